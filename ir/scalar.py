@@ -1,0 +1,447 @@
+"""The scalar language: what one element of a pointwise result is, as an expression over elements of the operands.
+
+An op states its formula once, with operators and the functions of this module:
+
+    silu = lambda x: x * sigmoid(x)
+
+Everything else is read off that expression: `evaluate` runs it with NumPy (the reference), `differentiate` gives its
+derivatives as expressions, `str` prints it, and each target has a table from these primitives to its own code.
+
+An expression is typed by its arguments: arithmetic keeps the type of its operands, comparisons give `bool`, a plain Python
+number takes the type of what it meets. Casts are written out (`cast(x, "f32")`). Types are the short names of
+`whet.dtypes`: bool, u8..u64, i8..i64, f16, bf16, f32, f64, c64, c128.
+"""
+import functools
+import math
+
+import numpy as np
+
+__all__ = ["Expr", "arg", "args", "const", "differentiate", "evaluate", "substitute", "typeof", "uses", "walk"]
+
+
+class Expr:
+    """One scalar operation. Equal expressions are the same object, so identity is a key and common parts are shared."""
+    __slots__ = ("op", "args", "value", "key", "__weakref__")
+    _made: dict = {}
+
+    def __new__(cls, op, args=(), value=None):
+        key = (op, tuple(id(a) for a in args), type(value), value if value == value else "nan",
+               math.copysign(1, value) if type(value) is float and value == 0 else 0)
+        found = cls._made.get(key)
+        if found is None:
+            found = object.__new__(cls)
+            found.op, found.args, found.value, found.key = op, tuple(args), value, key
+            cls._made[key] = found
+        return found
+
+    def __reduce__(self):
+        return Expr, (self.op, self.args, self.value)
+
+    def __str__(self):
+        if self.op == "arg":
+            return f"x{self.value}"
+        if self.op == "const":
+            return repr(self.value)
+        inner = ", ".join(map(str, self.args))
+        return f"{self.op}({inner}, {self.value})" if self.value is not None else f"{self.op}({inner})"
+
+    __repr__ = __str__
+
+    def __add__(a, b): return _make("add", a, b)
+    def __radd__(a, b): return _make("add", b, a)
+    def __sub__(a, b): return _make("sub", a, b)
+    def __rsub__(a, b): return _make("sub", b, a)
+    def __mul__(a, b): return _make("mul", a, b)
+    def __rmul__(a, b): return _make("mul", b, a)
+    def __truediv__(a, b): return _make("div", a, b)
+    def __rtruediv__(a, b): return _make("div", b, a)
+    def __neg__(a): return _make("neg", a)
+    def __abs__(a): return _make("abs", a)
+    def __lt__(a, b): return _make("lt", a, b)
+    def __le__(a, b): return _make("le", a, b)
+    def __gt__(a, b): return _make("gt", a, b)
+    def __ge__(a, b): return _make("ge", a, b)
+    def __and__(a, b): return _make("and", a, b)
+    def __or__(a, b): return _make("or", a, b)
+    def __xor__(a, b): return _make("xor", a, b)
+    def __invert__(a): return _make("not", a)
+    def __bool__(self):
+        raise TypeError(f"the truth of the scalar expression {self} is not known when an op is defined: use where(c, a, b)")
+
+
+def const(v):
+    """A number that takes the type of what it meets."""
+    return Expr("const", (), v)
+
+
+def arg(i):
+    return Expr("arg", (), i)
+
+
+def args(n):
+    return [arg(i) for i in range(n)]
+
+
+def lift(x):
+    return x if isinstance(x, Expr) else const(x)
+
+
+def _make(op, *xs, value=None):
+    return Expr(op, tuple(map(lift, xs)), value)
+
+
+# ---- primitives ---------------------------------------------------------------------------------------------------
+# name: (NumPy reference, derivative with respect to each argument as a function of (y, *args), or None where it is zero)
+COMPARE = frozenset(("lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf", "isfinite", "signbit"))
+
+
+def _table():
+    zero = None
+    t = {
+        "add": (np.add, lambda y, a, b: (1, 1)),
+        "sub": (np.subtract, lambda y, a, b: (1, -1)),
+        "mul": (np.multiply, lambda y, a, b: (b, a)),
+        "div": (np.true_divide, lambda y, a, b: (1 / b, -y / b)),
+        "floordiv": (np.floor_divide, zero),
+        "truncdiv": (_truncdiv, zero),
+        "mod": (np.remainder, lambda y, a, b: (1, -floor(a / b))),
+        "fmod": (np.fmod, lambda y, a, b: (1, -trunc(a / b))),
+        "neg": (np.negative, lambda y, a: (-1,)),
+        "abs": (np.abs, lambda y, a: (sign(a),)),
+        "sign": (_sign, zero), "floor": (np.floor, zero), "ceil": (np.ceil, zero), "trunc": (np.trunc, zero), "rint": (np.rint, zero),
+        "sqrt": (np.sqrt, lambda y, a: (0.5 / y,)),
+        "rsqrt": (lambda a: 1 / np.sqrt(a), lambda y, a: (-0.5 * (y / a),)),
+        "cbrt": (np.cbrt, lambda y, a: (1 / (3 * (y * y)),)),
+        "fma": (lambda a, b, c: a * b + c, lambda y, a, b, c: (b, a, 1)),
+        "min": (np.minimum, lambda y, a, b: (_share(a < b, a, b), _share(b < a, a, b))),
+        "max": (np.maximum, lambda y, a, b: (_share(a > b, a, b), _share(b > a, a, b))),
+        "fmin": (np.fmin, lambda y, a, b: (_pick(le(a, b) | isnan(b)), _pick(~(le(a, b) | isnan(b))))),
+        "fmax": (np.fmax, lambda y, a, b: (_pick(ge(a, b) | isnan(b)), _pick(~(ge(a, b) | isnan(b))))),
+        "lt": (np.less, zero), "le": (np.less_equal, zero), "gt": (np.greater, zero), "ge": (np.greater_equal, zero),
+        "eq": (np.equal, zero), "ne": (np.not_equal, zero), "isnan": (np.isnan, zero), "isinf": (np.isinf, zero),
+        "isfinite": (np.isfinite, zero), "signbit": (np.signbit, zero),
+        "and": (np.bitwise_and, zero), "or": (np.bitwise_or, zero), "xor": (np.bitwise_xor, zero), "not": (np.bitwise_not, zero),
+        "shl": (np.left_shift, zero), "shr": (np.right_shift, zero), "gcd": (np.gcd, zero),
+        "copysign": (np.copysign, lambda y, a, b: (where(eq(a, 0), 0, where(eq(signbit(a), signbit(b)), 1, -1)), 0)),
+        "nextafter": (np.nextafter, lambda y, a, b: (1, 0)),
+        "hypot": (np.hypot, lambda y, a, b: (a / y, b / y)),
+        "exp": (np.exp, lambda y, a: (y,)), "exp2": (np.exp2, lambda y, a: (y * math.log(2),)),
+        "expm1": (np.expm1, lambda y, a: (y + 1,)),
+        "log": (np.log, lambda y, a: (1 / a,)), "log2": (np.log2, lambda y, a: (1 / (a * math.log(2)),)),
+        "log10": (np.log10, lambda y, a: (1 / (a * math.log(10)),)), "log1p": (np.log1p, lambda y, a: (1 / (a + 1),)),
+        "sin": (np.sin, lambda y, a: (cos(a),)), "cos": (np.cos, lambda y, a: (-sin(a),)),
+        "tan": (np.tan, lambda y, a: (1 + y * y,)),
+        "asin": (np.arcsin, lambda y, a: (rsqrt(1 - a * a),)), "acos": (np.arccos, lambda y, a: (-rsqrt(1 - a * a),)),
+        "atan": (np.arctan, lambda y, a: (1 / (a * a + 1),)),
+        "atan2": (np.arctan2, lambda y, a, b: (b / (a * a + b * b), -a / (a * a + b * b))),
+        "sinh": (np.sinh, lambda y, a: (cosh(a),)), "cosh": (np.cosh, lambda y, a: (sinh(a),)),
+        "tanh": (np.tanh, lambda y, a: (1 - y * y,)),
+        "asinh": (np.arcsinh, lambda y, a: (rsqrt(a * a + 1),)), "acosh": (np.arccosh, lambda y, a: (rsqrt(a * a - 1),)),
+        "atanh": (np.arctanh, lambda y, a: (1 / (1 - a * a),)),
+        "sigmoid": (_sigmoid, lambda y, a: (y * (1 - y),)),
+        "pow": (_pow, lambda y, a, b: (where(eq(b, 0), 0, b * pow(a, b - 1)), where(eq(a, 0) & ge(b, 0), 0, y * log(a)))),
+        "erf": (_each(math.erf), lambda y, a: (2 / math.sqrt(math.pi) * exp(-(a * a)),)),
+        "erfc": (_each(math.erfc), lambda y, a: (-2 / math.sqrt(math.pi) * exp(-(a * a)),)),
+        "erfinv": (_erfinv, lambda y, a: (math.sqrt(math.pi) / 2 * exp(y * y),)),
+        "lgamma": (_each(_lgamma), lambda y, a: (digamma(a),)),
+        "digamma": (_digamma, lambda y, a: (trigamma(a),)),
+        "trigamma": (_trigamma, lambda y, a: (polygamma2(a),)),
+        "polygamma2": (_polygamma2, None),
+        "conj": (np.conjugate, lambda y, a: (1,)),
+    }
+    return t
+
+
+def _share(mine, a, b):
+    """The part of the gradient an extremum sends to one side: all, none, or half at a tie."""
+    return where(mine, 1, where(eq(a, b), 0.5, 0))
+
+
+def _pick(c):
+    return where(c, 1, 0)
+
+
+def _function(name):
+    def f(*xs):
+        return _make(name, *xs)
+    f.__name__ = name
+    return f
+
+
+def _each(f):
+    """A function of one Python float as a NumPy function (the reference where NumPy has none)."""
+    g = np.frompyfunc(f, 1, 1)
+
+    def run(a):
+        a = np.asarray(a)
+        wide = a.astype(np.float64, copy=False)
+        return g(wide).astype(np.float64).astype(a.dtype) if a.ndim else a.dtype.type(f(float(a)))
+    return run
+
+
+def _lgamma(v):
+    if v != v or v == -math.inf:
+        return math.inf if v == v else v
+    if v <= 0 and v == math.floor(v):
+        return math.inf
+    try:
+        return math.lgamma(v)
+    except OverflowError:
+        return math.inf
+
+
+def _sign(a):
+    return np.sign(a)
+
+
+def _truncdiv(a, b):
+    if np.issubdtype(np.asarray(a).dtype, np.integer):
+        q = np.floor_divide(a, b)
+        return q + ((q < 0) & (q * b != a)).astype(q.dtype)
+    return np.trunc(np.true_divide(a, b))
+
+
+def _sigmoid(a):
+    a = np.asarray(a)
+    if a.dtype.kind == "c":
+        return 1 / (1 + np.exp(-a))
+    e = np.exp(-np.abs(a))
+    return np.where(a >= 0, 1 / (1 + e), e / (1 + e)).astype(a.dtype)
+
+
+def _pow(a, b):
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind in "iu" and b.dtype.kind == "i":        # PyTorch: a negative power of an integer truncates towards zero
+        neg = b < 0
+        r = np.power(a, np.where(neg, 0, b).astype(b.dtype))
+        odd = (b & 1).astype(bool)
+        low = np.where(a == 1, 1, np.where(a == -1 if a.dtype.kind == "i" else False, np.where(odd, -1, 1), 0))
+        return np.where(neg, low, r).astype(np.result_type(a, b))
+    return np.power(a, b)
+
+
+def _erfinv(a):
+    """Newton steps on erf from a rational start; the reference only."""
+    a64 = np.asarray(a, np.float64)
+    w = -np.log1p(-a64 * a64)
+    c = 2 / (math.pi * 0.147) + np.log1p(-a64 * a64) / 2
+    x = np.copysign(np.sqrt(np.sqrt(c * c + w / 0.147) - c), a64)
+    erf, erfc = _each(math.erf), _each(math.erfc)
+    with np.errstate(all="ignore"):
+        for _ in range(4):
+            err = np.where(np.abs(a64) < 0.5, erf(x) - a64, np.sign(a64) * ((1 - np.abs(a64)) - erfc(np.abs(x))))
+            step = err / (2 / math.sqrt(math.pi) * np.exp(-x * x))
+            x = np.where(np.isfinite(step), x - step / (1 + x * step), x)
+    x = np.where(np.abs(a64) == 1, np.copysign(np.inf, a64), np.where(np.abs(a64) > 1, np.nan, np.where(a64 == 0, a64, x)))
+    return x.astype(np.asarray(a).dtype)
+
+
+def _shifted_series(x, shift, series, reflect):
+    """Evaluate at x + n, n bringing x to at least 10, with the recurrence undone; reflection below zero."""
+    a = np.asarray(x, np.float64)
+    with np.errstate(all="ignore"):
+        low = a < 0.5
+        z = np.where(low, 1 - a, a)
+        acc = np.zeros_like(z)
+        for _ in range(10):
+            small = z < 10
+            acc = acc + np.where(small, shift(z), 0)
+            z = np.where(small, z + 1, z)
+        r = series(z) + acc
+        r = np.where(low, reflect(a, r), r)
+    return r.astype(np.asarray(x).dtype)
+
+
+def _digamma(x):
+    def series(z):
+        w = 1 / (z * z)
+        return np.log(z) - 0.5 / z - w * (1 / 12 - w * (1 / 120 - w * (1 / 252 - w * (1 / 240 - w * (1 / 132 - w * (691 / 32760 - w / 12))))))
+    r = _shifted_series(x, lambda z: -1 / z, series, lambda a, r: r - math.pi / np.tan(math.pi * a))
+    a = np.asarray(x)
+    return np.where(a == 0, np.copysign(np.inf, -a), np.where((a < 0) & (a == np.floor(a)), np.nan, r)).astype(a.dtype)
+
+
+def _trigamma(x):
+    def series(z):
+        w = 1 / (z * z)
+        return 1 / z + 0.5 * w + w / z * (1 / 6 - w * (1 / 30 - w * (1 / 42 - w * (1 / 30 - w * (5 / 66 - w * (691 / 2730 - w * 7 / 6))))))
+    return _shifted_series(x, lambda z: 1 / (z * z), series, lambda a, r: (math.pi / np.sin(math.pi * a)) ** 2 - r)
+
+
+def _polygamma2(x):
+    def series(z):
+        w = 1 / (z * z)
+        return -w - w / z - w * w * (0.5 - w * (1 / 6 - w * (1 / 6 - w * (3 / 10 - w * (5 / 6 - w * 691 / 210)))))
+    return _shifted_series(x, lambda z: -2 / z**3, series,
+                           lambda a, r: r - 2 * math.pi**3 * np.cos(math.pi * a) / np.sin(math.pi * a) ** 3)
+
+
+def where(c, a, b):
+    """c ? a : b"""
+    return _make("select", c, a, b)
+
+
+def cast(x, dtype):
+    """x as another type (`"f32"` ...)."""
+    return _make("cast", x, value=dtype)
+
+
+PRIMITIVES = {}
+for _name in ("add sub mul div floordiv truncdiv mod fmod neg sign floor ceil trunc rint sqrt rsqrt cbrt fma min max fmin fmax "
+              "lt le gt ge eq ne isnan isinf isfinite signbit shl shr gcd copysign nextafter hypot exp exp2 expm1 log log2 log10 log1p "
+              "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh sigmoid pow erf erfc erfinv lgamma digamma trigamma "
+              "polygamma2 conj").split():
+    globals()[_name] = _function(_name)
+    __all__.append(_name)
+minimum, maximum, absolute = _function("min"), _function("max"), _function("abs")
+logical_and, logical_or, logical_xor, logical_not = _function("and"), _function("or"), _function("xor"), _function("not")
+bitwise_and, bitwise_or, bitwise_xor, bitwise_not = logical_and, logical_or, logical_xor, logical_not
+__all__ += ["where", "cast", "minimum", "maximum", "absolute", "logical_and", "logical_or", "logical_xor", "logical_not",
+            "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "square", "reciprocal", "PRIMITIVES"]
+PRIMITIVES.update(_table())
+
+
+def square(x):
+    return x * x
+
+
+def reciprocal(x):
+    return 1 / x
+
+
+# ---- reading an expression -----------------------------------------------------------------------------------------
+def walk(*roots):
+    """Every expression under the roots once, operands before their users."""
+    seen, order, stack = set(), [], [(r, False) for r in reversed(roots)]
+    while stack:
+        e, done = stack.pop()
+        if done:
+            order.append(e)
+        elif id(e) not in seen:
+            seen.add(id(e))
+            stack.append((e, True))
+            stack.extend((a, False) for a in reversed(e.args) if id(a) not in seen)
+    unique, out = set(), []
+    for e in order:
+        if id(e) not in unique:
+            unique.add(id(e))
+            out.append(e)
+    return out
+
+
+def uses(*roots):
+    """The indices of the arguments that the expressions read."""
+    return sorted({e.value for e in walk(*roots) if e.op == "arg"})
+
+
+def substitute(root, by):
+    """The expression with argument i replaced by `by[i]` (arguments not in `by` stay)."""
+    done = {}
+    for e in walk(root):
+        if e.op == "arg":
+            done[id(e)] = lift(by[e.value]) if e.value in by else e
+        else:
+            done[id(e)] = Expr(e.op, tuple(done[id(a)] for a in e.args), e.value) if e.args else e
+    return done[id(root)]
+
+
+def typeof(root, dtypes):
+    """The type of an expression, given its arguments' types; None for a bare number."""
+    known = {}
+    for e in walk(root):
+        if e.op == "arg":
+            t = dtypes[e.value]
+        elif e.op == "const":
+            t = None
+        elif e.op == "cast":
+            t = e.value
+        elif e.op in COMPARE:
+            t = "bool"
+        elif e.op == "select":
+            t = known[id(e.args[1])] or known[id(e.args[2])]
+        else:
+            t = next((known[id(a)] for a in e.args if known[id(a)]), None)
+        known[id(e)] = t
+    return known[id(root)]
+
+
+def simplify(op, *xs):
+    """x*1, x+0 from differentiation (where nothing can be lost): keeps derived expressions short."""
+    a, b = xs
+    av, bv = (x.value if x.op == "const" else None for x in xs)
+    if op == "mul":
+        if av == 1:
+            return b
+        if bv == 1:
+            return a
+        if av == -1:
+            return -b
+        if bv == -1:
+            return -a
+    return _make(op, a, b)
+
+
+def differentiate(root, g, wrt):
+    """For each argument in `wrt`: g * d root / d arg as an expression, or None where it does not depend on it.
+
+    `g` is an expression (the incoming gradient). Parts that only pick (`where`) send the gradient through the pick, so that an
+    infinity in the branch not taken cannot become a NaN.
+    """
+    order = walk(root)
+    grads = {id(root): g}
+    live = {id(e) for e in order if e.op == "arg" and e.value in wrt}
+    for e in order:
+        if any(id(a) in live for a in e.args):
+            live.add(id(e))
+    for e in reversed(order):
+        g_e = grads.get(id(e))
+        if g_e is None or id(e) not in live or e.op == "arg":
+            continue
+        if e.op == "select":
+            c, a, b = e.args
+            parts = (None, where(c, g_e, 0), where(c, 0, g_e))
+        elif e.op == "cast":
+            parts = (g_e,)
+        else:
+            rule = PRIMITIVES[e.op][1]
+            if rule is None:
+                continue
+            parts = [simplify("mul", g_e, lift(d)) if not (isinstance(d, int | float) and d == 0) else None for d in rule(e, *e.args)]
+        for a, p in zip(e.args, parts):
+            if p is not None and id(a) in live:
+                grads[id(a)] = p if id(a) not in grads else grads[id(a)] + p
+    return [grads.get(id(arg(i))) if id(arg(i)) in live else None for i in wrt]
+
+
+@functools.lru_cache(4096)
+def _program(roots):
+    """The expression as a flat list of NumPy steps."""
+    order = walk(*roots)
+    at = {id(e): k for k, e in enumerate(order)}
+    return [(e.op, e.value, tuple(at[id(a)] for a in e.args)) for e in order], [at[id(r)] for r in roots]
+
+
+def evaluate(roots, inputs, to_numpy_dtype):
+    """Run expressions with NumPy on arrays (or scalars of a NumPy type): slow and sure, the reference for every target."""
+    steps, at = _program(tuple(roots))
+    vals = []
+    with np.errstate(all="ignore"):
+        for op, value, ops in steps:
+            if op == "arg":
+                r = inputs[value]
+            elif op == "const":
+                r = value
+            elif op == "cast":
+                r = np.asarray(vals[ops[0]]).astype(to_numpy_dtype(value))
+            elif op == "select":
+                c, a, b = (vals[i] for i in ops)
+                like = next((np.asarray(v).dtype for v in (a, b) if isinstance(v, np.ndarray | np.generic)), None)
+                r = np.where(c, np.asarray(a, like), np.asarray(b, like))
+            else:
+                xs = [vals[i] for i in ops]
+                like = next((v.dtype for v in xs if isinstance(v, np.ndarray | np.generic)), None)
+                if like is not None:
+                    xs = [v if isinstance(v, np.ndarray | np.generic) else np.asarray(v, like) for v in xs]
+                r = PRIMITIVES[op][0](*xs)
+            vals.append(r)
+    return [vals[i] for i in at]

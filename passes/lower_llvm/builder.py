@@ -1,0 +1,403 @@
+"""A small builder of LLVM IR text: typed values with operators, structured loops, and nothing that optimises.
+
+A generator written with it reads as the loop nest it emits. Values are `Val`s (an SSA name and its LLVM type); plain Python
+numbers are accepted wherever a value is, and integer arithmetic on two Python ints stays in Python.
+
+    m = Module()
+    f = m.fn("axpy", [("ptr", "x"), ("ptr", "y"), ("float", "a"), ("i64", "n")])
+    x, y, a, n = f.args
+    with_lanes = f.splat(a, 8)
+    f.loop(0, n, 8, lambda i: f.store(f.load("<8 x float>", f.at(x, i)) * with_lanes, f.at(y, i)))
+"""
+import functools
+import re
+import struct
+
+FLOATS = ("half", "bfloat", "float", "double")
+BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "bfloat": 16, "float": 32, "double": 64, "ptr": 64}
+BYTES = {t: max(1, b // 8) for t, b in BITS.items()}
+_SUFFIX = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}
+
+
+@functools.lru_cache(None)
+def parts(ty):
+    """`<16 x float>` -> (16, "float"); a scalar has 0 lanes."""
+    m = re.fullmatch(r"<(\d+) x (\w+)>", ty)
+    return (int(m[1]), m[2]) if m else (0, ty)
+
+
+def vec(elem, lanes):
+    """The type of `lanes` elements; 0 lanes is the scalar type."""
+    return f"<{lanes} x {elem}>" if lanes else elem
+
+
+def suffix(ty):
+    """The type as intrinsic names spell it: `<16 x float>` -> `v16f32`."""
+    n, e = parts(ty)
+    return (f"v{n}" if n else "") + _SUFFIX.get(e, e)
+
+
+def literal(elem, v):
+    """A constant of a scalar type as LLVM spells it; floats are exact in their own type."""
+    if elem in FLOATS:
+        v = float(v)
+        if elem == "half":
+            return "0xH%04X" % struct.unpack("<H", struct.pack("<e", v))
+        if elem == "bfloat":
+            return "0xR%04X" % _bfloat_bits(v)
+        if elem == "float":
+            v = _to_f32(v)
+        return "0x%016X" % struct.unpack("<Q", struct.pack("<d", v))
+    if elem == "i1":
+        return "true" if v else "false"
+    if elem == "ptr":
+        return "null" if not v else f"inttoptr (i64 {v} to ptr)"
+    return str(int(v))
+
+
+def _to_f32(v):
+    try:
+        return struct.unpack("<f", struct.pack("<f", v))[0]
+    except OverflowError:
+        return float("inf") if v > 0 else float("-inf")
+
+
+def _bfloat_bits(v):
+    u, = struct.unpack("<I", struct.pack("<f", _to_f32(v)))
+    if v != v:
+        return u >> 16 | 0x40
+    return (u + 0x7FFF + (u >> 16 & 1)) >> 16 & 0xFFFF
+
+
+class Val:
+    """An SSA value. Arithmetic picks the float or the integer instruction by type; `>>` is arithmetic, `f.lshr` is not."""
+    __slots__ = ("f", "ref", "ty")
+
+    def __init__(self, f, ref, ty):
+        self.f, self.ref, self.ty = f, ref, ty
+
+    def __repr__(self):
+        return f"{self.ty} {self.ref}"
+
+    @property
+    def lanes(self):
+        return parts(self.ty)[0]
+
+    @property
+    def elem(self):
+        return parts(self.ty)[1]
+
+    @property
+    def is_float(self):
+        return parts(self.ty)[1] in FLOATS
+
+    def __add__(self, o): return self.f.binary("add", self, o)
+    def __radd__(self, o): return self.f.binary("add", o, self)
+    def __sub__(self, o): return self.f.binary("sub", self, o)
+    def __rsub__(self, o): return self.f.binary("sub", o, self)
+    def __mul__(self, o): return self.f.binary("mul", self, o)
+    def __rmul__(self, o): return self.f.binary("mul", o, self)
+    def __truediv__(self, o): return self.f.binary("fdiv", self, o)
+    def __rtruediv__(self, o): return self.f.binary("fdiv", o, self)
+    def __and__(self, o): return self.f.binary("and", self, o)
+    def __or__(self, o): return self.f.binary("or", self, o)
+    def __xor__(self, o): return self.f.binary("xor", self, o)
+    def __lshift__(self, o): return self.f.binary("shl", self, o)
+    def __rshift__(self, o): return self.f.binary("ashr", self, o)
+    def __neg__(self): return self.f.neg(self)
+    def __invert__(self): return self.f.binary("xor", self, 1 if self.elem == "i1" else -1)
+
+
+_FOLD = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b}
+
+
+class Module:
+    """Functions, declarations and read-only tables that become one object file."""
+
+    def __init__(self):
+        self.decls, self.tables, self.fns, self.once = {}, {}, [], set()
+
+    def declare(self, name, ret, args, attrs=""):
+        self.decls.setdefault(name, f"declare {ret} @{name}({', '.join(args)}) {attrs}")
+
+    def table(self, name, elem, values):
+        """A constant array; its address is the Val `@name`. Alignment 64."""
+        body = ", ".join(f"{elem} {literal(elem, v) if elem in BITS else v}" for v in values)
+        self.tables.setdefault(name, f"@{name} = internal unnamed_addr constant [{len(values)} x {elem}] [{body}], align 64")
+        return Val(None, f"@{name}", "ptr")
+
+    def raw(self, name, text):
+        """A helper written as IR text, kept once."""
+        self.tables.setdefault(name, text)
+
+    def fn(self, name, args, ret="void", linkage="", attrs=""):
+        f = Fn(self, name, args, ret, linkage, attrs)
+        self.fns.append(f)
+        return f
+
+    def text(self):
+        return "\n".join([*self.decls.values(), *self.tables.values(), *(f.text() for f in self.fns)]) + "\n"
+
+
+class Fn:
+    """One function under construction."""
+
+    def __init__(self, mod, name, args, ret, linkage, attrs):
+        self.mod, self.name, self.ret_ty, self.lines, self.n, self.block = mod, name, ret, [], 0, "entry"
+        self.head = (f"define {linkage} {ret} @{name}({', '.join(f'{t} %{a}' for t, a in args)}) "
+                     f'nounwind "no-builtins" "prefer-vector-width"="512" {attrs} {{')
+        self.args = [Val(self, f"%{a}", t.split()[0]) for t, a in args]
+        self.entry, self.closed = [], False
+
+    def text(self):
+        end = [] if self.closed else [" ret void"]
+        return "\n".join([self.head, "entry:", *self.entry, *self.lines, *end, "}"])
+
+    # values
+    def new(self):
+        self.n += 1
+        return f"%v{self.n}"
+
+    def v(self, ty, expr):
+        self.n += 1
+        self.lines.append(f" %v{self.n} = {expr}")
+        return Val(self, f"%v{self.n}", ty)
+
+    def raw(self, line):
+        self.lines.append(" " + line)
+
+    def const(self, ty, x):
+        n, e = parts(ty)
+        return Val(self, f"splat ({e} {literal(e, x)})" if n else literal(e, x), ty)
+
+    def as_val(self, x, ty):
+        """A Python number as a constant of `ty`; a scalar Val of the element type is splatted to a vector type."""
+        if not isinstance(x, Val):
+            return self.const(ty, x)
+        if x.ty != ty and parts(ty)[0] and not x.lanes:
+            return self.splat(x, parts(ty)[0])
+        return x
+
+    def splat(self, x, lanes):
+        if not lanes or x.lanes:
+            return x
+        t = vec(x.ty, lanes)
+        a = self.v(t, f"insertelement {t} poison, {x.ty} {x.ref}, i64 0")
+        return self.v(t, f"shufflevector {t} {a.ref}, {t} poison, <{lanes} x i32> zeroinitializer")
+
+    def iota(self, elem, lanes):
+        """<0, 1, 2, ...>"""
+        return Val(self, "<" + ", ".join(f"{elem} {literal(elem, i)}" for i in range(lanes)) + ">", vec(elem, lanes))
+
+    def pair(self, a, b):
+        """Both as Vals of one type."""
+        if isinstance(a, Val):
+            return (a, self.as_val(b, a.ty)) if not isinstance(b, Val) or a.lanes or not b.lanes else (self.splat(a, b.lanes), b)
+        return self.as_val(a, b.ty), b
+
+    # arithmetic
+    def binary(self, op, a, b):
+        if not isinstance(a, Val) and not isinstance(b, Val):
+            return _FOLD[op](a, b)
+        if not isinstance(b, Val) and not a.is_float:
+            if (b == 0 and op in ("add", "sub", "or", "xor", "shl", "ashr", "lshr")) or (b == 1 and op == "mul"):
+                return a
+        if not isinstance(a, Val) and not b.is_float and ((a == 0 and op == "add") or (a == 1 and op == "mul")):
+            return b
+        a, b = self.pair(a, b)
+        if a.is_float and op in ("add", "sub", "mul"):
+            op = "f" + op
+        return self.v(a.ty, f"{op} {a.ty} {a.ref}, {b.ref}")
+
+    def add(self, a, b): return self.binary("add", a, b)
+    def sub(self, a, b): return self.binary("sub", a, b)
+    def mul(self, a, b): return self.binary("mul", a, b)
+    def lshr(self, a, b): return self.binary("lshr", a, b)
+    def udiv(self, a, b): return self.binary("udiv", a, b)
+    def sdiv(self, a, b): return self.binary("sdiv", a, b)
+    def urem(self, a, b): return self.binary("urem", a, b)
+    def srem(self, a, b): return self.binary("srem", a, b)
+    def neg(self, a): return self.v(a.ty, f"fneg {a.ty} {a.ref}") if a.is_float else self.binary("sub", 0, a)
+
+    def cmp(self, pred, a, b):
+        """`pred` as LLVM spells it: slt, eq, ult ... for integers; olt, une, uno ... for floats."""
+        a, b = self.pair(a, b)
+        return self.v(vec("i1", a.lanes), f"{'fcmp' if a.is_float else 'icmp'} {pred} {a.ty} {a.ref}, {b.ref}")
+
+    def sel(self, c, a, b):
+        """c ? a : b, lane by lane."""
+        a, b = self.pair(a, b)
+        if isinstance(c, Val) and c.lanes and not a.lanes:
+            a, b = self.splat(a, c.lanes), self.splat(b, c.lanes)
+        return self.v(a.ty, f"select {c.ty} {c.ref}, {a.ty} {a.ref}, {b.ty} {b.ref}")
+
+    def call(self, name, ret, *args, attrs=""):
+        """Call a function by name, declaring it where this module does not define it."""
+        if name not in {f.name for f in self.mod.fns} and f"@{name}(" not in "".join(self.mod.tables.values()):
+            self.mod.declare(name, ret, [a.ty for a in args])
+        text = f"call {attrs} {ret} @{name}({', '.join(f'{a.ty} {a.ref}' for a in args)})"
+        return self.raw(text) if ret == "void" else self.v(ret, text)
+
+    def intr(self, name, *args):
+        """An LLVM intrinsic overloaded on its first operand's type: `f.intr("fma", a, b, c)`."""
+        first = next(a for a in args if isinstance(a, Val))
+        args = [self.as_val(a, first.ty) for a in args]
+        full = f"llvm.{name}.{suffix(first.ty)}"
+        self.mod.declare(full, first.ty, [a.ty for a in args])
+        return self.v(first.ty, f"call {first.ty} @{full}({', '.join(f'{a.ty} {a.ref}' for a in args)})")
+
+    def fma(self, a, b, c): return self.intr("fma", *self._same(a, b, c))
+    def sqrt(self, a): return self.intr("sqrt", a)
+    def fabs(self, a): return self.intr("fabs", a)
+    def rint(self, a): return self.intr("roundeven", a)
+    def copysign(self, a, b): return self.intr("copysign", *self._same(a, b))
+
+    def _same(self, *xs):
+        like = max((x for x in xs if isinstance(x, Val)), key=lambda x: x.lanes)
+        return [self.as_val(x, like.ty) for x in xs]
+
+    def imin(self, a, b):
+        if not isinstance(a, Val) and not isinstance(b, Val):
+            return min(a, b)
+        return self.intr("smin", *self._same(a, b))
+
+    def imax(self, a, b):
+        if not isinstance(a, Val) and not isinstance(b, Val):
+            return max(a, b)
+        return self.intr("smax", *self._same(a, b))
+
+    def conv(self, op, a, elem):
+        """fpext, fptrunc, sitofp, fptosi, bitcast (same width), sext, zext, trunc ... to another element type."""
+        t = vec(elem, a.lanes)
+        return a if t == a.ty else self.v(t, f"{op} {a.ty} {a.ref} to {t}")
+
+    def bitcast(self, a, ty):
+        return self.v(ty, f"bitcast {a.ty} {a.ref} to {ty}")
+
+    def shuffle(self, a, b, index):
+        t = vec(a.elem, len(index))
+        b = a if b is None else b
+        return self.v(t, f"shufflevector {a.ty} {a.ref}, {b.ty} {b.ref}, <{len(index)} x i32> <{', '.join(f'i32 {i}' for i in index)}>")
+
+    def extract(self, a, i):
+        i = self.as_val(i, "i64")
+        return self.v(a.elem, f"extractelement {a.ty} {a.ref}, i64 {i.ref}")
+
+    def insert(self, a, x, i):
+        i, x = self.as_val(i, "i64"), self.as_val(x, a.elem)
+        return self.v(a.ty, f"insertelement {a.ty} {a.ref}, {x.ty} {x.ref}, i64 {i.ref}")
+
+    def any(self, mask):
+        """Does any lane of an i1 vector hold?"""
+        if not mask.lanes:
+            return mask
+        name = f"llvm.vector.reduce.or.v{mask.lanes}i1"
+        self.mod.declare(name, "i1", [mask.ty])
+        return self.v("i1", f"call i1 @{name}({mask.ty} {mask.ref})")
+
+    # memory
+    def at(self, p, i, elem="float"):
+        """p + i elements."""
+        if not isinstance(i, Val) and i == 0:
+            return p
+        i = self.as_val(i, "i64")
+        return self.v("ptr", f"getelementptr {elem}, ptr {p.ref}, i64 {i.ref}")
+
+    def bytes_at(self, p, i):
+        return self.at(p, i, "i8")
+
+    def load(self, ty, p, align=None):
+        return self.v(ty, f"load {ty}, ptr {p.ref}, align {align or BYTES[parts(ty)[1]]}")
+
+    def store(self, x, p, align=None, nontemporal=False):
+        tag = ", !nontemporal !{i32 1}" if nontemporal else ""
+        self.raw(f"store {x.ty} {x.ref}, ptr {p.ref}, align {align or BYTES[x.elem]}{tag}")
+
+    def mload(self, ty, p, mask, align=None, other=None):
+        """Load the lanes of `mask`; the rest are `other` (zero)."""
+        n, e = parts(ty)
+        name = f"llvm.masked.load.{suffix(ty)}.p0"
+        self.mod.declare(name, ty, ["ptr", mask.ty, ty])
+        rest = other.ref if other is not None else "zeroinitializer"
+        return self.v(ty, f"call {ty} @{name}(ptr align {align or BYTES[e]} {p.ref}, {mask.ty} {mask.ref}, {ty} {rest})")
+
+    def mstore(self, x, p, mask, align=None):
+        name = f"llvm.masked.store.{suffix(x.ty)}.p0"
+        self.mod.declare(name, "void", [x.ty, "ptr", mask.ty])
+        self.raw(f"call void @{name}({x.ty} {x.ref}, ptr align {align or BYTES[x.elem]} {p.ref}, {mask.ty} {mask.ref})")
+
+    def prefetch(self, p, rw=0, locality=3):
+        self.mod.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
+        self.raw(f"call void @llvm.prefetch.p0(ptr {p.ref}, i32 {rw}, i32 {locality}, i32 1)")
+
+    def lanes_below(self, n, lanes):
+        """Mask: lane index < n (n may be negative or large)."""
+        n = self.as_val(n, "i64")
+        return self.cmp("sgt", self.splat(n, lanes) if n.ref.startswith("%") else self.const(vec("i64", lanes), int(n.ref)),
+                        self.iota("i64", lanes))
+
+    def alloca(self, elem, count, align=64):
+        """Stack memory, reserved once in the entry block."""
+        name = self.new()
+        self.entry.append(f" {name} = alloca [{count} x {elem}], align {align}")
+        return Val(self, name, "ptr")
+
+    # control
+    def label(self, name):
+        self.lines.append(f"{name}:")
+        self.block = name
+
+    def br(self, name):
+        self.raw(f"br label %{name}")
+
+    def cbr(self, c, a, b):
+        self.raw(f"br i1 {c.ref}, label %{a}, label %{b}")
+
+    def ret(self, x=None):
+        """End the function here (the last block falls into `ret void` by itself)."""
+        self.raw(f"ret {x.ty} {x.ref}" if x is not None else "ret void")
+        self.closed = True
+
+    def loop(self, lo, hi, step, body, carry=()):
+        """for i in range(lo, hi, step): body(i, *carried) -> new carried values. Returns the last ones."""
+        lo, hi = self.as_val(lo, "i64"), self.as_val(hi, "i64")
+        carry = list(carry)
+        self.n += 1
+        head, inside, done = f"h{self.n}", f"b{self.n}", f"e{self.n}"
+        before = self.block
+        self.br(head)
+        self.label(head)
+        at = len(self.lines)
+        names = [self.new() for _ in range(len(carry) + 1)]
+        self.lines += [""] * len(names)
+        i = Val(self, names[0], "i64")
+        vals = [Val(self, nm, c.ty) for nm, c in zip(names[1:], carry)]
+        self.cbr(self.cmp("slt", i, hi), inside, done)
+        self.label(inside)
+        new = body(i, *vals)
+        new = [] if new is None else [new] if isinstance(new, Val) else list(new)
+        assert len(new) == len(carry), f"{self.name}: the loop body carries {len(new)} values, not {len(carry)}"
+        nxt = self.v("i64", f"add nsw i64 {i.ref}, {self.as_val(step, 'i64').ref}")
+        self.lines[at] = f" {names[0]} = phi i64 [{lo.ref}, %{before}], [{nxt.ref}, %{self.block}]"
+        for k, c in enumerate(carry):
+            self.lines[at + 1 + k] = f" {names[1 + k]} = phi {c.ty} [{c.ref}, %{before}], [{new[k].ref}, %{self.block}]"
+        self.br(head)
+        self.label(done)
+        return vals
+
+    def if_(self, cond, then, other=None):
+        """then() and other() return lists of values (or nothing); the result is the merged list."""
+        self.n += 1
+        a, b, e = f"t{self.n}", f"f{self.n}", f"m{self.n}"
+        self.cbr(cond, a, b)
+        self.label(a)
+        x = then() or []
+        x_end = self.block
+        self.br(e)
+        self.label(b)
+        y = (other() if other else None) or []
+        y_end = self.block
+        self.br(e)
+        self.label(e)
+        assert len(x) == len(y), f"{self.name}: the two sides of if_ give {len(x)} and {len(y)} values"
+        return [self.v(p.ty, f"phi {p.ty} [{p.ref}, %{x_end}], [{q.ref}, %{y_end}]") for p, q in zip(x, y)]

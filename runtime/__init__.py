@@ -1,0 +1,1 @@
+"""whet: an eager tensor framework that sharpens itself."""
