@@ -1,7 +1,16 @@
-"""The machine code is generated for: vector width and features. Widths never change a bit of a result."""
+"""The machine code is generated for: vector width and features. Widths never change a bit of a result.
+
+What kernels need to know before any is compiled (the name and the vector width) is read from the operating system, so that a
+process whose kernels are all in the cache does not load LLVM; what the code generator needs is asked of LLVM when it runs.
+"""
 import functools
 import os
+import platform
 from dataclasses import dataclass
+
+BITS = {"avx512": 512, "avx2": 256, "neon": 128, "baseline": 128}
+# A narrower target than the host's is compiled for these, as LLVM names them.
+NAMED = {"avx512": "x86-64-v4", "avx2": "x86-64-v3", "neon": "generic", "baseline": "x86-64"}
 
 
 @dataclass(frozen=True)
@@ -9,8 +18,17 @@ class Target:
     """What generators may ask of the machine."""
     name: str            # "avx512", "avx2", "neon", "baseline"
     bits: int            # width of a vector register
-    cpu: str             # as LLVM names it
-    features: str
+    native: bool         # the host's own best, not a narrower one that was asked for
+
+    @property
+    def cpu(self):
+        """As LLVM names it."""
+        return _host()[0] if self.native else NAMED[self.name]
+
+    @property
+    def features(self):
+        """LLVM's feature string, beyond what `cpu` says."""
+        return _host()[1] if self.native else ""
 
     def lanes(self, elem_bytes=4):
         """Elements of a vector register."""
@@ -18,9 +36,49 @@ class Target:
 
 
 @functools.lru_cache(None)
+def _host():
+    import llvmlite.binding as llvm
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+@functools.lru_cache(None)
+def identity():
+    """Text that differs between machines whose code may differ. No LLVM: the first processor of /proc/cpuinfo where there is one."""
+    try:
+        with open("/proc/cpuinfo", "rb", buffering=0) as f:
+            first = f.read(16384).decode("latin-1").split("\n\n")[0]
+        # What changes from one moment or one core to the next is left out.
+        lines = [line for line in first.splitlines()
+                 if not line.startswith(("processor", "cpu MHz", "bogomips", "BogoMIPS", "core id", "apicid", "initial apicid", "physical id"))]
+        return "\n".join([platform.machine(), *lines])
+    except OSError:
+        return "\n".join([platform.machine(), *_host()])
+
+
+@functools.lru_cache(None)
+def host_features():
+    """The names of the host's instruction set extensions, as the operating system spells them; without it, as LLVM does."""
+    for line in identity().splitlines():
+        if line.startswith(("flags", "Features")):
+            return frozenset(line.partition(":")[2].split())
+    return frozenset(f[1:].replace("-", "_") for f in _host()[1].split(",") if f.startswith("+"))
+
+
+def _best():
+    have = host_features()
+    if platform.machine().lower() in ("arm64", "aarch64"):
+        return "neon"
+    if {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd", "avx2", "fma"} <= have:
+        return "avx512"
+    return "avx2" if {"avx2", "fma", "f16c", "bmi2"} <= have else "baseline"
+
+
+@functools.lru_cache(None)
 def current():
     """The host's best target, or what `WHET_CPU` names."""
-    import llvmlite.binding as llvm
-    cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    name = os.environ.get("WHET_CPU") or ("avx512" if "+avx512f" in features else "avx2" if "+avx2" in features else "baseline")
-    return Target(name, {"avx512": 512, "avx2": 256}.get(name, 128), cpu, features)
+    best = _best()
+    name = os.environ.get("WHET_CPU") or best
+    order = ["neon"] if best == "neon" else ["baseline", "avx2", "avx512"]
+    if name not in order[:order.index(best) + 1]:
+        raise ValueError(f"WHET_CPU={name}: this machine can run {', '.join(order[:order.index(best) + 1])}")
+    return Target(name, BITS[name], name == best)

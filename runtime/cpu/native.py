@@ -3,46 +3,412 @@
 Every kernel has one signature,  void kernel(i64* args, i64 begin, i64 end, i64 worker):
 `args` holds one 8-byte slot per operand (data pointers, i64 integers, doubles as bits), `begin..end` is the part of the work
 units this call does, `worker` the number of the thread that runs it (0 = the caller).
+
+`launch` is a builtin function made of LLVM code, and so is the thread pool behind it. Where that cannot be (`WHET_NATIVE=0`,
+an interpreter whose objects look different), a Python function of the same meaning calls the same kernels through ctypes.
 """
+import atexit
 import ctypes as C
+import functools
+import operator
+import os
+import re
 import struct
+import sys
+import threading
 
 import numpy as np
 
-_engines: list = []
-_found: dict = {}
-_SIG = C.CFUNCTYPE(None, C.c_void_p, C.c_int64, C.c_int64, C.c_int64)
+from . import flat, pool
 
+_SIG = C.CFUNCTYPE(None, C.c_void_p, C.c_int64, C.c_int64, C.c_int64)
+_found: dict = {}                        # key -> address of everything that is loaded
+_exports: dict = {}                      # addresses that code may name and the process does not export
+_lock = threading.RLock()
+_keep: list = []                         # what machine code points to
+
+HEAD = object.__basicsize__              # where an object's own fields begin
+MAX_ARGS = 1024
+METH_FASTCALL, METH_KEYWORDS, METH_NOARGS, METH_O = 0x80, 0x2, 0x4, 0x8
+
+
+# Compiling and loading
 
 def build(text, names):
     """Compile IR text; the address of each named function."""
-    import llvmlite.binding as llvm
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    tm = llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, reloc="pic", codemodel="small")
-    mod = llvm.parse_assembly(text)
-    mod.verify()
-    engine = llvm.create_mcjit_compiler(mod, tm)
-    engine.finalize_object()
-    _engines.append((engine, tm))
-    return {n: engine.get_function_address(n) for n in names}
+    from _blake2 import blake2b
+    key = "text/" + blake2b(text.encode(), digest_size=16).hexdigest()
+    return image(key, lambda: text, names)
 
 
 def kernel(key, emit):
     """The address of the kernel that `key` describes completely; `emit(module, symbol)` writes it if it is in no cache."""
-    if key not in _found:
+    address = _found.get(key)
+    return kernels([(key, emit)])[0] if address is None else address
+
+
+def kernels(wanted):
+    """Addresses of many kernels, given as (key, emit): those in no cache are compiled together, which is quicker."""
+    def write(missing):
         from whet.passes.lower_llvm.builder import Module
-        m = Module()
-        emit(m, "kernel")
-        _found[key] = build(m.text(), ["kernel"])["kernel"]
-    return _found[key]
+        module, emits = Module(), dict(wanted)
+        symbols = {key: f"kernel{i or ''}" for i, key in enumerate(missing)}
+        for key, symbol in symbols.items():
+            emits[key](module, symbol)
+        return module.text(), symbols
+    return _obtain([key for key, _ in wanted], write)
 
 
-def launch(addr, total, grain, *args):
-    """Run kernel `addr` over work units 0..total, split over the threads in parts of at least `grain` units.
+def image(key, write, names):
+    """Addresses of the functions `names` in the IR text that `write()` gives if it is in no cache: name -> address.
 
-    An argument is an ndarray (its data pointer), an int, a float (a double's bits) or None (0)."""
+    The code may name functions and objects of CPython and libc, and what `export` announced."""
+    def all_of_it(missing):
+        return write(), {f"{key}:{name}": name for name in names}
+    return dict(zip(names, _obtain([f"{key}:{name}" for name in names], all_of_it), strict=True))
+
+
+def export(name, address):
+    """Let code compiled from now on name this address: `@name = external global i8`."""
+    _exports[name] = address
+
+
+def _obtain(keys, write):
+    with _lock:
+        missing = [key for key in dict.fromkeys(keys) if key not in _found]
+        if missing:
+            _found.update(_compile(*write(missing)))
+        return [_found[key] for key in keys]
+
+
+def _compile(text, symbols):
+    from whet.passes.lower_llvm import compile
+    code = compile.object_code(text)
+    flattened = flat.flatten(code)
+    if flattened is not None:
+        try:
+            at = flat.load(flattened.code, flattened.slots.items(), _resolve)
+            return {key: at + flattened.names[name] for key, name in symbols.items()}
+        except LookupError:
+            pass                         # it names what only LLVM can supply
+    at = compile.load_object(code, list(symbols.values()), _exports)
+    return {key: at[name] for key, name in symbols.items()}
+
+
+@functools.lru_cache(None)
+def _process():
+    return C.CDLL(None)
+
+
+def _resolve(name):
+    """The address of a name that code uses: ours, CPython's or libc's."""
+    if name in _exports:
+        return _exports[name]
+    for library in (C.pythonapi, _process()):
+        try:
+            return C.cast(getattr(library, name), C.c_void_p).value
+        except AttributeError:
+            pass
+    raise LookupError(f"no symbol {name} in this process")
+
+
+# Python callables made of machine code
+
+class MethodDef(C.Structure):
+    """CPython's PyMethodDef."""
+    _fields_ = [("name", C.c_char_p), ("meth", C.c_void_p), ("flags", C.c_int), ("doc", C.c_char_p)]
+
+
+def function(addr, name, doc="", flags=METH_FASTCALL):
+    """A builtin function: name(a, b) calls `ptr addr(ptr self, ptr args, i64 nargs)`."""
+    definition = MethodDef(name.encode(), addr, flags, doc.encode())
+    _keep.append(definition)
+    make = C.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = C.py_object, [C.c_void_p, C.c_void_p, C.py_object]
+    return make(C.addressof(definition), None, __name__)
+
+
+@functools.lru_cache(None)
+def ndarray_offsets():
+    """Byte offsets of an ndarray's fields, proved against known arrays; None where they are not as expected."""
+    offsets = {name: HEAD + 8 * i for i, name in enumerate(("data", "nd", "dims", "strides", "base", "descr", "flags"))}
+    for a in (np.zeros((3, 5), np.float32)[:, 1:4], np.zeros((4, 2, 3), np.int16).T, np.zeros(7)):
+        at = id(a)
+        pointer = {name: C.c_void_p.from_address(at + offset).value for name, offset in offsets.items() if name not in ("nd", "flags")}
+        nd, flags = (C.c_int.from_address(at + offsets[name]).value for name in ("nd", "flags"))
+        if (pointer["data"], nd, pointer["base"], pointer["descr"], flags & 0x503) != (
+                a.__array_interface__["data"][0], a.ndim, None if a.base is None else id(a.base), id(a.dtype), a.flags.num & 0x503):
+            return None
+        if any(tuple((C.c_ssize_t * nd).from_address(pointer[name])) != values
+               for name, values in (("dims", a.shape), ("strides", a.strides))):
+            return None
+    return offsets
+
+
+@functools.lru_cache(None)
+def enabled():
+    """Can this process call machine code as builtins? Else everything works through ctypes, slower, with the same results."""
+    return (os.environ.get("WHET_NATIVE") != "0" and os.name == "posix" and sys.implementation.name == "cpython"
+            and getattr(sys, "_is_gil_enabled", lambda: True)() and C.sizeof(C.c_void_p) == 8 and sys.byteorder == "little"
+            and object.__basicsize__ == 16 and ndarray_offsets() is not None)
+
+
+_LAUNCH = """
+@PyLong_Type = external global i8
+@PyFloat_Type = external global i8
+@_Py_NoneStruct = external global i8
+@PyExc_TypeError = external global ptr
+@PyExc_ValueError = external global ptr
+@PyExc_OverflowError = external global ptr
+@whet_ndarray = external global i8
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+declare ptr @PyErr_Occurred()
+declare ptr @PyErr_Format(ptr, ptr, ...)
+declare void @PyErr_SetString(ptr, ptr)
+declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
+declare i64 @PyLong_AsUnsignedLongLong(ptr)
+declare double @PyFloat_AsDouble(ptr)
+declare i32 @PyType_IsSubtype(ptr, ptr)
+declare i32 @PyIndex_Check(ptr)
+declare ptr @PyNumber_Index(ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+
+MESSAGES
+
+; An int as i64; 2^63..2^64-1 as the same bits. The second result is 0 after an error.
+define internal {i64, i1} @integer(ptr %o) nounwind {
+  %over = alloca i32
+  %v = call i64 @PyLong_AsLongLongAndOverflow(ptr %o, ptr %over)
+  %f = load i32, ptr %over
+  %fits = icmp eq i32 %f, 0
+  br i1 %fits, label %done, label %far
+far:
+  %high = icmp sgt i32 %f, 0
+  br i1 %high, label %unsigned, label %small
+small:
+  %e1 = load ptr, ptr @PyExc_OverflowError
+  call void @PyErr_SetString(ptr %e1, ptr @low)
+  br label %fail
+unsigned:
+  %u = call i64 @PyLong_AsUnsignedLongLong(ptr %o)
+  %maybe = icmp eq i64 %u, -1
+  br i1 %maybe, label %ask, label %done
+ask:
+  %e = call ptr @PyErr_Occurred()
+  %clean = icmp eq ptr %e, null
+  br i1 %clean, label %done, label %fail
+fail:
+  ret {i64, i1} {i64 0, i1 false}
+done:
+  %x = phi i64 [%v, %0], [%u, %unsigned], [%u, %ask]
+  %r0 = insertvalue {i64, i1} poison, i64 %x, 0
+  %r1 = insertvalue {i64, i1} %r0, i1 true, 1
+  ret {i64, i1} %r1
+}
+
+; An argument that is none of the four exact types: subclasses, and what has __index__.
+define internal {i64, i1} @other(ptr %o, i64 %position) nounwind noinline {
+  %tp = getelementptr i8, ptr %o, i64 8
+  %t = load ptr, ptr %tp
+  %operand = icmp uge i64 %position, 3
+  br i1 %operand, label %first, label %last
+first:
+  %a = call i32 @PyType_IsSubtype(ptr %t, ptr @whet_ndarray)
+  %array = icmp ne i32 %a, 0
+  br i1 %array, label %data, label %next
+data:
+  %dp = getelementptr i8, ptr %o, i64 HEAD
+  %d = load i64, ptr %dp
+  br label %done
+next:
+  %b = call i32 @PyType_IsSubtype(ptr %t, ptr @PyFloat_Type)
+  %float = icmp ne i32 %b, 0
+  br i1 %float, label %number, label %last
+number:
+  %x = call double @PyFloat_AsDouble(ptr %o)
+  %xb = bitcast double %x to i64
+  br label %done
+last:
+  %c = call i32 @PyIndex_Check(ptr %o)
+  %index = icmp ne i32 %c, 0
+  br i1 %index, label %convert, label %wrong
+convert:
+  %n = call ptr @PyNumber_Index(ptr %o)
+  %bad = icmp eq ptr %n, null
+  br i1 %bad, label %fail, label %int
+int:
+  %r = call {i64, i1} @integer(ptr %n)
+  call void @Py_DecRef(ptr %n)
+  ret {i64, i1} %r
+wrong:
+  %e = load ptr, ptr @PyExc_TypeError
+  %shown = add i64 %position, 1
+  %text = select i1 %operand, ptr @odd, ptr @head
+  %z = call ptr (ptr, ptr, ...) @PyErr_Format(ptr %e, ptr %text, i64 %shown, ptr %t)
+  br label %fail
+fail:
+  ret {i64, i1} {i64 0, i1 false}
+done:
+  %v = phi i64 [%d, %data], [%xb, %number]
+  %r0 = insertvalue {i64, i1} poison, i64 %v, 0
+  %r1 = insertvalue {i64, i1} %r0, i1 true, 1
+  ret {i64, i1} %r1
+}
+
+; launch(addr, total, grain, *args)
+define ptr @launch(ptr %self, ptr %argv, i64 %count) nounwind {
+entry:
+  %slots = alloca [MAX_SLOTS x i64], align 16
+  %c0 = icmp sgt i64 %count, 2
+  %c1 = icmp sle i64 %count, MAX_SLOTS
+  %fine = and i1 %c0, %c1
+  br i1 %fine, label %loop, label %amount
+amount:
+  %e0 = load ptr, ptr @PyExc_TypeError
+  call void @PyErr_SetString(ptr %e0, ptr @few)
+  ret ptr null
+loop:
+  %i = phi i64 [0, %entry], [%i1, %next]
+  %op = getelementptr ptr, ptr %argv, i64 %i
+  %o = load ptr, ptr %op
+  %sp = getelementptr i64, ptr %slots, i64 %i
+  %tp = getelementptr i8, ptr %o, i64 8
+  %t = load ptr, ptr %tp
+  %is_int = icmp eq ptr %t, @PyLong_Type
+  br i1 %is_int, label %int, label %not_int
+int:
+  %r = call {i64, i1} @integer(ptr %o)
+  br label %converted
+not_int:
+  %head = icmp ult i64 %i, 3
+  br i1 %head, label %rare, label %operand
+operand:
+  %is_array = icmp eq ptr %t, @whet_ndarray
+  %is_float = icmp eq ptr %t, @PyFloat_Type
+  %field = or i1 %is_array, %is_float
+  br i1 %field, label %first_field, label %not_field
+first_field:                                 ; an ndarray's data pointer, a float's value: both come first
+  %fp = getelementptr i8, ptr %o, i64 HEAD
+  %f = load i64, ptr %fp
+  br label %next
+not_field:
+  %is_none = icmp eq ptr %o, @_Py_NoneStruct
+  br i1 %is_none, label %next, label %rare
+rare:
+  %ro = call {i64, i1} @other(ptr %o, i64 %i)
+  br label %converted
+converted:
+  %rr = phi {i64, i1} [%r, %int], [%ro, %rare]
+  %ok = extractvalue {i64, i1} %rr, 1
+  %rv = extractvalue {i64, i1} %rr, 0
+  br i1 %ok, label %next, label %fail
+next:
+  %v = phi i64 [%f, %first_field], [0, %not_field], [%rv, %converted]
+  store i64 %v, ptr %sp
+  %i1 = add i64 %i, 1
+  %more = icmp ult i64 %i1, %count
+  br i1 %more, label %loop, label %ready
+fail:
+  ret ptr null
+ready:
+  %kernel = load ptr, ptr %slots
+  %totalp = getelementptr i8, ptr %slots, i64 8
+  %total = load i64, ptr %totalp
+  %grainp = getelementptr i8, ptr %slots, i64 16
+  %grain = load i64, ptr %grainp
+  %args = getelementptr i8, ptr %slots, i64 24
+  %nothing = icmp eq ptr %kernel, null
+  br i1 %nothing, label %no_kernel, label %size
+no_kernel:
+  %e1 = load ptr, ptr @PyExc_ValueError
+  call void @PyErr_SetString(ptr %e1, ptr @null)
+  ret ptr null
+size:
+  %fifth = sdiv i64 %total, 5
+  %long = icmp sge i64 %fifth, %grain
+  %some = icmp sgt i64 %total, 0
+  %release = and i1 %long, %some
+  br i1 %release, label %outside, label %inside
+inside:
+  call void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %grain)
+  br label %done
+outside:
+  %thread = call ptr @PyEval_SaveThread()
+  call void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %grain)
+  call void @PyEval_RestoreThread(ptr %thread)
+  br label %done
+done:
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  ret ptr @_Py_NoneStruct
+}
+"""
+
+
+_MESSAGES = {
+    "few": f"launch takes a kernel, total, grain and at most {MAX_ARGS} arguments",
+    "null": "launch: the kernel's address is 0",
+    "low": "launch: an int is below -2**63",
+    "odd": "launch: argument {number} must be an ndarray, an int, a float or None, not {kind}",
+    "head": "launch: argument {number} must be an int, not {kind}"}
+
+
+def _runtime_text():
+    texts = {name: text.format(number="%zd", kind="%R") for name, text in _MESSAGES.items()}
+    messages = "\n".join(f'@{name} = internal constant [{len(text) + 1} x i8] c"{text}\\00"' for name, text in texts.items())
+    words = {"MESSAGES": messages, "MAX_SLOTS": str(MAX_ARGS + 3), "HEAD": str(HEAD)}
+    return pool.source() + re.sub(r"\b(MESSAGES|MAX_SLOTS|HEAD)\b", lambda m: words[m[0]], _LAUNCH)
+
+
+@functools.lru_cache(None)
+def _runtime():
+    """The runtime's own functions: name -> address. Empty where machine code cannot be called as builtins."""
+    if not enabled():
+        return {}
+    pool.get_num_threads()
+    for name, address in {**pool.state(), "whet_ndarray": id(np.ndarray)}.items():
+        export(name, address)
+    names = ["launch", "pool_run", *(["pool_stop"] if pool.SUPPORTED else [])]
+    found = image("runtime", _runtime_text, names)
+    for name, address in found.items():
+        export(name, address)
+    if pool.SUPPORTED:
+        atexit.register(pool.stop, found["pool_stop"])
+    return found
+
+
+def symbol(name):
+    """The address of one of the runtime's own functions, for machine code to call: `pool_run(kernel, args, total, grain)`."""
+    try:
+        return _runtime()[name]
+    except KeyError:
+        raise LookupError(f"no {name} in the native runtime" + ("" if enabled() else ", which is off")) from None
+
+
+def __getattr__(name):
+    # Made at first use: `import whet` alone compiles nothing.
+    if name != "launch":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()["launch"] = made = function(symbol("launch"), "launch", _launch.__doc__) if enabled() else _launch
+    return made
+
+
+def _launch(addr, total, grain, *args):
+    """launch(addr, total, grain, *args)
+
+    Run kernel `addr` over work units 0..total, split over the threads in parts of at least `grain` units. An argument is an
+    ndarray (its data pointer), an int (64 bits), a float (a double's bits) or None (0). From 2 grains on the work is split,
+    from 5 on the GIL is released."""
+    head = []
+    for i, a in enumerate((addr, total, grain)):
+        try:
+            head.append(operator.index(a))
+        except TypeError:
+            raise TypeError(_MESSAGES["head"].format(number=i + 1, kind=type(a))) from None
+    addr, total, grain = head
+    if len(args) > MAX_ARGS:
+        raise TypeError(_MESSAGES["few"])
     slots = (C.c_int64 * max(1, len(args)))()
     for i, a in enumerate(args):
         if isinstance(a, np.ndarray):
@@ -50,5 +416,14 @@ def launch(addr, total, grain, *args):
         elif isinstance(a, float):
             slots[i] = struct.unpack("<q", struct.pack("<d", a))[0]
         elif a is not None:
+            try:
+                a = operator.index(a)
+            except TypeError:
+                raise TypeError(_MESSAGES["odd"].format(number=i + 4, kind=type(a))) from None
+            if not -2**63 <= a < 2**64:
+                raise OverflowError(_MESSAGES["low"] if a < 0 else "int too big to convert")
             slots[i] = a
-    _SIG(addr)(C.addressof(slots), 0, total, 0)
+    if not addr:
+        raise ValueError(_MESSAGES["null"])
+    if total > 0:
+        _SIG(addr)(C.addressof(slots), 0, total, 0)

@@ -1,0 +1,548 @@
+"""The thread pool: fork-join over a static partition, in machine code from end to end.
+
+`pool_run(kernel, args, total, grain)` cuts 0..total into one contiguous part per thread, the first for the caller. Workers spin
+for a while, then sleep on a futex; they touch no Python. Where the pool is in use already (a nested call, another Python thread)
+or has one thread, the caller runs everything: a kernel's bits do not depend on the partition.
+
+The state lies in memory that a fork leaves zeroed in the child, where no workers exist: its first use starts new ones.
+"""
+import ctypes as C
+import functools
+import os
+import platform
+import re
+import sys
+import time
+
+from . import flat
+
+MAX_THREADS = 1024
+WORKER_SPIN_NS, JOINER_SPIN_NS = 150_000, 30_000
+_FUTEX = {"x86_64": 202, "aarch64": 98}
+_PAUSE = {"x86_64": "call void @llvm.x86.sse2.pause()", "aarch64": "call void @llvm.aarch64.hint(i32 1)"}
+SUPPORTED = sys.platform == "linux" and platform.machine() in _FUTEX
+
+# Byte offsets in the state. A worker's line: its sequence number (a futex), then whether it sleeps.
+BUSY, WORKERS, REFUSED, STOP, CALIBRATED = 0, 4, 8, 12, 16
+PENDING, JOINER_ASLEEP = 64, 68
+KERNEL, ARGS, TOTAL, PARTS = 128, 136, 144, 152
+WORKER_SPIN, JOINER_SPIN = 192, 200
+LINES, LINE = 256, 128
+STATE_BYTES = LINES + LINE * MAX_THREADS
+# Byte offsets in the settings, which a child keeps.
+THREADS, CPUS = 0, 8
+
+_threads = None
+
+_SERIAL = """
+define void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %grain) nounwind {
+  %some = icmp sgt i64 %total, 0
+  br i1 %some, label %run, label %done
+run:
+  call void %kernel(ptr %args, i64 0, i64 %total, i64 0)
+  br label %done
+done:
+  ret void
+}
+"""
+
+_PARALLEL = """
+@whet_pool = external global i8
+@whet_settings = external global i8
+declare i64 @syscall(i64, ...)
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_detach(i64)
+declare i32 @pthread_sigmask(i32, ptr, ptr)
+declare i32 @pthread_setaffinity_np(i64, i64, ptr)
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @sched_getcpu()
+declare i32 @clock_gettime(i32, ptr)
+declare ptr @memset(ptr, i32, i64)
+declare void @llvm.x86.sse2.pause()
+declare void @llvm.aarch64.hint(i32)
+declare i64 @llvm.umin.i64(i64, i64)
+
+; Part i of %parts: as equal as whole units allow, the first parts one longer.
+define internal void @run_part(ptr %kernel, ptr %args, i64 %total, i64 %parts, i64 %i) nounwind {
+  %each = udiv i64 %total, %parts
+  %over = urem i64 %total, %parts
+  %i1 = add i64 %i, 1
+  %extra0 = call i64 @llvm.umin.i64(i64 %i, i64 %over)
+  %extra1 = call i64 @llvm.umin.i64(i64 %i1, i64 %over)
+  %b0 = mul i64 %each, %i
+  %b1 = mul i64 %each, %i1
+  %begin = add i64 %b0, %extra0
+  %end = add i64 %b1, %extra1
+  tail call void %kernel(ptr %args, i64 %begin, i64 %end, i64 %i)
+  ret void
+}
+
+define internal void @futex_wait(ptr %word, i32 %seen) nounwind {
+  %r = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr %word, i64 128, i32 %seen, ptr null, ptr null, i32 0)
+  ret void
+}
+
+define internal void @futex_wake(ptr %word) nounwind {
+  %r = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr %word, i64 129, i32 2147483647, ptr null, ptr null, i32 0)
+  ret void
+}
+
+define internal ptr @worker(ptr %line) nounwind {
+entry:
+  %asleep = getelementptr i8, ptr %line, i64 4
+  %stop = getelementptr i8, ptr @whet_pool, i64 {STOP}
+  %spins = getelementptr i8, ptr @whet_pool, i64 {WORKER_SPIN}
+  %pending = getelementptr i8, ptr @whet_pool, i64 {PENDING}
+  %joiner = getelementptr i8, ptr @whet_pool, i64 {JOINER_ASLEEP}
+  %lines = getelementptr i8, ptr @whet_pool, i64 {LINES}
+  %a0 = ptrtoint ptr %lines to i64
+  %a1 = ptrtoint ptr %line to i64
+  %a2 = sub i64 %a1, %a0
+  %k = udiv i64 %a2, {LINE}
+  %me = add i64 %k, 1
+  br label %wait
+wait:
+  %seen = phi i32 [0, %entry], [%now, %finished]
+  %limit = load i64, ptr %spins
+  br label %poll
+poll:
+  %spun = phi i64 [0, %wait], [%spun1, %again]
+  %now0 = load atomic i32, ptr %line acquire, align 4
+  %new = icmp ne i32 %now0, %seen
+  br i1 %new, label %go, label %again
+again:
+  {PAUSE}
+  %spun1 = add i64 %spun, 1
+  %more = icmp ult i64 %spun1, %limit
+  br i1 %more, label %poll, label %sleep
+sleep:
+  ; Sleep is announced before the number is looked at again (by futex); the caller counts up before it looks for sleepers.
+  %x0 = atomicrmw xchg ptr %asleep, i32 1 seq_cst
+  call void @futex_wait(ptr %line, i32 %seen)
+  %x1 = atomicrmw xchg ptr %asleep, i32 0 seq_cst
+  %now1 = load atomic i32, ptr %line acquire, align 4
+  %still = icmp eq i32 %now1, %seen
+  br i1 %still, label %sleep, label %go
+go:
+  %now = phi i32 [%now0, %poll], [%now1, %sleep]
+  %stopping = load atomic i32, ptr %stop acquire, align 4
+  %leave = icmp ne i32 %stopping, 0
+  br i1 %leave, label %end, label %work
+work:
+  %kernelp = getelementptr i8, ptr @whet_pool, i64 {KERNEL}
+  %argsp = getelementptr i8, ptr @whet_pool, i64 {ARGS}
+  %totalp = getelementptr i8, ptr @whet_pool, i64 {TOTAL}
+  %partsp = getelementptr i8, ptr @whet_pool, i64 {PARTS}
+  %kernel = load ptr, ptr %kernelp
+  %args = load ptr, ptr %argsp
+  %total = load i64, ptr %totalp
+  %parts = load i64, ptr %partsp
+  call void @run_part(ptr %kernel, ptr %args, i64 %total, i64 %parts, i64 %me)
+  %left = atomicrmw sub ptr %pending, i32 1 seq_cst
+  %last = icmp eq i32 %left, 1
+  br i1 %last, label %tell, label %finished
+tell:
+  %ja = load atomic i32, ptr %joiner seq_cst, align 4
+  %dozing = icmp ne i32 %ja, 0
+  br i1 %dozing, label %wake, label %finished
+wake:
+  call void @futex_wake(ptr %pending)
+  br label %finished
+finished:
+  br label %wait
+end:
+  %l = atomicrmw sub ptr %pending, i32 1 seq_cst
+  ret ptr null
+}
+
+; How many times to pause for {WORKER_SPIN_NS} and {JOINER_SPIN_NS} ns: a pause takes 5 to 150 cycles. The least of four timings.
+define internal void @calibrate() nounwind {
+entry:
+  %t = alloca [4 x i64], align 16
+  %t1 = getelementptr i8, ptr %t, i64 16
+  br label %round
+round:
+  %r = phi i64 [0, %entry], [%r1, %timed]
+  %best = phi i64 [1000000, %entry], [%best1, %timed]
+  %c0 = call i32 @clock_gettime(i32 1, ptr %t)
+  br label %spin
+spin:
+  %k = phi i64 [0, %round], [%k1, %spin]
+  {PAUSE}
+  %k1 = add i64 %k, 1
+  %more = icmp ult i64 %k1, 64
+  br i1 %more, label %spin, label %timed
+timed:
+  %c1 = call i32 @clock_gettime(i32 1, ptr %t1)
+  %s0 = load i64, ptr %t
+  %s1 = load i64, ptr %t1
+  %n0p = getelementptr i8, ptr %t, i64 8
+  %n1p = getelementptr i8, ptr %t, i64 24
+  %n0 = load i64, ptr %n0p
+  %n1 = load i64, ptr %n1p
+  %ds = sub i64 %s1, %s0
+  %dsn = mul i64 %ds, 1000000000
+  %dn = sub i64 %n1, %n0
+  %ns0 = add i64 %dsn, %dn
+  %ns = add i64 %ns0, 1
+  %best1 = call i64 @llvm.umin.i64(i64 %best, i64 %ns)
+  %r1 = add i64 %r, 1
+  %again = icmp ult i64 %r1, 4
+  br i1 %again, label %round, label %done
+done:
+  %w = udiv i64 {WORKER_SPIN_TIMES_64}, %best1
+  %j = udiv i64 {JOINER_SPIN_TIMES_64}, %best1
+  %wp = getelementptr i8, ptr @whet_pool, i64 {WORKER_SPIN}
+  %jp = getelementptr i8, ptr @whet_pool, i64 {JOINER_SPIN}
+  store i64 %w, ptr %wp
+  store i64 %j, ptr %jp
+  ret void
+}
+
+; Start workers until there are %want, or the system refuses; how many there are. Called by the owner of the busy word.
+define internal i64 @grow(i64 %want) nounwind noinline {
+entry:
+  %cpus = alloca [1024 x i8], align 16
+  %all = alloca [128 x i8], align 16
+  %old = alloca [128 x i8], align 16
+  %thread = alloca i64
+  %havep = getelementptr i8, ptr @whet_pool, i64 {WORKERS}
+  %refusedp = getelementptr i8, ptr @whet_pool, i64 {REFUSED}
+  %wp = getelementptr i8, ptr @whet_pool, i64 {WORKER_SPIN}
+  %jp = getelementptr i8, ptr @whet_pool, i64 {JOINER_SPIN}
+  %calibratedp = getelementptr i8, ptr @whet_pool, i64 {CALIBRATED}
+  %freep = getelementptr i8, ptr @whet_settings, i64 {CPUS}
+  %have32 = load i32, ptr %havep
+  %have = zext i32 %have32 to i64
+  %refused = load i32, ptr %refusedp
+  %no = icmp ne i32 %refused, 0
+  br i1 %no, label %out, label %look
+look:
+  %free = load i64, ptr %freep
+  %fits = icmp ult i64 %want, %free
+  br i1 %fits, label %pace, label %crowd
+crowd:                                       ; more threads than processors: whoever waits must not hold one
+  store i64 0, ptr %wp
+  store i64 0, ptr %jp
+  br label %affinity
+pace:
+  %calibrated = load i32, ptr %calibratedp
+  %paced = icmp ne i32 %calibrated, 0
+  br i1 %paced, label %affinity, label %measure
+measure:
+  call void @calibrate()
+  store i32 1, ptr %calibratedp
+  br label %affinity
+affinity:
+  ; Workers keep off the caller's processor: woken there, one would queue behind the caller for milliseconds.
+  %z0 = call ptr @memset(ptr %cpus, i32 0, i64 1024)
+  %got = call i32 @sched_getaffinity(i32 0, i64 1024, ptr %cpus)
+  %here = call i32 @sched_getcpu()
+  %ok0 = icmp sge i32 %got, 0
+  %ok1 = icmp sge i32 %here, 0
+  %ok2 = icmp slt i32 %here, 8192
+  %ok3 = and i1 %ok0, %ok1
+  %ok4 = and i1 %ok2, %ok3
+  %pin = and i1 %ok4, %fits
+  br i1 %pin, label %mask, label %signals
+mask:
+  %bit = and i32 %here, 7
+  %one = shl i32 1, %bit
+  %byte32 = lshr i32 %here, 3
+  %byte = zext i32 %byte32 to i64
+  %bytep = getelementptr i8, ptr %cpus, i64 %byte
+  %bits = load i8, ptr %bytep
+  %one8 = trunc i32 %one to i8
+  %rest = xor i8 %one8, -1
+  %kept = and i8 %bits, %rest
+  store i8 %kept, ptr %bytep
+  br label %signals
+signals:                                     ; signals are for Python's threads
+  %z1 = call ptr @memset(ptr %all, i32 255, i64 128)
+  %m0 = call i32 @pthread_sigmask(i32 2, ptr %all, ptr %old)
+  br label %next
+next:
+  %n = phi i64 [%have, %signals], [%n1, %started]
+  %enough = icmp uge i64 %n, %want
+  br i1 %enough, label %restore, label %start
+start:
+  %at0 = mul i64 %n, {LINE}
+  %at = add i64 %at0, {LINES}
+  %line = getelementptr i8, ptr @whet_pool, i64 %at
+  %failed = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr %line)
+  %bad = icmp ne i32 %failed, 0
+  br i1 %bad, label %refuse, label %created
+created:
+  %id = load i64, ptr %thread
+  br i1 %pin, label %place, label %started
+place:
+  %m1 = call i32 @pthread_setaffinity_np(i64 %id, i64 1024, ptr %cpus)
+  br label %started
+started:
+  %d = call i32 @pthread_detach(i64 %id)
+  %n1 = add i64 %n, 1
+  br label %next
+refuse:
+  store i32 1, ptr %refusedp
+  br label %restore
+restore:
+  %count = phi i64 [%n, %next], [%n, %refuse]
+  %m2 = call i32 @pthread_sigmask(i32 2, ptr %old, ptr null)
+  %count32 = trunc i64 %count to i32
+  store i32 %count32, ptr %havep
+  br label %out
+out:
+  %r = phi i64 [%have, %entry], [%count, %restore]
+  ret i64 %r
+}
+
+; Count up the line of workers 0..%n-1 and wake those that sleep.
+define internal void @rouse(i64 %n) nounwind {
+entry:
+  %end0 = mul i64 %n, {LINE}
+  %end = add i64 %end0, {LINES}
+  br label %post
+post:
+  %p = phi i64 [{LINES}, %entry], [%p1, %post]
+  %line = getelementptr i8, ptr @whet_pool, i64 %p
+  %old = load i32, ptr %line
+  %new = add i32 %old, 1
+  store atomic i32 %new, ptr %line release, align 4
+  %p1 = add i64 %p, {LINE}
+  %more = icmp ult i64 %p1, %end
+  br i1 %more, label %post, label %posted
+posted:
+  fence seq_cst
+  br label %look
+look:
+  %q = phi i64 [{LINES}, %posted], [%q1, %next]
+  %line2 = getelementptr i8, ptr @whet_pool, i64 %q
+  %asleepp = getelementptr i8, ptr %line2, i64 4
+  %a = load atomic i32, ptr %asleepp seq_cst, align 4
+  %asleep = icmp ne i32 %a, 0
+  br i1 %asleep, label %wake, label %next
+wake:
+  call void @futex_wake(ptr %line2)
+  br label %next
+next:
+  %q1 = add i64 %q, {LINE}
+  %more2 = icmp ult i64 %q1, %end
+  br i1 %more2, label %look, label %done
+done:
+  ret void
+}
+
+define void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %grain) nounwind {
+entry:
+  %some = icmp sgt i64 %total, 0
+  br i1 %some, label %size, label %out
+size:
+  %tiny = icmp slt i64 %grain, 1
+  %g = select i1 %tiny, i64 1, i64 %grain
+  %half = lshr i64 %total, 1
+  %small = icmp ult i64 %half, %g
+  br i1 %small, label %serial, label %large
+large:
+  %threadsp = getelementptr i8, ptr @whet_settings, i64 {THREADS}
+  %threads = load atomic i64, ptr %threadsp monotonic, align 8
+  %several = icmp ugt i64 %threads, 1
+  br i1 %several, label %lock, label %serial
+serial:
+  tail call void %kernel(ptr %args, i64 0, i64 %total, i64 0)
+  ret void
+lock:
+  %x = cmpxchg ptr @whet_pool, i32 0, i32 1 acquire monotonic
+  %mine = extractvalue {i32, i1} %x, 1
+  br i1 %mine, label %count, label %serial
+count:
+  %grains = udiv i64 %total, %g
+  %parts0 = call i64 @llvm.umin.i64(i64 %threads, i64 %grains)
+  %want = sub i64 %parts0, 1
+  %havep = getelementptr i8, ptr @whet_pool, i64 {WORKERS}
+  %have32 = load i32, ptr %havep
+  %have = zext i32 %have32 to i64
+  %few = icmp ult i64 %have, %want
+  br i1 %few, label %hire, label %fork
+hire:
+  %all = sub i64 %threads, 1
+  %now = call i64 @grow(i64 %all)
+  %helpers0 = call i64 @llvm.umin.i64(i64 %now, i64 %want)
+  %any = icmp ugt i64 %helpers0, 0
+  br i1 %any, label %fork, label %alone
+alone:
+  store atomic i32 0, ptr @whet_pool release, align 4
+  br label %serial
+fork:
+  %helpers = phi i64 [%want, %count], [%helpers0, %hire]
+  %parts = add i64 %helpers, 1
+  %kernelp = getelementptr i8, ptr @whet_pool, i64 {KERNEL}
+  %argsp = getelementptr i8, ptr @whet_pool, i64 {ARGS}
+  %totalp = getelementptr i8, ptr @whet_pool, i64 {TOTAL}
+  %partsp = getelementptr i8, ptr @whet_pool, i64 {PARTS}
+  %pending = getelementptr i8, ptr @whet_pool, i64 {PENDING}
+  %dozing = getelementptr i8, ptr @whet_pool, i64 {JOINER_ASLEEP}
+  %spinp = getelementptr i8, ptr @whet_pool, i64 {JOINER_SPIN}
+  store ptr %kernel, ptr %kernelp
+  store ptr %args, ptr %argsp
+  store i64 %total, ptr %totalp
+  store i64 %parts, ptr %partsp
+  %h32 = trunc i64 %helpers to i32
+  store atomic i32 %h32, ptr %pending release, align 4
+  call void @rouse(i64 %helpers)
+  call void @run_part(ptr %kernel, ptr %args, i64 %total, i64 %parts, i64 0)
+  %limit = load i64, ptr %spinp
+  br label %join
+join:
+  %spun = phi i64 [0, %fork], [%spun1, %again]
+  %left = load atomic i32, ptr %pending acquire, align 4
+  %done = icmp eq i32 %left, 0
+  br i1 %done, label %joined, label %again
+again:
+  {PAUSE}
+  %spun1 = add i64 %spun, 1
+  %more = icmp ult i64 %spun1, %limit
+  br i1 %more, label %join, label %doze
+doze:
+  %x0 = atomicrmw xchg ptr %dozing, i32 1 seq_cst
+  %left1 = load atomic i32, ptr %pending seq_cst, align 4
+  %done1 = icmp eq i32 %left1, 0
+  br i1 %done1, label %woken, label %sleep
+sleep:
+  call void @futex_wait(ptr %pending, i32 %left1)
+  br label %doze
+woken:
+  store atomic i32 0, ptr %dozing seq_cst, align 4
+  br label %joined
+joined:
+  store atomic i32 0, ptr @whet_pool release, align 4
+  br label %out
+out:
+  ret void
+}
+
+; Tell the workers to leave; how many have not left yet (0: all have, the state is as at first; -1: the pool is in use).
+define i64 @pool_stop() nounwind {
+entry:
+  %stopp = getelementptr i8, ptr @whet_pool, i64 {STOP}
+  %pending = getelementptr i8, ptr @whet_pool, i64 {PENDING}
+  %havep = getelementptr i8, ptr @whet_pool, i64 {WORKERS}
+  %x = cmpxchg ptr @whet_pool, i32 0, i32 1 acquire monotonic
+  %mine = extractvalue {i32, i1} %x, 1
+  br i1 %mine, label %look, label %busy
+busy:
+  %stopping = load atomic i32, ptr %stopp acquire, align 4
+  %ours = icmp ne i32 %stopping, 0
+  br i1 %ours, label %check, label %used
+used:
+  ret i64 -1
+look:
+  %have = load i32, ptr %havep
+  %none = icmp eq i32 %have, 0
+  br i1 %none, label %clear, label %tell
+tell:
+  store atomic i32 1, ptr %stopp release, align 4
+  store atomic i32 %have, ptr %pending release, align 4
+  %n = zext i32 %have to i64
+  call void @rouse(i64 %n)
+  br label %check
+check:
+  %left = load atomic i32, ptr %pending acquire, align 4
+  %gone = icmp eq i32 %left, 0
+  br i1 %gone, label %clear, label %wait
+wait:
+  %l = zext i32 %left to i64
+  ret i64 %l
+clear:
+  %rest = getelementptr i8, ptr @whet_pool, i64 4
+  %z = call ptr @memset(ptr %rest, i32 0, i64 {REST})
+  store atomic i32 0, ptr @whet_pool release, align 4
+  ret i64 0
+}
+"""
+
+
+def source():
+    """IR text that defines `pool_run`, and `pool_stop` where the pool has threads."""
+    if not SUPPORTED:
+        return _SERIAL
+    words = {**globals(), "FUTEX": _FUTEX[platform.machine()], "PAUSE": _PAUSE[platform.machine()], "REST": STATE_BYTES - 4,
+             "WORKER_SPIN_TIMES_64": 64 * WORKER_SPIN_NS, "JOINER_SPIN_TIMES_64": 64 * JOINER_SPIN_NS}
+    text = re.sub(r"\{([A-Z]\w+)\}", lambda m: str(words[m[1]]), _PARALLEL)
+    foreign = "aarch64" if platform.machine() == "x86_64" else "x86"
+    return "\n".join(line for line in text.splitlines() if not line.startswith(f"declare void @llvm.{foreign}"))
+
+
+@functools.lru_cache(None)
+def state():
+    """Addresses of the pool's own memory, by the names that its code uses."""
+    settings, pool = flat.reserve(4096), flat.reserve(STATE_BYTES)
+    if not flat.wipe_on_fork(pool, STATE_BYTES):
+        os.register_at_fork(after_in_child=lambda: C.memset(pool, 0, STATE_BYTES))
+    return {"whet_settings": settings, "whet_pool": pool}
+
+
+def set_num_threads(n):
+    """How many threads a launch may use, the caller's included. Results do not depend on it."""
+    global _threads
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise TypeError(f"set_num_threads: expected an int, got {type(n).__name__}")
+    if n < 1:
+        raise RuntimeError(f"set_num_threads: expected a positive number of threads, got {n}")
+    _threads = min(n, MAX_THREADS)
+    if SUPPORTED:
+        settings = state()["whet_settings"]
+        C.c_int64.from_address(settings + CPUS).value = affinity()
+        C.c_int64.from_address(settings + THREADS).value = _threads
+
+
+def get_num_threads():
+    """How many threads a launch may use."""
+    if _threads is None:
+        set_num_threads(default_threads())
+    return _threads
+
+
+def affinity():
+    """The number of processors this process may run on."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def quota(root="/"):
+    """Processors that the control group grants, rounded up; None where there is no limit."""
+    def read(*path):
+        try:
+            with open(os.path.join(root, *path)) as f:
+                return f.read().split()
+        except OSError:
+            return []
+
+    found = []
+    for line in read("proc/self/cgroup"):
+        _, controllers, path = (line.split(":", 2) + ["", ""])[:3]
+        # Version 2 has one tree and "quota period" in one file; version 1 a tree for each controller. A parent's limit holds too.
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        tree, parts = "sys/fs/cgroup/" + ("cpu" if controllers else ""), path.strip("/").split("/")
+        for depth in range(len(parts), -1, -1):
+            at = os.path.join(tree, *parts[:depth])
+            limit = (read(at, "cpu.cfs_quota_us") + read(at, "cpu.cfs_period_us")) if controllers else read(at, "cpu.max")
+            if len(limit) == 2 and limit[0].isdigit() and limit[1].isdigit() and int(limit[1]):
+                found.append(-(-int(limit[0]) // int(limit[1])))
+    return max(1, min(found)) if found else None
+
+
+def default_threads():
+    """The least of what affinity, the control group and OMP_NUM_THREADS allow."""
+    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return min([affinity(), quota() or MAX_THREADS, *([int(asked)] if asked.isdigit() and int(asked) else []), MAX_THREADS])
+
+
+def stop(pool_stop, seconds=1.0):
+    """Send the workers home, before the process exits; a later launch would start new ones."""
+    call = C.CFUNCTYPE(C.c_int64)(pool_stop)
+    limit = time.monotonic() + seconds
+    while call() > 0 and time.monotonic() < limit:
+        time.sleep(0.0001)
