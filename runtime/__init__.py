@@ -1,1 +1,65 @@
-"""whet: an eager tensor framework that sharpens itself."""
+"""whet: an eager tensor framework that sharpens itself.
+
+    import whet
+    x = whet.randn(3, 4, requires_grad=True)
+    (x.exp().sum(dim=1) ** 2).mean().backward()
+    x.grad
+"""
+__version__ = "0.1.0"
+
+from . import dtypes as _dtypes
+from .dtypes import (
+    bfloat16,
+    can_cast,
+    complex64,
+    complex128,
+    dtype,
+    finfo,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    set_default_dtype,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .dtypes import bool_ as bool  # noqa: A004
+
+half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
+cfloat, cdouble = complex64, complex128
+from .devices import device, get_default_device, set_default_device
+from .tensor import Size, Tensor, channels_last, channels_last_3d, contiguous_format, preserve_format, strided
+from .autograd.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from . import autograd, ops
+from .ops import surface as _surface
+
+globals().update({k: v for k, v in _surface.FUNCTIONS.items() if not k.startswith("_")})
+
+_LAZY = {"nn": ".nn", "optim": ".optim", "utils": ".utils", "memory": ".cpu.memory", "linalg": ".linalg", "fft": ".fft",
+         "special": ".special", "jit": ".jit", "random": ".random"}
+_FROM = {"save": "serialization", "load": "serialization", "set_num_threads": "cpu.pool", "get_num_threads": "cpu.pool",
+         "set_printoptions": "formatting"}
+
+
+def __getattr__(name):
+    import importlib
+    if name in _LAZY:
+        return importlib.import_module(_LAZY[name], __name__)
+    if name in _FROM:
+        return getattr(importlib.import_module("." + _FROM[name], __name__), name)
+    raise AttributeError(f"module 'whet' has no attribute {name!r}")

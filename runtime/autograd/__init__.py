@@ -1,1 +1,26 @@
+"""Reverse-mode differentiation: `backward`, `grad`, `Function`, modes, hooks, checks."""
+from . import modes
+from .modes import (
+    detect_anomaly,
+    enable_grad,
+    inference_mode,
+    no_grad,
+    saved_tensors_hooks,
+    set_detect_anomaly,
+    set_grad_enabled,
+)
 
+_LAZY = {"backward": "engine", "grad": "engine", "Function": "function", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
+         "graph": "graph", "functional": "functional", "forward_ad": "forward_ad"}
+
+
+def __getattr__(name):
+    import importlib
+    if name in _LAZY:
+        module = importlib.import_module(f".{_LAZY[name]}", __name__)
+        return module if _LAZY[name] == name and not hasattr(module, name) else getattr(module, name)
+    raise AttributeError(f"module 'whet.autograd' has no attribute {name!r}")
+
+
+__all__ = ["backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "Function", "inference_mode", "modes",
+           "no_grad", "saved_tensors_hooks", "set_detect_anomaly", "set_grad_enabled"]

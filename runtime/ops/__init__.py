@@ -1,1 +1,18 @@
+"""All ops. Importing this package defines them, and gives Tensor its methods."""
+from ..tensor import Tensor
+from . import surface
 
+for _family in ("pointwise", "arithmetic", "creation", "convert", "view", "movement", "index", "reduce", "sort", "contract",
+                "norm", "window", "activation", "loss", "embedding", "random", "interop", "operators"):
+    __import__(f"{__name__}.{_family}")
+
+for _name, _fn in surface.METHODS.items():
+    if _name not in Tensor.__dict__:
+        setattr(Tensor, _name, _fn)
+
+
+def __getattr__(name):
+    try:
+        return surface.FUNCTIONS[name]
+    except KeyError:
+        raise AttributeError(f"whet.ops has no function {name!r}") from None

@@ -1,0 +1,341 @@
+"""Backward: one walk over the recorded nodes, newest first.
+
+Nodes are numbered when they are made and an input's node is always older, so descending numbers are a topological order: no
+recursion, no use counts. Gradients wait in a dict keyed by node. Leaves (edges that are tensors) are finished at the end.
+"""
+import sys
+import threading
+import warnings
+import weakref
+from operator import attrgetter
+
+from . import modes
+from .hooks import add_hook
+from .node import Node, OutputOf
+
+_by_number = attrgetter("seq")
+_accumulating = threading.Lock()
+getrefcount = sys.getrefcount
+
+
+def _reach(roots):
+    """Every node under the roots, oldest first."""
+    seen = set(roots)
+    stack = list(roots)
+    while stack:
+        for e in stack.pop().edges:
+            if e is not None and e not in seen and not hasattr(e, "_array"):
+                seen.add(e)
+                stack.append(e)
+    return sorted(seen, key=_by_number)
+
+
+def _needed(order, targets):
+    """The nodes from which one of the target edges can be reached."""
+    need = set()
+    for n in order:
+        if n in targets or any(e is not None and (e in need or id(e) in targets) for e in n.edges):
+            need.add(n)
+    return need
+
+
+def run(roots, gradients, keep, create, targets=None, accumulate=True):
+    """Propagate `gradients` from the edges `roots`. Returns {edge or id(leaf): gradient} for the targets (a dict of keys)."""
+    grads, leaves, captured = {}, {}, {}
+    start = []
+    for e, g in zip(roots, gradients):
+        if hasattr(e, "_array"):
+            _give_leaf(leaves, e, g)
+        else:
+            grads[e] = g if e not in grads else grads[e] + g
+            start.append(e)
+    order = _reach(start)
+    need = None if targets is None else _needed(order, targets)
+    before = modes.state.flags
+    modes.set_flags(before | modes.GRAD if create else before & ~modes.GRAD)
+    try:
+        for node in reversed(order):
+            g = grads.pop(node, None)
+            if g is None or (need is not None and node not in need):
+                continue
+            if type(node) is OutputOf:
+                if node.pre_hooks:
+                    g = _run_pre_hooks(node.pre_hooks, g)
+                if targets is not None and node in targets:
+                    captured[node] = g
+                parent = node.parent
+                slots = grads.get(parent)
+                if slots is None:
+                    slots = grads[parent] = [None] * parent.nout
+                slots[node.index] = g
+                continue
+            if node.pre_hooks:
+                g = _run_pre_hooks(node.pre_hooks, g)
+            if targets is not None and node in targets:
+                captured[node] = g
+                if not any(e is not None and (e in need or id(e) in targets) for e in node.edges):
+                    continue
+            results = node.op.backward(node, g)
+            if node.post_hooks:
+                results = _run_post_hooks(node, results, g)
+            if modes.state.anomaly:
+                _check_nan(node, results)
+            edges = node.edges
+            if not keep:
+                node.release()
+            for e, r in zip(edges, results):
+                if r is None or e is None:
+                    continue
+                if hasattr(e, "_array"):
+                    if targets is None or id(e) in targets:
+                        _give_leaf(leaves, e, r)
+                else:
+                    have = grads.get(e)
+                    grads[e] = r if have is None else have + r
+            del results, g
+        if targets is not None:
+            for k, (leaf, g, _) in leaves.items():
+                captured[k] = _leaf_hooks(leaf, g)
+            if not accumulate:
+                return captured
+        for k in list(leaves):
+            leaf, g, own = leaves.pop(k)
+            _accumulate(leaf, _leaf_hooks(leaf, g), create, own)
+    finally:
+        modes.set_flags(before & ~modes.SPECIAL | modes.state.flags & modes.SPECIAL)
+    return captured
+
+
+def _give_leaf(leaves, leaf, g):
+    if leaf.dtype is not g.dtype:
+        g = cast_gradient(g, leaf)
+    have = leaves.get(id(leaf))
+    leaves[id(leaf)] = (leaf, g, False) if have is None else (leaf, have[1] + g, True)
+
+
+def cast_gradient(g, like):
+    """A gradient in the type of what it is the gradient of (the real part, where that is real)."""
+    if g.dtype.kind == 3 and like.dtype.kind != 3:
+        g = g.real
+    return g if g.dtype is like.dtype else g.to(like.dtype)
+
+
+def _leaf_hooks(leaf, g):
+    hooks = leaf._extra and leaf._extra.get("hooks")
+    return _run_pre_hooks(hooks, g) if hooks else g
+
+
+def _run_pre_hooks(hooks, g):
+    for h in list(hooks.values()):
+        r = h(g)
+        if r is not None:
+            g = r
+    return g
+
+
+def _run_post_hooks(node, results, g):
+    outs = tuple(g) if isinstance(g, list) else (g,)
+    for h in list(node.post_hooks.values()):
+        r = h(tuple(results), outs)
+        if r is not None:
+            results = r if isinstance(r, tuple | list) else (r,)
+    return results
+
+
+def _check_nan(node, results):
+    if not modes.state.check_nan:
+        return
+    for i, r in enumerate(results):
+        if r is not None and r.dtype.kind >= 2 and bool((r != r).any()):
+            if node.trace:
+                warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{node.trace}", stacklevel=4)
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
+
+
+def _accumulate(leaf, g, create, own):
+    """leaf.grad += g. A gradient that nothing else holds becomes `.grad` itself."""
+    with _accumulating:
+        have = leaf._grad
+        if have is None:
+            a = g._array
+            # references: the caller's argument and our own name; anything more means that somebody else sees this tensor
+            mine = own or (getrefcount(g) <= 4 and g._cell is None and a.flags.c_contiguous and a.flags.writeable)
+            leaf._grad = g if create or mine else g.detach().clone()
+        elif create:
+            leaf._grad = have + g
+        else:
+            have.add_(g)
+    hooks = leaf._extra and leaf._extra.get("post_accumulate")
+    if hooks:
+        for h in list(hooks.values()):
+            h(leaf)
+
+
+# ---- the public calls ----------------------------------------------------------------------------------------------
+def _as_tuple(x):
+    return (x,) if x is None or hasattr(x, "_array") else tuple(x)
+
+
+def _start(tensors, gradients, what):
+    """The edges to start from and their gradients, checked."""
+    from ..ops.registry import edge_of
+    roots, gs = [], []
+    if gradients is None:
+        gradients = [None] * len(tensors)
+    if len(gradients) != len(tensors):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(gradients)} gradients")
+    for i, (t, g) in enumerate(zip(tensors, gradients)):
+        if not hasattr(t, "_array"):
+            raise TypeError(f"{what}: element {i} is not a Tensor but {type(t).__name__}")
+        e = edge_of(t)
+        if e is None:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        if g is None:
+            if t._array.size != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if t.dtype.kind == 3:
+                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got " + repr(t.dtype))
+            from ..ops.creation import ones_like
+            g = ones_like(t)
+        elif not hasattr(g, "_array"):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+        elif g._array.shape != t._array.shape:
+            raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {t.shape}.")
+        elif (g.dtype.kind == 3) != (t.dtype.kind == 3):
+            raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+                               f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {t.dtype}.")
+        roots.append(e)
+        gs.append(g)
+    return roots, gs
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
+    """Accumulate the gradients of the tensors into the leaves' `.grad` (only of `inputs`, where given)."""
+    tensors = _as_tuple(tensors)
+    if grad_tensors is not None:
+        grad_tensors = _as_tuple(grad_tensors)
+    roots, gs = _start(tensors, grad_tensors, "backward")
+    keep = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        run(roots, gs, keep, create_graph)
+        return
+    inputs = _as_tuple(inputs)
+    if not inputs:
+        raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+    targets = _targets(inputs)
+    got = run(roots, gs, keep, create_graph, targets, accumulate=False)
+    for t, k in zip(inputs, _keys(inputs)):
+        if k in got:
+            _accumulate(t, got[k], create_graph, False)
+
+
+def _keys(inputs):
+    from ..ops.registry import edge_of
+    out = []
+    for t in inputs:
+        e = edge_of(t)
+        out.append(id(t) if e is None or hasattr(e, "_array") else e)
+    return out
+
+
+def _targets(inputs):
+    for t in inputs:
+        if not hasattr(t, "_array"):
+            raise TypeError(f"inputs must be Tensors, got {type(t).__name__}")
+        if not t.requires_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return dict.fromkeys(_keys(inputs))
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None, is_grads_batched=False,
+         materialize_grads=False):
+    """The gradients of the sum of the outputs with respect to each input, as a tuple.
+
+    >>> import whet
+    >>> x = whet.tensor(3.0, requires_grad=True)
+    >>> whet.autograd.grad(x ** 2, x)
+    (tensor(6.),)
+    """
+    outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    if not inputs:
+        raise ValueError("grad requires non-empty inputs.")
+    if is_grads_batched:
+        return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    grad_outputs = None if grad_outputs is None else _as_tuple(grad_outputs)
+    roots, gs = _start(outputs, grad_outputs, "grad")
+    keep = create_graph if retain_graph is None else retain_graph
+    targets = _targets(inputs)
+    got = run(roots, gs, keep, create_graph, targets, accumulate=False)
+    result = []
+    for t, k in zip(inputs, _keys(inputs)):
+        g = got.get(k)
+        if g is None and not allow_unused:
+            raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
+                               "this is the desired behavior.")
+        if g is None and materialize_grads:
+            from ..ops.creation import zeros_like
+            g = zeros_like(t)
+        result.append(g)
+    return tuple(result)
+
+
+def _batched(outputs, inputs, grad_outputs, keep, create, allow_unused, materialize):
+    """One backward for each row of the batched grad_outputs; rows are stacked."""
+    from ..ops import stack
+    gs = _as_tuple(grad_outputs)
+    n = next(g.shape[0] for g in gs if g is not None)
+    rows = [grad(outputs, inputs, tuple(None if g is None else g[i] for g in gs), True if i + 1 < n else keep, create, allow_unused,
+                 False, materialize) for i in range(n)]
+    return tuple(None if col[0] is None else stack(col) for col in zip(*rows))
+
+
+# ---- hooks ---------------------------------------------------------------------------------------------------------
+def register_tensor_hook(t, hook):
+    from ..ops.registry import edge_of
+    if not t.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    e = edge_of(t)
+
+    def checked(g):
+        r = hook(g)
+        if r is not None and not hasattr(r, "_array"):
+            raise TypeError(f"expected a Tensor or None from the hook, got {type(r).__name__}")
+        return r
+    if hasattr(e, "_array"):
+        if t._extra is None:
+            t._extra = {}
+        return add_hook(t._extra.setdefault("hooks", {}), checked)
+    if e.pre_hooks is None:
+        e.pre_hooks = {}
+    return add_hook(e.pre_hooks, checked)
+
+
+def register_post_accumulate_hook(t, hook):
+    if not t.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if not t.is_leaf:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    if t._extra is None:
+        t._extra = {}
+    return add_hook(t._extra.setdefault("post_accumulate", {}), hook)
+
+
+def retain_grad(t):
+    if not t.requires_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if t.is_leaf or t.retains_grad:
+        return
+    ref = weakref.ref(t)
+
+    def keep(g):
+        me = ref()
+        if me is not None:
+            me._grad = g.detach().clone() if me._grad is None else me._grad + g
+    register_tensor_hook(t, keep)
+    t._extra = t._extra or {}
+    t._extra["retains_grad"] = True
+
+
+__all__ = ["Node", "backward", "grad", "run"]

@@ -1,0 +1,200 @@
+"""Gradient modes: what is recorded now, on this thread."""
+import functools
+import threading
+
+GRAD, INFERENCE, SPECIAL = 1, 2, 4         # SPECIAL: something (saved-tensor hooks, anomaly mode, a trace) must see every op
+
+
+class _State(threading.local):
+    flags = GRAD
+    anomaly = False                        # record the forward line of every node
+    check_nan = True
+    saved_hooks = ()                       # innermost last: (pack, unpack)
+    observers = ()                         # innermost last: see ops/registry.apply
+
+
+state = _State()
+on_change: list = []                       # told the new flags: the native entries keep a copy for the current thread
+
+
+def set_flags(flags):
+    state.flags = flags
+    for f in on_change:
+        f(flags)
+
+
+def refresh():
+    """Work out SPECIAL again after anomaly mode, hooks or observers changed."""
+    special = SPECIAL if state.anomaly or state.saved_hooks or state.observers else 0
+    set_flags(state.flags & ~SPECIAL | special)
+
+
+def is_grad_enabled():
+    """Is gradient recording on, on this thread?
+
+    >>> import whet
+    >>> with whet.no_grad():
+    ...     whet.is_grad_enabled()
+    False
+    """
+    return bool(state.flags & GRAD)
+
+
+def is_inference_mode_enabled():
+    """Is inference mode on, on this thread?"""
+    return bool(state.flags & INFERENCE)
+
+
+class _Mode:
+    """A context manager that is also a decorator (of functions and generators)."""
+    __slots__ = ("_before",)
+
+    def __call__(self, fn):
+        import inspect
+        if inspect.isclass(fn):
+            raise TypeError(f"{type(self).__name__}: decorate functions, not the class {fn.__name__}")
+        again = self._clone
+        if inspect.isgeneratorfunction(fn):
+            @functools.wraps(fn)
+            def generator(*args, **kwargs):
+                with again():
+                    it = fn(*args, **kwargs)
+                sent = None
+                while True:
+                    try:
+                        with again():
+                            item = it.send(sent)
+                    except StopIteration as stop:
+                        return stop.value
+                    sent = yield item
+            return generator
+
+        @functools.wraps(fn)
+        def wrapped(*args, **kwargs):
+            with again():
+                return fn(*args, **kwargs)
+        return wrapped
+
+    def _clone(self):
+        return type(self)()
+
+    def __exit__(self, *exc):
+        set_flags(self._before & ~SPECIAL | state.flags & SPECIAL)
+
+
+class no_grad(_Mode):
+    """Record nothing inside: `with no_grad():` or `@no_grad()`."""
+    __slots__ = ()
+
+    def __new__(cls, fn=None):
+        self = object.__new__(cls)
+        return self if fn is None else self(fn)
+
+    def __enter__(self):
+        self._before = state.flags
+        set_flags(self._before & ~GRAD)
+
+
+class enable_grad(_Mode):
+    """Record again inside a `no_grad` block."""
+    __slots__ = ()
+
+    def __new__(cls, fn=None):
+        self = object.__new__(cls)
+        return self if fn is None else self(fn)
+
+    def __enter__(self):
+        self._before = state.flags
+        if not self._before & INFERENCE:
+            set_flags(self._before | GRAD)
+
+
+class set_grad_enabled(_Mode):
+    """Switch recording on or off: as a statement for good, as a context manager for a block."""
+    __slots__ = ("mode",)
+
+    def __init__(self, mode):
+        if not isinstance(mode, bool):
+            mode = bool(mode)
+        self._before, self.mode = state.flags, mode
+        set_flags(state.flags | GRAD if mode else state.flags & ~GRAD)
+
+    def __call__(self, fn):
+        set_flags(self._before)
+        return super().__call__(fn)
+
+    def _clone(self):
+        return type(self)(self.mode)
+
+    def __enter__(self):
+        set_flags(self._before | GRAD if self.mode else self._before & ~GRAD)
+
+
+class inference_mode(_Mode):
+    """As `no_grad`, and results can never be used where a gradient is recorded later."""
+    __slots__ = ("mode",)
+
+    def __new__(cls, mode=True):
+        self = object.__new__(cls)
+        if callable(mode):
+            self.mode = True
+            return self(mode)
+        self.mode = mode
+        return self
+
+    def _clone(self):
+        return type(self)(self.mode)
+
+    def __enter__(self):
+        self._before = state.flags
+        set_flags((self._before & ~GRAD | INFERENCE) if self.mode else (self._before | GRAD) & ~INFERENCE)
+
+
+class set_detect_anomaly(_Mode):
+    """Remember the forward line of every recorded op, and stop at the first NaN that a backward produces."""
+    __slots__ = ("mode", "check_nan", "_anomaly")
+
+    def __init__(self, mode, check_nan=True):
+        self.mode, self.check_nan = mode, check_nan
+        self._anomaly = state.anomaly, state.check_nan
+        self._apply(mode, check_nan)
+
+    @staticmethod
+    def _apply(mode, check_nan):
+        state.anomaly, state.check_nan = mode, check_nan
+        refresh()
+
+    def _clone(self):
+        return type(self)(self.mode, self.check_nan)
+
+    def __enter__(self):
+        self._apply(self.mode, self.check_nan)
+
+    def __exit__(self, *exc):
+        self._apply(*self._anomaly)
+
+
+class detect_anomaly(set_detect_anomaly):
+    """`with detect_anomaly():` — see `set_detect_anomaly`."""
+    __slots__ = ()
+
+    def __init__(self, check_nan=True):
+        super().__init__(True, check_nan)
+
+    def _clone(self):
+        return type(self)(self.check_nan)
+
+
+class saved_tensors_hooks:
+    """Call `pack(tensor)` for each tensor saved for backward inside, and `unpack(packed)` when it is needed."""
+
+    def __init__(self, pack_hook, unpack_hook):
+        self.hooks = pack_hook, unpack_hook
+
+    def __enter__(self):
+        state.saved_hooks += (self.hooks,)
+        refresh()
+
+    def __exit__(self, *exc):
+        state.saved_hooks = state.saved_hooks[:-1]
+        refresh()

@@ -1,0 +1,191 @@
+"""The recorded graph: each result knows the node that made it, a node knows its inputs' nodes. Nothing points forward.
+
+An *edge* is what an input leads to: the node that made it, the leaf tensor itself where gradients end, or None.
+"""
+import itertools
+import traceback
+
+from . import modes
+
+next_number = itertools.count().__next__
+
+
+class Meta:
+    """What a backward may ask of an input that was not saved."""
+    __slots__ = ("shape", "dtype", "ndim")
+
+    def __init__(self, t):
+        a = t._array
+        self.shape, self.dtype, self.ndim = a.shape, t.dtype, a.ndim
+
+    def numel(self):
+        n = 1
+        for s in self.shape:
+            n *= s
+        return n
+
+    def dim(self):
+        return self.ndim
+
+    def size(self, dim=None):
+        return self.shape if dim is None else self.shape[dim]
+
+    def __repr__(self):
+        return f"Meta({self.shape}, {self.dtype})"
+
+
+class SavedOutput:
+    """An output's memory without the output itself: a node that held its own result would be a cycle."""
+    __slots__ = ("array", "cell", "version", "index")
+
+    def __init__(self, t, index):
+        self.array, self.cell, self.index = t._array, t._shared(), index
+        self.version = self.cell.v
+
+
+class Packed:
+    """A saved tensor that went through the user's pack hook."""
+    __slots__ = ("value", "unpack")
+
+    def __init__(self, value, unpack):
+        self.value, self.unpack = value, unpack
+
+
+class Node:
+    """One recorded call of an op."""
+    __slots__ = ("op", "edges", "inputs", "outputs", "attrs", "seq", "versions", "pre_hooks", "post_hooks", "trace", "released",
+                 "nout", "metadata", "__weakref__")
+
+    def __init__(self, op, edges, attrs, nout=1):
+        self.op, self.edges, self.attrs, self.nout = op, edges, attrs, nout
+        self.inputs = self.outputs = self.versions = ()
+        self.seq = next_number()
+        self.pre_hooks = self.post_hooks = self.metadata = None
+        self.released = False
+        self.trace = "".join(traceback.format_stack()[:-3]) if modes.state.anomaly else None
+
+    def name(self):
+        return backward_name(self.op)
+
+    def __repr__(self):
+        return f"<{self.name()} object at {id(self):#x}>"
+
+    @property
+    def next_functions(self):
+        """The nodes (with output numbers) that gradients flow to."""
+        from .accumulate import AccumulateGrad
+        return tuple((None, 0) if e is None else (e.parent, e.index) if type(e) is OutputOf else
+                     (e, 0) if hasattr(e, "edges") else (AccumulateGrad(e), 0) for e in self.edges)
+
+    def register_hook(self, fn):
+        """Call `fn(grad_inputs, grad_outputs)` after this node ran; what it returns replaces grad_inputs."""
+        from .hooks import add_hook
+        if self.post_hooks is None:
+            self.post_hooks = {}
+        return add_hook(self.post_hooks, fn)
+
+    def register_prehook(self, fn):
+        """Call `fn(grad_outputs)` before this node runs; what it returns replaces grad_outputs."""
+        from .hooks import add_hook
+        if self.pre_hooks is None:
+            self.pre_hooks = {}
+        return add_hook(self.pre_hooks, lambda g, fn=fn: _one(fn((g,))))
+
+    def save(self, inputs, result, op):
+        """Keep what the op's backward reads: tensors with their versions, metadata of the rest."""
+        keep = op.saves
+        hooks = modes.state.saved_hooks
+        kept, versions = [], []
+        for i, x in enumerate(inputs):
+            if not hasattr(x, "_array"):
+                kept.append(x)
+                versions.append(0)
+            elif keep is None or i in keep:
+                versions.append(x._version)
+                kept.append(Packed(hooks[-1][0](x), hooks[-1][1]) if hooks else x)
+            else:
+                kept.append(Meta(x))
+                versions.append(0)
+        self.inputs, self.versions = tuple(kept), tuple(versions)
+        if op.saves_output:
+            outs = result if isinstance(result, tuple) else (result,)
+            self.outputs = tuple(SavedOutput(t, i) for i, t in enumerate(outs))
+            if hooks:
+                self.outputs = tuple(Packed(hooks[-1][0](t.detach()), hooks[-1][1]) for t in outs)
+
+    def saved_inputs(self):
+        """The inputs as the backward sees them; raises if one was changed since."""
+        if self.released:
+            raise RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have "
+                               "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+                               "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time "
+                               "or if you need to access saved tensors after calling backward.")
+        for x, v in zip(self.inputs, self.versions):
+            if type(x) is Packed:
+                return tuple(y.unpack(y.value) if type(y) is Packed else y for y in self.inputs)
+            if v is not None and hasattr(x, "_array") and x._version != v:
+                raise changed(self.op, x._array, x._version, v, x)
+        return self.inputs
+
+    def saved_outputs(self):
+        """The outputs, tied to this node again so that a second derivative flows through them."""
+        if self.released:
+            self.saved_inputs()
+        out = []
+        for s in self.outputs:
+            if type(s) is Packed:
+                out.append(s.unpack(s.value))
+                continue
+            if s.cell.v != s.version:
+                raise changed(self.op, s.array, s.cell.v, s.version, s)
+            out.append(tied(s, self))
+        return tuple(out)
+
+    def release(self):
+        if self.inputs or self.outputs:
+            self.inputs = self.outputs = ()
+            self.released = True
+
+
+class OutputOf:
+    """One output of a node that has several."""
+    __slots__ = ("parent", "index", "seq", "pre_hooks", "__weakref__")
+
+    def __init__(self, parent, index):
+        self.parent, self.index, self.seq, self.pre_hooks = parent, index, next_number(), None
+
+    @property
+    def edges(self):
+        return (self.parent,)
+
+
+def _one(r):
+    return r[0] if isinstance(r, tuple) else r
+
+
+def backward_name(op):
+    """`log_softmax` -> `LogSoftmaxBackward0`"""
+    return "".join(w[:1].upper() + w[1:] for w in op.name.split("_") if w) + "Backward0"
+
+
+def changed(op, array, now, then, what):
+    """The error of a saved tensor that was modified in place, naming the op that needs it and the one that wrote."""
+    from ..dtypes import from_numpy
+    cell = what.cell if type(what) is SavedOutput else what._cell
+    writer = cell.writer
+    by = f", by `{writer}`" if writer else ""
+    return RuntimeError(
+        f"one of the variables needed for gradient computation has been modified by an inplace operation{by}: "
+        f"[{from_numpy(array.dtype)} {list(array.shape)}], which `{op.name}` saved for its backward, is at version {now}; "
+        f"expected version {then} instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, "
+        f"with whet.autograd.set_detect_anomaly(True).")
+
+
+def tied(saved, node):
+    """A tensor over a saved output's memory whose history is `node`."""
+    from ..tensor import wrap
+    t = wrap(saved.array)
+    t._cell = saved.cell
+    t._rg = 1
+    t._node = node if node.nout == 1 else OutputOf(node, saved.index)
+    return t

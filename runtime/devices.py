@@ -1,0 +1,78 @@
+"""Where tensors live."""
+
+
+class device:
+    """A device: `device("cpu")`, `device("cuda", 1)`, `device("cuda:1")`.
+
+    >>> import whet
+    >>> whet.device("cpu")
+    device(type='cpu')
+    """
+    __slots__ = ("type", "index")
+    _TYPES = ("cpu", "cuda", "meta")
+
+    def __init__(self, type, index=None):
+        if isinstance(type, device):
+            type, index = type.type, type.index if index is None else index
+        if isinstance(type, bool) or not isinstance(type, str | int):
+            raise TypeError(f"device: expected a string such as 'cpu', got {type!r}")
+        if isinstance(type, int):
+            type, index = "cuda", type
+        if ":" in type:
+            type, _, number = type.partition(":")
+            if index is not None or not number.isdigit():
+                raise RuntimeError(f"Invalid device string: '{type}:{number}'")
+            index = int(number)
+        if type not in self._TYPES:
+            raise RuntimeError(f"Expected one of {', '.join(self._TYPES)} device type at start of device string: {type}")
+        object.__setattr__(self, "type", type)
+        object.__setattr__(self, "index", index)
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"device.{name} is read-only")
+
+    def __reduce__(self):
+        return device, (self.type, self.index)
+
+    def __repr__(self):
+        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self):
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other):
+        return isinstance(other, device) and (self.type, self.index or 0) == (other.type, other.index or 0)
+
+    def __hash__(self):
+        return hash((self.type, self.index or 0))
+
+
+CPU = device("cpu")
+_default = CPU
+
+
+def as_device(d):
+    """A usable device from what users write; None is the default device."""
+    if d is None:
+        return _default
+    if d is CPU or d == "cpu":
+        return CPU
+    d = device(d)
+    if d.type == "cuda":
+        raise RuntimeError("device 'cuda' is not available: this build of whet computes on the CPU only")
+    if d.type == "meta":
+        raise NotImplementedError("device 'meta' is not supported; tensors live on 'cpu'")
+    if d.index not in (None, 0):
+        raise RuntimeError(f"device '{d}' does not exist: there is one 'cpu'")
+    return CPU
+
+
+def get_default_device():
+    """The device of new tensors."""
+    return _default
+
+
+def set_default_device(device):
+    """Set the device of new tensors."""
+    global _default
+    _default = as_device(device)

@@ -1,0 +1,271 @@
+"""Element types, and the rules by which they meet.
+
+>>> import whet
+>>> whet.promote_types(whet.int32, whet.float16)
+whet.float16
+>>> (whet.tensor([1, 2]) * 0.5).dtype
+whet.float32
+"""
+import ml_dtypes
+import numpy as np
+
+BOOL, INT, FLOAT, COMPLEX = 0, 1, 2, 3          # categories, in the order in which they win
+
+
+class dtype:
+    """An element type. There is one object for each; compare with `is` or `==`."""
+    __slots__ = ("name", "short", "np", "kind", "itemsize", "is_signed", "code", "is_floating_point", "is_complex", "letter")
+
+    def __init__(self, name, short, np_dtype, kind, code, letter):
+        self.name, self.short, self.np, self.kind, self.code = name, short, np.dtype(np_dtype), kind, code
+        self.itemsize = self.np.itemsize
+        self.is_signed = kind != BOOL and not name.startswith("uint")
+        self.is_floating_point, self.is_complex = kind == FLOAT, kind == COMPLEX
+        self.letter = letter
+
+    def __repr__(self):
+        return f"whet.{self.name}"
+
+    def __reduce__(self):
+        return _by_name, (self.name,)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def to_real(self):
+        """The type of the real part."""
+        return {complex64: float32, complex128: float64}.get(self, self)
+
+    def to_complex(self):
+        """The complex type whose parts have this type."""
+        return {float32: complex64, float64: complex128, float16: complex64, bfloat16: complex64}.get(self, self)
+
+
+def _by_name(name):
+    return ALL[name]
+
+
+# `letter` is the word PyTorch's messages use for the type
+bool_ = dtype("bool", "bool", np.bool_, BOOL, 0, "Bool")
+uint8 = dtype("uint8", "u8", np.uint8, INT, 1, "Byte")
+int8 = dtype("int8", "i8", np.int8, INT, 2, "Char")
+int16 = dtype("int16", "i16", np.int16, INT, 3, "Short")
+int32 = dtype("int32", "i32", np.int32, INT, 4, "Int")
+int64 = dtype("int64", "i64", np.int64, INT, 5, "Long")
+uint16 = dtype("uint16", "u16", np.uint16, INT, 6, "UInt16")
+uint32 = dtype("uint32", "u32", np.uint32, INT, 7, "UInt32")
+uint64 = dtype("uint64", "u64", np.uint64, INT, 8, "UInt64")
+float16 = dtype("float16", "f16", np.float16, FLOAT, 9, "Half")
+bfloat16 = dtype("bfloat16", "bf16", ml_dtypes.bfloat16, FLOAT, 10, "BFloat16")
+float32 = dtype("float32", "f32", np.float32, FLOAT, 11, "Float")
+float64 = dtype("float64", "f64", np.float64, FLOAT, 12, "Double")
+complex64 = dtype("complex64", "c64", np.complex64, COMPLEX, 13, "ComplexFloat")
+complex128 = dtype("complex128", "c128", np.complex128, COMPLEX, 14, "ComplexDouble")
+
+ALL = {d.name: d for d in (bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, bfloat16, float32, float64,
+                           complex64, complex128)}
+SHORT = {d.short: d for d in ALL.values()}
+FROM_NUMPY = {d.np: d for d in ALL.values()}
+for _t in (np.intc, np.longlong, np.uintc, np.ulonglong, np.int_, np.uint):      # second names of the same widths
+    FROM_NUMPY.setdefault(np.dtype(_t), next(d for d in ALL.values() if d.np == np.dtype(_t)))
+ALIASES = {"half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
+           "cfloat": complex64, "cdouble": complex128}
+_PYTHON = {bool: bool_, int: int64}
+
+
+def from_numpy(np_dtype):
+    """The whet type of a NumPy type."""
+    d = FROM_NUMPY.get(np_dtype)
+    if d is None:
+        native = np.dtype(np_dtype).newbyteorder("=")
+        d = FROM_NUMPY.get(native)
+    if d is None:
+        raise TypeError(f"can't convert a numpy.ndarray of type {np_dtype}. The supported types are: "
+                        f"{', '.join(t for t in ALL)}.")
+    return d
+
+
+def as_dtype(x):
+    """A dtype from what users write: a whet dtype, bool/int/float/complex, or None (None stays)."""
+    if x is None or type(x) is dtype:
+        return x
+    if x is bool: return bool_
+    if x is int: return int64
+    if x is float: return _default
+    if x is complex: return _default.to_complex()
+    if isinstance(x, np.dtype) or (isinstance(x, type) and issubclass(x, np.generic)):
+        return from_numpy(np.dtype(x))
+    raise TypeError(f"dtype must be a whet.dtype, not {x!r} ({type(x).__name__})")
+
+
+_default = float32
+
+
+def get_default_dtype():
+    """The type of new floating point tensors.
+
+    >>> import whet
+    >>> whet.get_default_dtype()
+    whet.float32
+    """
+    return _default
+
+
+def set_default_dtype(d):
+    """Set the type of new floating point tensors, and of results where integers meet Python floats."""
+    global _default
+    d = as_dtype(d)
+    if not d.is_floating_point:
+        raise TypeError(f"only floating-point types are supported as the default type, got {d}")
+    _default = d
+    for clear in on_default_change:
+        clear()
+
+
+on_default_change: list = []            # caches that depend on the default type
+
+
+# ---- promotion ----------------------------------------------------------------------------------------------------
+_UNSIGNED = {uint8: 8, uint16: 16, uint32: 32, uint64: 64}
+_SIGNED = {int8: 8, int16: 16, int32: 32, int64: 64}
+_SIGNED_OF = {8: int8, 16: int16, 32: int32, 64: int64}
+_FLOATS = {float16: 16, bfloat16: 16, float32: 32, float64: 64}
+
+
+def _promote(a, b):
+    if a is b:
+        return a
+    if a.kind > b.kind:
+        a, b = b, a
+    if b.kind == COMPLEX:
+        if a.kind == COMPLEX or a is float64:
+            return complex128
+        return b
+    if b.kind == FLOAT:
+        if a.kind != FLOAT:
+            return b
+        if _FLOATS[a] == _FLOATS[b]:             # float16 with bfloat16
+            return float32
+        return a if _FLOATS[a] > _FLOATS[b] else b
+    if a.kind == BOOL:
+        return b
+    if a in _UNSIGNED and b in _UNSIGNED:
+        return a if _UNSIGNED[a] > _UNSIGNED[b] else b
+    if a in _SIGNED and b in _SIGNED:
+        return a if _SIGNED[a] > _SIGNED[b] else b
+    u, s = (a, b) if a in _UNSIGNED else (b, a)
+    if _UNSIGNED[u] < _SIGNED[s]:
+        return s
+    if u is uint64:
+        raise RuntimeError(f"promotion of {u} with {s} is not supported: no integer type holds both")
+    return _SIGNED_OF[2 * _UNSIGNED[u]]
+
+
+_table = {}
+
+
+def promote_types(type1, type2):
+    """The smallest type to which both can be converted without losing their category.
+
+    >>> import whet
+    >>> whet.promote_types(whet.uint8, whet.int8)
+    whet.int16
+    """
+    r = _table.get((type1, type2))
+    if r is None:
+        r = _table[type1, type2] = _promote(as_dtype(type1), as_dtype(type2))
+    return r
+
+
+def of_number(x):
+    """The type of a Python number where nothing else decides."""
+    t = type(x)
+    if t is bool: return bool_
+    if t is int: return int64
+    if t is float: return _default
+    if t is complex: return _default.to_complex()
+    if isinstance(x, np.generic):
+        return from_numpy(x.dtype)
+    if isinstance(x, bool): return bool_
+    if isinstance(x, int): return int64
+    if isinstance(x, float): return _default
+    raise TypeError(f"expected a number, got {t.__name__}")
+
+
+def _combine(high, low):
+    """Tensors with dimensions outrank 0-d tensors, which outrank Python numbers: the lower one decides only by category."""
+    if high is None: return low
+    if low is None: return high
+    if high.kind == COMPLEX: return high
+    if high.kind == FLOAT:
+        return high.to_complex() if low.kind == COMPLEX else high
+    if high.kind == BOOL or low.kind >= FLOAT:
+        return promote_types(high, low)
+    return high
+
+
+def result_of(dims, zeros, numbers):
+    """The common type of tensors with dimensions, 0-d tensors and Python numbers (three lists of dtypes)."""
+    def join(ds):
+        r = None
+        for d in ds:
+            r = d if r is None else promote_types(r, d)
+        return r
+    return _combine(_combine(join(dims), join(zeros)), join(numbers))
+
+
+def can_cast(from_, to):
+    """May a value of the one type be put into the other (no complex into real, no float into int)?
+
+    >>> import whet
+    >>> whet.can_cast(whet.float32, whet.int32)
+    False
+    """
+    a, b = as_dtype(from_), as_dtype(to)
+    return a.kind <= b.kind
+
+
+# ---- limits -------------------------------------------------------------------------------------------------------
+class finfo:
+    """Limits of a floating point type: bits, eps, max, min, tiny, smallest_normal, resolution.
+
+    >>> import whet
+    >>> whet.finfo(whet.float32).eps
+    1.1920928955078125e-07
+    """
+
+    def __init__(self, type=None):
+        d = as_dtype(type) or _default
+        d = d.to_real()
+        if not d.is_floating_point:
+            raise TypeError(f"whet.finfo() requires a floating point input type. Use whet.iinfo to handle '{d.name}'")
+        i = ml_dtypes.finfo(d.np)
+        self.bits, self.eps, self.max, self.min = i.bits, float(i.eps), float(i.max), float(i.min)
+        self.tiny = self.smallest_normal = float(i.tiny)
+        self.resolution, self.dtype = float(i.resolution), d.name
+
+    def __repr__(self):
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+                f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")
+
+
+class iinfo:
+    """Limits of an integer type: bits, max, min.
+
+    >>> import whet
+    >>> whet.iinfo(whet.int8).max
+    127
+    """
+
+    def __init__(self, type):
+        d = as_dtype(type)
+        if d.kind != INT:
+            raise TypeError(f"whet.iinfo() requires an integer input type. Use whet.finfo to handle '{d.name}'")
+        i = np.iinfo(d.np)
+        self.bits, self.max, self.min, self.dtype = i.bits, int(i.max), int(i.min), d.name
+
+    def __repr__(self):
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

@@ -1,0 +1,318 @@
+"""Functions whose signature is more than their formula: they choose a pointwise op, or bind its numbers."""
+import math
+import operator
+
+from ..dtypes import BOOL, FLOAT
+from . import pointwise as p
+from .pointwise_family import inplace, write_out
+from .registry import apply, is_tensor
+from .surface import FUNCTIONS, METHODS, function, method
+
+NO_ATTRS: dict = {}
+
+
+def _run(op, args, out=None):
+    return apply(op, args, NO_ATTRS) if out is None else write_out(op, args, out)
+
+
+def _kind(x):
+    return x.dtype.kind if is_tensor(x) else BOOL if isinstance(x, bool) else FLOAT if isinstance(x, float) else 1
+
+
+def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_form=True):
+    """Publish `name(signature, *, out)`, the method and the in-place form of a function that picks its op:
+    `choose(*args) -> (op, operands)`."""
+    from .surface import compile_function
+    params = [q.strip() for q in signature.split(",")]
+    names = ", ".join(q.split("=")[0].strip() for q in params if q != "*")
+    env = {"choose": choose, "run": _run, "inplace": inplace, "math": math}
+    star = "" if "*" in params else ", *"
+    fn = compile_function(name, f"def {name}({signature}{star}, out=None):\n    op, xs = choose({names})\n    return run(op, xs, out)\n", env)
+    fn.__doc__ = choose.__doc__
+    rest = ", ".join(["self", *params[1:]])
+    selfnames = ", ".join(["self", *names.split(", ")[1:]])
+    m = compile_function(name, f"def {name}({rest}):\n    op, xs = choose({selfnames})\n    return run(op, xs)\n", env)
+    i = compile_function(f"{name}_", f"def {name}_({rest}):\n    op, xs = choose({selfnames})\n    return inplace(op, self, xs[1:])\n", env)
+    m.__doc__, i.__doc__ = f"See `whet.{name}`.", f"`{name}`, in place."
+    for n in (name, *aliases):
+        FUNCTIONS[n] = fn
+        if method_form:
+            METHODS[n] = m
+        if inplace_form:
+            METHODS[n + "_"] = i
+            FUNCTIONS.setdefault(n + "_", i)
+    return fn
+
+
+def _check_alpha(name, input, other, alpha):
+    if isinstance(alpha, float) and _kind(input) < FLOAT and _kind(other) < FLOAT:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(alpha, bool) and (_kind(input) != BOOL or _kind(other) != BOOL):
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+
+
+def _add(input, other, alpha):
+    """input + alpha * other"""
+    if alpha == 1:
+        return p.add_op, (input, other)
+    _check_alpha("add", input, other, alpha)
+    return p.add_scaled, (input, other, alpha)
+
+
+def _sub(input, other, alpha):
+    """input - alpha * other"""
+    if _kind(input) == BOOL and _kind(other) == BOOL and is_tensor(input) and is_tensor(other):
+        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+                           "instead.")
+    if _kind(other) == BOOL and is_tensor(other) or (_kind(input) == BOOL and is_tensor(input)):
+        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
+                           "`~` or `logical_not()` operator instead.")
+    if alpha == 1:
+        return p.sub_op, (input, other)
+    _check_alpha("sub", input, other, alpha)
+    return p.add_scaled, (input, other, -alpha)
+
+
+def _check_zero(name, input, other):
+    """Integer division by zero raises before anything is computed."""
+    if _kind(input) >= FLOAT or _kind(other) >= FLOAT:
+        return
+    if (is_tensor(other) and (other._array == 0).any()) or (not is_tensor(other) and other == 0):
+        raise RuntimeError(f"ZeroDivisionError: {name}: integer division by zero")
+
+
+def _div(input, other, rounding_mode):
+    """input / other: true division, or rounded ("trunc", "floor")."""
+    if rounding_mode is None:
+        return p.div_op, (input, other)
+    if rounding_mode not in ("trunc", "floor"):
+        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    _check_zero("div", input, other)
+    return (p.div_floor if rounding_mode == "floor" else p.div_trunc), (input, other)
+
+
+def _floor_divide(input, other):
+    """The quotient rounded towards minus infinity."""
+    _check_zero("floor_divide", input, other)
+    return p.div_floor, (input, other)
+
+
+_square = FUNCTIONS["square"].op
+
+
+def _pow(input, exponent):
+    """input to the power of exponent"""
+    if not is_tensor(exponent):
+        if not is_tensor(input):
+            raise TypeError("pow(): at least one of 'input' and 'exponent' must be Tensor")
+        if exponent == 2 and type(exponent) is int and input.dtype.kind >= 1 or exponent == 2 and input.dtype.kind >= FLOAT:
+            return _square, (input,)
+        if exponent == 1 and type(exponent) is int and input.dtype.kind >= 1:
+            return FUNCTIONS["positive"].op if input.dtype.kind else p.pow_op, ((input,) if input.dtype.kind else (input, exponent))
+        if exponent == 0.5 and input.dtype.kind >= FLOAT:
+            return FUNCTIONS["sqrt"].op, (input,)
+        if type(exponent) is int and exponent < 0 and input.dtype.kind < FLOAT:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+    return p.pow_op, (input, exponent)
+
+
+def _float_power(input, exponent):
+    """input to the power of exponent, in double precision"""
+    from .. import dtypes
+    wide = dtypes.complex128 if max(_kind(input), _kind(exponent)) == 3 else dtypes.float64
+    if is_tensor(input):
+        input = input.to(wide)
+    elif is_tensor(exponent):
+        exponent = exponent.to(wide)
+    return p.pow_op, (input, exponent)
+
+
+def _clamp(input, min, max):
+    """input limited to [min, max]"""
+    if min is None and max is None:
+        raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
+    if is_tensor(input) and input.dtype.kind == 3:
+        raise RuntimeError("clamp is not supported for complex types")
+    if max is None:
+        return p.clamp_min_op, (input, min)
+    if min is None:
+        return p.clamp_max_op, (input, max)
+    return p.clamp_op, (input, min, max)
+
+
+def _clamp_min(input, min):
+    """input, at least min"""
+    return p.clamp_min_op, (input, min)
+
+
+def _clamp_max(input, max):
+    """input, at most max"""
+    return p.clamp_max_op, (input, max)
+
+
+def _logit(input, eps):
+    """log(x / (1 - x)), x limited to [eps, 1 - eps] where eps is given"""
+    return p.logit_op, ((input if eps is None else _run(*_clamp(input, eps, 1 - eps))),)
+
+
+def _nan_to_num(input, nan, posinf, neginf):
+    """NaN and the infinities replaced by numbers"""
+    from ..dtypes import finfo
+    if input.dtype.kind < FLOAT:
+        return FUNCTIONS["positive"].op if input.dtype.kind else p.to_bool, (input,)
+    if input.dtype.kind == 3:
+        raise RuntimeError("nan_to_num: complex tensors are not supported")
+    limit = finfo(input.dtype)
+    return p.nan_to_num_op, (input, 0.0 if nan is None else nan, limit.max if posinf is None else posinf,
+                             limit.min if neginf is None else neginf)
+
+
+add = _define("add", _add, "input, other, *, alpha=1")
+sub = _define("sub", _sub, "input, other, *, alpha=1", aliases=["subtract"])
+div = _define("div", _div, "input, other, *, rounding_mode=None", aliases=["divide"])
+true_divide = _define("true_divide", lambda a, b: (p.div_op, (a, b)), "input, other")
+floor_divide = _define("floor_divide", _floor_divide, "input, other")
+pow_ = _define("pow", _pow, "input, exponent")
+float_power = _define("float_power", _float_power, "input, exponent")
+clamp = _define("clamp", _clamp, "input, min=None, max=None", aliases=["clip"])
+clamp_min = _define("clamp_min", _clamp_min, "input, min")
+clamp_max = _define("clamp_max", _clamp_max, "input, max")
+logit = _define("logit", _logit, "input, eps=None")
+nan_to_num = _define("nan_to_num", _nan_to_num, "input, nan=None, posinf=None, neginf=None")
+ldexp = _define("ldexp", lambda a, b: (p.ldexp_op, (a, b)), "input, other")
+conj_physical = _define("conj_physical", lambda a: (p.conj_op, (a,)), "input")
+FUNCTIONS["arctan2"] = FUNCTIONS["atan2"]
+
+
+@function(out=True)
+def round(input, *, decimals=0):
+    """Round half to even, to `decimals` digits.
+
+    >>> import whet
+    >>> whet.round(whet.tensor([0.5, 1.5, 2.5]))
+    tensor([0., 2., 2.])
+    """
+    if decimals == 0 or input.dtype.kind < FLOAT:
+        return apply(p.round_op, (input,), NO_ATTRS)
+    scale = 10.0 ** abs(decimals)
+    if decimals > 0:
+        return apply(p.round_op, (input * scale,), NO_ATTRS) / scale
+    return apply(p.round_op, (input / scale,), NO_ATTRS) * scale
+
+
+@method()
+def round_(self, *, decimals=0):
+    """`round`, in place."""
+    if decimals == 0:
+        return inplace(p.round_op, self, ())
+    return self.copy_(round(self, decimals=decimals))
+
+
+@function()
+def rsub(input, other, *, alpha=1):
+    """other - alpha * input"""
+    return _run(*_sub(other, input, alpha))
+
+
+@function(method=False)
+def where(condition, input=None, other=None, *, out=None):
+    """Elements of `input` where the condition holds, of `other` elsewhere; with one argument, the indices where it holds.
+
+    >>> import whet
+    >>> whet.where(whet.tensor([True, False]), 1.0, 0.0)
+    tensor([1., 0.])
+    """
+    if input is None and other is None:
+        return FUNCTIONS["nonzero"](condition, as_tuple=True)
+    if not is_tensor(condition):
+        raise TypeError(f"where(): argument 'condition' must be Tensor, not {type(condition).__name__}")
+    if condition.dtype.kind != BOOL:
+        if condition.dtype.short != "u8":
+            raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.letter}")
+        condition = condition.to(bool)
+    if not is_tensor(input) and not is_tensor(other):
+        from .creation import scalar_tensor
+        input = scalar_tensor(input)
+    return _run(p.where_op, (condition, input, other), out)
+
+
+METHODS["where"] = lambda self, condition, other: where(condition, self, other)
+
+
+def _foreign(x):
+    """An operand that is neither a tensor nor a number: NotImplemented unless it converts."""
+    return not (is_tensor(x) or isinstance(x, int | float | complex) or hasattr(x, "__array__") or hasattr(x, "dtype"))
+
+
+def operator_method(choose, *, reflected=False, write=False):
+    """A Python operator from a `choose` function; NotImplemented for foreign operands, so that theirs is tried."""
+    def plain(self, other):
+        if _foreign(other):
+            return NotImplemented
+        return _run(*choose(self, as_operand(other)))
+
+    def swapped(self, other):
+        if _foreign(other):
+            return NotImplemented
+        return _run(*choose(as_operand(other), self))
+
+    def writing(self, other):
+        if _foreign(other):
+            return NotImplemented
+        op, xs = choose(self, as_operand(other))
+        return inplace(op, self, xs[1:])
+    return swapped if reflected else writing if write else plain
+
+
+def as_operand(x):
+    """A NumPy array as a tensor; tensors and numbers as they are."""
+    if is_tensor(x) or type(x) in (int, float, bool, complex):
+        return x
+    import numpy as np
+    if isinstance(x, np.generic):
+        return x.item() if x.dtype.kind in "biufc" else x
+    if isinstance(x, int | float | complex):
+        return operator.index(x) if isinstance(x, int) else complex(x) if isinstance(x, complex) else float(x)
+    from .creation import as_tensor
+    return as_tensor(x)
+
+
+def _op(name):
+    op = FUNCTIONS[name].op
+    return lambda a, b: (op, (a, b))
+
+
+OPERATORS = {
+    "add": lambda a, b: (p.add_op, (a, b)), "sub": lambda a, b: _sub(a, b, 1), "mul": _op("mul"), "truediv": lambda a, b: (p.div_op, (a, b)),
+    "floordiv": _floor_divide, "mod": _op("remainder"), "pow": _pow, "and": _op("bitwise_and"), "or": _op("bitwise_or"),
+    "xor": _op("bitwise_xor"), "lshift": _op("bitwise_left_shift"), "rshift": _op("bitwise_right_shift"),
+}
+COMPARISONS = {n: _op(n) for n in ("lt", "le", "gt", "ge")}
+for _name, _choose in OPERATORS.items():
+    METHODS[f"__{_name}__"] = operator_method(_choose)
+    METHODS[f"__r{_name}__"] = operator_method(_choose, reflected=True)
+    METHODS[f"__i{_name}__"] = operator_method(_choose, write=True)
+for _name, _choose in COMPARISONS.items():
+    METHODS[f"__{_name}__"] = operator_method(_choose)
+
+
+def _equality(name):
+    op = FUNCTIONS[name].op
+    neutral = name == "ne"
+
+    def compare(self, other):
+        if _foreign(other):
+            return neutral if other is None else NotImplemented
+        return apply(op, (self, as_operand(other)), NO_ATTRS)
+    return compare
+
+
+METHODS["__eq__"], METHODS["__ne__"] = _equality("eq"), _equality("ne")
+METHODS["__neg__"] = METHODS["neg"]
+METHODS["__abs__"] = METHODS["abs"]
+METHODS["__invert__"] = METHODS["bitwise_not"]
+
+
+@method("__pos__")
+def __pos__(self):
+    return apply(FUNCTIONS["positive"].op, (self,), NO_ATTRS)

@@ -1,0 +1,280 @@
+"""Every pointwise op: one statement each.
+
+`f(...)` defines the op, the function `whet.NAME(..., *, out=None)`, the method and the in-place method.
+"""
+import math
+
+from ..ir import scalar as s
+from ..ir.scalar import (
+    absolute,
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atanh,
+    cast,
+    ceil,
+    copysign,
+    cos,
+    cosh,
+    digamma,
+    eq,
+    erf,
+    erfc,
+    erfinv,
+    exp,
+    exp2,
+    expm1,
+    floor,
+    ge,
+    gt,
+    isnan,
+    le,
+    lgamma,
+    log,
+    log1p,
+    log2,
+    log10,
+    lt,
+    maximum,
+    minimum,
+    ne,
+    rint,
+    rsqrt,
+    sigmoid,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    tan,
+    tanh,
+    trunc,
+    where,
+)
+from .pointwise_family import PointwiseOp
+from .samples import booleans, integers, reals
+from .surface import pointwise_function as f
+
+R = reals(-3, 3)
+POSITIVE, UNIT = reals(0.2, 4), reals(-0.9, 0.9)
+PAIR = (R, R)
+AWAY = reals(-3, 3, avoid=(0,))            # a kink or a pole at zero
+
+
+def _float(name, fn, samples, **kw):
+    """A function of the reals: integers become floats first."""
+    return f(name, fn, promote="float", samples=samples, **kw)
+
+
+def _test(name, fn, samples, **kw):
+    """A function whose results are booleans."""
+    return f(name, fn, result="bool", samples=samples, **kw)
+
+
+# ---- arithmetic ----
+add_op = PointwiseOp("add", lambda input, other: input + other, samples=PAIR)
+sub_op = PointwiseOp("sub", lambda input, other: input - other, samples=PAIR)
+add_scaled = PointwiseOp("add_scaled", lambda input, other, alpha: input + alpha * other, samples=(R, R, R))
+mul = f("mul", lambda input, other: input * other, alias=["multiply"], samples=PAIR)
+div_op = PointwiseOp("div", lambda input, other: input / other, promote="float", samples=(R, AWAY),
+                     vjp=lambda g, y, a, b: [g / b, -(g * (y / b))])
+div_floor = PointwiseOp("div_floor", lambda input, other: s.floordiv(input, other), samples=(R, AWAY), differentiable=True, kinds="bif",
+                        vjp=lambda g, y, a, b: [None, None])
+div_trunc = PointwiseOp("div_trunc", lambda input, other: s.truncdiv(input, other), samples=(R, AWAY), differentiable=True, kinds="bif",
+                        vjp=lambda g, y, a, b: [None, None])
+remainder = f("remainder", lambda input, other: s.mod(input, other), kinds="bif", samples=(reals(5.1, 6.9), reals(3.1, 4.9)),
+              vjp=lambda g, y, a, b: [g, -(g * floor(a / b))])
+fmod = f("fmod", lambda input, other: s.fmod(input, other), kinds="bif", samples=(reals(5.1, 6.9), reals(3.1, 4.9)),
+         vjp=lambda g, y, a, b: [g, -(g * trunc(a / b))])
+neg = f("neg", lambda input: -input, alias=["negative"], samples=R, kinds="ifc")
+positive = f("positive", lambda input: input * 1, samples=R, kinds="ifc", inplace=False, vjp=lambda g, y, x: [g])
+abs = f("abs", lambda input: absolute(input), alias=["absolute"], samples=AWAY, result="real")
+sign_ = f("sign", lambda input: sign(input), samples=AWAY, kinds="bif", vjp=lambda g, y, x: [None])
+sqrt_ = _float("sqrt", lambda input: sqrt(input), POSITIVE, vjp=lambda g, y, x: [g / (2 * y)])
+rsqrt_ = _float("rsqrt", lambda input: rsqrt(input), POSITIVE, vjp=lambda g, y, x: [-0.5 * g * (y * y * y)])
+square_ = f("square", lambda input: square(input), samples=R, vjp=lambda g, y, x: [g * (2 * x)])
+reciprocal = _float("reciprocal", lambda input: 1 / input, AWAY, vjp=lambda g, y, x: [-(g * (y * y))])
+pow_op = PointwiseOp("pow", lambda input, exponent: s.pow(input, exponent), samples=(POSITIVE, R))
+float_power_op = PointwiseOp("float_power", lambda input, exponent: s.pow(input, exponent), promote="float", samples=(POSITIVE, R))
+hypot = f("hypot", lambda input, other: s.hypot(input, other), kinds="f", samples=(AWAY, AWAY))
+addcmul = f("addcmul", lambda input, tensor1, tensor2, *, value=1: input + value * tensor1 * tensor2, samples=(R, R, R, R))
+addcdiv = f("addcdiv", lambda input, tensor1, tensor2, *, value=1: input + value * (tensor1 / tensor2), samples=(R, R, AWAY, R),
+            promote="float")
+lerp = f("lerp", lambda input, end, weight: where(lt(absolute(weight), 0.5), input + weight * (end - input),
+                                                 end - (end - input) * (1 - weight)),
+         samples=(R, R, UNIT), kinds="f",
+         vjp=lambda g, y, a, b, w: [g * (1 - w), g * w, g * (b - a)])
+gcd = f("gcd", lambda input, other: s.gcd(input, other), kinds="i", samples=(integers(-30, 30), integers(-30, 30)), differentiable=False)
+lcm = f("lcm", lambda input, other: where(eq(s.gcd(input, other), 0), 0,
+                                          absolute(s.truncdiv(input, where(eq(s.gcd(input, other), 0), 1, s.gcd(input, other))) * other)),
+        kinds="i", samples=(integers(-30, 30), integers(-30, 30)), differentiable=False)
+
+# ---- rounding ----
+floor_ = f("floor", lambda input: floor(input), samples=R, kinds="if", vjp=lambda g, y, x: [None])
+ceil_ = f("ceil", lambda input: ceil(input), samples=R, kinds="if", vjp=lambda g, y, x: [None])
+trunc_ = f("trunc", lambda input: trunc(input), alias=["fix"], samples=R, kinds="if", vjp=lambda g, y, x: [None])
+round_op = PointwiseOp("round", lambda input: rint(input), samples=R, kinds="if", vjp=lambda g, y, x: [None])
+frac = f("frac", lambda input: input - trunc(input), samples=R, kinds="f", vjp=lambda g, y, x: [g])
+
+# ---- extrema ----
+maximum_ = f("maximum", lambda input, other: maximum(input, other), kinds="bif", inplace=False, samples=PAIR)
+minimum_ = f("minimum", lambda input, other: minimum(input, other), kinds="bif", inplace=False, samples=PAIR)
+fmax = f("fmax", lambda input, other: s.fmax(input, other), kinds="bif", inplace=False, samples=PAIR)
+fmin = f("fmin", lambda input, other: s.fmin(input, other), kinds="bif", inplace=False, samples=PAIR)
+clamp_op = PointwiseOp("clamp", lambda input, min, max: minimum(maximum(input, min), max), kinds="if", samples=(R, reals(-2, -1), reals(1, 2)),
+                       vjp=lambda g, y, x, lo, hi: [where(ge(x, lo) & le(x, hi), g, 0), where(lt(x, lo) & lt(lo, hi), g, 0),
+                                                    where(gt(x, hi) | gt(lo, hi), g, 0)])
+clamp_min_op = PointwiseOp("clamp_min", lambda input, min: maximum(input, min), kinds="if", samples=(R, UNIT),
+                           vjp=lambda g, y, x, lo: [where(ge(x, lo), g, 0), where(lt(x, lo), g, 0)])
+clamp_max_op = PointwiseOp("clamp_max", lambda input, max: minimum(input, max), kinds="if", samples=(R, UNIT),
+                           vjp=lambda g, y, x, hi: [where(le(x, hi), g, 0), where(gt(x, hi), g, 0)])
+
+# ---- exponentials and logarithms ----
+exp_ = _float("exp", lambda input: exp(input), R)
+exp2_ = _float("exp2", lambda input: exp2(input), R, kinds="bif")
+expm1_ = _float("expm1", lambda input: expm1(input), R)
+log_ = _float("log", lambda input: log(input), POSITIVE, vjp=lambda g, y, x: [g / x])
+log2_ = _float("log2", lambda input: log2(input), POSITIVE, vjp=lambda g, y, x: [g / (x * math.log(2))])
+log10_ = _float("log10", lambda input: log10(input), POSITIVE, vjp=lambda g, y, x: [g / (x * math.log(10))])
+log1p_ = _float("log1p", lambda input: log1p(input), reals(-0.8, 3), vjp=lambda g, y, x: [g / (x + 1)])
+
+
+def _logaddexp(a, b):
+    m = maximum(a, b)
+    d = minimum(a, b) - m
+    return where(isnan(d) & eq(a, b), a, m + log1p(exp(d)))     # equal infinities
+
+
+logaddexp = f("logaddexp", lambda input, other: _logaddexp(input, other), kinds="f", inplace=False, samples=PAIR,
+              vjp=lambda g, y, a, b: [g * exp(a - y), g * exp(b - y)])
+logaddexp2 = f("logaddexp2", lambda input, other: _logaddexp(input * math.log(2), other * math.log(2)) / math.log(2), kinds="f",
+               inplace=False, samples=PAIR, vjp=lambda g, y, a, b: [g * exp2(a - y), g * exp2(b - y)])
+xlogy = _float("xlogy", lambda input, other: where(isnan(other), other, where(eq(input, 0), 0, input * log(other))), (R, POSITIVE),
+               kinds="bif", vjp=lambda g, y, x, z: [where(eq(x, 0) & le(z, 0), 0, g * log(z)), g * (x / z)])
+logit_op = PointwiseOp("logit", lambda input: log(input / (1 - input)), promote="float", kinds="bif", samples=reals(0.1, 0.9),
+                       vjp=lambda g, y, x: [g / (x * (1 - x))])
+
+# ---- trigonometry ----
+sin_ = _float("sin", lambda input: sin(input), R)
+cos_ = _float("cos", lambda input: cos(input), R)
+tan_ = _float("tan", lambda input: tan(input), reals(-1, 1))
+asin_ = _float("asin", lambda input: asin(input), UNIT, alias=["arcsin"])
+acos_ = _float("acos", lambda input: acos(input), UNIT, alias=["arccos"])
+atan_ = _float("atan", lambda input: atan(input), R, alias=["arctan"], vjp=lambda g, y, x: [g / (x * x + 1)])
+atan2 = _float("atan2", lambda input, other: s.atan2(input, other), (AWAY, AWAY), alias=["arctan2"], kinds="bif")
+sinh_ = _float("sinh", lambda input: sinh(input), R)
+cosh_ = _float("cosh", lambda input: cosh(input), R)
+tanh_ = _float("tanh", lambda input: tanh(input), R)
+asinh_ = _float("asinh", lambda input: asinh(input), R, alias=["arcsinh"])
+acosh_ = _float("acosh", lambda input: acosh(input), reals(1.2, 4), alias=["arccosh"])
+atanh_ = _float("atanh", lambda input: atanh(input), UNIT, alias=["arctanh"], vjp=lambda g, y, x: [g / (1 - x * x)])
+sinc = _float("sinc", lambda input: where(eq(input, 0), 1, sin(input * math.pi) / (input * math.pi)), AWAY,
+              vjp=lambda g, y, x: [where(eq(x, 0), 0, g * (cos(x * math.pi) - y) / x)])
+deg2rad = _float("deg2rad", lambda input: input * (math.pi / 180), R, kinds="bif")
+rad2deg = _float("rad2deg", lambda input: input * (180 / math.pi), R, kinds="bif")
+
+# ---- special functions ----
+erf_ = _float("erf", lambda input: erf(input), R, kinds="bif")
+erfc_ = _float("erfc", lambda input: erfc(input), R, kinds="bif")
+erfinv_ = _float("erfinv", lambda input: erfinv(input), UNIT, kinds="bif")
+lgamma_ = _float("lgamma", lambda input: lgamma(input), POSITIVE, kinds="bif")
+digamma_ = _float("digamma", lambda input: digamma(input), POSITIVE, kinds="bif")
+sigmoid_ = _float("sigmoid", lambda input: sigmoid(input), R)
+heaviside = f("heaviside", lambda input, values: where(eq(input, 0), values, where(isnan(input), input, where(lt(input, 0), 0, 1))),
+              kinds="bif", inplace=True, differentiable=False, samples=PAIR)
+nan_to_num_op = PointwiseOp("nan_to_num", lambda input, nan, posinf, neginf: where(isnan(input), nan, where(
+    s.isinf(input), where(gt(input, 0), posinf, neginf), input)), kinds="f", samples=(R, R, R, R),
+    vjp=lambda g, y, x, a, b, c: [where(s.isfinite(x), g, 0), None, None, None])
+
+# ---- comparisons and tests ----
+eq_ = _test("eq", lambda input, other: eq(input, other), PAIR)
+ne_ = _test("ne", lambda input, other: ne(input, other), PAIR, alias=["not_equal"])
+lt_ = _test("lt", lambda input, other: lt(input, other), PAIR, alias=["less"], kinds="bif")
+le_ = _test("le", lambda input, other: le(input, other), PAIR, alias=["less_equal"], kinds="bif")
+gt_ = _test("gt", lambda input, other: gt(input, other), PAIR, alias=["greater"], kinds="bif")
+ge_ = _test("ge", lambda input, other: ge(input, other), PAIR, alias=["greater_equal"], kinds="bif")
+isnan_ = _test("isnan", lambda input: isnan(input), R, inplace=False)
+isinf_ = _test("isinf", lambda input: s.isinf(input), R, inplace=False)
+isfinite_ = _test("isfinite", lambda input: s.isfinite(input), R, inplace=False)
+isposinf = _test("isposinf", lambda input: s.isinf(input) & gt(input, 0), R, inplace=False, kinds="bif")
+isneginf = _test("isneginf", lambda input: s.isinf(input) & lt(input, 0), R, inplace=False, kinds="bif")
+signbit = _test("signbit", lambda input: s.signbit(input), R, inplace=False, kinds="bif")
+logical_not = _test("logical_not", lambda input: eq(input, 0), R)
+logical_and = _test("logical_and", lambda input, other: ne(input, 0) & ne(other, 0), PAIR)
+logical_or = _test("logical_or", lambda input, other: ne(input, 0) | ne(other, 0), PAIR)
+logical_xor = _test("logical_xor", lambda input, other: ne(ne(input, 0), ne(other, 0)), PAIR)
+
+# ---- bits ----
+_INTS = (integers(-100, 100), integers(-100, 100))
+bitwise_and = f("bitwise_and", lambda input, other: input & other, kinds="bi", differentiable=False, samples=_INTS)
+bitwise_or = f("bitwise_or", lambda input, other: input | other, kinds="bi", differentiable=False, samples=_INTS)
+bitwise_xor = f("bitwise_xor", lambda input, other: input ^ other, kinds="bi", differentiable=False, samples=_INTS)
+bitwise_not = f("bitwise_not", lambda input: ~input, kinds="bi", differentiable=False, samples=integers(-100, 100))
+_SHIFTS = (integers(-100, 100), integers(0, 6))
+bitwise_left_shift = f("bitwise_left_shift", lambda input, other: s.shl(input, other), kinds="i", differentiable=False, samples=_SHIFTS)
+bitwise_right_shift = f("bitwise_right_shift", lambda input, other: s.shr(input, other), kinds="i", differentiable=False, samples=_SHIFTS)
+
+# ---- picking and copying signs ----
+where_op = PointwiseOp("where", lambda condition, input, other: where(condition, input, other), keep=(0,), samples=(booleans, R, R),
+                       vjp=lambda g, y, c, a, b: [None, where(c, g, 0), where(c, 0, g)])
+copysign_ = _float("copysign", lambda input, other: copysign(input, other), (AWAY, AWAY), kinds="bif",
+                   vjp=lambda g, y, a, b: [where(eq(a, 0), 0, where(eq(s.signbit(a), s.signbit(b)), g, -g)), None])
+nextafter = f("nextafter", lambda input, other: s.nextafter(input, other), kinds="f", differentiable=False, samples=PAIR)
+ldexp_op = PointwiseOp("ldexp", lambda input, other: input * exp2(other), promote="float", kinds="bif", samples=(R, integers(-3, 3)))
+
+# ---- activations (whet.nn.functional) ----
+relu = f("relu", lambda input: where(gt(input, 0) | isnan(input), input, 0), samples=AWAY, kinds="if",
+         vjp=lambda g, y, x: [where(gt(x, 0), g, 0)])
+leaky_relu = f("leaky_relu", lambda input, negative_slope=0.01: where(gt(input, 0), input, input * negative_slope), samples=(AWAY, UNIT),
+               kinds="f", method=False)
+prelu_op = PointwiseOp("prelu", lambda input, weight: where(gt(input, 0), input, input * weight), kinds="f", samples=(AWAY, R))
+elu_op = PointwiseOp("elu", lambda input, alpha, scale: where(gt(input, 0), input * scale, alpha * scale * expm1(minimum(input, 0))),
+                     kinds="f", samples=(AWAY, POSITIVE, POSITIVE))
+celu = f("celu", lambda input, alpha=1.0: where(gt(input, 0), input, alpha * expm1(minimum(input, 0) / alpha)), kinds="f",
+         samples=(AWAY, POSITIVE), method=False)
+gelu_erf = PointwiseOp("gelu", lambda input: 0.5 * input * (1 + erf(input * math.sqrt(0.5))), kinds="f", samples=R,
+                       vjp=lambda g, y, x: [g * (0.5 * (1 + erf(x * math.sqrt(0.5)))
+                                                 + x * (exp(-0.5 * (x * x)) * (1 / math.sqrt(2 * math.pi))))])
+gelu_tanh = PointwiseOp("gelu_tanh", lambda input: 0.5 * input * (1 + tanh(math.sqrt(2 / math.pi) * (input + 0.044715 * (input * input * input)))),
+                        kinds="f", samples=R)
+silu = f("silu", lambda input: input * sigmoid(input), kinds="f", samples=R, method=False,
+         vjp=lambda g, y, x: [g * (sigmoid(x) * (1 + x * (1 - sigmoid(x))))])
+
+
+def _softplus(x):
+    return maximum(x, 0) + log1p(exp(-absolute(x)))
+
+
+mish = f("mish", lambda input: input * tanh(_softplus(input)), kinds="f", samples=R, method=False,
+         vjp=lambda g, y, x: [g * (tanh(_softplus(x)) + x * sigmoid(x) * (1 - square(tanh(_softplus(x)))))])
+softplus_op = PointwiseOp("softplus", lambda input, beta, threshold: where(gt(input * beta, threshold), input, _softplus(input * beta) / beta),
+                          kinds="f", samples=(R, POSITIVE, reals(19, 21)),
+                          vjp=lambda g, y, x, b, t: [where(gt(x * b, t), g, g * sigmoid(x * b)), None, None])
+logsigmoid = f("logsigmoid", lambda input: minimum(input, 0) - log1p(exp(-absolute(input))), kinds="f", samples=R, method=False,
+               inplace=False, vjp=lambda g, y, x: [g * sigmoid(-x)])
+relu6 = f("relu6", lambda input: minimum(maximum(input, 0), 6), samples=AWAY, kinds="if", method=False,
+          vjp=lambda g, y, x: [where(gt(x, 0) & lt(x, 6), g, 0)])
+hardtanh = f("hardtanh", lambda input, min_val=-1.0, max_val=1.0: minimum(maximum(input, min_val), max_val), kinds="if",
+             samples=(reals(-3, 3, avoid=(-1, 1)), reals(-1, -1), reals(1, 1)), method=False,
+             vjp=lambda g, y, x, lo, hi: [where(gt(x, lo) & lt(x, hi), g, 0), None, None])
+hardsigmoid = f("hardsigmoid", lambda input: minimum(maximum(input + 3, 0), 6) / 6, kinds="f", samples=reals(-2.9, 2.9), method=False,
+                vjp=lambda g, y, x: [where(gt(x, -3) & lt(x, 3), g / 6, 0)])
+hardswish = f("hardswish", lambda input: input * minimum(maximum(input + 3, 0), 6) / 6, kinds="f", samples=reals(-2.9, 2.9), method=False,
+              vjp=lambda g, y, x: [where(le(x, -3), 0, where(ge(x, 3), g, g * (x / 3 + 0.5)))])
+hardshrink = f("hardshrink", lambda input, lambd=0.5: where(ge(input, -lambd) & le(input, lambd), 0, input), kinds="f",
+               samples=(reals(-3, 3, avoid=(-0.5, 0.5)), reals(0.5, 0.5)), inplace=False,
+               vjp=lambda g, y, x, k: [where(ge(x, -k) & le(x, k), 0, g), None])
+softshrink = f("softshrink", lambda input, lambd=0.5: where(gt(input, lambd), input - lambd, where(lt(input, -lambd), input + lambd,
+                                                                                                  where(isnan(input), input, 0))),
+               kinds="f", samples=(reals(-3, 3, avoid=(-0.5, 0.5)), reals(0.5, 0.5)), method=False, inplace=False,
+               vjp=lambda g, y, x, k: [where(ge(x, -k) & le(x, k), 0, g), None])
+softsign = f("softsign", lambda input: input / (1 + absolute(input)), kinds="f", samples=AWAY, method=False, inplace=False)
+tanhshrink = f("tanhshrink", lambda input: input - tanh(input), kinds="f", samples=R, method=False, inplace=False)
+threshold_op = PointwiseOp("threshold", lambda input, threshold, value: where(le(input, threshold), value, input), kinds="if",
+                           samples=(AWAY, reals(0, 0), R), vjp=lambda g, y, x, t, v: [where(le(x, t), 0, g), None, None])
+
+# ---- complex numbers ----
+conj_op = PointwiseOp("conj_physical", lambda input: s.conj(input), samples=R)
+to_bool = PointwiseOp("to_bool", lambda input: cast(input, "bool"), result="bool", samples=R)

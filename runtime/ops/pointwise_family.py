@@ -1,0 +1,354 @@
+"""The pointwise family: an op is a scalar expression.
+
+    silu = pointwise("silu", lambda input: input * sigmoid(input), samples=reals(-6, 6))
+
+From the expression come the kernel for every dtype and layout, promotion, broadcasting, the in-place and `out=` forms, and the
+gradient: the derivative of the expression, itself a pointwise op (so any order). Parameters with a default are plain
+numbers unless a tensor is passed; they are operands of the kernel, so their values never cause another compilation.
+"""
+import inspect
+
+import numpy as np
+
+from .. import dtypes
+from ..autograd import modes
+from ..cpu.pointwise import Pointwise
+from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
+from . import registry
+from .registry import Op
+
+_scalar = None
+
+
+def scalar():
+    """The scalar language (imported when the first expression is built)."""
+    global _scalar
+    if _scalar is None:
+        from ..ir import scalar as s
+        _scalar = s
+    return _scalar
+
+
+KINDS = {"b": BOOL, "i": INT, "f": FLOAT, "c": COMPLEX}
+
+
+class PointwiseOp(Op):
+    """One scalar expression with its promotion rule.
+
+    promote: "default" (the operands' common type), "float" (integers become the default float), "none" (each operand keeps its type).
+    keep: operand positions that take no part in promotion (a condition). result: None (the type of the expression), a short dtype
+    name, or "real" (the real type of a complex result). kinds: which of bool, int, float, complex may come in.
+    """
+    family = "pointwise"
+
+    def __init__(self, name, fn, *, vjp=None, promote="default", keep=(), kinds="bifc", differentiable=None, result=None, samples=None,
+                 register=True, saves=None, doc=None, check=None):
+        self.fn, self.vjp_fn = fn, vjp
+        ps = list(inspect.signature(fn).parameters.values())
+        self.params = ps
+        self.nin = len(ps)
+        self.promote, self.keep, self.result = promote, frozenset(keep), result
+        self.kinds = frozenset(KINDS[k] for k in kinds)
+        self.check = check
+        self._plans: dict = {}
+        self._root = None
+        self._grads: dict = {}
+        dtypes.on_default_change.append(self._plans.clear)
+        super().__init__(name, samples=samples, register=register, doc=doc,
+                         differentiable=differentiable if differentiable is not None else result != "bool")
+        self._needs = None
+
+    # ---- the expression ----
+    @property
+    def root(self):
+        if self._root is None:
+            s = scalar()
+            self._root = s.lift(self.fn(*s.args(self.nin)))
+        return self._root
+
+    def gradient(self, i):
+        """(op, positions): the pointwise op that computes operand i's gradient, and what it reads of (g, y, *inputs)."""
+        got = self._grads.get(i)
+        if got is None:
+            got = self._grads[i] = self._derive(i)
+        return got
+
+    def _derive(self, i):
+        s = scalar()
+        n = self.nin
+        g, y = s.arg(n), s.arg(n + 1)
+        if self.vjp_fn is not None:
+            e = self.vjp_fn(g, y, *s.args(n))[i]
+        else:
+            e, = s.differentiate(self.root, g, [i])
+            if e is not None:
+                e = _replace(s, e, self.root, y)
+        if e is None:
+            return None
+        used = s.uses(e)
+        if used == [n]:
+            return "pass" if e is g else self._gradient_op(s, e, i, used)
+        return self._gradient_op(s, e, i, used)
+
+    def _gradient_op(self, s, e, i, used):
+        n = self.nin
+        expr = s.substitute(e, {u: s.arg(k) for k, u in enumerate(used)})
+        names = ["g" if u == n else "y" if u == n + 1 else f"x{u}" for u in used]
+        fn = eval(f"lambda {', '.join(names)}: expr", {"expr": expr})       # a signature of the right length
+        op = PointwiseOp(f"{self.name}_grad{i if self.nin > 1 else ''}", fn, promote="default", register=False, differentiable=True,
+                         keep=tuple(k for k, u in enumerate(used) if u in self.keep))
+        op.base = self
+        return op, tuple(used)
+
+    def _find_needs(self):
+        """What the backward of any operand reads: decides what is saved."""
+        need, out = set(), False
+        for i in range(self.nin):
+            if i in self.keep and self.promote != "none":
+                continue
+            got = self.gradient(i)
+            if got and got != "pass":
+                need.update(u for u in got[1] if u < self.nin)
+                out |= self.nin + 1 in got[1]
+        self._needs = frozenset(need), out
+
+    @property
+    def saves(self):
+        if self._needs is None:
+            self._find_needs()
+        return self._needs[0]
+
+    @saves.setter
+    def saves(self, value):
+        pass
+
+    @property
+    def saves_output(self):
+        if self._needs is None:
+            self._find_needs()
+        return self._needs[1]
+
+    @saves_output.setter
+    def saves_output(self, value):
+        pass
+
+    # ---- running it ----
+    def plan(self, arrays):
+        """The compiled form for these operands' types: (kernel, number type)."""
+        key = tuple([(x.dtype, x.ndim == 0) if type(x) is np.ndarray else type(x) for x in arrays])
+        p = self._plans.get(key)
+        if p is None:
+            p = self._plans[key] = self._make_plan(arrays)
+        return p
+
+    def compute_type(self, arrays):
+        """The dtype that the operands meet in."""
+        dims, zeros, numbers = [], [], []
+        for i, x in enumerate(arrays):
+            if i in self.keep:
+                continue
+            if type(x) is np.ndarray:
+                (dims if x.ndim else zeros).append(FROM_NUMPY[x.dtype])
+            else:
+                numbers.append(dtypes.of_number(x))
+        t = dtypes.result_of(dims, zeros, numbers)
+        if self.promote == "float" and t.kind < FLOAT:
+            t = dtypes.get_default_dtype()
+        return t
+
+    def _make_plan(self, arrays):
+        s = scalar()
+        t = self.compute_type(arrays)
+        if t.kind not in self.kinds:
+            raise RuntimeError(f"\"{self.name}\" not implemented for '{t.letter}'")
+        wide = t.short if t.short not in ("f16", "bf16") else "f32"
+        by = {}
+        for i, x in enumerate(arrays):
+            if i in self.keep or self.promote == "none":
+                continue
+            if type(x) is np.ndarray and FROM_NUMPY[x.dtype].short != wide:
+                by[i] = s.cast(s.arg(i), wide)
+        root = s.substitute(self.root, by) if by else self.root
+        if self.result not in (None, "real"):
+            if s.typeof(root, {i: wide for i in range(self.nin)}) != self.result:
+                root = s.cast(root, self.result)
+        elif wide != t.short and s.typeof(root, {i: wide for i in range(self.nin)}) == wide:
+            root = s.cast(root, t.short)
+        kernel = Pointwise(self.name, (root,), self.nin)
+        return kernel, dtypes.SHORT[wide].np.type, t
+
+    def forward(self, *arrays, out=None):
+        kernel, number, t = self.plan(arrays)
+        xs = [x if type(x) is np.ndarray else self._number(x, number, t) for x in arrays]
+        if out is None:
+            return kernel(xs)[0]
+        return kernel(xs, [out])[0]
+
+    def _number(self, x, number, t):
+        if t.kind == INT and not t.is_signed and x < 0:
+            return np.asarray(int(x) & ((1 << (8 * t.itemsize)) - 1)).astype(number)
+        try:
+            return np.asarray(x, number)
+        except OverflowError:
+            raise RuntimeError(f"{self.name}: value cannot be converted to type {t.name} without overflow: {x}") from None
+
+    # ---- backward ----
+    def backward(self, node, g):
+        xs = node.saved_inputs()
+        y = node.saved_outputs()[0] if self.saves_output else None
+        complex_ = g.dtype.kind == COMPLEX or any(hasattr(x, "shape") and x.dtype.kind == COMPLEX for x in xs)
+        out = []
+        for i, e in enumerate(node.edges):
+            if e is None:
+                out.append(None)
+                continue
+            got = self.gradient(i)
+            if got is None:
+                from .creation import zeros
+                out.append(zeros(xs[i].shape, dtype=xs[i].dtype))
+                continue
+            if got == "pass":
+                r = g
+            else:
+                op, used = got
+                operands = [g if u == self.nin else y if u == self.nin + 1 else xs[u] for u in used]
+                if complex_:       # the gradient of a holomorphic function: g times the conjugate of its derivative
+                    operands = [g.conj() if u == self.nin else x for u, x in zip(used, operands)]
+                r = op(*operands)
+                if complex_:
+                    r = r.conj()
+            x = xs[i]
+            if r._array.shape != x.shape:
+                r = r.sum_to_size(x.shape)
+            if r.dtype is not x.dtype:
+                r = registry_cast(r, x)
+            out.append(r)
+        return out
+
+
+def registry_cast(g, like):
+    from ..autograd.engine import cast_gradient
+    return cast_gradient(g, like)
+
+
+def _replace(s, e, old, new):
+    """`e` with the sub-expression `old` replaced by `new`."""
+    done = {}
+    for x in s.walk(e):
+        if x is old:
+            done[id(x)] = new
+        elif x.args:
+            done[id(x)] = s.Expr(x.op, tuple(done[id(a)] for a in x.args), x.value)
+        else:
+            done[id(x)] = x
+    return done[id(e)]
+
+
+# ---- calling conventions -------------------------------------------------------------------------------------------
+def call(op, args, out=None):
+    """Run a pointwise op for a user: `out=` and foreign operands are dealt with here."""
+    if out is not None:
+        return write_out(op, args, out)
+    return registry.apply(op, args, {})
+
+
+def write_out(op, args, out):
+    """The `out=` form of any op: the result is put into `out`, which is resized if its shape differs."""
+    if not registry.is_tensor(out):
+        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if modes.state.flags & modes.GRAD and (out._rg & 1 or any(registry.is_tensor(x) and x._rg & 1 for x in args)):
+        raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                           "arguments requires grad.")
+    r = registry.apply(op, args, {})
+    return put_out(op.name, r, out)
+
+
+def put_out(name, r, out):
+    """Copy a result into the `out=` tensor under PyTorch's rules for type and shape."""
+    if not dtypes.can_cast(r.dtype, out.dtype):
+        raise RuntimeError(f"{name}: result type {r.dtype.letter} can't be cast to the desired output type {out.dtype.letter}")
+    if out._array.shape != r._array.shape:
+        out.resize_(r._array.shape)
+    with modes.no_grad():
+        out.copy_(r)
+    return out
+
+
+def inplace(op, t, args, attrs=None):
+    """`t = op(t, *args)`, written into t's memory and history."""
+    from ..autograd import inplace as ip
+    if not registry.is_tensor(t):
+        raise TypeError(f"{op.name}_(): the first argument must be a Tensor, not {type(t).__name__}")
+    if modes.state.observers:
+        return modes.state.observers[-1].inplace(op, t, args, attrs or {})
+    return inplace_now(op, t, args, attrs or {}, ip)
+
+
+def inplace_now(op, t, args, attrs, ip):
+    name = op.name + "_"
+    inputs = (t, *args)
+    recording = modes.state.flags & modes.GRAD and op.differentiable and any(registry.is_tensor(x) and x._rg & 1 for x in inputs)
+    ip.check_writable(t, name)
+    if recording:
+        if t._base is not None:
+            ip.check_view_for_history(t, name)
+        if t.dtype.kind < FLOAT:
+            raise RuntimeError(f"{name}: a tensor of type {t.dtype} cannot hold a result that requires grad")
+        edges = tuple([registry.edge_of(x) if registry.is_tensor(x) else None for x in inputs])
+        kept = list(inputs)
+        if op.saves is None or 0 in op.saves:      # the backward reads what is about to be overwritten
+            kept[0] = _before(t)
+        kept_versions = [x._version if registry.is_tensor(x) else 0 for x in kept]
+    if isinstance(op, PointwiseOp):
+        _write_pointwise(op, t, args, name)
+    else:
+        arrays = [x._array if registry.is_tensor(x) else x for x in inputs]
+        r = op.forward(*arrays, **attrs)
+        _check_fits(r, t, name)
+        np.copyto(t._array, r, casting="unsafe")
+    t._bump(name)
+    if recording:
+        def save(node):
+            node.save(kept, t, op)
+            node.versions = tuple(kept_versions[i] if registry.is_tensor(x) else 0 for i, x in enumerate(node.inputs))
+        ip.rebase(t, op, inputs, edges, attrs, save)
+    return t
+
+
+def _before(t):
+    """The tensor's present value with its present history."""
+    from ..tensor import wrap
+    old = wrap(t._array.copy())
+    old._rg = t._rg & 1
+    e = registry.edge_of(t)
+    old._node = None if e is None or registry.is_tensor(e) else e
+    return old
+
+
+def _check_fits(r, t, name):
+    rd = FROM_NUMPY[r.dtype]
+    if not dtypes.can_cast(rd, t.dtype):
+        raise RuntimeError(f"{name}: result type {rd.letter} can't be cast to the desired output type {t.dtype.letter}")
+    if r.shape != t._array.shape:
+        try:
+            ok = np.broadcast_shapes(r.shape, t._array.shape) == t._array.shape
+        except ValueError:
+            ok = False
+        if not ok:
+            raise RuntimeError(f"{name}: output with shape {list(t._array.shape)} doesn't match the broadcast shape {list(r.shape)}")
+
+
+def _write_pointwise(op, t, args, name):
+    arrays = [x._array if registry.is_tensor(x) else x for x in (t, *args)]
+    a = t._array
+    same = all(type(x) is not np.ndarray or x.dtype == a.dtype for x in arrays)
+    small = all(type(x) is not np.ndarray or x.shape == a.shape or x.ndim == 0 for x in arrays)
+    if same and small and op.result is None and not any(
+            type(x) is np.ndarray and x is not a and np.may_share_memory(x, a) for x in arrays[1:]):
+        kernel, number, ty = op.plan(arrays)
+        if ty is t.dtype:
+            kernel([x if type(x) is np.ndarray else op._number(x, number, ty) for x in arrays], [a])
+            return
+    r = op.forward(*arrays)
+    _check_fits(r, t, name)
+    np.copyto(a, r, casting="unsafe")

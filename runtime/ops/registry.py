@@ -1,0 +1,164 @@
+"""Ops, and the one way in which they run.
+
+An `Op` is what the framework knows of a primitive: how to compute it on arrays, how its gradient flows, what inputs to test it
+with. `apply` runs one: compute, wrap, record. Everything that must see every op (gradient recording, traces, transforms) hangs on
+`apply`; everything that must know every op (tests, docs, other targets) reads `REGISTRY`.
+"""
+import inspect
+
+from ..autograd import modes
+from ..autograd.node import Node, OutputOf
+from ..dtypes import FROM_NUMPY
+
+REGISTRY: dict = {}                 # name -> Op
+state, GRAD, SPECIAL = modes.state, modes.GRAD, modes.SPECIAL
+
+
+class Op:
+    """A primitive operation on tensors.
+
+    forward(*arrays, **attrs) -> array or tuple of arrays.  Non-tensor operands (numbers, None) arrive as they are.
+    vjp(g, y, *inputs, **attrs) -> one gradient (or None) per input, written in whet ops. A parameter whose name starts with an
+    underscore is not needed: the tensor is not saved, and only its `shape`, `dtype` and `ndim` arrive. With several outputs `g`
+    and `y` are tuples (`g` holds None where nothing flowed). A parameter `needs` receives which inputs want a gradient.
+    """
+    family = "host"
+    is_view = False                 # the result shares the first input's memory
+    view_is_safe = True             # False: one of several views made by one call (writing to it is refused)
+    pure = True
+    random = False
+
+    def __init__(self, name, forward=None, vjp=None, *, samples=None, differentiable=None, nondiff_outputs=(), register=True, doc=None):
+        self.name = name
+        if forward is not None:
+            self.forward = forward
+        self.samples = samples
+        self.nondiff_outputs = frozenset(nondiff_outputs)
+        self.doc = doc
+        self.set_vjp(vjp)
+        self.differentiable = vjp is not None if differentiable is None else differentiable
+        if register:
+            if name in REGISTRY:
+                raise ValueError(f"op {name!r} is defined twice")
+            REGISTRY[name] = self
+
+    def set_vjp(self, vjp):
+        self._vjp = vjp
+        self.saves, self.saves_output, self._wants_needs = frozenset(), False, False
+        if vjp is None:
+            return
+        ps = list(inspect.signature(vjp).parameters.values())
+        positional = [p for p in ps if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.saves_output = not positional[1].name.startswith("_")
+        variadic = next((p for p in ps if p.kind == p.VAR_POSITIONAL), None)
+        self.saves = None if variadic is not None and not variadic.name.startswith("_") else frozenset(
+            i for i, p in enumerate(positional[2:]) if not p.name.startswith("_"))
+        self._wants_needs = any(p.name == "needs" for p in ps)
+
+    def __repr__(self):
+        return f"<op {self.name}>"
+
+    def __reduce__(self):
+        return REGISTRY.__getitem__, (self.name,)
+
+    def __call__(self, *inputs, **attrs):
+        return apply(self, inputs, attrs)
+
+    def backward(self, node, g):
+        """Gradients for the node's edges, given the gradient(s) of its output(s)."""
+        xs = node.saved_inputs()
+        y = None
+        if self.saves_output:
+            y = node.saved_outputs()
+            if node.nout == 1:
+                y = y[0]
+        if self._wants_needs:
+            return self._vjp(g, y, *xs, needs=tuple(e is not None for e in node.edges), **node.attrs)
+        return self._vjp(g, y, *xs, **node.attrs)
+
+
+def edge_of(t):
+    """What a gradient for `t` flows to."""
+    if not t._rg & 1:
+        return None
+    if t._base is not None and t._cell.h != t._hist:
+        from ..autograd.inplace import refresh_view
+        refresh_view(t)
+    return t._node or t
+
+
+def is_tensor(x):
+    return hasattr(x, "_array")
+
+
+def apply(op, inputs, attrs):
+    """Run an op on tensors: compute, wrap the result, record it where a gradient may be asked for."""
+    if state.flags & SPECIAL and state.observers:
+        return state.observers[-1](op, inputs, attrs)
+    return execute(op, inputs, attrs)
+
+
+def execute(op, inputs, attrs):
+    arrays = [x._array if hasattr(x, "_array") else x for x in inputs]
+    result = op.forward(*arrays, **attrs)
+    flags = state.flags
+    if type(result) is tuple:
+        outs = tuple([wrap(a) for a in result])
+    else:
+        outs = wrap(result)
+    if op.is_view:
+        share(op, inputs[0], outs, flags)
+    if flags & modes.INFERENCE:
+        for t in (outs if type(outs) is tuple else (outs,)):
+            t._rg = 2
+        return outs
+    if flags & GRAD and op.differentiable:
+        for x in inputs:
+            if hasattr(x, "_array") and x._rg & 1:
+                record(op, inputs, attrs, outs)
+                break
+    return outs
+
+
+def share(op, source, outs, flags):
+    """Mark views: one version counter, and the base whose history they follow."""
+    cell = source._shared()
+    base = source._base if source._base is not None else source
+    extra = (0 if flags & GRAD else 4) | (0 if op.view_is_safe else 8)
+    for t in (outs if type(outs) is tuple else (outs,)):
+        if t is None:
+            continue
+        t._cell = cell
+        t._base = base
+        t._hist = cell.h
+        t._rg = extra | (source._rg & 12 if source._base is not None else 0)
+
+
+def record(op, inputs, attrs, outs):
+    """Give the results a node. Only floating point (and complex) results carry gradients."""
+    edges = tuple([edge_of(x) if hasattr(x, "_array") else None for x in inputs])
+    if type(outs) is tuple:
+        live = [i for i, t in enumerate(outs) if i not in op.nondiff_outputs and t.dtype.kind >= 2]
+        if not live:
+            return None
+        node = Node(op, edges, attrs, len(outs))
+        node.save(inputs, outs, op)
+        node.metadata = tuple((t._array.shape, t.dtype) for t in outs)
+        for i in live:
+            outs[i]._node = OutputOf(node, i)
+            outs[i]._rg |= 1
+        return node
+    if FROM_NUMPY[outs._array.dtype].kind < 2:
+        return None
+    for x in inputs:
+        if hasattr(x, "_array") and x._rg & 2:
+            raise RuntimeError("Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
+                               "tensor and use it in autograd.")
+    node = Node(op, edges, attrs)
+    node.save(inputs, outs, op)
+    outs._node = node
+    outs._rg |= 1
+    return node
+
+
+from ..tensor import wrap  # noqa: E402  (tensors know their ops, ops make tensors)

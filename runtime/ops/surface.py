@@ -1,0 +1,114 @@
+"""From an op to what users call: functions with real signatures, methods, in-place methods, aliases.
+
+`FUNCTIONS` (whet.NAME), `METHODS` (Tensor.NAME) are filled here and published once, in `whet/__init__` and `ops/__init__`.
+"""
+import inspect
+
+from . import pointwise_family, registry
+from .pointwise_family import PointwiseOp
+
+FUNCTIONS: dict = {}
+METHODS: dict = {}
+
+
+def _doc(name, op):
+    return op.doc or f"Elementwise {name.replace('_', ' ')}. See also the method of the same name."
+
+
+def compile_function(name, source, env):
+    """A function from a line of source: called as directly as a hand-written one."""
+    scope = dict(env)
+    exec(compile(source, f"<whet.{name}>", "exec"), scope)
+    fn = scope[name]
+    fn.__module__ = "whet"
+    fn.__qualname__ = name
+    return fn
+
+
+def pointwise_function(name, fn, *, alias=(), method=True, inplace=True, **kw):
+    """Define a pointwise op and its function, method and in-place method; returns the function."""
+    op = PointwiseOp(name, fn, **kw)
+    ps = list(inspect.signature(fn).parameters.values())
+    head, star = [], False
+    for p in ps:
+        if p.kind is p.KEYWORD_ONLY and not star:
+            head.append("*")
+            star = True
+        head.append(p.name if p.default is p.empty else f"{p.name}={p.default!r}")
+    names = ", ".join(p.name for p in ps)
+    sep = "" if star else ", *"
+    env = {"op": op, "apply": registry.apply, "write_out": pointwise_family.write_out, "inplace": pointwise_family.inplace}
+    call = compile_function(name, f"def {name}({', '.join(head)}{sep}, out=None):\n"
+                            f"    if out is None: return apply(op, ({names},), {{}})\n"
+                            f"    return write_out(op, ({names},), out)\n", env)
+    call.__doc__ = _doc(name, op)
+    call.op = op
+    for n in (name, *alias):
+        FUNCTIONS[n] = call
+    if method:
+        rest = ", ".join(["self", *head[1:]])
+        m_names = ", ".join(["self", *(p.name for p in ps[1:])])
+        m = compile_function(name, f"def {name}({rest}): return apply(op, ({m_names},), {{}})", env)
+        m.__doc__ = f"See `whet.{name}`."
+        for n in (name, *alias):
+            METHODS[n] = m
+    if inplace:
+        rest = ", ".join(["self", *head[1:]])
+        tail = "".join(f"{p.name}, " for p in ps[1:])
+        m = compile_function(f"{name}_", f"def {name}_({rest}): return inplace(op, self, ({tail}))", env)
+        m.__doc__ = f"`{name}`, in place."
+        for n in (name, *alias):
+            (METHODS if method else FUNCTIONS)[f"{n}_"] = m
+        FUNCTIONS.setdefault(f"{name}_", m)
+    return call
+
+
+def function(*names, method=True, out=False):
+    """Publish a function under its name (and others) as `whet.NAME` and, where it takes a tensor first, as a method.
+
+    `out=True` adds the `out=` form by copying into it.
+    """
+    def publish(fn):
+        shown = _with_out(fn) if out else fn
+        fn.__module__ = "whet"
+        for n in (fn.__name__.rstrip("_") if fn.__name__.endswith("__") else fn.__name__, *names):
+            FUNCTIONS[n] = shown
+            if method:
+                METHODS[n] = fn
+        return shown
+    return publish
+
+
+def method(*names):
+    """Publish a function as a Tensor method only."""
+    def publish(fn):
+        for n in (fn.__name__, *names):
+            METHODS[n] = fn
+        return fn
+    return publish
+
+
+def _with_out(fn):
+    import functools
+
+    @functools.wraps(fn)
+    def with_out(*args, out=None, **kwargs):
+        r = fn(*args, **kwargs)
+        if out is None:
+            return r
+        return give_out(fn.__name__, r, out)
+    return with_out
+
+
+def give_out(name, r, out):
+    """Put a result (or a tuple of results) into `out=`."""
+    if isinstance(r, tuple):
+        for a, b in zip(r, out):
+            pointwise_family.put_out(name, a.detach(), b)
+        return type(r)(*out) if hasattr(r, "_fields") else tuple(out)
+    if not registry.is_tensor(out):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if r.requires_grad or out.requires_grad:
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+                           "requires grad.")
+    return pointwise_family.put_out(name, r, out)

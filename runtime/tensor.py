@@ -1,0 +1,483 @@
+"""Tensor: an array, its place in the recorded graph, and methods that the ops bring.
+
+The fields live in `Base`, which is either the native type (runtime/cpu) or the plain Python class below with the same
+fields; `Tensor` adds everything else. Ops attach their methods in `whet/ops/__init__.py`.
+
+_array   the NumPy array (memory, shape, strides)          _node   what made this tensor, None for a leaf
+_grad    `.grad`                                           _cell   version counter shared by all views, None: never written, no views
+_base    the tensor this is a view of, or None             _hist   the history count of the cell at which `_node` was valid
+_rg      bits: 1 requires grad, 2 made in inference mode, 4 view made in no_grad mode, 8 one of several views of one call
+_extra   dict of rare things: hooks, retains_grad
+"""
+import numpy as np
+
+from . import devices, dtypes
+from .autograd import modes
+from .dtypes import FROM_NUMPY
+
+
+class Cell:
+    """The version of a piece of memory (`v`), how often its recorded history was rewritten (`h`), and the last op that wrote."""
+    __slots__ = ("v", "h", "writer")
+
+    def __init__(self):
+        self.v = self.h = 0
+        self.writer = None
+
+
+class PyBase:
+    """The tensor's fields in plain Python: used where the native type cannot be."""
+    __slots__ = ("_array", "_node", "_grad", "_cell", "_base", "_hist", "_rg", "_extra", "__weakref__", "__dict__")
+
+    def __new__(cls, *args, **kwargs):
+        t = object.__new__(cls)
+        t._node = t._grad = t._cell = t._base = t._extra = None
+        t._hist = t._rg = 0
+        return t
+
+
+Base = PyBase
+_new = object.__new__
+
+
+class Size(tuple):
+    """A shape: a tuple with `numel()`."""
+    __slots__ = ()
+
+    def numel(self):
+        """The product of the sizes."""
+        n = 1
+        for s in self:
+            n *= s
+        return n
+
+    def __repr__(self):
+        return f"whet.Size({list(self)})"
+
+    __str__ = __repr__
+
+    def __getitem__(self, i):
+        r = tuple.__getitem__(self, i)
+        return Size(r) if type(i) is slice else r
+
+    def __add__(self, other):
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __mul__(self, n):
+        return Size(tuple.__mul__(self, n))
+
+
+class Tensor(Base):
+    """A multi-dimensional array that can be differentiated through.
+
+    >>> import whet
+    >>> x = whet.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    __slots__ = ()
+    __array_priority__ = 1000
+    __hash__ = object.__hash__
+
+    def __new__(cls, *args, device=None, **kwargs):
+        from .ops.creation import legacy_tensor
+        t = legacy_tensor(*args, device=device, **kwargs)
+        return t if cls is Tensor else t._as(cls)
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    @staticmethod
+    def _make_subclass(cls, data, require_grad=False):
+        """A tensor of class `cls` over the memory of `data`."""
+        t = Base.__new__(cls)
+        t._array = data._array
+        t._cell = data._shared()
+        t._rg = 1 if require_grad else 0
+        if require_grad and data.dtype.kind < 2:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        return t
+
+    def _as(self, cls):
+        t = Base.__new__(cls)
+        for k in ("_array", "_node", "_grad", "_cell", "_base", "_hist", "_rg", "_extra"):
+            setattr(t, k, getattr(self, k))
+        return t
+
+    def as_subclass(self, cls):
+        """The same memory and history as an instance of `cls`."""
+        return self._as(cls)
+
+    # ---- versions and history ----
+    def _shared(self):
+        """The version cell, made when first needed."""
+        c = self._cell
+        if c is None:
+            c = self._cell = Cell()
+        return c
+
+    def _bump(self, writer=None):
+        """Say that the memory was written to."""
+        c = self._cell
+        if c is None:
+            c = self._cell = Cell()
+        c.v += 1
+        c.writer = writer
+
+    @property
+    def _version(self):
+        c = self._cell
+        return 0 if c is None else c.v
+
+    @property
+    def grad_fn(self):
+        """The node that made this tensor; None for a leaf."""
+        if self._base is not None and self._cell.h != self._hist:
+            from .autograd.inplace import refresh_view
+            refresh_view(self)
+        n = self._node
+        return n.parent if type(n) is OutputOf else n
+
+    @property
+    def is_leaf(self):
+        """Was this tensor made by the user rather than by a recorded op?"""
+        return self.grad_fn is None
+
+    @property
+    def requires_grad(self):
+        """Is a gradient wanted for this tensor?"""
+        if self._base is not None and self._cell.h != self._hist:
+            self.grad_fn
+        return bool(self._rg & 1)
+
+    @requires_grad.setter
+    def requires_grad(self, value):
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad=True):
+        """Ask for a gradient of this leaf (or stop asking)."""
+        if requires_grad:
+            if self.dtype.kind < 2:
+                raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+            if self._rg & 2 and not modes.state.flags & modes.INFERENCE:
+                raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+            self._rg |= 1
+        elif self.grad_fn is not None:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                               "subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+        else:
+            self._rg &= ~1
+        return self
+
+    @property
+    def grad(self):
+        """The gradient that `backward()` accumulated, or None."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, g):
+        if g is not None:
+            if not isinstance(g, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(g).__name__}")
+            if g is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if g.dtype is not self.dtype:
+                raise RuntimeError(f"assigned grad has data type {g.dtype}, but the tensor's is {self.dtype}")
+            if g._array.shape != self._array.shape:
+                raise RuntimeError("assigned grad has data of a different size")
+        self._grad = g
+
+    @grad.deleter
+    def grad(self):
+        self._grad = None
+
+    @property
+    def data(self):
+        """The same memory without history; writes to it are not seen by version checks."""
+        t = wrap(self._array)
+        return t
+
+    @data.setter
+    def data(self, other):
+        if not isinstance(other, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
+        if other.dtype is not self.dtype and self._rg & 1 and other.dtype.kind < 2:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        self._array = other._array
+        self._bump("data =")
+
+    def detach_(self):
+        """Forget the history of this tensor, in place."""
+        if self._base is not None:
+            raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                               "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+                               "detach_() cannot be called on these gradients.")
+        self._node = None
+        self._rg &= ~1
+        return self
+
+    @property
+    def retains_grad(self):
+        """Does this non-leaf keep its gradient?"""
+        return bool(self._extra and self._extra.get("retains_grad"))
+
+    @property
+    def output_nr(self):
+        n = self._node
+        return n.index if type(n) is OutputOf else 0
+
+    def is_inference(self):
+        """Was this tensor made in inference mode?"""
+        return bool(self._rg & 2)
+
+    def _is_view(self):
+        return self._base is not None
+
+    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        """Accumulate d self / d leaf into every leaf's `.grad`.
+
+        >>> import whet
+        >>> w = whet.ones(3, requires_grad=True)
+        >>> (2 * w).sum().backward()
+        >>> w.grad
+        tensor([2., 2., 2.])
+        """
+        engine.backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+
+    def register_hook(self, hook):
+        """Call `hook(grad)` when this tensor's gradient is known; what it returns (if anything) replaces the gradient."""
+        return engine.register_tensor_hook(self, hook)
+
+    def register_post_accumulate_grad_hook(self, hook):
+        """Call `hook(tensor)` each time a gradient was accumulated into this leaf's `.grad`."""
+        return engine.register_post_accumulate_hook(self, hook)
+
+    def retain_grad(self):
+        """Keep the gradient of this non-leaf in `.grad`."""
+        engine.retain_grad(self)
+
+    # ---- what it is ----
+    @property
+    def shape(self):
+        """The sizes."""
+        return Size(self._array.shape)
+
+    def size(self, dim=None):
+        """The sizes, or the size of one dimension."""
+        if dim is None:
+            return Size(self._array.shape)
+        n = self._array.ndim
+        if not -max(n, 1) <= dim < max(n, 1) or n == 0:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-max(n, 1)}, {max(n, 1) - 1}], but got {dim})")
+        return self._array.shape[dim]
+
+    @property
+    def dtype(self):
+        """The element type."""
+        return FROM_NUMPY[self._array.dtype]
+
+    @property
+    def device(self):
+        """Where the memory is."""
+        return devices.CPU
+
+    @property
+    def ndim(self):
+        """The number of dimensions."""
+        return self._array.ndim
+
+    def dim(self):
+        """The number of dimensions."""
+        return self._array.ndim
+
+    ndimension = dim
+
+    def numel(self):
+        """The number of elements."""
+        return self._array.size
+
+    nelement = numel
+
+    def stride(self, dim=None):
+        """Steps in memory, in elements."""
+        a = self._array
+        s = tuple(b // a.itemsize for b in a.strides)
+        if dim is None:
+            return s
+        if not -a.ndim <= dim < a.ndim:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-max(a.ndim, 1)}, {max(a.ndim, 1) - 1}], but got {dim})")
+        return s[dim]
+
+    def storage_offset(self):
+        """Elements between the start of the storage and the first element."""
+        root = owner(self._array)
+        return (self._array.__array_interface__["data"][0] - root.__array_interface__["data"][0]) // self._array.itemsize
+
+    def data_ptr(self):
+        """The address of the first element."""
+        return self._array.__array_interface__["data"][0] if self._array.size else 0
+
+    const_data_ptr = data_ptr
+
+    def element_size(self):
+        """Bytes of an element."""
+        return self._array.itemsize
+
+    @property
+    def itemsize(self):
+        """Bytes of an element."""
+        return self._array.itemsize
+
+    @property
+    def nbytes(self):
+        """Bytes of all elements."""
+        return self._array.size * self._array.itemsize
+
+    def is_contiguous(self, memory_format=None):
+        """Is the memory in row-major order without gaps?"""
+        a = self._array
+        if memory_format is None or memory_format is contiguous_format:
+            return a.flags.c_contiguous
+        if memory_format is channels_last:
+            return a.ndim == 4 and a.transpose(0, 2, 3, 1).flags.c_contiguous
+        if memory_format is channels_last_3d:
+            return a.ndim == 5 and a.transpose(0, 2, 3, 4, 1).flags.c_contiguous
+        raise RuntimeError(f"is_contiguous: memory_format {memory_format} is not supported")
+
+    def is_floating_point(self):
+        """Is the element type a floating point type?"""
+        return self.dtype.kind == 2
+
+    def is_complex(self):
+        """Is the element type complex?"""
+        return self.dtype.kind == 3
+
+    def is_signed(self):
+        """Can elements be negative?"""
+        return self.dtype.is_signed
+
+    def is_conj(self):
+        """Is this a lazily conjugated tensor? (They are never lazy here.)"""
+        return False
+
+    is_neg = is_conj
+
+    is_cpu, is_cuda, is_sparse, is_quantized, is_meta, is_mps, is_nested, is_xpu = True, *[False] * 7
+
+    @property
+    def layout(self):
+        return strided
+
+    def get_device(self):
+        """The number of the device; -1 on the CPU."""
+        return -1
+
+    def is_pinned(self, device=None):
+        return False
+
+    def is_shared(self):
+        return False
+
+    @property
+    def name(self):
+        return None
+
+    def __len__(self):
+        if self._array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self._array.shape[0]
+
+    # ---- numbers out ----
+    def item(self):
+        """The single element as a Python number."""
+        if modes.state.observers:
+            modes.state.observers[-1].concretize(self)
+        a = self._array
+        if a.size != 1:
+            raise RuntimeError(f"a Tensor with {a.size} elements cannot be converted to Scalar")
+        v = a.item()
+        return v if type(v) in (int, float, bool, complex) else float(v)
+
+    def tolist(self):
+        """Nested lists of Python numbers."""
+        if modes.state.observers:
+            modes.state.observers[-1].concretize(self)
+        if self._array.ndim == 0:
+            return self.item()
+        return (self._array.astype(np.float32) if self.dtype is dtypes.bfloat16 else self._array).tolist()
+
+    def __bool__(self):
+        if self._array.size != 1:
+            if self._array.size == 0:
+                raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __float__(self):
+        return float(self.item())
+
+    def __complex__(self):
+        return complex(self.item())
+
+    def __index__(self):
+        if self._array.size != 1 or self.dtype.kind >= 2:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __iter__(self):
+        if self._array.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __repr__(self, *, tensor_contents=None):
+        from .formatting import tensor_str
+        return tensor_str(self)
+
+    def __format__(self, spec):
+        if self._array.ndim == 0 and type(self) is Tensor:
+            return self.item().__format__(spec)
+        return object.__format__(self, spec)
+
+    def __dir__(self):
+        return sorted(set(object.__dir__(self)))
+
+
+def wrap(array):
+    """A leaf tensor over an array, without a copy. (NumPy scalars become 0-d arrays.)"""
+    t = _new(Tensor)
+    t._array = array if type(array) is np.ndarray else np.asarray(array)
+    t._node = t._grad = t._cell = t._base = t._extra = None
+    t._hist = t._rg = 0
+    return t
+
+
+def owner(a):
+    """The array at the bottom of a chain of views."""
+    while isinstance(a.base, np.ndarray):
+        a = a.base
+    return a
+
+
+class _Named:
+    __slots__ = ("_repr",)
+
+    def __init__(self, text):
+        self._repr = text
+
+    def __repr__(self):
+        return self._repr
+
+    def __reduce__(self):
+        return self._repr.partition(".")[2]
+
+
+strided = _Named("whet.strided")
+contiguous_format, preserve_format = _Named("whet.contiguous_format"), _Named("whet.preserve_format")
+channels_last, channels_last_3d = _Named("whet.channels_last"), _Named("whet.channels_last_3d")
+
+from .autograd import engine  # noqa: E402  (the engine makes tensors)
+from .autograd.node import OutputOf  # noqa: E402
