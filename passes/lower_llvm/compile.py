@@ -37,7 +37,7 @@ def load_object(code, names, symbols):
     llvm = _llvm()
     for name, address in symbols.items():
         llvm.add_symbol(name, address)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())     # an engine takes its machine over: not the shared one
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())     # takes its machine over: not the shared one
     engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(code))
     engine.finalize_object()
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))      # never freed, at exit either: threads may still be in its code

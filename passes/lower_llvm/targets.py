@@ -43,13 +43,13 @@ def _host():
 
 @functools.lru_cache(None)
 def identity():
-    """Text that differs between machines whose code may differ. No LLVM: the first processor of /proc/cpuinfo where there is one."""
+    """Text that differs between machines whose code may differ; without LLVM where there is /proc/cpuinfo."""
     try:
         with open("/proc/cpuinfo", "rb", buffering=0) as f:
             first = f.read(16384).decode("latin-1").split("\n\n")[0]
-        # What changes from one moment or one core to the next is left out.
-        lines = [line for line in first.splitlines()
-                 if not line.startswith(("processor", "cpu MHz", "bogomips", "BogoMIPS", "core id", "apicid", "initial apicid", "physical id"))]
+        # What is the same on every core, at any time.
+        fixed = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU ")
+        lines = [line for line in first.splitlines() if line.startswith(fixed)]
         return "\n".join([platform.machine(), *lines])
     except OSError:
         return "\n".join([platform.machine(), *_host()])

@@ -95,14 +95,13 @@ def flatten(obj):
 
 
 def join(images):
-    """Several images as one."""
-    code, names, slots = bytearray(), {}, []
+    """The code of several images without slots as one, and where its functions start."""
+    code, names = bytearray(), {}
     for image in images:
         code += b"\0" * (-len(code) % ALIGN)
-        names.update({n: at + len(code) for n, at in image.names.items()})
-        slots += [(n, at + len(code)) for n, at in image.slots.items()]
+        names.update({name: at + len(code) for name, at in image.names.items()})
         code += image.code
-    return bytes(code), names, slots
+    return bytes(code), names
 
 
 @functools.lru_cache(None)

@@ -19,10 +19,12 @@ import threading
 
 import numpy as np
 
-from . import flat, pool
+from . import cache, flat, pool
 
 _SIG = C.CFUNCTYPE(None, C.c_void_p, C.c_int64, C.c_int64, C.c_int64)
 _found: dict = {}                        # key -> address of everything that is loaded
+_loaded: dict = {}                       # the same for what the cache brought and nobody has asked for
+_waiting: dict = {}                      # key -> entry of the cache that is loaded when asked for
 _exports: dict = {}                      # addresses that code may name and the process does not export
 _lock = threading.RLock()
 _keep: list = []                         # what machine code points to
@@ -75,41 +77,90 @@ def export(name, address):
 
 def _obtain(keys, write):
     with _lock:
-        missing = [key for key in dict.fromkeys(keys) if key not in _found]
+        missing = [key for key in dict.fromkeys(keys) if key not in _found and not _cached(key)]
         if missing:
-            _found.update(_compile(*write(missing)))
+            _compile(*write(missing))
         return [_found[key] for key in keys]
 
 
+@functools.lru_cache(None)
+def _store():
+    """The cache on disk, or None. What it held at the start is loaded: as one image what stands alone, the rest when asked for."""
+    store = cache.connect()
+    if store is not None:
+        alone = []
+        for entry in store.start():
+            if entry.kind == "flat" and not entry.slots:
+                alone.append(entry)
+            else:
+                _waiting.update(dict.fromkeys(entry.names, entry))
+        if alone:
+            code, names = flat.join(alone)
+            at = flat.load(code, (), _resolve)
+            _loaded.update({key: at + offset for key, offset in names.items()})
+        atexit.register(lambda: store.pack(set(_found)))
+    return store
+
+
+def _cached(key):
+    """Take a key's code from the cache; False where it is not there."""
+    store = _store()
+    if key in _loaded:
+        _found[key] = _loaded.pop(key)
+    elif store is not None:
+        entry = _waiting.get(key) or store.find(key)
+        if entry is None:
+            return False
+        _load(entry)
+    return key in _found
+
+
 def _compile(text, symbols):
+    """Compile IR text, load it and keep it; `symbols` says the name in the text of each key."""
     from whet.passes.lower_llvm import compile
     code = compile.object_code(text)
-    flattened = flat.flatten(code)
-    if flattened is not None:
-        try:
-            at = flat.load(flattened.code, flattened.slots.items(), _resolve)
-            return {key: at + flattened.names[name] for key, name in symbols.items()}
-        except LookupError:
-            pass                         # it names what only LLVM can supply
-    at = compile.load_object(code, list(symbols.values()), _exports)
-    return {key: at[name] for key, name in symbols.items()}
+    image = flat.flatten(code)
+    if image is not None:
+        starts = {key: image.names[name] for key, name in symbols.items()}
+        entry = cache.Entry("flat", starts, tuple(image.slots.items()), image.code)
+    else:
+        entry = cache.Entry("object", dict(symbols), (), code)
+    _load(entry)
+    if _store() is not None:
+        _store().put(entry)
+
+
+def _load(entry):
+    if entry.kind == "flat":
+        at = flat.load(entry.code, entry.slots, _resolve)
+        _found.update({key: at + offset for key, offset in entry.names.items()})
+    else:
+        from whet.passes.lower_llvm import compile
+        at = compile.load_object(entry.code, entry.names.values(), _exports)
+        _found.update({key: at[name] for key, name in entry.names.items()})
 
 
 @functools.lru_cache(None)
-def _process():
-    return C.CDLL(None)
+def _libraries():
+    found = [C.pythonapi, C.CDLL(None)]
+    for name in ("libm.so.6", "libgcc_s.so.1"):      # what LLVM calls where the machine has no instruction
+        try:
+            found.append(C.CDLL(name))
+        except OSError:
+            pass
+    return found
 
 
 def _resolve(name):
     """The address of a name that code uses: ours, CPython's or libc's."""
     if name in _exports:
         return _exports[name]
-    for library in (C.pythonapi, _process()):
+    for library in _libraries():
         try:
             return C.cast(getattr(library, name), C.c_void_p).value
         except AttributeError:
             pass
-    raise LookupError(f"no symbol {name} in this process")
+    raise RuntimeError(f"machine code names {name}, which this process does not have")
 
 
 # Python callables made of machine code
@@ -134,7 +185,7 @@ def ndarray_offsets():
     offsets = {name: HEAD + 8 * i for i, name in enumerate(("data", "nd", "dims", "strides", "base", "descr", "flags"))}
     for a in (np.zeros((3, 5), np.float32)[:, 1:4], np.zeros((4, 2, 3), np.int16).T, np.zeros(7)):
         at = id(a)
-        pointer = {name: C.c_void_p.from_address(at + offset).value for name, offset in offsets.items() if name not in ("nd", "flags")}
+        pointer = {name: C.c_void_p.from_address(at + offset).value for name, offset in offsets.items()}
         nd, flags = (C.c_int.from_address(at + offsets[name]).value for name in ("nd", "flags"))
         if (pointer["data"], nd, pointer["base"], pointer["descr"], flags & 0x503) != (
                 a.__array_interface__["data"][0], a.ndim, None if a.base is None else id(a.base), id(a.dtype), a.flags.num & 0x503):
