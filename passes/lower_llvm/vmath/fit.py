@@ -1,0 +1,124 @@
+"""Fits the polynomials of this package and writes `coefficients.py`:  python -m whet.passes.lower_llvm.vmath.fit
+
+Run by hand when a polynomial changes (needs mpmath); nothing here runs when the package is imported.
+
+A polynomial is a weighted least-squares fit at Chebyshev nodes (close to the minimax one), with coefficients rounded one by one,
+lowest first, to the type they are used in; each rounding is made good by the coefficients that are still free.
+"""
+import struct
+from pathlib import Path
+
+import mpmath as mp
+
+mp.mp.prec = 1400
+
+
+def single(v):
+    return struct.unpack("f", struct.pack("f", float(v)))[0]
+
+
+def fit(f, lo, hi, degree, rounded=float, weight=None):
+    """(coefficients in rising powers, log2 of the error). `weight`: what the polynomial's error weighs in the result."""
+    lo, hi = mp.mpf(lo), mp.mpf(hi)
+    n = 6 * (degree + 1)
+    mid, half = (lo + hi) / 2, (hi - lo) / 2
+    xs = [mid + half * mp.cos(mp.pi * (2 * i + 1) / (2 * n)) for i in range(n)]
+    ws = [mp.mpf(weight(x)) if weight else mp.mpf(1) for x in xs]
+    rest = [mp.mpf(f(x)) for x in xs]
+    done = []
+
+    def keep(c):
+        k = len(done)
+        done.append(c)
+        for i, x in enumerate(xs):
+            rest[i] -= mp.mpf(c) * x ** k
+
+    while len(done) <= degree:
+        k, m = len(done), degree + 1 - len(done)
+        rows = [[w * x ** (k + j) / half ** (k + j) for j in range(m)] for w, x in zip(ws, xs, strict=True)]
+        normal = mp.matrix(m, m)
+        right = mp.matrix(m, 1)
+        for i in range(m):
+            for j in range(i, m):
+                normal[i, j] = normal[j, i] = mp.fsum(r[i] * r[j] for r in rows)
+            right[i] = mp.fsum(r[i] * w * y for r, w, y in zip(rows, ws, rest, strict=True))
+        keep(rounded(mp.lu_solve(normal, right)[0] / half ** k))
+    worst = max(abs(r * w) for r, w in zip(rest, ws, strict=True))
+    return done, float(mp.log(worst, 2)) if worst else -mp.inf
+
+
+LN2 = mp.log(2)
+HALF_LN2 = LN2 / 2 * mp.mpf("1.001")
+SQRT_HALF = mp.sqrt(mp.mpf(1) / 2)
+M_LO, M_HI = SQRT_HALF - 1, 2 * SQRT_HALF - 1                      # m - 1 for a mantissa m in [sqrt 1/2, sqrt 2)
+QUARTER_PI = mp.pi / 4 * mp.mpf("1.005")
+TINY = mp.mpf(10) ** -40
+
+
+def exp_tail(x):
+    """(e^x - 1 - x) / x^2"""
+    return (mp.expm1(x) - x) / x ** 2
+
+
+def polynomials():
+    """name: (function, lo, hi, degree, rounding, weight)"""
+    r2 = lambda r: r * r / mp.exp(r)
+    yield "exp_f32", exp_tail, -HALF_LN2, HALF_LN2, 4, single, r2
+    yield "exp_f64", exp_tail, -HALF_LN2, HALF_LN2, 9, float, r2
+    # exp2: 2^r = 1 + r * p(r)
+    exp2 = lambda r: (mp.mpf(2) ** r - 1) / r
+    yield "exp2_f32", exp2, -.5005, .5005, 5, single, lambda r: r
+    yield "exp2_f64", lambda r: (mp.mpf(2) ** r - 1 - r * LN2) / r ** 2, -.5005, .5005, 9, float, lambda r: r * r
+    yield "log_f32", lambda f: (mp.log1p(f) - f) / f ** 2, M_LO, M_HI, 8, single, lambda f: f * f / mp.log1p(f)
+    # f64 log: with s = f / (2 + f), log1p(f) = 2s + s^3 * p(s^2)
+    smax = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mp.mpf("1.0001")
+    two_atanh = lambda z: (mp.log((1 + mp.sqrt(z)) / (1 - mp.sqrt(z))) / mp.sqrt(z) - 2) / z
+    yield "log_f64", two_atanh, TINY, smax, 6, float, lambda z: z
+    tanh_tail = lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
+    yield "exp_twice_f32", lambda r: mp.expm1(2 * r) / r, -HALF_LN2 / 2, HALF_LN2 / 2, 5, single, lambda r: r
+    yield "tanh_f32", tanh_tail, TINY, .56 ** 2, 5, single, lambda z: z
+    # erf: x + x p(x^2) up to 1.1, 1 - p(x - 2.5)^4 up to 3.93, where it rounds to 1
+    yield "erf_small_f32", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, TINY, 1.1 ** 2, 6, single, None
+    root = lambda t: mp.erfc(t + 2.5) ** (mp.mpf(1) / 4)
+    yield "erf_large_f32", root, -1.4, 1.43, 8, single, lambda t: 4 * root(t) ** 3
+    # sin(r) = r + r^3 p(r^2), cos(r) = 1 - r^2/2 + r^4 p(r^2)
+    zmax = QUARTER_PI ** 2
+    sin_tail = lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
+    cos_tail = lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z ** 2
+    yield "sin_f32", sin_tail, TINY, zmax, 2, single, lambda z: z
+    yield "cos_f32", cos_tail, TINY, zmax, 2, single, lambda z: z * z
+    yield "sin_f64", sin_tail, TINY, zmax, 5, float, lambda z: z
+    yield "cos_f64", cos_tail, TINY, zmax, 5, float, lambda z: z * z
+
+
+def emit_module(rows):
+    out = ['"""Polynomial coefficients in rising powers, written by `fit.py`."""', ""]
+    for name, cs, err in rows:
+        line, lines = "", []
+        for c in cs:
+            if len(line) + len(repr(c)) > 124:
+                lines.append(line.rstrip())
+                line = ""
+            line += repr(c) + ", "
+        lines.append(line.rstrip())
+        out.append(f"{name.upper()} = (                # error 2^{err:.1f}")
+        out += ["    " + x for x in lines]
+        out.append(")")
+    out += ["# The bits of 2/pi in words of 64, after a word of zeros.", "TWO_OVER_PI_WORDS = ("]
+    digits = int(mp.floor(mp.mpf(2) ** 1280 * 2 / mp.pi))
+    words = [0] + [digits >> 64 * (19 - i) & (1 << 64) - 1 for i in range(20)]
+    out += ["    " + ", ".join(hex(w) for w in words[i:i + 6]) + "," for i in range(0, len(words), 6)] + [")"]
+    return "\n".join(out) + "\n"
+
+
+def main():
+    rows = []
+    for name, f, lo, hi, degree, rounded, weight in polynomials():
+        cs, err = fit(f, lo, hi, degree, rounded, weight)
+        print(f"{name:16} degree {degree:2} error 2^{err:.1f}", flush=True)
+        rows.append((name, cs, err))
+    Path(__file__).with_name("coefficients.py").write_text(emit_module(rows))
+
+
+if __name__ == "__main__":
+    main()
