@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-__all__ = ["Expr", "arg", "args", "const", "differentiate", "evaluate", "substitute", "typeof", "uses", "walk"]
+__all__ = ["Expr", "arg", "args", "const", "differentiate", "evaluate", "substitute", "typeof", "types", "uses", "walk"]
 
 
 class Expr:
@@ -345,10 +345,10 @@ def substitute(root, by):
     return done[id(root)]
 
 
-def typeof(root, dtypes):
-    """The type of an expression, given its arguments' types; None for a bare number."""
+def types(roots, dtypes):
+    """The type of every expression under the roots by `id`, given the arguments' types; None for a bare number."""
     known = {}
-    for e in walk(root):
+    for e in walk(*roots):
         if e.op == "arg":
             t = dtypes[e.value]
         elif e.op == "const":
@@ -362,7 +362,12 @@ def typeof(root, dtypes):
         else:
             t = next((known[id(a)] for a in e.args if known[id(a)]), None)
         known[id(e)] = t
-    return known[id(root)]
+    return known
+
+
+def typeof(root, dtypes):
+    """The type of an expression, given its arguments' types; None for a bare number."""
+    return types([root], dtypes)[id(root)]
 
 
 def simplify(op, *xs):
@@ -415,33 +420,50 @@ def differentiate(root, g, wrt):
 
 @functools.lru_cache(4096)
 def _program(roots):
-    """The expression as a flat list of NumPy steps."""
+    """The expression as a flat list of NumPy steps; an operand that is a bare number is marked, to take the type of the others."""
     order = walk(*roots)
     at = {id(e): k for k, e in enumerate(order)}
-    return [(e.op, e.value, tuple(at[id(a)] for a in e.args)) for e in order], [at[id(r)] for r in roots]
+    bare = set()
+    for e in order:
+        operands = e.args[1:] if e.op == "select" else e.args
+        if e.op not in COMPARE and e.op not in ("arg", "cast") and all(id(a) in bare for a in operands):
+            bare.add(id(e))
+    return [(e.op, e.value, tuple((at[id(a)], id(a) in bare) for a in e.args)) for e in order], [at[id(r)] for r in roots]
+
+
+def _is_half(dtype):
+    return dtype.itemsize == 2 and dtype.kind in "fV"
 
 
 def evaluate(roots, inputs, to_numpy_dtype):
-    """Run expressions with NumPy on arrays (or scalars of a NumPy type): slow and sure, the reference for every target."""
+    """Run expressions with NumPy on arrays (or scalars of a NumPy type): slow and sure, the reference for every target.
+
+    f16 and bf16 are computed in f32 and rounded where the expression casts and at its end, as every target does.
+    """
     steps, at = _program(tuple(roots))
-    vals = []
+    vals, halves = [], []
     with np.errstate(all="ignore"):
-        for op, value, ops in steps:
+        for op, value, operands in steps:
+            half = None
             if op == "arg":
                 r = inputs[value]
+                half = r.dtype if _is_half(r.dtype) else None
             elif op == "const":
                 r = value
             elif op == "cast":
-                r = np.asarray(vals[ops[0]]).astype(to_numpy_dtype(value))
-            elif op == "select":
-                c, a, b = (vals[i] for i in ops)
-                like = next((np.asarray(v).dtype for v in (a, b) if isinstance(v, np.ndarray | np.generic)), None)
-                r = np.where(c, np.asarray(a, like), np.asarray(b, like))
+                r = np.asarray(vals[operands[0][0]]).astype(to_numpy_dtype(value))
+                half = r.dtype if _is_half(r.dtype) else None
             else:
-                xs = [vals[i] for i in ops]
-                like = next((v.dtype for v in xs if isinstance(v, np.ndarray | np.generic)), None)
-                if like is not None:
-                    xs = [v if isinstance(v, np.ndarray | np.generic) else np.asarray(v, like) for v in xs]
-                r = PRIMITIVES[op][0](*xs)
-            vals.append(r)
-    return [vals[i] for i in at]
+                kept = operands[1:] if op == "select" else operands
+                typed = [i for i, bare in kept if not bare]
+                xs = [np.asarray(vals[i]).astype(vals[typed[0]].dtype) if bare and typed else vals[i] for i, bare in kept]
+                half = halves[typed[0]] if typed and op not in COMPARE else None
+                if op == "select":
+                    r = np.where(vals[operands[0][0]], *xs)
+                elif op == "nextafter" and half:                # the only function whose result depends on the spacing of its type
+                    r = np.nextafter(*(x.astype(half) for x in xs))
+                else:
+                    r = PRIMITIVES[op][0](*xs)
+            vals.append(r if half is None else r.astype(np.float32))
+            halves.append(half)
+        return [vals[i] if halves[i] is None else vals[i].astype(halves[i]) for i in at]

@@ -326,6 +326,21 @@ class Fn:
         self.mod.declare(name, "void", [x.ty, "ptr", mask.ty])
         self.raw(f"call void @{name}({x.ty} {x.ref}, ptr align {align or BYTES[x.elem]} {p.ref}, {mask.ty} {mask.ref})")
 
+    def gather(self, ty, addresses, mask=None, align=None):
+        """Load a lane from each address of a vector of `ptr`; where the mask does not hold, 0."""
+        n, e = parts(ty)
+        mask = self.const(vec("i1", n), True) if mask is None else mask
+        name = f"llvm.masked.gather.{suffix(ty)}.v{n}p0"
+        self.mod.declare(name, ty, [addresses.ty, mask.ty, ty])
+        return self.v(ty, f"call {ty} @{name}({addresses.ty} align {align or BYTES[e]} {addresses.ref}, {mask.ty} {mask.ref}, {ty} zeroinitializer)")
+
+    def scatter(self, x, addresses, mask=None, align=None):
+        """Store each lane to its address, in lane order."""
+        mask = self.const(vec("i1", x.lanes), True) if mask is None else mask
+        name = f"llvm.masked.scatter.{suffix(x.ty)}.v{x.lanes}p0"
+        self.mod.declare(name, "void", [x.ty, addresses.ty, mask.ty])
+        self.raw(f"call void @{name}({x.ty} {x.ref}, {addresses.ty} align {align or BYTES[x.elem]} {addresses.ref}, {mask.ty} {mask.ref})")
+
     def prefetch(self, p, rw=0, locality=3):
         self.mod.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
         self.raw(f"call void @llvm.prefetch.p0(ptr {p.ref}, i32 {rw}, i32 {locality}, i32 1)")
@@ -381,6 +396,26 @@ class Fn:
         self.lines[at] = f" {names[0]} = phi i64 [{lo.ref}, %{before}], [{nxt.ref}, %{self.block}]"
         for k, c in enumerate(carry):
             self.lines[at + 1 + k] = f" {names[1 + k]} = phi {c.ty} [{c.ref}, %{before}], [{new[k].ref}, %{self.block}]"
+        self.br(head)
+        self.label(done)
+        return vals
+
+    def while_(self, test, body, carry):
+        """while test(*carried): carried = body(*carried). Returns the last ones."""
+        carry = list(carry)
+        self.n += 1
+        head, inside, done = f"h{self.n}", f"b{self.n}", f"e{self.n}"
+        before = self.block
+        self.br(head)
+        self.label(head)
+        at = len(self.lines)
+        vals = [Val(self, self.new(), c.ty) for c in carry]
+        self.lines += [""] * len(vals)
+        self.cbr(test(*vals), inside, done)
+        self.label(inside)
+        new = list(body(*vals))
+        for k, c in enumerate(carry):
+            self.lines[at + k] = f" {vals[k].ref} = phi {c.ty} [{c.ref}, %{before}], [{new[k].ref}, %{self.block}]"
         self.br(head)
         self.label(done)
         return vals

@@ -1,0 +1,144 @@
+"""Kernels over elements as data: which expressions, on which types, walked how. What every target lowers from.
+
+A pointwise kernel computes its roots at each point of a space of sizes that come at run time. The structure that code is made for is
+`Pointwise`; sizes and strides are in a `Walk`, the collapsed form of what the operands look like in memory.
+"""
+from dataclasses import dataclass
+from math import prod
+
+from whet.ir import scalar
+
+SMALL = 8               # an edge below this is not worth a transposed tile
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """Expressions over the elements of operands (the inputs, then one result for each root), walked as `space` says.
+
+    flat    one run of elements
+    rows    an odometer over outer dimensions, and a run of elements along the inner one
+    tiles   as rows, with the last two dimensions cut into tiles, so that an operand that runs along the other one is turned in cache
+
+    `access` has a letter for each operand, how it moves along the inner dimension: v(ector) to the next element, s(ame) not at all,
+    g(ather) by a stride, t(ransposed) by a stride, but to the next element along the other dimension of the tile.
+    """
+    roots: tuple
+    dtypes: tuple           # of the inputs
+    results: tuple          # of the roots
+    space: str
+    access: str
+
+    @property
+    def key(self):
+        """The kernel, described completely."""
+        return f"pointwise/{self.space}/{self.access}/{','.join(self.dtypes)}->{','.join(self.results)}/{text(self.roots)}"
+
+
+def text(roots):
+    """Expressions as one line for each operation, shared parts once; equal texts compute equal results."""
+    lines, name = [], {}
+    for e in scalar.walk(*roots):
+        if e.op == "arg":
+            name[id(e)] = f"x{e.value}"
+        elif e.op == "const":
+            name[id(e)] = repr(e.value)
+        else:
+            name[id(e)] = f"%{len(lines)}"
+            operands = [name[id(a)] for a in e.args] + ([str(e.value)] if e.value is not None else [])
+            lines.append(f"{e.op} {' '.join(operands)}")
+    return "; ".join([*lines, "return " + " ".join(name[id(r)] for r in roots)])
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How to visit a space: `shape` with the innermost dimension last, and the byte strides of each operand in it."""
+    space: str
+    access: str
+    shape: tuple
+    strides: tuple
+
+
+def collapse(shape, strides, order):
+    """The same elements in as few dimensions as possible: size 1 dropped, outermost first by the strides of operand `order`, merged.
+
+    `strides` has the byte strides of every operand in `shape` (0 where it is broadcast).
+
+        (4, 1, 6), [(24, 99, 4), (24, 0, 4)]  ->  (24,), [(4,), (4,)]
+    """
+    dims = [d for d, n in enumerate(shape) if n != 1]
+    dims.sort(key=lambda d: -abs(strides[order][d]))
+    sizes, steps = [], []
+    for d in dims:
+        step = [s[d] for s in strides]
+        if sizes and all(out == inner * shape[d] for out, inner in zip(steps[-1], step)):
+            sizes[-1] *= shape[d]
+            steps[-1] = step
+        else:
+            sizes.append(shape[d])
+            steps.append(step)
+    return tuple(sizes), [tuple(step[k] for step in steps) for k in range(len(strides))]
+
+
+def plan(shape, strides, itemsizes, inputs):
+    """The way to walk operands of these byte strides and element sizes, in the memory order of the first result; `inputs` come first."""
+    sizes, steps = collapse(shape, strides, inputs)
+    if not sizes:                                            # one element
+        sizes, steps = (1,), [(b,) for b in itemsizes]
+    inner = [s[-1] for s in steps]
+    access = ["v" if s == b else "s" if s == 0 else "g" for s, b in zip(inner, itemsizes)]
+    if len(sizes) == 1 and "g" not in access:
+        return Walk("flat", "".join(access), sizes, tuple(steps))
+    if len(sizes) > 1 and sizes[-1] >= SMALL:
+        across = _across(sizes, steps[:inputs], itemsizes, access)
+        if across is not None:
+            dims = [d for d in range(len(sizes)) if d not in (across, len(sizes) - 1)] + [across, len(sizes) - 1]
+            for k, a in enumerate(access[:inputs]):
+                if a == "g" and steps[k][across] == itemsizes[k]:
+                    access[k] = "t"
+            return Walk("tiles", "".join(access), tuple(sizes[d] for d in dims), tuple(tuple(s[d] for d in dims) for s in steps))
+    return Walk("rows", "".join(access), sizes, tuple(steps))
+
+
+def _across(sizes, steps, itemsizes, access):
+    """The dimension along which most of the gathered inputs are contiguous."""
+    votes = {}
+    for step, b, a in zip(steps, itemsizes, access):
+        for d in range(len(sizes) - 1):
+            if a == "g" and step[d] == b and sizes[d] >= SMALL:
+                votes[d] = votes.get(d, 0) + 1
+    return max(votes, key=votes.get, default=None)
+
+
+def units(walk, tile):
+    """The number of work units of a walk: elements of a flat one, rows, or panels of `tile` rows."""
+    if walk.space == "flat":
+        return walk.shape[0]
+    if walk.space == "rows":
+        return prod(walk.shape[:-1])
+    return prod(walk.shape[:-2]) * -(-walk.shape[-2] // tile)
+
+
+def tables(walk, tile):
+    """What a kernel needs to know of a walk that is not flat, as one list of integers:
+
+    the inner size and each operand's inner stride; for tiles the number of rows and each operand's row stride; then the number
+    of outer dimensions (for tiles, the panels are the innermost of them) and, from the innermost to one past the outermost: the sizes,
+    the strides of each operand, and the strides less what the dimensions inside have moved, which is the step when they wrap.
+    """
+    outer = len(walk.shape) - 1
+    head = [walk.shape[-1], *(s[-1] for s in walk.strides)]
+    sizes = list(walk.shape[:-1])
+    steps = [list(s[:-1]) for s in walk.strides]
+    if walk.space == "tiles":
+        head += [walk.shape[-2], *(s[-2] for s in walk.strides)]
+        sizes[-1] = -(-sizes[-1] // tile)
+        for s in steps:
+            s[-1] *= tile
+    sizes.reverse()
+    rows = [[s[outer - 1 - d] for s in steps] for d in range(outer)]
+    moved, wraps = [0] * len(steps), []
+    for n, row in zip(sizes, rows):
+        wraps.append([s - m for s, m in zip(row, moved)])
+        moved = [m + (n - 1) * s for s, m in zip(row, moved)]
+    none = [0] * len(steps)
+    return [*head, outer, *sizes, 2**62, *(x for row in [*rows, none, *wraps, none] for x in row)]

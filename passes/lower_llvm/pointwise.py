@@ -1,0 +1,218 @@
+"""Pointwise kernels: `ir.kernel.Pointwise` to a function over a range of elements, rows or panels of tiles.
+
+Operands are the inputs, then the results: slot i of `args` is the address of operand i's first element, and for spaces other than flat one
+more slot is the address of `ir.kernel.tables`. An element's value is computed by the same code wherever it lies, so neither the
+space nor the place in a vector can change a bit.
+"""
+from whet.ir import scalar as S
+
+from . import scalar, targets
+from .builder import vec
+
+TILE_ROWS, TILE_COLUMNS = 32, 64
+_HEAVY = frozenset((
+    "mod", "fmod", "floordiv", "gcd", "pow", "cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos",
+    "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "erfinv",
+    "lgamma", "digamma", "trigamma", "polygamma2"))
+
+
+def work(roots):
+    """A rough count of instructions that one vector of results takes."""
+    return sum(30 if e.op in _HEAVY else 1 for e in S.walk(*roots) if e.op not in ("arg", "const"))
+
+
+def nanoseconds(kernel):
+    """A rough cost of one element, to cut work into parts that are worth a thread."""
+    moved = sum(scalar.BYTES[scalar.MEMORY[t]] for t, a in zip((*kernel.dtypes, *kernel.results), kernel.access) if a != "s")
+    return moved / 60 + kernel.access.count("g") / 2 + work(kernel.roots) / 60
+
+
+def emit(kernel, module, symbol):
+    """Write the kernel into a module as the function `symbol`."""
+    f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    k = _Code(f, kernel)
+    {"flat": k.flat, "rows": k.rows, "tiles": k.tiles}[kernel.space]()
+
+
+class _Code:
+    """One kernel under construction."""
+
+    def __init__(self, f, kernel):
+        self.f, self.kernel = f, kernel
+        self.inputs = len(kernel.dtypes)
+        self.dtypes = (*kernel.dtypes, *kernel.results)
+        self.memory = [scalar.MEMORY[t] if t in scalar.MEMORY else _unknown(t) for t in self.dtypes]
+        self.sizes = [scalar.BYTES[m] for m in self.memory]
+        self.count = len(self.dtypes)
+        wide = [scalar.COMPUTE.get(t) for t in S.types(kernel.roots, kernel.dtypes).values() if t]
+        widest = max([*self.sizes, *(scalar.BYTES.get(t, 1) for t in wide)])
+        self.lanes = targets.current().bits // 8 // widest
+        if "g" in kernel.access:
+            self.lanes = min(self.lanes, 16)
+        self.unroll = 4 if work(kernel.roots) < 16 else 1
+        args, self.begin, self.end, _ = f.args
+        self.base = [f.load("ptr", f.at(args, i, "i64")) for i in range(self.count)]
+        if kernel.space != "flat":
+            self.table = f.load("ptr", f.at(args, self.count, "i64"))
+
+    # ---- one run of elements -----------------------------------------------------------------------------------------
+    def run(self, pointers, strides, n, access):
+        """Elements 0..n along the inner dimension. `strides` are needed where the access is a gather."""
+        f, lanes = self.f, self.lanes
+        same = [scalar.widen(f, f.load(m, p), t) if a == "s" else None
+                for a, m, p, t in zip(access, self.memory, pointers, self.dtypes)]
+        same = [s and f.splat(s, lanes) for s in same]
+        hops = [f.iota("i64", lanes) * f.splat(s, lanes) if a == "g" else None for a, s in zip(access, strides)]
+
+        def addresses(k, i):
+            far = f.splat(i * strides[k], lanes) + hops[k]
+            return f.v(f"<{lanes} x ptr>", f"getelementptr i8, ptr {pointers[k].ref}, {far!r}")
+
+        def load(k, i, mask):
+            if access[k] == "s":
+                return same[k]
+            ty = vec(self.memory[k], lanes)
+            if access[k] == "g":
+                x = f.gather(ty, addresses(k, i), mask)
+            else:
+                at = f.at(pointers[k], i, self.memory[k])
+                x = f.load(ty, at) if mask is None else f.mload(ty, at, mask)
+            return scalar.widen(f, x, self.dtypes[k])
+
+        def store(k, i, x, mask):
+            if access[k] == "g":
+                f.scatter(x, addresses(k, i), mask)
+            else:
+                at = f.at(pointers[k], i, self.memory[k])
+                f.store(x, at) if mask is None else f.mstore(x, at, mask)
+
+        def step(i, mask=None):
+            values = [load(k, i, mask) for k in range(self.inputs)]
+            for k, x in enumerate(scalar.results(f, self.kernel.roots, values, self.kernel.dtypes, lanes)):
+                store(self.inputs + k, i, x, mask)
+
+        start = f.const("i64", 0)
+        if self.unroll > 1:
+            start = n - f.urem(n, self.unroll * lanes)
+            f.loop(0, start, self.unroll * lanes, lambda i: [step(i + u * lanes) for u in range(self.unroll)] and None)
+        left = f.binary("and", n, lanes - 1)
+        whole = n - left
+        f.loop(start, whole, lanes, step)
+        f.if_(f.cmp("ne", left, 0), lambda: step(whole, self.below(left)))
+
+    def below(self, n):
+        """The mask of the first n lanes, 0 <= n < lanes."""
+        bits = self.f.const("i64", 1) << n
+        bits = self.f.conv("trunc", bits - 1, f"i{self.lanes}")
+        return self.f.bitcast(bits, vec("i1", self.lanes))
+
+    def flat(self):
+        f = self.f
+        pointers = [p if a == "s" else f.at(p, self.begin, m) for p, a, m in zip(self.base, self.kernel.access, self.memory)]
+        self.run(pointers, [None] * self.count, self.end - self.begin, self.kernel.access)
+
+    # ---- an odometer over the outer dimensions -----------------------------------------------------------------------
+    def field(self, i):
+        return self.f.load("i64", self.f.at(self.table, i, "i64"))
+
+    def odometer(self, at, visit):
+        """visit(pointers, counter 0) for each outer position in begin..end; the outer part of the table starts at `at`."""
+        f, m = self.f, self.count
+        outer = self.field(at)
+        sizes = f.at(self.table, at + 1, "i64")
+        steps = f.at(sizes, outer + 1, "i64")
+        wraps = f.at(steps, (outer + 1) * m, "i64")
+        counters = f.alloca("i64", 72)                       # an array has at most 64 dimensions
+
+        def row(table, d):
+            there = f.at(table, d * m, "i64")
+            return [f.load("i64", f.at(there, k, "i64")) for k in range(m)]
+
+        def decode(d, rest, *offsets):
+            size = f.load("i64", f.at(sizes, d, "i64"))
+            c = f.urem(rest, size)
+            f.store(c, f.at(counters, d, "i64"))
+            return [f.udiv(rest, size), *(o + c * s for o, s in zip(offsets, row(steps, d)))]
+        zero = f.const("i64", 0)
+        _, *offsets = f.loop(0, outer, 1, decode, [self.begin, *[zero] * m])
+        f.store(zero, f.at(counters, outer, "i64"))
+
+        def body(_, *offsets):
+            visit([f.bytes_at(p, o) for p, o in zip(self.base, offsets)], counters)
+
+            def up(d, c):
+                f.store(zero, f.at(counters, d, "i64"))
+                return d + 1, f.load("i64", f.at(counters, d + 1, "i64")) + 1
+            d, c = f.while_(lambda d, c: f.cmp("eq", c, f.load("i64", f.at(sizes, d, "i64"))), up, [zero, f.load("i64", counters) + 1])
+            f.store(c, f.at(counters, d, "i64"))
+            return [o + s for o, s in zip(offsets, row(wraps, d))]
+        f.loop(self.begin, self.end, 1, body, offsets)
+
+    def rows(self):
+        n = self.field(0)
+        strides = [self.field(1 + k) if a == "g" else None for k, a in enumerate(self.kernel.access)]
+        self.odometer(1 + self.count, lambda pointers, _: self.run(pointers, strides, n, self.kernel.access))
+
+    # ---- tiles -------------------------------------------------------------------------------------------------------
+    def tiles(self):
+        """Panels of TILE_ROWS rows, cut into tiles: transposed operands are turned into scratch, then each row is a run."""
+        f, m = self.f, self.count
+        columns, rows = self.field(0), self.field(1 + m)
+        across = [self.field(1 + k) for k in range(m)]
+        down = [self.field(2 + m + k) for k in range(m)]
+        turned = [f.alloca(ty, TILE_ROWS * TILE_COLUMNS) if a == "t" else None for a, ty in zip(self.kernel.access, self.memory)]
+        access = self.kernel.access.replace("t", "v")
+
+        def panel(pointers, counters):
+            height = f.imin(rows - f.load("i64", counters) * TILE_ROWS, TILE_ROWS)
+
+            def tile(j):
+                width = f.imin(columns - j, TILE_COLUMNS)
+                here = [f.bytes_at(p, j * s) for p, s in zip(pointers, across)]
+                for k, scratch in enumerate(turned):
+                    if scratch is not None:
+                        self.turn(here[k], across[k], scratch, k, height, width)
+
+                def one(i):
+                    at = [f.at(t, i * TILE_COLUMNS, ty) if t is not None else f.bytes_at(p, i * s)
+                          for t, ty, p, s in zip(turned, self.memory, here, down)]
+                    self.run(at, across, width, access)
+                f.loop(0, height, 1, one)
+            f.loop(0, columns, TILE_COLUMNS, tile)
+        self.odometer(2 + 2 * m, panel)
+
+    def turn(self, source, stride, scratch, k, height, width):
+        """scratch[i][j] = element i of column j, for a tile of height x width."""
+        f, ty = self.f, self.memory[k]
+        edge = min(16, targets.current().bits // 8 // self.sizes[k])
+
+        def block(i, j):
+            left = height - i
+            columns = [f.at(f.bytes_at(source, f.imin(j + c, width - 1) * stride), i, ty) for c in range(edge)]
+            full = f.cmp("sge", left, edge)
+            mask = f.lanes_below(left, edge)
+            block = f.if_(full, lambda: [f.load(vec(ty, edge), p) for p in columns],
+                          lambda: [f.mload(vec(ty, edge), p, mask) for p in columns])
+            for r, line in enumerate(transposed(f, block)):
+                f.store(line, f.at(scratch, (i + r) * TILE_COLUMNS + j, ty))
+        f.loop(0, height, edge, lambda i: f.loop(0, width, edge, lambda j: block(i, j)) and None)
+
+
+def transposed(f, rows):
+    """The columns of a square of vectors, by exchanging halves of ever smaller squares."""
+    n = len(rows)
+    half = n // 2
+    while half:
+        low = [i - half + n if i & half else i for i in range(n)]
+        high = [i + n if i & half else i + half for i in range(n)]
+        rows = list(rows)
+        for r in range(n):
+            if not r & half:
+                a, b = rows[r], rows[r + half]
+                rows[r], rows[r + half] = f.shuffle(a, b, low), f.shuffle(a, b, high)
+        half //= 2
+    return rows
+
+
+def _unknown(t):
+    raise scalar.Unsupported(t)

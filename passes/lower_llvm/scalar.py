@@ -1,0 +1,514 @@
+"""Scalar expressions to vector IR: `emit` turns a DAG of `ir.scalar` into straight code over any number of lanes.
+
+Every type has a form in memory and a form it is computed in: bool is a byte and an i1, f16 and bf16 are 16 bits and an f32,
+the others are the same. A half result is rounded once, to nearest even, with its subnormals kept. What LLVM leaves undefined
+is defined here as the NumPy reference has it on x86: division by zero, shifts past the width, floats outside of an integer's
+range. A primitive without a compiled form raises `Unsupported`, and the caller runs the reference instead.
+"""
+import math
+
+import numpy as np
+
+from whet.ir import scalar as S
+
+from . import targets
+from .builder import vec
+
+MEMORY = {"bool": "i8", "u8": "i8", "i8": "i8", "u16": "i16", "i16": "i16", "u32": "i32", "i32": "i32", "u64": "i64", "i64": "i64",
+          "f16": "i16", "bf16": "i16", "f32": "float", "f64": "double"}
+COMPUTE = MEMORY | {"bool": "i1", "f16": "float", "bf16": "float"}
+BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
+HALF = ("f16", "bf16")
+_INT = {"i8": 8, "i16": 16, "i32": 32, "i64": 64}
+
+
+class Unsupported(KeyError):
+    """This expression has no compiled form (for these types, on this machine)."""
+
+
+def is_float(t):
+    return t in ("f16", "bf16", "f32", "f64")
+
+
+def is_signed(t):
+    return t[0] == "i"
+
+
+# ---- memory and computation ------------------------------------------------------------------------------------------
+def widen(f, x, t):
+    """From the form in memory to the form to compute in; exact."""
+    if t == "bool":
+        return f.cmp("ne", x, 0)
+    if t == "bf16":
+        return f.conv("bitcast", f.conv("zext", x, "i32") << 16, "float")
+    if t == "f16":
+        return _f16_to_f32(f, x)
+    return x
+
+
+def narrow(f, x, t):
+    """From the form to compute in to the form in memory: halves are rounded to nearest even."""
+    if t == "bool":
+        return f.conv("zext", x, "i8")
+    if t == "bf16":
+        return _f32_to_bf16(f, x)
+    if t == "f16":
+        return _f32_to_f16(f, x)
+    return x
+
+
+def _f32_to_bf16(f, x):
+    """With integers: the machine's own instruction flushes subnormals."""
+    u = f.conv("bitcast", x, "i32")
+    near = u + 0x7FFF + (f.lshr(u, 16) & 1)
+    bits = f.sel(f.cmp("uno", x, x), u | 0x400000, near)
+    return f.conv("trunc", f.lshr(bits, 16), "i16")
+
+
+def _has_f16c():
+    return "+f16c" in targets.current().features
+
+
+def _f16_to_f32(f, h):
+    if _has_f16c():
+        return f.conv("fpext", f.conv("bitcast", h, "half"), "float")
+    u = f.conv("zext", h, "i32")
+    body = u & 0x7FFF
+    scaled = f.conv("bitcast", f.conv("bitcast", body << 13, "float") * 2.0**112, "i32")     # exact, subnormals included
+    special = body << 13 | 0x7F800000 | f.sel(f.cmp("ugt", body, 0x7C00), f.const(u.ty, 0x400000), 0)
+    return f.conv("bitcast", f.sel(f.cmp("uge", body, 0x7C00), special, scaled) | (u & 0x8000) << 16, "float")
+
+
+def _f32_to_f16(f, x):
+    if _has_f16c():
+        return f.conv("bitcast", f.conv("fptrunc", x, "half"), "i16")
+    u = f.conv("bitcast", x, "i32")
+    body = u & 0x7FFFFFFF
+    normal = f.lshr(body + 0xFFF + (f.lshr(body, 13) & 1), 13) - (112 << 10)
+    tiny = f.conv("bitcast", f.conv("bitcast", body, "float") + 0.5, "i32") - 0x3F000000     # the sum's last place is f16's smallest step
+    nan = f.lshr(body, 13) & 0x3FF | 0x7E00
+    h = f.sel(f.cmp("ult", body, 0x38800000), tiny, normal)
+    h = f.sel(f.cmp("uge", body, 0x477FF000), f.const(u.ty, 0x7C00), h)
+    h = f.sel(f.cmp("ugt", body, 0x7F800000), nan, h)
+    return f.conv("trunc", h | f.lshr(u, 16) & 0x8000, "i16")
+
+
+def _f64_to_f32_odd(f, x):
+    """Round so that a second rounding gives what one rounding would: an inexact result gets an odd last bit."""
+    y = f.conv("fptrunc", x, "float")
+    back = f.conv("fpext", y, "double")
+    bits = f.conv("bitcast", y, "i32")
+    bits = bits - f.conv("zext", f.cmp("ogt", f.fabs(back), f.fabs(x)), "i32")
+    return f.conv("bitcast", bits | f.conv("zext", f.cmp("one", back, x), "i32"), "float")
+
+
+# ---- casts -----------------------------------------------------------------------------------------------------------
+def convert(f, x, src, dst):
+    """A cast between computed forms. A float outside of the integer's range gives the integer's least value, as x86 has it; types
+    narrower than 32 bits are cut from that i32, u32 from the i64."""
+    if src == dst and src not in HALF:
+        return x
+    if dst in HALF:                    # also from the same type: what is computed from halves is an f32 until a cast or the end
+        if src == "f64" and dst == "f16":
+            x = _f64_to_f32_odd(f, x)
+        elif src not in HALF:
+            x = convert(f, x, src, "f32")
+        return widen(f, narrow(f, x, dst), dst)
+    if src in HALF:
+        return convert(f, x, "f32", dst)
+    s, d = COMPUTE[src], COMPUTE[dst]
+    if dst == "bool":
+        return f.cmp("une" if is_float(src) else "ne", x, 0)
+    if is_float(src) and is_float(dst):
+        return f.conv("fpext" if d == "double" else "fptrunc", x, d)
+    if is_float(dst):
+        return f.conv("sitofp" if is_signed(src) else "uitofp", x, d)
+    if not is_float(src):
+        bits = 1 if src == "bool" else _INT[s]
+        return f.conv("trunc" if bits > _INT[d] else "sext" if is_signed(src) else "zext", x, d)
+    if dst == "u64":
+        high = f.cmp("oge", x, 2.0**63)
+        return _to_signed(f, f.sel(high, x - 2.0**63, x), 64) ^ f.sel(high, f.const(vec("i64", x.lanes), -2**63), 0)
+    bits = 64 if dst in ("i64", "u32") else 32
+    return f.conv("trunc", _to_signed(f, x, bits), d)
+
+
+def _to_signed(f, x, bits):
+    inside = f.cmp("olt", f.fabs(x), 2.0 ** (bits - 1))
+    return f.sel(inside, f.conv("fptosi", f.sel(inside, x, 0.0), f"i{bits}"), -2 ** (bits - 1))
+
+
+# ---- integers --------------------------------------------------------------------------------------------------------
+def _divide(f, a, b, signed):
+    """The quotient towards zero; 0 where b is 0, and wrapping where the quotient does not fit. Nothing traps."""
+    bits = _INT[a.elem]
+    zero = f.cmp("eq", b, 0)
+    easy = zero | f.cmp("eq", b, -1) if signed else zero
+    d = f.sel(easy, f.const(a.ty, 1), b)
+    if bits == 64:
+        q = f.sdiv(a, d) if signed else f.udiv(a, d)
+    else:                              # a vector has no integer division; in a float of over twice the bits the cut quotient is exact
+        real = "double" if bits == 32 else "float"
+        to, back = ("sitofp", "fptosi") if signed else ("uitofp", "fptoui")
+        q = f.conv(back, f.conv(to, a, real) / f.conv(to, d, real), "i32")
+        q = q if bits == 32 else f.conv("trunc", q, a.elem)
+    if signed:
+        q = f.sel(f.cmp("eq", b, -1), 0 - a, q)
+    return f.sel(zero, f.const(a.ty, 0), q)
+
+
+def _remainder(f, a, b, signed):
+    """With the sign of a; 0 where b is 0."""
+    return f.sel(f.cmp("eq", b, 0), f.const(a.ty, 0), a - _divide(f, a, b, signed) * b)
+
+
+def _floor_divide(f, a, b, signed):
+    q = _divide(f, a, b, signed)
+    if not signed:
+        return q
+    r = a - q * b
+    low = f.cmp("ne", r, 0) & f.cmp("slt", r ^ b, 0) & f.cmp("ne", b, 0)
+    return q - f.conv("zext", low, a.elem)
+
+
+def _modulo(f, a, b, signed):
+    r = _remainder(f, a, b, signed)
+    if not signed:
+        return r
+    return f.sel(f.cmp("ne", r, 0) & f.cmp("slt", r ^ b, 0), r + b, r)
+
+
+def _shift(f, op, a, b):
+    """A count that is negative or not less than the width shifts everything out."""
+    bits = _INT[a.elem]
+    out = f.cmp("uge", b, bits)
+    if op == "ashr":
+        return a >> f.sel(out, f.const(b.ty, bits - 1), b)
+    return f.sel(out, f.const(a.ty, 0), f.binary(op, a, f.sel(out, f.const(b.ty, 0), b)))
+
+
+def _int_power(f, a, b, signed):
+    """By squaring, modulo 2^bits. A negative exponent gives the quotient 1 / a^-b cut towards zero."""
+    one, zero = f.const(a.ty, 1), f.const(a.ty, 0)
+    left = f.sel(f.cmp("slt", b, 0), zero, b) if signed else b
+
+    def step(left, power, r):
+        return f.lshr(left, 1), power * power, f.sel(f.cmp("ne", left & 1, 0), r * power, r)
+    _, _, r = f.while_(lambda left, power, r: f.any(f.cmp("ne", left, 0)), step, [left, a, one])
+    if not signed:
+        return r
+    sign = f.sel(f.cmp("ne", b & 1, 0), f.const(a.ty, -1), 1)
+    low = f.sel(f.cmp("eq", a, 1), one, f.sel(f.cmp("eq", a, -1), sign, zero))
+    return f.sel(f.cmp("slt", b, 0), low, r)
+
+
+def _gcd(f, a, b, signed):
+    if signed:
+        a, b = (f.sel(f.cmp("slt", x, 0), 0 - x, x) for x in (a, b))
+    return f.while_(lambda a, b: f.any(f.cmp("ne", b, 0)), lambda a, b: (f.sel(f.cmp("eq", b, 0), a, b), _remainder(f, a, b, False)),
+                    [a, b])[0]
+
+
+# ---- floats ----------------------------------------------------------------------------------------------------------
+def _fused(f, a, b, c):
+    target = targets.current()
+    if target.name not in ("neon",) and "+fma" not in target.features:
+        raise Unsupported("fma: this machine has no fused multiply-add")
+    return f.fma(a, b, c)
+
+
+def _fmod(f, x, y):
+    """Exact, with the sign of x. Long division in steps of 50 bits of quotient; nearly always one step."""
+    if x.elem == "float":
+        return f.conv("fptrunc", _fmod(f, f.conv("fpext", x, "double"), f.conv("fpext", y, "double")), "float")
+    a, b = f.fabs(x), f.fabs(y)
+    wrong = f.cmp("oeq", y, 0) | f.cmp("uno", x, y) | f.cmp("oeq", a, math.inf)
+    whole = f.cmp("olt", a, b)                           # also where b is infinite
+    easy = wrong | whole
+    a, b = f.sel(easy, f.const(a.ty, 0), a), f.sel(easy, f.const(b.ty, 1), b)
+
+    def reduce(r, b):
+        """r mod b for a normal b."""
+        def step(r):
+            ahead = f.lshr(f.conv("bitcast", r, "i64"), 52) - f.lshr(f.conv("bitcast", b, "i64"), 52) - 50
+            scaled = f.conv("bitcast", f.conv("bitcast", b, "i64") + (f.imax(ahead, 0) << 52), "double")
+            r = _fused(f, -f.intr("trunc", r / scaled), scaled, r)      # exact: the quotient has at most 52 bits, and is at most 1 too big
+            return [f.sel(f.cmp("olt", r, 0), r + scaled, r)]
+        return f.while_(lambda r: f.any(f.cmp("oge", r, b)), step, [r])[0]
+
+    tiny = f.cmp("olt", b, 2.0**-960)                    # then first modulo b * 2^60, then with both scaled by 2^60
+    up = f.sel(tiny, f.const(b.ty, 2.0**60), 1.0)
+    scaled = b * up
+    r = reduce(a, scaled)
+    r, = f.if_(f.any(tiny), lambda: [reduce(r * up, scaled) / up], lambda: [r])
+    r = f.sel(wrong, f.const(r.ty, math.nan), f.sel(whole, f.fabs(x), r))
+    return f.copysign(r, x)
+
+
+def _float_modulo(f, x, y):
+    """(the remainder with the sign of y, fmod corrected; whether a correction was made; fmod) as NumPy computes them."""
+    m = _fmod(f, x, y)
+    low = f.cmp("one", m, 0) & f.cmp("ne", f.cmp("olt", y, 0), f.cmp("olt", m, 0))
+    r = f.sel(low, m + y, m)
+    return f.sel(f.cmp("oeq", m, 0), f.copysign(f.const(m.ty, 0), y), r), low, m
+
+
+def _float_floor_divide(f, x, y):
+    _, low, m = _float_modulo(f, x, y)
+    plain = x / y
+    q = (x - m) / y
+    q = f.sel(low, q - 1, q)
+    down = f.intr("floor", q)
+    near = f.sel(f.cmp("ogt", q - down, 0.5), down + 1, down)
+    near = f.sel(f.cmp("oeq", q, 0), f.copysign(f.const(q.ty, 0), plain), near)
+    return f.sel(f.cmp("oeq", y, 0), plain, near)
+
+
+def _next_after(f, x, y):
+    """On x's own bits (an integer vector of its width would do for any float): one step towards y."""
+    bits = "i32" if x.elem == "float" else "i64"
+    return _step_bits(f, f.conv("bitcast", x, bits), x, y, lambda b: f.conv("bitcast", b, x.elem))
+
+
+def _step_bits(f, u, x, y, back):
+    """u: the bits of x. One step away from zero is +1, towards it -1; from zero the least subnormal with y's sign."""
+    size = _INT[u.elem]
+    away = f.cmp("eq", f.cmp("olt", x, y), f.cmp("ogt", x, 0))
+    moved = f.sel(away, u + 1, u - 1)
+    least = f.sel(f.cmp("ogt", y, 0), f.const(u.ty, 1), -2 ** (size - 1) + 1)
+    moved = f.sel(f.cmp("oeq", x, 0), least, moved)
+    r = f.sel(f.cmp("oeq", x, y), y, back(moved))
+    return f.sel(f.cmp("uno", x, y), x + y, r)
+
+
+def _half_next_after(f, x, y, t):
+    x, y = (widen(f, narrow(f, v, t), t) for v in (x, y))
+    return _step_bits(f, narrow(f, x, t), x, y, lambda b: widen(f, b, t))
+
+
+def _extremum(f, pred, a, b, ignore_nan):
+    """a where `a pred b`, else b. NaN wins, or loses with `ignore_nan`; of equal values it is the first."""
+    swap = {"ge": "ogt", "le": "olt"}[pred]
+    r = f.sel(f.cmp(swap, b, a), b, a)                   # a where either is NaN
+    return f.sel(f.cmp("uno", a, a), b, r) if ignore_nan else f.sel(f.cmp("uno", b, b), b, r)
+
+
+def _sign(f, x):
+    one = f.const(x.ty, 1)
+    r = f.sel(f.cmp("olt", x, 0), f.const(x.ty, -1), f.sel(f.cmp("oeq", x, 0), f.const(x.ty, 0), x))
+    return f.sel(f.cmp("ogt", x, 0), one, r)
+
+
+# ---- primitives ------------------------------------------------------------------------------------------------------
+_PREDICATES = {"lt": ("olt", "slt", "ult"), "le": ("ole", "sle", "ule"), "gt": ("ogt", "sgt", "ugt"), "ge": ("oge", "sge", "uge"),
+               "eq": ("oeq", "eq", "eq"), "ne": ("une", "ne", "ne")}
+
+
+def _compare(op):
+    def emit(f, t, a, b):
+        return f.cmp(_PREDICATES[op][0 if is_float(t) else 1 if is_signed(t) else 2], a, b)
+    return emit
+
+
+def _by_kind(floats=None, ints=None, bools=None):
+    """One emitter from those of the kinds; `ints` is told whether the type is signed."""
+    def emit(f, t, *xs):
+        kind = floats if is_float(t) else bools if t == "bool" else ints
+        if kind is None:
+            raise Unsupported(t)
+        return kind(f, is_signed(t) if kind is ints else t, *xs)
+    return emit
+
+
+def _float_int(floats, ints):
+    """Floats and integers where the type says no more than that."""
+    return _by_kind(lambda f, t, *xs: floats(f, *xs), lambda f, s, *xs: ints(f, *xs, s))
+
+
+def _same(f, t, x):
+    return x
+
+
+def _always(v):
+    return lambda f, t, x: f.const(vec("i1", x.lanes), v)
+
+
+def _arithmetic(op, bools=None):
+    def emit(f, t, a, b):
+        if t == "bool":
+            if bools is None:
+                raise Unsupported(op)
+            return f.binary(bools, a, b)
+        return f.binary(op, a, b)
+    return emit
+
+
+def _bitwise(op):
+    def emit(f, t, a, b):
+        if is_float(t):
+            raise Unsupported(op)
+        return f.binary(op, a, b)
+    return emit
+
+
+def _rounding(name):
+    return _by_kind(lambda f, t, x: f.intr(name, x), lambda f, s, x: x, _same)
+
+
+def _math(name):
+    """A function of the vector math library; float types only."""
+    def emit(f, t, *xs):
+        from . import vmath
+        if not is_float(t) or name not in vmath.FUNCTIONS:
+            raise Unsupported(name)
+        return vmath.FUNCTIONS[name](f, *xs)
+    return emit
+
+
+def _int_extremum(name):
+    return lambda f, s, a, b: f.intr(("s" if s else "u") + name, a, b)
+
+
+def _int_sign(f, s, x):
+    positive = f.conv("zext", f.cmp("ne", x, 0), x.elem)
+    return f.sel(f.cmp("slt", x, 0), f.const(x.ty, -1), positive) if s else positive
+
+
+def _negative_bit(f, t, x):
+    bits = "i64" if x.elem == "double" else "i32"
+    return f.cmp("slt", f.conv("bitcast", x, bits), 0)
+
+
+PRIMITIVES = {
+    "add": _arithmetic("add", "or"), "sub": _arithmetic("sub"), "mul": _arithmetic("mul", "and"),
+    "div": _by_kind(lambda f, t, a, b: a / b),
+    "floordiv": _float_int(_float_floor_divide, _floor_divide),
+    "truncdiv": _float_int(lambda f, a, b: f.intr("trunc", a / b), _divide),
+    "mod": _float_int(lambda f, a, b: _float_modulo(f, a, b)[0], _modulo),
+    "fmod": _float_int(_fmod, _remainder),
+    "neg": _by_kind(lambda f, t, a: -a, lambda f, s, a: 0 - a),
+    "abs": _by_kind(lambda f, t, a: f.fabs(a), lambda f, s, a: f.sel(f.cmp("slt", a, 0), 0 - a, a) if s else a, _same),
+    "sign": _by_kind(lambda f, t, a: _sign(f, a), _int_sign),
+    "floor": _rounding("floor"), "ceil": _rounding("ceil"), "trunc": _rounding("trunc"), "rint": _rounding("roundeven"),
+    "sqrt": _by_kind(lambda f, t, a: f.sqrt(a)),
+    "rsqrt": _by_kind(lambda f, t, a: 1 / f.sqrt(a)),
+    "fma": _by_kind(lambda f, t, a, b, c: _fused(f, a, b, c), lambda f, s, a, b, c: a * b + c),
+    "min": _by_kind(lambda f, t, a, b: _extremum(f, "le", a, b, False), _int_extremum("min"), lambda f, t, a, b: a & b),
+    "max": _by_kind(lambda f, t, a, b: _extremum(f, "ge", a, b, False), _int_extremum("max"), lambda f, t, a, b: a | b),
+    "fmin": _by_kind(lambda f, t, a, b: _extremum(f, "le", a, b, True), _int_extremum("min"), lambda f, t, a, b: a & b),
+    "fmax": _by_kind(lambda f, t, a, b: _extremum(f, "ge", a, b, True), _int_extremum("max"), lambda f, t, a, b: a | b),
+    **{op: _compare(op) for op in _PREDICATES},
+    "isnan": _by_kind(lambda f, t, a: f.cmp("uno", a, a), _always(False), _always(False)),
+    "isinf": _by_kind(lambda f, t, a: f.cmp("oeq", f.fabs(a), math.inf), _always(False), _always(False)),
+    "isfinite": _by_kind(lambda f, t, a: f.cmp("olt", f.fabs(a), math.inf), _always(True), _always(True)),
+    "signbit": _by_kind(_negative_bit, lambda f, s, a: f.cmp("slt", a, 0) if s else _always(False)(f, s, a), _always(False)),
+    "and": _bitwise("and"), "or": _bitwise("or"), "xor": _bitwise("xor"),
+    "not": _by_kind(None, lambda f, s, a: ~a, lambda f, t, a: ~a),
+    "shl": _by_kind(None, lambda f, s, a, b: _shift(f, "shl", a, b)),
+    "shr": _by_kind(None, lambda f, s, a, b: _shift(f, "ashr" if s else "lshr", a, b)),
+    "gcd": _by_kind(None, lambda f, s, a, b: _gcd(f, a, b, s)),
+    "copysign": _by_kind(lambda f, t, a, b: f.copysign(a, b)),
+    "nextafter": _by_kind(lambda f, t, a, b: _half_next_after(f, a, b, t) if t in HALF else _next_after(f, a, b)),
+    "conj": _by_kind(_same, _same, _same),
+    "pow": _by_kind(_math("pow"), lambda f, s, a, b: _int_power(f, a, b, s)),
+    **{op: _math(op) for op in (
+        "cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "atan2",
+        "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "erfinv", "lgamma", "digamma", "trigamma",
+        "polygamma2")},
+}
+
+
+# ---- expressions -----------------------------------------------------------------------------------------------------
+def compute(f, roots, values, dtypes, lanes):
+    """The roots' values in the form they are computed in, from the arguments' values in theirs; with the roots' types.
+
+    A bare number takes the type of what it meets. A root that is a bare number has no type: `Unsupported`.
+    """
+    known = S.types(roots, dtypes)
+    done, typed = {}, {}
+
+    def operand(e, t):
+        """e's value, as type t."""
+        if known[id(e)] is None:
+            if (id(e), t) not in typed:
+                typed[id(e), t] = bare(e, t)
+            return typed[id(e), t]
+        if known[id(e)] != t:
+            raise Unsupported(f"{e.op}: {known[id(e)]} where the other operand is {t}")
+        return done[id(e)]
+
+    def bare(e, t):
+        """An expression over plain numbers: folded, unless it picks by a condition that is not a number."""
+        if e.op == "select" and known[id(e.args[0])] is not None:
+            c = truth(e.args[0])
+            return f.sel(c, operand(e.args[1], t), operand(e.args[2], t))
+        if any(x.op in ("arg", "cast", "select") for x in S.walk(e)):
+            if e.op not in PRIMITIVES:
+                raise Unsupported(e.op)
+            return PRIMITIVES[e.op](f, t, *(operand(a, t) for a in e.args))
+        return number(f, fold(e), t, lanes)
+
+    def truth(e):
+        t = known[id(e)]
+        return convert(f, done[id(e)], t, "bool") if t else number(f, fold(e), "bool", lanes)
+
+    for e in S.walk(*roots):
+        t = known[id(e)]
+        if t is None:
+            continue
+        if t not in COMPUTE:
+            raise Unsupported(t)
+        if e.op == "arg":
+            v = values[e.value]
+            v = f.splat(v, lanes) if lanes and not v.lanes else v
+        elif e.op == "cast":
+            src = known[id(e.args[0])]
+            v = convert(f, done[id(e.args[0])], src, t) if src else operand(e.args[0], t)
+        elif e.op == "select":
+            v = f.sel(truth(e.args[0]), operand(e.args[1], t), operand(e.args[2], t))
+        elif e.op in PRIMITIVES:
+            like = next((known[id(a)] for a in e.args if known[id(a)]), None)
+            if like is None:                                  # a comparison of numbers
+                v = number(f, fold(e), "bool", lanes)
+            else:
+                v = PRIMITIVES[e.op](f, like, *(operand(a, like) for a in e.args))
+        else:
+            raise Unsupported(e.op)
+        done[id(e)] = v
+    result = [known[id(r)] for r in roots]
+    if None in result:
+        raise Unsupported("a bare number has no type")
+    return [done[id(r)] for r in roots], result
+
+
+def fold(e):
+    """The value of an expression over plain numbers, as a Python number."""
+    return np.asarray(S.evaluate([e], [], None)[0]).item()
+
+
+def number(f, v, t, lanes):
+    """A plain number as a constant of type t: integers wrap, a half is rounded only where it is a result."""
+    if t == "bool":
+        v = bool(v)
+    elif not is_float(t):
+        if isinstance(v, float) and not math.isfinite(v):
+            raise Unsupported(f"{v} as {t}")
+        bits = _INT[COMPUTE[t]]
+        v = (int(v) + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
+    return f.const(vec(COMPUTE[t], lanes), v)
+
+
+def results(f, roots, values, dtypes, lanes):
+    """As `compute`, with the results in memory form, each half rounded once."""
+    known = S.types(roots, dtypes)
+    rounds = [r.op == "cast" and r.value in HALF and known[id(r.args[0])] in ("f32", *HALF) for r in roots]
+    values, kinds = compute(f, [r.args[0] if once else r for r, once in zip(roots, rounds)], values, dtypes, lanes)
+    return [narrow(f, v, r.value if once else t) for v, t, r, once in zip(values, kinds, roots, rounds)]
+
+
+def emit(f, roots, inputs, dtypes, lanes):
+    """The roots' values in memory form, from the arguments' values in memory form (a scalar stands for equal lanes).
+
+    `dtypes` are the arguments' types. The result types are `ir.scalar.types` of the roots.
+    """
+    return results(f, roots, [widen(f, x, t) for x, t in zip(inputs, dtypes)], dtypes, lanes)

@@ -1,0 +1,200 @@
+"""Pointwise ops on arrays: a scalar expression, called on NumPy arrays, through a compiled kernel made at the first call.
+
+A call looks its operands' types, sizes and strides up in a table of plans. A plan is a kernel, the numbers it needs to walk the operands,
+and how to make the results; an expression or type without a compiled form is planned as a run of the NumPy reference.
+"""
+import os
+from math import prod
+
+import numpy as np
+
+from whet.cpu import native
+from whet.dtypes import FROM_NUMPY, SHORT
+from whet.ir import kernel as K
+from whet.ir import scalar as S
+
+PLANS = 4096                    # of one op; when a program has used more, they are made again
+GRAIN_NS = 10_000
+
+
+class Pointwise:
+    """One pointwise op: `roots` are expressions over the elements of `nin` inputs, and give one result each.
+
+    Nothing is done before the first call. Inputs are arrays of any strides that broadcast to one shape, with types as the op wants
+    them; a result has the type of its expression.
+    """
+    __slots__ = ("name", "roots", "nin", "_plans")
+
+    def __init__(self, name, roots, nin):
+        self.name, self.roots, self.nin, self._plans = name, tuple(roots), nin, {}
+
+    def __repr__(self):
+        return f"Pointwise({self.name}: {', '.join(map(str, self.roots))})"
+
+    def __call__(self, inputs, outs=None):
+        """The results, as a list of arrays: new ones, or `outs`, which may be inputs but must not overlap one in another way.
+
+        New results keep the order in memory that all inputs of full size share, else they are row-major.
+        """
+        if outs is None:
+            if self.nin == 2:
+                a, b = inputs
+                key = (a.dtype, a.shape, a.strides, b.dtype, b.shape, b.strides)
+            elif self.nin == 1:
+                a, = inputs
+                key = (a.dtype, a.shape, a.strides)
+            else:
+                key = tuple([x for a in inputs for x in (a.dtype, a.shape, a.strides)])
+            plan = self._plans.get(key)
+            if plan is None:
+                plan = self._make(key, inputs, None)
+            if plan.one is not None:
+                out = np.empty(*plan.one)
+                native.launch(plan.addr, plan.total, plan.grain, *inputs, out)
+                return [out]
+            return plan.run(inputs, plan.results())
+        key = (len(outs), *[x for a in (*outs, *inputs) for x in (a.dtype, a.shape, a.strides)])
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._make(key, inputs, outs)
+        return plan.run(inputs, outs)
+
+    def _make(self, key, inputs, outs):
+        if len(inputs) != self.nin:
+            raise TypeError(f"{self.name} takes {self.nin} inputs, got {len(inputs)}")
+        if len(self._plans) >= PLANS:
+            self._plans.clear()
+        plan = self._plans[key] = _plan(self.roots, inputs, outs)
+        return plan
+
+
+class _Plan:
+    """How to compute on operands of known types, sizes and strides."""
+    __slots__ = ("roots", "shape", "dtypes", "axes", "addr", "total", "grain", "table", "one", "numbers")
+
+    def results(self):
+        """New arrays for the results."""
+        if self.axes is None:
+            return [np.empty(self.shape, t) for t in self.dtypes]
+        shape, back = [self.shape[d] for d in self.axes], np.argsort(self.axes)
+        return [np.empty(shape, t).transpose(back) for t in self.dtypes]
+
+    def run(self, inputs, outs):
+        """Compute into `outs`."""
+        if self.addr is None:
+            return self.reference(inputs, outs)
+        if self.total:
+            if self.numbers:
+                inputs = [np.asarray(a) for a in inputs]
+            if self.table is None:
+                native.launch(self.addr, self.total, self.grain, *inputs, *outs)
+            else:
+                native.launch(self.addr, self.total, self.grain, *inputs, *outs, self.table)
+        return list(outs)
+
+    def reference(self, inputs, outs):
+        """The same with NumPy, step by step."""
+        values = S.evaluate(self.roots, inputs, lambda t: SHORT[t].np)
+        with np.errstate(all="ignore"):
+            for out, v in zip(outs, values):
+                np.copyto(out, v, casting="unsafe")
+        return list(outs)
+
+
+def _short(dtype):
+    return FROM_NUMPY[dtype].short if dtype in FROM_NUMPY else None
+
+
+def _plan(roots, inputs, outs):
+    p = _Plan()
+    p.shape = shape = outs[0].shape if outs else np.broadcast_shapes(*[a.shape for a in inputs])
+    p.axes, p.addr, p.table, p.one, p.total, p.grain = None, None, None, None, prod(shape), 1
+    p.numbers = any(a.shape == () for a in inputs)           # NumPy scalars have no address of their own
+    views = [np.broadcast_to(a, shape) for a in inputs]
+    names = [_short(a.dtype) for a in inputs]
+    types = S.types(roots, names)
+    types = [types[id(r)] for r in roots]
+    if outs is None:
+        p.roots, p.dtypes, p.axes = roots, [SHORT[t].np for t in types], _shared_order(views, inputs)
+        strides = [_dense(shape, p.axes, t.itemsize) for t in p.dtypes]
+    else:
+        p.roots = tuple(r if t == _short(o.dtype) else S.cast(r, _short(o.dtype)) for r, t, o in zip(roots, types, outs))
+        p.dtypes, strides = [o.dtype for o in outs], [o.strides for o in outs]
+    if None in names or os.environ.get("WHET_CPU") == "numpy" or not p.total:
+        return p
+    walk = K.plan(shape, [v.strides for v in views] + strides, [a.dtype.itemsize for a in [*views]] + [t.itemsize for t in p.dtypes],
+                  len(inputs))
+    kernel = K.Pointwise(p.roots, tuple(names), tuple(map(_short, p.dtypes)), walk.space, walk.access)
+    p.addr = _address(kernel)
+    if p.addr is None:
+        return p
+    from whet.passes.lower_llvm import pointwise as lower
+    p.total = K.units(walk, lower.TILE_ROWS)
+    p.grain = max(1, int(GRAIN_NS / (lower.nanoseconds(kernel) * prod(shape) / p.total)))
+    if walk.space != "flat":
+        p.table = np.array(K.tables(walk, lower.TILE_ROWS), np.int64)
+    elif len(p.dtypes) == 1 and p.axes is None and outs is None and not p.numbers:
+        p.one = shape, p.dtypes[0]
+    return p
+
+
+def _address(kernel):
+    """Where the kernel's code is; None if it has no compiled form."""
+    from whet.passes.lower_llvm import pointwise as lower
+    from whet.passes.lower_llvm.scalar import Unsupported
+    try:
+        return native.kernel(kernel.key, lambda module, symbol: lower.emit(kernel, module, symbol))
+    except Unsupported:
+        return None
+
+
+def _shared_order(views, inputs):
+    """The dimensions from the outermost in memory, if all inputs of full size are dense in one order; None for row-major."""
+    orders = set()
+    for v, a in zip(views, inputs):
+        if a.shape == v.shape and a.ndim > 1:
+            if a.flags.c_contiguous:
+                return None
+            order = sorted(range(a.ndim), key=lambda d: -a.strides[d] if a.shape[d] != 1 else 0)
+            if not a.transpose(order).flags.c_contiguous:
+                return None
+            orders.add(tuple(order))
+    return orders.pop() if len(orders) == 1 else None
+
+
+def _dense(shape, axes, itemsize):
+    """The byte strides of a dense array whose dimensions, from the outermost in memory, are `axes`."""
+    strides, step = [0] * len(shape), itemsize
+    for d in reversed(axes if axes is not None else range(len(shape))):
+        strides[d] = step
+        step *= shape[d]
+    return tuple(strides)
+
+
+# ---- copying ---------------------------------------------------------------------------------------------------------
+_CAST = {t: Pointwise(f"copy to {t}", (S.cast(S.arg(0), t),), 1) for t in SHORT}
+_MOVE = Pointwise("copy", (S.arg(0),), 1)
+_BITS = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
+
+
+def copy(dst, src):
+    """Write `src`, broadcast and cast, into `dst`: any strides on both sides, overlapping or not. Gives dst."""
+    if src.ndim and np.may_share_memory(dst, src):
+        src = src.copy()
+    t = dst.dtype
+    if src.dtype != t:
+        if t.kind == "c" or src.dtype.kind == "c":
+            np.copyto(dst, src, casting="unsafe")
+        else:
+            _CAST[FROM_NUMPY[t].short]([src], [dst])
+    elif t.itemsize in _BITS:
+        bits = _BITS[t.itemsize]
+        _MOVE([src.view(bits)], [dst.view(bits)])
+    else:                                                    # as pairs of words, along a dimension of their own
+        _MOVE([src[..., None].view(np.uint64)], [dst[..., None].view(np.uint64)])
+    return dst
+
+
+def fill(dst, value):
+    """Write a number into every element of `dst`. Gives dst."""
+    return copy(dst, np.asarray(value, dst.dtype))

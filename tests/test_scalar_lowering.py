@@ -1,0 +1,250 @@
+"""Every primitive on every type, compiled, against the NumPy reference."""
+import itertools
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from whet.cpu import pointwise
+from whet.cpu.pointwise import Pointwise
+from whet.dtypes import SHORT
+from whet.ir import scalar as S
+from whet.passes.lower_llvm import vmath
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+INTS = ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"]
+FLOATS = ["f16", "bf16", "f32", "f64"]
+TYPES = ["bool", *INTS, *FLOATS]
+TERNARY = {"fma"}
+BINARY = {"add", "sub", "mul", "div", "floordiv", "truncdiv", "mod", "fmod", "min", "max", "fmin", "fmax", "lt", "le", "gt", "ge", "eq",
+          "ne", "and", "or", "xor", "shl", "shr", "gcd", "copysign", "nextafter", "hypot", "atan2", "pow"}
+MATH = {"cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "atan2",
+        "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "erfinv", "lgamma", "digamma", "trigamma",
+        "polygamma2"}
+
+
+def numpy_type(t):
+    return SHORT[t].np
+
+
+def values(t, seed=0):
+    """Boundary values of a type, and random ones."""
+    rng = np.random.default_rng(seed)
+    dt = numpy_type(t)
+    if t == "bool":
+        return np.array([False, True, True], dt)
+    if t in INTS:
+        i = np.iinfo(dt)
+        edge = [0, 1, 2, 3, 7, i.max, i.max - 1, i.min, i.min + 1, i.max // 2, *([-1, -2, -7] if i.min else [])]
+        return np.concatenate([np.array(edge, dt), rng.integers(i.min, i.max, 9, dt, endpoint=True), rng.integers(0, 20, 5).astype(dt)])
+    f = ml_dtypes.finfo(dt)
+    edge = [0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, 1e-3, np.inf, -np.inf, np.nan, float(f.max), -float(f.max), float(f.tiny),
+            -float(f.tiny), float(f.smallest_subnormal), -3 * float(f.smallest_subnormal), 100.25, -255.75, 2.0**15, 2.0**31, -2.0**31, 2.0**63]
+    spread = rng.standard_normal(12) * 2.0 ** rng.integers(-10, 10, 12)
+    return np.concatenate([np.array(edge, np.float64).astype(dt), spread.astype(dt)])
+
+
+def grid(t, n):
+    """Every combination of n values, as n flat arrays."""
+    return [np.ascontiguousarray(g.ravel()) for g in np.meshgrid(*[values(t, k) for k in range(n)], indexing="ij")]
+
+
+def same(got, want):
+    """Equal bits, any NaN for any NaN."""
+    assert got.dtype == want.dtype and got.shape == want.shape
+    if got.dtype.kind in "fV":
+        nan = np.isnan(want)
+        np.testing.assert_array_equal(np.isnan(got), nan)
+        bits = f"u{got.dtype.itemsize}"
+        got, want = np.where(nan, 0, got.view(bits)), np.where(nan, 0, want.view(bits))
+    np.testing.assert_array_equal(got, want)
+
+
+def compiled(f, xs):
+    """The op's result, which must come from a kernel."""
+    ys = f(xs)
+    assert all(p.addr for p in f._plans.values()), f"{f.name} on {xs[0].dtype} has no compiled form"
+    return ys
+
+
+def reference(roots, xs):
+    return S.evaluate(roots, xs, numpy_type)
+
+
+def arity(op):
+    return 3 if op in TERNARY else 2 if op in BINARY else 1
+
+
+EXACT = sorted(set(S.PRIMITIVES) - MATH - {"fma", "select", "cast"})
+
+
+@pytest.mark.parametrize("op", EXACT)
+def test_exact_primitives_give_the_bits_of_numpy(op):
+    tested = 0
+    for t in TYPES:
+        if op == "pow" and t in FLOATS:
+            continue
+        xs = grid(t, arity(op))
+        root = S.Expr(op, tuple(S.args(len(xs))))
+        try:
+            want, = reference([root], xs)
+        except (TypeError, ValueError):                     # NumPy has no such function on this type
+            continue
+        if want.dtype != numpy_type(S.typeof(root, [t] * len(xs))):
+            continue                                        # integer division and the like: ops cast first
+        got, = compiled(Pointwise(op, [root], len(xs)), xs)
+        if op in ("min", "max", "fmin", "fmax") and t in FLOATS or op == "nextafter" and t == "f16":
+            # of two zeros NumPy gives either
+            want, got = (np.where(v == 0, numpy_type(t).type(0), v) for v in (want, got))
+        same(got, want)
+        tested += 1
+    assert tested
+
+
+def test_extrema_of_equal_values_are_the_first():
+    x, y = S.args(2)
+    a, b = np.array([0.0, -0.0], np.float32), np.array([-0.0, 0.0], np.float32)
+    for op in ("min", "max", "fmin", "fmax"):
+        got, = compiled(Pointwise(op, [S.Expr(op, (x, y))], 2), [a, b])
+        same(got, a)
+
+
+@pytest.mark.parametrize("src,dst", list(itertools.product(TYPES, TYPES)))
+def test_casts(src, dst):
+    x = values(src)
+    if dst == "u32" and src in FLOATS:                      # what does not fit depends on the place in NumPy's vectors
+        x = x[(x.astype(np.float64) < 2.0**32) & (x.astype(np.float64) > -2.0**31)]
+    got, = compiled(Pointwise("cast", [S.cast(S.arg(0), dst)], 1), [x])
+    same(got, x.astype(numpy_type(dst)))
+
+
+def test_halves_are_rounded_to_nearest_even_from_every_bit_pattern():
+    high = np.arange(2**16, dtype=np.uint32) << 16
+    low = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0x0FFF, 0x1000, 0x1001, 0x3000, 0xFFFF], np.uint32)
+    x = (high[:, None] | low).ravel().view(np.float32)
+    for t in ("f16", "bf16"):
+        got, = compiled(Pointwise("cast", [S.cast(S.arg(0), t)], 1), [x])
+        same(got, x.astype(numpy_type(t)))
+    for t in ("f16", "bf16"):
+        h = np.arange(2**16, dtype=np.uint16).view(numpy_type(t))
+        for wide in ("f32", "f64"):
+            got, = compiled(Pointwise("cast", [S.cast(S.arg(0), wide)], 1), [h])
+            same(got, h.astype(numpy_type(wide)))
+
+
+def test_halves_without_the_machines_conversions(monkeypatch):
+    from whet.passes.lower_llvm import scalar as lower
+    monkeypatch.setattr(lower, "_has_f16c", lambda: False)
+    monkeypatch.setattr(pointwise.native, "kernel", lambda key, emit, real=pointwise.native.kernel: real(key + "/no f16c", emit))
+    test_halves_are_rounded_to_nearest_even_from_every_bit_pattern()
+
+
+def test_f64_to_f16_is_rounded_once():
+    x = np.array([1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-11, 1 + 2.0**-11 - 2.0**-40, 65519.99999999, 65520, 2.0**-25 * (1 + 2.0**-40)])
+    got, = compiled(Pointwise("cast", [S.cast(S.arg(0), "f16")], 1), [np.concatenate([x, -x])])
+    same(got, np.concatenate([x, -x]).astype(np.float16))
+
+
+def test_a_half_expression_is_rounded_once():
+    x, y = S.args(2)
+    for t in ("f16", "bf16"):
+        a, b = grid(t, 2)
+        got, = compiled(Pointwise("e", [x * y + x - y], 2), [a, b])
+        wide, w = a.astype(np.float32), b.astype(np.float32)
+        same(got, (wide * w + wide - w).astype(a.dtype))
+        got, = compiled(Pointwise("e", [S.cast(x * y, t) + x], 2), [a, b])
+        same(got, ((wide * w).astype(a.dtype).astype(np.float32) + wide).astype(a.dtype))
+
+
+def test_fma_rounds_once():
+    x, y, z = S.args(3)
+    f = Pointwise("fma", [S.fma(x, y, z)], 3)
+    a = np.array([1 + 2.0**-23, 3.0], np.float32)
+    got, = compiled(f, [a, a, -(a * a)])
+    same(got, (a.astype(np.float64) ** 2 - (a * a)).astype(np.float32))
+
+
+def test_products_and_sums_are_not_contracted():
+    x, y = S.args(2)
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 4096)).astype(np.float32)
+    got, = compiled(Pointwise("e", [x * y + x], 2), [a, b])
+    same(got, a * b + a)
+
+
+def test_numbers_take_the_type_of_what_they_meet():
+    x, = S.args(1)
+    for t in ("i32", "u8", "f32", "f64", "bf16"):
+        a = np.array([0, 1, 2, 100], numpy_type(t))
+        for e in (x + 3, 3 - x, x * (S.lift(2) + 1), S.where(x > 1, 7, x), x + S.where(x > 1, 1, 2), S.where(x > 1, 1, 0) * x,
+                  S.where(S.lift(2) > 1, x, 0), x * (S.where(x > 1, 1, 2) + S.where(x > 1, 4, 5))):
+            got, = compiled(Pointwise("e", [e], 1), [a])
+            same(got, reference([e], [a])[0])
+    assert S.typeof(S.where(x > 1, 1, 0) * x, ["f32"]) == "f32"
+
+
+def test_conditions_of_any_type():
+    c, x, y = S.args(3)
+    for t in TYPES:
+        v = values(t)
+        a, b = np.arange(len(v), dtype=np.float32), -np.arange(len(v), dtype=np.float32)
+        got, = compiled(Pointwise("where", [S.where(c, x, y)], 3), [v, a, b])
+        same(got, np.where(v, a, b))
+
+
+def test_shifts_past_the_width():
+    x, y = S.args(2)
+    for t in INTS:
+        a, b = (g.ravel() for g in np.meshgrid(values(t), np.array([0, 1, 7, 8, 31, 63, 64, 100]).astype(numpy_type(t))))
+        for op in (S.shl, S.shr):
+            got, = compiled(Pointwise("shift", [op(x, y)], 2), [a, b])
+            same(got, reference([op(x, y)], [a, b])[0])
+
+
+def test_remainders_with_a_long_quotient():
+    """Operands whose exponents are far apart, subnormals among them."""
+    rng = np.random.default_rng(1)
+    x, y = S.args(2)
+    for t, span in (("f32", 140), ("f64", 1060)):
+        a, b = (np.ldexp(rng.standard_normal(3000), rng.integers(-span, span // 1.1, 3000)).astype(numpy_type(t)) for _ in range(2))
+        for op in ("fmod", "mod", "floordiv"):
+            e = S.Expr(op, (x, y))
+            got, = compiled(Pointwise(op, [e], 2), [a, b])
+            same(got, reference([e], [a, b])[0])
+
+
+def test_integer_powers():
+    x, y = S.args(2)
+    for t in INTS:
+        a, b = grid(t, 2)
+        got, = compiled(Pointwise("pow", [S.pow(x, y)], 2), [a, b])
+        same(got, reference([S.pow(x, y)], [a, b])[0])
+
+
+@pytest.mark.parametrize("op", sorted(MATH | {"pow"}))
+def test_math_within_two_ulp(op):
+    if op not in vmath.FUNCTIONS:
+        pytest.skip("runs on the reference")
+    n = arity(op)
+    root = S.Expr(op, tuple(S.args(n)))
+    for t in ("f32", "bf16", "f16"):
+        xs = grid(t, n)
+        got, = compiled(Pointwise(op, [root], n), xs)
+        want, = reference([root], [x.astype(np.float64) for x in xs])
+        want = want.astype(got.dtype)
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+        bits = f"i{got.dtype.itemsize}"
+        step = [np.where(np.isnan(want), 0, v.view(bits)).astype(np.int64) for v in (got, want)]
+        step = [np.where(s < 0, -(s & (2 ** (8 * got.dtype.itemsize - 1) - 1)), s) for s in step]
+        assert np.abs(step[0] - step[1]).max() <= 2, (op, t)
+
+
+def test_no_compiled_form_runs_the_reference():
+    x, y = S.args(2)
+    a = np.array([1 + 2j, 3 - 1j], np.complex64)
+    f = Pointwise("mul", [x * y], 2)
+    got, = f([a, a])
+    same(got.view(np.float32), (a * a).view(np.float32))
+    with pytest.raises(TypeError):
+        Pointwise("sub", [x - y], 2)([np.array([True]), np.array([False])])
