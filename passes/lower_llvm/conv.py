@@ -1,0 +1,380 @@
+"""Convolutions as contractions whose right-hand side is gathered from the image while it is packed.
+
+y[o, p] = sum over k = (channel, tap) of w[o, k] * x[k, p] in the contraction's canonical order: k in blocks of KC, in a block one
+chain of fused multiply-adds from +0, block sums added left to right. A tap in the padding counts as a zero. So a convolution
+has the bits of `unfold` followed by `matmul`, whatever the tiles, the layout of x and the threads.
+
+A work unit is a group's block of output pixels (all images in one row of pixels, in panels of `PANEL`) times a block of output
+channels. Per block of KC steps it copies the pixels' values into panels [k][pixel], the weights into tiles [row][k], and
+multiplies; totals stay in the thread's scratch; at the end the epilogue is applied and the pixels go where they belong.
+
+Pixels are copied in *runs*: up to a vector of pixels that are neighbours in one output row. A run's addresses and which of its
+lanes fall inside the image depend on the tap's row and column only, and are worked out once per unit.
+
+What a call is made of lies in an array of i64, `Geometry` names its fields. Offsets and strides count elements.
+"""
+from dataclasses import dataclass
+
+from ...ir import scalar
+from . import targets
+from .builder import BYTES, Val, vec
+from .scalar import emit as emit_scalar
+
+KC = 256                       # steps in a block of the canonical order
+STRIDE = KC + 16               # floats between the rows of a weight tile: constant, and no power of two
+
+FIELDS = ("pixels image oh ow d h w sd sh sw xn xg xc xd xh xw yn yg yo yd yh yw wg wo rows rowtaps coltaps steps "
+          "panels pixel_blocks row_blocks tiles max_panels max_tiles scratch in_at out_at y_at b_at a_at").split()
+FIELD = {name: i for i, name in enumerate(FIELDS)}
+TABLES = len(FIELDS)           # then the tables: depth and row offset of each row of taps, column offset of each column
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The register tile: `rows` broadcast values against `vectors` vectors of `lanes` elements."""
+    elem: str
+    rows: int
+    lanes: int
+    vectors: int = 2
+
+    @property
+    def panel(self):
+        return self.lanes * self.vectors
+
+    @property
+    def vec(self):
+        return vec(self.elem, self.lanes)
+
+
+def lanes_for(elem):
+    """Lanes of the host's vectors."""
+    return targets.current().lanes(BYTES[elem])
+
+
+def most_rows():
+    """Rows of the largest tile that leaves registers for its operands."""
+    return 14 if targets.current().name in ("avx512", "neon") else 6
+
+
+def micro(m, name, t):
+    """name(a, b, c, steps, first): c (+)= a b over a block of steps; a [rows][STRIDE], b [steps][panel], c [rows][panel]."""
+    f = m.fn(name, [("ptr", "a"), ("ptr", "b"), ("ptr", "c"), ("i64", "steps"), ("i1", "first")],
+             linkage="internal", attrs="noinline")
+    a, b, c, steps, first = f.args
+    rows = [f.at(a, i * STRIDE, t.elem) for i in range(t.rows)]
+    at = [[f.at(c, i * t.panel + j * t.lanes, t.elem) for j in range(t.vectors)] for i in range(t.rows)]
+
+    def step(k, *acc):
+        line = f.at(b, k * t.panel, t.elem)
+        bs = [f.load(t.vec, f.at(line, j * t.lanes, t.elem)) for j in range(t.vectors)]
+        out = []
+        for i in range(t.rows):
+            x = f.splat(f.load(t.elem, f.at(rows[i], k, t.elem)), t.lanes)
+            out += [f.fma(x, bs[j], acc[i * t.vectors + j]) for j in range(t.vectors)]
+        return out
+    acc = f.loop(0, steps, 1, step, [f.const(t.vec, 0.0)] * (t.rows * t.vectors))
+
+    def put():
+        for i in range(t.rows):
+            for j in range(t.vectors):
+                f.store(acc[i * t.vectors + j], at[i][j])
+
+    def add():
+        for i in range(t.rows):
+            for j in range(t.vectors):
+                f.store(f.load(t.vec, at[i][j]) + acc[i * t.vectors + j], at[i][j])
+    f.if_(first, put, add)
+    return name
+
+
+class Geometry:
+    """The fields of the geometry that argument `slot` points to; each is loaded once, in the function's entry block."""
+
+    def __init__(self, f, args, slot):
+        self._f = f
+        p = self._entry("ptr", f"getelementptr i64, ptr {args.ref}, i64 {slot}")
+        self.table = self._entry("ptr", f"load ptr, ptr {p.ref}, align 8")
+
+    def _entry(self, ty, expr):
+        name = self._f.new()
+        self._f.entry.append(f" {name} = {expr}")
+        return Val(self._f, name, ty)
+
+    def __getattr__(self, name):
+        p = self._entry("ptr", f"getelementptr i64, ptr {self.table.ref}, i64 {FIELD[name]}")
+        value = self.__dict__[name] = self._entry("i64", f"load i64, ptr {p.ref}, align 8")
+        return value
+
+
+def table(f, geo, i):
+    """Entry i of the tables behind the fields."""
+    return f.load("i64", f.at(geo, i + TABLES, "i64"))
+
+
+def divmod_(f, a, b):
+    q = f.udiv(a, b)
+    return q, a - q * b
+
+
+class Runs:
+    """The runs of a block of pixels: where they lie in x and y, their slots in the panels, which lanes are inside the image.
+
+    Kept in scratch as columns, `limit` long: first run of each panel; x, y, slot and lanes of each run; then for each row of taps
+    a word of ones or zeros, for each column of taps the lanes inside. With `rows` a run stays in an output row, and the masks
+    exist; without, in an image whose pixels are neighbours in y.
+    """
+
+    def __init__(self, f, g, geo, memory, tile, limit, rows=True):
+        self.f, self.g, self.geo, self.t, self.limit, self.rows = f, g, geo, tile, limit, rows
+        self.first, self.x, self.y, self.slot, self.lanes = (f.bytes_at(memory, (limit + 1) * (8 * i)) for i in range(5))
+        self.rowmask = f.bytes_at(memory, (limit + 1) * 40)
+        self.colmask = f.bytes_at(self.rowmask, g.rowtaps * limit * 4)
+        self.here = f.alloca("i64", 2, 16)
+
+    def get(self, column, i, ty="i64"):
+        return self.f.load(ty, self.f.at(column, i, ty))
+
+    def build(self, panel0, panel1, pixels):
+        """Cut the pixels of panels panel0..panel1 (up to pixel number `pixels`) into runs."""
+        f, t = self.f, self.t
+        here, nth = self.here, f.bytes_at(self.here, 8)
+        f.store(f.const("i64", 0), nth)
+
+        def panel(j):
+            f.store(f.load("i64", nth), f.at(self.first, j - panel0, "i64"))
+            low = j * t.panel
+            high = f.imin(low + t.panel, pixels)
+            f.store(low, here)
+            while_(f, lambda: f.cmp("slt", f.load("i64", here), high), lambda: self._one(here, nth, low, high))
+        f.loop(panel0, panel1, 1, panel)
+        f.store(f.load("i64", nth), f.at(self.first, panel1 - panel0, "i64"))
+
+    def _one(self, here, nth, low, high):
+        f, g, t = self.f, self.g, self.t
+        p, e = f.load("i64", here), f.load("i64", nth)
+        n, q = divmod_(f, p, g.image)
+        if self.rows:
+            row, ox = divmod_(f, q, g.ow)
+            oz, oy = divmod_(f, row, g.oh)
+            count = f.imin(f.imin(t.lanes, g.ow - ox), high - p)
+            f.store(n * g.xn + oz * g.sd * g.xd + oy * g.sh * g.xh + ox * g.sw * g.xw, f.at(self.x, e, "i64"))
+            f.store(n * g.yn + oz * g.yd + oy * g.yh + ox * g.yw, f.at(self.y, e, "i64"))
+            self._masks(e, oz, oy, ox, count)
+        else:
+            count = f.imin(f.imin(t.lanes, g.image - q), high - p)
+            f.store(n * g.yn + q, f.at(self.y, e, "i64"))
+        f.store(p - low, f.at(self.slot, e, "i64"))
+        f.store(count, f.at(self.lanes, e, "i64"))
+        f.store(p + count, here)
+        f.store(e + 1, nth)
+
+    def _masks(self, e, oz, oy, ox, count):
+        f, g = self.f, self.g
+
+        def row(r):
+            iz, iy = oz * g.sd + table(f, self.geo, r), oy * g.sh + table(f, self.geo, r + g.rowtaps)
+            inside = f.cmp("ult", iz, g.d) & f.cmp("ult", iy, g.h)
+            f.store(f.conv("sext", inside, "i32"), f.at(self.rowmask, r * self.limit + e, "i32"))
+        f.loop(0, g.rowtaps, 1, row)
+
+        def col(q):
+            ix = ox * g.sw + table(f, self.geo, q + g.rowtaps * 2)
+            low = f.imax(0, f.imin(32, f.sdiv(g.sw - 1 - ix, g.sw)))
+            high = f.imax(0, f.imin(count, f.sdiv(g.w - 1 - ix + g.sw, g.sw)))
+            one = f.const("i64", 1)
+            bits = ((one << high) - 1) & ~((one << low) - 1)
+            f.store(f.conv("trunc", bits, "i32"), f.at(self.colmask, q * self.limit + e, "i32"))
+        f.loop(0, g.coltaps, 1, col)
+
+    def each(self, j, body):
+        """body(run) for the runs of panel j (counted from the first)."""
+        self.f.loop(self.get(self.first, j), self.get(self.first, j + 1), 1, body)
+
+    def lane_mask(self, bits):
+        """The low bits of an i32, one per lane, as a mask."""
+        f, t = self.f, self.t
+        return f.bitcast(f.conv("trunc", bits, f"i{t.lanes}"), vec("i1", t.lanes))
+
+    def first_lanes(self, count):
+        f, t = self.f, self.t
+        return f.lanes_below(count, t.lanes)
+
+    def copy(self, src, e, r, q, dst, apart):
+        """The run's pixels under tap (row r, column q), zeros outside, to dst + slot. `src` is x at the channel and the tap."""
+        f, t = self.f, self.t
+        bits = self.get(self.rowmask, r * self.limit + e, "i32") & self.get(self.colmask, q * self.limit + e, "i32")
+        p, mask = f.at(src, self.get(self.x, e), t.elem), self.lane_mask(bits)
+        v = f.mload(t.vec, p, mask) if apart is None else gather(f, t, p, apart, mask)
+        f.store(v, f.at(dst, self.get(self.slot, e), t.elem))
+
+
+def gather(f, t, p, stride, mask):
+    """Lanes `stride` elements apart, zeros where the mask is off."""
+    ptrs = vec("ptr", t.lanes)
+    at = f.v(ptrs, f"getelementptr {t.elem}, ptr {p.ref}, {vec('i64', t.lanes)} {stride.ref}")
+    name = f"llvm.masked.gather.v{t.lanes}{'f32' if t.elem == 'float' else 'f64'}.v{t.lanes}p0"
+    f.mod.declare(name, t.vec, [ptrs, mask.ty, t.vec])
+    return f.v(t.vec, f"call {t.vec} @{name}({ptrs} align {BYTES[t.elem]} {at.ref}, {mask.ty} {mask.ref}, {t.vec} zeroinitializer)")
+
+
+def scatter(f, t, x, p, stride, mask):
+    """Lanes `stride` elements apart, where the mask is on."""
+    ptrs = vec("ptr", t.lanes)
+    at = f.v(ptrs, f"getelementptr {t.elem}, ptr {p.ref}, {vec('i64', t.lanes)} {stride.ref}")
+    name = f"llvm.masked.scatter.v{t.lanes}{'f32' if t.elem == 'float' else 'f64'}.v{t.lanes}p0"
+    f.mod.declare(name, "void", [t.vec, ptrs, mask.ty])
+    f.raw(f"call void @{name}({t.vec} {x.ref}, {ptrs} align {BYTES[t.elem]} {at.ref}, {mask.ty} {mask.ref})")
+
+
+def while_(f, cond, body):
+    """while cond(): body()"""
+    f.n += 1
+    head, inside, done = f"w{f.n}", f"i{f.n}", f"d{f.n}"
+    f.br(head)
+    f.label(head)
+    f.cbr(cond(), inside, done)
+    f.label(inside)
+    body()
+    f.br(head)
+    f.label(done)
+
+
+def share(f, i, total, parts):
+    """Where part i begins when `total` things are cut into `parts` nearly equal ones."""
+    return f.udiv(i * total, parts)
+
+
+def tap_walk(f, g, k0, k1, body):
+    """body(k, channel, row of taps, column of taps) for k in k0..k1."""
+    taps = g.rowtaps * g.coltaps
+    c, t = divmod_(f, k0, taps)
+    r, q = divmod_(f, t, g.coltaps)
+
+    def step(k, c, r, q):
+        body(k, c, r, q)
+        q1 = q + 1
+        wrap = f.cmp("eq", q1, g.coltaps)
+        r1 = r + f.conv("zext", wrap, "i64")
+        over = f.cmp("eq", r1, g.rowtaps)
+        return c + f.conv("zext", over, "i64"), f.sel(over, 0, r1), f.sel(wrap, 0, q1)
+    f.loop(k0, k1, 1, step, [c, r, q])
+
+
+def pack_weights(m, name, t):
+    """name(w, stride, rows, steps, out): rows of a tile to [rows][STRIDE]; rows past the last repeat it."""
+    f = m.fn(name, [("ptr", "w"), ("i64", "stride"), ("i64", "rows"), ("i64", "steps"), ("ptr", "out")],
+             linkage="internal", attrs="noinline")
+    w, stride, rows, steps, out = f.args
+
+    def row(i):
+        src, dst = f.at(w, f.imin(i, rows - 1) * stride, t.elem), f.at(out, i * STRIDE, t.elem)
+        whole = steps & -t.lanes
+        f.loop(0, whole, t.lanes, lambda k: f.store(f.load(t.vec, f.at(src, k, t.elem)), f.at(dst, k, t.elem)))
+        f.if_(f.cmp("slt", whole, steps), lambda: f.store(
+            f.mload(t.vec, f.at(src, whole, t.elem), f.lanes_below(steps - whole, t.lanes)), f.at(dst, whole, t.elem)))
+    f.loop(0, t.rows, 1, row)
+    return name
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """What is stored: an `ir.scalar` expression over acc (argument 0) and operands that follow x, w, y in the kernel's arguments.
+
+    An operand is "channel" (one value per output channel) or "pixel" (laid out as y is).
+    """
+    root: object
+    operands: tuple = ()
+
+    @property
+    def key(self):
+        return f"{self.root}/{','.join(self.operands)}"
+
+
+OPERAND0 = 5                   # x, w, y, scratch and geometry come first
+
+
+def forward(m, symbol, t, epilogue, lanes_apart, scattered):
+    """The kernel over units (group, pixel block, row block), args x, w, y, scratch, geometry, then the epilogue's operands.
+
+    `lanes_apart`: neighbouring output pixels read x elements that are not neighbours. `scattered`: y's pixels are not in one row.
+    """
+    multiply, weights = micro(m, symbol + "_micro", t), pack_weights(m, symbol + "_weights", t)
+    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, worker = f.args
+    x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
+    g = Geometry(f, args, 4)
+    geo = g.table
+    mine = f.bytes_at(scratch, worker * g.scratch)
+    a, b, totals = (f.bytes_at(mine, at) for at in (g.a_at, g.b_at, g.y_at))
+    limit = g.max_panels * t.panel
+    inside = Runs(f, g, geo, f.bytes_at(mine, g.in_at), t, limit)
+    outside = inside if scattered else Runs(f, g, geo, f.bytes_at(mine, g.out_at), t, limit, rows=False)
+    apart = f.splat(g.sw * g.xw, t.lanes) * f.iota("i64", t.lanes) if lanes_apart else None
+    to = f.splat(g.yw, t.lanes) * f.iota("i64", t.lanes) if scattered else None
+
+    def unit(u):
+        rest, row_block = divmod_(f, u, g.row_blocks)
+        group, pixel_block = divmod_(f, rest, g.pixel_blocks)
+        panel0, panel1 = share(f, pixel_block, g.panels, g.pixel_blocks), share(f, pixel_block + 1, g.panels, g.pixel_blocks)
+        tile0, tile1 = share(f, row_block, g.tiles, g.row_blocks), share(f, row_block + 1, g.tiles, g.row_blocks)
+        xg, wg = f.at(x, group * g.xg, t.elem), f.at(w, group * g.wg, t.elem)
+        panels = panel1 - panel0
+        inside.build(panel0, panel1, g.pixels)
+        if not scattered:
+            outside.build(panel0, panel1, g.pixels)
+
+        def tile_at(j, i):
+            return f.at(totals, (j * g.max_tiles + (i - tile0)) * (t.rows * t.panel), t.elem)
+
+        def block(k0):
+            k1 = f.imin(k0 + KC, g.steps)
+            steps = k1 - k0
+            panel_size = steps * t.panel
+
+            def fill(j):
+                out = f.at(b, j * panel_size, t.elem)
+
+                def values(k, c, r, q):
+                    tap = table(f, geo, r) * g.xd + table(f, geo, r + g.rowtaps) * g.xh + table(f, geo, q + g.rowtaps * 2) * g.xw
+                    src, dst = f.at(xg, c * g.xc + tap, t.elem), f.at(out, (k - k0) * t.panel, t.elem)
+                    inside.each(j, lambda e: inside.copy(src, e, r, q, dst, apart))
+                tap_walk(f, g, k0, k1, values)
+            f.loop(0, panels, 1, fill)
+
+            def rows(i):
+                row = i * t.rows
+                f.call(weights, "void", f.at(wg, row * g.wo + k0, t.elem), g.wo, g.rows - row, steps, a)
+                f.loop(0, panels, 1, lambda j: f.call(
+                    multiply, "void", a, f.at(b, j * panel_size, t.elem), tile_at(j, i), steps, f.cmp("eq", k0, 0)))
+            f.loop(tile0, tile1, 1, rows)
+        f.loop(0, f.imax(g.steps, 1), KC, block)      # once at least: without channels the sums are zeros
+
+        def row(i, r):
+            channel = i * t.rows + r
+            given = [f.load(t.elem, f.at(p, group * g.rows + channel, t.elem)) if kind == "channel" else p
+                     for p, kind in zip(operands, epilogue.operands, strict=True)]
+            base = group * g.yg + channel * g.yo
+
+            def run(e, src):
+                at, mask = base + outside.get(outside.y, e), f.lanes_below(outside.get(outside.lanes, e), t.lanes)
+                acc = f.load(t.vec, f.at(src, outside.get(outside.slot, e), t.elem))
+                q = f.at(y, at, t.elem)
+                values = []
+                for v in given:
+                    if v.ty == "ptr":
+                        v = f.at(v, at, t.elem)
+                        v = gather(f, t, v, to, mask) if scattered else f.mload(t.vec, v, mask)
+                    values.append(v)
+                v = apply(f, epilogue, acc, values, t)
+                scatter(f, t, v, q, to, mask) if scattered else f.mstore(v, q, mask)
+            f.loop(0, panels, 1, lambda j: outside.each(j, lambda e: run(e, f.at(tile_at(j, i), r * t.panel, t.elem))))
+        f.loop(tile0, tile1, 1, lambda i: f.loop(0, f.imin(t.rows, g.rows - i * t.rows), 1, lambda r: row(i, r)))
+    f.loop(begin, end, 1, unit)
+
+
+def apply(f, epilogue, acc, values, t):
+    """The vector to store."""
+    if epilogue.root == scalar.arg(0):
+        return acc
+    dtype = "f32" if t.elem == "float" else "f64"
+    return emit_scalar(f, [epilogue.root], [acc, *values], [dtype] * (1 + len(values)), t.lanes)[0]
