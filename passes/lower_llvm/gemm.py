@@ -1,0 +1,321 @@
+"""Matrix multiplication as LLVM code: C[m, n] = sum over k of A[m, k] * B[k, n], in one canonical order.
+
+The order of each output element: K in blocks of 256; in a block one chain of fused multiply-adds in k order from +0; the
+block sums added left to right. Register tile, vector width, packing, strides and the cut into work units change no bit of it.
+
+A kernel's operands are the data pointers of A, B and C, a table of integers (`DIMS`), per-thread scratch memory, and what
+the epilogue reads. All strides are in bytes and may have any value, except that C's elements are adjacent in a row.
+A work unit is a block of `rows` x `cols` of one product of the batch.
+"""
+from dataclasses import dataclass
+
+from whet.ir.scalar import Expr
+
+from . import pack, targets
+from .builder import vec
+from .pack import LLVM, WIDE, narrow, size
+
+KC = 256
+DIMS = ("m", "n", "k", "a_m", "a_k", "b_k", "b_n", "c_m", "rows", "cols", "inner", "a_outer", "b_outer", "c_outer",
+        "a_inner", "b_inner", "c_inner", "in_place", "scratch")
+"""The table of integers: sizes; strides of A, B and C; the size of a unit; the batch as two dimensions (count of the inner one,
+strides of both); whether B's rows may be read where they are; bytes of scratch for each thread. Then for each operand of the
+epilogue its strides (row, outer batch, inner batch)."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Register tiles: `rows` that a tile may have, largest first, and vectors across."""
+    rows: tuple
+    lanes: int
+    vectors: int = 2
+
+    @property
+    def width(self):
+        return self.lanes * self.vectors
+
+
+def shape(dtype):
+    """The register tiles of the current target for the type that the kernel computes in."""
+    t = targets.current()
+    many = t.name in ("avx512", "neon")                     # 32 vector registers, or 16
+    return Shape((14, 8, 4, 2, 1) if many else (6, 4, 2, 1), t.lanes(size(WIDE.get(dtype, dtype))))
+
+
+def supported(dtype):
+    """Can the current target compute it? Floats need a fused multiply-add in hardware."""
+    return WIDE.get(dtype, dtype) not in ("f32", "f64") or targets.current().name != "baseline"
+
+
+def a_step(wide):
+    """Bytes from row to row of packed A: an odd number of cache lines, so that rows do not meet in a cache set."""
+    return KC * size(wide) + 64
+
+
+def scratch_bytes(dtype, dst, a_mode, rows, cols):
+    """What one thread needs for units of rows x cols: packed rows of A, sums of finished blocks where C cannot hold them."""
+    wide = WIDE.get(dtype, dtype)
+    n = rows * a_step(wide) if a_mode != "place" else 0
+    return n + (rows * (cols * size(wide) + 64) if dst != wide else 0)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """Something the epilogue reads: its dtype, and whether it runs along the columns (a bias, a residual) or is one value a row.
+    Its row stride is in the table: 0 for a bias."""
+    dtype: str
+    along: bool = True
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """What is done to each product before it is stored: a scalar expression of the product (argument 0, in the dtype of A and B)
+    and the operands (arguments 1...)."""
+    expression: Expr
+    operands: tuple = ()
+
+    def __str__(self):
+        return f"{self.expression}({','.join(f'{o.dtype}{o.along:d}' for o in self.operands)})"
+
+
+def gemm(mod, symbol, dtype, a_mode="place", b_mode="rows", dst=None, epilogue=None):
+    """Emit the kernel.
+
+    a_mode: "place" (read A where it is), "rows" or "cols" (pack it, widened; its k or its m adjacent).
+    b_mode: "rows" or "cols" (pack panels of it on the way; its n adjacent, or any strides), "packed" (by `pack_b`).
+    dst: the element type of C, by default that of A and B. epilogue: see `Epilogue`.
+    """
+    _Gemm(mod, symbol, dtype, a_mode, b_mode, dst or dtype, epilogue).emit()
+
+
+class _Gemm:
+    def __init__(self, mod, symbol, dtype, a_mode, b_mode, dst, epilogue):
+        self.mod, self.symbol, self.dtype, self.a_mode, self.b_mode, self.dst, self.epilogue = \
+            mod, symbol, dtype, a_mode, b_mode, dst, epilogue
+        self.wide = WIDE.get(dtype, dtype)
+        self.shape, self.s, self.ty = shape(dtype), size(self.wide), LLVM[self.wide]
+        self.operands = epilogue.operands if epilogue else ()
+        self.plain = dst == self.wide and epilogue is None          # C itself holds the sums of finished blocks
+        assert a_mode != "place" or dtype == self.wide
+
+    def named(self, part):
+        """A helper's name: many kernels may share a module."""
+        return f"{self.symbol}.{part}"
+
+    def helper(self, part, args):
+        """A function that only this kernel calls."""
+        return self.mod.fn(self.named(part), [tuple(x.split()) for x in args.split(", ")], linkage="internal", attrs="noinline")
+
+    # ---- register tiles ----------------------------------------------------------------------------------------------
+    def tile(self, rows, vectors):
+        """(a, a_m, a_k, b, b_k, k, c, c_m, add): a tile of products over k steps, stored to C or added to it."""
+        lanes = self.shape.lanes
+        f = self.helper(f"tile{rows}x{vectors}", "ptr a, i64 a_m, i64 a_k, ptr b, i64 b_k, i64 k, ptr c, i64 c_m, i1 add")
+        a, a_m, a_k, b, b_k, k, c, c_m, add = f.args
+        t, step_bytes = vec(self.ty, lanes), lanes * self.s
+        at = [[f.bytes_at(f.bytes_at(c, c_m * i), j * step_bytes) for j in range(vectors)] for i in range(rows)]
+        for line in at:
+            for p in line[::max(1, 64 // step_bytes)]:
+                f.prefetch(p, 1)
+
+        def step(_, a, b, *acc):
+            bs = [f.load(t, f.bytes_at(b, j * step_bytes)) for j in range(vectors)]
+            out = []
+            for i in range(rows):
+                x = f.splat(f.load(self.ty, f.bytes_at(a, a_m * i)), lanes)
+                out += [self.multiply_add(f, x, y, acc[i * vectors + j]) for j, y in enumerate(bs)]
+            return f.bytes_at(a, a_k), f.bytes_at(b, b_k), *out
+        _, _, *acc = f.loop(0, k, 1, step, [a, b] + [f.const(t, 0)] * (rows * vectors))
+        places = [p for line in at for p in line]
+
+        def put(value):
+            for x, p in zip(acc, places, strict=True):
+                f.store(value(x, p), p)
+        f.if_(add, lambda: put(lambda x, p: f.load(t, p) + x), lambda: put(lambda x, p: x))
+
+    def multiply_add(self, f, x, y, acc):
+        return f.fma(x, y, acc) if acc.is_float else x * y + acc
+
+    # ---- edges, sums of blocks, epilogue -----------------------------------------------------------------------------
+    def finish(self):
+        """(tile, tile_m, skip, rows, cols, first, last, sums, sums_m, c, c_m, operands...): a tile that waits in memory goes out.
+
+        Adds the sums of earlier blocks; after the last block applies the epilogue and rounds. Only rows skip.., columns ..cols.
+        """
+        f = self.helper("finish", "ptr tile, i64 tile_m, i64 skip, i64 rows, i64 cols, i1 first, i1 last, ptr sums, i64 sums_m, ptr c, "
+                        + ", ".join(["i64 c_m", *(f"ptr e{i}, i64 e{i}_m" for i, _ in enumerate(self.operands))]))
+        tile, tile_m, skip, rows, cols, first, last, sums, sums_m, c, c_m, *extra = f.args
+        lanes, s, t = self.shape.lanes, self.s, vec(self.ty, self.shape.lanes)
+
+        def row(i):
+            def vector(j):
+                mask = f.lanes_below(cols - j, lanes)
+                x = f.load(t, f.bytes_at(f.bytes_at(tile, i * tile_m), j * s))
+                p = f.bytes_at(f.bytes_at(sums, i * sums_m), j * s)
+                x, = f.if_(first, lambda: [x], lambda: [f.mload(t, p, mask) + x])
+                if self.plain:
+                    f.mstore(x, p, mask)
+                    return
+
+                def out():
+                    y = narrow(f, x, self.dtype)
+                    if self.epilogue:
+                        y = self.apply(f, y, [self.read(f, o, *extra[2 * e:2 * e + 2], i, j, mask) for e, o in enumerate(self.operands)])
+                    q = f.bytes_at(f.bytes_at(c, i * c_m), j * size(self.dst))
+                    pack.masked_store(f, y, q, mask)
+                f.if_(last, out, lambda: f.mstore(x, p, mask))
+            f.loop(0, cols, lanes, vector)
+        f.loop(skip, rows, 1, row)
+
+    def read(self, f, operand, p, p_m, i, j, mask):
+        p, lanes, e = f.bytes_at(p, i * p_m), self.shape.lanes, LLVM[operand.dtype]
+        if operand.along:
+            return pack.masked_load(f, vec(e, lanes), f.bytes_at(p, j * size(operand.dtype)), mask)
+        return f.splat(f.load(e, p), lanes)
+
+    def apply(self, f, x, read):
+        from .scalar import emit
+        y, = emit(f, [self.epilogue.expression], [x, *read], [self.dtype, *(o.dtype for o in self.epilogue.operands)],
+                  self.shape.lanes)
+        return y
+
+    # ---- the driver --------------------------------------------------------------------------------------------------
+    def emit(self):
+        sh = self.shape
+        self.narrow_rows = tuple(r for i, r in enumerate(sh.rows) if i != 1 and r != 2)     # for panels of one vector
+        for vectors, rows in ((sh.vectors, sh.rows), (1, self.narrow_rows)):
+            for r in rows:
+                self.tile(r, vectors)
+        self.finish()
+        if self.a_mode == "rows":
+            pack.copy_matrix(self.mod, self.named("pack_a"), self.dtype, self.wide, sh.lanes)
+        if "cols" in (self.a_mode, self.b_mode):
+            pack.copy_transposed(self.mod, self.named("transposed"), self.dtype, self.wide, sh.lanes)
+        if self.b_mode == "rows":
+            pack.copy_rows(self.mod, self.named("panel"), self.dtype, self.wide, sh.lanes, sh.vectors)
+        f = self.f = self.mod.fn(self.symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+        args, begin, end, worker = f.args
+        self.a, self.b, self.c, table, scratch = (f.load("ptr", f.at(args, i, "i64")) for i in range(5))
+        self.extra = [f.load("ptr", f.at(args, 5 + i, "i64")) for i, _ in enumerate(self.operands)]
+        d = self.d = {n: f.load("i64", f.at(table, i, "i64")) for i, n in enumerate(DIMS)}
+        self.extra_strides = [[f.load("i64", f.at(table, len(DIMS) + 3 * i + j, "i64")) for j in range(3)]
+                              for i, _ in enumerate(self.extra)]
+        self.scratch = f.bytes_at(scratch, worker * d["scratch"])
+        self.panel = f.alloca("i8", KC * sh.width * self.s)
+        self.buffer = f.alloca("i8", sh.rows[0] * sh.width * self.s)
+        down = f.sdiv(d["m"] + d["rows"] - 1, d["rows"])
+        across = f.sdiv(d["n"] + d["cols"] - 1, d["cols"])
+
+        def unit(u):
+            v, i = f.sdiv(u, down), f.srem(u, down)
+            z, j = f.sdiv(v, across), f.srem(v, across)
+            outer, inner = f.sdiv(z, d["inner"]), f.srem(z, d["inner"])
+            a, b, c = (f.bytes_at(p, outer * d[f"{x}_outer"] + inner * d[f"{x}_inner"])
+                       for x, p in (("a", self.a), ("b", self.b), ("c", self.c)))
+            extra = [(f.bytes_at(p, outer * s[1] + inner * s[2]), s[0]) for p, s in zip(self.extra, self.extra_strides, strict=True)]
+            self.block(a, b, c, extra, i * d["rows"], j * d["cols"])
+        f.loop(begin, end, 1, unit)
+
+    def block(self, a, b, c, extra, i0, j0):
+        """One unit: for each block of K, for each panel of B, all tiles down the rows."""
+        f, d, s = self.f, self.d, self.s
+        rows, cols = f.imin(d["rows"], d["m"] - i0), f.imin(d["cols"], d["n"] - j0)
+        a = f.bytes_at(a, i0 * d["a_m"])
+        c = f.bytes_at(f.bytes_at(c, i0 * d["c_m"]), j0 * size(self.dst))
+        extra = [(f.bytes_at(self.along(o, p, j0), i0 * p_m), p_m) for o, (p, p_m) in zip(self.operands, extra, strict=True)]
+        sums, sums_m = c, d["c_m"]
+        if self.dst != self.wide:
+            sums_m = d["cols"] * s + 64
+            sums = f.bytes_at(self.scratch, d["rows"] * a_step(self.wide))
+        blocks = f.imax(f.sdiv(d["k"] + (KC - 1), KC), 1)        # K = 0 is one empty block: its sum is +0
+
+        def k_block(q):
+            k0 = q * KC
+            kb = f.imin(d["k"] - k0, KC)
+            at = f.bytes_at(a, k0 * d["a_k"])
+            a_m, a_k = d["a_m"], d["a_k"]
+            if self.a_mode != "place":
+                at, a_m, a_k = self.pack_a(at, rows, kb)
+            first, last = f.cmp("eq", q, 0), f.cmp("eq", q, blocks - 1)
+
+            def panel(j):
+                n = f.imin(cols - j, self.shape.width)
+                p, b_k = self.panel_of(b, k0, kb, j0 + j, n)
+                out = f.bytes_at(c, j * size(self.dst)), d["c_m"]
+                to = f.bytes_at(sums, j * s), sums_m
+                more = [(self.along(o, p, j), p_m) for o, (p, p_m) in zip(self.operands, extra, strict=True)]
+
+                def go(vectors, sizes):
+                    self.tiles(vectors, sizes, (at, a_m, a_k), (p, b_k, kb), (n, rows), (first, last), to, out, more)
+                f.if_(f.cmp("sgt", n, self.shape.lanes), lambda: go(self.shape.vectors, self.shape.rows),
+                      lambda: go(1, self.narrow_rows))
+            f.loop(0, cols, self.shape.width, panel)
+        f.loop(0, blocks, 1, k_block)
+
+    def along(self, operand, p, j):
+        return self.f.bytes_at(p, j * size(operand.dtype)) if operand.along else p
+
+    def pack_a(self, a, rows, kb):
+        f, d = self.f, self.d
+        step = f.const("i64", a_step(self.wide))
+        if self.a_mode == "rows":
+            f.call(self.named("pack_a"), "void", a, d["a_m"], rows, kb, self.scratch, step)
+        else:
+            f.call(self.named("transposed"), "void", a, d["a_k"], d["a_m"], kb, rows, self.scratch, step)
+        return self.scratch, step, f.const("i64", self.s)
+
+    def panel_of(self, b, k0, kb, j, n):
+        """Where the tiles read B's columns j.. of this block of K, and the step from k to k."""
+        f, d, sh = self.f, self.d, self.shape
+        step = f.const("i64", sh.width * self.s)
+        if self.b_mode == "packed":
+            padded = (f.sdiv(d["n"] + (sh.width - 1), sh.width)) * sh.width
+            return f.bytes_at(b, (k0 * padded + j * kb) * self.s), step
+        src = f.bytes_at(b, k0 * d["b_k"] + j * d["b_n"])
+        if self.b_mode == "cols":
+            f.call(self.named("transposed"), "void", src, d["b_n"], d["b_k"], n, kb, self.panel, step)
+            return self.panel, step
+
+        def copy():
+            f.call(self.named("panel"), "void", src, d["b_k"], kb, n, self.panel, step)
+            return [self.panel, step]
+        if self.dtype != self.wide:
+            return copy()
+        whole = f.cmp("ne", d["in_place"], 0) & (f.cmp("eq", n, sh.width) | f.cmp("eq", n, sh.lanes))
+        return f.if_(whole, lambda: [src, d["b_k"]], copy)
+
+    def tiles(self, vectors, sizes, a, b, size_, ends, sums, out, extra):
+        """All rows of one panel, in tiles of the given sizes; a last tile too tall starts higher and skips rows already done."""
+        f = self.f
+        n, rows = size_
+        first, last = ends
+        width = f.const("i64", vectors * self.shape.lanes * self.s)
+        whole = f.cmp("eq", n, vectors * self.shape.lanes)
+        if not self.plain:
+            whole = whole & ~last
+
+        def run(r, i):
+            start = f.imin(i, rows - r)
+            direct = whole & f.cmp("eq", start, i)
+            to = f.bytes_at(sums[0], start * sums[1])
+            place = f.sel(direct, to, self.buffer), f.sel(direct, sums[1], width)
+            at = f.bytes_at(a[0], start * a[1])
+            f.call(self.named(f"tile{r}x{vectors}"), "void", at, a[1], a[2], *b, *place, direct & ~first)
+
+            def finish():
+                more = [x for p, p_m in extra for x in (f.bytes_at(p, start * p_m), p_m)]
+                f.call(self.named("finish"), "void", self.buffer, width, i - start, f.const("i64", r), n, first, last, to, sums[1],
+                       f.bytes_at(out[0], start * out[1]), out[1], *more)
+            f.if_(~direct, finish)
+            return [i + r]
+
+        def choose(i, k=0):
+            r = sizes[k]
+            if k == len(sizes) - 1:
+                return run(r, i)
+            left, less = rows - i, sizes[k + 1]
+            fits = f.cmp("sge", left, r) | (f.cmp("sgt", left, less) & f.cmp("sge", rows, r))
+            if k == 0:              # 15 rows are better cut as 8 + 7 than as 14 + 1
+                fits = fits & ~(f.cmp("sgt", left, r) & f.cmp("sle", left, 2 * less))
+            return f.if_(fits, lambda: run(r, i), lambda: choose(i, k + 1))
+        f.while_(lambda i: f.cmp("slt", i, rows), choose, [f.const("i64", 0)])
