@@ -1,0 +1,316 @@
+"""Multi-head attention and the transformer."""
+import copy
+import math
+
+import whet
+
+from . import functional as F
+from . import init
+from .containers import ModuleList
+from .dropout import Dropout
+from .linear import Linear
+from .module import Module
+from .norm import LayerNorm
+from .parameter import Parameter
+
+
+def _additive(mask, name, dtype):
+    """A mask as what is added to the scores: a bool mask is -inf where it is true."""
+    if mask is None:
+        return None
+    if mask.dtype == whet.bool:
+        return whet.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(mask, -math.inf)
+    if not mask.is_floating_point():
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    return mask.to(dtype)
+
+
+class MultiheadAttention(Module):
+    """Attention of `query` over `key` and `value`, in several heads that each see a projection of them."""
+
+    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None,
+                 batch_first=False, device=None, dtype=None):
+        super().__init__()
+        if embed_dim <= 0 or num_heads <= 0:
+            raise ValueError("embed_dim and num_heads must be greater than 0, "
+                             f"got embed_dim={embed_dim} and num_heads={num_heads} instead")
+        if embed_dim % num_heads:
+            raise AssertionError("embed_dim must be divisible by num_heads")
+        self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
+        self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
+        self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
+        self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
+
+        def parameter(wanted, *shape):
+            return Parameter(whet.empty(shape, device=device, dtype=dtype)) if wanted else None
+        same = self._qkv_same_embed_dim
+        self.register_parameter("q_proj_weight", parameter(not same, embed_dim, embed_dim))
+        self.register_parameter("k_proj_weight", parameter(not same, embed_dim, self.kdim))
+        self.register_parameter("v_proj_weight", parameter(not same, embed_dim, self.vdim))
+        self.register_parameter("in_proj_weight", parameter(same, 3 * embed_dim, embed_dim))
+        self.register_parameter("in_proj_bias", parameter(bias, 3 * embed_dim))
+        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
+        self.register_parameter("bias_k", parameter(add_bias_kv, 1, 1, embed_dim))
+        self.register_parameter("bias_v", parameter(add_bias_kv, 1, 1, embed_dim))
+        self._reset_parameters()
+
+    def _reset_parameters(self):
+        for w in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
+            if w is not None:
+                init.xavier_uniform_(w)
+        if self.in_proj_bias is not None:
+            init.zeros_(self.in_proj_bias)
+            init.zeros_(self.out_proj.bias)
+        for b in (self.bias_k, self.bias_v):
+            if b is not None:
+                init.xavier_normal_(b)
+
+    def _project(self, query, key, value):
+        """The three inputs, each (N, length, embed_dim) after its projection."""
+        e, w, b = self.embed_dim, self.in_proj_weight, self.in_proj_bias
+        if w is not None and query is key and key is value:
+            return F.linear(query, w, b).chunk(3, -1)
+        if w is not None and key is value:
+            k, v = F.linear(key, w[e:], None if b is None else b[e:]).chunk(2, -1)
+            return F.linear(query, w[:e], None if b is None else b[:e]), k, v
+        weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight) if w is None else w.chunk(3)
+        biases = (None,) * 3 if b is None else b.chunk(3)
+        return tuple(F.linear(x, wi, bi) for x, wi, bi in zip((query, key, value), weights, biases))
+
+    def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True,
+                is_causal=False):
+        """(output, weights): the weights averaged over the heads, one a head, or None without `need_weights`."""
+        batched = query.ndim == 3
+        self._check(query, key, value, key_padding_mask, attn_mask, batched)
+        if is_causal and attn_mask is None:
+            raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        same_kv, same_q = key is value, query is key
+        if not batched:
+            query, key, value = query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0)
+            key_padding_mask = key_padding_mask if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+        elif not self.batch_first:
+            query, key, value = query.transpose(0, 1), key.transpose(0, 1), value.transpose(0, 1)
+        if same_kv:                                  # new views, still the same tensors: let _project see it
+            value = key
+            query = key if same_q else query
+        n, length, _ = query.shape
+        q, k, v = self._project(query, key, value)
+        extra = 0
+        if self.bias_k is not None:
+            k = whet.cat([k, self.bias_k.expand(n, 1, -1)], 1)
+            v = whet.cat([v, self.bias_v.expand(n, 1, -1)], 1)
+            extra += 1
+        q, k, v = (x.reshape(n, x.shape[1], self.num_heads, self.head_dim).transpose(1, 2) for x in (q, k, v))
+        if self.add_zero_attn:
+            zero = k.new_zeros((n, self.num_heads, 1, self.head_dim))
+            k, v = whet.cat([k, zero], 2), whet.cat([v, zero], 2)
+            extra += 1
+        mask = self._mask(attn_mask, key_padding_mask, n, extra, q.dtype)
+        dropout = self.dropout if self.training else 0.0
+        if need_weights:
+            scores = (q * math.sqrt(1.0 / self.head_dim)) @ k.transpose(-2, -1)
+            weights = F.softmax(scores if mask is None else scores + mask, -1)
+            if dropout:
+                weights = F.dropout(weights, dropout)
+            out = weights @ v
+            weights = weights.mean(1) if average_attn_weights else weights
+        else:
+            causal = is_causal and key_padding_mask is None and not extra
+            out = F.scaled_dot_product_attention(q, k, v, None if causal else mask, dropout, causal)
+            weights = None
+        out = self.out_proj(out.transpose(1, 2).reshape(n, length, self.embed_dim))
+        if not batched:
+            return out.squeeze(0), weights if weights is None else weights.squeeze(0)
+        return (out if self.batch_first else out.transpose(0, 1)), weights
+
+    def _check(self, query, key, value, key_padding_mask, attn_mask, batched):
+        if query.ndim not in (2, 3):
+            raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D query tensor")
+        if key.ndim != query.ndim or value.ndim != query.ndim:
+            raise AssertionError(f"For {'batched (3-D)' if batched else 'unbatched (2-D)'} `query`, expected `key` and `value` to be "
+                                 f"{query.ndim}-D but found {key.ndim}-D and {value.ndim}-D tensors respectively")
+        if query.shape[-1] != self.embed_dim:
+            raise AssertionError(f"was expecting embedding dimension of {self.embed_dim}, but got {query.shape[-1]}")
+        if key_padding_mask is not None and key_padding_mask.ndim != 1 + batched:
+            raise AssertionError(f"For {query.ndim}-D `query`, expected `key_padding_mask` to be None or {1 + batched}-D but found "
+                                 f"{key_padding_mask.ndim}-D tensor instead")
+        if attn_mask is None:
+            return
+        seq = 0 if batched and not self.batch_first else -2
+        n = query.shape[0 if self.batch_first else 1] if batched else 1
+        wanted = {2: (query.shape[seq], key.shape[seq]), 3: (n * self.num_heads, query.shape[seq], key.shape[seq])}
+        if attn_mask.ndim not in wanted:
+            raise RuntimeError(f"attn_mask's dimension {attn_mask.ndim} is not supported")
+        if tuple(attn_mask.shape) != wanted[attn_mask.ndim]:
+            raise RuntimeError(f"The shape of the {attn_mask.ndim}D attn_mask is {tuple(attn_mask.shape)}, but should be "
+                               f"{wanted[attn_mask.ndim]}.")
+
+    def _mask(self, attn_mask, key_padding_mask, n, extra, dtype):
+        """Both masks as one addend that broadcasts to (N, heads, L, S), with `extra` open places at the end."""
+        mask = _additive(attn_mask, "attn_mask", dtype)
+        if mask is not None and mask.ndim == 3:
+            mask = mask.reshape(n, self.num_heads, *mask.shape[1:])
+        padding = _additive(key_padding_mask, "key_padding_mask", dtype)
+        if padding is not None:
+            padding = padding[:, None, None, :]
+            mask = padding if mask is None else mask + padding
+        return F.pad(mask, (0, extra)) if mask is not None and extra else mask
+
+
+def _activation(f):
+    if not isinstance(f, str):
+        return f
+    if f not in ("relu", "gelu"):
+        raise RuntimeError(f"activation should be relu/gelu, not {f}")
+    return getattr(F, f)
+
+
+class TransformerEncoderLayer(Module):
+    """Self-attention and a feed-forward network, each with a residual connection and a norm."""
+
+    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5, batch_first=False,
+                 norm_first=False, bias=True, device=None, dtype=None):
+        super().__init__()
+        kind = {"device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kind)
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **kind)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **kind)
+        self.norm_first = norm_first
+        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **kind)
+        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **kind)
+        self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
+        self.activation = _activation(activation)
+
+    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
+        x = src
+        if self.norm_first:
+            x = x + self._sa_block(self.norm1(x), src_mask, src_key_padding_mask, is_causal)
+            return x + self._ff_block(self.norm2(x))
+        x = self.norm1(x + self._sa_block(x, src_mask, src_key_padding_mask, is_causal))
+        return self.norm2(x + self._ff_block(x))
+
+    def _sa_block(self, x, mask, padding, is_causal=False):
+        return self.dropout1(self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False,
+                                            is_causal=is_causal)[0])
+
+    def _ff_block(self, x):
+        return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+class TransformerDecoderLayer(Module):
+    """Self-attention, attention over the encoder's output, and a feed-forward network."""
+
+    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5, batch_first=False,
+                 norm_first=False, bias=True, device=None, dtype=None):
+        super().__init__()
+        kind = {"device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kind)
+        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kind)
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **kind)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **kind)
+        self.norm_first = norm_first
+        self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model, layer_norm_eps, bias=bias, **kind) for _ in range(3))
+        self.dropout1, self.dropout2, self.dropout3 = Dropout(dropout), Dropout(dropout), Dropout(dropout)
+        self.activation = _activation(activation)
+
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
+                tgt_is_causal=False, memory_is_causal=False):
+        own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+        cross = (memory_mask, memory_key_padding_mask, memory_is_causal)
+        x = tgt
+        if self.norm_first:
+            x = x + self._sa_block(self.norm1(x), *own)
+            x = x + self._mha_block(self.norm2(x), memory, *cross)
+            return x + self._ff_block(self.norm3(x))
+        x = self.norm1(x + self._sa_block(x, *own))
+        x = self.norm2(x + self._mha_block(x, memory, *cross))
+        return self.norm3(x + self._ff_block(x))
+
+    def _sa_block(self, x, mask, padding, is_causal=False):
+        return self.dropout1(self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False,
+                                            is_causal=is_causal)[0])
+
+    def _mha_block(self, x, mem, mask, padding, is_causal=False):
+        return self.dropout2(self.multihead_attn(x, mem, mem, attn_mask=mask, key_padding_mask=padding, need_weights=False,
+                                                 is_causal=is_causal)[0])
+
+    def _ff_block(self, x):
+        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+def _clones(module, n):
+    return ModuleList([copy.deepcopy(module) for _ in range(n)])
+
+
+class TransformerEncoder(Module):
+    """A stack of copies of an encoder layer."""
+
+    def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
+        super().__init__()
+        self.layers, self.num_layers, self.norm = _clones(encoder_layer, num_layers), num_layers, norm
+        self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+
+    def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
+        for layer in self.layers:
+            src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=bool(is_causal))
+        return src if self.norm is None else self.norm(src)
+
+
+class TransformerDecoder(Module):
+    """A stack of copies of a decoder layer."""
+
+    def __init__(self, decoder_layer, num_layers, norm=None):
+        super().__init__()
+        self.layers, self.num_layers, self.norm = _clones(decoder_layer, num_layers), num_layers, norm
+
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
+                tgt_is_causal=None, memory_is_causal=False):
+        for layer in self.layers:
+            tgt = layer(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
+                        memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=bool(tgt_is_causal),
+                        memory_is_causal=bool(memory_is_causal))
+        return tgt if self.norm is None else self.norm(tgt)
+
+
+class Transformer(Module):
+    """An encoder and a decoder."""
+
+    def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048, dropout=0.1,
+                 activation=F.relu, custom_encoder=None, custom_decoder=None, layer_norm_eps=1e-5, batch_first=False,
+                 norm_first=False, bias=True, device=None, dtype=None):
+        super().__init__()
+        kind = {"device": device, "dtype": dtype}
+        args = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
+        if custom_encoder is not None:
+            self.encoder = custom_encoder
+        else:
+            self.encoder = TransformerEncoder(TransformerEncoderLayer(*args, **kind), num_encoder_layers,
+                                              LayerNorm(d_model, layer_norm_eps, bias=bias, **kind))
+        if custom_decoder is not None:
+            self.decoder = custom_decoder
+        else:
+            self.decoder = TransformerDecoder(TransformerDecoderLayer(*args, **kind), num_decoder_layers,
+                                              LayerNorm(d_model, layer_norm_eps, bias=bias, **kind))
+        for p in self.parameters():
+            if p.ndim > 1:
+                init.xavier_uniform_(p)
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+
+    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None, tgt_key_padding_mask=None,
+                memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None, memory_is_causal=False):
+        batched = src.ndim == 3
+        if batched and src.shape[not self.batch_first] != tgt.shape[not self.batch_first]:
+            raise RuntimeError("the batch number of src and tgt must be equal")
+        if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
+            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
+        return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
+                            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+                            memory_is_causal=memory_is_causal)
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz, device=None, dtype=None):
+        """A float mask that lets each place see itself and what is before it."""
+        return whet.triu(whet.full((sz, sz), -math.inf, dtype=dtype, device=device), diagonal=1)

@@ -1,0 +1,185 @@
+"""Filling parameters with their first values. Every function changes its tensor in place, unseen by autograd, and returns it."""
+import functools
+import math
+import warnings
+
+import whet
+
+
+def _quietly(f):
+    """Run without recording for autograd."""
+    @functools.wraps(f)
+    def run(*args, **kwargs):
+        with whet.no_grad():
+            return f(*args, **kwargs)
+    return run
+
+
+def calculate_gain(nonlinearity, param=None):
+    """The gain that keeps the variance through a nonlinearity."""
+    if nonlinearity in ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid"):
+        return 1
+    if nonlinearity == "tanh":
+        return 5.0 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2.0)
+    if nonlinearity == "leaky_relu":
+        if param is None:
+            param = 0.01
+        elif isinstance(param, bool) or not isinstance(param, int | float):
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return math.sqrt(2.0 / (1 + param**2))
+    if nonlinearity == "selu":
+        return 3.0 / 4
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def fans(tensor):
+    """(fan_in, fan_out) of a weight laid out as (out, in, *window)."""
+    if tensor.ndim < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    out, inside, *window = tensor.shape
+    field = math.prod(window)
+    return inside * field, out * field
+
+
+_calculate_fan_in_and_fan_out = fans
+
+
+def _fan(tensor, mode):
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    return fans(tensor)[mode == "fan_out"]
+
+
+def _is_empty(tensor):
+    if 0 in tensor.shape:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=4)
+        return True
+    return False
+
+
+@_quietly
+def uniform_(tensor, a=0.0, b=1.0, generator=None):
+    """Uniform in [a, b)."""
+    return tensor.uniform_(a, b, generator=generator)
+
+
+@_quietly
+def normal_(tensor, mean=0.0, std=1.0, generator=None):
+    """Normal with a mean and a standard deviation."""
+    return tensor.normal_(mean, std, generator=generator)
+
+
+@_quietly
+def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
+    """Normal, cut off to [a, b]."""
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
+                      "The distribution of values may be incorrect.", stacklevel=3)
+    low, high = ((1 + math.erf((x - mean) / std / math.sqrt(2))) / 2 for x in (a, b))
+    tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)     # the inverse of the distribution function does the rest
+    return tensor.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
+
+
+@_quietly
+def constant_(tensor, val):
+    """One value everywhere."""
+    return tensor.fill_(val)
+
+
+def ones_(tensor):
+    """Ones."""
+    return constant_(tensor, 1.0)
+
+
+@_quietly
+def zeros_(tensor):
+    """Zeros."""
+    return tensor.zero_()
+
+
+@_quietly
+def eye_(tensor):
+    """The identity matrix (as much of it as the shape shows)."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    return tensor.copy_(whet.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
+
+
+@_quietly
+def dirac_(tensor, groups=1):
+    """A convolution that passes its channels on unchanged (in every group)."""
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.shape[0] % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    each = tensor.shape[0] // groups
+    middle = tuple(s // 2 for s in tensor.shape[2:])
+    tensor.zero_()
+    for g in range(groups):
+        for d in range(min(each, tensor.shape[1])):
+            tensor[(g * each + d, d, *middle)] = 1
+    return tensor
+
+
+def xavier_uniform_(tensor, gain=1.0, generator=None):
+    """Uniform, keeping the variance in both directions (Glorot)."""
+    bound = gain * math.sqrt(6.0 / sum(fans(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor, gain=1.0, generator=None):
+    """Normal, keeping the variance in both directions (Glorot)."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor))), generator)
+
+
+def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+    """Uniform, keeping the variance through a rectifier (He)."""
+    if _is_empty(tensor):
+        return tensor
+    bound = math.sqrt(3.0) * calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+    """Normal, keeping the variance through a rectifier (He)."""
+    if _is_empty(tensor):
+        return tensor
+    return normal_(tensor, 0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
+
+
+@_quietly
+def orthogonal_(tensor, gain=1, generator=None):
+    """A (semi-)orthogonal matrix times `gain`; all but the first dimension are taken together."""
+    if tensor.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows = tensor.shape[0]
+    flat = tensor.new_empty((rows, tensor.numel() // rows)).normal_(0, 1, generator=generator)
+    wide = flat.shape[1] > rows
+    q, r = whet.linalg.qr(flat.t() if wide else flat)
+    q = q * whet.diagonal(r).sign()             # makes the distribution uniform over the orthogonal matrices
+    return tensor.copy_((q.t() if wide else q).reshape(tensor.shape)).mul_(gain)
+
+
+@_quietly
+def sparse_(tensor, sparsity, std=0.01, generator=None):
+    """Normal, with a fraction of each column set to zero."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, cols = tensor.shape
+    tensor.normal_(0, std, generator=generator)
+    for col in range(cols):
+        tensor[whet.randperm(rows, generator=generator)[:math.ceil(sparsity * rows)], col] = 0
+    return tensor
+
+
+def linear_(weight, bias):
+    """How linear and convolution layers start: both uniform within 1 / sqrt(fan_in)."""
+    kaiming_uniform_(weight, a=math.sqrt(5))
+    if bias is not None:
+        fan_in, _ = fans(weight)
+        if fan_in:
+            uniform_(bias, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))

@@ -1,0 +1,261 @@
+"""Losses. Each takes the arguments of the function of the same name in `nn.functional`."""
+import math
+import warnings
+from typing import Any
+
+from . import functional as F
+from .layer import Layer, layer
+from .linear import Linear
+from .module import Module
+from .parameter import Buffer
+from .shape import PairwiseDistance
+
+
+class _Loss(Layer):
+    shown = ()
+    unpassed = ("size_average", "reduce")
+
+    def prepare(self):
+        """`size_average` and `reduce` are the old way to say `reduction`."""
+        average, reduce = self.__dict__.pop("size_average", None), self.__dict__.pop("reduce", None)
+        if average is not None or reduce is not None:
+            old = "none" if reduce is False else "sum" if average is False else "mean"
+            warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{old}' instead.", stacklevel=3)
+            self.reduction = old
+
+
+@layer("l1_loss", "input, target")
+class L1Loss(_Loss):
+    """|input - target|"""
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+@layer("mse_loss", "input, target")
+class MSELoss(_Loss):
+    """(input - target)^2"""
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+@layer("smooth_l1_loss", "input, target")
+class SmoothL1Loss(_Loss):
+    """Quadratic below beta, linear above."""
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+    beta: float = 1.0
+
+
+@layer("huber_loss", "input, target")
+class HuberLoss(_Loss):
+    """Quadratic below delta, linear above."""
+    reduction: str = "mean"
+    delta: float = 1.0
+
+
+@layer("nll_loss", "input, target")
+class NLLLoss(_Loss):
+    """-input[target], for log-probabilities."""
+    weight: Buffer = None
+    size_average: bool | None = None
+    ignore_index: int = -100
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+class NLLLoss2d(NLLLoss):
+    """The old name of NLLLoss."""
+
+
+@layer("cross_entropy", "input, target")
+class CrossEntropyLoss(_Loss):
+    """Negative log-likelihood of classes (indices or probabilities) given logits."""
+    weight: Buffer = None
+    size_average: bool | None = None
+    ignore_index: int = -100
+    reduce: bool | None = None
+    reduction: str = "mean"
+    label_smoothing: float = 0.0
+
+
+@layer("binary_cross_entropy", "input, target")
+class BCELoss(_Loss):
+    """Binary cross entropy of probabilities."""
+    weight: Buffer = None
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+@layer("binary_cross_entropy_with_logits", "input, target")
+class BCEWithLogitsLoss(_Loss):
+    """Binary cross entropy of logits."""
+    weight: Buffer = None
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+    pos_weight: Buffer = None
+
+
+@layer("kl_div", "input, target")
+class KLDivLoss(_Loss):
+    """target * (log(target) - input)"""
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+    log_target: bool = False
+
+
+@layer()
+class PoissonNLLLoss(_Loss):
+    """Negative log-likelihood of Poisson counts."""
+    log_input: bool = True
+    full: bool = False
+    size_average: bool | None = None
+    eps: float = 1e-8
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+    def forward(self, input, target):
+        return F.poisson_nll_loss(input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction)
+
+
+@layer("gaussian_nll_loss", "input, target, var")
+class GaussianNLLLoss(_Loss):
+    """Negative log-likelihood of normal samples with a given variance."""
+    full: bool = False
+    eps: float = 1e-6
+    reduction: str = "mean"
+    keyword_only = "full"
+
+
+@layer("hinge_embedding_loss", "input, target")
+class HingeEmbeddingLoss(_Loss):
+    """input where target is 1, max(0, margin - input) where it is -1."""
+    margin: float = 1.0
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+@layer("multilabel_margin_loss", "input, target")
+class MultiLabelMarginLoss(_Loss):
+    """Margins between the classes that hold and those that do not."""
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+@layer("multilabel_soft_margin_loss", "input, target")
+class MultiLabelSoftMarginLoss(_Loss):
+    """Mean binary cross entropy of logits over the classes."""
+    weight: Buffer = None
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+@layer("soft_margin_loss", "input, target")
+class SoftMarginLoss(_Loss):
+    """log(1 + exp(-target * input))"""
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+@layer("multi_margin_loss", "input, target")
+class MultiMarginLoss(_Loss):
+    """max(0, margin - input[target] + input[i])^p over the other classes i."""
+    p: int = 1
+    margin: float = 1.0
+    weight: Buffer = None
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+@layer("margin_ranking_loss", "input1, input2, target")
+class MarginRankingLoss(_Loss):
+    """max(0, -target * (input1 - input2) + margin)"""
+    margin: float = 0.0
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+@layer("cosine_embedding_loss", "input1, input2, target")
+class CosineEmbeddingLoss(_Loss):
+    """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
+    margin: float = 0.0
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+@layer("triplet_margin_loss", "anchor, positive, negative")
+class TripletMarginLoss(_Loss):
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin)"""
+    margin: float = 1.0
+    p: float = 2.0
+    eps: float = 1e-6
+    swap: bool = False
+    size_average: bool | None = None
+    reduce: bool | None = None
+    reduction: str = "mean"
+
+
+@layer("triplet_margin_with_distance_loss", "anchor, positive, negative")
+class TripletMarginWithDistanceLoss(_Loss):
+    """The triplet loss with a distance of one's own."""
+    distance_function: Any = None
+    margin: float = 1.0
+    swap: bool = False
+    reduction: str = "mean"
+    keyword_only = "distance_function"
+
+    def prepare(self):
+        if self.distance_function is None:
+            self.distance_function = PairwiseDistance()
+
+
+@layer()
+class CTCLoss(_Loss):
+    """Connectionist temporal classification."""
+    blank: int = 0
+    reduction: str = "mean"
+    zero_infinity: bool = False
+
+    def forward(self, log_probs, targets, input_lengths, target_lengths):
+        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+
+
+class LinearCrossEntropyLoss(Module):
+    """A linear layer and the cross entropy of its outputs as one module: `loss(x, target)`."""
+
+    def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None, reduction="mean",
+                 weight=None, ignore_index=None, label_smoothing=0.0, options=None):
+        super().__init__()
+        if options is not None:
+            raise ValueError("LinearCrossEntropyLoss: options is not supported")
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(f"LinearCrossEntropyLoss: expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(f"LinearCrossEntropyLoss: expected label_smoothing in [0, 1], got {label_smoothing}")
+        self.num_classes, self.out_features, self.reduction = num_classes, tuple(out_features), reduction
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+        self.register_buffer("weight", weight)
+        self.linear = Linear(in_features, math.prod(self.out_features, start=num_classes), bias=bias, device=device, dtype=dtype)
+
+    def forward(self, input, target):
+        logits = self.linear(input)
+        logits = logits.reshape(*logits.shape[:-1], self.num_classes, *self.out_features)
+        return F.cross_entropy(logits, target, self.weight, ignore_index=-100 if self.ignore_index is None else self.ignore_index,
+                               reduction=self.reduction, label_smoothing=self.label_smoothing)
+
+    def extra_repr(self):
+        return (f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
+                f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
+                f"label_smoothing={self.label_smoothing}")

@@ -1,0 +1,854 @@
+"""Module: a function with state. Parameters, buffers and submodules are ordinary instance attributes (so that reading one costs
+an attribute lookup and no more); three ordered sets of names say which attributes are which."""
+import functools
+import weakref
+from collections import OrderedDict, namedtuple
+from collections.abc import MutableMapping
+
+import whet
+
+from ..autograd import Function
+from ..tensor import Tensor
+from ..utils.hooks import Hooks, RemovableHandle
+from .parameter import Buffer, Parameter, is_lazy
+
+__all__ = ["Module", "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
+           "register_module_full_backward_pre_hook"]
+
+
+class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+    """What `load_state_dict` found wrong with the keys."""
+
+    def __repr__(self):
+        return super().__repr__() if self.missing_keys or self.unexpected_keys else "<All keys matched successfully>"
+
+    __str__ = __repr__
+
+
+class _Members(MutableMapping):
+    """The parameters (or buffers, or submodules) of one module as a mapping that can be changed."""
+    __slots__ = ("_names", "_attrs")
+
+    def __init__(self, names, attrs):
+        self._names, self._attrs = names, attrs
+
+    def __getitem__(self, name):
+        if name not in self._names:
+            raise KeyError(name)
+        return self._attrs[name]
+
+    def __setitem__(self, name, value):
+        self._names[name] = None
+        self._attrs[name] = value
+
+    def __delitem__(self, name):
+        del self._names[name]
+        self._attrs.pop(name, None)
+
+    def __iter__(self):
+        return iter(self._names)
+
+    def __len__(self):
+        return len(self._names)
+
+    def __repr__(self):
+        return repr(dict(self))
+
+
+class _ModuleHooks:
+    """All hooks of one module; made when the first is registered, so that a call without hooks checks one word."""
+    __slots__ = ("forward_pre", "forward", "backward_pre", "backward", "with_kwargs", "always", "state_dict_pre", "state_dict",
+                 "load_pre", "load_post")
+
+    def __init__(self):
+        for name in self.__slots__:
+            setattr(self, name, Hooks())
+
+    def __bool__(self):
+        return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
+
+
+_global = _ModuleHooks()
+
+
+class Module:
+    """Base class of all layers and models: assign Parameters, buffers and Modules as attributes, and define `forward`."""
+
+    training: bool
+    dump_patches = False
+    _version = 1
+    _hooks = None               # a _ModuleHooks once this module, or (on the class itself) any global hook, has one
+    call_super_init = False
+
+    def __init__(self, *args, **kwargs):
+        if not self.call_super_init and (args or kwargs):
+            given = f"'{next(iter(kwargs))}'" if kwargs else f"{len(args)} positional"
+            raise TypeError(f"{type(self).__name__}.__init__() got an unexpected argument: {given}")
+        attrs = self.__dict__
+        attrs["training"] = True
+        attrs["_parameter_names"], attrs["_buffer_names"], attrs["_module_names"] = {}, {}, {}
+        attrs["_transient_names"] = set()          # buffers that are no part of the state_dict
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    # ---- calling -------------------------------------------------------------------------------------------------------------
+    def __call__(self, *args, **kwargs):
+        if self._hooks is None:
+            return self.forward(*args, **kwargs)
+        return self._call_with_hooks(args, kwargs)
+
+    def forward(self, *args, **kwargs):
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def _call_with_hooks(self, args, kwargs):
+        mine = self.__dict__.get("_hooks") or _no_hooks
+        if not mine and not _global:
+            return self.forward(*args, **kwargs)
+        result, done = None, set()
+        try:
+            for i, hook in [*_global.forward_pre.items(), *mine.forward_pre.items()]:
+                if i in mine.with_kwargs:
+                    changed = hook(self, args, kwargs)
+                    if changed is not None:
+                        if not (isinstance(changed, tuple) and len(changed) == 2):
+                            raise RuntimeError("forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
+                                               f"but got {changed}.")
+                        args, kwargs = changed
+                else:
+                    changed = hook(self, args)
+                    if changed is not None:
+                        args = changed if isinstance(changed, tuple) else (changed,)
+            backward = None
+            if mine.backward or mine.backward_pre or _global.backward or _global.backward_pre:
+                backward = _BackwardHooks(self, [*_global.backward_pre.values(), *mine.backward_pre.values()],
+                                          [*_global.backward.values(), *mine.backward.values()])
+                args = backward.inputs(args)
+            result = self.forward(*args, **kwargs)
+            for i, hook in [*_global.forward.items(), *mine.forward.items()]:
+                done.add(i)
+                result = self._run_forward_hook(hook, i, mine, args, kwargs, result)
+            return result if backward is None else backward.outputs(result)
+        except BaseException:
+            for i, hook in [*_global.forward.items(), *mine.forward.items()]:
+                if i not in done and (i in mine.always or i in _global.always):
+                    self._run_forward_hook(hook, i, mine, args, kwargs, result)
+            raise
+
+    def _run_forward_hook(self, hook, i, mine, args, kwargs, result):
+        if i in mine.with_kwargs or i in _global.with_kwargs:
+            changed = hook(self, args, kwargs, result)
+        else:
+            changed = hook(self, args, result)
+        return result if changed is None else changed
+
+    # ---- hooks ---------------------------------------------------------------------------------------------------------------
+    def _hook_lists(self):
+        if not isinstance(self.__dict__.get("_hooks"), _ModuleHooks):
+            self.__dict__["_hooks"] = _ModuleHooks()
+        return self.__dict__["_hooks"]
+
+    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
+        """Call `hook(module, args)` before every `forward`; it may return new arguments."""
+        return _register(self._hook_lists(), "forward_pre", hook, prepend, with_kwargs)
+
+    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+        """Call `hook(module, args, output)` after every `forward`; it may return a new output."""
+        return _register(self._hook_lists(), "forward", hook, prepend, with_kwargs, always_call)
+
+    def register_full_backward_pre_hook(self, hook, prepend=False):
+        """Call `hook(module, grad_output)` before the module's gradients are computed; it may return new ones."""
+        return _register(self._hook_lists(), "backward_pre", hook, prepend)
+
+    def register_full_backward_hook(self, hook, prepend=False):
+        """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known; it may return new ones."""
+        return _register(self._hook_lists(), "backward", hook, prepend)
+
+    def register_state_dict_pre_hook(self, hook):
+        """Call `hook(module, prefix, keep_vars)` before `state_dict` is filled."""
+        return self._hook_lists().state_dict_pre.add(hook)
+
+    def register_state_dict_post_hook(self, hook):
+        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` is filled (changes it in place)."""
+        return self._hook_lists().state_dict.add(hook)
+
+    _register_state_dict_hook = register_state_dict_post_hook
+
+    def register_load_state_dict_pre_hook(self, hook):
+        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` first."""
+        return self._hook_lists().load_pre.add(functools.partial(_call_with_module, hook, weakref.ref(self)))
+
+    def _register_load_state_dict_pre_hook(self, hook, with_module=False):
+        return self.register_load_state_dict_pre_hook(hook) if with_module else self._hook_lists().load_pre.add(hook)
+
+    def register_load_state_dict_post_hook(self, hook):
+        """Call `hook(module, incompatible_keys)` after a state dict was loaded into the module; it may change the lists."""
+        return self._hook_lists().load_post.add(hook)
+
+    # ---- attributes ----------------------------------------------------------------------------------------------------------
+    @property
+    def _parameters(self):
+        return _Members(self.__dict__["_parameter_names"], self.__dict__)
+
+    @property
+    def _buffers(self):
+        return _Members(self.__dict__["_buffer_names"], self.__dict__)
+
+    @property
+    def _modules(self):
+        return _Members(self.__dict__["_module_names"], self.__dict__)
+
+    @property
+    def _non_persistent_buffers_set(self):
+        return self.__dict__["_transient_names"]
+
+    def __setattr__(self, name, value):
+        attrs = self.__dict__
+        params = attrs.get("_parameter_names")
+        if isinstance(value, Parameter):
+            if params is None:
+                raise AttributeError("cannot assign parameters before Module.__init__() call")
+            self._forget(name, keep=params)
+            self.register_parameter(name, value)
+        elif params is None:
+            if isinstance(value, Module):
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            if isinstance(value, Buffer):
+                raise AttributeError("cannot assign buffer before Module.__init__() call")
+            object.__setattr__(self, name, value)
+        elif name in params:
+            if value is not None:
+                raise TypeError(f"cannot assign '{_type_name(value)}' as parameter '{name}' (nn.Parameter or None expected)")
+            self.register_parameter(name, None)
+        elif isinstance(value, Module):
+            self._forget(name, keep=attrs["_module_names"])
+            self.register_module(name, value)
+        elif name in attrs["_module_names"]:
+            if value is not None:
+                raise TypeError(f"cannot assign '{_type_name(value)}' as child module '{name}' (nn.Module or None expected)")
+            attrs[name] = None
+        elif isinstance(value, Buffer) and name not in attrs["_buffer_names"]:
+            self._forget(name, keep=attrs["_buffer_names"])
+            self.register_buffer(name, value, getattr(value, "persistent", True))
+        elif name in attrs["_buffer_names"]:
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(f"cannot assign '{_type_name(value)}' as buffer '{name}' (whet.Tensor, nn.Buffer or None expected)")
+            if isinstance(value, Buffer):
+                self.register_buffer(name, value, getattr(value, "persistent", True))
+            else:
+                attrs[name] = value
+        else:
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name):
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __delattr__(self, name):
+        attrs = self.__dict__
+        for kind in ("_parameter_names", "_buffer_names", "_module_names"):
+            if name in attrs.get(kind, ()):
+                del attrs[kind][name]
+                attrs["_transient_names"].discard(name)
+                attrs.pop(name, None)
+                return
+        object.__delattr__(self, name)
+
+    def _forget(self, name, keep):
+        """Make room for a member of another kind (or a plain attribute) called `name`."""
+        attrs = self.__dict__
+        if name in keep:
+            return
+        attrs.pop(name, None)
+        attrs["_parameter_names"].pop(name, None)
+        attrs["_buffer_names"].pop(name, None)
+        attrs["_module_names"].pop(name, None)
+        attrs["_transient_names"].discard(name)
+
+    def _check_name(self, what, name, kind):
+        if "_parameter_names" not in self.__dict__:
+            raise AttributeError(f"cannot assign {what} before Module.__init__() call")
+        if not isinstance(name, str):
+            raise TypeError(f"{what} name should be a string. Got {type(name).__name__}")
+        if "." in name:
+            raise KeyError(f'{what} name can\'t contain ".", got: {name}' if what == "module" else f'{what} name can\'t contain "."')
+        if name == "":
+            raise KeyError(f'{what} name can\'t be empty string ""')
+        if name not in self.__dict__[kind] and hasattr(self, name):
+            raise KeyError(f"attribute '{name}' already exists")
+
+    def register_parameter(self, name, param):
+        """Add a parameter (or None: a place for one)."""
+        self._check_name("parameter", name, "_parameter_names")
+        if param is not None:
+            if not isinstance(param, Parameter):
+                raise TypeError(f"cannot assign '{_type_name(param)}' object to parameter '{name}' (nn.Parameter or None required)")
+            if param.grad_fn is not None:
+                raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
+                                 f"To express '{name}' as a function of another Tensor, compute the value in the forward() method.")
+        self.__dict__["_parameter_names"][name] = None
+        self.__dict__[name] = param
+
+    def register_buffer(self, name, tensor, persistent=True):
+        """Add a tensor that is state but not trained; `persistent=False` keeps it out of the state_dict."""
+        self._check_name("buffer", name, "_buffer_names")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (whet Tensor or None required)")
+        self.__dict__["_buffer_names"][name] = None
+        self.__dict__[name] = tensor
+        if persistent:
+            self.__dict__["_transient_names"].discard(name)
+        else:
+            self.__dict__["_transient_names"].add(name)
+
+    def register_module(self, name, module):
+        """Add a submodule (or None)."""
+        self.add_module(name, module)
+
+    def add_module(self, name, module):
+        """Add a submodule (or None)."""
+        self._check_name("module", name, "_module_names")
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{_type_name(module)} is not a Module subclass")
+        self.__dict__["_module_names"][name] = None
+        self.__dict__[name] = module
+
+    def __dir__(self):
+        return sorted(name for name in {*object.__dir__(self)} if not name[:1].isdigit())
+
+    # ---- looking things up by name -------------------------------------------------------------------------------------------
+    def get_submodule(self, target):
+        """The submodule at a dotted path, e.g. `"encoder.layers.0"`."""
+        module = self
+        for name in target.split(".") if target else ():
+            if not hasattr(module, name):
+                raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+            module = getattr(module, name)
+            if not isinstance(module, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return module
+
+    def set_submodule(self, target, module, strict=False):
+        """Put a module at a dotted path."""
+        if not target:
+            raise ValueError("Cannot set the submodule without a target name!")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
+
+    def get_parameter(self, target):
+        """The parameter at a dotted path."""
+        return self._get_member(target, "_parameter_names", "an nn.Parameter")
+
+    def get_buffer(self, target):
+        """The buffer at a dotted path."""
+        return self._get_member(target, "_buffer_names", "a buffer")
+
+    def _get_member(self, target, kind, what):
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        if name not in module.__dict__[kind]:
+            raise AttributeError(f"`{name}` is not {what}")
+        return getattr(module, name)
+
+    # ---- iterating -----------------------------------------------------------------------------------------------------------
+    def _named_members(self, get, prefix, recurse, remove_duplicate):
+        seen = set()
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for path, module in modules:
+            for name, value in get(module):
+                if value is None or id(value) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(value))
+                yield f"{path}.{name}" if path else name, value
+
+    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+        """Pairs of (dotted name, parameter)."""
+        return self._named_members(_own_parameters, prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse=True):
+        """The parameters, each once."""
+        return (p for _, p in self.named_parameters(recurse=recurse))
+
+    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+        """Pairs of (dotted name, buffer)."""
+        return self._named_members(_own_buffers, prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse=True):
+        """The buffers, each once."""
+        return (b for _, b in self.named_buffers(recurse=recurse))
+
+    def named_children(self):
+        """Pairs of (name, direct submodule), each submodule once."""
+        seen = set()
+        for name in self.__dict__["_module_names"]:
+            module = self.__dict__[name]
+            if module is not None and id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
+
+    def children(self):
+        """The direct submodules, each once."""
+        return (m for _, m in self.named_children())
+
+    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+        """Pairs of (dotted name, module), this module first."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name in self.__dict__["_module_names"]:
+            module = self.__dict__[name]
+            if module is not None:
+                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self):
+        """This module and all below it, each once."""
+        return (m for _, m in self.named_modules())
+
+    # ---- changing everything -------------------------------------------------------------------------------------------------
+    def apply(self, fn):
+        """Call `fn(module)` on every submodule, then on this one."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def _apply(self, fn, recurse=True):
+        """Replace the memory of every parameter, gradient and buffer by `fn` of it; parameters stay the same objects."""
+        if recurse:
+            for child in self.children():
+                child._apply(fn)
+        attrs = self.__dict__
+        for name in attrs["_parameter_names"]:
+            p = attrs[name]
+            if p is not None:
+                with whet.no_grad():
+                    p.data = fn(p)
+                    if p.grad is not None:
+                        p.grad = fn(p.grad)
+        for name in attrs["_buffer_names"]:
+            if attrs[name] is not None:
+                attrs[name] = fn(attrs[name])
+        return self
+
+    def to(self, *args, **kwargs):
+        """Move and/or convert: `to(device)`, `to(dtype)`, `to(tensor)`, `to(device, dtype)`; integer tensors keep their type."""
+        device, dtype, other = kwargs.pop("device", None), kwargs.pop("dtype", None), kwargs.pop("tensor", None)
+        non_blocking = kwargs.pop("non_blocking", False)
+        kwargs.pop("memory_format", None)
+        if kwargs:
+            raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        for a in args:
+            if isinstance(a, Tensor):
+                other = a
+            elif isinstance(a, whet.dtype):
+                dtype = a
+            elif isinstance(a, bool):
+                non_blocking = a
+            else:
+                device = a
+        if other is not None:
+            device, dtype = other.device, other.dtype
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+
+        def convert(t):
+            return t.to(device=device, dtype=dtype if t.is_floating_point() or t.is_complex() else None, non_blocking=non_blocking)
+        return self._apply(convert)
+
+    def _cast(self, dtype):
+        return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
+
+    def float(self):
+        """Floating-point parameters and buffers to float32."""
+        return self._cast(whet.float32)
+
+    def double(self):
+        """Floating-point parameters and buffers to float64."""
+        return self._cast(whet.float64)
+
+    def half(self):
+        """Floating-point parameters and buffers to float16."""
+        return self._cast(whet.float16)
+
+    def bfloat16(self):
+        """Floating-point parameters and buffers to bfloat16."""
+        return self._cast(whet.bfloat16)
+
+    def type(self, dst_type):
+        """All parameters and buffers to one dtype."""
+        return self._apply(lambda t: t.type(dst_type))
+
+    def cpu(self):
+        """Everything to the CPU."""
+        return self._apply(lambda t: t.cpu())
+
+    def cuda(self, device=None):
+        """Everything to a GPU."""
+        return self._apply(lambda t: t.cuda(device))
+
+    def to_empty(self, *, device, recurse=True):
+        """Everything to a device, with uninitialised memory."""
+        return self._apply(lambda t: whet.empty_like(t, device=device), recurse=recurse)
+
+    def share_memory(self):
+        """Everything to memory that other processes can see."""
+        return self._apply(lambda t: t.share_memory_())
+
+    def train(self, mode=True):
+        """Training mode on or off, here and below."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for child in self.children():
+            child.train(mode)
+        return self
+
+    def eval(self):
+        """Training mode off."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad=True):
+        """Whether autograd records operations on the parameters."""
+        for p in self.parameters():
+            p.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none=True):
+        """Drop (or zero) the parameters' gradients."""
+        for p in self.parameters():
+            if p.grad is not None:
+                if set_to_none:
+                    p.grad = None
+                else:
+                    if p.grad.grad_fn is not None:
+                        p.grad.detach_()
+                    else:
+                        p.grad.requires_grad_(False)
+                    p.grad.zero_()
+
+    # ---- state ---------------------------------------------------------------------------------------------------------------
+    def get_extra_state(self):
+        """Override (with `set_extra_state`) to keep more than tensors in the state_dict."""
+        raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called.")
+
+    def set_extra_state(self, state):
+        """The counterpart of `get_extra_state`."""
+        raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
+
+    def _has_extra_state(self, door):
+        return getattr(type(self), door) is not getattr(Module, door)
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        attrs = self.__dict__
+        for name in attrs["_parameter_names"]:
+            if attrs[name] is not None:
+                destination[prefix + name] = attrs[name] if keep_vars or is_lazy(attrs[name]) else attrs[name].detach()
+        for name in attrs["_buffer_names"]:
+            if attrs[name] is not None and name not in attrs["_transient_names"]:
+                destination[prefix + name] = attrs[name] if keep_vars or is_lazy(attrs[name]) else attrs[name].detach()
+        if self._has_extra_state("get_extra_state"):
+            destination[prefix + "_extra_state"] = self.get_extra_state()
+
+    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
+        """Name -> tensor for all parameters and persistent buffers, sharing memory with them (detached unless `keep_vars`)."""
+        if args:
+            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args):])
+        if destination is None:
+            destination = _StateDict()
+            destination._metadata = OrderedDict()
+        local_metadata = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = local_metadata
+        hooks = self.__dict__.get("_hooks") or _no_hooks
+        for hook in list(hooks.state_dict_pre.values()):
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name in self.__dict__["_module_names"]:
+            module = self.__dict__[name]
+            if module is not None:
+                module.state_dict(destination=destination, prefix=prefix + name + ".", keep_vars=keep_vars)
+        for hook in list(hooks.state_dict.values()):
+            changed = hook(self, destination, prefix, local_metadata)
+            if changed is not None:
+                destination = changed
+        return destination
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+        """Take this module's own tensors from `state_dict`; what fits is copied at the end, when nothing was wrong anywhere."""
+        hooks = self.__dict__.get("_hooks") or _no_hooks
+        for hook in list(hooks.load_pre.values()):
+            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        attrs = self.__dict__
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        later = local_metadata.get("later")
+        own = [n for n in attrs["_parameter_names"]] + [n for n in attrs["_buffer_names"] if n not in attrs["_transient_names"]]
+        for name in own:
+            mine, key = attrs[name], prefix + name
+            if mine is None:
+                continue
+            if key not in state_dict:
+                if strict:
+                    missing_keys.append(key)
+                continue
+            given = state_dict[key]
+            if not isinstance(given, Tensor):
+                error_msgs.append(f'While copying the parameter named "{key}", expected whet.Tensor or Tensor-like object from '
+                                  f"checkpoint but received {type(given)}")
+                continue
+            if not is_lazy(mine):
+                if is_lazy(given) or (not assign and given.ndim == 1 and mine.ndim == 0 and given.shape[0] == 1):
+                    given = given[0]                # checkpoints of long ago have scalars of one element
+                if tuple(given.shape) != tuple(mine.shape):
+                    error_msgs.append(f"size mismatch for {key}: copying a param with shape {_size(given)} from checkpoint, "
+                                      f"the shape in current model is {_size(mine)}.")
+                    continue
+            take = functools.partial(self._take, name, given, assign)
+            take() if later is None else later.append(take)
+        extra = prefix + "_extra_state"
+        if self._has_extra_state("set_extra_state"):
+            if extra in state_dict:
+                self.set_extra_state(state_dict[extra])
+            elif strict:
+                missing_keys.append(extra)
+        elif strict and extra in state_dict:
+            unexpected_keys.append(extra)
+        if strict:
+            known = {*attrs["_parameter_names"], *attrs["_buffer_names"], "_extra_state"}
+            for key in state_dict:
+                if key.startswith(prefix) and key != extra:
+                    name, *below = key[len(prefix):].split(".")
+                    if (attrs.get(name) is None or name not in attrs["_module_names"]) if below else name not in known:
+                        unexpected_keys.append(key)
+
+    def _take(self, name, given, assign):
+        mine = self.__dict__[name]
+        with whet.no_grad():
+            if assign:
+                if isinstance(mine, Parameter) and not isinstance(given, Parameter):
+                    given = Parameter(given, requires_grad=mine.requires_grad)
+                self.__dict__[name] = given
+                return
+            if is_lazy(mine):
+                if is_lazy(given):
+                    return
+                mine.materialize(given.shape)
+            mine.copy_(given)
+
+    def load_state_dict(self, state_dict, strict=True, assign=False):
+        """Copy (or with `assign` put) the tensors of `state_dict` into this module; nothing is changed if anything is wrong."""
+        if not hasattr(state_dict, "keys"):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        missing, unexpected, errors, later = [], [], [], []
+        metadata = getattr(state_dict, "_metadata", None)
+        state_dict = OrderedDict(state_dict)
+
+        def load(module, state, prefix):
+            local = dict({} if metadata is None else metadata.get(prefix[:-1], {}))
+            local["assign_to_params_buffers"], local["later"] = assign, later
+            module._load_from_state_dict(state, prefix, local, True, missing, unexpected, errors)
+            for name in module.__dict__["_module_names"]:
+                child = module.__dict__[name]
+                if child is not None:
+                    below = prefix + name + "."
+                    load(child, {k: v for k, v in state.items() if k.startswith(below)}, below)
+            hooks = module.__dict__.get("_hooks") or _no_hooks
+            for hook in list(hooks.load_post.values()):
+                if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
+                    raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "
+                                         "new values, if incompatible_keys need to be modified, it should be done inplace.")
+
+        load(self, state_dict, "")
+        if strict:
+            for what, keys in (("Missing", missing), ("Unexpected", unexpected)):
+                if keys:
+                    names = ", ".join(f'"{k}"' for k in keys)
+                    errors.insert(0, f"{what} key(s) in state_dict: {names}. ")
+        if errors:
+            raise RuntimeError("Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(errors)))
+        for take in later:
+            take()
+        return _IncompatibleKeys(missing, unexpected)
+
+    # ---- printing ------------------------------------------------------------------------------------------------------------
+    def _get_name(self):
+        return type(self).__name__
+
+    def extra_repr(self):
+        """What stands between the parentheses when the module is printed."""
+        return ""
+
+    def __repr__(self):
+        extra = self.extra_repr()
+        head = extra.split("\n") if extra else []
+        children = [f"({name}): " + _indent(repr(self.__dict__[name])) for name in self.__dict__["_module_names"]]
+        if not children and len(head) <= 1:
+            return f"{self._get_name()}({extra})"
+        return f"{self._get_name()}(\n  " + "\n  ".join(head + children) + "\n)"
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+
+
+class _StateDict(OrderedDict):
+    """An ordered dict that carries `_metadata` (the modules' versions)."""
+
+
+def _own_parameters(module):
+    return [(n, module.__dict__[n]) for n in module.__dict__["_parameter_names"]]
+
+
+def _own_buffers(module):
+    return [(n, module.__dict__[n]) for n in module.__dict__["_buffer_names"]]
+
+
+def _type_name(x):
+    t = type(x)
+    return t.__name__ if t.__module__ == "builtins" else f"{t.__module__}.{t.__qualname__}"
+
+
+def _size(t):
+    return f"whet.Size({list(t.shape)})"
+
+
+def _indent(text):
+    first, *rest = text.split("\n")
+    return "\n".join([first, *("  " + line for line in rest)])
+
+
+def _call_with_module(hook, module, *args):
+    return hook(module(), *args)
+
+
+# ---- hooks ---------------------------------------------------------------------------------------------------------------------
+_no_hooks = _ModuleHooks()
+
+
+def _register(lists, kind, hook, prepend=False, with_kwargs=False, always=False):
+    also = []
+    if with_kwargs:
+        also.append(lists.with_kwargs)
+    if always:
+        also.append(lists.always)
+    handle = getattr(lists, kind).add(hook, *also, prepend=prepend)
+    for facts in also:
+        facts[handle.id] = True
+    return handle
+
+
+def _register_global(kind, hook, with_kwargs=False, always=False):
+    Module._hooks = _no_hooks       # seen by every module that has none of its own: calls then look at the global hooks too
+    return _register(_global, kind, hook, False, with_kwargs, always)
+
+
+def register_module_forward_pre_hook(hook) -> RemovableHandle:
+    """Call `hook(module, args)` before the forward of every module."""
+    return _register_global("forward_pre", hook)
+
+
+def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False) -> RemovableHandle:
+    """Call `hook(module, args, output)` after the forward of every module."""
+    return _register_global("forward", hook, with_kwargs, always_call)
+
+
+def register_module_full_backward_pre_hook(hook) -> RemovableHandle:
+    """Call `hook(module, grad_output)` before the backward of every module."""
+    return _register_global("backward_pre", hook)
+
+
+def register_module_full_backward_hook(hook) -> RemovableHandle:
+    """Call `hook(module, grad_input, grad_output)` after the backward of every module."""
+    return _register_global("backward", hook)
+
+
+class _Tap(Function):
+    """The identity, which shows the gradients of all its results to a function, and passes on what that returns."""
+
+    @staticmethod
+    def forward(ctx, see, *tensors):
+        ctx.see = see
+        ctx.set_materialize_grads(False)
+        return tuple(t.view_as(t) for t in tensors)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return None, *ctx.see(grads)
+
+
+class _BackwardHooks:
+    """The full backward hooks of one call: the gradients are looked at where they enter the module and where they leave it."""
+
+    def __init__(self, module, before, after):
+        self.module, self.before, self.after = module, before, after
+        self.grad_output, self.places, self.n_inputs = None, None, 0
+
+    def _tap(self, values, see):
+        """Send the tensors among `values` that need a gradient through a _Tap; also their positions (None if there are none)."""
+        places = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v.requires_grad]
+        if not places or not whet.is_grad_enabled():
+            return values, None
+        values = list(values)
+        for i, t in zip(places, _Tap.apply(see, *(values[i] for i in places))):
+            values[i] = t
+        return tuple(values), places
+
+    def inputs(self, args):
+        self.n_inputs = len(args)
+        args, self.places = self._tap(args, self._on_grad_input)
+        return args
+
+    def outputs(self, result):
+        single = not isinstance(result, tuple | list)
+        values = (result,) if single else tuple(result)
+        if not all(isinstance(v, Tensor) or v is None for v in values) and single:
+            return result                                  # a dict or another structure: torch, too, leaves it alone
+        n = len(values)
+
+        def on_grad_output(grads, n=n):
+            full = [None] * n
+            for i, g in zip(places, grads):
+                full[i] = g
+            full = tuple(full)
+            for hook in self.before:
+                changed = hook(self.module, full)
+                if changed is not None:
+                    full = changed if isinstance(changed, tuple) else (changed,)
+                    if len(full) != n:
+                        raise RuntimeError(f"Backward pre hook returned an invalid number of grad_output, got {len(full)}, "
+                                           f"but expected {n}")
+            self.grad_output = full
+            if self.places is None:                        # no input needs a gradient: this is the only moment there is
+                for hook in self.after:
+                    if hook(self.module, (None,) * self.n_inputs, full) is not None:
+                        raise RuntimeError("Backward hook for Modules where no input requires gradient should always return None "
+                                           "or None for all gradients.")
+            return [full[i] for i in places]
+
+        values, places = self._tap(values, on_grad_output)
+        if single:
+            return values[0]
+        return type(result)(*values) if hasattr(result, "_fields") else type(result)(values)
+
+    def _on_grad_input(self, grads):
+        full = [None] * self.n_inputs
+        for i, g in zip(self.places, grads):
+            full[i] = g
+        full = tuple(full)
+        for hook in self.after:
+            changed = hook(self.module, full, self.grad_output)
+            if changed is not None:
+                full = changed if isinstance(changed, tuple) else (changed,)
+                if len(full) != self.n_inputs:
+                    raise RuntimeError(f"Backward hook returned an invalid number of grad_input, got {len(full)}, "
+                                       f"but expected {self.n_inputs}")
+        return [full[i] for i in self.places]

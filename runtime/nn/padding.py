@@ -1,0 +1,69 @@
+"""Padding of the last one, two or three dimensions."""
+from . import functional as F
+from .module import Module
+
+
+def _pairs(padding, n):
+    """2 * n amounts, last dimension first, as F.pad takes them."""
+    if isinstance(padding, int):
+        return (padding,) * (2 * n)
+    padding = tuple(padding)
+    if len(padding) != 2 * n:
+        raise ValueError(f"padding: expected an int or {2 * n} ints, got {padding}")
+    return padding
+
+
+class _Pad(Module):
+    mode, dims = "constant", 1
+
+    def __init__(self, padding):
+        super().__init__()
+        self.padding = _pairs(padding, self.dims)
+
+    def forward(self, input):
+        return F.pad(input, self.padding, self.mode)
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class _ConstantPad(_Pad):
+    def __init__(self, padding, value):
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, input):
+        return F.pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self):
+        return f"padding={self.padding}, value={self.value}"
+
+
+class _ZeroPad(_ConstantPad):
+    def __init__(self, padding):
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class _CircularPad(_Pad):
+    def forward(self, input):
+        if input.ndim not in (self.dims + 1, self.dims + 2):
+            raise ValueError(f"expected {self.dims + 1}D or {self.dims + 2}D input (got {input.ndim}D input)")
+        return F.pad(input, self.padding, "circular")
+
+
+_FAMILIES = {
+    "ConstantPad": (_ConstantPad, "constant", "Pad with a value."),
+    "ZeroPad": (_ZeroPad, "constant", "Pad with zeros."),
+    "ReflectionPad": (_Pad, "reflect", "Pad with the mirror image, without the edge."),
+    "ReplicationPad": (_Pad, "replicate", "Pad with the edge."),
+    "CircularPad": (_CircularPad, "circular", "Pad with the other end."),
+}
+__all__ = []
+for _name, (_base, _mode, _doc) in _FAMILIES.items():
+    for _n in (1, 2, 3):
+        globals()[f"{_name}{_n}d"] = type(f"{_name}{_n}d", (_base,),
+                                          {"mode": _mode, "dims": _n, "__doc__": _doc, "__module__": __name__})
+        __all__.append(f"{_name}{_n}d")

@@ -1,0 +1,116 @@
+"""Tensors that a Module owns: parameters (trained), buffers (kept), and those whose shape the first input decides."""
+import whet
+
+from ..tensor import Tensor
+
+
+class Parameter(Tensor):
+    """A tensor that becomes a parameter of the Module it is assigned to; it shares memory with `data`."""
+
+    def __new__(cls, data=None, requires_grad=True):
+        if data is None:
+            data = whet.empty(0)
+        return Tensor._make_subclass(cls, data, requires_grad)
+
+    def __init__(self, data=None, requires_grad=True):
+        pass                        # all is done in __new__, also for subclasses that call super().__init__(...)
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
+        return memo[id(self)]
+
+    def __repr__(self):
+        return "Parameter containing:\n" + super().__repr__()
+
+    def __reduce_ex__(self, protocol):
+        return _rebuild, (type(self), self.data, self.requires_grad)
+
+
+class Buffer(Tensor):
+    """A tensor that becomes a buffer of the Module it is assigned to (part of its state, not trained)."""
+
+    def __new__(cls, data=None, *, persistent=True):
+        if data is None:
+            data = whet.empty(0)
+        b = Tensor._make_subclass(cls, data, data.requires_grad)
+        b.persistent = persistent
+        return b
+
+    def __init__(self, data=None, *, persistent=True):
+        pass
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.data.clone(), persistent=self.persistent)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol):
+        return _rebuild_buffer, (type(self), self.data, self.persistent)
+
+
+def _rebuild(cls, data, requires_grad):
+    return cls(data, requires_grad)
+
+
+def _rebuild_buffer(cls, data, persistent):
+    return cls(data, persistent=persistent)
+
+
+class _Uninitialized:
+    """A tensor with a dtype and a device but no shape yet; `materialize(shape)` makes it an ordinary one."""
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Give it its shape and (uninitialised) memory."""
+        self.data = whet.empty(shape, device=device or self.device, dtype=dtype or self.dtype)
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self):
+        raise RuntimeError("Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+                           "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. "
+                           "Call `forward` to initialize the parameters before accessing their attributes.")
+
+    def __repr__(self):
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, device=self.device, dtype=self.dtype)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol):
+        return _rebuild_uninitialized, (type(self), self.requires_grad, self.dtype)
+
+
+def _rebuild_uninitialized(cls, requires_grad, dtype):
+    return cls(requires_grad, dtype=dtype)
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A Parameter whose shape is not known yet; see the Lazy modules."""
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):
+        return Tensor._make_subclass(cls, whet.empty(0, device=device, dtype=dtype), requires_grad)
+
+    def __init__(self, requires_grad=True, device=None, dtype=None):
+        pass
+
+
+class UninitializedBuffer(_Uninitialized, Buffer):
+    """A buffer whose shape is not known yet."""
+    cls_to_become = Buffer
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        b = Tensor._make_subclass(cls, whet.empty(0, device=device, dtype=dtype), requires_grad)
+        b.persistent = persistent
+        return b
+
+    def __init__(self, requires_grad=False, device=None, dtype=None, persistent=True):
+        pass
+
+
+def is_lazy(x):
+    """Has the tensor no shape yet?"""
+    return isinstance(x, _Uninitialized)

@@ -1,0 +1,154 @@
+"""Pooling."""
+from typing import Any
+
+from . import functional as F
+from .conv import ntuple
+from .layer import Layer, layer
+
+
+class _Pool(Layer):
+    def prepare(self):
+        if self.stride is None:
+            self.stride = self.kernel_size
+
+
+class _MaxPool(_Pool):
+    shown = "kernel_size stride padding dilation ceil_mode"
+
+
+class _AvgPool(_Pool):
+    shown = "kernel_size stride padding"
+
+
+class _LPPool(Layer):
+    shown = "norm_type kernel_size stride ceil_mode"
+
+
+class _MaxUnpool(_Pool):
+    shown = "kernel_size stride padding"
+
+
+class _AdaptiveMaxPool(Layer):
+    shown = "output_size"
+
+
+def _max_pool(n):
+    @layer(f"max_pool{n}d")
+    class MaxPool(_MaxPool):
+        kernel_size: Any
+        stride: Any = None
+        padding: Any = 0
+        dilation: Any = 1
+        return_indices: bool = False
+        ceil_mode: bool = False
+    return MaxPool
+
+
+def _avg_pool(n):
+    if n == 1:
+        @layer("avg_pool1d")
+        class AvgPool(_AvgPool):
+            kernel_size: Any
+            stride: Any = None
+            padding: Any = 0
+            ceil_mode: bool = False
+            count_include_pad: bool = True
+
+            def prepare(self):
+                super().prepare()
+                for name in ("kernel_size", "stride", "padding"):
+                    setattr(self, name, ntuple(getattr(self, name), 1))
+    else:
+        @layer(f"avg_pool{n}d")
+        class AvgPool(_AvgPool):
+            kernel_size: Any
+            stride: Any = None
+            padding: Any = 0
+            ceil_mode: bool = False
+            count_include_pad: bool = True
+            divisor_override: int | None = None
+    return AvgPool
+
+
+def _lp_pool(n):
+    @layer(f"lp_pool{n}d")
+    class LPPool(_LPPool):
+        norm_type: float
+        kernel_size: Any
+        stride: Any = None
+        ceil_mode: bool = False
+    return LPPool
+
+
+def _max_unpool(n):
+    @layer()
+    class MaxUnpool(_MaxUnpool):
+        kernel_size: Any
+        stride: Any = None
+        padding: Any = 0
+
+        def forward(self, input, indices, output_size=None):
+            return getattr(F, unpool)(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+    unpool = f"max_unpool{n}d"
+    return MaxUnpool
+
+
+def _adaptive_max_pool(n):
+    @layer(f"adaptive_max_pool{n}d")
+    class AdaptiveMaxPool(_AdaptiveMaxPool):
+        output_size: Any
+        return_indices: bool = False
+    return AdaptiveMaxPool
+
+
+def _adaptive_avg_pool(n):
+    @layer(f"adaptive_avg_pool{n}d")
+    class AdaptiveAvgPool(Layer):
+        output_size: Any
+    return AdaptiveAvgPool
+
+
+def _fractional_max_pool(n):
+    @layer()
+    class FractionalMaxPool(Layer):
+        kernel_size: Any
+        output_size: Any = None
+        output_ratio: Any = None
+        return_indices: bool = False
+        _random_samples: Any = None
+        shown = ()
+
+        def prepare(self):
+            # a buffer in name only: the samples are given to every forward, and move with the module
+            samples = self.__dict__.pop("_random_samples")
+            self.register_buffer("_random_samples", samples)
+            if (self.output_size is None) == (self.output_ratio is None):
+                raise ValueError(f"FractionalMaxPool{n}d: give exactly one of output_size and output_ratio")
+            ratio = self.output_ratio
+            if ratio is not None and not all(0 < r < 1 for r in (ratio if isinstance(ratio, tuple | list) else (ratio,))):
+                raise ValueError(f"output_ratio must be between 0 and 1 (got {ratio})")
+
+        def forward(self, input):
+            return getattr(F, pool)(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+                                    _random_samples=self._random_samples)
+    pool = f"fractional_max_pool{n}d"
+    return FractionalMaxPool
+
+
+_FAMILIES = {
+    "MaxPool": (_max_pool, (1, 2, 3), "The largest value of each window."),
+    "AvgPool": (_avg_pool, (1, 2, 3), "The mean of each window."),
+    "LPPool": (_lp_pool, (1, 2, 3), "The p-norm of each window."),
+    "MaxUnpool": (_max_unpool, (1, 2, 3), "Puts the values of a max pool back where they came from, zero elsewhere."),
+    "AdaptiveMaxPool": (_adaptive_max_pool, (1, 2, 3), "A max pool whose windows are chosen to give `output_size`."),
+    "AdaptiveAvgPool": (_adaptive_avg_pool, (1, 2, 3), "An average pool whose windows are chosen to give `output_size`."),
+    "FractionalMaxPool": (_fractional_max_pool, (2, 3), "A max pool over pseudo-random windows."),
+}
+__all__ = []
+for _name, (_make, _dims, _doc) in _FAMILIES.items():
+    for _n in _dims:
+        _cls = _make(_n)
+        _cls.__name__ = _cls.__qualname__ = f"{_name}{_n}d"
+        _cls.__doc__ = _doc
+        globals()[_cls.__name__] = _cls
+        __all__.append(_cls.__name__)

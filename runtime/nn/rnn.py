@@ -1,0 +1,331 @@
+"""Recurrent layers. The inputs of all time steps go through one matrix product; only what depends on the previous step is looped."""
+import math
+import warnings
+
+import whet
+
+from . import functional as F
+from . import init
+from .module import Module
+from .parameter import Parameter
+from .utils.rnn import PackedSequence
+
+_GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
+
+
+def _rnn_step(act):
+    def step(x, h, w_hh, b_hh, w_hr):
+        return (act(x + F.linear(h[0], w_hh, b_hh)),)
+    return step
+
+
+def _lstm_step(x, state, w_hh, b_hh, w_hr):
+    h, c = state
+    i, f, g, o = (x + F.linear(h, w_hh, b_hh)).chunk(4, -1)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    h = o.sigmoid() * c.tanh()
+    return (h if w_hr is None else F.linear(h, w_hr)), c
+
+
+def _gru_step(x, state, w_hh, b_hh, w_hr):
+    h, = state
+    xr, xz, xn = x.chunk(3, -1)
+    hr, hz, hn = F.linear(h, w_hh, b_hh).chunk(3, -1)
+    z = (xz + hz).sigmoid()
+    n = (xn + (xr + hr).sigmoid() * hn).tanh()
+    return ((h - n) * z + n,)
+
+
+_STEPS = {"RNN_TANH": _rnn_step(lambda x: x.tanh()), "RNN_RELU": _rnn_step(lambda x: x.relu()),
+          "LSTM": _lstm_step, "GRU": _gru_step}
+
+
+class RNNBase(Module):
+    """Layers x directions of one kind of recurrence (`mode`), over sequences of shape (L, N, C), (N, L, C), (L, C) or packed."""
+
+    def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
+                 proj_size=0, device=None, dtype=None):
+        super().__init__()
+        if mode not in _GATES:
+            raise ValueError("Unrecognized RNN mode: " + mode)
+        if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
+            raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being zeroed")
+        if dropout > 0 and num_layers == 1:
+            warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
+                          f"greater than 1, but got dropout={dropout} and num_layers={num_layers}", stacklevel=3)
+        if not isinstance(hidden_size, int):
+            raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
+        if hidden_size <= 0:
+            raise ValueError("hidden_size must be greater than zero")
+        if num_layers <= 0:
+            raise ValueError("num_layers must be greater than zero")
+        if proj_size < 0:
+            raise ValueError("proj_size should be a positive integer or zero to disable projections")
+        if proj_size >= hidden_size:
+            raise ValueError("proj_size has to be smaller than hidden_size")
+        if proj_size and mode != "LSTM":
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
+        self.bidirectional, self.proj_size = bidirectional, proj_size
+        self._flat_weights_names, self._all_weights = [], []
+        gates, out = _GATES[mode] * hidden_size, proj_size or hidden_size
+        directions = 2 if bidirectional else 1
+        for i in range(num_layers):
+            for d in range(directions):
+                inside = input_size if i == 0 else out * directions
+                shapes = {"weight_ih": (gates, inside), "weight_hh": (gates, out)}
+                if bias:
+                    shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)}
+                if proj_size:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
+                names = [f"{name}_l{i}{'_reverse' if d else ''}" for name in shapes]
+                for name, shape in zip(names, shapes.values()):
+                    self.register_parameter(name, Parameter(whet.empty(shape, device=device, dtype=dtype)))
+                self._flat_weights_names += names
+                self._all_weights.append(names)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Everything uniform within 1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for p in self.parameters():
+            init.uniform_(p, -bound, bound)
+
+    def flatten_parameters(self):
+        """Nothing to do: weights are used where they are."""
+
+    @property
+    def all_weights(self):
+        """The parameters of each layer and direction."""
+        return [[getattr(self, n) for n in names] for names in self._all_weights]
+
+    def _weights(self, k):
+        """w_ih, w_hh, b_ih, b_hh, w_hr of layer and direction number k."""
+        names = self._all_weights[k]
+        w = [getattr(self, n) for n in names]
+        if not self.bias:
+            w[2:2] = [None, None]
+        return w if self.proj_size else [*w, None]
+
+    def forward(self, input, hx=None):
+        packed = isinstance(input, PackedSequence)
+        if packed:
+            data, sizes, order, back = input
+            sizes = sizes.tolist()
+            batch, unbatched = sizes[0], False
+        else:
+            if input.ndim not in (2, 3):
+                raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.ndim}D instead")
+            unbatched = input.ndim == 2
+            data = input.unsqueeze(1) if unbatched else input.transpose(0, 1) if self.batch_first else input
+            sizes, order, back, batch = None, None, None, data.shape[1]
+        if data.shape[-1] != self.input_size:
+            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {data.shape[-1]}")
+        state = self._initial_state(hx, batch, unbatched, packed, order, data)
+        directions = 2 if self.bidirectional else 1
+        last = [[] for _ in state]
+        for i in range(self.num_layers):
+            outs = []
+            for d in range(directions):
+                k = i * directions + d
+                out, end = self._run(data, sizes, tuple(s[k] for s in state), k, reverse=d == 1)
+                outs.append(out)
+                for keep, s in zip(last, end):
+                    keep.append(s)
+            data = outs[0] if directions == 1 else whet.cat(outs, -1)
+            if self.dropout and self.training and i < self.num_layers - 1:
+                data = F.dropout(data, self.dropout, True)
+        final = tuple(whet.stack(s) for s in last)
+        if packed:
+            output = PackedSequence(data, input.batch_sizes, order, back)
+            if back is not None:
+                final = tuple(s.index_select(1, back) for s in final)
+        else:
+            output = data.squeeze(1) if unbatched else data.transpose(0, 1) if self.batch_first else data
+            if unbatched:
+                final = tuple(s.squeeze(1) for s in final)
+        return output, (final if self.mode == "LSTM" else final[0])
+
+    def _initial_state(self, hx, batch, unbatched, packed, order, data):
+        """The given state checked, batched and sorted as the data is; zeros where none is given."""
+        out = self.proj_size or self.hidden_size
+        rows = self.num_layers * (2 if self.bidirectional else 1)
+        wanted = [(rows, batch, out)] + ([(rows, batch, self.hidden_size)] if self.mode == "LSTM" else [])
+        if hx is None:
+            return tuple(whet.zeros(shape, dtype=data.dtype, device=data.device) for shape in wanted)
+        state = tuple(hx) if self.mode == "LSTM" else (hx,)
+        if len(state) != len(wanted):
+            raise RuntimeError(f"{self._get_name()}: expected a state of {len(wanted)} tensors, got {len(state)}")
+        if unbatched:
+            if any(s.ndim != 2 for s in state):
+                raise RuntimeError("For unbatched 2-D input, hx should also be 2-D but got "
+                                   f"({', '.join(f'{s.ndim}-D' for s in state)}) tensor")
+            state = tuple(s.unsqueeze(1) for s in state)
+        elif any(s.ndim != 3 for s in state):
+            raise RuntimeError(f"For batched 3-D input, hx should also be 3-D but got ({', '.join(f'{s.ndim}-D' for s in state)}) "
+                               "tensor")
+        for s, shape, name in zip(state, wanted, ("hidden[0]", "hidden[1]") if self.mode == "LSTM" else ("hidden",)):
+            if tuple(s.shape) != shape:
+                raise RuntimeError(f"Expected {name} size {shape}, got {list(s.shape)}")
+        return tuple(s.index_select(1, order) for s in state) if packed and order is not None else state
+
+    def _run(self, data, sizes, state, k, reverse):
+        """One layer in one direction: (outputs, last state)."""
+        w_ih, w_hh, b_ih, b_hh, w_hr = self._weights(k)
+        step = _STEPS[self.mode]
+        x = F.linear(data, w_ih, b_ih)
+        if sizes is None:
+            outs = []
+            steps = x.unbind(0)
+            for x_t in reversed(steps) if reverse else steps:
+                state = step(x_t, state, w_hh, b_hh, w_hr)
+                outs.append(state[0])
+            if not outs:
+                return x.new_zeros((0, *state[0].shape)), state
+            return whet.stack(outs[::-1] if reverse else outs), state
+        return self._run_packed(x.split(sizes), sizes, state, step, (w_hh, b_hh, w_hr), reverse)
+
+    @staticmethod
+    def _run_packed(steps, sizes, state, step, weights, reverse):
+        """As `_run`, where step t has the first sizes[t] sequences only (sizes never grow)."""
+        first = state
+        outs, ended = [], []
+        if not reverse:
+            for x_t in steps:
+                n = x_t.shape[0]
+                if n < state[0].shape[0]:
+                    ended.append(tuple(s[n:] for s in state))
+                    state = tuple(s[:n] for s in state)
+                state = step(x_t, state, *weights)
+                outs.append(state[0])
+            ended.append(state)
+            state = tuple(whet.cat([e[j] for e in reversed(ended)]) for j in range(len(state)))
+            return whet.cat(outs), state
+        state = tuple(s[:sizes[-1]] for s in first)
+        for x_t in reversed(steps):
+            n, have = x_t.shape[0], state[0].shape[0]
+            if n > have:
+                state = tuple(whet.cat([s, s0[have:n]]) for s, s0 in zip(state, first))
+            state = step(x_t, state, *weights)
+            outs.append(state[0])
+        return whet.cat(outs[::-1]), state
+
+    def extra_repr(self):
+        text = f"{self.input_size}, {self.hidden_size}"
+        for name, default in (("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0),
+                              ("bidirectional", False)):
+            if getattr(self, name) != default:
+                text += f", {name}={getattr(self, name)}"
+        return text
+
+
+class RNN(RNNBase):
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu with `nonlinearity="relu"`."""
+
+    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
+                 bidirectional=False, device=None, dtype=None):
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+        super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
+                         0, device, dtype)
+        self.nonlinearity = nonlinearity
+
+
+class LSTM(RNNBase):
+    """Long short-term memory; gates in the order input, forget, cell, output."""
+
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
+                 proj_size=0, device=None, dtype=None):
+        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device,
+                         dtype)
+
+
+class GRU(RNNBase):
+    """Gated recurrent unit; gates in the order reset, update, new."""
+
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
+                 device=None, dtype=None):
+        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+
+
+class RNNCellBase(Module):
+    """One step of a recurrence."""
+
+    def __init__(self, input_size, hidden_size, bias, num_chunks, device=None, dtype=None):
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        rows = num_chunks * hidden_size
+        self.weight_ih = Parameter(whet.empty((rows, input_size), device=device, dtype=dtype))
+        self.weight_hh = Parameter(whet.empty((rows, hidden_size), device=device, dtype=dtype))
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(name, Parameter(whet.empty(rows, device=device, dtype=dtype)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Everything uniform within 1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for p in self.parameters():
+            init.uniform_(p, -bound, bound)
+
+    def _step(self, mode, input, state):
+        """(new state): input of (N, C) or (C)."""
+        name = self._get_name()
+        if input.ndim not in (1, 2):
+            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.ndim}D instead")
+        unbatched = input.ndim == 1
+        if unbatched:
+            input = input.unsqueeze(0)
+        if input.shape[1] != self.input_size:
+            raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {self.input_size}")
+        if state is None:
+            zero = whet.zeros((input.shape[0], self.hidden_size), dtype=input.dtype, device=input.device)
+            state = (zero, zero) if mode == "LSTM" else (zero,)
+        else:
+            state = tuple(s.unsqueeze(0) if unbatched and s.ndim == 1 else s for s in state)
+            for s in state:
+                if tuple(s.shape) != (input.shape[0], self.hidden_size):
+                    raise RuntimeError(f"{name}: expected hidden of size {(input.shape[0], self.hidden_size)}, got {tuple(s.shape)}")
+        x = F.linear(input, self.weight_ih, self.bias_ih)
+        state = _STEPS[mode](x, state, self.weight_hh, self.bias_hh, None)
+        return tuple(s.squeeze(0) for s in state) if unbatched else state
+
+    def extra_repr(self):
+        text = f"{self.input_size}, {self.hidden_size}"
+        if not self.bias:
+            text += f", bias={self.bias}"
+        kind = getattr(self, "nonlinearity", "tanh")
+        return text if kind == "tanh" else text + f", nonlinearity={kind}"
+
+
+class RNNCell(RNNCellBase):
+    """One step of an RNN."""
+
+    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input, hx=None):
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return self._step(f"RNN_{self.nonlinearity.upper()}", input, None if hx is None else (hx,))[0]
+
+
+class LSTMCell(RNNCellBase):
+    """One step of an LSTM."""
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(self, input, hx=None):
+        return self._step("LSTM", input, hx)
+
+
+class GRUCell(RNNCellBase):
+    """One step of a GRU."""
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input, hx=None):
+        return self._step("GRU", input, None if hx is None else (hx,))[0]

@@ -1,0 +1,146 @@
+"""Sequences of different lengths in one tensor."""
+from collections import namedtuple
+
+import whet
+
+from ...tensor import Tensor
+
+
+class PackedSequence(namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])):
+    """The steps of several sequences, longest first: step 0 of all, step 1 of those that have one, ..."""
+    __slots__ = ()
+
+    def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        if batch_sizes is None:
+            data, batch_sizes = data
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args, **kwargs):
+        """The data moved or converted; the indices follow its device."""
+        data = self.data.to(*args, **kwargs)
+        move = {"device": data.device}
+        order, back = (i if i is None else i.to(**move) for i in (self.sorted_indices, self.unsorted_indices))
+        return type(self)(data, self.batch_sizes, order, back)
+
+    def cpu(self):
+        """On the CPU."""
+        return self.to(device="cpu")
+
+    def cuda(self, device=None):
+        """On a GPU."""
+        return self.to(device="cuda" if device is None else device)
+
+    def double(self):
+        """As float64."""
+        return self.to(dtype=whet.float64)
+
+    def float(self):
+        """As float32."""
+        return self.to(dtype=whet.float32)
+
+    @property
+    def is_cuda(self):
+        """Is the data on a GPU?"""
+        return self.data.is_cuda
+
+
+def invert_permutation(permutation):
+    """The permutation that undoes another; None stays None."""
+    if permutation is None:
+        return None
+    out = whet.empty_like(permutation)
+    out[permutation] = whet.arange(permutation.numel(), device=permutation.device, dtype=permutation.dtype)
+    return out
+
+
+def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
+    """Pack a padded batch of shape (T, N, *) (or (N, T, *)) with the given lengths."""
+    lengths = lengths.tolist() if isinstance(lengths, Tensor) else [int(n) for n in lengths]
+    if batch_first:
+        input = input.transpose(0, 1)
+    if len(lengths) != input.shape[1]:
+        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} (batch_size={input.shape[1]})")
+    if not lengths:
+        raise RuntimeError("Cannot pack empty tensors.")
+    order = None
+    if enforce_sorted:
+        if any(a < b for a, b in zip(lengths, lengths[1:])):
+            raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+                               "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement "
+                               "if you do not need ONNX exportability.")
+    else:
+        rank = sorted(range(len(lengths)), key=lambda i: -lengths[i])
+        lengths = [lengths[i] for i in rank]
+        order = whet.tensor(rank, dtype=whet.int64)
+        input = input.index_select(1, order)
+    if lengths[-1] <= 0:
+        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+    if lengths[0] > input.shape[0]:
+        raise RuntimeError(f"Expected lengths of at most {input.shape[0]} (the padded size), but got {lengths[0]}")
+    sizes = [sum(n > t for n in lengths) for t in range(lengths[0])]
+    data = whet.cat([input[t, :n] for t, n in enumerate(sizes)])
+    return PackedSequence(data, whet.tensor(sizes, dtype=whet.int64), order)
+
+
+def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
+    """The padded batch and the lengths of a PackedSequence."""
+    sizes = sequence.batch_sizes.tolist()
+    steps = len(sizes)
+    if total_length is not None:
+        if total_length < steps:
+            raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but got "
+                             f"total_length={total_length} and max sequence length being {steps}")
+        steps = total_length
+    data, batch = sequence.data, sizes[0]
+    rows = []
+    for part in data.split(sizes):
+        if part.shape[0] < batch:
+            part = whet.cat([part, part.new_full((batch - part.shape[0], *part.shape[1:]), padding_value)])
+        rows.append(part)
+    if steps > len(sizes):
+        rows += [data.new_full((batch, *data.shape[1:]), padding_value)] * (steps - len(sizes))
+    out = whet.stack(rows)
+    lengths = whet.tensor([sum(n > i for n in sizes) for i in range(batch)], dtype=whet.int64)
+    if sequence.unsorted_indices is not None:
+        out = out.index_select(1, sequence.unsorted_indices)
+        lengths = lengths[sequence.unsorted_indices]
+    return (out.transpose(0, 1) if batch_first else out), lengths
+
+
+def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
+    """Sequences of shape (L_i, *) as one padded tensor (T, N, *) or (N, T, *)."""
+    if padding_side not in ("left", "right"):
+        raise ValueError(f"padding_side must be 'left' or 'right', got {padding_side!r}")
+    if isinstance(sequences, Tensor):
+        sequences = sequences.unbind(0)
+    sequences = list(sequences)
+    if not sequences:
+        raise RuntimeError("received an empty list of sequences")
+    most = max(s.shape[0] for s in sequences)
+    rows = []
+    for s in sequences:
+        if s.shape[0] < most:
+            pad = s.new_full((most - s.shape[0], *s.shape[1:]), padding_value)
+            s = whet.cat([s, pad] if padding_side == "right" else [pad, s])
+        rows.append(s)
+    return whet.stack(rows, 0 if batch_first else 1)
+
+
+def unpad_sequence(padded_sequences, lengths, batch_first=False):
+    """The list of sequences that `pad_sequence` joined."""
+    if not batch_first:
+        padded_sequences = padded_sequences.transpose(0, 1)
+    return [s[:n] for s, n in zip(padded_sequences.unbind(0), lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
+
+
+def pack_sequence(sequences, enforce_sorted=True):
+    """Pack a list of sequences."""
+    return pack_padded_sequence(pad_sequence(sequences), [s.shape[0] for s in sequences], enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences):
+    """The list of sequences of a PackedSequence."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)
