@@ -66,7 +66,7 @@ def _f32_to_bf16(f, x):
 
 
 def _has_f16c():
-    return "+f16c" in targets.current().features
+    return targets.current().name != "baseline"
 
 
 def _f16_to_f32(f, h):
@@ -210,13 +210,6 @@ def _gcd(f, a, b, signed):
 
 
 # ---- floats ----------------------------------------------------------------------------------------------------------
-def _fused(f, a, b, c):
-    target = targets.current()
-    if target.name not in ("neon",) and "+fma" not in target.features:
-        raise Unsupported("fma: this machine has no fused multiply-add")
-    return f.fma(a, b, c)
-
-
 def _fmod(f, x, y):
     """Exact, with the sign of x. Long division in steps of 50 bits of quotient; nearly always one step."""
     if x.elem == "float":
@@ -232,7 +225,7 @@ def _fmod(f, x, y):
         def step(r):
             ahead = f.lshr(f.conv("bitcast", r, "i64"), 52) - f.lshr(f.conv("bitcast", b, "i64"), 52) - 50
             scaled = f.conv("bitcast", f.conv("bitcast", b, "i64") + (f.imax(ahead, 0) << 52), "double")
-            r = _fused(f, -f.intr("trunc", r / scaled), scaled, r)      # exact: the quotient has at most 52 bits, and is at most 1 too big
+            r = f.fma(-f.intr("trunc", r / scaled), scaled, r)      # exact: the quotient has at most 52 bits, and is at most 1 too big
             return [f.sel(f.cmp("olt", r, 0), r + scaled, r)]
         return f.while_(lambda r: f.any(f.cmp("oge", r, b)), step, [r])[0]
 
@@ -359,7 +352,7 @@ def _math(name):
     """A function of the vector math library; float types only."""
     def emit(f, t, *xs):
         from . import vmath
-        if not is_float(t) or name not in vmath.FUNCTIONS:
+        if not is_float(t) or name not in vmath.FUNCTIONS or not vmath.FUNCTIONS[name].supports(COMPUTE[t]):
             raise Unsupported(name)
         return vmath.FUNCTIONS[name](f, *xs)
     return emit
@@ -392,7 +385,7 @@ PRIMITIVES = {
     "floor": _rounding("floor"), "ceil": _rounding("ceil"), "trunc": _rounding("trunc"), "rint": _rounding("roundeven"),
     "sqrt": _by_kind(lambda f, t, a: f.sqrt(a)),
     "rsqrt": _by_kind(lambda f, t, a: 1 / f.sqrt(a)),
-    "fma": _by_kind(lambda f, t, a, b, c: _fused(f, a, b, c), lambda f, s, a, b, c: a * b + c),
+    "fma": _by_kind(lambda f, t, a, b, c: f.fma(a, b, c), lambda f, s, a, b, c: a * b + c),
     "min": _by_kind(lambda f, t, a, b: _extremum(f, "le", a, b, False), _int_extremum("min"), lambda f, t, a, b: a & b),
     "max": _by_kind(lambda f, t, a, b: _extremum(f, "ge", a, b, False), _int_extremum("max"), lambda f, t, a, b: a | b),
     "fmin": _by_kind(lambda f, t, a, b: _extremum(f, "le", a, b, True), _int_extremum("min"), lambda f, t, a, b: a & b),
