@@ -7,12 +7,18 @@ LN2 = {"float": (0.693145751953125, 1.42860682030941723e-06),             # n * 
        "double": (0.693147180369123816490, 1.90821492927058770002e-10)}
 
 
-def exp_parts(f, x, plus=0):
-    """x = n ln2 + r: (q, u), q = e^r - 1, u with n + BIAS + plus in its low bits."""
+def exp_parts(f, x, plus=0, tail=None):
+    """x + tail = n ln2 + r: (q, u), q = e^r - 1, u with n + BIAS + plus in its low bits."""
     n, u = nearest(f, x, LOG2E, BIAS[x.elem] + plus)
     hi, lo = LN2[x.elem]
-    r = f.fma(n, -lo, f.fma(n, -hi, x))
-    return f.fma(r * r, poly(f, r, C.EXP_F32 if x.elem == "float" else C.EXP_F64), r), u
+    cs = C.EXP_F32 if x.elem == "float" else C.EXP_F64
+    a = f.fma(n, -hi, x)
+    if tail is None:
+        r = f.fma(n, -lo, a)
+        return f.fma(r * r, poly(f, r, cs), r), u
+    tail = f.fma(n, -lo, tail)
+    r = a + tail
+    return f.fma(r * r, poly(f, r, cs), (a - r) + tail) + r, u
 
 
 EXP_RANGE = {"float": (-104.5, 89.0), "double": (-746.0, 710.0)}
@@ -22,9 +28,13 @@ EXP_LOW = {"float": (-86.0, 64), "double": (-707.0, 128)}
 
 @function("exp")
 def exp(f, x):
-    """2^n (1 + q), as 2^(n-1) times 2 (1 + q): 2^(n-1) is a float up to the largest result."""
+    return exp_of_sum(f, x, None)
+
+
+def exp_of_sum(f, x, tail):
+    """e^(x + tail): 2^n (1 + q), as 2^(n-1) times 2 (1 + q), since 2^(n-1) is a float up to the largest result."""
     edge, shift = EXP_LOW[x.elem]
-    q, u = exp_parts(f, clamp(f, x, *EXP_RANGE[x.elem]), -1)
+    q, u = exp_parts(f, clamp(f, x, *EXP_RANGE[x.elem]), -1, tail)
     low = f.cmp("olt", x, edge)
     p = q + 1.0
     r = (p + p) * power(f, f.sel(low, u + shift, u), x.elem)
@@ -113,17 +123,23 @@ def expm1(f, x):
     return f.copysign(r + r, x)
 
 
-@function("tanh", "float")
-def tanh_f32(f, x):
-    """|x| < 0.55: a polynomial; above: 1 - 2 / (e^2|x| + 1), where one constant for ln2 is enough."""
+@function("tanh")
+def tanh(f, x):
+    """|x| < 0.55: a polynomial; above: 1 - 2 / (e^2|x| + 1), flat from 10 (f64: 20) on."""
+    single = x.elem == "float"
+    top = 10.0 if single else 20.0
     a = f.fabs(x)
     z = x * x
-    small = f.fma(x * z, poly(f, z, C.TANH_F32), x)
-    b = f.sel(f.cmp("ogt", a, 10.0), 10.0, a)
-    n, u = nearest(f, b, 2 * LOG2E, BIAS["float"])
-    r = f.fma(n, -LN2_F32 / 2, b)
-    s = power(f, u, "float")
-    big = 1.0 - 2.0 / f.fma(s, r * poly(f, r, C.EXP_TWICE_F32), s + 1.0)
+    small = f.fma(x * z, poly(f, z, C.TANH_F32 if single else C.TANH_F64), x)
+    b = f.sel(f.cmp("ogt", a, top), top, a)
+    n, u = nearest(f, b, 2 * LOG2E, BIAS[x.elem])
+    if single:                                                           # n is small: one constant for ln2 is enough
+        r = f.fma(n, -LN2_F32 / 2, b)
+    else:
+        hi, lo = LN2["double"]
+        r = f.fma(n, -lo / 2, f.fma(n, -hi / 2, b))
+    s = power(f, u, x.elem)
+    big = 1.0 - 2.0 / f.fma(s, r * poly(f, r, C.EXP_TWICE_F32 if single else C.EXP_TWICE_F64), s + 1.0)
     return f.sel(f.cmp("olt", a, 0.55), small, f.copysign(big, x))
 
 

@@ -52,6 +52,7 @@ HALF_LN2 = LN2 / 2 * mp.mpf("1.001")
 SQRT_HALF = mp.sqrt(mp.mpf(1) / 2)
 M_LO, M_HI = SQRT_HALF - 1, 2 * SQRT_HALF - 1                      # m - 1 for a mantissa m in [sqrt 1/2, sqrt 2)
 QUARTER_PI = mp.pi / 4 * mp.mpf("1.005")
+POW_STEPS = 256                                                   # of the table of logarithms
 TINY = mp.mpf(10) ** -40
 
 
@@ -77,6 +78,15 @@ def polynomials():
     tanh_tail = lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
     yield "exp_twice_f32", lambda r: mp.expm1(2 * r) / r, -HALF_LN2 / 2, HALF_LN2 / 2, 5, single, lambda r: r
     yield "tanh_f32", tanh_tail, TINY, .56 ** 2, 5, single, lambda z: z
+    yield "exp_twice_f64", lambda r: mp.expm1(2 * r) / r, -HALF_LN2 / 2, HALF_LN2 / 2, 11, float, lambda r: r
+    yield "tanh_f64", tanh_tail, TINY, .56 ** 2, 10, float, lambda z: z
+    # pow of f32 in f64: log2(1 + f) = f p(f), 2^r = p(r)
+    yield "pow_log2", lambda f: mp.log1p(f) / LN2 / f, M_LO, M_HI, 11, float, None
+    yield "pow_exp2", lambda r: mp.mpf(2) ** r, -.5001, .5001, 6, float, None
+    # pow of f64: a start for 1/m, log(1 + r) = r - r^2/2 + r^3 p(r)
+    yield "pow_inverse", lambda m: 1 / m, SQRT_HALF, 2 * SQRT_HALF, 4, float, lambda m: m
+    yield "pow_log", lambda r: (mp.log1p(r) - r + r * r / 2) / r ** 3, -.0033, .0033, 5, float, None
+    yield "cbrt", lambda m: 1 / mp.cbrt(m), SQRT_HALF, 2 * SQRT_HALF, 5, float, lambda m: mp.cbrt(m)
     # erf: x + x p(x^2) up to 1.1, 1 - p(x - 2.5)^4 up to 3.93, where it rounds to 1
     yield "erf_small_f32", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, TINY, 1.1 ** 2, 6, single, None
     root = lambda t: mp.erfc(t + 2.5) ** (mp.mpf(1) / 4)
@@ -91,9 +101,9 @@ def polynomials():
     yield "cos_f64", cos_tail, TINY, zmax, 5, float, lambda z: z * z
 
 
-def emit_module(rows):
+def emit_module(polys):
     out = ['"""Polynomial coefficients in rising powers, written by `fit.py`."""', ""]
-    for name, cs, err in rows:
+    for name, cs, err in polys:
         line, lines = "", []
         for c in cs:
             if len(line) + len(repr(c)) > 124:
@@ -104,6 +114,13 @@ def emit_module(rows):
         out.append(f"{name.upper()} = (                # error 2^{err:.1f}")
         out += ["    " + x for x in lines]
         out.append(")")
+    low, high = int(POW_STEPS * SQRT_HALF) - 1, int(POW_STEPS * 2 * SQRT_HALF) + 2
+    out += [f"# -log(j / {POW_STEPS}) for j from {low}, the first part a multiple of 2^-42.", f"POW_FIRST = {low}"]
+    logs = [-mp.log(mp.mpf(j) / POW_STEPS) for j in range(low, high)]
+    parts = [float(mp.nint(v * 2 ** 42)) / 2 ** 42 for v in logs]
+    for name, column in (("HIGH", parts), ("LOW", [float(v - p) for v, p in zip(logs, parts, strict=True)])):
+        rows = [column[i:i + 5] for i in range(0, len(column), 5)]
+        out += [f"POW_LOG_{name} = (", *("    " + ", ".join(map(repr, row)) + "," for row in rows), ")"]
     out += ["# The bits of 2/pi in words of 64, after a word of zeros.", "TWO_OVER_PI_WORDS = ("]
     digits = int(mp.floor(mp.mpf(2) ** 1280 * 2 / mp.pi))
     words = [0] + [digits >> 64 * (19 - i) & (1 << 64) - 1 for i in range(20)]
