@@ -6,19 +6,17 @@ process whose kernels are all in the cache does not load LLVM; what the code gen
 import functools
 import os
 import platform
-from dataclasses import dataclass
+from collections import namedtuple
 
 BITS = {"avx512": 512, "avx2": 256, "neon": 128, "baseline": 128}
 # A narrower target than the host's is compiled for these, as LLVM names them.
 NAMED = {"avx512": "x86-64-v4", "avx2": "x86-64-v3", "neon": "generic", "baseline": "x86-64"}
 
 
-@dataclass(frozen=True)
-class Target:
-    """What generators may ask of the machine."""
-    name: str            # "avx512", "avx2", "neon", "baseline"
-    bits: int            # width of a vector register
-    native: bool         # the host's own best, not a narrower one that was asked for
+class Target(namedtuple("Target", "name bits native")):
+    """What generators may ask of the machine: the target's name, the width of its vector registers, and whether it is the host's
+    own best or a narrower one that was asked for."""
+    __slots__ = ()
 
     @property
     def cpu(self):

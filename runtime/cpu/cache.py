@@ -17,7 +17,6 @@ import stat
 import sys
 import time
 from _operator import _compare_digest as same
-from dataclasses import dataclass
 
 try:                                     # hashlib would load OpenSSL for it: 5 ms
     from _blake2 import blake2b
@@ -30,14 +29,16 @@ ROOT_BYTES, MAX_FINGERPRINTS = 512 << 20, 8
 PACKAGES = ("whet", "whet.ir", "whet.passes", "whet.jit")
 
 
-@dataclass(eq=False, slots=True)
 class Entry:
     """One piece of code: a flat image, or an object file for LLVM to load."""
-    kind: str                            # "flat" or "object"
-    names: dict                          # key -> offset in the image, or symbol in the object file
-    slots: tuple                         # (name, offset) of the addresses to fill in
-    code: bytes
-    used: int = 0                        # when it last went into a pack, in seconds
+    __slots__ = ("kind", "names", "slots", "code", "used")
+
+    def __init__(self, kind, names, slots, code, used=0):
+        self.kind = kind                 # "flat" or "object"
+        self.names = names               # key -> offset in the image, or symbol in the object file
+        self.slots = slots               # (name, offset) of the addresses to fill in
+        self.code = code
+        self.used = used                 # when it last went into a pack, in seconds
 
 
 def _hash(*parts):

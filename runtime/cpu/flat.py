@@ -10,7 +10,6 @@ import mmap
 import platform
 import struct
 import sys
-from dataclasses import dataclass
 
 _PC32, _PLT32, _GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX = 2, 4, 9, 41, 42
 _STUB = b"\xff\x25"                      # jmp *slot(%rip)
@@ -18,12 +17,12 @@ ALIGN = 64
 SUPPORTED = sys.platform == "linux" and platform.machine() == "x86_64" and C.sizeof(C.c_void_p) == 8
 
 
-@dataclass
 class Image:
     """Position-independent code and constants; where its functions start; where addresses of the outside belong."""
-    code: bytes
-    names: dict
-    slots: dict
+    __slots__ = ("code", "names", "slots")
+
+    def __init__(self, code, names, slots):
+        self.code, self.names, self.slots = code, names, slots
 
 
 def flatten(obj):

@@ -19,7 +19,7 @@ import threading
 
 import numpy as np
 
-from . import cache, flat, pool
+from . import cache, flat, memory, pool
 
 _SIG = C.CFUNCTYPE(None, C.c_void_p, C.c_int64, C.c_int64, C.c_int64)
 _found: dict = {}                        # key -> address of everything that is loaded
@@ -179,6 +179,29 @@ def function(addr, name, doc="", flags=METH_FASTCALL):
     return make(C.addressof(definition), None, __name__)
 
 
+class TypeSlot(C.Structure):
+    """CPython's PyType_Slot."""
+    _fields_ = [("slot", C.c_int), ("func", C.c_void_p)]
+
+
+class TypeSpec(C.Structure):
+    """CPython's PyType_Spec."""
+    _fields_ = [("name", C.c_char_p), ("basicsize", C.c_int), ("itemsize", C.c_int), ("flags", C.c_uint),
+                ("slots", C.POINTER(TypeSlot))]
+
+
+def make_type(name, size, slots, flags=1 << 18 | 1 << 10):
+    """A native type of `size` bytes; `slots` are (number, address) as in CPython's typeslots.h. It and its code live for ever."""
+    table = (TypeSlot * (len(slots) + 1))(*(TypeSlot(number, address) for number, address in slots))
+    spec = TypeSpec(name.encode(), size, 0, flags, table)
+    make = C.pythonapi.PyType_FromSpec
+    make.restype, make.argtypes = C.py_object, [C.c_void_p]
+    made = make(C.addressof(spec))
+    C.pythonapi.Py_IncRef(C.py_object(made))
+    _keep.append((table, spec))
+    return made
+
+
 @functools.lru_cache(None)
 def ndarray_offsets():
     """Byte offsets of an ndarray's fields, proved against known arrays; None where they are not as expected."""
@@ -201,7 +224,7 @@ def enabled():
     """Can this process call machine code as builtins? Else everything works through ctypes, slower, with the same results."""
     return (os.environ.get("WHET_NATIVE") != "0" and os.name == "posix" and sys.implementation.name == "cpython"
             and getattr(sys, "_is_gil_enabled", lambda: True)() and C.sizeof(C.c_void_p) == 8 and sys.byteorder == "little"
-            and object.__basicsize__ == 16 and ndarray_offsets() is not None)
+            and HEAD == 16 and ndarray_offsets() is not None and memory.proved())
 
 
 _LAUNCH = """
@@ -409,7 +432,7 @@ def _runtime_text():
     texts = {name: text.format(number="%zd", kind="%R") for name, text in _MESSAGES.items()}
     messages = "\n".join(f'@{name} = internal constant [{len(text) + 1} x i8] c"{text}\\00"' for name, text in texts.items())
     words = {"MESSAGES": messages, "MAX_SLOTS": str(MAX_ARGS + 3), "HEAD": str(HEAD)}
-    return pool.source() + re.sub(r"\b(MESSAGES|MAX_SLOTS|HEAD)\b", lambda m: words[m[0]], _LAUNCH)
+    return pool.source() + memory.source() + re.sub(r"\b(MESSAGES|MAX_SLOTS|HEAD)\b", lambda m: words[m[0]], _LAUNCH)
 
 
 @functools.lru_cache(None)
@@ -418,12 +441,13 @@ def _runtime():
     if not enabled():
         return {}
     pool.get_num_threads()
-    for name, address in {**pool.state(), "whet_ndarray": id(np.ndarray)}.items():
+    for name, address in {**pool.state(), **memory.exports(), "whet_ndarray": id(np.ndarray)}.items():
         export(name, address)
-    names = ["launch", "pool_run", *(["pool_stop"] if pool.SUPPORTED else [])]
+    names = ["launch", "pool_run", *(["pool_stop"] if pool.SUPPORTED else []), *memory.NAMES]
     found = image("runtime", _runtime_text, names)
     for name, address in found.items():
-        export(name, address)
+        export("whet_" + name, address)
+    memory.begin(found, make_type)
     if pool.SUPPORTED:
         atexit.register(pool.stop, found["pool_stop"])
     return found

@@ -510,8 +510,9 @@ def affinity():
         return os.cpu_count() or 1
 
 
-def quota(root="/"):
-    """Processors that the control group grants, rounded up; None where there is no limit."""
+def control_group(controller, old, new, root="/"):
+    """The words in the files of this process's control group and of its parents, whose limits hold too: `old` are the names of the
+    files in version 1, which has a tree for each controller, `new` those in version 2, which has one tree."""
     def read(*path):
         try:
             with open(os.path.join(root, *path)) as f:
@@ -519,19 +520,23 @@ def quota(root="/"):
         except OSError:
             return []
 
-    found = []
-    for line in read("proc/self/cgroup"):
-        _, controllers, path = (line.split(":", 2) + ["", ""])[:3]
-        # Version 2 has one tree and "quota period" in one file; version 1 a tree for each controller. A parent's limit holds too.
-        if controllers and "cpu" not in controllers.split(","):
+    lines = [line.split(":", 2) for line in read("proc/self/cgroup")]
+    for _, controllers, path in (line for line in lines if len(line) == 3):
+        if controllers and controller not in controllers.split(","):
             continue
-        tree, parts = "sys/fs/cgroup/" + ("cpu" if controllers else ""), path.strip("/").split("/")
+        tree, files = ("sys/fs/cgroup/" + controller, old) if controllers else ("sys/fs/cgroup", new)
+        parts = path.strip("/").split("/")
         for depth in range(len(parts), -1, -1):
-            at = os.path.join(tree, *parts[:depth])
-            limit = (read(at, "cpu.cfs_quota_us") + read(at, "cpu.cfs_period_us")) if controllers else read(at, "cpu.max")
-            if len(limit) == 2 and limit[0].isdigit() and limit[1].isdigit() and int(limit[1]):
-                found.append(-(-int(limit[0]) // int(limit[1])))
-    return max(1, min(found)) if found else None
+            words = [word for file in files for word in read(tree, *parts[:depth], file)]
+            if words:
+                yield words
+
+
+def quota(root="/"):
+    """Processors that the control group grants, rounded up; None where there is no limit."""
+    found = control_group("cpu", ["cpu.cfs_quota_us", "cpu.cfs_period_us"], ["cpu.max"], root)
+    limits = [-(-int(words[0]) // int(words[1])) for words in found if len(words) == 2 and words[0].isdigit() and int(words[1])]
+    return max(1, min(limits)) if limits else None
 
 
 def default_threads():
