@@ -13,6 +13,7 @@ from whet.dtypes import FROM_NUMPY, SHORT
 from whet.ir import kernel as K
 from whet.ir import scalar as S
 
+empty = np.empty
 PLANS = 4096                    # of one op; when a program has used more, they are made again
 GRAIN_NS = 10_000
 
@@ -23,10 +24,10 @@ class Pointwise:
     Nothing is done before the first call. Inputs are arrays of any strides that broadcast to one shape, with types as the op wants
     them; a result has the type of its expression.
     """
-    __slots__ = ("name", "roots", "nin", "_plans")
+    __slots__ = ("name", "roots", "nin", "_flat", "_plans")
 
     def __init__(self, name, roots, nin):
-        self.name, self.roots, self.nin, self._plans = name, tuple(roots), nin, {}
+        self.name, self.roots, self.nin, self._flat, self._plans = name, tuple(roots), nin, {}, {}
 
     def __repr__(self):
         return f"Pointwise({self.name}: {', '.join(map(str, self.roots))})"
@@ -37,26 +38,27 @@ class Pointwise:
         New results keep the order in memory that all inputs of full size share, else they are row-major.
         """
         if outs is None:
+            flat = None
             if self.nin == 2:
                 a, b = inputs
-                key = (a.dtype, a.shape, a.strides, b.dtype, b.shape, b.strides)
+                shape = a.shape
+                if shape and shape == b.shape and a.flags.c_contiguous and b.flags.c_contiguous:
+                    flat = self._flat.get((a.dtype, b.dtype))
             elif self.nin == 1:
                 a, = inputs
-                key = (a.dtype, a.shape, a.strides)
-            else:
-                key = tuple([x for a in inputs for x in (a.dtype, a.shape, a.strides)])
-            plan = self._plans.get(key)
-            if plan is None:
-                plan = self._make(key, inputs, None)
-            if plan.one is not None:
-                out = np.empty(*plan.one)
-                native.launch(plan.addr, plan.total, plan.grain, *inputs, out)
+                shape = a.shape
+                if shape and a.flags.c_contiguous:
+                    flat = self._flat.get(a.dtype)
+            if flat is not None:
+                addr, grain, dtype = flat
+                out = empty(shape, dtype)
+                native.launch(addr, a.size, grain, *inputs, out)
                 return [out]
+            key = tuple([x for a in inputs for x in (a.dtype, a.shape, a.strides)])
+            plan = self._plans.get(key) or self._make(key, inputs, None)
             return plan.run(inputs, plan.results())
         key = (len(outs), *[x for a in (*outs, *inputs) for x in (a.dtype, a.shape, a.strides)])
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._make(key, inputs, outs)
+        plan = self._plans.get(key) or self._make(key, inputs, outs)
         return plan.run(inputs, outs)
 
     def _make(self, key, inputs, outs):
@@ -65,19 +67,22 @@ class Pointwise:
         if len(self._plans) >= PLANS:
             self._plans.clear()
         plan = self._plans[key] = _plan(self.roots, inputs, outs)
+        if (outs is None and self.nin <= 2 and len(self.roots) == 1 and plan.addr and plan.table is None
+                and all(a.shape == plan.shape != () and a.flags.c_contiguous for a in inputs)):
+            self._flat[inputs[0].dtype if self.nin == 1 else (inputs[0].dtype, inputs[1].dtype)] = plan.addr, plan.grain, plan.dtypes[0]
         return plan
 
 
 class _Plan:
     """How to compute on operands of known types, sizes and strides."""
-    __slots__ = ("roots", "shape", "dtypes", "axes", "addr", "total", "grain", "table", "one", "numbers")
+    __slots__ = ("roots", "shape", "dtypes", "axes", "addr", "total", "grain", "table", "numbers")
 
     def results(self):
         """New arrays for the results."""
         if self.axes is None:
-            return [np.empty(self.shape, t) for t in self.dtypes]
+            return [empty(self.shape, t) for t in self.dtypes]
         shape, back = [self.shape[d] for d in self.axes], np.argsort(self.axes)
-        return [np.empty(shape, t).transpose(back) for t in self.dtypes]
+        return [empty(shape, t).transpose(back) for t in self.dtypes]
 
     def run(self, inputs, outs):
         """Compute into `outs`."""
@@ -85,7 +90,7 @@ class _Plan:
             return self.reference(inputs, outs)
         if self.total:
             if self.numbers:
-                inputs = [np.asarray(a) for a in inputs]
+                inputs = [a if isinstance(a, np.ndarray) else np.asarray(a) for a in inputs]
             if self.table is None:
                 native.launch(self.addr, self.total, self.grain, *inputs, *outs)
             else:
@@ -108,7 +113,7 @@ def _short(dtype):
 def _plan(roots, inputs, outs):
     p = _Plan()
     p.shape = shape = outs[0].shape if outs else np.broadcast_shapes(*[a.shape for a in inputs])
-    p.axes, p.addr, p.table, p.one, p.total, p.grain = None, None, None, None, prod(shape), 1
+    p.axes, p.addr, p.table, p.total, p.grain = None, None, None, prod(shape), 1
     p.numbers = any(a.shape == () for a in inputs)           # NumPy scalars have no address of their own
     views = [np.broadcast_to(a, shape) for a in inputs]
     names = [_short(a.dtype) for a in inputs]
@@ -133,8 +138,6 @@ def _plan(roots, inputs, outs):
     p.grain = max(1, int(GRAIN_NS / (lower.nanoseconds(kernel) * prod(shape) / p.total)))
     if walk.space != "flat":
         p.table = np.array(K.tables(walk, lower.TILE_ROWS), np.int64)
-    elif len(p.dtypes) == 1 and p.axes is None and outs is None and not p.numbers:
-        p.one = shape, p.dtypes[0]
     return p
 
 
