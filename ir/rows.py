@@ -1,0 +1,175 @@
+"""Row programs: what is computed over rows of elements, as data. Both targets and the reference read the same program.
+
+The space is (rows) x (n elements of a row). A program has operands and stages; stages run in order, each over the whole row:
+
+    softmax:   m = max(x); e = keep(exp(x - m)); s = sum(e); store(e / s)
+
+Operands are seen by expressions as arg(0), arg(1), ...; what stages define continues the numbering, in order:
+
+    Reduce      a row scalar (for the kinds of INDEXED two: the value, then its position as i64)
+    Keep        a value per element for later stages (a lowering stores it or computes it again: the bits are the same)
+    Store       an output per element; defines nothing
+    StoreRow    an output per row, of row scalars; defines nothing
+
+Types are written out: an expression sees an operand in its own type, and what a stage reduces or stores has the type that the stage
+needs, so programs on f16 or bf16 cast to f32 where they compute and back where they store. A reduction's result has its operand's type.
+
+**The order of a sum or product** of n elements, a function of n alone: element i belongs to block i // 4096 and in it to lane i % 32.
+A lane starts at the identity (+0 or 1) and takes its elements in order; the 32 lanes are folded by halves: lane l with lane l + 16, then
+with l + 8, l + 4, l + 2, l + 1 (the lower lane on the left). Block results are combined in pairs, neighbours first, level by level, an
+odd one at the end going up unchanged. A row without elements gives the identity. Lanes that no element reached may be left out: they
+hold the identity.
+
+Extrema are exact and need no order: NaN if any element is NaN (the canonical quiet NaN), +0 above -0. Positions are those of the first
+greatest (or least) element; a NaN counts as greatest (or least), zeros of both signs are equal.
+"""
+from dataclasses import dataclass, field
+
+from whet.ir import scalar
+
+LANES, BLOCK = 32, 4096
+SUMS = ("sum", "prod")
+EXACT = ("max", "min", "any", "all")
+INDEXED = ("max_index", "min_index")
+KINDS = SUMS + EXACT + INDEXED
+IDENTITY = {"sum": 0, "prod": 1, "any": False, "all": True}
+
+
+@dataclass(frozen=True)
+class Operand:
+    """`kind`: full x[r, i], row x[r], col x[i], scalar x (one number), index (the number i itself; no data)."""
+    dtype: str
+    kind: str = "full"
+
+
+@dataclass(frozen=True)
+class Reduce:
+    kind: str
+    expr: scalar.Expr
+
+
+@dataclass(frozen=True)
+class Keep:
+    expr: scalar.Expr
+
+
+@dataclass(frozen=True)
+class Store:
+    expr: scalar.Expr
+
+
+@dataclass(frozen=True)
+class StoreRow:
+    expr: scalar.Expr
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One walk over the row: the stages (by number) that need no row scalar of this walk or of a later one."""
+    stages: tuple
+    rows: tuple          # StoreRow stages that can be computed when this walk is over
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A checked row program; `values[i]` is (dtype, kind) of arg(i), kinds being those of operands and "kept"."""
+    name: str
+    operands: tuple
+    stages: tuple
+    values: tuple = field(init=False)
+    results: tuple = field(init=False)      # for each stage the first arg that it defines
+    outputs: tuple = field(init=False)      # (stage, dtype) of each output in order
+    key: str = field(init=False)            # describes the program completely
+
+    def __post_init__(self):
+        values, results, outputs = [(o.dtype, o.kind) for o in self.operands], [], []
+        for k, s in enumerate(self.stages):
+            where = f"{self.name}, stage {k}"
+            results.append(len(values))
+            used = scalar.uses(s.expr)
+            if used and used[-1] >= len(values):
+                raise ValueError(f"{where}: arg({used[-1]}) is not defined yet")
+            t = scalar.typeof(s.expr, [v[0] for v in values])
+            if t is None:
+                raise ValueError(f"{where}: a bare number has no type: cast it")
+            if isinstance(s, Reduce):
+                self._check(where, s, t)
+                values.append((t, "row"))
+                if s.kind in INDEXED:
+                    values.append(("i64", "row"))
+            elif isinstance(s, Keep):
+                values.append((t, "kept"))
+            else:
+                if isinstance(s, StoreRow) and any(values[i][1] not in ("row", "scalar") for i in used):
+                    raise ValueError(f"{where}: a row output is made of row scalars")
+                outputs.append((k, t))
+        for name, v in (("values", tuple(values)), ("results", tuple(results)), ("outputs", tuple(outputs)), ("key", self._key())):
+            object.__setattr__(self, name, v)
+
+    def _key(self):
+        order = scalar.walk(*(s.expr for s in self.stages))
+        at = {e: k for k, e in enumerate(order)}
+        nodes = (f"{e.op}{'' if e.value is None else repr(e.value)}({','.join(str(at[a]) for a in e.args)})" for e in order)
+        stages = (f"{type(s).__name__}{getattr(s, 'kind', '')}{at[s.expr]}" for s in self.stages)
+        return ";".join((*(f"{o.kind}:{o.dtype}" for o in self.operands), *nodes, *stages))
+
+    @staticmethod
+    def _check(where, s, t):
+        if s.kind not in KINDS:
+            raise ValueError(f"{where}: unknown reduction {s.kind!r}")
+        if s.kind in SUMS and t not in ("f32", "f64", "i64"):
+            raise ValueError(f"{where}: a {s.kind} is computed in f32, f64 or i64, not {t}")
+        if s.kind in ("any", "all") and t != "bool":
+            raise ValueError(f"{where}: {s.kind} is of bool, not {t}")
+        if s.kind in ("max", "min", *INDEXED) and t in ("c64", "c128"):
+            raise ValueError(f"{where}: complex numbers have no order")
+
+    def __str__(self):
+        def sig(o):
+            return o.kind if o.kind == "index" else f"{o.dtype}[{ {'full': 'r,i', 'row': 'r', 'col': 'i', 'scalar': ''}[o.kind]}]"
+        lines = [f"{self.name}({', '.join(f'x{i}: {sig(o)}' for i, o in enumerate(self.operands))}):"]
+        for s, at in zip(self.stages, self.results, strict=True):
+            what = {Reduce: lambda s: s.kind, Keep: lambda s: "keep", Store: lambda s: "store", StoreRow: lambda s: "store_row"}[type(s)](s)
+            names = "" if isinstance(s, Store | StoreRow) else f"x{at}, x{at + 1} = " if what in INDEXED else f"x{at} = "
+            lines.append(f"  {names}{what} {s.expr}")
+        return "\n".join(lines)
+
+    def passes(self):
+        """The fewest walks over the row, as Passes in order."""
+        ready = [0] * len(self.operands)        # the walk in which a value can be used
+        walks, rows = {}, {}
+        for k, s in enumerate(self.stages):
+            at = max((ready[i] for i in scalar.uses(s.expr)), default=0)
+            if isinstance(s, Reduce):
+                ready += [at + 1] * (2 if s.kind in INDEXED else 1)
+            elif isinstance(s, Keep):
+                ready.append(at)
+            (rows if isinstance(s, StoreRow) else walks).setdefault(at, []).append(k)
+        last = max([0, *walks, *(a - 1 for a in rows)])
+        return [Pass(tuple(walks.get(w, ())), tuple(k for a in sorted(rows) if max(a - 1, 0) == w for k in rows[a])) for w in range(last + 1)]
+
+
+def run(program, operands, n, to_dtype):
+    """The program with NumPy on 2-d operands (rows, n), slow and sure up to the order of sums: the outputs in order.
+
+    Row operands are (rows, 1), column operands (1, n), scalars NumPy scalars, index operands None."""
+    import numpy as np
+    vals = [np.arange(n)[None] if o.kind == "index" else np.asarray(v) for o, v in zip(program.operands, operands, strict=True)]
+    rows = max((v.shape[0] for v, o in zip(vals, program.operands, strict=True) if o.kind in ("full", "row")), default=1)
+    outs = []
+    for s in program.stages:
+        t = to_dtype(scalar.typeof(s.expr, [v[0] for v in program.values]))
+        with np.errstate(all="ignore"):
+            v, = scalar.evaluate((s.expr,), vals, to_dtype)
+            wide = np.broadcast_to(np.asarray(v).astype(t, copy=False), (rows, 1 if isinstance(s, StoreRow) else n))
+            if isinstance(s, Keep):
+                vals.append(wide)
+            elif isinstance(s, Store | StoreRow):
+                outs.append(wide.copy())
+            elif s.kind in INDEXED:
+                at = (np.argmax if s.kind == "max_index" else np.argmin)(wide, 1, keepdims=True)
+                vals += [np.take_along_axis(wide, at, 1), at]
+            else:
+                f = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "any": np.any, "all": np.all}[s.kind]
+                vals.append(f(wide, 1, keepdims=True).astype(t, copy=False))
+    return outs

@@ -1,0 +1,491 @@
+"""Row programs as LLVM code, for rows whose elements lie side by side: a row is walked in groups of lanes, block by block.
+
+One generator for every program: a walk's stages become one loop whose body is the stages' expressions on vectors; what depends on row
+scalars only is computed once a row, before the loop. `cols.py` is the same for rows that run across memory.
+"""
+from whet.ir import scalar as sc
+from whet.ir.rows import BLOCK, EXACT, IDENTITY, INDEXED, LANES, SUMS, Keep, Reduce, Store
+from whet.passes.lower_llvm import targets
+from whet.passes.lower_llvm.builder import BITS, vec
+from whet.passes.lower_llvm.scalar import COMPUTE, HALF, MEMORY, compute, is_float, is_signed, narrow, widen
+
+SIZE = {"bool": 1, "u8": 1, "i8": 1, "u16": 2, "i16": 2, "u32": 4, "i32": 4, "u64": 8, "i64": 8, "f16": 2, "bf16": 2, "f32": 4, "f64": 8}
+LEVELS = 40                     # of pairs of blocks: more elements than memory can hold
+
+
+def load(f, dtype, p, lanes, mask=None):
+    """Elements as expressions see them; lanes outside the mask are zero."""
+    ty = vec(MEMORY[dtype], lanes)
+    return widen(f, f.load(ty, p) if mask is None else f.mload(ty, p, mask), dtype)
+
+
+def values(f, roots, inputs, dtypes, lanes):
+    """Expressions' values; those of a half type rounded, as if they had been stored."""
+    xs, types = compute(f, roots, inputs, dtypes, lanes)
+    return [widen(f, narrow(f, x, t), t) if t in HALF and r.op not in ("arg", "cast") else x for x, t, r in zip(xs, types, roots, strict=True)]
+
+
+def store(f, dtype, x, p, mask=None):
+    x = narrow(f, x, dtype)
+    f.store(x, p) if mask is None else f.mstore(x, p, mask)
+
+
+def scalar_slot(f, dtype, slot):
+    """A number passed by value: a double or an i64 in its slot."""
+    if is_float(dtype):
+        return f.conv("fptrunc", slot("double"), COMPUTE[dtype])
+    return f.conv("trunc", slot("i64"), COMPUTE[dtype])
+
+
+# ---- reductions, lane by lane -------------------------------------------------------------------------------------
+class Sum:
+    """sum, prod: one accumulator."""
+
+    def __init__(self, kind, dtype):
+        self.identity, self.dtype = IDENTITY[kind], dtype
+        self.op = "add" if kind == "sum" else "mul"
+
+    def start(self, f, lanes):
+        return [f.const(vec(COMPUTE[self.dtype], lanes), self.identity)]
+
+    def step(self, f, state, x, mask=None):
+        return [self.merge(f, state, [x if mask is None else f.sel(mask, x, self.identity)])[0]]
+
+    def merge(self, f, a, b):
+        return [f.binary(self.op, a[0], b[0])]
+
+    def end(self, f, state):
+        return state[0]
+
+
+class Truth(Sum):
+    """any, all."""
+
+    def __init__(self, kind, dtype):
+        self.identity, self.dtype, self.op = IDENTITY[kind], dtype, "or" if kind == "any" else "and"
+
+
+class Extreme:
+    """max, min: the greatest number so far; for floats also whether a NaN came by, and the signs that tell -0 from +0."""
+
+    def __init__(self, kind, dtype):
+        self.max, self.dtype, self.ty, self.float = kind.startswith("max"), dtype, COMPUTE[dtype], is_float(dtype)
+        bits = BITS[self.ty]
+        self.bits = f"i{bits}"
+        self.better = ("o" if self.float else "s" if is_signed(dtype) else "u") + ("gt" if self.max else "lt")
+        if self.float:
+            self.worst = float("-inf") if self.max else float("inf")
+        elif is_signed(dtype):
+            self.worst = -(1 << bits - 1) if self.max else (1 << bits - 1) - 1
+        else:
+            self.worst = 0 if self.max else (1 << bits) - 1
+
+    def start(self, f, lanes):
+        m = f.const(vec(self.ty, lanes), self.worst)
+        if not self.float:
+            return [m]
+        return [m, f.const(vec("i1", lanes), 0), f.const(vec(self.bits, lanes), -1 if self.max else 0)]
+
+    def step(self, f, state, x, mask=None):
+        if mask is not None:
+            x = f.sel(mask, x, self.worst)
+        return self.merge(f, state, [x] if not self.float else [x, f.cmp("uno", x, x), f.bitcast(x, vec(self.bits, x.lanes))])
+
+    def merge(self, f, a, b):
+        m = f.sel(f.cmp(self.better, a[0], b[0]), a[0], b[0])
+        if not self.float:
+            return [m]
+        return [m, a[1] | b[1], f.binary("and" if self.max else "or", a[2], b[2])]
+
+    def end(self, f, state):
+        """NaN if there was one; a zero is -0 where all elements (max) or any element (min) had the sign."""
+        m = state[0]
+        if not self.float:
+            return m
+        zero = f.sel(f.cmp("slt", state[2], 0), -0.0, f.const(m.ty, 0.0))
+        m = f.sel(f.cmp("oeq", m, 0.0), zero, m)
+        return f.sel(state[1], float("nan"), m)
+
+
+def reduction(kind, dtype):
+    return (Sum if kind in SUMS else Truth if kind in ("any", "all") else Extreme)(kind, dtype)
+
+
+def fold(f, red, states):
+    """The lanes of several chunks (a list of states) folded by halves to one scalar state."""
+    while len(states) > 1:
+        h = len(states) // 2
+        states = [red.merge(f, a, b) for a, b in zip(states[:h], states[h:], strict=True)]
+    state, lanes = states[0], states[0][0].lanes
+    while lanes > 1:
+        lanes //= 2
+        low, high = range(lanes), range(lanes, 2 * lanes)
+        state = red.merge(f, [f.shuffle(x, None, low) for x in state], [f.shuffle(x, None, high) for x in state])
+    return [f.extract(x, 0) for x in state]
+
+
+def count_zeros(f, which, x):
+    f.mod.declare(f"llvm.{which}.i64", "i64", ["i64", "i1"])
+    return f.v("i64", f"call i64 @llvm.{which}.i64(i64 {x.ref}, i1 false)")
+
+
+class Pairwise:
+    """Block results combined in pairs while they come: slot l of a small stack holds the sum of 2**l blocks."""
+
+    def __init__(self, f, red, lanes=0, width=1, memory=None):
+        self.f, self.red, self.width, self.lanes, self.ty = f, red, width, lanes, vec(COMPUTE[red.dtype], lanes)
+        self.stack = (memory or f.alloca)(self.ty, LEVELS * width)
+
+    def slot(self, level, v):
+        return self.f.at(self.stack, self.f.as_val(level, "i64") * self.width + v, self.ty)
+
+    def push(self, block, xs):
+        """Add the results `xs` of block number `block`."""
+        f = self.f
+        carries = count_zeros(f, "cttz", ~block)
+        xs = f.loop(0, carries, 1, lambda l, *s: [self.red.merge(f, [f.load(self.ty, self.slot(l, v))], [x])[0] for v, x in enumerate(s)], xs)
+        for v, x in enumerate(xs):
+            f.store(x, self.slot(carries, v))
+
+    def total(self, blocks):
+        """The combined results of `blocks` blocks; the identity of none."""
+        f = self.f
+        some = f.cmp("ne", blocks, 0)
+        first = f.sel(some, count_zeros(f, "cttz", blocks), 0)
+        end = 64 - count_zeros(f, "ctlz", blocks)
+
+        def up(level, *s):
+            has = f.cmp("ne", f.lshr(blocks, level) & 1, 0)
+            return [f.sel(has, self.red.merge(f, [f.load(self.ty, self.slot(level, v))], [x])[0], x) for v, x in enumerate(s)]
+        start = [f.sel(some, f.load(self.ty, self.slot(first, v)), self.red.start(f, self.lanes)[0]) for v in range(self.width)]
+        return f.loop(first + 1, end, 1, up, start)
+
+
+# ---- what a walk computes -----------------------------------------------------------------------------------------
+class Plan:
+    """A program's walks with the kept values resolved: stored in an output that is written later anyway, or computed again."""
+
+    def __init__(self, program):
+        self.program, self.passes = program, program.passes()
+        self.walk_of = {k: w for w, p in enumerate(self.passes) for k in p.stages}
+        out_of = {k: j for j, (k, _) in enumerate(program.outputs)}
+        self.kept = {}                          # arg of a kept value -> the output that holds it meanwhile
+        again = {}                              # arg of a kept value -> its expression
+        stages = program.stages
+        for k, s in enumerate(stages):
+            if isinstance(s, Keep):
+                a = program.results[k]
+                last = max((self.walk_of[j] for j, t in enumerate(stages) if j in self.walk_of and a in sc.uses(t.expr)), default=0)
+                home = [out_of[j] for j, t in enumerate(stages) if isinstance(t, Store) and self.walk_of[j] >= last > self.walk_of[k]
+                        and program.outputs[out_of[j]][1] == program.values[a][0] and out_of[j] not in self.kept.values()]
+                if home:
+                    self.kept[a] = home[0]
+                again[a] = s.expr
+        self.again = again
+
+    def expression(self, k):
+        """Stage k's expression, with kept values that this walk cannot read replaced by their own expressions."""
+        walk, e = self.walk_of[k], self.program.stages[k].expr
+        while True:
+            gone = {a: self.again[a] for a in sc.uses(e) if a in self.again and not (
+                a in self.kept and self.walk_of[self._stage(a)] < walk)}
+            if not gone:
+                return e
+            e = sc.substitute(e, gone)
+
+    def _stage(self, a):
+        return max(k for k, r in enumerate(self.program.results) if r <= a and isinstance(self.program.stages[k], Keep))
+
+    def work(self, k):
+        """Does stage k do anything in its walk? A kept value that is computed again does not."""
+        s = self.program.stages[k]
+        return not isinstance(s, Keep) or self.program.results[k] in self.kept
+
+    def hoist(self, roots):
+        """(roots, uniform): the roots with every part that depends on row scalars only replaced by a new argument."""
+        values, uniform, found = self.program.values, [], {}
+        dtypes = [v[0] for v in values]
+
+        def varies(e):
+            return any(values[i][1] not in ("row", "scalar") for i in sc.uses(e))
+        done = {}
+        for e in sc.walk(*roots):
+            if e.op == "const":
+                done[e] = e
+            elif not varies(e) and sc.typeof(e, dtypes) is not None:
+                done[e] = None                  # decided by the expression that uses it
+            else:
+                done[e] = sc.Expr(e.op, tuple(self._lift(a, done, uniform, found) for a in e.args), e.value) if e.args else e
+        return [self._lift(r, done, uniform, found) for r in roots], uniform
+
+    def _lift(self, e, done, uniform, found):
+        if done[e] is not None:
+            return done[e]
+        if e not in found:
+            found[e] = sc.arg(len(self.program.values) + len(uniform))
+            uniform.append(e)
+        return found[e]
+
+
+def lanes_for(types):
+    """How many elements to work on at once: a register's worth of the narrowest type, or of 4 bytes where it meets wider ones."""
+    sizes = [SIZE[t] for t in types if t != "bool"] or [1]
+    least = min(sizes)
+    return min(LANES, targets.current().lanes(least if least == max(sizes) else max(least, 4)))
+
+
+def types_in(roots, dtypes):
+    """The types that occur in expressions."""
+    return {sc.typeof(e, dtypes) for e in sc.walk(*roots)} - {None}
+
+
+# ---- the kernel ---------------------------------------------------------------------------------------------------
+class Kernel:
+    """What kernels of row programs in both orientations share. Argument slots, in order:
+
+        per operand   its address; a scalar's number; nothing for the index
+        per output    its address. With `partial`: per result of a reduction, where the blocks' results go
+        n, then what the orientation says, then strides in bytes
+
+    With `partial` (programs of one walk that only reduce) a unit of work is one block of 4096 elements of what it is otherwise."""
+
+    def start(self, mod, symbol):
+        f = self.f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+        self.at = 0
+        program = self.program
+        self.address = [None if o.kind == "index" else scalar_slot(f, o.dtype, self.slot) if o.kind == "scalar" else self.slot("ptr")
+                        for o in program.operands]
+        outs = program.outputs if not self.partial else [r for s in program.stages if isinstance(s, Reduce)
+                                                         for r in range(2 if s.kind in INDEXED else 1)]
+        self.out_address = [self.slot("ptr") for _ in outs]
+        self.n = self.slot("i64")
+
+    def slot(self, ty):
+        p = self.f.at(self.f.args[0], self.at, "i64")
+        self.at += 1
+        return self.f.load(ty, p)
+
+    def out_of(self, k):
+        """The output that stage k writes, and its type."""
+        program = self.program
+        if isinstance(program.stages[k], Keep):
+            j = self.plan.kept[program.results[k]]
+        else:
+            j = next(j for j, o in enumerate(program.outputs) if o[0] == k)
+        return j, program.outputs[j][1]
+
+
+class RowKernel(Kernel):
+    """One program over contiguous rows; a unit of work is a row. After n come the number of blocks in a row (if partial) and, for rank 2,
+    the size of the inner of two outer dimensions; then `rank` strides of each full or row operand and of each full output. Row outputs
+    lie side by side. Results of blocks are (rows, blocks)."""
+
+    def __init__(self, program, rank, partial=False):
+        self.program, self.rank, self.partial, self.plan = program, rank, partial, Plan(program)
+
+    def emit(self, mod, symbol):
+        self.start(mod, symbol)
+        f, program = self.f, self.program
+        self.blocks = self.slot("i64") if self.partial else None
+        self.inner = self.slot("i64") if self.rank == 2 else None
+        self.strides = [[self.slot("i64") for _ in range(self.rank)] if o.kind in ("full", "row") else [] for o in program.operands]
+        self.out_strides = [[self.slot("i64") for _ in range(self.rank)] if isinstance(program.stages[k], Store) else []
+                            for k, _ in program.outputs]
+        self.stacks = {k: Pairwise(f, reduction(s.kind, program.values[program.results[k]][0]))
+                       for k, s in enumerate(program.stages) if isinstance(s, Reduce) and s.kind in SUMS and not self.partial}
+        f.loop(f.args[1], f.args[2], 1, self.unit)
+
+    def unit(self, u):
+        f = self.f
+        self.row = f.udiv(u, self.blocks) if self.partial else u
+        self.unit_no = u
+        if self.rank == 2:
+            self.outer = f.udiv(self.row, self.inner)
+            self.rest = self.row - self.outer * self.inner
+        self.base = [self.start_of(p, st) for p, st in zip(self.address, self.strides, strict=True)]
+        self.out_base = [] if self.partial else [self.start_of(p, st) for p, st in zip(self.out_address, self.out_strides, strict=True)]
+        self.known = {i: load(f, o.dtype, self.base[i], 0) if o.kind == "row" else self.address[i]
+                      for i, o in enumerate(self.program.operands) if o.kind in ("row", "scalar")}
+        for p in self.plan.passes:
+            self.walk(p)
+            for k in p.rows if not self.partial else ():
+                j, dtype = self.out_of(k)
+                x, = self.emit_scalars([self.program.stages[k].expr])
+                store(f, dtype, x, f.bytes_at(self.out_address[j], self.row * SIZE[dtype]))
+
+    def start_of(self, address, strides):
+        """Where this row of an operand begins."""
+        if not strides:
+            return address
+        return self.f.bytes_at(address, self.row * strides[0] if self.rank == 1 else self.outer * strides[0] + self.rest * strides[1])
+
+    def emit_scalars(self, exprs):
+        defined = self.program.values
+        return values(self.f, exprs, [self.known.get(i) for i in range(len(defined))], [v[0] for v in defined], 0) if exprs else []
+
+    # one walk
+    def walk(self, p):
+        f, program = self.f, self.program
+        stages = [k for k in p.stages if self.plan.work(k)]
+        if not stages:
+            return
+        self.roots, uniform = self.plan.hoist([self.plan.expression(k) for k in stages])
+        dtypes = [v[0] for v in program.values]
+        self.dtypes = dtypes + [sc.typeof(e, dtypes) for e in uniform]
+        types = types_in(self.roots, self.dtypes)
+        self.W = lanes_for(types)
+        self.used = sc.uses(*self.roots)
+        self.hoisted = [f.splat(x, self.W) for x in self.emit_scalars(uniform)]
+        reds = {}
+        for k in stages:
+            s = program.stages[k]
+            if isinstance(s, Reduce):
+                reds[k] = reduction(s.kind, program.values[program.results[k]][0])
+        self.stages, self.reds = stages, reds
+        ordered = any(program.stages[k].kind in SUMS for k in reds)
+        group = LANES if ordered else max(LANES, 4 * self.W) if reds else 2 * self.W
+        self.chunks = max(1, group // self.W)
+        self.group = self.chunks * self.W
+
+        whole = [k for k in reds if program.stages[k].kind in EXACT]                   # carried across blocks
+        indexed = [k for k in reds if program.stages[k].kind in INDEXED]
+        sums = [k for k in reds if program.stages[k].kind in SUMS]
+
+        def block(b, *carried):
+            carried = list(carried)
+            end = f.imin(b + BLOCK, self.n)
+            states = {k: self.take(carried, reds[k]) for k in whole}
+            states.update({k: [reds[k].start(f, self.W) for _ in range(self.chunks)] for k in sums + indexed})
+            order = whole + sums + indexed
+            flat = [x for k in order for st in states[k] for x in st]
+
+            def step(i, *acc, tail=False):
+                acc = list(acc)
+                now = {k: self.take(acc, reds[k]) for k in order}
+                self.group_at(i, now, end if tail else None)
+                return [x for k in order for st in now[k] for x in st]
+            full = b + ((end - b) & -self.group)
+            flat = f.loop(b, full, self.group, step, flat)
+            flat = f.loop(full, end, self.group, lambda i, *a: step(i, *a, tail=True), flat)
+            states = {k: self.take(flat, reds[k]) for k in order}
+            best = [carried.pop(0) for _ in range(3 * len(indexed))]
+            for k in sums:
+                x = fold(f, reds[k], states[k])[0]
+                if self.partial:
+                    self.put(k, 0, x)
+                else:
+                    self.stacks[k].push(f.sdiv(b, BLOCK), [x])
+            new_best = []
+            for q, k in enumerate(indexed):
+                new_best += self.find(k, b, end, fold(f, reds[k], states[k]), best[3 * q:3 * q + 3])
+            return [x for k in whole for st in states[k] for x in st] + new_best
+
+        carry = [x for k in whole for _ in range(self.chunks) for x in reds[k].start(f, self.W)]
+        for k in indexed:
+            carry += [f.const(reds[k].ty, reds[k].worst), f.const("i64", 0), f.const("i1", 0)]
+        if self.partial:
+            b = f.urem(self.unit_no, self.blocks) * BLOCK
+            last = block(b, *carry)
+        elif reds:
+            last = f.loop(0, self.n, BLOCK, block, carry)
+        else:
+            full = self.n & -self.group
+            f.loop(0, full, self.group, lambda i: self.group_at(i, {}, None))
+            f.loop(full, self.n, self.group, lambda i: self.group_at(i, {}, self.n))
+            return
+        last = list(last)
+        for k in whole:
+            self.define(k, reds[k].end(f, fold(f, reds[k], self.take(last, reds[k]))))
+        for k in indexed:
+            value, at, _ = last[:3]
+            del last[:3]
+            self.define(k, value, at)
+        if not self.partial:
+            for k in sums:
+                self.define(k, self.stacks[k].total(f.sdiv(self.n + (BLOCK - 1), BLOCK))[0])
+
+    def take(self, flat, red):
+        """The next states of a reduction, one per chunk, off a flat list of values."""
+        size = 3 if isinstance(red, Extreme) and red.float else 1
+        out = [flat[c * size:(c + 1) * size] for c in range(self.chunks)]
+        del flat[:self.chunks * size]
+        return out
+
+    def define(self, k, *xs):
+        if self.partial:
+            for j, x in enumerate(xs):
+                self.put(k, j, x)
+        for j, x in enumerate(xs):
+            self.known[self.program.results[k] + j] = x
+
+    def put(self, k, j, x):
+        """A block's result to its place."""
+        a = self.program.results[k] + j
+        dtype = self.program.values[a][0]
+        store(self.f, dtype, x, self.f.bytes_at(self.out_address[a - len(self.program.operands)], self.unit_no * SIZE[dtype]))
+
+    def inputs(self, i, mask):
+        """The vectors that expressions read, for the elements from i on."""
+        f, program = self.f, self.program
+        xs = [None] * len(program.values) + self.hoisted
+        for a in self.used:
+            if a >= len(program.values):
+                continue
+            dtype, kind = program.values[a]
+            if kind == "index":
+                xs[a] = f.splat(f.conv("trunc", i, COMPUTE[dtype]), self.W) + f.iota(COMPUTE[dtype], self.W)
+            else:
+                p = self.out_base[self.plan.kept[a]] if kind == "kept" else self.base[a]
+                xs[a] = load(f, dtype, f.bytes_at(p, i * SIZE[dtype]), self.W, mask)
+        return xs
+
+    def group_at(self, i, states, end):
+        """One group of elements through all stages; `end` is given for the last, partly filled one."""
+        f = self.f
+        for c in range(self.chunks):
+            at = i + c * self.W
+            mask = None if end is None else f.lanes_below(end - at, self.W)
+            xs = values(f, self.roots, self.inputs(at, mask), self.dtypes, self.W)
+            for k, x in zip(self.stages, xs, strict=True):
+                if k in states:
+                    states[k][c] = self.reds[k].step(f, states[k][c], x, mask)
+                    continue
+                j, dtype = self.out_of(k)
+                store(f, dtype, x, f.bytes_at(self.out_base[j], at * SIZE[dtype]), mask)
+
+    def find(self, k, b, end, state, best):
+        """After a block: if it holds something better than the best so far, the first place where that is."""
+        f, red = self.f, self.reds[k]
+        top, was_nan = state[0], best[2]
+        better = f.cmp(red.better, top, best[0])
+        if red.float:
+            better = better | state[1]
+        better = better & ~was_nan if red.float else better
+        first_block = f.cmp("eq", b, 0)
+        goal = f.splat(top, self.W)
+
+        def search():
+            def test(i, x, hit):
+                return f.cmp("slt", i, end) & ~f.any(hit)
+
+            def step(i, x, hit):
+                mask = f.lanes_below(end - i, self.W)
+                x = values(f, [self.roots[self.stages.index(k)]], self.inputs(i, mask), self.dtypes, self.W)[0]
+                hit = f.cmp("oeq" if red.float else "eq", x, goal)
+                if red.float:
+                    hit = f.sel(f.splat(state[1], self.W), f.cmp("uno", x, x), hit)
+                return [i + self.W, x, hit & mask]
+            none = f.const(vec("i1", self.W), 0)
+            i, x, hit = f.while_(test, step, [b, goal, none])
+            lane = f.conv("zext", first_lane(f, hit), "i64") if self.W < 64 else first_lane(f, hit)
+            return [f.extract(x, lane), i - self.W + lane, state[1] if red.float else was_nan]
+        return f.if_(better | first_block if not self.partial else f.const("i1", 1), search, lambda: best)
+
+
+def first_lane(f, mask):
+    """The number of the first lane that holds (one of them must)."""
+    ty = f"i{mask.lanes}"
+    f.mod.declare(f"llvm.cttz.{ty}", ty, [ty, "i1"])
+    bits = f.bitcast(mask, ty)
+    lane = f.v(ty, f"call {ty} @llvm.cttz.{ty}({ty} {bits.ref}, i1 true)")
+    return f.conv("zext", lane, "i32") if mask.lanes < 32 else lane

@@ -1,0 +1,359 @@
+"""Row programs on NumPy arrays: which kernel, over which axes, in which order of memory.
+
+What follows from shapes and strides (orientation, copies, long rows split over threads) is decided once and kept. It never changes a
+bit of a result: every way through here adds in the order that `ir.rows` states.
+"""
+import functools
+import math
+import os
+
+import ml_dtypes
+import numpy as np
+
+from whet.cpu import native
+from whet.ir import rows as R
+from whet.ir import scalar as sc
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
+NAMES = {np.dtype(t): n for t, n in (
+    ("?", "bool"), ("u1", "u8"), ("u2", "u16"), ("u4", "u32"), ("u8", "u64"), ("i1", "i8"), ("i2", "i16"), ("i4", "i32"), ("i8", "i64"),
+    ("f2", "f16"), (BF16, "bf16"), ("f4", "f32"), ("f8", "f64"), ("c8", "c64"), ("c16", "c128"))}
+DTYPES = {n: d for d, n in NAMES.items()}
+REFERENCE = os.environ.get("WHET_CPU") == "numpy"       # run everything with NumPy, slowly
+LONG = 1 << 16                  # a row of so many elements is worth more than one thread
+_plans: dict = {}
+
+
+def rows(program, operands, axes=(-1,)):
+    """Run a row program along `axes` (one axis, or several taken as one in row-major order): the list of its outputs.
+
+    Full operands have one shape. Row operands have that shape without the axes, or with size 1 there; column operands have the axes'
+    sizes; scalars are Python numbers; an index operand is None. Full outputs have the full shape, row outputs that without the axes."""
+    key = (program, axes, *[(x.shape, x.strides) if isinstance(x, np.ndarray) else None for x in operands])
+    plan = _plans.get(key)
+    if plan is None:
+        plan = remember(_plans, key, Plan(program, operands, axes))
+    return plan(*operands)
+
+
+def remember(plans, key, plan):
+    """Keep a plan; the store is emptied before it can grow without bound."""
+    if len(plans) > 20000:
+        plans.clear()
+    plans[key] = plan
+    return plan
+
+
+class _Dims:
+    """The outer or the reduced dimensions: sizes, and strides of every array; neighbours are one dimension where every array allows it."""
+
+    def __init__(self, sizes, strides):
+        self.sizes, self.strides = [], []                     # strides[dimension][array]
+        for size, st in zip(sizes, strides, strict=True):
+            if size == 1:
+                continue
+            if self.sizes and all(a == b * size for a, b in zip(self.strides[-1], st, strict=True)):
+                self.sizes[-1] *= size
+                self.strides[-1] = st
+            else:
+                self.sizes.append(size)
+                self.strides.append(st)
+
+
+def _row_strides(shape, itemsize):
+    strides, step = [], itemsize
+    for s in reversed(shape):
+        strides.insert(0, step)
+        step *= s
+    return strides
+
+
+class Plan:
+    """How to run one program on operands of these shapes and strides; call it with the operands."""
+
+    def __init__(self, program, operands, axes, row_shape=None):
+        self.program = program
+        lead = next(x for x, o in zip(operands, program.operands, strict=True) if o.kind == "full")
+        self.shape = shape = lead.shape
+        self.axes = tuple(sorted(a % len(shape) for a in axes)) if shape else ()
+        self.outer = tuple(a for a in range(len(shape)) if a not in self.axes)
+        self.n, self.count = math.prod(shape[a] for a in self.axes), math.prod(shape[a] for a in self.outer)
+        self.plain_rows = tuple(shape[a] for a in self.outer)
+        self.row_shape = self.plain_rows if row_shape is None else row_shape
+        self.full_out = [isinstance(program.stages[k], R.Store) for k, _ in program.outputs]
+        self.out_types = [DTYPES[t] for _, t in program.outputs]
+        self.out_shapes = [shape if full else self.row_shape for full in self.full_out]
+        self.passed = [i for i, o in enumerate(program.operands) if o.kind != "index"]
+        self.run = self._choose(operands)
+
+    def __call__(self, *operands):
+        return self.run(*operands)
+
+    # ---- deciding
+    def _choose(self, operands):
+        if REFERENCE or any(o.dtype not in SUPPORTED for o in self.program.operands):
+            return self._reference
+        if not self.count or (not self.n and all(self.full_out)):
+            return lambda *operands: [np.empty(s, t) for s, t in zip(self.out_shapes, self.out_types, strict=True)]
+        if any(self._must_copy(x, o) for x, o in zip(operands, self.program.operands, strict=True)):
+            return self._with_contiguous
+        chosen = self._orient(operands)
+        return self._copied if chosen is None else chosen
+
+    def _must_copy(self, x, o):
+        if o.kind == "row":
+            return x.shape not in (self.plain_rows, self._kept_shape()) or not x.flags.c_contiguous
+        return o.kind == "col" and (x.size != self.n or not x.flags.c_contiguous)
+
+    def _kept_shape(self):
+        return tuple(1 if a in self.axes else s for a, s in enumerate(self.shape))
+
+    def _order_free(self):
+        """May elements be taken in any order? Then memory's own is best."""
+        stages = self.program.stages
+        return all(isinstance(s, R.StoreRow) or isinstance(s, R.Reduce) and (s.kind in R.EXACT or s.kind in R.SUMS and self._type(k) == "i64")
+                   for k, s in enumerate(stages)) and all(o.kind in ("full", "row", "scalar") for o in self.program.operands)
+
+    def _type(self, k):
+        return self.program.values[self.program.results[k]][0]
+
+    def _orient(self, operands):
+        """The way to run without copies; None if there is none."""
+        program, shape = self.program, self.shape
+        arrays = [(x.strides, x.itemsize) for x, o in zip(operands, program.operands, strict=True) if o.kind == "full"]
+        natural = _row_strides(shape, 1)
+        arrays += [([s * t.itemsize for s in natural], t.itemsize) for full, t in zip(self.full_out, self.out_types, strict=True) if full]
+        rows_at = [(len(arrays) + i, x.itemsize) for i, x in enumerate(
+            x for x, o in zip(operands, program.operands, strict=True) if o.kind == "row")]
+
+        def by_memory(dims):
+            return sorted(dims, key=lambda a: -abs(arrays[0][0][a]))
+        outer = list(self.outer) if any(self.full_out) else by_memory(self.outer)
+        inside = by_memory(self.axes) if self._order_free() else list(self.axes)
+        row_steps = dict(zip(self.outer, _row_strides(self.plain_rows, 1), strict=True))
+        reduced = _Dims([shape[a] for a in inside], [[st[a] for st, _ in arrays] for a in inside])
+        rest = _Dims([shape[a] for a in outer], [[*(st[a] for st, _ in arrays), *(row_steps[a] * size for _, size in rows_at)] for a in outer])
+        if self.n and len(reduced.sizes) > 1 or len(rest.sizes) > 2:
+            return None
+        step = reduced.strides[0] if self.n > 1 else [size for _, size in arrays]
+        order = [self.outer.index(a) for a in outer]
+        if all(s == size for s, (_, size) in zip(step, arrays, strict=True)):
+            return self._by_rows(rest, len(arrays), order)
+        if rest.sizes and self.n < 2**31 and all(s == size for s, size in zip(
+                rest.strides[-1], [size for _, size in arrays] + [size for _, size in rows_at], strict=True)):
+            return self._by_columns(step, rest, len(arrays), order)
+        return None
+
+    def _strides_in_order(self, arrays, full, row):
+        """The strides as kernels want them: of operands, then of outputs. `full(i)`, `row(i)` give those of array i."""
+        at, row_at, numbers = 0, arrays, []
+        for o in self.program.operands:
+            if o.kind == "full":
+                numbers += full(at)
+                at += 1
+            elif o.kind == "row":
+                numbers += row(row_at)
+                row_at += 1
+        for is_full in self.full_out:
+            if is_full:
+                numbers += full(at)
+                at += 1
+        return numbers
+
+    def _by_rows(self, rest, arrays, order):
+        rank = max(1, len(rest.sizes))
+        strides = rest.strides or [[0] * (arrays + len(self.program.operands))]
+
+        def of(i):
+            return [s[i] for s in strides]
+        numbers = self._strides_in_order(arrays, of, of)
+        inner = [rest.sizes[1]] if rank == 2 else []
+        grain = max(1, self._per_grain() // max(1, self.n))
+        if self._splits(self.count):
+            return self._split(row_kernel(self.program, rank, True), [*inner, *numbers], self.count, (self.count, -1, 1), order)
+        return self._direct(row_kernel(self.program, rank, False), self.count, grain, [self.n, *inner, *numbers], order)
+
+    def _by_columns(self, step, rest, arrays, order):
+        width = column_width(self.program)
+        columns, outer = rest.sizes[-1], rest.sizes[0] if len(rest.sizes) == 2 else 1
+        strides = rest.strides[0] if len(rest.sizes) == 2 else [0] * len(rest.strides[0])
+        numbers = [columns, *self._strides_in_order(arrays, lambda i: [strides[i], step[i]], lambda i: [strides[i]])]
+        units = outer * -(-columns // width)
+        grain = max(1, self._per_grain() // max(1, self.n * min(width, columns)))
+        sequential = abs(step[0]) <= 1024
+        if self._splits(units):
+            return self._split(column_kernel(self.program, True, sequential), numbers, units, (outer, -1, columns), order)
+        return self._direct(column_kernel(self.program, False, sequential), units, grain, [self.n, *numbers], order)
+
+    def _per_grain(self):
+        """Elements that take about ten microseconds."""
+        heavy = sum(e.op in HEAVY for e in sc.walk(*(s.expr for s in self.program.stages)))
+        return (1 << 17) // (1 + len(self.program.passes()) // 2 + 4 * heavy)
+
+    def _splits(self, units):
+        """Are there too few units for all threads, and rows long enough to share?"""
+        return (self.n >= LONG and units < 16 and len(self.program.passes()) == 1 and not any(o.kind == "row" for o in self.program.operands)
+                and all(isinstance(s, R.Reduce | R.StoreRow) for s in self.program.stages))
+
+    # ---- running
+    def _direct(self, addr, units, grain, numbers, order):
+        """One launch."""
+        launch, empty, types = native.launch, np.empty, self.out_types
+        back = None if order == sorted(order) else np.argsort(order).tolist()
+        shapes = self.out_shapes if back is None else [tuple(self.plain_rows[i] for i in order)] * len(types)
+
+        def in_order(y):
+            return y if back is None else np.ascontiguousarray(y.transpose(back)).reshape(self.row_shape)
+        numbers = tuple(numbers)
+        if len(types) == 1 and len(self.passed) == len(self.program.operands) and back is None:
+            shape, dtype = shapes[0], types[0]
+
+            def run(*operands):
+                out = empty(shape, dtype)
+                launch(addr, units, grain, *operands, out, *numbers)
+                return [out]
+
+            def single(x, *scalars):
+                out = empty(shape, dtype)
+                launch(addr, units, grain, x, *scalars, out, *numbers)
+                return out
+            self.single = single
+            return run
+
+        def run(*operands):
+            outs = [empty(s, t) for s, t in zip(shapes, types, strict=True)]
+            launch(addr, units, grain, *[operands[i] for i in self.passed], *outs, *numbers)
+            return outs if back is None else [in_order(y) for y in outs]
+        return run
+
+    def single(self, x, *scalars):
+        """The only output of a program of one array and numbers."""
+        return self.run(x, *scalars)[0]
+
+    def _split(self, addr, numbers, units, shape, order):
+        """Blocks of rows in parallel, their results combined."""
+        program, blocks = self.program, -(-self.n // R.BLOCK)
+        reduced = [(k, s) for k, s in enumerate(program.stages) if isinstance(s, R.Reduce)]
+        results = [(k, s, j) for k, s in reduced for j in range(2 if s.kind in R.INDEXED else 1)]
+        shape = (shape[0], blocks, shape[2])
+        finish = _final(program)
+        back = None if order == sorted(order) else np.argsort(order).tolist()
+        kernel_rows = tuple(self.plain_rows[i] for i in order)
+        grain = max(1, self._per_grain() // (R.BLOCK * max(1, shape[2] if shape[2] < 128 else 128)))
+
+        def run(*operands):
+            parts = [np.empty(shape, DTYPES[program.values[program.results[k] + j][0]]) for k, _, j in results]
+            native.launch(addr, units * blocks, grain, *[operands[i] for i in self.passed], *parts, self.n, blocks, *numbers)
+            totals = []
+            for k, s in reduced:
+                part = parts.pop(0)
+                if s.kind in R.SUMS:
+                    totals.append(combine(s.kind, part))
+                elif s.kind in R.EXACT:
+                    totals += rows(block_program(s.kind, self._type(k)), (part,), (1,))
+                else:
+                    at = rows(block_program(s.kind, self._type(k)), (part,), (1,))[0][:, None]
+                    totals += [np.take_along_axis(part, at, 1), np.take_along_axis(parts.pop(0), at, 1)]
+            totals = [np.ascontiguousarray(t).reshape(-1) for t in totals]
+            scalars = [operands[i] for i, o in enumerate(program.operands) if o.kind == "scalar"]
+            outs = [np.empty(kernel_rows, t) for t in self.out_types]
+            native.launch(finish, self.count, 1 << 14, *scalars, *totals, *outs, 0, *[t.itemsize for t in totals])
+            return [(y if back is None else np.ascontiguousarray(y.transpose(back))).reshape(self.row_shape) for y in outs]
+        return run
+
+    def _with_contiguous(self, *operands):
+        """Row and column operands brought into their plain form."""
+        def plain(x, o):
+            if o.kind == "row":
+                kept = x.reshape(self._kept_shape()) if x.size == self.count else np.broadcast_to(
+                    x if x.ndim == len(self.shape) else np.expand_dims(x, self.axes), self._kept_shape())
+                return np.ascontiguousarray(kept).reshape(self.plain_rows)
+            if o.kind == "col":
+                return np.ascontiguousarray(np.broadcast_to(x, tuple(self.shape[a] for a in self.axes)))
+            return x
+        return rows(self.program, [plain(x, o) for x, o in zip(operands, self.program.operands, strict=True)], self.axes)
+
+    def _copied(self, *operands):
+        """Every full operand copied to (outer, reduced) order first."""
+        order = self.outer + self.axes
+        back = np.argsort(order).tolist()
+        flat = [np.ascontiguousarray(x.transpose(order)).reshape(self.count, self.n) if o.kind == "full"
+                else x.reshape(self.count) if o.kind == "row" else x.reshape(self.n) if o.kind == "col" else x
+                for x, o in zip(operands, self.program.operands, strict=True)]
+        outs = rows(self.program, flat, (1,))
+        moved = tuple(self.shape[a] for a in order)
+        return [np.ascontiguousarray(y.reshape(moved).transpose(back)) if full else y.reshape(self.row_shape)
+                for y, full in zip(outs, self.full_out, strict=True)]
+
+    def _reference(self, *operands):
+        order = self.outer + self.axes
+        back = np.argsort(order).tolist()
+
+        def two(x, o):
+            if o.kind == "full":
+                return x.transpose(order).reshape(self.count, self.n)
+            if o.kind == "row":
+                kept = np.broadcast_to(x if x.ndim == len(self.shape) else np.expand_dims(x, self.axes), self._kept_shape())
+                return kept.reshape(self.count, 1)
+            if o.kind == "col":
+                return np.broadcast_to(x, tuple(self.shape[a] for a in self.axes)).reshape(1, self.n)
+            return None if o.kind == "index" else DTYPES[o.dtype].type(x)
+        outs = R.run(self.program, [two(x, o) for x, o in zip(operands, self.program.operands, strict=True)], self.n, DTYPES.__getitem__)
+        moved = tuple(self.shape[a] for a in order)
+        return [np.ascontiguousarray(y.reshape(moved).transpose(back)) if full else y.reshape(self.row_shape)
+                for y, full in zip(outs, self.full_out, strict=True)]
+
+
+SUPPORTED = {n for n in DTYPES if n[0] != "c"}
+HEAVY = frozenset("exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid pow erf erfc lgamma digamma atan2".split())
+
+
+# ---- kernels ------------------------------------------------------------------------------------------------------
+def row_kernel(program, rank, partial):
+    def emit(module, symbol):
+        from whet.passes.lower_llvm.rows import RowKernel
+        RowKernel(program, rank, partial).emit(module, symbol)
+    return native.kernel(f"rows/{rank}{'/part' * partial}/{program.key}", emit)
+
+
+def column_kernel(program, partial, sequential):
+    def emit(module, symbol):
+        from whet.passes.lower_llvm.cols import ColKernel
+        ColKernel(program, partial, sequential).emit(module, symbol)
+    return native.kernel(f"cols{'/part' * partial}{'/seq' * sequential}/{program.key}", emit)
+
+
+def column_width(program):
+    from whet.passes.lower_llvm.cols import ColKernel
+    return ColKernel(program).width
+
+
+@functools.lru_cache(None)
+def block_program(kind, dtype):
+    """The best of block results: its value, or for positions which block it is in."""
+    x, value, index = sc.args(3)
+    return R.Program(kind, (R.Operand(dtype),), (R.Reduce(kind, x), R.StoreRow(index if kind in R.INDEXED else value)))
+
+
+def combine(kind, parts):
+    """Block results (a, blocks, columns) combined in pairs over the blocks; `parts` is overwritten."""
+    outer, blocks, columns = parts.shape
+    dtype, wide = NAMES[parts.dtype], columns >= 8
+
+    def emit(module, symbol):
+        from whet.passes.lower_llvm.combine import emit_combine
+        emit_combine(module, symbol, kind, dtype, wide)
+    out = np.empty((outer, columns), parts.dtype)
+    native.launch(native.kernel(f"combine/{kind}/{dtype}{'/wide' * wide}", emit), outer, 1 << 20, parts, out, blocks, columns)
+    return out
+
+
+@functools.lru_cache(None)
+def _final(program):
+    """The kernel of what a program does with its row scalars, which become row operands."""
+    first = len(program.operands)
+    used = [i for i, o in enumerate(program.operands) if o.kind == "scalar"] + list(range(first, len(program.values)))
+    new = {old: sc.arg(i) for i, old in enumerate(used)}
+    operands = tuple(program.operands[i] if i < first else R.Operand(program.values[i][0], "row") for i in used)
+    return row_kernel(R.Program(program.name, operands, tuple(
+        R.StoreRow(sc.substitute(s.expr, new)) for s in program.stages if isinstance(s, R.StoreRow))), 1, False)
