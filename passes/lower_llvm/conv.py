@@ -21,10 +21,9 @@ from .builder import BYTES, Val, vec
 from .scalar import emit as emit_scalar
 
 KC = 256                       # steps in a block of the canonical order
-STRIDE = KC + 16               # floats between the rows of a weight tile: constant, and no power of two
 
 FIELDS = ("pixels image oh ow d h w sd sh sw xn xg xc xd xh xw yn yg yo yd yh yw wg wo rows rowtaps coltaps steps "
-          "panels pixel_blocks row_blocks tiles max_panels max_tiles scratch in_at out_at y_at b_at a_at").split()
+          "panels pixel_blocks row_blocks tiles max_panels max_tiles scratch in_at out_at y_at b_at").split()
 FIELD = {name: i for i, name in enumerate(FIELDS)}
 TABLES = len(FIELDS)           # then the tables: depth and row offset of each row of taps, column offset of each column
 
@@ -57,12 +56,12 @@ def most_rows():
 
 
 def micro(m, name, t):
-    """name(a, b, c, steps, first): c (+)= a b over a block of steps; a [rows][STRIDE], b [steps][panel], c [rows][panel]."""
-    f = m.fn(name, [("ptr", "a"), ("ptr", "b"), ("ptr", "c"), ("i64", "steps"), ("i1", "first")],
+    """name(a, row, b, c, steps, first): c (+)= a b over a block of steps; rows of a are `row` elements apart, b is [steps][panel]."""
+    f = m.fn(name, [("ptr", "a"), ("i64", "row"), ("ptr", "b"), ("ptr", "c"), ("i64", "steps"), ("i1", "first")],
              linkage="internal", attrs="noinline")
-    a, b, c, steps, first = f.args
-    rows = [f.at(a, i * STRIDE, t.elem) for i in range(t.rows)]
-    at = [[f.at(c, i * t.panel + j * t.lanes, t.elem) for j in range(t.vectors)] for i in range(t.rows)]
+    a, row, b, c, steps, first = f.args
+    rows = [f.at(a, row * i if i else 0, t.elem) for i in range(t.rows)]
+    at = [f.at(c, i * t.lanes, t.elem) for i in range(t.rows * t.vectors)]
 
     def step(k, *acc):
         line = f.at(b, k * t.panel, t.elem)
@@ -75,14 +74,12 @@ def micro(m, name, t):
     acc = f.loop(0, steps, 1, step, [f.const(t.vec, 0.0)] * (t.rows * t.vectors))
 
     def put():
-        for i in range(t.rows):
-            for j in range(t.vectors):
-                f.store(acc[i * t.vectors + j], at[i][j])
+        for v, p in zip(acc, at, strict=True):
+            f.store(v, p)
 
     def add():
-        for i in range(t.rows):
-            for j in range(t.vectors):
-                f.store(f.load(t.vec, at[i][j]) + acc[i * t.vectors + j], at[i][j])
+        for v, p in zip(acc, at, strict=True):
+            f.store(f.load(t.vec, p) + v, p)
     f.if_(first, put, add)
     return name
 
@@ -190,22 +187,44 @@ class Runs:
         """body(run) for the runs of panel j (counted from the first)."""
         self.f.loop(self.get(self.first, j), self.get(self.first, j + 1), 1, body)
 
-    def lane_mask(self, bits):
-        """The low bits of an i32, one per lane, as a mask."""
-        f, t = self.f, self.t
-        return f.bitcast(f.conv("trunc", bits, f"i{t.lanes}"), vec("i1", t.lanes))
+    def fill(self, j, src, k0, k1, out, near):
+        """Copy panel j's values of steps k0..k1 to `out`, [step][pixel]; `src` is x at the group's first channel.
 
-    def first_lanes(self, count):
-        f, t = self.f, self.t
-        return f.lanes_below(count, t.lanes)
+        Tap by tap, so that a run's lanes are worked out once for all channels.
+        """
+        f, g, geo, t = self.f, self.g, self.geo, self.t
+        taps = g.rowtaps * g.coltaps
 
-    def copy(self, src, e, r, q, dst, apart):
-        """The run's pixels under tap (row r, column q), zeros outside, to dst + slot. `src` is x at the channel and the tap."""
-        f, t = self.f, self.t
-        bits = self.get(self.rowmask, r * self.limit + e, "i32") & self.get(self.colmask, q * self.limit + e, "i32")
-        p, mask = f.at(src, self.get(self.x, e), t.elem), self.lane_mask(bits)
-        v = f.mload(t.vec, p, mask) if apart is None else gather(f, t, p, apart, mask)
-        f.store(v, f.at(dst, self.get(self.slot, e), t.elem))
+        def tap(r, q):
+            tap = r * g.coltaps + q
+            at = table(f, geo, r) * g.xd + table(f, geo, r + g.rowtaps) * g.xh + table(f, geo, q + g.rowtaps * 2) * g.xw
+            c0, c1 = f.udiv(k0 - tap + taps - 1, taps), f.udiv(k1 - tap + taps - 1, taps)
+            p, q0 = f.at(src, at + c0 * g.xc, t.elem), f.at(out, (c0 * taps + tap - k0) * t.panel, t.elem)
+
+            def run(e):
+                bits = self.get(self.rowmask, r * self.limit + e, "i32") & self.get(self.colmask, q * self.limit + e, "i32")
+                inside = f.bitcast(f.conv("trunc", bits, f"i{t.lanes}"), vec("i1", t.lanes))
+                mine = f.lanes_below(self.get(self.lanes, e), t.lanes)
+                read = reader(f, t, near, inside, g)
+
+                def channel(_, p, q):
+                    f.mstore(read(p), q, mine)
+                    return f.at(p, g.xc, t.elem), f.at(q, taps * t.panel, t.elem)
+                f.loop(c0, c1, 1, channel, [f.at(p, self.get(self.x, e), t.elem), f.at(q0, self.get(self.slot, e), t.elem)])
+            self.each(j, run)
+        f.loop(0, g.rowtaps, 1, lambda r: f.loop(0, g.coltaps, 1, lambda q: tap(r, q)))
+
+
+def reader(f, t, near, mask, g):
+    """A function that loads a vector of x where the mask is on. Its lanes lie `near` apart: 1, 2, or 0 for any distance."""
+    if near == 1:
+        return lambda p: f.mload(t.vec, p, mask)
+    if near == 2:
+        wide, n = f.shuffle(mask, f.const(mask.ty, 0), [i // 2 + i % 2 * t.lanes for i in range(2 * t.lanes)]), t.lanes
+        low, high = f.shuffle(wide, None, range(n)), f.shuffle(wide, None, range(n, 2 * n))
+        return lambda p: f.shuffle(f.mload(t.vec, p, low), f.mload(t.vec, f.at(p, n, t.elem), high), range(0, 2 * n, 2))
+    apart = f.splat(g.sw * g.xw, t.lanes) * f.iota("i64", t.lanes)
+    return lambda p: gather(f, t, p, apart, mask)
 
 
 def gather(f, t, p, stride, mask):
@@ -244,38 +263,6 @@ def share(f, i, total, parts):
     return f.udiv(i * total, parts)
 
 
-def tap_walk(f, g, k0, k1, body):
-    """body(k, channel, row of taps, column of taps) for k in k0..k1."""
-    taps = g.rowtaps * g.coltaps
-    c, t = divmod_(f, k0, taps)
-    r, q = divmod_(f, t, g.coltaps)
-
-    def step(k, c, r, q):
-        body(k, c, r, q)
-        q1 = q + 1
-        wrap = f.cmp("eq", q1, g.coltaps)
-        r1 = r + f.conv("zext", wrap, "i64")
-        over = f.cmp("eq", r1, g.rowtaps)
-        return c + f.conv("zext", over, "i64"), f.sel(over, 0, r1), f.sel(wrap, 0, q1)
-    f.loop(k0, k1, 1, step, [c, r, q])
-
-
-def pack_weights(m, name, t):
-    """name(w, stride, rows, steps, out): rows of a tile to [rows][STRIDE]; rows past the last repeat it."""
-    f = m.fn(name, [("ptr", "w"), ("i64", "stride"), ("i64", "rows"), ("i64", "steps"), ("ptr", "out")],
-             linkage="internal", attrs="noinline")
-    w, stride, rows, steps, out = f.args
-
-    def row(i):
-        src, dst = f.at(w, f.imin(i, rows - 1) * stride, t.elem), f.at(out, i * STRIDE, t.elem)
-        whole = steps & -t.lanes
-        f.loop(0, whole, t.lanes, lambda k: f.store(f.load(t.vec, f.at(src, k, t.elem)), f.at(dst, k, t.elem)))
-        f.if_(f.cmp("slt", whole, steps), lambda: f.store(
-            f.mload(t.vec, f.at(src, whole, t.elem), f.lanes_below(steps - whole, t.lanes)), f.at(dst, whole, t.elem)))
-    f.loop(0, t.rows, 1, row)
-    return name
-
-
 @dataclass(frozen=True)
 class Epilogue:
     """What is stored: an `ir.scalar` expression over acc (argument 0) and operands that follow x, w, y in the kernel's arguments.
@@ -293,23 +280,22 @@ class Epilogue:
 OPERAND0 = 5                   # x, w, y, scratch and geometry come first
 
 
-def forward(m, symbol, t, epilogue, lanes_apart, scattered):
+def forward(m, symbol, t, epilogue, near, scattered):
     """The kernel over units (group, pixel block, row block), args x, w, y, scratch, geometry, then the epilogue's operands.
 
-    `lanes_apart`: neighbouring output pixels read x elements that are not neighbours. `scattered`: y's pixels are not in one row.
+    `near`: how far apart x lies under neighbouring output pixels (see `reader`). `scattered`: y's pixels are not in one row.
     """
-    multiply, weights = micro(m, symbol + "_micro", t), pack_weights(m, symbol + "_weights", t)
+    multiply = micro(m, symbol + "_micro", t)
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, worker = f.args
     x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
     g = Geometry(f, args, 4)
     geo = g.table
     mine = f.bytes_at(scratch, worker * g.scratch)
-    a, b, totals = (f.bytes_at(mine, at) for at in (g.a_at, g.b_at, g.y_at))
+    b, totals = f.bytes_at(mine, g.b_at), f.bytes_at(mine, g.y_at)
     limit = g.max_panels * t.panel
     inside = Runs(f, g, geo, f.bytes_at(mine, g.in_at), t, limit)
     outside = inside if scattered else Runs(f, g, geo, f.bytes_at(mine, g.out_at), t, limit, rows=False)
-    apart = f.splat(g.sw * g.xw, t.lanes) * f.iota("i64", t.lanes) if lanes_apart else None
     to = f.splat(g.yw, t.lanes) * f.iota("i64", t.lanes) if scattered else None
 
     def unit(u):
@@ -323,6 +309,10 @@ def forward(m, symbol, t, epilogue, lanes_apart, scattered):
         if not scattered:
             outside.build(panel0, panel1, g.pixels)
 
+        def row_of(i):
+            """Where tile i begins: the last one begins early and repeats rows of the one before."""
+            return f.imin(i * t.rows, g.rows - t.rows)
+
         def tile_at(j, i):
             return f.at(totals, (j * g.max_tiles + (i - tile0)) * (t.rows * t.panel), t.elem)
 
@@ -331,26 +321,17 @@ def forward(m, symbol, t, epilogue, lanes_apart, scattered):
             steps = k1 - k0
             panel_size = steps * t.panel
 
-            def fill(j):
-                out = f.at(b, j * panel_size, t.elem)
-
-                def values(k, c, r, q):
-                    tap = table(f, geo, r) * g.xd + table(f, geo, r + g.rowtaps) * g.xh + table(f, geo, q + g.rowtaps * 2) * g.xw
-                    src, dst = f.at(xg, c * g.xc + tap, t.elem), f.at(out, (k - k0) * t.panel, t.elem)
-                    inside.each(j, lambda e: inside.copy(src, e, r, q, dst, apart))
-                tap_walk(f, g, k0, k1, values)
-            f.loop(0, panels, 1, fill)
+            f.loop(0, panels, 1, lambda j: inside.fill(j, xg, k0, k1, f.at(b, j * panel_size, t.elem), near))
 
             def rows(i):
-                row = i * t.rows
-                f.call(weights, "void", f.at(wg, row * g.wo + k0, t.elem), g.wo, g.rows - row, steps, a)
+                a = f.at(wg, row_of(i) * g.wo + k0, t.elem)
                 f.loop(0, panels, 1, lambda j: f.call(
-                    multiply, "void", a, f.at(b, j * panel_size, t.elem), tile_at(j, i), steps, f.cmp("eq", k0, 0)))
+                    multiply, "void", a, g.wo, f.at(b, j * panel_size, t.elem), tile_at(j, i), steps, f.cmp("eq", k0, 0)))
             f.loop(tile0, tile1, 1, rows)
         f.loop(0, f.imax(g.steps, 1), KC, block)      # once at least: without channels the sums are zeros
 
         def row(i, r):
-            channel = i * t.rows + r
+            channel = row_of(i) + r
             given = [f.load(t.elem, f.at(p, group * g.rows + channel, t.elem)) if kind == "channel" else p
                      for p, kind in zip(operands, epilogue.operands, strict=True)]
             base = group * g.yg + channel * g.yo
@@ -368,7 +349,7 @@ def forward(m, symbol, t, epilogue, lanes_apart, scattered):
                 v = apply(f, epilogue, acc, values, t)
                 scatter(f, t, v, q, to, mask) if scattered else f.mstore(v, q, mask)
             f.loop(0, panels, 1, lambda j: outside.each(j, lambda e: run(e, f.at(tile_at(j, i), r * t.panel, t.elem))))
-        f.loop(tile0, tile1, 1, lambda i: f.loop(0, f.imin(t.rows, g.rows - i * t.rows), 1, lambda r: row(i, r)))
+        f.loop(tile0, tile1, 1, lambda i: f.loop(i * t.rows - row_of(i), t.rows, 1, lambda r: row(i, r)))
     f.loop(begin, end, 1, unit)
 
 

@@ -142,7 +142,7 @@ def gathered_plan(r, epilogue, out_shape):
     layout, at = {}, 0
     for name, n in (("in_at", (limit + 1) * 40 + limit * 4 * (rowtaps + coltaps)), ("out_at", (limit + 1) * 40),
                     ("y_at", (max_panels * max_tiles * rows * panel + lanes) * size),
-                    ("b_at", (max_panels * lower.KC * panel + lanes) * size), ("a_at", rows * lower.STRIDE * size)):
+                    ("b_at", (max_panels * lower.KC * panel + lanes) * size)):
         layout[name] = at
         at += -(-n // 64) * 64
     scattered = yw != 1 or (od > 1 and yd != oh * ow) or (oh > 1 and yh != ow)
@@ -153,9 +153,9 @@ def gathered_plan(r, epilogue, out_shape):
     tables = ([a for a in r.offsets[0] for _ in r.offsets[1]] + list(r.offsets[1]) * len(r.offsets[0]) + list(r.offsets[2]))
     geometry = np.array([fields[name] for name in lower.FIELDS] + tables, np.int64)
 
-    apart = sw * xw != 1
-    key = f"conv/{r.elem}/{rows}x{vectors}x{lanes}/{'apart' if apart else 'near'}/{'to' if scattered else 'flat'}/{epilogue.key}"
-    kernel = native.kernel(key, lambda m, symbol: lower.forward(m, symbol, tile, epilogue, apart, scattered))
+    near = sw * xw if sw * xw in (1, 2) else 0
+    key = f"conv/{r.elem}/{rows}x{vectors}x{lanes}/{near}/{'to' if scattered else 'flat'}/{epilogue.key}"
+    kernel = native.kernel(key, lambda m, symbol: lower.forward(m, symbol, tile, epilogue, near, scattered))
     work = rows * panel * max_panels * max_tiles * max(steps, 1)
     grain = max(1, GRAIN * lanes // (work * 1), -(-units // threads))
     return Plan(kernel, units, grain, geometry, at * threads, out_shape)
