@@ -9,7 +9,7 @@ from whet.ir import scalar as S
 from . import scalar, targets
 from .builder import vec
 
-TILE_ROWS, TILE_COLUMNS = 32, 64
+TILE_ROWS, TILE_COLUMNS = 64, 64
 _HEAVY = frozenset((
     "mod", "fmod", "floordiv", "gcd", "pow", "cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos",
     "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "erfinv",
@@ -68,11 +68,22 @@ class _Code:
             far = f.splat(i * strides[k], lanes) + hops[k]
             return f.v(f"<{lanes} x ptr>", f"getelementptr i8, ptr {pointers[k].ref}, {far!r}")
 
+        def places(k, i):
+            """The addresses one by one: a gather instruction is slower, and hides the stride from the prefetcher."""
+            p = f.bytes_at(pointers[k], i * strides[k])
+            for _ in range(lanes):
+                yield p
+                p = f.bytes_at(p, strides[k])
+
         def load(k, i, mask):
             if access[k] == "s":
                 return same[k]
             ty = vec(self.memory[k], lanes)
-            if access[k] == "g":
+            if access[k] == "g" and mask is None:
+                x = f.const(ty, 0)
+                for lane, p in enumerate(places(k, i)):
+                    x = f.insert(x, f.load(self.memory[k], p), lane)
+            elif access[k] == "g":
                 x = f.gather(ty, addresses(k, i), mask)
             else:
                 at = f.at(pointers[k], i, self.memory[k])
@@ -80,7 +91,10 @@ class _Code:
             return scalar.widen(f, x, self.dtypes[k])
 
         def store(k, i, x, mask):
-            if access[k] == "g":
+            if access[k] == "g" and mask is None:
+                for lane, p in enumerate(places(k, i)):
+                    f.store(f.extract(x, lane), p)
+            elif access[k] == "g":
                 f.scatter(x, addresses(k, i), mask)
             else:
                 at = f.at(pointers[k], i, self.memory[k])
@@ -189,6 +203,8 @@ class _Code:
         def block(i, j):
             left = height - i
             columns = [f.at(f.bytes_at(source, f.imin(j + c, width - 1) * stride), i, ty) for c in range(edge)]
+            for c in range(edge):                            # the next tile's: over strides of pages the hardware looks not ahead
+                f.prefetch(f.at(f.bytes_at(source, (j + c + TILE_COLUMNS) * stride), i, ty))
             full = f.cmp("sge", left, edge)
             mask = f.lanes_below(left, edge)
             block = f.if_(full, lambda: [f.load(vec(ty, edge), p) for p in columns],
