@@ -6,7 +6,7 @@
 Only IEEE + - * / sqrt fma, rounding to integers, selects and integer operations are used, so the number of lanes cannot change
 a bit, and nothing outside the module is called. NaN, infinities, signed zeros and subnormals are as C99 says.
 """
-from . import arith, explog, power, special, trig  # noqa: F401  (they register their functions)
+from . import arith, explog, hyperbolic, power, special, trig  # noqa: F401  (they register their functions)
 from .core import FUNCTIONS
 
 __all__ = ["FUNCTIONS"]

@@ -1,6 +1,6 @@
 """Exponentials, logarithms and what is made of them."""
 from . import coefficients as C
-from .core import BIAS, INF, NAN, bits, clamp, floating, function, nearest, poly, power, two_sum
+from .core import BIAS, INF, NAN, bits, clamp, fast_two_sum, floating, function, nearest, poly, power, two_prod, two_sum
 
 LOG2E = 1.4426950408889634
 LN2 = {"float": (0.693145751953125, 1.42860682030941723e-06),             # n * the first is exact for |n| < 2^11
@@ -32,13 +32,25 @@ def exp(f, x):
 
 
 def exp_of_sum(f, x, tail):
-    """e^(x + tail): 2^n (1 + q), as 2^(n-1) times 2 (1 + q), since 2^(n-1) is a float up to the largest result."""
-    edge, shift = EXP_LOW[x.elem]
+    """e^(x + tail)"""
     q, u = exp_parts(f, clamp(f, x, *EXP_RANGE[x.elem]), -1, tail)
-    low = f.cmp("olt", x, edge)
-    p = q + 1.0
-    r = (p + p) * power(f, f.sel(low, u + shift, u), x.elem)
+    return exp_scale(f, q + 1.0, u, f.cmp("olt", x, EXP_LOW[x.elem][0]))
+
+
+def exp_scale(f, p, u, low):
+    """2^n p, u holding n - 1: as 2^(n-1) times 2 p, since 2^(n-1) is a float up to the largest result. low: may be subnormal."""
+    shift = EXP_LOW[p.elem][1]
+    r = (p + p) * power(f, f.sel(low, u + shift, u), p.elem)
     return f.sel(low, r * 2.0 ** -shift, r)
+
+
+@function("exp2")
+def exp2(f, x):
+    lo, hi, edge, cs = (-151.0, 129.0, -124.0, C.EXP2_F32) if x.elem == "float" else (-1076.0, 1025.0, -1020.0, C.EXP2_F64)
+    b = clamp(f, x, lo, hi)
+    n, u = nearest(f, b, 1.0, BIAS[x.elem] - 1)
+    r = b - n
+    return exp_scale(f, f.fma(r, poly(f, r, cs), 1.0), u, f.cmp("olt", x, edge))
 
 
 # ---- logarithms ----------------------------------------------------------------------------------------------------
@@ -97,20 +109,67 @@ def log(f, x):
     return log_edges(f, x, log_sum(f, k, m - 1.0))
 
 
+@function("log2", "float")
+def log2_f32(f, x):
+    k, m, _ = mantissa(f, x)
+    z = m - 1.0
+    return log_edges(f, x, k + f.fma(z, C.LOG2_SLOPE, z * poly(f, z, C.LOG2_F32)))
+
+
+@function("log10", "float")
+def log10_f32(f, x):
+    k, m, _ = mantissa(f, x)
+    z = m - 1.0
+    t = f.fma(z, C.LOG10_SLOPE, z * poly(f, z, C.LOG10_F32))
+    return log_edges(f, x, f.fma(k, LOG10_2["float"][0], f.fma(k, LOG10_2["float"][1], t)))
+
+
+LOG10_2 = {"float": (0.30078125, 2.487456639811952e-04), "double": (0.3010299956640665, -8.532344317057107e-14)}
+PER_LN = {"log2": (1.4426950408889634, 2.0355273740931033e-17), "log10": (0.4342944819032518, 1.098319650216765e-17)}
+
+
+def log_in_base(f, x, base, whole):
+    """f64: k whole[0] + (k whole[1] + log(m) / log(base)), log(m) in two doubles."""
+    k, m, _ = mantissa(f, x)
+    z = m - 1.0
+    s = z / (z + 2.0)
+    w = s * s
+    half = z * z * 0.5
+    hi, lo = fast_two_sum(f, z, -half)
+    lo = f.fma(s, f.fma(w, poly(f, w, C.LOG_F64), half), lo)
+    c, d = PER_LN[base]
+    p, e = two_prod(f, hi, f.const(x.ty, c))
+    rest = f.fma(lo, c, f.fma(hi, d, f.fma(k, whole[1], e) if whole[1] else e))
+    t, e = fast_two_sum(f, k * whole[0], p)
+    return log_edges(f, x, t + (e + rest))
+
+
+@function("log2", "double")
+def log2_f64(f, x):
+    return log_in_base(f, x, "log2", (1.0, 0.0))
+
+
+@function("log10", "double")
+def log10_f64(f, x):
+    return log_in_base(f, x, "log10", LOG10_2["double"])
+
+
 # ---- around zero ---------------------------------------------------------------------------------------------------
 @function("log1p")
 def log1p(f, x):
-    return f.copysign(log_edges(f, x + 1.0, log1p_core(f, x)), x)
-
-
-def log1p_core(f, x):
-    """log(1 + x) for x > -1: with u = 1 + x rounded, = 2^k m, and `lost` what the rounding lost: log m + k ln2 + lost / u."""
     u, lost = two_sum(f, x, f.const(x.ty, 1.0))
+    return f.copysign(log_edges(f, u, log_of_sum(f, u, lost, None)), x)
+
+
+def log_of_sum(f, u, lost, more):
+    """log(u + lost) + more ln2, for a normal u >= 2^-54 and |lost| <= ulp(u), or anything small where u = 1.
+
+    u = 2^k m: log m + k ln2 + lost / u."""
     k, m, d = mantissa(f, u, normal=True)
     z = m - 1.0
-    one = {"float": 127 << 23, "double": 1023 << 52}[x.elem]
-    tail = f.sel(f.cmp("olt", x, 2.0 ** 60), lost * floating(f, one - d), 0.0)          # 2^-k is a float only for moderate k
-    return log_sum(f, k, z, f.fma(tail, -z, tail))
+    one = {"float": 127 << 23, "double": 1023 << 52}[u.elem]
+    tail = f.sel(f.cmp("olt", u, 2.0 ** 60), lost * floating(f, one - d), 0.0)           # 2^-k is a float only for moderate k
+    return log_sum(f, k if more is None else k + more, z, f.fma(tail, -z, tail))
 
 
 @function("expm1")
@@ -121,26 +180,6 @@ def expm1(f, x):
     s = power(f, u, e)
     r = f.fma(s, q, s - 0.5)
     return f.copysign(r + r, x)
-
-
-@function("tanh")
-def tanh(f, x):
-    """|x| < 0.55: a polynomial; above: 1 - 2 / (e^2|x| + 1), flat from 10 (f64: 20) on."""
-    single = x.elem == "float"
-    top = 10.0 if single else 20.0
-    a = f.fabs(x)
-    z = x * x
-    small = f.fma(x * z, poly(f, z, C.TANH_F32 if single else C.TANH_F64), x)
-    b = f.sel(f.cmp("ogt", a, top), top, a)
-    n, u = nearest(f, b, 2 * LOG2E, BIAS[x.elem])
-    if single:                                                           # n is small: one constant for ln2 is enough
-        r = f.fma(n, -LN2_F32 / 2, b)
-    else:
-        hi, lo = LN2["double"]
-        r = f.fma(n, -lo / 2, f.fma(n, -hi / 2, b))
-    s = power(f, u, x.elem)
-    big = 1.0 - 2.0 / f.fma(s, r * poly(f, r, C.EXP_TWICE_F32 if single else C.EXP_TWICE_F64), s + 1.0)
-    return f.sel(f.cmp("olt", a, 0.55), small, f.copysign(big, x))
 
 
 @function("sigmoid")

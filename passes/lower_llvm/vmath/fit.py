@@ -66,10 +66,12 @@ def polynomials():
     r2 = lambda r: r * r / mp.exp(r)
     yield "exp_f32", exp_tail, -HALF_LN2, HALF_LN2, 4, single, r2
     yield "exp_f64", exp_tail, -HALF_LN2, HALF_LN2, 9, float, r2
-    # exp2: 2^r = 1 + r * p(r)
-    exp2 = lambda r: (mp.mpf(2) ** r - 1) / r
+    exp2 = lambda r: (mp.mpf(2) ** r - 1) / r                            # 2^r = 1 + r p(r)
     yield "exp2_f32", exp2, -.5005, .5005, 5, single, lambda r: r
-    yield "exp2_f64", lambda r: (mp.mpf(2) ** r - 1 - r * LN2) / r ** 2, -.5005, .5005, 9, float, lambda r: r * r
+    yield "exp2_f64", exp2, -.5005, .5005, 10, float, lambda r: r
+    for base in 2, 10:                                                   # log_b(1 + f) = f * slope + f p(f)
+        slope = single(1 / mp.log(base))
+        yield f"log{base}_f32", lambda f: mp.log1p(f) / mp.log(base) / f - slope, M_LO, M_HI, 9, single, None
     yield "log_f32", lambda f: (mp.log1p(f) - f) / f ** 2, M_LO, M_HI, 8, single, lambda f: f * f / mp.log1p(f)
     # f64 log: with s = f / (2 + f), log1p(f) = 2s + s^3 * p(s^2)
     smax = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mp.mpf("1.0001")
@@ -80,6 +82,9 @@ def polynomials():
     yield "tanh_f32", tanh_tail, TINY, .56 ** 2, 5, single, lambda z: z
     yield "exp_twice_f64", lambda r: mp.expm1(2 * r) / r, -HALF_LN2 / 2, HALF_LN2 / 2, 11, float, lambda r: r
     yield "tanh_f64", tanh_tail, TINY, .56 ** 2, 10, float, lambda z: z
+    sinh_tail = lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
+    yield "sinh_f32", sinh_tail, TINY, 1.001, 3, single, lambda z: z
+    yield "sinh_f64", sinh_tail, TINY, 1.001, 7, float, lambda z: z
     # pow of f32 in f64: log2(1 + f) = f p(f), 2^r = p(r)
     yield "pow_log2", lambda f: mp.log1p(f) / LN2 / f, M_LO, M_HI, 11, float, None
     yield "pow_exp2", lambda r: mp.mpf(2) ** r, -.5001, .5001, 6, float, None
@@ -99,6 +104,15 @@ def polynomials():
     yield "cos_f32", cos_tail, TINY, zmax, 2, single, lambda z: z * z
     yield "sin_f64", sin_tail, TINY, zmax, 5, float, lambda z: z
     yield "cos_f64", cos_tail, TINY, zmax, 5, float, lambda z: z * z
+    tan_tail = lambda z: (mp.tan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
+    asin_tail = lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
+    atan_tail = lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
+    yield "tan_f32", tan_tail, TINY, zmax, 6, single, lambda z: z
+    yield "tan_f64", tan_tail, TINY, zmax, 13, float, lambda z: z
+    yield "asin_f32", asin_tail, TINY, .25, 4, single, lambda z: z
+    yield "asin_f64", asin_tail, TINY, .25, 12, float, lambda z: z
+    yield "atan_f32", atan_tail, TINY, 1, 8, single, lambda z: z
+    yield "atan_f64", atan_tail, TINY, 1, 19, float, lambda z: z
 
 
 def emit_module(polys):
@@ -114,6 +128,7 @@ def emit_module(polys):
         out.append(f"{name.upper()} = (                # error 2^{err:.1f}")
         out += ["    " + x for x in lines]
         out.append(")")
+    out += [f"LOG{b}_SLOPE = {single(1 / mp.log(b))!r}" for b in (2, 10)]
     low, high = int(POW_STEPS * SQRT_HALF) - 1, int(POW_STEPS * 2 * SQRT_HALF) + 2
     out += [f"# -log(j / {POW_STEPS}) for j from {low}, the first part a multiple of 2^-42.", f"POW_FIRST = {low}"]
     logs = [-mp.log(mp.mpf(j) / POW_STEPS) for j in range(low, high)]

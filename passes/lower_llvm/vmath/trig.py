@@ -1,7 +1,7 @@
 """Circular functions and their inverses."""
 from ..builder import vec
 from . import coefficients as C
-from .core import INF, TOP_BIT, bits, fast_two_sum, floating, function, nearest, poly, two_prod
+from .core import INF, NAN, TOP_BIT, bits, fast_two_sum, floating, function, nearest, poly, two_prod
 
 TWO_OVER_PI = 0.6366197723675814
 # pi/2 in three parts, for x - n pi/2 by three fma: the first difference is exact.
@@ -119,3 +119,82 @@ def sin(f, x):
 @function("cos")
 def cos(f, x):
     return sincos(f, x, 1)
+
+
+@function("tan")
+def tan(f, x):
+    """tan(r) = r + r^3 p(r^2), or -1 / tan(r) in the odd quadrants, with what the sum and the quotient lost."""
+    r, lo, u = reduce(f, x)
+    z = r * r
+    t, e = fast_two_sum(f, r, f.fma(r * z, poly(f, z, C.TAN_F32 if x.elem == "float" else C.TAN_F64), f.fma(lo, z, lo)))
+    w = 1.0 / t
+    w = f.fma(w, f.fma(-w, t, 1.0) - w * e, w)
+    t = f.sel(f.cmp("ne", u & 1, 0), -w, t)
+    return f.sel(f.cmp("oeq", x, 0.0), x, t)
+
+
+# ---- inverses --------------------------------------------------------------------------------------------------------
+PI = {"float": (3.1415927410125732, -8.742277657347586e-08), "double": (3.141592653589793, 1.2246467991473532e-16)}
+
+
+def arc(f, x):
+    """(high, s, t): where |x| > 1/2 (high), s = sqrt((1 - |x|) / 2), whose arcsine is half of arccos |x|; elsewhere s = x.
+    t = arcsin(s) - s."""
+    a = f.fabs(x)
+    high = f.cmp("ogt", a, 0.5)
+    z = f.sel(high, f.fma(a, -0.5, 0.5), x * x)
+    s = f.sel(high, f.sqrt(z), x)
+    return high, s, s * z * poly(f, z, C.ASIN_F32 if x.elem == "float" else C.ASIN_F64)
+
+
+@function("asin")
+def asin(f, x):
+    high, s, t = arc(f, x)
+    hi, lo = PI[x.elem]
+    r = (hi / 2 - (s + s)) - f.fma(t, 2.0, -lo / 2)                                   # the first difference is exact where it is small
+    return f.sel(high, f.copysign(r, x), s + t)
+
+
+@function("acos")
+def acos(f, x):
+    high, s, t = arc(f, x)
+    hi, lo = PI[x.elem]
+    twice = (s + t) + (s + t)
+    outer = f.sel(f.cmp("olt", x, 0.0), hi - (twice - lo), twice)
+    return f.sel(high, outer, hi / 2 - (s + (t - lo / 2)))
+
+
+def arctangent_tail(f, t):
+    """arctan(t) - t for 0 <= t <= 1."""
+    z = t * t
+    return t * z * poly(f, z, C.ATAN_F32 if t.elem == "float" else C.ATAN_F64)
+
+
+@function("atan")
+def atan(f, x):
+    """Above 1: pi/2 - atan(1 / x)."""
+    hi, lo = PI[x.elem]
+    a = f.fabs(x)
+    high = f.cmp("ogt", a, 1.0)
+    t = f.sel(high, 1.0 / a, a)
+    c = arctangent_tail(f, t)
+    return f.copysign(f.sel(high, (hi / 2 - t) - (c - lo / 2), t + c), x)
+
+
+@function("atan2")
+def atan2(f, y, x):
+    """The angle below pi/4 of the triangle, taken from 0, pi/2 or pi."""
+    hi, lo = PI[x.elem]
+    a, b = f.fabs(y), f.fabs(x)
+    steep = f.cmp("ogt", a, b)
+    least, most = f.sel(steep, b, a), f.sel(steep, a, b)
+    t = least / f.sel(f.cmp("oeq", most, 0.0), 1.0, most)
+    t = f.sel(f.cmp("oeq", least, INF), 1.0, t)
+    c = arctangent_tail(f, t)
+    left = f.cmp("slt", bits(f, x), 0)
+    back = steep ^ left
+    t, c = f.sel(back, -t, t), f.sel(back, -c, c)
+    whole = f.sel(steep, f.const(x.ty, hi / 2), f.sel(left, f.const(x.ty, hi), 0.0))
+    rest = f.sel(steep, f.const(x.ty, lo / 2), f.sel(left, f.const(x.ty, lo), 0.0))
+    r = (whole + t) + (c + rest)
+    return f.sel(f.cmp("uno", x, y), NAN, f.copysign(r, y))

@@ -1,0 +1,92 @@
+"""Hyperbolic functions and their inverses, the latter as log(u + lost) of a sum whose rounding error is kept."""
+from . import coefficients as C
+from .core import BIAS, INF, NAN, fast_two_sum, function, nearest, poly, power, two_sum
+from .explog import LN2, LN2_F32, LOG2E, exp_parts, log_of_sum
+
+
+@function("tanh")
+def tanh(f, x):
+    """|x| < 0.55: a polynomial; above: 1 - 2 / (e^2|x| + 1), flat from 10 (f64: 20) on."""
+    single = x.elem == "float"
+    top = 10.0 if single else 20.0
+    a = f.fabs(x)
+    z = x * x
+    small = f.fma(x * z, poly(f, z, C.TANH_F32 if single else C.TANH_F64), x)
+    b = f.sel(f.cmp("ogt", a, top), top, a)
+    n, u = nearest(f, b, 2 * LOG2E, BIAS[x.elem])
+    if single:                                                           # n is small: one constant for ln2 is enough
+        r = f.fma(n, -LN2_F32 / 2, b)
+    else:
+        hi, lo = LN2["double"]
+        r = f.fma(n, -lo / 2, f.fma(n, -hi / 2, b))
+    s = power(f, u, x.elem)
+    big = 1.0 - 2.0 / f.fma(s, r * poly(f, r, C.EXP_TWICE_F32 if single else C.EXP_TWICE_F64), s + 1.0)
+    return f.sel(f.cmp("olt", a, 0.55), small, f.copysign(big, x))
+
+
+def half_exp(f, a):
+    """e^a / 2 for a >= 0, without overflow before the quotient does."""
+    top = 90.0 if a.elem == "float" else 711.0
+    q, u = exp_parts(f, f.sel(f.cmp("ogt", a, top), top, a), -2)
+    p = q + 1.0
+    return (p + p) * power(f, u, a.elem)
+
+
+@function("cosh")
+def cosh(f, x):
+    e = half_exp(f, f.fabs(x))
+    return e + 0.25 / e
+
+
+@function("sinh")
+def sinh(f, x):
+    """|x| < 1: a polynomial; above: (e^|x| - e^-|x|) / 2."""
+    a = f.fabs(x)
+    z = x * x
+    small = f.fma(x * z, poly(f, z, C.SINH_F32 if x.elem == "float" else C.SINH_F64), x)
+    e = half_exp(f, a)
+    return f.sel(f.cmp("olt", a, 1.0), small, f.copysign(e - 0.25 / e, x))
+
+
+LARGE = {"float": 2.0 ** 15, "double": 2.0 ** 30}                          # from here on sqrt(x^2 +- 1) is x
+
+
+@function("asinh")
+def asinh(f, x):
+    """sign(x) log(1 + a + w), w = sqrt(a^2 + 1) - 1."""
+    a = f.fabs(x)
+    large = f.cmp("ogt", a, LARGE[x.elem])
+    b = f.sel(large, 1.0, a)
+    square = b * b
+    w = square / (f.sqrt(square + 1.0) + 1.0)
+    u, e1 = two_sum(f, f.const(x.ty, 1.0), b)
+    u, e2 = fast_two_sum(f, u, w)
+    r = log_of_sum(f, f.sel(large, a, u), f.sel(large, 0.0, e1 + e2), f.sel(large, f.const(x.ty, 1.0), 0.0))
+    return f.copysign(f.sel(f.cmp("olt", a, INF), r, a), x)
+
+
+@function("acosh")
+def acosh(f, x):
+    """log(x + sqrt(t^2 + 2t)), t = x - 1."""
+    large = f.cmp("ogt", x, LARGE[x.elem])
+    b = f.sel(large, 1.0, x)
+    t = b - 1.0
+    u, lost = fast_two_sum(f, b, f.sqrt(f.fma(t, t, t + t)))
+    r = log_of_sum(f, f.sel(large, x, u), f.sel(large, 0.0, lost), f.sel(large, f.const(x.ty, 1.0), 0.0))
+    return f.sel(f.cmp("ult", x, 1.0), NAN, f.sel(f.cmp("olt", x, INF), r, x))
+
+
+@function("atanh")
+def atanh(f, x):
+    """sign(x) log(1 + t) / 2, t = 2a / (1 - a), with what the quotient lost."""
+    a = f.fabs(x)
+    d = 1.0 - a
+    e = (1.0 - d) - a
+    inverse = 1.0 / d
+    b = a + a
+    t = b * inverse
+    lost = f.fma(-t, e, f.fma(-t, d, b)) * inverse
+    u, e1 = two_sum(f, f.const(x.ty, 1.0), t)
+    r = log_of_sum(f, u, e1 + lost, None) * 0.5
+    r = f.sel(f.cmp("oeq", a, 1.0), INF, r)
+    return f.sel(f.cmp("ugt", a, 1.0), NAN, f.copysign(r, x))
