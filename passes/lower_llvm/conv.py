@@ -18,14 +18,16 @@ from dataclasses import dataclass
 from ...ir import scalar
 from . import targets
 from .builder import BYTES, Val, vec
+from .layout import transpose
 from .scalar import emit as emit_scalar
 
 KC = 256                       # steps in a block of the canonical order
 
-FIELDS = ("pixels image oh ow d h w sd sh sw xn xg xc xd xh xw yn yg yo yd yh yw wg wo rows rowtaps coltaps steps "
-          "panels pixel_blocks row_blocks tiles max_panels max_tiles scratch in_at out_at y_at b_at").split()
+FIELDS = ("pixels image oh ow d h w sd sh sw xn xg xc xd xh xw yn yg yo yd yh yw wg wo wk rows outs rowtaps coltaps steps "
+          "panels pixel_blocks row_blocks tiles max_panels max_tiles scratch in_at out_at list_at y_at b_at a_at").split()
 FIELD = {name: i for i, name in enumerate(FIELDS)}
-TABLES = len(FIELDS)           # then the tables: depth and row offset of each row of taps, column offset of each column
+TABLES = len(FIELDS)           # then the tables: depth and row offset of each row of taps, column offset of each column,
+                               # and where each tap lies in the weights (for `Tile.listed`)
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Tile:
     rows: int
     lanes: int
     vectors: int = 2
+    listed: bool = False       # the steps of a weight row lie where a list says, not side by side
 
     @property
     def panel(self):
@@ -56,10 +59,13 @@ def most_rows():
 
 
 def micro(m, name, t):
-    """name(a, row, b, c, steps, first): c (+)= a b over a block of steps; rows of a are `row` elements apart, b is [steps][panel]."""
-    f = m.fn(name, [("ptr", "a"), ("i64", "row"), ("ptr", "b"), ("ptr", "c"), ("i64", "steps"), ("i1", "first")],
+    """name(a, row, at, b, c, steps, first): c (+)= a b over a block of steps, b is [steps][panel].
+
+    The rows of a are `row` elements apart; its steps lie side by side or, with `t.listed`, where the i64 list `at` says.
+    """
+    f = m.fn(name, [("ptr", "a"), ("i64", "row"), ("ptr", "list"), ("ptr", "b"), ("ptr", "c"), ("i64", "steps"), ("i1", "first")],
              linkage="internal", attrs="noinline")
-    a, row, b, c, steps, first = f.args
+    a, row, listed, b, c, steps, first = f.args
     rows = [f.at(a, row * i if i else 0, t.elem) for i in range(t.rows)]
     at = [f.at(c, i * t.lanes, t.elem) for i in range(t.rows * t.vectors)]
 
@@ -67,8 +73,9 @@ def micro(m, name, t):
         line = f.at(b, k * t.panel, t.elem)
         bs = [f.load(t.vec, f.at(line, j * t.lanes, t.elem)) for j in range(t.vectors)]
         out = []
+        where = f.load("i64", f.at(listed, k, "i64")) if t.listed else k
         for i in range(t.rows):
-            x = f.splat(f.load(t.elem, f.at(rows[i], k, t.elem)), t.lanes)
+            x = f.splat(f.load(t.elem, f.at(rows[i], where, t.elem)), t.lanes)
             out += [f.fma(x, bs[j], acc[i * t.vectors + j]) for j in range(t.vectors)]
         return out
     acc = f.loop(0, steps, 1, step, [f.const(t.vec, 0.0)] * (t.rows * t.vectors))
@@ -121,8 +128,8 @@ class Runs:
     exist; without, in an image whose pixels are neighbours in y.
     """
 
-    def __init__(self, f, g, geo, memory, tile, limit, rows=True):
-        self.f, self.g, self.geo, self.t, self.limit, self.rows = f, g, geo, tile, limit, rows
+    def __init__(self, f, g, memory, tile, limit, panel, rows=True):
+        self.f, self.g, self.geo, self.t, self.limit, self.panel, self.rows = f, g, g.table, tile, limit, panel, rows
         self.first, self.x, self.y, self.slot, self.lanes = (f.bytes_at(memory, (limit + 1) * (8 * i)) for i in range(5))
         self.rowmask = f.bytes_at(memory, (limit + 1) * 40)
         self.colmask = f.bytes_at(self.rowmask, g.rowtaps * limit * 4)
@@ -133,14 +140,14 @@ class Runs:
 
     def build(self, panel0, panel1, pixels):
         """Cut the pixels of panels panel0..panel1 (up to pixel number `pixels`) into runs."""
-        f, t = self.f, self.t
+        f = self.f
         here, nth = self.here, f.bytes_at(self.here, 8)
         f.store(f.const("i64", 0), nth)
 
         def panel(j):
             f.store(f.load("i64", nth), f.at(self.first, j - panel0, "i64"))
-            low = j * t.panel
-            high = f.imin(low + t.panel, pixels)
+            low = j * self.panel
+            high = f.imin(low + self.panel, pixels)
             f.store(low, here)
             while_(f, lambda: f.cmp("slt", f.load("i64", here), high), lambda: self._one(here, nth, low, high))
         f.loop(panel0, panel1, 1, panel)
@@ -187,32 +194,54 @@ class Runs:
         """body(run) for the runs of panel j (counted from the first)."""
         self.f.loop(self.get(self.first, j), self.get(self.first, j + 1), 1, body)
 
+    def tap_at(self, r, q):
+        """How far the tap in row r, column q lies from the first pixel of the window."""
+        f, g, geo = self.f, self.g, self.geo
+        return table(f, geo, r) * g.xd + table(f, geo, r + g.rowtaps) * g.xh + table(f, geo, q + g.rowtaps * 2) * g.xw
+
+    def masks(self, e, r, q):
+        """The lanes of run e, and those that lie inside the image under the tap."""
+        f, t = self.f, self.t
+        bits = self.get(self.rowmask, r * self.limit + e, "i32") & self.get(self.colmask, q * self.limit + e, "i32")
+        return f.lanes_below(self.get(self.lanes, e), t.lanes), f.bitcast(f.conv("trunc", bits, f"i{t.lanes}"), vec("i1", t.lanes))
+
     def fill(self, j, src, k0, k1, out, near):
         """Copy panel j's values of steps k0..k1 to `out`, [step][pixel]; `src` is x at the group's first channel.
 
         Tap by tap, so that a run's lanes are worked out once for all channels.
         """
-        f, g, geo, t = self.f, self.g, self.geo, self.t
+        f, g, t = self.f, self.g, self.t
         taps = g.rowtaps * g.coltaps
 
         def tap(r, q):
             tap = r * g.coltaps + q
-            at = table(f, geo, r) * g.xd + table(f, geo, r + g.rowtaps) * g.xh + table(f, geo, q + g.rowtaps * 2) * g.xw
             c0, c1 = f.udiv(k0 - tap + taps - 1, taps), f.udiv(k1 - tap + taps - 1, taps)
-            p, q0 = f.at(src, at + c0 * g.xc, t.elem), f.at(out, (c0 * taps + tap - k0) * t.panel, t.elem)
+            p = f.at(src, self.tap_at(r, q) + c0 * g.xc, t.elem)
+            to = f.at(out, (c0 * taps + tap - k0) * self.panel, t.elem)
 
             def run(e):
-                bits = self.get(self.rowmask, r * self.limit + e, "i32") & self.get(self.colmask, q * self.limit + e, "i32")
-                inside = f.bitcast(f.conv("trunc", bits, f"i{t.lanes}"), vec("i1", t.lanes))
-                mine = f.lanes_below(self.get(self.lanes, e), t.lanes)
+                mine, inside = self.masks(e, r, q)
                 read = reader(f, t, near, inside, g)
 
-                def channel(_, p, q):
-                    f.mstore(read(p), q, mine)
-                    return f.at(p, g.xc, t.elem), f.at(q, taps * t.panel, t.elem)
-                f.loop(c0, c1, 1, channel, [f.at(p, self.get(self.x, e), t.elem), f.at(q0, self.get(self.slot, e), t.elem)])
+                def channel(_, p, to):
+                    f.mstore(read(p), to, mine)
+                    return f.at(p, g.xc, t.elem), f.at(to, taps * self.panel, t.elem)
+                f.loop(c0, c1, 1, channel, [f.at(p, self.get(self.x, e), t.elem), f.at(to, self.get(self.slot, e), t.elem)])
             self.each(j, run)
         f.loop(0, g.rowtaps, 1, lambda r: f.loop(0, g.coltaps, 1, lambda q: tap(r, q)))
+
+    def fill_row(self, src, k, out, near):
+        """Copy all the pixels' values of step k to `out`, side by side."""
+        f, g, t = self.f, self.g, self.t
+        c, tap = divmod_(f, k, g.rowtaps * g.coltaps)
+        r, q = divmod_(f, tap, g.coltaps)
+        p = f.at(src, self.tap_at(r, q) + c * g.xc, t.elem)
+
+        def run(e):
+            mine, inside = self.masks(e, r, q)
+            v = reader(f, t, near, inside, g)(f.at(p, self.get(self.x, e), t.elem))
+            f.mstore(v, f.at(out, self.get(self.slot, e), t.elem), mine)
+        self.each(0, run)
 
 
 def reader(f, t, near, mask, g):
@@ -290,12 +319,11 @@ def forward(m, symbol, t, epilogue, near, scattered):
     args, begin, end, worker = f.args
     x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
     g = Geometry(f, args, 4)
-    geo = g.table
     mine = f.bytes_at(scratch, worker * g.scratch)
     b, totals = f.bytes_at(mine, g.b_at), f.bytes_at(mine, g.y_at)
     limit = g.max_panels * t.panel
-    inside = Runs(f, g, geo, f.bytes_at(mine, g.in_at), t, limit)
-    outside = inside if scattered else Runs(f, g, geo, f.bytes_at(mine, g.out_at), t, limit, rows=False)
+    inside = Runs(f, g, f.bytes_at(mine, g.in_at), t, limit, t.panel)
+    outside = inside if scattered else Runs(f, g, f.bytes_at(mine, g.out_at), t, limit, t.panel, rows=False)
     to = f.splat(g.yw, t.lanes) * f.iota("i64", t.lanes) if scattered else None
 
     def unit(u):
@@ -323,10 +351,19 @@ def forward(m, symbol, t, epilogue, near, scattered):
 
             f.loop(0, panels, 1, lambda j: inside.fill(j, xg, k0, k1, f.at(b, j * panel_size, t.elem), near))
 
+            listed = f.bytes_at(mine, g.list_at)
+            if t.listed:
+                taps = g.rowtaps * g.coltaps
+
+                def note(k):
+                    c, tap = divmod_(f, k0 + k, taps)
+                    f.store(c * g.wk + table(f, g.table, tap + g.rowtaps * 2 + g.coltaps), f.at(listed, k, "i64"))
+                f.loop(0, steps, 1, note)
+
             def rows(i):
-                a = f.at(wg, row_of(i) * g.wo + k0, t.elem)
-                f.loop(0, panels, 1, lambda j: f.call(
-                    multiply, "void", a, g.wo, f.at(b, j * panel_size, t.elem), tile_at(j, i), steps, f.cmp("eq", k0, 0)))
+                a = f.at(wg, row_of(i) * g.wo + (0 if t.listed else k0), t.elem)
+                f.loop(0, panels, 1, lambda j: f.call(multiply, "void", a, g.wo, listed, f.at(b, j * panel_size, t.elem),
+                                                      tile_at(j, i), steps, f.cmp("eq", k0, 0)))
             f.loop(tile0, tile1, 1, rows)
         f.loop(0, f.imax(g.steps, 1), KC, block)      # once at least: without channels the sums are zeros
 
@@ -359,3 +396,78 @@ def apply(f, epilogue, acc, values, t):
         return acc
     dtype = "f32" if t.elem == "float" else "f64"
     return emit_scalar(f, [epilogue.root], [acc, *values], [dtype] * (1 + len(values)), t.lanes)[0]
+
+
+def weight_grad(m, symbol, t, near):
+    """The kernel over units (group, block of output channels, block of rows), args gy, x, gw, scratch, geometry.
+
+    gw[o, k] = sum over pixels of gy[o, pixel] * x[k, pixel]: a contraction over all the images' pixels. The rows of the register
+    tile are steps k of the convolution, its columns output channels, so only gy is transposed, not every tap of x.
+    """
+    multiply = micro(m, symbol + "_micro", t)
+    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, worker = f.args
+    gy, x, gw, scratch = (f.load("ptr", f.at(args, i, "i64")) for i in range(4))
+    g = Geometry(f, args, 4)
+    mine = f.bytes_at(scratch, worker * g.scratch)
+    a, b, totals = (f.bytes_at(mine, at) for at in (g.a_at, g.b_at, g.y_at))
+    inside = Runs(f, g, f.bytes_at(mine, g.in_at), t, f.const("i64", KC), KC)
+    outside = Runs(f, g, f.bytes_at(mine, g.out_at), t, f.const("i64", KC), KC, rows=False)
+    row_stride, panel_size = KC + 16, (KC + t.lanes) * t.panel        # a run may write a vector past the last pixel
+
+    def unit(u):
+        rest, row_block = divmod_(f, u, g.row_blocks)
+        group, out_block = divmod_(f, rest, g.pixel_blocks)
+        panel0, panel1 = share(f, out_block, g.panels, g.pixel_blocks), share(f, out_block + 1, g.panels, g.pixel_blocks)
+        tile0, tile1 = share(f, row_block, g.tiles, g.row_blocks), share(f, row_block + 1, g.tiles, g.row_blocks)
+        xg, yg, wg = f.at(x, group * g.xg, t.elem), f.at(gy, group * g.yg, t.elem), f.at(gw, group * g.wg, t.elem)
+
+        def row_of(i):
+            return f.imin(i * t.rows, g.rows - t.rows)
+
+        def tile_at(j, i):
+            return f.at(totals, ((i - tile0) * g.max_panels + (j - panel0)) * (t.rows * t.panel), t.elem)
+
+        def block(n):
+            steps = f.imin(g.pixels - n * KC, KC)
+            inside.build(n, n + 1, g.pixels)
+            outside.build(n, n + 1, g.pixels)
+
+            def columns(j):
+                out = f.at(b, (j - panel0) * panel_size, t.elem)
+                for v in range(t.vectors):
+                    first = j * t.panel + v * t.lanes
+                    rows = [f.at(yg, f.imin(first + i, g.outs - 1) * g.yo, t.elem) for i in range(t.lanes)]
+
+                    def run(e):
+                        p, mask = outside.get(outside.y, e), f.lanes_below(outside.get(outside.lanes, e), t.lanes)
+                        to = f.at(out, outside.get(outside.slot, e) * t.panel + v * t.lanes, t.elem)
+                        for i, pixel in enumerate(transpose(f, [f.mload(t.vec, f.at(row, p, t.elem), mask) for row in rows])):
+                            f.store(pixel, f.at(to, i * t.panel, t.elem))
+                    outside.each(0, run)
+            f.loop(panel0, panel1, 1, columns)
+
+            def rows(i):
+                first = row_of(i)
+                f.loop(0, t.rows, 1, lambda r: inside.fill_row(xg, first + r, f.at(a, r * row_stride, t.elem), near))
+                f.loop(panel0, panel1, 1, lambda j: f.call(
+                    multiply, "void", a, f.const("i64", row_stride), a, f.at(b, (j - panel0) * panel_size, t.elem), tile_at(j, i),
+                    steps, f.cmp("eq", n, 0)))
+            f.loop(tile0, tile1, 1, rows)
+        f.loop(0, f.imax(f.udiv(g.pixels + (KC - 1), KC), 1), 1, block)
+
+        def out(i, j):
+            """Transpose a tile's totals, a square at a time, to rows of gw."""
+            src = tile_at(j, i)
+            for v in range(t.vectors):
+                first = j * t.panel + v * t.lanes
+                for r in range(0, t.rows, t.lanes):
+                    n = min(t.lanes, t.rows - r)
+                    square = [f.load(t.vec, f.at(src, (r + k) * t.panel + v * t.lanes, t.elem)) if k < n else f.const(t.vec, 0.0)
+                              for k in range(t.lanes)]
+                    mask = f.lanes_below(n, t.lanes)
+                    for k, channel in enumerate(transpose(f, square)):
+                        f.if_(f.cmp("slt", first + k, g.outs), lambda: f.mstore(
+                            channel, f.at(wg, (first + k) * g.wo + row_of(i) + r, t.elem), mask))
+        f.loop(tile0, tile1, 1, lambda i: f.loop(panel0, panel1, 1, lambda j: out(i, j)))
+    f.loop(begin, end, 1, unit)

@@ -3,6 +3,7 @@
 f32 and f64 run on compiled kernels, f16 and bf16 through f32 with one rounding, everything else in NumPy. What a call needs
 beyond its operands (kernel, geometry, scratch sizes) depends on shapes and strides only and is kept in a `Plan`.
 """
+import itertools
 import math
 import os
 import threading
@@ -16,7 +17,7 @@ from .window import out_sizes, reference_conv, reference_conv_input_grad, refere
 ELEM = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 PLANS = 4096                   # kept at most; then all are forgotten
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
-GRAIN = 1 << 19                # multiply-adds of a work unit's worth of 10 us
+GRAIN = 1 << 15                # vector multiply-adds in about 10 us
 
 _plans: dict = {}
 _local = threading.local()
@@ -84,7 +85,8 @@ class Gathered:
     out_strides: tuple         # n, o, depth, height, width
     stride: tuple
     offsets: tuple             # per axis, of each tap
-    w_row: int                 # elements between rows of w; a row is channels x taps in order
+    w_strides: tuple           # of w in elements: group, row, channel (a row's steps are channels x taps)
+    taps_at: tuple = ()        # where each tap lies in the weights, if not side by side
 
 
 def _flat_pixels(r):
@@ -106,6 +108,31 @@ def _flat_pixels(r):
     return r
 
 
+def _layout(**sizes):
+    """Byte offsets of a thread's pieces of scratch, and its size."""
+    at, total = {}, 0
+    for name, n in sizes.items():
+        at[name] = total
+        total += -(-n // 64) * 64
+    return {**at, "scratch": total}
+
+
+def _runs_bytes(limit, taps):
+    return (limit + 1) * 40 + limit * 4 * taps
+
+
+def _geometry(fields, offsets, taps_at=()):
+    from whet.passes.lower_llvm.conv import FIELDS
+    depth, rows, cols = offsets
+    return np.array([fields.get(name, 0) for name in FIELDS] + [a for a in depth for _ in rows] + list(rows) * len(depth)
+                    + list(cols) + list(taps_at), np.int64)
+
+
+def _grain(work, lanes, units, threads):
+    """Units in 10 us, each of `work` multiply-adds; never so few that more than `threads` parts could be made of all."""
+    return max(1, GRAIN * lanes // max(work, 1), -(-units // threads))
+
+
 def gathered_plan(r, epilogue, out_shape):
     """The plan of a `Gathered` run."""
     if 0 in (*r.out, r.images, r.groups, r.rows):
@@ -121,7 +148,7 @@ def gathered_plan(r, epilogue, out_shape):
     lanes = lower.lanes_for(r.elem)
     tiles, rows = split(r.rows, lower.most_rows())
     vectors = 1 if pixels <= lanes else 4 if rows < 4 and pixels > 2 * lanes else 2
-    tile = lower.Tile(r.elem, rows, lanes, vectors)
+    tile = lower.Tile(r.elem, rows, lanes, vectors, bool(r.taps_at))
     size, panel = lower.BYTES[r.elem], tile.panel
     rowtaps, coltaps = len(r.offsets[0]) * len(r.offsets[1]), len(r.offsets[2])
     steps = r.channels * rowtaps * coltaps
@@ -139,26 +166,21 @@ def gathered_plan(r, epilogue, out_shape):
     units = r.groups * pixel_blocks * row_blocks
 
     limit = max_panels * panel
-    layout, at = {}, 0
-    for name, n in (("in_at", (limit + 1) * 40 + limit * 4 * (rowtaps + coltaps)), ("out_at", (limit + 1) * 40),
-                    ("y_at", (max_panels * max_tiles * rows * panel + lanes) * size),
-                    ("b_at", (max_panels * lower.KC * panel + lanes) * size)):
-        layout[name] = at
-        at += -(-n // 64) * 64
+    layout = _layout(in_at=_runs_bytes(limit, rowtaps + coltaps), out_at=_runs_bytes(limit, 0), list_at=lower.KC * 8,
+                     y_at=(max_panels * max_tiles * rows * panel + lanes) * size, b_at=max_panels * lower.KC * panel * size)
     scattered = yw != 1 or (od > 1 and yd != oh * ow) or (oh > 1 and yh != ow)
-    fields = dict(pixels=pixels, image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xn, xg=xc * r.channels, xc=xc,
-                  xd=xd, xh=xh, xw=xw, yn=yn, yg=yo * r.rows, yo=yo, yd=yd, yh=yh, yw=yw, wg=r.rows * r.w_row, wo=r.w_row,
-                  rows=r.rows, rowtaps=rowtaps, coltaps=coltaps, steps=steps, panels=panels, pixel_blocks=pixel_blocks,
-                  row_blocks=row_blocks, tiles=tiles, max_panels=max_panels, max_tiles=max_tiles, scratch=at, **layout)
-    tables = ([a for a in r.offsets[0] for _ in r.offsets[1]] + list(r.offsets[1]) * len(r.offsets[0]) + list(r.offsets[2]))
-    geometry = np.array([fields[name] for name in lower.FIELDS] + tables, np.int64)
-
+    geometry = _geometry(
+        dict(pixels=pixels, image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xn, xg=xc * r.channels, xc=xc,
+             xd=xd, xh=xh, xw=xw, yn=yn, yg=yo * r.rows, yo=yo, yd=yd, yh=yh, yw=yw, wg=r.w_strides[0], wo=r.w_strides[1],
+             wk=r.w_strides[2], rows=r.rows, rowtaps=rowtaps, coltaps=coltaps, steps=steps, panels=panels,
+             pixel_blocks=pixel_blocks, row_blocks=row_blocks, tiles=tiles, max_panels=max_panels, max_tiles=max_tiles, **layout),
+        r.offsets, r.taps_at)
     near = sw * xw if sw * xw in (1, 2) else 0
-    key = f"conv/{r.elem}/{rows}x{vectors}x{lanes}/{near}/{'to' if scattered else 'flat'}/{epilogue.key}"
+    how = "listed" if r.taps_at else "rows"
+    key = f"conv/{r.elem}/{rows}x{vectors}x{lanes}/{how}/{near}/{'to' if scattered else 'flat'}/{epilogue.key}"
     kernel = native.kernel(key, lambda m, symbol: lower.forward(m, symbol, tile, epilogue, near, scattered))
-    work = rows * panel * max_panels * max_tiles * max(steps, 1)
-    grain = max(1, GRAIN * lanes // (work * 1), -(-units // threads))
-    return Plan(kernel, units, grain, geometry, at * threads, out_shape)
+    grain = _grain(rows * panel * max_panels * max_tiles * steps, lanes, units, threads)
+    return Plan(kernel, units, grain, geometry, layout["scratch"] * threads, out_shape)
 
 
 def _bias_epilogue(bias):
@@ -183,17 +205,18 @@ def _conv_plan(key, x, w, bias, stride, padding, dilation, groups):
     offsets = tuple(tuple(k * d - p for k in range(n)) for n, d, p in zip(w.shape[2:], dilation, padding))
     r = Gathered(ELEM[x.dtype], groups, x.shape[1] // groups, w.shape[0] // groups, _three(x.shape[2:], 1),
                  (*xs[:2], *_three(xs[2:], 0)), x.shape[0], _three(out, 1), (*ys[:2], *_three(ys[2:], 0)),
-                 _three(stride, 1), (*[(0,)] * (3 - nd), *offsets), math.prod(w.shape[1:]))
+                 _three(stride, 1), (*[(0,)] * (3 - nd), *offsets), (math.prod(w.shape) // groups, math.prod(w.shape[1:]), 0))
     return remember(key, gathered_plan(r, _bias_epilogue(bias), shape))
 
 
 def conv(x, w, bias, stride, padding, dilation, groups):
     """y[n, o, p] = bias[o] + sum over (c, tap) of w[o, c, tap] * x[n, c, p * stride + tap * dilation - padding]."""
-    key = ("conv", x.shape, x.strides, x.dtype, w.shape, stride, padding, dilation, groups, bias is None)
+    key = ("conv", x.shape, x.strides, x.dtype, w.shape, stride, padding, dilation, groups, bias is None,
+           pool.get_num_threads())
     plan = _plans.get(key)
     if plan is None:
         if x.dtype not in ELEM or REFERENCE:
-            return _through(reference_conv if REFERENCE else conv, x, w, bias, stride, padding, dilation, groups)
+            return _through(conv, reference_conv, x, w, bias, stride, padding, dilation, groups)
         if _elements(x) is None:
             return conv(x.copy(), w, bias, stride, padding, dilation, groups)
         plan = _conv_plan(key, x, w, bias is not None, stride, padding, dilation, groups)
@@ -205,19 +228,106 @@ def conv(x, w, bias, stride, padding, dilation, groups):
     return y
 
 
+def _input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups):
+    """Plans of the runs that make gx: one for each remainder of the pixel coordinates by the stride, each with its own taps."""
+    nd = gy.ndim - 2
+    opg, cpg, kernel = w.shape[0] // groups, w.shape[1], w.shape[2:]
+    gs, xs = _elements(gy), _strides(x_shape)
+    taps = math.prod(kernel)
+    plans = []
+    for phase in np.ndindex(*stride):
+        out = tuple(-(-(n - a) // s) if n > a else 0 for n, a, s in zip(x_shape[2:], phase, stride))
+        picked = [[k for k in range(n) if (a + p - k * d) % s == 0]
+                  for n, a, p, d, s in zip(kernel, phase, padding, dilation, stride)]
+        offsets = [tuple((a + p - k * d) // s for k in ks) for ks, a, p, d, s in zip(picked, phase, padding, dilation, stride)]
+        taps_at = [int(np.ravel_multi_index(t, kernel)) for t in itertools.product(*picked)]
+        r = Gathered(ELEM[gy.dtype], groups, opg, cpg, _three(gy.shape[2:], 1), (*gs[:2], *_three(gs[2:], 0)), x_shape[0],
+                     _three(out, 1), (*xs[:2], *_three([a * s for a, s in zip(xs[2:], stride)], 0)), (1, 1, 1),
+                     (*[(0,)] * (3 - nd), *offsets), (opg * cpg * taps, taps, cpg * taps), tuple(taps_at) or (0,))
+        plans.append((gathered_plan(r, _bias_epilogue(False), x_shape), sum(a * b for a, b in zip(phase, xs[2:]))))
+    return [(plan, at * gy.itemsize) for plan, at in plans if plan.units]
+
+
 def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
     """The gradient of `conv` with respect to x, of shape `x_shape`; also the transposed convolution of gy."""
-    return reference_conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups)
+    key = ("input_grad", gy.shape, gy.strides, gy.dtype, w.shape, x_shape, stride, padding, dilation, groups,
+           pool.get_num_threads())
+    plans = _plans.get(key)
+    if plans is None:
+        if gy.dtype not in ELEM or REFERENCE:
+            return _through(conv_input_grad, reference_conv_input_grad, gy, w, x_shape, stride, padding, dilation, groups)
+        if _elements(gy) is None:
+            return conv_input_grad(gy.copy(), w, x_shape, stride, padding, dilation, groups)
+        plans = remember(key, _input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups))
+    if not w.flags.c_contiguous:
+        w = np.ascontiguousarray(w)
+    gx = np.empty(x_shape, gy.dtype)
+    if plans:
+        start = gx.__array_interface__["data"][0]
+        for plan, at in plans:
+            native.launch(plan.kernel, plan.units, plan.grain, gy, w, start + at, scratch(plan.scratch), plan.geometry)
+    return gx
+
+
+def _weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
+    from whet.passes.lower_llvm import conv as lower
+    if 0 in w_shape:
+        return Plan(0, 0, 1, np.empty(0, np.int64), 0, w_shape)
+    nd, threads = gy.ndim - 2, pool.get_num_threads()
+    elem, lanes = ELEM[gy.dtype], lower.lanes_for(ELEM[gy.dtype])
+    outs, rows_all, image = w_shape[0] // groups, math.prod(w_shape[1:]), math.prod(gy.shape[2:])
+    xs, ys = _elements(x), _strides(gy.shape)
+    tiles, rows = split(rows_all, lower.most_rows())
+    vectors = 1 if outs <= lanes else 2
+    tile = lower.Tile(elem, rows, lanes, vectors)
+    size, panel = lower.BYTES[elem], tile.panel
+    panels = -(-outs // panel)
+    out_blocks, max_panels = split(panels, max(1, 256 // panel))
+    row_blocks = min(tiles, -(-threads // math.gcd(groups * out_blocks, threads)))        # even parts for the threads
+    max_tiles = -(-tiles // row_blocks)
+    units = groups * out_blocks * row_blocks
+    offsets = [tuple(k * d - p for k in range(n)) for n, d, p in zip(w_shape[2:], dilation, padding)]
+    offsets = (*[(0,)] * (3 - nd), *offsets)
+    rowtaps, coltaps = len(offsets[0]) * len(offsets[1]), len(offsets[2])
+    layout = _layout(in_at=_runs_bytes(lower.KC, rowtaps + coltaps), out_at=_runs_bytes(lower.KC, 0),
+                     y_at=max_panels * max_tiles * rows * panel * size, b_at=max_panels * (lower.KC + lanes) * panel * size,
+                     a_at=rows * (lower.KC + 16) * size)
+    (d, h, w), (_, oh, ow), (sd, sh, sw) = _three(x.shape[2:], 1), _three(gy.shape[2:], 1), _three(stride, 1)
+    xd, xh, xw = _three(xs[2:], 0)
+    geometry = _geometry(
+        dict(pixels=image * gy.shape[0], image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xs[0],
+             xg=xs[1] * w_shape[1], xc=xs[1], xd=xd, xh=xh, xw=xw, yn=ys[0], yg=ys[1] * outs, yo=ys[1], wg=outs * rows_all,
+             wo=rows_all, rows=rows_all, outs=outs, rowtaps=rowtaps, coltaps=coltaps, panels=panels, pixel_blocks=out_blocks,
+             row_blocks=row_blocks, tiles=tiles, max_panels=max_panels, max_tiles=max_tiles, **layout), offsets)
+    near = sw * xw if sw * xw in (1, 2) else 0
+    kernel = native.kernel(f"conv_weight_grad/{elem}/{rows}x{vectors}x{lanes}/{near}",
+                           lambda m, symbol: lower.weight_grad(m, symbol, tile, near))
+    grain = _grain(rows * panel * max_panels * max_tiles * image * gy.shape[0], lanes, units, threads)
+    return Plan(kernel, units, grain, geometry, layout["scratch"] * threads, w_shape)
 
 
 def conv_weight_grad(gy, x, w_shape, stride, padding, dilation, groups):
     """The gradient of `conv` with respect to w, of shape `w_shape`."""
-    return reference_conv_weight_grad(gy, x, w_shape, stride, padding, dilation, groups)
+    key = ("weight_grad", gy.shape, gy.dtype, x.shape, x.strides, w_shape, stride, padding, dilation, groups,
+           pool.get_num_threads())
+    plan = _plans.get(key)
+    if plan is None:
+        if gy.dtype not in ELEM or REFERENCE:
+            return _through(conv_weight_grad, reference_conv_weight_grad, gy, x, w_shape, stride, padding, dilation, groups)
+        if _elements(x) is None:
+            return conv_weight_grad(gy, x.copy(), w_shape, stride, padding, dilation, groups)
+        plan = remember(key, _weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups))
+    if not gy.flags.c_contiguous:
+        gy = np.ascontiguousarray(gy)
+    gw = np.empty(w_shape, gy.dtype)
+    if plan.units:
+        native.launch(plan.kernel, plan.units, plan.grain, gy, x, gw, scratch(plan.scratch), plan.geometry)
+    return gw
 
 
-def _through(f, x, w, bias, *attrs):
-    """f on the types that have kernels of their own: 16-bit floats as f32, rounded once."""
-    if wide(x.dtype) == x.dtype:
-        return reference_conv(x, w, bias, *attrs)
-    x32, w32, b32 = (a if a is None else a.astype(np.float32) for a in (x, w, bias))
-    return f(x32, w32, b32, *attrs).astype(x.dtype)
+def _through(f, reference, *args):
+    """f on types that have no kernels: 16-bit floats as f32, rounded once; the others in NumPy."""
+    dtype = args[0].dtype
+    if wide(dtype) == dtype or REFERENCE:
+        return reference(*args)
+    return f(*[a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in args]).astype(dtype)
