@@ -73,9 +73,10 @@ def micro(m, name, t):
         line = f.at(b, k * t.panel, t.elem)
         bs = [f.load(t.vec, f.at(line, j * t.lanes, t.elem)) for j in range(t.vectors)]
         out = []
-        where = f.load("i64", f.at(listed, k, "i64")) if t.listed else k
+        p = f.at(a, f.load("i64", f.at(listed, k, "i64")), t.elem) if t.listed else None
         for i in range(t.rows):
-            x = f.splat(f.load(t.elem, f.at(rows[i], where, t.elem)), t.lanes)
+            x = f.splat(f.load(t.elem, p if t.listed else f.at(rows[i], k, t.elem)), t.lanes)
+            p = f.at(p, row, t.elem) if t.listed else None        # one addition a row: 14 addresses would not stay in registers
             out += [f.fma(x, bs[j], acc[i * t.vectors + j]) for j in range(t.vectors)]
         return out
     acc = f.loop(0, steps, 1, step, [f.const(t.vec, 0.0)] * (t.rows * t.vectors))
