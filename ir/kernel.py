@@ -27,11 +27,12 @@ class Pointwise:
     results: tuple          # of the roots
     space: str
     access: str
+    stream: bool = False    # the result, larger than the cache, is written past it
 
     @property
     def key(self):
         """The kernel, described completely."""
-        return f"pointwise/{self.space}/{self.access}/{','.join(self.dtypes)}->{','.join(self.results)}/{text(self.roots)}"
+        return f"pointwise/{self.space}{'/stream' * self.stream}/{self.access}/{','.join(self.dtypes)}->{','.join(self.results)}/{text(self.roots)}"
 
 
 def text(roots):

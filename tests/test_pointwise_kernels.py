@@ -272,3 +272,23 @@ def test_fill():
         want = np.zeros_like(a)
         want[::2, ::3] = 1
         np.testing.assert_array_equal(a, want)
+
+
+def test_results_written_past_the_cache(monkeypatch):
+    monkeypatch.setattr(pointwise, "_cache_bytes", lambda: 8192)
+    for t in ("f32", "i8", "f64"):
+        f = Pointwise("add", [X + Y], 2)
+        for n in (8192, 10007):
+            raw = np.empty(n * 8 + 64, np.uint8)
+            for shift in (0, 4, 8, 60, 3):
+                size = SHORT[t].itemsize
+                check(f, [numbers(n, t), numbers(n, t, 1)], [raw[shift:shift + n * size].view(SHORT[t].np)])
+        a = numbers(20000, t)
+        want = a + a
+        f([a, a], [a])
+        np.testing.assert_array_equal(a, want)
+        check(f, [numbers((20, 5001), t), numbers(5001, t)])
+        check(f, [numbers((20, 5001), t), numbers(5001, t)], [np.empty((20, 5003), SHORT[t].np)[:, 1:-1]])
+        assert any("stream" in key for key in native._found)
+    f = Pointwise("less", [X < Y], 2)
+    check(f, [numbers(10001), numbers(10001, seed=1)])

@@ -90,7 +90,7 @@ class _Code:
                 x = f.load(ty, at) if mask is None else f.mload(ty, at, mask)
             return scalar.widen(f, x, self.dtypes[k])
 
-        def store(k, i, x, mask):
+        def store(k, i, x, mask, stream):
             if access[k] == "g" and mask is None:
                 for lane, p in enumerate(places(k, i)):
                     f.store(f.extract(x, lane), p)
@@ -98,21 +98,44 @@ class _Code:
                 f.scatter(x, addresses(k, i), mask)
             else:
                 at = f.at(pointers[k], i, self.memory[k])
-                f.store(x, at) if mask is None else f.mstore(x, at, mask)
+                if mask is not None:
+                    f.mstore(x, at, mask)
+                else:
+                    f.store(x, at, lanes * self.sizes[k] if stream else None, stream)
 
-        def step(i, mask=None):
+        def step(i, mask=None, stream=False):
             values = [load(k, i, mask) for k in range(self.inputs)]
             for k, x in enumerate(scalar.results(f, self.kernel.roots, values, self.kernel.dtypes, lanes)):
-                store(self.inputs + k, i, x, mask)
+                store(self.inputs + k, i, x, mask, stream)
 
-        start = f.const("i64", 0)
-        if self.unroll > 1:
-            start = n - f.urem(n, self.unroll * lanes)
-            f.loop(0, start, self.unroll * lanes, lambda i: [step(i + u * lanes) for u in range(self.unroll)] and None)
-        left = f.binary("and", n, lanes - 1)
-        whole = n - left
-        f.loop(start, whole, lanes, step)
-        f.if_(f.cmp("ne", left, 0), lambda: step(whole, self.below(left)))
+        def sweep(start, stream=False):
+            """From `start` to n: unrolled, vector by vector, and the rest of a vector."""
+            left = f.binary("and", n - start, lanes - 1)
+            whole = n - left
+            if self.unroll > 1:
+                wide = self.unroll * lanes
+                stop = whole - f.binary("and", whole - start, wide - 1)
+                f.loop(start, stop, wide, lambda i: [step(i + u * lanes, None, stream) for u in range(self.unroll)] and None)
+                start = stop
+            f.loop(start, whole, lanes, lambda i: step(i, None, stream))
+            f.if_(f.cmp("ne", left, 0), lambda: step(whole, self.below(left)))
+
+        def streamed():
+            """Past the cache: whole aligned vectors, after a part of one."""
+            size = lanes * self.sizes[-1]
+            head = f.imin(f.lshr(f.binary("and", 0 - address, size - 1), self.sizes[-1].bit_length() - 1), n)
+            step(f.const("i64", 0), self.below(head))
+            sweep(head, True)
+            if targets.current().name != "neon":
+                f.call("llvm.x86.sse.sfence", "void")
+
+        if not self.kernel.stream:
+            return sweep(f.const("i64", 0))
+        address = f.v("i64", f"ptrtoint ptr {pointers[-1].ref} to i64")
+        fits = f.cmp("eq", f.binary("and", address, self.sizes[-1] - 1), 0)
+        for p in pointers[:self.inputs]:                     # in place, the line is in the cache already
+            fits = fits & f.cmp("ne", p, pointers[-1])
+        f.if_(fits, streamed, lambda: sweep(f.const("i64", 0)))
 
     def below(self, n):
         """The mask of the first n lanes, 0 <= n < lanes."""

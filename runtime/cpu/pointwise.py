@@ -3,17 +3,17 @@
 A call looks its operands' types, sizes and strides up in a table of plans. A plan is a kernel, the numbers it needs to walk the operands,
 and how to make the results; an expression or type without a compiled form is planned as a run of the NumPy reference.
 """
+import functools
 import os
 from math import prod
 
 import numpy as np
 
-from whet.cpu import native
+from whet.cpu import memory, native
 from whet.dtypes import FROM_NUMPY, SHORT
 from whet.ir import kernel as K
 from whet.ir import scalar as S
 
-empty = np.empty
 PLANS = 4096                    # of one op; when a program has used more, they are made again
 GRAIN_NS = 10_000
 
@@ -37,29 +37,38 @@ class Pointwise:
 
         New results keep the order in memory that all inputs of full size share, else they are row-major.
         """
-        if outs is None:
-            flat = None
-            if self.nin == 2:
-                a, b = inputs
-                shape = a.shape
-                if shape and shape == b.shape and a.flags.c_contiguous and b.flags.c_contiguous:
-                    flat = self._flat.get((a.dtype, b.dtype))
-            elif self.nin == 1:
-                a, = inputs
-                shape = a.shape
-                if shape and a.flags.c_contiguous:
-                    flat = self._flat.get(a.dtype)
-            if flat is not None:
-                addr, grain, dtype = flat
-                out = empty(shape, dtype)
-                native.launch(addr, a.size, grain, *inputs, out)
-                return [out]
-            key = tuple([x for a in inputs for x in (a.dtype, a.shape, a.strides)])
-            plan = self._plans.get(key) or self._make(key, inputs, None)
-            return plan.run(inputs, plan.results())
-        key = (len(outs), *[x for a in (*outs, *inputs) for x in (a.dtype, a.shape, a.strides)])
+        flat = None
+        if self.nin == 2:
+            a, b = inputs
+            shape = a.shape
+            if shape and a.flags.c_contiguous:
+                other = b.shape
+                if other == shape:
+                    if b.flags.c_contiguous:
+                        flat = self._flat.get((a.dtype, b.dtype))
+                elif other == () and b.__class__ is np.ndarray:
+                    flat = self._flat.get((a.dtype, b.dtype, "number"))
+        elif self.nin == 1:
+            a, = inputs
+            shape = a.shape
+            if shape and a.flags.c_contiguous:
+                flat = self._flat.get(a.dtype)
+        if flat is not None:
+            addr, most, grain, dtype = flat
+            size = a.size
+            if size <= most:
+                if outs is None:
+                    out = memory.empty(shape, dtype)
+                    native.launch(addr, size, grain, *inputs, out)
+                    return [out]
+                out, = outs
+                if out.dtype == dtype and out.shape == shape and out.flags.c_contiguous:
+                    native.launch(addr, size, grain, *inputs, out)
+                    return [out]
+        operands = inputs if outs is None else (*inputs, *outs)
+        key = tuple([x for a in operands for x in (a.dtype, a.shape, a.strides)])
         plan = self._plans.get(key) or self._make(key, inputs, outs)
-        return plan.run(inputs, outs)
+        return plan.run(inputs, plan.results() if outs is None else list(outs))
 
     def _make(self, key, inputs, outs):
         if len(inputs) != self.nin:
@@ -67,35 +76,31 @@ class Pointwise:
         if len(self._plans) >= PLANS:
             self._plans.clear()
         plan = self._plans[key] = _plan(self.roots, inputs, outs)
-        if (outs is None and self.nin <= 2 and len(self.roots) == 1 and plan.addr and plan.table is None
-                and all(a.shape == plan.shape != () and a.flags.c_contiguous for a in inputs)):
-            self._flat[inputs[0].dtype if self.nin == 1 else (inputs[0].dtype, inputs[1].dtype)] = plan.addr, plan.grain, plan.dtypes[0]
+        if outs is None and self.nin <= 2 and len(self.roots) == 1 and plan.addr and plan.total <= plan.most and plan.shape:
+            first, *others = inputs
+            if first.shape == plan.shape and first.flags.c_contiguous and all(
+                    b.shape == () or b.shape == plan.shape and b.flags.c_contiguous for b in others):
+                types = (first.dtype, *[b.dtype for b in others], *["number" for b in others if b.shape == ()])
+                self._flat[types if others else first.dtype] = plan.addr, plan.most, plan.grain, plan.dtypes[0]
         return plan
 
 
 class _Plan:
     """How to compute on operands of known types, sizes and strides."""
-    __slots__ = ("roots", "shape", "dtypes", "axes", "addr", "total", "grain", "table", "numbers")
+    __slots__ = ("roots", "shape", "dtypes", "strides", "addr", "total", "most", "grain", "table", "numbers")
 
     def results(self):
         """New arrays for the results."""
-        if self.axes is None:
-            return [empty(self.shape, t) for t in self.dtypes]
-        shape, back = [self.shape[d] for d in self.axes], np.argsort(self.axes)
-        return [empty(shape, t).transpose(back) for t in self.dtypes]
+        return [memory.empty(self.shape, t, s) for t, s in zip(self.dtypes, self.strides, strict=True)]
 
     def run(self, inputs, outs):
         """Compute into `outs`."""
         if self.addr is None:
             return self.reference(inputs, outs)
-        if self.total:
-            if self.numbers:
-                inputs = [a if isinstance(a, np.ndarray) else np.asarray(a) for a in inputs]
-            if self.table is None:
-                native.launch(self.addr, self.total, self.grain, *inputs, *outs)
-            else:
-                native.launch(self.addr, self.total, self.grain, *inputs, *outs, self.table)
-        return list(outs)
+        if self.numbers:                                     # NumPy scalars have no address of their own
+            inputs = [a if a.__class__ is np.ndarray else np.asarray(a) for a in inputs]
+        native.launch(self.addr, self.total, self.grain, *inputs, *outs, self.table)
+        return outs
 
     def reference(self, inputs, outs):
         """The same with NumPy, step by step."""
@@ -103,7 +108,7 @@ class _Plan:
         with np.errstate(all="ignore"):
             for out, v in zip(outs, values):
                 np.copyto(out, v, casting="unsafe")
-        return list(outs)
+        return outs
 
 
 def _short(dtype):
@@ -113,32 +118,45 @@ def _short(dtype):
 def _plan(roots, inputs, outs):
     p = _Plan()
     p.shape = shape = outs[0].shape if outs else np.broadcast_shapes(*[a.shape for a in inputs])
-    p.axes, p.addr, p.table, p.total, p.grain = None, None, None, prod(shape), 1
-    p.numbers = any(a.shape == () for a in inputs)           # NumPy scalars have no address of their own
+    p.addr, p.table, p.total, p.most, p.grain = None, None, prod(shape), 0, 1
+    p.numbers = any(a.shape == () for a in inputs)
     views = [np.broadcast_to(a, shape) for a in inputs]
     names = [_short(a.dtype) for a in inputs]
     types = S.types(roots, names)
     types = [types[id(r)] for r in roots]
     if outs is None:
-        p.roots, p.dtypes, p.axes = roots, [SHORT[t].np for t in types], _shared_order(views, inputs)
-        strides = [_dense(shape, p.axes, t.itemsize) for t in p.dtypes]
+        p.roots, p.dtypes = roots, [SHORT[t].np for t in types]
+        p.strides = _result_strides(views, inputs, p.dtypes)
     else:
-        p.roots = tuple(r if t == _short(o.dtype) else S.cast(r, _short(o.dtype)) for r, t, o in zip(roots, types, outs))
-        p.dtypes, strides = [o.dtype for o in outs], [o.strides for o in outs]
+        p.roots = tuple(r if t == _short(o.dtype) else S.cast(r, _short(o.dtype)) for r, t, o in zip(roots, types, outs, strict=True))
+        p.dtypes, p.strides = [o.dtype for o in outs], [o.strides for o in outs]
     if None in names or os.environ.get("WHET_CPU") == "numpy" or not p.total:
         return p
-    walk = K.plan(shape, [v.strides for v in views] + strides, [a.dtype.itemsize for a in [*views]] + [t.itemsize for t in p.dtypes],
-                  len(inputs))
-    kernel = K.Pointwise(p.roots, tuple(names), tuple(map(_short, p.dtypes)), walk.space, walk.access)
+    sizes = [a.dtype.itemsize for a in inputs] + [t.itemsize for t in p.dtypes]
+    walk = K.plan(shape, [v.strides for v in views] + list(p.strides), sizes, len(inputs))
+    last = walk.strides[-1][-1] if len(outs or p.dtypes) == 1 and walk.space != "tiles" and walk.access[-1] == "v" else 0
+    stream = last and p.total * sizes[-1] >= _cache_bytes() and walk.shape[-1] * last >= 4096
+    kernel = K.Pointwise(p.roots, tuple(names), tuple(map(_short, p.dtypes)), walk.space, walk.access, bool(stream))
     p.addr = _address(kernel)
     if p.addr is None:
         return p
     from whet.passes.lower_llvm import pointwise as lower
     p.total = K.units(walk, lower.TILE_ROWS)
     p.grain = max(1, int(GRAIN_NS / (lower.nanoseconds(kernel) * prod(shape) / p.total)))
-    if walk.space != "flat":
+    if walk.space == "flat":
+        p.most = 0 if stream else (_cache_bytes() - 1) // sizes[-1]
+    else:
         p.table = np.array(K.tables(walk, lower.TILE_ROWS), np.int64)
     return p
+
+
+@functools.lru_cache(None)
+def _cache_bytes():
+    """The size of the last cache; a result at least as large is written past it."""
+    try:
+        return max(os.sysconf("SC_LEVEL3_CACHE_SIZE"), 8 << 20)
+    except (ValueError, OSError):
+        return 32 << 20
 
 
 def _address(kernel):
@@ -151,26 +169,23 @@ def _address(kernel):
         return None
 
 
-def _shared_order(views, inputs):
-    """The dimensions from the outermost in memory, if all inputs of full size are dense in one order; None for row-major."""
-    orders = set()
-    for v, a in zip(views, inputs):
-        if a.shape == v.shape and a.ndim > 1:
-            if a.flags.c_contiguous:
-                return None
-            order = sorted(range(a.ndim), key=lambda d: -a.strides[d] if a.shape[d] != 1 else 0)
-            if not a.transpose(order).flags.c_contiguous:
-                return None
-            orders.add(tuple(order))
-    return orders.pop() if len(orders) == 1 else None
+def _result_strides(views, inputs, dtypes):
+    """Strides for the results: of the order in memory that all inputs of full size share and are dense in, else row-major."""
+    shape, orders = views[0].shape, set()
+    for a in inputs:
+        if a.shape == shape and a.ndim > 1:
+            order = range(a.ndim) if a.flags.c_contiguous else sorted(range(a.ndim), key=lambda d: -a.strides[d])
+            orders.add(tuple(order) if a.transpose(order).flags.c_contiguous else None)
+    order = orders.pop() if len(orders) == 1 else None
+    return [_dense(shape, order or range(len(shape)), t.itemsize) for t in dtypes]
 
 
-def _dense(shape, axes, itemsize):
-    """The byte strides of a dense array whose dimensions, from the outermost in memory, are `axes`."""
+def _dense(shape, order, itemsize):
+    """The byte strides of a dense array whose dimensions, from the outermost in memory, are `order`."""
     strides, step = [0] * len(shape), itemsize
-    for d in reversed(axes if axes is not None else range(len(shape))):
+    for d in reversed(order):
         strides[d] = step
-        step *= shape[d]
+        step *= max(shape[d], 1)
     return tuple(strides)
 
 
