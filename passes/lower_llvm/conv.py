@@ -200,11 +200,13 @@ class Runs:
         f, g, geo = self.f, self.g, self.geo
         return table(f, geo, r) * g.xd + table(f, geo, r + g.rowtaps) * g.xh + table(f, geo, q + g.rowtaps * 2) * g.xw
 
-    def masks(self, e, r, q):
-        """The lanes of run e, and those that lie inside the image under the tap."""
-        f, t = self.f, self.t
-        bits = self.get(self.rowmask, r * self.limit + e, "i32") & self.get(self.colmask, q * self.limit + e, "i32")
-        return f.lanes_below(self.get(self.lanes, e), t.lanes), f.bitcast(f.conv("trunc", bits, f"i{t.lanes}"), vec("i1", t.lanes))
+    def own(self, e):
+        """The lanes of run e."""
+        return self.f.lanes_below(self.get(self.lanes, e), self.t.lanes)
+
+    def inside(self, e, r, q):
+        """Bits of those lanes of run e that lie inside the image under the tap."""
+        return self.get(self.rowmask, r * self.limit + e, "i32") & self.get(self.colmask, q * self.limit + e, "i32")
 
     def fill(self, j, src, k0, k1, out, near):
         """Copy panel j's values of steps k0..k1 to `out`, [step][pixel]; `src` is x at the group's first channel.
@@ -221,11 +223,10 @@ class Runs:
             to = f.at(out, (c0 * taps + tap - k0) * self.panel, t.elem)
 
             def run(e):
-                mine, inside = self.masks(e, r, q)
-                read = reader(f, t, near, inside, g)
+                own, read = self.own(e), reader(f, t, near, self.inside(e, r, q), g)
 
                 def channel(_, p, to):
-                    f.mstore(read(p), to, mine)
+                    f.mstore(read(p), to, own)
                     return f.at(p, g.xc, t.elem), f.at(to, taps * self.panel, t.elem)
                 f.loop(c0, c1, 1, channel, [f.at(p, self.get(self.x, e), t.elem), f.at(to, self.get(self.slot, e), t.elem)])
             self.each(j, run)
@@ -239,22 +240,31 @@ class Runs:
         p = f.at(src, self.tap_at(r, q) + c * g.xc, t.elem)
 
         def run(e):
-            mine, inside = self.masks(e, r, q)
-            v = reader(f, t, near, inside, g)(f.at(p, self.get(self.x, e), t.elem))
-            f.mstore(v, f.at(out, self.get(self.slot, e), t.elem), mine)
+            v = reader(f, t, near, self.inside(e, r, q), g)(f.at(p, self.get(self.x, e), t.elem))
+            f.mstore(v, f.at(out, self.get(self.slot, e), t.elem), self.own(e))
         self.each(0, run)
 
 
-def reader(f, t, near, mask, g):
-    """A function that loads a vector of x where the mask is on. Its lanes lie `near` apart: 1, 2, or 0 for any distance."""
+def spread(f, bits):
+    """Bit i of 16 at place 2 * i."""
+    for shift, keep in ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555)):
+        bits = (bits | bits << shift) & keep
+    return bits
+
+
+def reader(f, t, near, bits, g, is_spread=False):
+    """A function that loads a vector of x in the lanes of an i32. They lie `near` apart: 1, 2, or 0 for any distance."""
+    def mask(bits):
+        return f.bitcast(f.conv("trunc", bits, f"i{t.lanes}"), vec("i1", t.lanes))
     if near == 1:
-        return lambda p: f.mload(t.vec, p, mask)
+        lanes = mask(bits)
+        return lambda p: f.mload(t.vec, p, lanes)
     if near == 2:
-        wide, n = f.shuffle(mask, f.const(mask.ty, 0), [i // 2 + i % 2 * t.lanes for i in range(2 * t.lanes)]), t.lanes
-        low, high = f.shuffle(wide, None, range(n)), f.shuffle(wide, None, range(n, 2 * n))
+        bits = bits if is_spread else spread(f, bits)
+        low, high, n = mask(bits), mask(f.lshr(bits, t.lanes)), t.lanes
         return lambda p: f.shuffle(f.mload(t.vec, p, low), f.mload(t.vec, f.at(p, n, t.elem), high), range(0, 2 * n, 2))
-    apart = f.splat(g.sw * g.xw, t.lanes) * f.iota("i64", t.lanes)
-    return lambda p: gather(f, t, p, apart, mask)
+    lanes, apart = mask(bits), f.splat(g.sw * g.xw, t.lanes) * f.iota("i64", t.lanes)
+    return lambda p: gather(f, t, p, apart, lanes)
 
 
 def gather(f, t, p, stride, mask):
@@ -375,28 +385,23 @@ def forward(m, symbol, t, epilogue, near, scattered):
             base = group * g.yg + channel * g.yo
 
             def run(e, src):
-                at, mask = base + outside.get(outside.y, e), f.lanes_below(outside.get(outside.lanes, e), t.lanes)
                 acc = f.load(t.vec, f.at(src, outside.get(outside.slot, e), t.elem))
-                q = f.at(y, at, t.elem)
-                values = []
-                for v in given:
-                    if v.ty == "ptr":
-                        v = f.at(v, at, t.elem)
-                        v = gather(f, t, v, to, mask) if scattered else f.mload(t.vec, v, mask)
-                    values.append(v)
-                v = apply(f, epilogue, acc, values, t)
-                scatter(f, t, v, q, to, mask) if scattered else f.mstore(v, q, mask)
+                finish(f, t, epilogue, acc, given, y, base + outside.get(outside.y, e), outside.own(e), to)
             f.loop(0, panels, 1, lambda j: outside.each(j, lambda e: run(e, f.at(tile_at(j, i), r * t.panel, t.elem))))
         f.loop(tile0, tile1, 1, lambda i: f.loop(i * t.rows - row_of(i), t.rows, 1, lambda r: row(i, r)))
     f.loop(begin, end, 1, unit)
 
 
-def apply(f, epilogue, acc, values, t):
-    """The vector to store."""
-    if epilogue.root == scalar.arg(0):
-        return acc
-    dtype = "f32" if t.elem == "float" else "f64"
-    return emit_scalar(f, [epilogue.root], [acc, *values], [dtype] * (1 + len(values)), t.lanes)[0]
+def finish(f, t, epilogue, acc, given, y, at, mask, apart):
+    """Apply the epilogue to a vector of sums and store it at y + at; with `apart`, lanes go that many elements apart."""
+    def there(p):
+        p = f.at(p, at, t.elem)
+        return gather(f, t, p, apart, mask) if apart is not None else f.mload(t.vec, p, mask)
+    if epilogue.root != scalar.arg(0):
+        values = [acc] + [there(v) if v.ty == "ptr" else v for v in given]
+        acc = emit_scalar(f, [epilogue.root], values, ["f32" if t.elem == "float" else "f64"] * len(values), t.lanes)[0]
+    to = f.at(y, at, t.elem)
+    scatter(f, t, acc, to, apart, mask) if apart is not None else f.mstore(acc, to, mask)
 
 
 def weight_grad(m, symbol, t, near):

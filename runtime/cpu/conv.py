@@ -16,6 +16,7 @@ from .window import out_sizes, reference_conv, reference_conv_input_grad, refere
 
 ELEM = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 PLANS = 4096                   # kept at most; then all are forgotten
+DEPTHWISE_TAPS = 64            # more run as other convolutions do
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 GRAIN = 1 << 15                # vector multiply-adds in about 10 us
 
@@ -146,41 +147,53 @@ def gathered_plan(r, epilogue, out_shape):
     image = od * oh * ow
     pixels = r.images * image
     lanes = lower.lanes_for(r.elem)
-    tiles, rows = split(r.rows, lower.most_rows())
-    vectors = 1 if pixels <= lanes else 4 if rows < 4 and pixels > 2 * lanes else 2
-    tile = lower.Tile(r.elem, rows, lanes, vectors, bool(r.taps_at))
-    size, panel = lower.BYTES[r.elem], tile.panel
     rowtaps, coltaps = len(r.offsets[0]) * len(r.offsets[1]), len(r.offsets[2])
     steps = r.channels * rowtaps * coltaps
-
-    panels = -(-pixels // panel)
-    pixel_blocks, max_panels = split(panels, max(1, 128 // panel))
-    row_blocks, max_tiles = split(tiles, max(1, 512 // rows))
-    if threads > 1 and r.groups * pixel_blocks * row_blocks < 8 * threads:                # even parts for the threads
-        even = -(-pixel_blocks // threads) * threads
-        if panels >= 2 * even:
-            pixel_blocks, max_panels = even, -(-panels // even)
-        elif r.groups * pixel_blocks % threads:
-            row_blocks = min(tiles, -(-row_blocks // threads) * threads)
-            max_tiles = -(-tiles // row_blocks)
-    units = r.groups * pixel_blocks * row_blocks
-
-    limit = max_panels * panel
-    layout = _layout(in_at=_runs_bytes(limit, rowtaps + coltaps), out_at=_runs_bytes(limit, 0), list_at=lower.KC * 8,
-                     y_at=(max_panels * max_tiles * rows * panel + lanes) * size, b_at=max_panels * lower.KC * panel * size)
-    scattered = yw != 1 or (od > 1 and yd != oh * ow) or (oh > 1 and yh != ow)
-    geometry = _geometry(
-        dict(pixels=pixels, image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xn, xg=xc * r.channels, xc=xc,
-             xd=xd, xh=xh, xw=xw, yn=yn, yg=yo * r.rows, yo=yo, yd=yd, yh=yh, yw=yw, wg=r.w_strides[0], wo=r.w_strides[1],
-             wk=r.w_strides[2], rows=r.rows, rowtaps=rowtaps, coltaps=coltaps, steps=steps, panels=panels,
-             pixel_blocks=pixel_blocks, row_blocks=row_blocks, tiles=tiles, max_panels=max_panels, max_tiles=max_tiles, **layout),
-        r.offsets, r.taps_at)
+    size = lower.BYTES[r.elem]
     near = sw * xw if sw * xw in (1, 2) else 0
-    how = "listed" if r.taps_at else "rows"
-    key = f"conv/{r.elem}/{rows}x{vectors}x{lanes}/{how}/{near}/{'to' if scattered else 'flat'}/{epilogue.key}"
-    kernel = native.kernel(key, lambda m, symbol: lower.forward(m, symbol, tile, epilogue, near, scattered))
-    grain = _grain(rows * panel * max_panels * max_tiles * steps, lanes, units, threads)
-    return Plan(kernel, units, grain, geometry, layout["scratch"] * threads, out_shape)
+    scattered = yw != 1 or (od > 1 and yd != oh * ow) or (oh > 1 and yh != ow)
+    fields = dict(pixels=pixels, image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xn, xg=xc * r.channels, xc=xc,
+                  xd=xd, xh=xh, xw=xw, yn=yn, yg=yo * r.rows, yo=yo, yd=yd, yh=yh, yw=yw, wg=r.w_strides[0], wo=r.w_strides[1],
+                  wk=r.w_strides[2], rows=r.rows, outs=r.rows * r.groups, rowtaps=rowtaps, coltaps=coltaps, steps=steps)
+    how = f"{'listed' if r.taps_at else 'rows'}/{near}/{'to' if scattered else 'flat'}/{epilogue.key}"
+
+    if r.channels == 1 and 1 <= steps <= DEPTHWISE_TAPS:
+        from whet.passes.lower_llvm import depthwise
+        tile = lower.Tile(r.elem, 1, lanes, 2, bool(r.taps_at))
+        panels = -(-pixels // tile.panel)
+        pixel_blocks, max_panels = split(panels, max(1, 1024 // tile.panel))
+        row_blocks = min(fields["outs"], -(-threads * 4 // pixel_blocks))
+        limit = max_panels * tile.panel
+        layout = _layout(in_at=_runs_bytes(limit, rowtaps + coltaps), list_at=limit * steps * 4)
+        units, work = pixel_blocks * row_blocks, limit * steps * -(-fields["outs"] // row_blocks)
+        kernel = native.kernel(f"conv_depthwise/{r.elem}/{lanes}/{steps}/{how}",
+                               lambda m, symbol: depthwise.forward(m, symbol, tile, steps, epilogue, near, scattered))
+        max_tiles = 0
+        tiles = 0
+    else:
+        tiles, rows = split(r.rows, lower.most_rows())
+        vectors = 1 if pixels <= lanes else 4 if rows < 4 and pixels > 2 * lanes else 2
+        tile = lower.Tile(r.elem, rows, lanes, vectors, bool(r.taps_at))
+        panel = tile.panel
+        panels = -(-pixels // panel)
+        pixel_blocks, max_panels = split(panels, max(1, 128 // panel))
+        row_blocks, max_tiles = split(tiles, max(1, 512 // rows))
+        if threads > 1 and r.groups * pixel_blocks * row_blocks < 8 * threads:                # even parts for the threads
+            even = -(-pixel_blocks // threads) * threads
+            if panels >= 2 * even:
+                pixel_blocks, max_panels = even, -(-panels // even)
+            elif r.groups * pixel_blocks % threads:
+                row_blocks = min(tiles, -(-row_blocks // threads) * threads)
+                max_tiles = -(-tiles // row_blocks)
+        limit = max_panels * panel
+        layout = _layout(in_at=_runs_bytes(limit, rowtaps + coltaps), out_at=_runs_bytes(limit, 0), list_at=lower.KC * 8,
+                         y_at=(max_panels * max_tiles * rows * panel + lanes) * size, b_at=max_panels * lower.KC * panel * size)
+        units, work = r.groups * pixel_blocks * row_blocks, rows * panel * max_panels * max_tiles * steps
+        kernel = native.kernel(f"conv/{r.elem}/{rows}x{vectors}x{lanes}/{how}",
+                               lambda m, symbol: lower.forward(m, symbol, tile, epilogue, near, scattered))
+    geometry = _geometry({**fields, **layout, "panels": panels, "pixel_blocks": pixel_blocks, "row_blocks": row_blocks, "tiles": tiles,
+                          "max_panels": max_panels, "max_tiles": max_tiles}, r.offsets, r.taps_at)
+    return Plan(kernel, units, _grain(work, lanes, units, threads), geometry, layout["scratch"] * threads, out_shape)
 
 
 def _bias_epilogue(bias):
