@@ -29,6 +29,9 @@ ROOT_BYTES, MAX_FINGERPRINTS = 512 << 20, 8
 PACKAGES = ("whet", "whet.ir", "whet.passes", "whet.jit")
 
 
+_started = time.time_ns()
+
+
 class Entry:
     """One piece of code: a flat image, or an object file for LLVM to load."""
     __slots__ = ("kind", "names", "slots", "code", "used")
@@ -138,20 +141,21 @@ def _secret(folder):
     path = os.path.join(folder, "key")
     found = _read(path)
     if found is None or len(found) != MAC:
-        # Of two processes that start together, the first to link its key wins. A file that is no key is replaced.
-        made = os.urandom(MAC)
-        if not _write(path, made, new=True) and not (os.path.lexists(path) and (_read(path) or made) != made):
-            _write(path, made)
+        # What is no key is replaced. Of two processes that start together in an empty folder the first wins.
+        _write(path, os.urandom(MAC), new=not os.path.lexists(path))
         found = _read(path)
     return found if found is not None and len(found) == MAC else None
 
 
 def _sources():
-    """Paths, times and sizes of all that generates code."""
+    """Names, paths, times and sizes of all that generates code."""
     from importlib.util import find_spec
-    listing = []
+    listing, seen = [], set()
 
     def add(folder, name):
+        if folder in seen:
+            return
+        seen.add(folder)
         for entry in _scan(folder):
             if entry.name.endswith(".py"):
                 st = entry.stat()
@@ -163,10 +167,12 @@ def _sources():
         spec = find_spec(name)
         for folder in spec.submodule_search_locations if spec else ():
             add(folder, name)
+    if not listing:
+        raise OSError("the package's sources are not files: nothing says which version they are")
     spec = find_spec("llvmlite")
     for folder in spec.submodule_search_locations if spec else ():
         for entry in [*_scan(os.path.join(folder, "binding")), *_scan(folder)]:
-            if entry.name == "_version.py" or entry.name.startswith("libllvmlite"):
+            if entry.name == "_version.py" or entry.name.startswith(("libllvmlite", "llvmlite.dll")):
                 st = entry.stat()
                 listing.append((f"llvmlite/{entry.name}", entry.path, st.st_mtime_ns, st.st_size))
     return sorted(listing)
@@ -177,8 +183,9 @@ class Cache:
 
     def __init__(self, folder, secret):
         self.root, self.secret = folder, secret
+        self.sources = _sources()
         self.path = os.path.join(folder, self.fingerprint())
-        self.fresh, self.packed = [], []         # entries that are in the pack not yet, and those that are
+        self.fresh, self.met = [], []            # entries that belong into the pack, and found ones that it had no room for
 
     # authenticated files
 
@@ -199,14 +206,13 @@ class Cache:
     def fingerprint(self):
         """Names what decides the code of a key. Contents are hashed once, then recognised by time and size, as Python does."""
         from whet.passes.lower_llvm import targets
-        listing = _sources()
-        seen = _hash(listing)
+        seen = _hash(self.sources)
         path = os.path.join(self.root, "sources")
         known = self.open(path)
         known = known[1] if isinstance(known, tuple) and known[0] == "sources" else {}
         if seen not in known:
             parts = []
-            for name, file, _, size in listing:
+            for name, file, _, size in self.sources:
                 with open(file, "rb") as f:
                     parts += [name, f.read() if name.endswith(".py") else size]
             known = {**dict(list(known.items())[-63:]), seen: _hash(*parts)}
@@ -231,28 +237,29 @@ class Cache:
 
     def start(self):
         """What earlier processes used or left."""
-        self.packed = self.entries(os.path.join(self.path, "pack"))
-        have = {key for e in self.packed for key in e.names}
+        packed = self.entries(os.path.join(self.path, "pack"))
+        have = {key for e in packed for key in e.names}
         seen = set()
         for file in _scan(self.path):
             if file.name.endswith(".new") and file.inode() not in seen:
                 seen.add(file.inode())
                 self.fresh += [e for e in self.entries(file.path) if not have >= e.names.keys()]
-        return self.packed + self.fresh
+        return packed + self.fresh
 
     def find(self, key):
         """The entry that holds a key which was not there at the start, or None."""
-        for ending in (".new", ".old"):
+        for ending, group in ((".new", self.fresh), (".old", self.met)):
             for entry in self.entries(self.file(key, ending)):
                 if key in entry.names:
-                    self.fresh.append(entry)
+                    group.append(entry)
                     return entry
         return None
 
     def put(self, entry):
-        """Keep new code."""
-        self.fresh.append(entry)
-        self._file(entry, ".new")
+        """Keep new code, unless its generator may have been loaded before or after the sources changed."""
+        if _sources() == self.sources:
+            self.fresh.append(entry)
+            self._file(entry, ".new")
 
     def _file(self, entry, ending):
         first, *others = (self.file(key, ending) for key in entry.names)
@@ -285,16 +292,17 @@ class Cache:
         there = self.entries(path)
         for entry in self.fresh:
             entry.used = now
-        for entry in there:
+        for entry in [*there, *self.met]:
             if not used.isdisjoint(entry.names):
                 entry.used = now
         have, keep, rest, size = set(), [], [], 0
-        for entry in sorted([*self.fresh, *there], key=lambda e: -e.used):
+        for entry in sorted([*self.fresh, *there, *self.met], key=lambda e: -e.used):
             if have >= entry.names.keys():
                 continue
             have |= entry.names.keys()
-            size += len(entry.code)
-            (keep if size <= PACK_BYTES else rest).append(entry)
+            fits = size + len(entry.code) <= PACK_BYTES
+            size += len(entry.code) if fits else 0
+            (keep if fits else rest).append(entry)
         if not self.save(path, keep):
             return
         for entry in rest:
@@ -304,7 +312,7 @@ class Cache:
         for entry in keep:
             for key in entry.names:
                 _remove(self.file(key, ".old"))
-        self.fresh = []
+        self.fresh, self.met = [], []
         prune(self.root, os.path.basename(self.path))
 
 
@@ -342,6 +350,8 @@ def connect():
     try:
         folder = root()
         secret = folder and _secret(folder)
-        return Cache(folder, secret) if secret else None
+        store = Cache(folder, secret) if secret else None
     except OSError:
         return None
+    # A source that changed while this process was starting may have been imported as it was before.
+    return store if store and max(when for _, _, when, _ in store.sources) < _started - 2_000_000_000 else None

@@ -36,6 +36,16 @@ METH_FASTCALL, METH_KEYWORDS, METH_NOARGS, METH_O = 0x80, 0x2, 0x4, 0x8
 
 # Compiling and loading
 
+def _new_lock():
+    global _lock
+    _lock = threading.RLock()            # in the child of a fork the thread that held it is gone
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)
+
+
+
 def build(text, names):
     """Compile IR text; the address of each named function."""
     from _blake2 import blake2b
@@ -118,7 +128,11 @@ def _cached(key):
 def _compile(text, symbols):
     """Compile IR text, load it and keep it; `symbols` says the name in the text of each key."""
     from whet.passes.lower_llvm import compile
-    code = compile.object_code(text)
+    try:
+        code = compile.object_code(text)
+    except RuntimeError as error:
+        error.add_note("while compiling " + ", ".join(symbols))
+        raise
     image = flat.flatten(code)
     if image is not None:
         starts = {key: image.names[name] for key, name in symbols.items()}
@@ -449,7 +463,7 @@ def _runtime():
         export("whet_" + name, address)
     memory.begin(found, make_type)
     if pool.SUPPORTED:
-        atexit.register(pool.stop, found["pool_stop"])
+        pool.started(found["pool_stop"])
     return found
 
 

@@ -6,6 +6,7 @@ or has one thread, the caller runs everything: a kernel's bits do not depend on 
 
 The state lies in memory that a fork leaves zeroed in the child, where no workers exist: its first use starts new ones.
 """
+import atexit
 import ctypes as C
 import functools
 import os
@@ -33,6 +34,7 @@ STATE_BYTES = LINES + LINE * MAX_THREADS
 THREADS, CPUS = 0, 8
 
 _threads = None
+_stop = None
 
 _SERIAL = """
 define void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %grain) nounwind {
@@ -488,7 +490,10 @@ def set_num_threads(n):
         raise TypeError(f"set_num_threads: expected an int, got {type(n).__name__}")
     if n < 1:
         raise RuntimeError(f"set_num_threads: expected a positive number of threads, got {n}")
-    _threads = min(n, MAX_THREADS)
+    n = min(n, MAX_THREADS)
+    if n != _threads:
+        stop()                           # where workers run and how long they wait depends on how many they are
+    _threads = n
     if SUPPORTED:
         settings = state()["whet_settings"]
         C.c_int64.from_address(settings + CPUS).value = affinity()
@@ -545,9 +550,15 @@ def default_threads():
     return min([affinity(), quota() or MAX_THREADS, *([int(asked)] if asked.isdigit() and int(asked) else []), MAX_THREADS])
 
 
-def stop(pool_stop, seconds=1.0):
-    """Send the workers home, before the process exits; a later launch would start new ones."""
-    call = C.CFUNCTYPE(C.c_int64)(pool_stop)
+def started(pool_stop):
+    """The native code is loaded; its `pool_stop` is at this address."""
+    global _stop
+    _stop = C.CFUNCTYPE(C.c_int64)(pool_stop)
+    atexit.register(stop)
+
+
+def stop(seconds=1.0):
+    """Send the workers home; the next launch that wants them starts new ones. While another thread's launch runs they stay."""
     limit = time.monotonic() + seconds
-    while call() > 0 and time.monotonic() < limit:
+    while _stop is not None and _stop() > 0 and time.monotonic() < limit:
         time.sleep(0.0001)

@@ -1,0 +1,295 @@
+"""The thread pool: who runs what, nested and concurrent use, fork, sizes of the pool, limits of the machine."""
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from whet.cpu import native, pool
+
+pytestmark = pytest.mark.skipif(not native.enabled(), reason="no native calls in this process")
+has_threads = pytest.mark.skipif(not pool.SUPPORTED, reason="the pool has one thread on this system")
+
+# args: out; out[i] += 1 + the number of the thread that did unit i
+MARK = """
+define void @mark(ptr %args, i64 %begin, i64 %end, i64 %worker) {
+entry:
+  %out = load ptr, ptr %args
+  %any = icmp slt i64 %begin, %end
+  br i1 %any, label %l, label %d
+l:
+  %i = phi i64 [%begin, %entry], [%i1, %l]
+  %p = getelementptr i64, ptr %out, i64 %i
+  %v = load i64, ptr %p
+  %a = add i64 %v, %worker
+  %b = add i64 %a, 1
+  store i64 %b, ptr %p
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i1, %end
+  br i1 %more, label %l, label %d
+d:
+  ret void
+}
+"""
+# args: out, width; every unit is a launch over its own row of `out`
+NESTED = MARK + """
+declare void @whet_pool_run(ptr, ptr, i64, i64)
+define void @nested(ptr %args, i64 %begin, i64 %end, i64 %worker) {
+entry:
+  %slot = alloca ptr
+  %out = load ptr, ptr %args
+  %wp = getelementptr i64, ptr %args, i64 1
+  %width = load i64, ptr %wp
+  br label %l
+l:
+  %i = phi i64 [%begin, %entry], [%i1, %l]
+  %at = mul i64 %i, %width
+  %row = getelementptr i64, ptr %out, i64 %at
+  store ptr %row, ptr %slot
+  call void @whet_pool_run(ptr @mark, ptr %slot, i64 %width, i64 1)
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i1, %end
+  br i1 %more, label %l, label %d
+d:
+  ret void
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def mark():
+    return native.build(MARK, ["mark"])["mark"]
+
+
+@pytest.fixture
+def threads():
+    before = pool.get_num_threads()
+    yield pool.set_num_threads
+    pool.set_num_threads(before)
+
+
+def workers_of(k, total, grain, threads):
+    pool.set_num_threads(threads)
+    out = np.zeros(total, np.int64)
+    native.launch(k, total, grain, out)
+    return out - 1
+
+
+@has_threads
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7])
+def test_every_unit_is_done_once_in_equal_contiguous_parts(mark, threads, n):
+    for total in (1, 2, 3, 10, 97, 1000):
+        by = workers_of(mark, total, 1, n)
+        parts = min(n, total) if total >= 2 else 1
+        sizes = np.bincount(by)
+        assert (np.sort(by) == by).all() and len(sizes) == parts and sizes.max() - sizes.min() <= 1
+
+
+@has_threads
+def test_a_part_is_at_least_a_grain(mark, threads):
+    for total, grain, parts in ((199, 100, 1), (200, 100, 2), (399, 100, 3), (5000, 100, 4), (10, 2**62, 1), (10, 2**63 - 1, 1)):
+        assert len(np.bincount(workers_of(mark, total, grain, 4))) == parts
+
+
+def test_huge_totals_are_cut_without_overflow(threads):
+    text = """
+    define void @ends(ptr %args, i64 %begin, i64 %end, i64 %worker) {
+      %out = load ptr, ptr %args
+      %i = mul i64 %worker, 2
+      %p = getelementptr i64, ptr %out, i64 %i
+      store i64 %begin, ptr %p
+      %q = getelementptr i64, ptr %p, i64 1
+      store i64 %end, ptr %q
+      ret void
+    }"""
+    threads(4)
+    out = np.full(8, -1)
+    native.launch(native.build(text, ["ends"])["ends"], 2**63 - 1, 1, out)
+    parts = [(b, e) for b, e in out.reshape(4, 2).tolist() if e >= 0]
+    assert parts[0][0] == 0 and parts[-1][1] == 2**63 - 1 and all(a[1] == b[0] for a, b in zip(parts, parts[1:], strict=False))
+
+
+def test_many_launches_of_many_sizes(mark, threads):
+    for n in (2, 4):
+        threads(n)
+        out, done = np.zeros(64, np.int64), np.zeros(64, np.int64)
+        ones = native.build(MARK.replace("@mark", "@count").replace("add i64 %v, %worker", "add i64 %v, 0"), ["count"])["count"]
+        for k in range(20_000 if n == 2 else 2_000):
+            total = k * 7 % 65
+            native.launch(ones, total, 1, out)
+            done[:total] += 1
+        assert (out == done).all()
+
+
+@has_threads
+def test_a_launch_inside_a_launch_runs_on_its_thread(mark, threads):
+    threads(3)
+    native.symbol("pool_run")
+    k = native.image("test/nested", lambda: NESTED, ["nested"])["nested"]
+    for _ in range(50):
+        out = np.zeros((6, 40), np.int64)
+        native.launch(k, 6, 1, out, 40)
+        assert (out == 1).all()              # the pool was busy: worker 0 did each row alone
+    assert len(np.bincount(workers_of(mark, 30, 1, 3))) == 3     # and it is free again
+
+
+def test_python_threads_launch_at_the_same_time(mark, threads):
+    threads(2)
+    wrong = []
+    def work(seed):
+        out, times = np.zeros(50 + seed, np.int64), 2000
+        once = native.build(MARK.replace("@mark", "@count").replace("add i64 %v, %worker", "add i64 %v, 0"), ["count"])["count"]
+        for _ in range(times):
+            native.launch(once, len(out), 1, out)
+        if not (out == times).all():
+            wrong.append(out)
+    crowd = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in crowd: t.start()
+    for t in crowd: t.join()
+    assert not wrong
+
+
+@has_threads
+def test_a_fork_starts_its_own_workers(mark, threads):
+    assert len(np.bincount(workers_of(mark, 100, 1, 2))) == 2
+    for _ in range(3):
+        pid = os.fork()
+        if not pid:
+            ok = False
+            try:
+                ok = (pool.get_num_threads() == 2 and all(len(np.bincount(workers_of(mark, 100, 1, 2))) == 2 for _ in range(100)))
+            finally:
+                os._exit(0 if ok else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert len(np.bincount(workers_of(mark, 100, 1, 2))) == 2
+
+
+@has_threads
+def test_a_fork_while_another_thread_launches(mark, threads):
+    threads(2)
+    stop = threading.Event()
+    def busy():
+        out = np.zeros(100_000, np.int64)
+        while not stop.is_set():
+            native.launch(mark, len(out), 10, out)
+    other = threading.Thread(target=busy)
+    other.start()
+    try:
+        for _ in range(20):
+            pid = os.fork()
+            if not pid:
+                ok = False
+                try:
+                    out = np.zeros(100, np.int64)
+                    native.launch(mark, 100, 1, out)
+                    ok = sorted(set(out.tolist())) == [1, 2]
+                finally:
+                    os._exit(0 if ok else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    finally:
+        stop.set()
+        other.join()
+
+
+@has_threads
+def test_workers_stop_and_start_again(mark, threads):
+    def count():
+        return len(os.listdir("/proc/self/task"))
+    threads(1)
+    pool.stop()
+    alone = count()
+    assert len(np.bincount(workers_of(mark, 100, 1, 4))) == 4 and count() == alone + 3
+    threads(2)
+    for _ in range(200):                     # a thread that has left takes a moment to leave the list
+        if count() == alone: break
+        os.sched_yield()
+    assert len(np.bincount(workers_of(mark, 100, 1, 2))) == 2 and count() <= alone + 3
+
+
+def test_a_process_with_waiting_workers_exits_cleanly():
+    program = ("import numpy as np\nfrom whet.cpu import native, pool\nfrom test_pool import MARK\npool.set_num_threads(4)\n"
+               "native.launch(native.build(MARK, ['mark'])['mark'], 1000, 1, np.zeros(1000, np.int64))\n")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and not done.stderr
+
+
+def test_set_num_threads_checks_its_argument(threads):
+    for bad, error in ((0, RuntimeError), (-1, RuntimeError), (1.5, TypeError), ("2", TypeError), (True, TypeError)):
+        with pytest.raises(error, match="set_num_threads"):
+            pool.set_num_threads(bad)
+    threads(3)
+    assert pool.get_num_threads() == 3
+    threads(10**9)
+    assert pool.get_num_threads() == pool.MAX_THREADS
+    pool.stop()
+
+
+@has_threads
+def test_a_system_that_grants_no_threads_leaves_the_caller():
+    program = """
+import ctypes, resource
+import numpy as np
+from whet.cpu import native, pool
+from test_pool import MARK
+k = native.build(MARK, ["mark"])["mark"]
+refuse = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)(lambda *a: 11)
+native._exports["pthread_create"] = ctypes.cast(refuse, ctypes.c_void_p).value
+native._exports.update(pool.state())
+run = native.image("test/refused", pool.source, ["pool_run"])["pool_run"]
+pool.set_num_threads(4)
+out = np.zeros(100, np.int64)
+slot = (ctypes.c_int64 * 1)(out.ctypes.data)
+ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)(run)(k, ctypes.addressof(slot), 100, 1)
+assert (out == 1).all()
+"""
+    env = {**os.environ, "WHET_CACHE": "0", "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    subprocess.run([sys.executable, "-c", program], env=env, check=True, timeout=60)
+
+
+def write(root, files):
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return str(root)
+
+
+@pytest.mark.parametrize("files, wanted", [
+    ({}, None),
+    ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max": "max 100000\n"}, None),
+    ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max": "250000 100000\n"}, 3),
+    ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/cpu.max": "200000 100000\n",
+      "sys/fs/cgroup/a/b/cpu.max": "max 100000\n"}, 2),
+    ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "50000 100000\n"}, 1),
+    ({"proc/self/cgroup": "4:cpu,cpuacct:/x\n0::/\n", "sys/fs/cgroup/cpu/x/cpu.cfs_quota_us": "400000\n",
+      "sys/fs/cgroup/cpu/x/cpu.cfs_period_us": "100000\n"}, 4),
+    ({"proc/self/cgroup": "4:cpu:/x\n", "sys/fs/cgroup/cpu/x/cpu.cfs_quota_us": "-1\n",
+      "sys/fs/cgroup/cpu/x/cpu.cfs_period_us": "100000\n"}, None),
+    ({"proc/self/cgroup": "junk\n0::/a\n", "sys/fs/cgroup/a/cpu.max": "junk\n"}, None),
+    ({"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/cpu.max": "100000 0\n"}, None)])
+def test_the_control_group_limits_the_threads(tmp_path, files, wanted):
+    assert pool.quota(write(tmp_path, files)) == wanted
+
+
+def test_the_default_is_the_least_of_what_is_allowed(monkeypatch):
+    monkeypatch.setattr(pool, "affinity", lambda: 8)
+    monkeypatch.setattr(pool, "quota", lambda: None)
+    for asked, wanted in (("", 8), ("3", 3), ("2,4", 2), ("64", 8), ("0", 8), ("junk", 8)):
+        monkeypatch.setenv("OMP_NUM_THREADS", asked)
+        assert pool.default_threads() == wanted
+    monkeypatch.setattr(pool, "quota", lambda: 2)
+    assert pool.default_threads() == 2
+
+
+def test_machine_code_can_use_the_pool(mark, threads):
+    threads(2)
+    out = np.zeros(100, np.int64)
+    slot = (ctypes.c_int64 * 1)(out.ctypes.data)
+    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)(native.symbol("pool_run"))
+    run(mark, ctypes.addressof(slot), 100, 1)
+    assert (out >= 1).all()
