@@ -21,7 +21,8 @@ odd one at the end going up unchanged. A row without elements gives the identity
 hold the identity.
 
 Extrema are exact and need no order: NaN if any element is NaN (the canonical quiet NaN), +0 above -0. Positions are those of the first
-greatest (or least) element; a NaN counts as greatest (or least), zeros of both signs are equal.
+greatest (or least) element; a NaN counts as greatest (or least), zeros of both signs are equal. The greatest of no elements is the least
+number of the type (and the least the greatest), its position 0.
 """
 from dataclasses import dataclass, field
 
@@ -134,6 +135,16 @@ class Program:
             lines.append(f"  {names}{what} {s.expr}")
         return "\n".join(lines)
 
+    def block_outputs(self):
+        """What a block of a row gives when rows are shared out in blocks: (stage, dtype) of what is stored and of each result."""
+        outs = []
+        for k, (s, at) in enumerate(zip(self.stages, self.results, strict=True)):
+            if isinstance(s, Store):
+                outs.append((k, scalar.typeof(s.expr, [v[0] for v in self.values])))
+            elif isinstance(s, Reduce):
+                outs += [(k, self.values[at + j][0]) for j in range(2 if s.kind in INDEXED else 1)]
+        return outs
+
     def passes(self):
         """The fewest walks over the row, as Passes in order."""
         ready = [0] * len(self.operands)        # the walk in which a value can be used
@@ -169,7 +180,11 @@ def run(program, operands, n, to_dtype):
             elif s.kind in INDEXED:
                 at = (np.argmax if s.kind == "max_index" else np.argmin)(wide, 1, keepdims=True)
                 vals += [np.take_along_axis(wide, at, 1), at]
+            elif s.kind in ("max", "min"):
+                least, most = (False, True) if t.kind == "b" else (-np.inf, np.inf) if t.kind not in "iu" else (np.iinfo(t).min, np.iinfo(t).max)
+                f, start = (np.max, least) if s.kind == "max" else (np.min, most)
+                vals.append(f(wide, 1, keepdims=True, initial=start).astype(t, copy=False))
             else:
-                f = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "any": np.any, "all": np.all}[s.kind]
+                f = {"sum": np.sum, "prod": np.prod, "any": np.any, "all": np.all}[s.kind]
                 vals.append(f(wide, 1, keepdims=True).astype(t, copy=False))
     return outs

@@ -6,7 +6,7 @@ partial sums of `ir.rows` in memory. The bits are those of `rows.py`.
 import functools
 
 from whet.ir import scalar as sc
-from whet.ir.rows import BLOCK, INDEXED, LANES, SUMS, Reduce, Store
+from whet.ir.rows import BLOCK, INDEXED, LANES, SUMS, Reduce
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows import SIZE, Extreme, Kernel, Pairwise, Plan, lanes_for, load, reduction, store, types_in, values
 from whet.passes.lower_llvm.scalar import COMPUTE
@@ -47,7 +47,7 @@ class ColKernel(Kernel):
         self.blocks = self.slot("i64") if self.partial else None
         self.columns = self.slot("i64")
         self.strides = [[self.slot("i64") for _ in range({"full": 2, "row": 1}.get(o.kind, 0))] for o in program.operands]
-        self.out_strides = [[self.slot("i64") for _ in range(2)] if isinstance(program.stages[k], Store) else [] for k, _ in program.outputs]
+        self.out_strides = [[self.slot("i64") for _ in range(2)] if self.has_stride(k) else [] for k, _ in self.outs]
         self.scratch = {}
         panels = f.sdiv(self.columns + (self.width - 1), self.width)
 
@@ -78,8 +78,9 @@ class ColKernel(Kernel):
         self.vectors, self.mask, self.a, self.c = vectors, mask, a, c
         self.base = [f.bytes_at(p, a * st[0] + c * SIZE[o.dtype]) if st else p
                      for o, p, st in zip(program.operands, self.address, self.strides, strict=True)]
-        self.out_base = [] if self.partial else [f.bytes_at(p, (a * st[0] if st else a * self.columns * SIZE[t]) + c * SIZE[t])
-                                                 for (_, t), p, st in zip(program.outputs, self.out_address, self.out_strides, strict=True)]
+        lines = a * self.blocks + self.block if self.partial else a
+        self.out_base = [f.bytes_at(p, (a * st[0] if st else lines * self.columns * SIZE[t]) + c * SIZE[t])
+                         for (_, t), p, st in zip(self.outs, self.out_address, self.out_strides, strict=True)]
         self.known = [{i: load(f, o.dtype, f.bytes_at(self.base[i], v * self.W * SIZE[o.dtype]), self.W, mask) if o.kind == "row"
                        else self.address[i] for i, o in enumerate(program.operands) if o.kind in ("row", "scalar")} for v in range(vectors)]
         for p in self.plan.passes:
@@ -149,10 +150,8 @@ class ColKernel(Kernel):
             a = program.results[k] + j
             self.known[v][a] = x
             if self.partial:
-                dtype = program.values[a][0]
-                p = self.out_address[a - len(program.operands)]
-                at = (self.a * self.blocks + self.block) * self.columns + self.c + v * self.W
-                store(f, dtype, x, f.bytes_at(p, at * SIZE[dtype]), self.mask)
+                out, dtype = self.out_of(k, j)
+                store(f, dtype, x, f.bytes_at(self.out_base[out], v * self.W * SIZE[dtype]), self.mask)
 
     def in_order(self, stages, lo, hi):
         """Exact reductions, and stores: element after element."""

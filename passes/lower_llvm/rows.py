@@ -244,10 +244,11 @@ class Kernel:
     """What kernels of row programs in both orientations share. Argument slots, in order:
 
         per operand   its address; a scalar's number; nothing for the index
-        per output    its address. With `partial`: per result of a reduction, where the blocks' results go
+        per output    its address
         n, then what the orientation says, then strides in bytes
 
-    With `partial` (programs of one walk that only reduce) a unit of work is one block of 4096 elements of what it is otherwise."""
+    With `partial` (programs of one walk) a unit of work is one block of 4096 elements of what it is otherwise, and the outputs are, in
+    order of stages, what is stored and the reductions' results of each block."""
 
     def start(self, mod, symbol):
         f = self.f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
@@ -255,9 +256,8 @@ class Kernel:
         program = self.program
         self.address = [None if o.kind == "index" else scalar_slot(f, o.dtype, self.slot) if o.kind == "scalar" else self.slot("ptr")
                         for o in program.operands]
-        outs = program.outputs if not self.partial else [r for s in program.stages if isinstance(s, Reduce)
-                                                         for r in range(2 if s.kind in INDEXED else 1)]
-        self.out_address = [self.slot("ptr") for _ in outs]
+        self.outs = program.outputs if not self.partial else program.block_outputs()
+        self.out_address = [self.slot("ptr") for _ in self.outs]
         self.n = self.slot("i64")
 
     def slot(self, ty):
@@ -265,14 +265,18 @@ class Kernel:
         self.at += 1
         return self.f.load(ty, p)
 
-    def out_of(self, k):
+    def out_of(self, k, result=0):
         """The output that stage k writes, and its type."""
         program = self.program
         if isinstance(program.stages[k], Keep):
             j = self.plan.kept[program.results[k]]
         else:
-            j = next(j for j, o in enumerate(program.outputs) if o[0] == k)
-        return j, program.outputs[j][1]
+            j = next(j for j, o in enumerate(self.outs) if o[0] == k) + result
+        return j, self.outs[j][1]
+
+    def has_stride(self, k):
+        """Is output stage k a full one, with strides?"""
+        return isinstance(self.program.stages[k], Store)
 
 
 class RowKernel(Kernel):
@@ -289,8 +293,7 @@ class RowKernel(Kernel):
         self.blocks = self.slot("i64") if self.partial else None
         self.inner = self.slot("i64") if self.rank == 2 else None
         self.strides = [[self.slot("i64") for _ in range(self.rank)] if o.kind in ("full", "row") else [] for o in program.operands]
-        self.out_strides = [[self.slot("i64") for _ in range(self.rank)] if isinstance(program.stages[k], Store) else []
-                            for k, _ in program.outputs]
+        self.out_strides = [[self.slot("i64") for _ in range(self.rank)] if self.has_stride(k) else [] for k, _ in self.outs]
         self.stacks = {k: Pairwise(f, reduction(s.kind, program.values[program.results[k]][0]))
                        for k, s in enumerate(program.stages) if isinstance(s, Reduce) and s.kind in SUMS and not self.partial}
         f.loop(f.args[1], f.args[2], 1, self.unit)
@@ -303,7 +306,7 @@ class RowKernel(Kernel):
             self.outer = f.udiv(self.row, self.inner)
             self.rest = self.row - self.outer * self.inner
         self.base = [self.start_of(p, st) for p, st in zip(self.address, self.strides, strict=True)]
-        self.out_base = [] if self.partial else [self.start_of(p, st) for p, st in zip(self.out_address, self.out_strides, strict=True)]
+        self.out_base = [self.start_of(p, st) for p, st in zip(self.out_address, self.out_strides, strict=True)]
         self.known = {i: load(f, o.dtype, self.base[i], 0) if o.kind == "row" else self.address[i]
                       for i, o in enumerate(self.program.operands) if o.kind in ("row", "scalar")}
         for p in self.plan.passes:
@@ -351,9 +354,9 @@ class RowKernel(Kernel):
         indexed = [k for k in reds if program.stages[k].kind in INDEXED]
         sums = [k for k in reds if program.stages[k].kind in SUMS]
 
-        def block(b, *carried):
+        def block(b, *carried, end=None):
             carried = list(carried)
-            end = f.imin(b + BLOCK, self.n)
+            end = f.imin(b + BLOCK, self.n) if end is None else end
             states = {k: self.take(carried, reds[k]) for k in whole}
             states.update({k: [reds[k].start(f, self.W) for _ in range(self.chunks)] for k in sums + indexed})
             order = whole + sums + indexed
@@ -389,10 +392,7 @@ class RowKernel(Kernel):
         elif reds:
             last = f.loop(0, self.n, BLOCK, block, carry)
         else:
-            full = self.n & -self.group
-            f.loop(0, full, self.group, lambda i: self.group_at(i, {}, None))
-            f.loop(full, self.n, self.group, lambda i: self.group_at(i, {}, self.n))
-            return
+            last = block(f.const("i64", 0), end=self.n)
         last = list(last)
         for k in whole:
             self.define(k, reds[k].end(f, fold(f, reds[k], self.take(last, reds[k]))))
@@ -420,9 +420,8 @@ class RowKernel(Kernel):
 
     def put(self, k, j, x):
         """A block's result to its place."""
-        a = self.program.results[k] + j
-        dtype = self.program.values[a][0]
-        store(self.f, dtype, x, self.f.bytes_at(self.out_address[a - len(self.program.operands)], self.unit_no * SIZE[dtype]))
+        out, dtype = self.out_of(k, j)
+        store(self.f, dtype, x, self.f.bytes_at(self.out_address[out], self.unit_no * SIZE[dtype]))
 
     def inputs(self, i, mask):
         """The vectors that expressions read, for the elements from i on."""

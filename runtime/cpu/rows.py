@@ -20,7 +20,7 @@ NAMES = {np.dtype(t): n for t, n in (
     ("f2", "f16"), (BF16, "bf16"), ("f4", "f32"), ("f8", "f64"), ("c8", "c64"), ("c16", "c128"))}
 DTYPES = {n: d for d, n in NAMES.items()}
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"       # run everything with NumPy, slowly
-LONG = 1 << 16                  # a row of so many elements is worth more than one thread
+LONG = 1 << 17                  # a row of so many elements is worth more than one thread
 _plans: dict = {}
 
 
@@ -128,7 +128,7 @@ class Plan:
 
         def by_memory(dims):
             return sorted(dims, key=lambda a: -abs(arrays[0][0][a]))
-        outer = list(self.outer) if any(self.full_out) else by_memory(self.outer)
+        outer = list(self.outer) if any(self.full_out) or rows_at else by_memory(self.outer)
         inside = by_memory(self.axes) if self._order_free() else list(self.axes)
         row_steps = dict(zip(self.outer, _row_strides(self.plain_rows, 1), strict=True))
         reduced = _Dims([shape[a] for a in inside], [[st[a] for st, _ in arrays] for a in inside])
@@ -166,24 +166,60 @@ class Plan:
 
         def of(i):
             return [s[i] for s in strides]
-        numbers = self._strides_in_order(arrays, of, of)
         inner = [rest.sizes[1]] if rank == 2 else []
-        grain = max(1, self._per_grain() // max(1, self.n))
         if self._splits(self.count):
-            return self._split(row_kernel(self.program, rank, True), [*inner, *numbers], self.count, (self.count, -1, 1), order)
-        return self._direct(row_kernel(self.program, rank, False), self.count, grain, [self.n, *inner, *numbers], order)
+            return self._split(lambda p: row_kernel(p, rank, True),
+                               lambda walk: [*inner, *self._walk_strides(walk, arrays, of, of, lambda size: [size] if rank == 1 else [
+                                   size * rest.sizes[1], size])], lambda walk: self.count, (self.count, 1), order)
+        grain = max(1, self._per_grain() // max(1, self.n))
+        numbers = [self.n, *inner, *self._strides_in_order(arrays, of, of)]
+        return self._direct(row_kernel(self.program, rank, False), self.count, grain, numbers, order)
 
     def _by_columns(self, step, rest, arrays, order):
         width = column_width(self.program)
         columns, outer = rest.sizes[-1], rest.sizes[0] if len(rest.sizes) == 2 else 1
         strides = rest.strides[0] if len(rest.sizes) == 2 else [0] * len(rest.strides[0])
-        numbers = [columns, *self._strides_in_order(arrays, lambda i: [strides[i], step[i]], lambda i: [strides[i]])]
-        units = outer * -(-columns // width)
-        grain = max(1, self._per_grain() // max(1, self.n * min(width, columns)))
+
+        def of(i):
+            return [strides[i], step[i]]
+
+        def row_of(i):
+            return [strides[i]]
         sequential = abs(step[0]) <= 1024
+        units = outer * -(-columns // width)
         if self._splits(units):
-            return self._split(column_kernel(self.program, True, sequential), numbers, units, (outer, -1, columns), order)
-        return self._direct(column_kernel(self.program, False, sequential), units, grain, [self.n, *numbers], order)
+            return self._split(lambda p: column_kernel(p, True, sequential),
+                               lambda walk: [columns, *self._walk_strides(walk, arrays, of, row_of, lambda size: [size * columns])],
+                               lambda walk: outer * -(-columns // column_width(walk.program)), (outer, columns), order)
+        grain = max(1, self._per_grain() // max(1, self.n * min(width, columns)))
+        numbers = [self.n, columns, *self._strides_in_order(arrays, of, row_of)]
+        return self._direct(column_kernel(self.program, False, sequential), units, grain, numbers, order)
+
+    def _walk_strides(self, walk, arrays, full, row, plain):
+        """As `_strides_in_order`, for the program of one walk; `plain(itemsize)` are the strides of a row result."""
+        array, at, row_at = {}, 0, arrays
+        for i, o in enumerate(self.program.operands):
+            if o.kind == "full":
+                array[i] = at
+                at += 1
+            elif o.kind == "row":
+                array[i] = row_at
+                row_at += 1
+        out = {}
+        for j, is_full in enumerate(self.full_out):
+            if is_full:
+                out[j] = at
+                at += 1
+        kept, numbers = dict(walk.reads_out), []
+        for a, o in zip(walk.args, walk.program.operands, strict=True):
+            if o.kind == "full":
+                numbers += full(out[kept[a]] if a in kept else array[a])
+            elif o.kind == "row":
+                numbers += row(array[a]) if a in array else plain(DTYPES[o.dtype].itemsize)
+        for k, _ in walk.program.block_outputs():
+            if k in walk.stores:
+                numbers += full(out[walk.stores[k]])
+        return numbers
 
     def _per_grain(self):
         """Elements that take about ten microseconds."""
@@ -192,8 +228,7 @@ class Plan:
 
     def _splits(self, units):
         """Are there too few units for all threads, and rows long enough to share?"""
-        return (self.n >= LONG and units < 16 and len(self.program.passes()) == 1 and not any(o.kind == "row" for o in self.program.operands)
-                and all(isinstance(s, R.Reduce | R.StoreRow) for s in self.program.stages))
+        return self.n >= LONG and units < 16 and units * self.n >= 2 * LONG
 
     # ---- running
     def _direct(self, addr, units, grain, numbers, order):
@@ -230,35 +265,50 @@ class Plan:
         """The only output of a program of one array and numbers."""
         return self.run(x, *scalars)[0]
 
-    def _split(self, addr, numbers, units, shape, order):
-        """Blocks of rows in parallel, their results combined."""
+    def _split(self, kernel_of, numbers_of, units, shape, order):
+        """Blocks of rows in parallel, one walk after the other; each walk's block results are combined before the next.
+
+        `kernel_of(program)` is the kernel for blocks of a walk's program, `numbers_of(walk)` what it wants to know after the number of
+        blocks, `units(walk)` how many parts of a row's space there are; block results have `shape` with the blocks in its middle."""
         program, blocks = self.program, -(-self.n // R.BLOCK)
-        reduced = [(k, s) for k, s in enumerate(program.stages) if isinstance(s, R.Reduce)]
-        results = [(k, s, j) for k, s in reduced for j in range(2 if s.kind in R.INDEXED else 1)]
-        shape = (shape[0], blocks, shape[2])
+        shape = (shape[0], blocks, shape[1])
+        steps = [(walk, kernel_of(walk.program), units(walk) * blocks, (self.n, blocks, *numbers_of(walk))) for walk in _walks(program)]
         finish = _final(program)
         back = None if order == sorted(order) else np.argsort(order).tolist()
         kernel_rows = tuple(self.plain_rows[i] for i in order)
-        grain = max(1, self._per_grain() // (R.BLOCK * max(1, shape[2] if shape[2] < 128 else 128)))
+        grain = max(1, self._per_grain() // (R.BLOCK * min(shape[2], 128)))
+        out_of = {k: j for j, (k, _) in enumerate(program.outputs)}
 
         def run(*operands):
-            parts = [np.empty(shape, DTYPES[program.values[program.results[k] + j][0]]) for k, _, j in results]
-            native.launch(addr, units * blocks, grain, *[operands[i] for i in self.passed], *parts, self.n, blocks, *numbers)
-            totals = []
-            for k, s in reduced:
-                part = parts.pop(0)
-                if s.kind in R.SUMS:
-                    totals.append(combine(s.kind, part))
-                elif s.kind in R.EXACT:
-                    totals += rows(block_program(s.kind, self._type(k)), (part,), (1,))
-                else:
-                    at = rows(block_program(s.kind, self._type(k)), (part,), (1,))[0][:, None]
-                    totals += [np.take_along_axis(part, at, 1), np.take_along_axis(parts.pop(0), at, 1)]
-            totals = [np.ascontiguousarray(t).reshape(-1) for t in totals]
-            scalars = [operands[i] for i, o in enumerate(program.operands) if o.kind == "scalar"]
-            outs = [np.empty(kernel_rows, t) for t in self.out_types]
-            native.launch(finish, self.count, 1 << 14, *scalars, *totals, *outs, 0, *[t.itemsize for t in totals])
-            return [(y if back is None else np.ascontiguousarray(y.transpose(back))).reshape(self.row_shape) for y in outs]
+            outs = [np.empty(self.shape if full else kernel_rows, t) for full, t in zip(self.full_out, self.out_types, strict=True)]
+            known = dict(enumerate(operands))
+            for walk, addr, total, numbers in steps:
+                parts = []
+                for k, dtype in walk.program.block_outputs():
+                    stored = walk.stores.get(k)
+                    parts.append(np.empty(shape, DTYPES[dtype]) if stored is None else outs[stored])
+                for a, j in walk.reads_out:
+                    known[a] = outs[j]
+                native.launch(addr, total, grain, *[known[a] for a in walk.args if known[a] is not None], *parts, *numbers)
+                at = 0
+                for k, s in enumerate(walk.program.stages):
+                    if isinstance(s, R.Store):
+                        at += 1
+                    elif s.kind in R.INDEXED:
+                        best = rows(block_program(s.kind, NAMES[parts[at].dtype]), (parts[at],), (1,))[0][:, None]
+                        for j in range(2):
+                            known[walk.results[k] + j] = np.take_along_axis(parts[at + j], best, 1).reshape(-1)
+                        at += 2
+                    else:
+                        part = parts[at]
+                        known[walk.results[k]] = combine(s.kind, part) if s.kind in R.SUMS else rows(
+                            block_program(s.kind, NAMES[part.dtype]), (part,), (1,))[0]
+                        at += 1
+            if finish is not None:
+                addr, args, sizes, results = finish
+                native.launch(addr, self.count, 1 << 14, *[known[a] for a in args], *[outs[out_of[k]] for k in results], 0, *sizes)
+            return [y if full else (y if back is None else np.ascontiguousarray(y.transpose(back))).reshape(self.row_shape)
+                    for y, full in zip(outs, self.full_out, strict=True)]
         return run
 
     def _with_contiguous(self, *operands):
@@ -348,12 +398,47 @@ def combine(kind, parts):
     return out
 
 
+class Walk:
+    """One walk of a program as a program of its own: earlier row scalars are row operands, values kept in an output full ones."""
+
+    def __init__(self, plan, w):
+        program = plan.program
+        stages = [k for k in plan.passes[w].stages if plan.work(k)]
+        exprs = [plan.expression(k) for k in stages]
+        used = sc.uses(*exprs)
+        self.args = [i for i, o in enumerate(program.operands)] + [a for a in used if a >= len(program.operands)]
+        new = {a: sc.arg(i) for i, a in enumerate(self.args)}
+        operands = tuple(program.operands[a] if a < len(program.operands) else R.Operand(
+            program.values[a][0], "full" if program.values[a][1] == "kept" else "row") for a in self.args)
+        self.reads_out = [(a, plan.kept[a]) for a in self.args if a in plan.kept]
+        made, self.stores, self.results = [], {}, {}
+        for i, (k, e) in enumerate(zip(stages, exprs, strict=True)):
+            s, e = program.stages[k], sc.substitute(e, new)
+            made.append(R.Reduce(s.kind, e) if isinstance(s, R.Reduce) else R.Store(e))
+            if isinstance(s, R.Reduce):
+                self.results[i] = program.results[k]
+            else:
+                self.stores[i] = plan.kept[program.results[k]] if isinstance(s, R.Keep) else next(
+                    j for j, o in enumerate(program.outputs) if o[0] == k)
+        self.program = R.Program(f"{program.name}_{w}", operands, tuple(made))
+
+
+@functools.lru_cache(None)
+def _walks(program):
+    from whet.passes.lower_llvm.rows import Plan as Lowered
+    plan = Lowered(program)
+    return [Walk(plan, w) for w, p in enumerate(plan.passes) if any(plan.work(k) for k in p.stages)]
+
+
 @functools.lru_cache(None)
 def _final(program):
-    """The kernel of what a program does with its row scalars, which become row operands."""
-    first = len(program.operands)
-    used = [i for i, o in enumerate(program.operands) if o.kind == "scalar"] + list(range(first, len(program.values)))
-    new = {old: sc.arg(i) for i, old in enumerate(used)}
-    operands = tuple(program.operands[i] if i < first else R.Operand(program.values[i][0], "row") for i in used)
-    return row_kernel(R.Program(program.name, operands, tuple(
-        R.StoreRow(sc.substitute(s.expr, new)) for s in program.stages if isinstance(s, R.StoreRow))), 1, False)
+    """What a program does with its row scalars at the end: (kernel, arguments, their sizes, stages); None if it does nothing."""
+    stages = [k for k, s in enumerate(program.stages) if isinstance(s, R.StoreRow)]
+    if not stages:
+        return None
+    used = sc.uses(*(program.stages[k].expr for k in stages))
+    new = {a: sc.arg(i) for i, a in enumerate(used)}
+    operands = tuple(R.Operand(program.values[a][0], program.values[a][1]) for a in used)
+    last = R.Program(program.name, operands, tuple(R.StoreRow(sc.substitute(program.stages[k].expr, new)) for k in stages))
+    sizes = [DTYPES[o.dtype].itemsize for o in operands if o.kind == "row"]
+    return row_kernel(last, 1, False), used, sizes, stages

@@ -1,0 +1,218 @@
+"""The row programs of the ops that work on whole rows: softmax and its kin, norms, moments, cross entropy, forward and backward.
+
+Each is a function of types that gives a program; halves are computed in f32. `n` is the row length as a number of the accumulation
+type. What a program takes and gives is in its first line; row outputs come in the order in which they are stored.
+"""
+import functools
+
+from whet.ir import rows as R
+from whet.ir import scalar as sc
+
+
+class Writer:
+    """Writes a program down: operands first, then stages, each giving the expressions that later ones use."""
+
+    def __init__(self, name, dtype):
+        self.name, self.dtype, self.acc = name, dtype, "f32" if dtype in ("f16", "bf16") else dtype
+        self.operands, self.stages, self.next = [], [], 0
+
+    def _arg(self):
+        self.next += 1
+        return sc.arg(self.next - 1)
+
+    def operand(self, kind, dtype=None):
+        """An operand, seen in the accumulation type unless it has a type of its own."""
+        dtype = dtype or self.dtype
+        self.operands.append(R.Operand(dtype, kind))
+        x = self._arg()
+        return sc.cast(x, self.acc) if dtype in ("f16", "bf16") else x
+
+    def full(self): return self.operand("full")
+    def row(self): return self.operand("row", self.acc)
+    def col(self): return self.operand("col")
+    def number(self): return self.operand("scalar", self.acc)
+
+    def reduce(self, kind, e):
+        self.stages.append(R.Reduce(kind, e))
+        return self._arg()
+
+    def keep(self, e):
+        self.stages.append(R.Keep(e))
+        return self._arg()
+
+    def store(self, e):
+        """A full output, in the operands' type."""
+        self.stages.append(R.Store(self._out(e)))
+
+    def store_row(self, e, dtype=None):
+        """A row output; in the accumulation type by default, since it is mostly kept for the way back."""
+        self.stages.append(R.StoreRow(self._out(e) if dtype else e))
+
+    def _out(self, e):
+        return e if self.dtype == self.acc else sc.cast(e, self.dtype)
+
+    def program(self):
+        return R.Program(self.name, tuple(self.operands), tuple(self.stages))
+
+
+def program(write):
+    """A function `write(w, **choices)` as a cached function (dtype, **choices) -> Program."""
+    @functools.lru_cache(None)
+    @functools.wraps(write)
+    def make(dtype, **choices):
+        w = Writer(write.__name__, dtype)
+        write(w, **choices)
+        return w.program()
+    return make
+
+
+# ---- softmax and its kin ------------------------------------------------------------------------------------------
+@program
+def softmax(w):
+    """x -> softmax(x)"""
+    x = w.full()
+    e = w.keep(sc.exp(x - w.reduce("max", x)))
+    w.store(e / w.reduce("sum", e))
+
+
+@program
+def softmax_backward(w):
+    """g, y -> the gradient of x, y being softmax(x)"""
+    g, y = w.full(), w.full()
+    w.store(y * (g - w.reduce("sum", g * y)))
+
+
+@program
+def log_softmax(w):
+    """x -> log_softmax(x)"""
+    x = w.full()
+    m = w.reduce("max", x)
+    s = w.reduce("sum", sc.exp(x - m))
+    w.store(x - m - sc.log(s))
+
+
+@program
+def log_softmax_backward(w):
+    """g, y -> the gradient of x, y being log_softmax(x)"""
+    g, y = w.full(), w.full()
+    w.store(g - sc.exp(y) * w.reduce("sum", g))
+
+
+@program
+def logsumexp(w):
+    """x -> row: log(sum(exp(x))); infinite where the greatest element is"""
+    x = w.full()
+    m = w.reduce("max", x)
+    m = sc.where(sc.isinf(m), 0, m)
+    w.store_row(m + sc.log(w.reduce("sum", sc.exp(x - m))), w.dtype)
+
+
+@program
+def logsumexp_backward(w):
+    """g (row), x, y (row) -> the gradient of x, y being logsumexp(x)"""
+    g, x, y = w.operand("row"), w.full(), w.operand("row")
+    w.store(g * sc.exp(x - y))
+
+
+# ---- cross entropy over class indices -----------------------------------------------------------------------------
+@program
+def cross_entropy(w, smooth=False):
+    """x, class (row, i64), [smoothing, n] -> row: the loss of each row, row: logsumexp(x) for the way back"""
+    x, t, i = w.full(), w.operand("row", "i64"), w.operand("index", "i64")
+    smoothing, n = (w.number(), w.number()) if smooth else (None, None)
+    m = w.reduce("max", x)
+    s = w.reduce("sum", sc.exp(x - m))
+    picked = w.reduce("sum", sc.where(sc.eq(i, t), x, 0))
+    lse = m + sc.log(s)
+    loss = lse - picked
+    if smooth:
+        loss = (1 - smoothing) * loss + smoothing * (lse - w.reduce("sum", x) / n)
+    w.store_row(loss, w.dtype)
+    w.store_row(lse)
+
+
+@program
+def cross_entropy_backward(w, smooth=False):
+    """g (row), x, class (row, i64), logsumexp(x) (row), [smoothing, n] -> the gradient of x"""
+    g, x, t, lse, i = w.operand("row"), w.full(), w.operand("row", "i64"), w.row(), w.operand("index", "i64")
+    p = sc.exp(x - lse)
+    if smooth:
+        smoothing, n = w.number(), w.number()
+        w.store(g * (p - sc.where(sc.eq(i, t), 1 - smoothing + smoothing / n, smoothing / n)))
+    else:
+        w.store(g * (p - sc.where(sc.eq(i, t), 1, 0)))
+
+
+# ---- norms and moments --------------------------------------------------------------------------------------------
+@program
+def layer_norm(w, weight=True, bias=True):
+    """x, [weight (col)], [bias (col)], eps, n -> (x - mean) / sqrt(var + eps) * weight + bias, row: mean, row: 1 / sqrt(var + eps)"""
+    x = w.full()
+    scale, shift = w.col() if weight else None, w.col() if bias else None
+    eps, n = w.number(), w.number()
+    mean = w.reduce("sum", x) / n
+    d = x - mean
+    r = 1 / sc.sqrt(w.reduce("sum", d * d) / n + eps)
+    y = d * r
+    y = y * scale if weight else y
+    w.store(y + shift if bias else y)
+    w.store_row(mean)
+    w.store_row(r)
+
+
+@program
+def layer_norm_backward(w, weight=True):
+    """g, x, mean (row), r (row), [weight (col)], n -> the gradient of x"""
+    g, x, mean, r = w.full(), w.full(), w.row(), w.row()
+    g = g * w.col() if weight else g
+    n = w.number()
+    h = (x - mean) * r
+    a, b = w.reduce("sum", g) / n, w.reduce("sum", g * h) / n
+    w.store((g - a - h * b) * r)
+
+
+@program
+def layer_norm_backward_weight(w):
+    """Along the rows' own axis. g, x, mean (col), r (col) -> row: the gradient of weight, row: that of bias"""
+    g, x, mean, r = w.full(), w.full(), w.operand("col", w.acc), w.operand("col", w.acc)
+    w.store_row(w.reduce("sum", g * ((x - mean) * r)), w.dtype)
+    w.store_row(w.reduce("sum", g), w.dtype)
+
+
+@program
+def rms_norm(w, weight=True):
+    """x, [weight (col)], eps, n -> x / sqrt(mean(x * x) + eps) * weight, row: 1 / sqrt(mean(x * x) + eps)"""
+    x = w.full()
+    scale = w.col() if weight else None
+    eps, n = w.number(), w.number()
+    r = 1 / sc.sqrt(w.reduce("sum", x * x) / n + eps)
+    w.store(x * r * scale if weight else x * r)
+    w.store_row(r)
+
+
+@program
+def rms_norm_backward(w, weight=True):
+    """g, x, r (row), [weight (col)], n -> the gradient of x"""
+    g, x, r = w.full(), w.full(), w.row()
+    g = g * w.col() if weight else g
+    n = w.number()
+    h = x * r
+    w.store((g - h * (w.reduce("sum", g * h) / n)) * r)
+
+
+@program
+def var_mean(w, root=False):
+    """x, n, freedom (n less the correction, at least 0) -> row: the variance (or its root), row: the mean"""
+    x, n, freedom = w.full(), w.number(), w.number()
+    mean = w.reduce("sum", x) / n
+    d = x - mean
+    v = w.reduce("sum", d * d) / freedom
+    w.store_row(sc.sqrt(v) if root else v, w.dtype)
+    w.store_row(mean, w.dtype)
+
+
+@program
+def normalize(w):
+    """x, mean (row), r (row), weight (row), bias (row) -> (x - mean) * r * weight + bias: batch norm along everything but channels"""
+    x, mean, r, scale, shift = w.full(), w.row(), w.row(), w.row(), w.row()
+    w.store((x - mean) * r * scale + shift)

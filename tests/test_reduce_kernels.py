@@ -1,0 +1,310 @@
+"""Reductions and row programs on the CPU: the stated order to the bit, every layout and thread count alike, NumPy as the oracle."""
+import itertools
+
+import numpy as np
+import pytest
+from whet.cpu import pool
+from whet.cpu.reduce import BF16, DTYPES, NAMES, reduce, reduction_program, reference
+from whet.cpu.rows import rows
+from whet.ir import rowops
+from whet.ir import rows as R
+from whet.ir import scalar as sc
+
+rng = np.random.default_rng(7)
+
+
+def model(row, op=np.add):
+    """The order of `ir.rows`, written slowly: lanes, folds, pairs."""
+    identity = row.dtype.type(0 if op is np.add else 1)
+    parts = []
+    for b in range(0, len(row), R.BLOCK):
+        lanes = np.full(R.LANES, identity)
+        for i in range(b, min(b + R.BLOCK, len(row)), R.LANES):
+            group = row[i:min(i + R.LANES, b + R.BLOCK, len(row))]
+            lanes[:len(group)] = op(lanes[:len(group)], group)
+        while len(lanes) > 1:
+            lanes = op(lanes[:len(lanes) // 2], lanes[len(lanes) // 2:])
+        parts.append(lanes[0])
+    while len(parts) > 1:
+        parts = [op(*parts[i:i + 2]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
+    return parts[0] if parts else identity
+
+
+def same(a, b):
+    a, b = np.asarray(a), np.asarray(b)
+    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+def several(r):
+    return r if isinstance(r, list | tuple) else [r]
+
+
+def layouts(flat):
+    """The rows of a 2-d array in other places: what to reduce, and over which axes."""
+    k, n = flat.shape
+    yield flat, (1,)
+    yield np.ascontiguousarray(flat.T), (0,)
+    wide = np.zeros((k, 2 * n), flat.dtype)
+    wide[:, ::2] = flat
+    yield wide[:, ::2], (1,)
+    yield np.ascontiguousarray(flat[:, ::-1])[:, ::-1], (1,)
+    yield np.ascontiguousarray(flat[::-1])[::-1], (1,)
+    yield np.ascontiguousarray(flat.T)[:, None, :], (0, 1)
+    yield np.asfortranarray(flat), (1,)
+    many = np.zeros((n, k + 40), flat.dtype)
+    many[:, 3:k + 3] = flat.T
+    yield many[:, 3:k + 3], (0,)
+    for d in (2, 5):
+        if n and n % d == 0:
+            cut = flat.reshape(k, d, n // d)
+            yield np.ascontiguousarray(cut.transpose(1, 0, 2)), (0, 2)      # as batch norm has it
+            yield np.ascontiguousarray(cut.transpose(2, 0, 1)).transpose(2, 1, 0), (0, 2)
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 31, 32, 33, 100, 1000, 4095, 4096, 4097, 12289, 20485])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_sums_have_the_stated_order_in_every_layout(n, dtype):
+    flat = rng.standard_normal((3, n)).astype(dtype)
+    want = np.array([model(r) for r in flat], dtype)
+    for x, axes in layouts(flat):
+        assert same(reduce("sum", x, axes), want), (x.shape, x.strides)
+
+
+def test_products_have_the_stated_order():
+    flat = rng.uniform(0.98, 1.02, (3, 9001)).astype("f4")
+    want = np.array([model(r, np.multiply) for r in flat])
+    for x, axes in layouts(flat):
+        assert same(reduce("prod", x, axes), want)
+
+
+@pytest.mark.parametrize("dtype", ["f2", BF16])
+def test_halves_are_summed_in_f32_and_rounded_once(dtype):
+    x = rng.standard_normal((4, 5000)).astype(dtype)
+    want = np.array([model(r.astype("f4")) for r in x]).astype(dtype)
+    assert same(reduce("sum", x, (1,)), want)
+    assert same(reduce("sum", np.ascontiguousarray(x.T), (0,)), want)
+    assert same(reduce("mean", x, (1,)), (np.array([model(r.astype("f4")) for r in x]) / np.float32(5000)).astype(dtype))
+
+
+@pytest.fixture
+def threads():
+    before = pool.get_num_threads()
+    yield pool.set_num_threads
+    pool.set_num_threads(before)
+
+
+@pytest.mark.parametrize("shape,axes", [((1 << 19,), (0,)), ((3, 1 << 18), (1,)), ((1 << 18, 5), (0,)), ((300000, 20), (0,)),
+                                        ((300, 700), (1,)), ((300, 700), (0,)), ((2, 200000, 3), (1,))])
+def test_thread_count_changes_nothing(threads, shape, axes):
+    x = rng.standard_normal(shape).astype("f4")
+    ops = [lambda: reduce("sum", x, axes), lambda: reduce("max_index", x, axes), lambda: reduce("min", x, axes),
+           lambda: rows(rowops.softmax("f32"), [x], axes), lambda: rows(rowops.var_mean("f32"), [x, 10.0, 9.0], axes)]
+    for op in ops:
+        threads(1)
+        one = op()
+        threads(2)
+        assert all(same(a, b) for a, b in zip(several(one), several(op()), strict=True))
+    first = x.transpose([a for a in range(x.ndim) if a not in axes] + list(axes)).reshape(-1, np.prod([shape[a] for a in axes]))[0]
+    assert same(reduce("sum", x, axes).reshape(-1)[0], model(first))
+
+
+def samples(shape):
+    for name, d in DTYPES.items():
+        if name[0] == "c":
+            yield (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(d)
+        elif name in ("f16", "bf16", "f32", "f64"):
+            yield np.asarray(rng.standard_normal(shape)).astype(d)
+        else:
+            yield np.asarray(rng.integers(0 if name[0] in "bu" else -100, 2 if name == "bool" else 100, shape)).astype(d)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (7,), (3, 0), (0, 3), (33, 70), (4, 33, 17), (2, 3, 5, 9)])
+def test_every_kind_type_and_axis_agrees_with_numpy(shape):
+    for x in samples(shape):
+        kinds = ["sum", "prod", "any", "all"]
+        kinds += ["mean"] if NAMES[x.dtype][0] in "fc" or x.dtype == BF16 else []
+        kinds += ["max", "min", "argmax", "min_index"] if NAMES[x.dtype][0] != "c" else []
+        views = [x, x.T, x[::-1], x[..., ::2]] if x.ndim else [x]
+        for v, kind in itertools.product(views, kinds):
+            for axes in [None, *(c for r in range(v.ndim + 1) for c in itertools.combinations(range(v.ndim), r))][:6]:
+                try:
+                    want = reference(kind, v, axes, len(shape) == 3)
+                except ValueError:
+                    with pytest.raises(ValueError, match="no elements"):
+                        reduce(kind, v, axes)
+                    continue
+                got = reduce(kind, v, axes, len(shape) == 3)
+                for a, b in zip(several(want), several(got), strict=True):
+                    assert a.shape == b.shape and a.dtype == b.dtype and b.flags.c_contiguous
+                    if kind in ("sum", "prod", "mean") and (NAMES[a.dtype][0] in "fc" or a.dtype == BF16):
+                        tol = {2: 2e-2, 4: 1e-4}.get(a.dtype.itemsize, 1e-4 if a.dtype == np.complex64 else 1e-11)
+                        np.testing.assert_allclose(*(z.astype("c16") for z in (b, a)), rtol=tol, atol=tol)
+                    else:
+                        np.testing.assert_array_equal(b, a)
+
+
+def test_types_of_sums():
+    assert reduce("sum", np.ones(3, "?")).dtype == np.int64 and reduce("sum", np.full(300, 255, "u1")) == 255 * 300
+    assert reduce("sum", np.full(9, 2**31 - 1, "i4")) == 9 * (2**31 - 1)
+    assert same(reduce("sum", np.full(3, 70000.0, "f4"), out_dtype="i4"), np.array(210000, "i4"))
+    x = rng.standard_normal(1000).astype("f4")
+    assert same(reduce("sum", x, out_dtype="f8"), model(x.astype("f8")))
+    assert same(reduce("mean", np.arange(5, dtype="i4"), out_dtype="f4"), np.array(2, "f4"))
+
+
+@pytest.mark.parametrize("n", [1, 3, 33, 200, 9000])
+def test_extrema_of_special_values(n):
+    for where, special in itertools.product({0, n // 2, n - 1}, (np.nan, np.inf, -np.inf)):
+        x = rng.standard_normal((2, n)).astype("f4")
+        x[0, where] = special
+        for v, axes in ((x, (1,)), (np.ascontiguousarray(x.T), (0,))):
+            for kind in ("max", "min", "argmax", "argmin", "max_index"):
+                for a, b in zip(several(reference(kind, v, axes)), several(reduce(kind, v, axes)), strict=True):
+                    np.testing.assert_array_equal(a, b)
+
+
+def test_extrema_tell_the_zeros_apart():
+    for n, axes in itertools.product((2, 40, 5000), ((1,), (0,))):
+        x = np.full((3, n), -0.0, "f4")
+        x[1, n // 2] = 0.0
+        x[2] = 0.0
+        x[2, n - 1] = -0.0
+        x = x if axes == (1,) else np.ascontiguousarray(x.T)
+        assert np.signbit(reduce("max", x, axes)).tolist() == [True, False, False]
+        assert np.signbit(reduce("min", x, axes)).tolist() == [True, True, True]
+        assert reduce("argmax", x, axes).tolist() == [0, 0, 0]
+
+
+def test_nan_that_comes_first_is_found_and_stays():
+    x = np.array([[1, np.nan, 3, np.nan], [np.inf, 1, 2, 3]], "f4")
+    for v, axes in ((x, (1,)), (np.ascontiguousarray(x.T), (0,))):
+        assert reduce("argmax", v, axes).tolist() == [1, 0] and reduce("argmin", v, axes).tolist() == [1, 1]
+        assert np.isnan(reduce("max", v, axes)[0]) and np.isnan(reduce("min", v, axes)[0])
+
+
+def test_choosing_from_nothing_is_an_error():
+    for kind in ("max", "argmin", "max_index"):
+        with pytest.raises(ValueError, match=r"no elements to choose from in shape \(3, 0\) over axes \(1,\)"):
+            reduce(kind, np.ones((3, 0), "f4"), (1,))
+    assert reduce("max", np.ones((0, 3), "f4"), (1,)).shape == (0,)
+
+
+def test_an_expression_before_the_reduction():
+    x = rng.standard_normal((5, 300)).astype("f4")
+    x[2, 7] = np.nan
+    a = sc.arg(0)
+    assert same(reduce("sum", x, (1,), pre=a * a), np.array([model(r * r) for r in x]))
+    assert same(reduce("sum", x, (1,), pre=sc.where(sc.isnan(a), 0, a)), np.array([model(np.nan_to_num(r)) for r in x]))
+    assert same(reduce("sum", x, (0,), pre=sc.ne(a, 0)), np.full(300, 5))
+    np.testing.assert_array_equal(reduce("max", x, (1,), pre=sc.absolute(a)), np.abs(x).max(1))
+
+
+# ---- whole-row programs -------------------------------------------------------------------------------------------
+def inputs(program, shape, axes, dtype):
+    n = float(np.prod([shape[a] for a in axes]))
+    inner = tuple(shape[a] for a in axes)
+    outer = tuple(s for a, s in enumerate(shape) if a not in axes)
+    out = []
+    for o in program.operands:
+        size = {"full": shape, "row": outer, "col": inner}.get(o.kind)
+        if o.kind == "scalar":
+            out.append(n)
+        elif o.kind == "index":
+            out.append(None)
+        elif o.dtype == "i64":
+            out.append(rng.integers(0, max(1, int(n)), size))
+        else:
+            out.append((rng.standard_normal(size) * 0.5 + 0.1).astype(DTYPES[o.dtype]))
+    return out
+
+
+PROGRAMS = [rowops.softmax, rowops.softmax_backward, rowops.log_softmax, rowops.log_softmax_backward, rowops.logsumexp,
+            rowops.logsumexp_backward, rowops.cross_entropy, rowops.cross_entropy_backward, rowops.layer_norm, rowops.layer_norm_backward,
+            rowops.layer_norm_backward_weight, rowops.rms_norm, rowops.rms_norm_backward, rowops.var_mean, rowops.normalize]
+
+
+def wide(program, operands):
+    """The program's outputs in f64, from the reference."""
+    twin = getattr(rowops, program.name)("f64")
+    return twin, [x.astype("f8") if isinstance(x, np.ndarray) and x.dtype != np.int64 else x for x in operands]
+
+
+@pytest.mark.parametrize("make", PROGRAMS, ids=lambda p: p.__name__)
+@pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16"])
+def test_row_programs_agree_with_f64(make, dtype):
+    for shape, axes in (((5, 70), (1,)), ((3, 33, 20), (1,)), ((2, 3, 40), (1, 2)), ((3, 1), (1,)), ((4, 0), (1,)), ((2, 4100), (1,))):
+        program = make(dtype)
+        xs = inputs(program, shape, axes, dtype)
+        twin, ys = wide(program, xs)
+        n = int(np.prod([shape[a] for a in axes]))
+        order = [a for a in range(len(shape)) if a not in axes] + list(axes)
+
+        def two(x, o):
+            if o.kind == "full":
+                return x.transpose(order).reshape(-1, n) if n else x.reshape(shape[0], 0)
+            return x.reshape(-1, 1) if o.kind == "row" else x.reshape(1, n) if o.kind == "col" else None if o.kind == "index" else np.float64(x)
+        want = R.run(twin, [two(y, o) for y, o in zip(ys, twin.operands, strict=True)], n, DTYPES.__getitem__)
+        got = rows(program, xs, axes)
+        tol = {"f32": 2e-5, "f64": 1e-12, "f16": 4e-3, "bf16": 3e-2}[dtype]
+        for w, g, (k, t) in zip(want, got, program.outputs, strict=True):
+            assert g.dtype == DTYPES[t]
+            flat = g.transpose(order) if isinstance(program.stages[k], R.Store) else g
+            np.testing.assert_allclose(flat.astype("f8").reshape(w.shape), w, rtol=tol, atol=tol)
+
+
+@pytest.mark.parametrize("make", PROGRAMS, ids=lambda p: p.__name__)
+def test_row_programs_have_the_same_bits_in_every_layout(make):
+    program = make("f32")
+    for n in (7, 100, 4500):
+        xs = inputs(program, (3, n), (1,), "f32")
+        want = rows(program, xs, (1,))
+        flip = [np.ascontiguousarray(x.T) if o.kind == "full" else x for x, o in zip(xs, program.operands, strict=True)]
+        far = [np.repeat(x, 2, 1)[:, ::2] if o.kind == "full" else x for x, o in zip(xs, program.operands, strict=True)]
+        cube = [x.reshape(3, 1, n).transpose(2, 1, 0) if o.kind == "full" else x[:, None].T if o.kind == "row" else x
+                for x, o in zip(xs, program.operands, strict=True)]
+        for got in (rows(program, flip, (0,)), rows(program, far, (1,)), rows(program, cube, (0,))):
+            for a, b in zip(want, got, strict=True):
+                assert same(a, b.reshape(n, 3).T.copy() if a.ndim == 2 and b.shape != a.shape else b.reshape(a.shape))
+
+
+def test_long_rows_are_shared_out_without_changing_a_bit():
+    x = rng.standard_normal((2, 300000)).astype("f4")
+    many = np.concatenate([x] * 20)
+    for make in (rowops.softmax, rowops.layer_norm, rowops.log_softmax, rowops.logsumexp, rowops.var_mean):
+        program = make("f32")
+        xs = inputs(program, x.shape, (1,), "f32")
+        few = rows(program, [x, *xs[1:]], (1,))
+        all_ = rows(program, [many, *xs[1:]], (1,))
+        cols = rows(program, [np.ascontiguousarray(x.T), *xs[1:]], (0,))
+        for a, b, c in zip(few, all_, cols, strict=True):
+            assert same(a, b[:2]) and same(a, np.ascontiguousarray(c.T) if c.ndim == 2 else c)
+
+
+def test_softmax_of_infinite_rows():
+    x = np.array([[-np.inf, 0, 1], [-np.inf, -np.inf, -np.inf], [np.inf, 0, 1], [np.nan, 0, 0]], "f4")
+    y = rows(rowops.softmax("f32"), [x])[0]
+    assert y[0, 0] == 0 and abs(y[0].sum() - 1) < 1e-6 and np.isnan(y[1:]).all()
+    z = rows(rowops.logsumexp("f32"), [x])[0]
+    assert z[1] == -np.inf and z[2] == np.inf and np.isnan(z[3])
+
+
+def test_row_operands_are_broadcast_and_copied_as_needed():
+    x = rng.standard_normal((4, 6)).astype("f4")
+    program = rowops.normalize("f32")
+    row = np.repeat(rng.standard_normal(4).astype("f4"), 2)[::2]
+    want = rows(program, [x, *[np.ascontiguousarray(row)] * 4])[0]
+    assert same(rows(program, [x, *[row] * 4])[0], want)
+    assert same(rows(program, [x, *[row[:, None]] * 4])[0], want)
+
+
+def test_a_program_that_makes_no_sense_is_refused():
+    a = sc.arg(0)
+    with pytest.raises(ValueError, match="arg.1. is not defined"):
+        R.Program("p", (R.Operand("f32"),), (R.Store(a + sc.arg(1)),))
+    with pytest.raises(ValueError, match="computed in f32, f64 or i64, not f16"):
+        R.Program("p", (R.Operand("f16"),), (R.Reduce("sum", a),))
+    with pytest.raises(ValueError, match="row output is made of row scalars"):
+        R.Program("p", (R.Operand("f32"),), (R.StoreRow(a),))
+    assert str(rowops.softmax("f32")).splitlines()[1:] == [
+        "  x1 = max x0", "  x2 = keep exp(sub(x0, x1))", "  x3 = sum x2", "  store div(x2, x3)"]
+    assert [len(p.stages) for p in reduction_program("sum", "f32").passes()] == [1]
