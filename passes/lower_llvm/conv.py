@@ -320,10 +320,11 @@ class Epilogue:
 OPERAND0 = 5                   # x, w, y, scratch and geometry come first
 
 
-def forward(m, symbol, t, epilogue, near, scattered):
+def forward(m, symbol, t, epilogue, near, far):
     """The kernel over units (group, pixel block, row block), args x, w, y, scratch, geometry, then the epilogue's operands.
 
-    `near`: how far apart x lies under neighbouring output pixels (see `reader`). `scattered`: y's pixels are not in one row.
+    `near`: how far apart x lies under neighbouring output pixels (see `reader`). `far`: the same of y (see `finish`); 1 says
+    that an image's pixels follow each other there.
     """
     multiply = micro(m, symbol + "_micro", t)
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
@@ -334,8 +335,7 @@ def forward(m, symbol, t, epilogue, near, scattered):
     b, totals = f.bytes_at(mine, g.b_at), f.bytes_at(mine, g.y_at)
     limit = g.max_panels * t.panel
     inside = Runs(f, g, f.bytes_at(mine, g.in_at), t, limit, t.panel)
-    outside = inside if scattered else Runs(f, g, f.bytes_at(mine, g.out_at), t, limit, t.panel, rows=False)
-    to = f.splat(g.yw, t.lanes) * f.iota("i64", t.lanes) if scattered else None
+    outside = inside if far != 1 else Runs(f, g, f.bytes_at(mine, g.out_at), t, limit, t.panel, rows=False)
 
     def unit(u):
         rest, row_block = divmod_(f, u, g.row_blocks)
@@ -345,7 +345,7 @@ def forward(m, symbol, t, epilogue, near, scattered):
         xg, wg = f.at(x, group * g.xg, t.elem), f.at(w, group * g.wg, t.elem)
         panels = panel1 - panel0
         inside.build(panel0, panel1, g.pixels)
-        if not scattered:
+        if far == 1:
             outside.build(panel0, panel1, g.pixels)
 
         def row_of(i):
@@ -386,22 +386,39 @@ def forward(m, symbol, t, epilogue, near, scattered):
 
             def run(e, src):
                 acc = f.load(t.vec, f.at(src, outside.get(outside.slot, e), t.elem))
-                finish(f, t, epilogue, acc, given, y, base + outside.get(outside.y, e), outside.own(e), to)
+                finish(f, t, epilogue, acc, given, y, base + outside.get(outside.y, e),
+                       outside.get(outside.lanes, e), far, g)
             f.loop(0, panels, 1, lambda j: outside.each(j, lambda e: run(e, f.at(tile_at(j, i), r * t.panel, t.elem))))
         f.loop(tile0, tile1, 1, lambda i: f.loop(i * t.rows - row_of(i), t.rows, 1, lambda r: row(i, r)))
     f.loop(begin, end, 1, unit)
 
 
-def finish(f, t, epilogue, acc, given, y, at, mask, apart):
-    """Apply the epilogue to a vector of sums and store it at y + at; with `apart`, lanes go that many elements apart."""
+def finish(f, t, epilogue, acc, given, y, at, count, far, g):
+    """Apply the epilogue to a vector of sums; store its first `count` lanes at y + at, `far` apart: 1, 2, or 0 for any distance."""
+    n = t.lanes
+    if far == 2:
+        even = f.cmp("eq", f.iota("i64", n) & 1, 0)
+        low, high = f.lanes_below(count * 2, n) & even, f.lanes_below(count * 2 - n, n) & even
+    else:
+        mask = f.lanes_below(count, n)
+        apart = f.splat(g.yw, n) * f.iota("i64", n) if far == 0 else None
+
     def there(p):
         p = f.at(p, at, t.elem)
-        return gather(f, t, p, apart, mask) if apart is not None else f.mload(t.vec, p, mask)
+        if far == 2:
+            return f.shuffle(f.mload(t.vec, p, low), f.mload(t.vec, f.at(p, n, t.elem), high), range(0, 2 * n, 2))
+        return f.mload(t.vec, p, mask) if far == 1 else gather(f, t, p, apart, mask)
     if epilogue.root != scalar.arg(0):
         values = [acc] + [there(v) if v.ty == "ptr" else v for v in given]
         acc = emit_scalar(f, [epilogue.root], values, ["f32" if t.elem == "float" else "f64"] * len(values), t.lanes)[0]
     to = f.at(y, at, t.elem)
-    scatter(f, t, acc, to, apart, mask) if apart is not None else f.mstore(acc, to, mask)
+    if far == 2:
+        f.mstore(f.shuffle(acc, None, [i // 2 for i in range(n)]), to, low)
+        f.mstore(f.shuffle(acc, None, [(n + i) // 2 for i in range(n)]), f.at(to, n, t.elem), high)
+    elif far == 1:
+        f.mstore(acc, to, mask)
+    else:
+        scatter(f, t, acc, to, apart, mask)
 
 
 def weight_grad(m, symbol, t, near):

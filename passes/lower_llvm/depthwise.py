@@ -7,7 +7,7 @@ from .conv import OPERAND0, Geometry, Runs, divmod_, finish, reader, share, spre
 HELD = 25                      # weights of a channel that stay in registers
 
 
-def forward(m, symbol, t, taps, epilogue, near, scattered):
+def forward(m, symbol, t, taps, epilogue, near, far):
     """The kernel over units (block of channels, block of pixels); arguments as `conv.forward`, the number of taps fixed."""
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, worker = f.args
@@ -17,7 +17,6 @@ def forward(m, symbol, t, taps, epilogue, near, scattered):
     limit = g.max_panels * t.panel
     runs = Runs(f, g, f.bytes_at(mine, g.in_at), t, limit, t.panel)
     masks = f.bytes_at(mine, g.list_at)
-    to = f.splat(g.yw, t.lanes) * f.iota("i64", t.lanes) if scattered else None
     places = [divmod_(f, f.const("i64", k), g.coltaps) for k in range(taps)]
     tap_at = [runs.tap_at(r, q) for r, q in places]
     weight_at = [table(f, g.table, g.rowtaps * 2 + g.coltaps + k) if t.listed else k for k in range(taps)]
@@ -51,7 +50,7 @@ def forward(m, symbol, t, taps, epilogue, near, scattered):
                 for k in range(taps):
                     bits = f.load("i32", f.at(masks, e * taps + k, "i32"))
                     acc = f.fma(held[k] if held else weight(k), reader(f, t, near, bits, g, True)(f.at(p, tap_at[k], t.elem)), acc)
-                finish(f, t, epilogue, acc, given, y, base + runs.get(runs.y, e), runs.own(e), to)
+                finish(f, t, epilogue, acc, given, y, base + runs.get(runs.y, e), runs.get(runs.lanes, e), far, g)
             f.loop(0, count, 1, run)
         f.loop(first, last, 1, channel)
     f.loop(begin, end, 1, unit)

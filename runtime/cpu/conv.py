@@ -151,11 +151,12 @@ def gathered_plan(r, epilogue, out_shape):
     steps = r.channels * rowtaps * coltaps
     size = lower.BYTES[r.elem]
     near = sw * xw if sw * xw in (1, 2) else 0
-    scattered = yw != 1 or (od > 1 and yd != oh * ow) or (oh > 1 and yh != ow)
+    flat = yw == 1 and (od == 1 or yd == oh * ow) and (oh == 1 or yh == ow)
+    far = 1 if flat else 2 if yw == 2 else 0
     fields = dict(pixels=pixels, image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xn, xg=xc * r.channels, xc=xc,
                   xd=xd, xh=xh, xw=xw, yn=yn, yg=yo * r.rows, yo=yo, yd=yd, yh=yh, yw=yw, wg=r.w_strides[0], wo=r.w_strides[1],
                   wk=r.w_strides[2], rows=r.rows, outs=r.rows * r.groups, rowtaps=rowtaps, coltaps=coltaps, steps=steps)
-    how = f"{'listed' if r.taps_at else 'rows'}/{near}/{'to' if scattered else 'flat'}/{epilogue.key}"
+    how = f"{'listed' if r.taps_at else 'rows'}/{near}/{far}/{epilogue.key}"
 
     if r.channels == 1 and 1 <= steps <= DEPTHWISE_TAPS:
         from whet.passes.lower_llvm import depthwise
@@ -167,7 +168,7 @@ def gathered_plan(r, epilogue, out_shape):
         layout = _layout(in_at=_runs_bytes(limit, rowtaps + coltaps), list_at=limit * steps * 4)
         units, work = pixel_blocks * row_blocks, limit * steps * -(-fields["outs"] // row_blocks)
         kernel = native.kernel(f"conv_depthwise/{r.elem}/{lanes}/{steps}/{how}",
-                               lambda m, symbol: depthwise.forward(m, symbol, tile, steps, epilogue, near, scattered))
+                               lambda m, symbol: depthwise.forward(m, symbol, tile, steps, epilogue, near, far))
         max_tiles = 0
         tiles = 0
     else:
@@ -190,9 +191,9 @@ def gathered_plan(r, epilogue, out_shape):
                          y_at=(max_panels * max_tiles * rows * panel + lanes) * size, b_at=max_panels * lower.KC * panel * size)
         units, work = r.groups * pixel_blocks * row_blocks, rows * panel * max_panels * max_tiles * steps
         kernel = native.kernel(f"conv/{r.elem}/{rows}x{vectors}x{lanes}/{how}",
-                               lambda m, symbol: lower.forward(m, symbol, tile, epilogue, near, scattered))
-    geometry = _geometry({**fields, **layout, "panels": panels, "pixel_blocks": pixel_blocks, "row_blocks": row_blocks, "tiles": tiles,
-                          "max_panels": max_panels, "max_tiles": max_tiles}, r.offsets, r.taps_at)
+                               lambda m, symbol: lower.forward(m, symbol, tile, epilogue, near, far))
+    geometry = _geometry({**fields, **layout, "panels": panels, "pixel_blocks": pixel_blocks, "row_blocks": row_blocks,
+                          "tiles": tiles, "max_panels": max_panels, "max_tiles": max_tiles}, r.offsets, r.taps_at)
     return Plan(kernel, units, _grain(work, lanes, units, threads), geometry, layout["scratch"] * threads, out_shape)
 
 
