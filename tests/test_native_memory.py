@@ -1,0 +1,230 @@
+"""Large arrays from the caching allocator: layouts, reuse, counters, lifetimes, refusals."""
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import weakref
+
+import numpy as np
+import pytest
+
+from whet.cpu import memory, native
+
+F4 = np.dtype("f4")
+needs_native = pytest.mark.skipif(not native.enabled(), reason="no native calls in this process")
+SHAPES = [(), (0,), (1,), (7,), (2, 3), (0, 5), (5, 0, 2), (300, 300), (1, 70_000, 1), (2, 3, 4, 5), (1200, 1000), (1,) * 32]
+
+
+@pytest.fixture(params=["native", "plain"])
+def empty(request):
+    if request.param == "plain":
+        return memory._empty
+    if not native.enabled():
+        pytest.skip("no native calls in this process")
+    return memory.empty
+
+
+@pytest.fixture
+def clean():
+    """Counters of a heap with nothing in it; the limit is put back afterwards."""
+    if not native.enabled():
+        pytest.skip("no native calls in this process")
+    gc.collect()
+    memory.empty_cache()
+    memory.reset_peak()
+    limit = memory.stats()["limit"]
+    yield memory.stats
+    memory.set_limit(limit)
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "i8", "f2", "f4", "f8", "c8", "c16", "S3", "M8[s]", "i2,f8"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_array_is_what_NumPy_makes(empty, shape, dtype):
+    dtype = np.dtype(dtype)
+    a, b = empty(shape, dtype), np.empty(shape, dtype)
+    assert type(a) is np.ndarray and (a.shape, a.dtype, a.strides) == (b.shape, b.dtype, b.strides)
+    assert all(a.flags[name] == b.flags[name] for name in ("C", "F", "W", "A"))
+    a[...] = np.zeros((), dtype)
+    assert not a.any() if dtype.names is None and dtype.kind != "M" else True
+
+
+@pytest.mark.parametrize("shape, strides", [
+    ((2, 3), (4, 8)), ((300, 300), (4, 1200)), ((3, 4), (100, 8)), ((5,), (0,)), ((300, 400), (0, 4)), ((200, 300), (2000, 4)),
+    ((), ()), ((1, 1), (7, 999)), ((40, 50, 60), (4, 9600, 160))])
+def test_strides_are_taken_as_given(empty, shape, strides):
+    a = empty(shape, F4, strides)
+    assert (a.shape, a.strides) == (shape, strides) and a.flags.writeable
+    a[...] = 1                                              # all of it is ours to write
+    b = np.lib.stride_tricks.as_strided(a, shape, strides)
+    assert (b == 1).all()
+
+
+def test_loose_arguments_are_understood(empty):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    assert empty(3, "f8").shape == (3,) and empty([2, np.int64(3)], np.int16).dtype == np.int16
+    assert empty(shape=(2, True), dtype=float).shape == (2, 1)
+    assert empty((2, 3), F4, strides=[4, 8]).strides == (4, 8)
+    assert empty((2, 3), F4, None).flags.c_contiguous
+    assert empty((2,), object).tolist() == [None, None] and empty((100_000,), object)[-1] is None
+    assert empty((70_000,), np.dtype(ml_dtypes.bfloat16)).nbytes == 140_000
+
+
+@pytest.mark.parametrize("args, error", [
+    (((-1,), F4), ValueError), (((2,), F4, (-4,)), ValueError), (((2,), F4, (4, 4)), ValueError), (((2**62,), F4), ValueError),
+    (((2**33, 2**33), F4), ValueError), (((2**70,), F4), (ValueError, OverflowError)), (((2**45,), F4), MemoryError),
+    ((("a",), F4), TypeError), (((1.5,), F4), TypeError), (((2,), "no such type"), TypeError), (((1,) * 65, F4), ValueError),
+    ((), TypeError)])
+def test_what_cannot_be_made_raises(empty, args, error):
+    with pytest.raises(error):
+        empty(*args)
+
+
+@needs_native
+def test_arrays_smaller_than_a_block_are_NumPys():
+    assert memory.empty((4,), F4).base is None and memory.empty((4,), F4).flags.owndata
+    assert memory.empty((memory.SMALLEST // 4 - 1,), F4).base is None
+    assert memory.empty((memory.SMALLEST // 4,), F4).base is not None
+
+
+def test_blocks_are_reused_and_counted(clean):
+    start = clean()
+    a = memory.empty((1 << 20,), F4)
+    place = a.ctypes.data
+    assert place % 64 == 0 and clean()["live"] == start["live"] + (4 << 20) and clean()["cached"] == 0
+    del a
+    assert clean()["live"] == start["live"] and clean()["cached"] == 4 << 20
+    b = memory.empty(((1 << 20) - 1000,), F4)               # a size of the same class
+    assert b.ctypes.data == place and clean()["reused"] == start["reused"] + 1 and clean()["fresh"] == start["fresh"] + 1
+    c = memory.empty((1 << 20,), F4)
+    assert c.ctypes.data != place and clean()["live"] == start["live"] + (8 << 20)
+    del b, c
+    assert clean()["peak"] == start["live"] + (8 << 20)
+    memory.reset_peak()
+    assert clean()["peak"] == start["live"]
+    memory.empty_cache()
+    assert clean()["cached"] == 0
+
+
+def test_sizes_waste_at_most_a_quarter(clean):
+    before = clean()["live"]
+    for size in [memory.SMALLEST, memory.SMALLEST + 1, 100_001, 131_072, 131_073, 1 << 22, (1 << 22) + 1, 9_999_999]:
+        a = memory.empty((size,), np.dtype("u1"))
+        assert size <= clean()["live"] - before <= size * 1.25 + 1
+        a[-1] = a[0] = 1
+        del a
+
+
+def test_blocks_never_overlap(clean):
+    rng, live = np.random.default_rng(0), []
+    for k in range(1500):
+        if live and rng.random() < 0.5:
+            a, mark = live.pop(rng.integers(len(live)))
+            assert a[0] == mark and a[-1] == mark and (a[::1013] == mark).all()
+        else:
+            a = memory.empty((int(rng.integers(memory.SMALLEST, 300_000)),), np.dtype("u1"))
+            a[:] = k % 251
+            live.append((a, k % 251))
+    del a, live
+    assert clean()["live"] == 0
+
+
+def test_a_view_keeps_the_block_alive(clean):
+    before = clean()["live"]
+    a = memory.empty((1000, 1000), F4)
+    a[:] = 7
+    v = a[1:, ::2].T
+    del a
+    assert clean()["live"] > before
+    memory.empty((1000, 1000), F4)[:] = 9
+    assert (v == 7).all()
+    del v
+    assert clean()["live"] == before
+
+
+def test_unused_blocks_beyond_the_limit_go_back(clean):
+    memory.set_limit(10 << 20)
+    many = [memory.empty((1 << 20,), F4) for _ in range(5)]
+    many.clear()
+    assert clean()["cached"] == 8 << 20
+    memory.set_limit(0)
+    assert clean()["cached"] == 0
+    del many
+    a = memory.empty((1 << 20,), F4)
+    del a
+    assert clean()["cached"] == 0
+    with pytest.raises(ValueError):
+        memory.set_limit(-1)
+
+
+@needs_native
+def test_a_block_cannot_be_made_or_changed_from_Python():
+    block = memory.empty((1 << 20,), F4).base
+    with pytest.raises(TypeError):
+        type(block)()
+    with pytest.raises(AttributeError):
+        block.x = 1
+
+
+@needs_native
+def test_arrays_can_be_pickled_and_refuse_to_be_resized():
+    a = memory.empty((300, 300), F4)
+    a[:] = 5
+    assert (pickle.loads(pickle.dumps(a)) == a).all()
+    with pytest.raises(ValueError):
+        a.resize((600, 600), refcheck=False)
+    ref = weakref.ref(a)
+    del a
+    assert ref() is None
+
+
+@needs_native
+def test_arrays_leak_nothing(clean):
+    shapes = [((3, 4), F4), ((200, 200), F4), ((2, 3), F4, (4, 8)), ((200, 200), F4, (4, 800)), ((0,), F4)]
+    def run(times):
+        for _ in range(times):
+            for args in shapes:
+                memory.empty(*args)
+            try:
+                memory.empty((2**45,), F4)
+            except MemoryError:
+                pass
+    run(10)
+    gc.collect()
+    counts = lambda: (sys.getallocatedblocks(), sys.getrefcount(F4), sys.getrefcount(type(memory.empty((200, 200), F4).base)))
+    before = counts()
+    run(5000)
+    gc.collect()
+    assert all(abs(a - b) < 50 for a, b in zip(before, counts(), strict=True)) and clean()["live"] == 0
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of address space")
+@needs_native
+def test_when_the_system_refuses_the_cache_is_emptied_first():
+    program = """
+import resource
+import numpy as np
+from whet.cpu import memory
+a = memory.empty((64 << 20,), np.dtype("u1"))
+del a
+assert memory.stats()["cached"] == 64 << 20
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (32 << 20), -1))
+b = memory.empty((72 << 20,), np.dtype("u1"))
+assert memory.stats()["cached"] == 0
+try:
+    memory.empty((1 << 30,), np.dtype("u1"))
+except MemoryError as error:
+    print(error)
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "1073741824 bytes" in done.stdout, done.stderr
+
+
+def test_the_default_limit_is_a_part_of_what_the_process_may_have(monkeypatch):
+    from whet.cpu import pool
+    monkeypatch.setattr(pool, "control_group", lambda *names: iter([["max"], ["8000000"], ["16000000"]]))
+    assert memory.default_limit() == 1_000_000
+    monkeypatch.setattr(pool, "control_group", lambda *names: iter([["max"]]))
+    assert memory.default_limit() > 1_000_000
