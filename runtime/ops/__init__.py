@@ -3,7 +3,7 @@ from ..tensor import Tensor
 from . import surface
 
 for _family in ("pointwise", "arithmetic", "creation", "convert", "view", "movement", "index", "reduce", "sort", "contract",
-                "norm", "window", "activation", "loss", "embedding", "random", "interop", "operators"):
+                "random", "window", "norm", "activation", "loss", "embedding", "vision", "interop", "operators"):
     __import__(f"{__name__}.{_family}")
 
 for _name, _fn in surface.METHODS.items():

@@ -1,0 +1,240 @@
+"""Ops that users define: `autograd.Function`."""
+from . import modes
+from .node import Node, OutputOf, Packed
+
+
+class _FunctionOp:
+    """What the engine needs to know of a user's Function."""
+    saves_output = False
+
+    def __init__(self, cls):
+        self.cls, self.name = cls, cls.__name__
+
+    def backward(self, node, g):
+        cls, ctx = self.cls, node.ctx
+        gs = list(g) if isinstance(g, list) else [g]
+        if ctx._materialize:
+            from ..ops.creation import zeros
+            gs = [zeros(shape, dtype=d) if x is None and d.kind >= 2 else x for x, (shape, d) in zip(gs, node.metadata)]
+        r = cls.backward(ctx, *gs)
+        r = r if isinstance(r, tuple) else (r,)
+        n = len(node.edges)
+        if len(r) > n and all(x is None for x in r[n:]):
+            r = r[:n]
+        if len(r) != n:
+            raise RuntimeError(f"function {cls.__name__}Backward returned an incorrect number of gradients (expected {n}, got {len(r)})")
+        out = []
+        for i, (x, e, meta) in enumerate(zip(r, node.edges, ctx._inputs)):
+            if x is None or e is None:
+                out.append(None)
+                continue
+            if not hasattr(x, "_array"):
+                raise TypeError(f"{cls.__name__}.backward: expected a Tensor or None as gradient {i}, got {type(x).__name__}")
+            shape, dtype = meta
+            if x._array.shape != shape:
+                try:
+                    x = x.sum_to_size(shape)
+                except RuntimeError:
+                    raise RuntimeError(f"Function {cls.__name__}Backward returned an invalid gradient at index {i} - got {list(x.shape)} but "
+                                       f"expected shape compatible with {list(shape)}") from None
+            if x.dtype is not dtype:
+                x = x.real.to(dtype) if x.dtype.kind == 3 and dtype.kind != 3 else x.to(dtype)
+            out.append(x)
+        return out
+
+
+class FunctionNode(Node):
+    """A node with the user's context."""
+    __slots__ = ("ctx", "__dict__")
+
+    def name(self):
+        return f"{self.op.name}Backward"
+
+    def release(self):
+        self.ctx._saved = None
+        self.released = True
+
+
+class FunctionCtx:
+    """What a Function's forward leaves for its backward."""
+
+    def __init__(self):
+        self._to_save, self._saved, self._dirty, self._nondiff = (), None, (), ()
+        self._materialize, self.needs_input_grad, self._node, self._inputs = True, (), None, ()
+
+    def save_for_backward(self, *tensors):
+        """Keep tensors (inputs or outputs of the forward) for the backward."""
+        self._to_save = tensors
+
+    save_for_forward = save_for_backward
+
+    def mark_dirty(self, *tensors):
+        """Say which inputs the forward changed in place."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors):
+        """Say which outputs have no gradient."""
+        self._nondiff = tensors
+
+    def set_materialize_grads(self, value):
+        """Whether missing gradients arrive as zeros (the default) or None."""
+        self._materialize = value
+
+    @property
+    def saved_tensors(self):
+        """What `save_for_backward` kept; raises if one was changed in place since."""
+        if self._saved is None:
+            if self._node is not None and self._node.released:
+                raise RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+                                   "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+                                   "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+                                   "saved tensors after calling backward.")
+            return tuple(self._to_save)
+        from .node import SavedOutput, changed, tied
+        out = []
+        for x, v in self._saved:
+            if type(x) is Packed:
+                out.append(x.unpack(x.value))
+            elif type(x) is SavedOutput:
+                if x.cell.v != x.version:
+                    raise changed(self._node.op, x.array, x.cell.v, x.version, x)
+                out.append(tied(x, self._node))
+            else:
+                if x is not None and x._version != v:
+                    raise changed(self._node.op, x._array, x._version, v, x)
+                out.append(x)
+        return tuple(out)
+
+
+class Function:
+    """A differentiable function with a backward of your own.
+
+    >>> import whet
+    >>> class Cube(whet.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x ** 3
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         x, = ctx.saved_tensors
+    ...         return 3 * x ** 2 * g
+    >>> x = whet.tensor(2.0, requires_grad=True)
+    >>> Cube.apply(x).backward()
+    >>> x.grad
+    tensor(12.)
+    """
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        """Compute the results: forward(ctx, *args), or forward(*args) beside a `setup_context(ctx, inputs, output)`."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def backward(ctx, *grads):
+        """The gradients of the inputs, given those of the outputs."""
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+                                  "backward mode AD.")
+
+    @classmethod
+    def apply(cls, *args, **kwargs):
+        """Run the function."""
+        from ..ops.registry import edge_of
+        recording = modes.state.flags & modes.GRAD
+        tensors = [a if hasattr(a, "_array") else None for a in args]
+        ctx = FunctionCtx()
+        ctx.needs_input_grad = tuple(t is not None and bool(recording) and t.requires_grad for t in tensors)
+        edges = tuple(edge_of(t) if t is not None and recording else None for t in tensors)
+        with modes.no_grad():
+            if "setup_context" in _methods(cls):
+                result = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, result)
+            else:
+                result = cls.forward(ctx, *args, **kwargs)
+        many = isinstance(result, tuple)
+        outs = list(result) if many else [result]
+        record = any(e is not None for e in edges)
+        node = None
+        if record:
+            op = _FunctionOp(cls)
+            node = FunctionNode(op, edges, {}, len(outs))
+            node.ctx, ctx._node = ctx, node
+            ctx._inputs = tuple((t._array.shape, t.dtype) if t is not None else None for t in tensors)
+            node.metadata = tuple((t._array.shape, t.dtype) if hasattr(t, "_array") else ((), None) for t in outs)
+        outs = [_output(t, i, node, ctx, tensors, len(outs)) for i, t in enumerate(outs)]
+        if node is not None:
+            ctx._saved = _save(ctx, outs, node)
+            ctx._to_save = ()
+        for t in ctx._dirty:
+            t._bump(cls.__name__)
+        ctx._dirty = ctx._nondiff = ()
+        return tuple(outs) if many else outs[0]
+
+
+def _methods(cls):
+    return {k for c in cls.__mro__[:-1] if c is not Function for k in c.__dict__}
+
+
+def _output(t, i, node, ctx, inputs, n):
+    """An output with its history. An input that is returned as it came becomes a tensor of its own."""
+    if not hasattr(t, "_array"):
+        return t
+    if any(t is d for d in ctx._dirty):
+        if node is not None:
+            if t._rg & 1 and t._node is None and t._base is None:
+                raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+            t._node, t._rg = (node if n == 1 else OutputOf(node, i)), t._rg | 1
+        return t
+    if any(t is x for x in inputs):
+        t = t.detach() if not any(t is d for d in ctx._nondiff) else t
+    if node is None or any(t is d for d in ctx._nondiff) or t.dtype.kind < 2:
+        return t
+    if t._base is not None or t._node is not None:
+        t = t.detach()
+    t._node, t._rg = (node if n == 1 else OutputOf(node, i)), 1
+    return t
+
+
+def _save(ctx, outs, node):
+    from .node import SavedOutput
+    hooks = modes.state.saved_hooks
+    kept = []
+    for x in ctx._to_save:
+        if x is None:
+            kept.append((None, 0))
+        elif hooks:
+            kept.append((Packed(hooks[-1][0](x), hooks[-1][1]), 0))
+        else:
+            at = next((i for i, o in enumerate(outs) if o is x or (hasattr(o, "_array") and o._array is x._array and o._node is not None
+                                                                   and x._node is None)), None)
+            made_here = at is not None and outs[at]._node is not None and (
+                outs[at]._node is node or getattr(outs[at]._node, "parent", None) is node)
+            kept.append((SavedOutput(outs[at], at), 0) if made_here else (x, x._version))
+    return tuple(kept)
+
+
+def once_differentiable(fn):
+    """Decorate a `backward` whose own gradient must not be asked for."""
+    import functools
+
+    @functools.wraps(fn)
+    def wrapped(ctx, *args):
+        recording = modes.state.flags & modes.GRAD
+        with modes.no_grad():
+            r = fn(ctx, *args)
+        if recording and any(hasattr(a, "_array") and a.requires_grad for a in args):
+            class Refuse(Function):
+                @staticmethod
+                def forward(ctx, *xs):
+                    return tuple(x.clone() for x in xs)
+
+                @staticmethod
+                def backward(ctx, *gs):
+                    raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+            many = r if isinstance(r, tuple) else (r,)
+            live = [x.requires_grad_() for x in many if x is not None]
+            done = iter(Refuse.apply(*live))
+            many = tuple(None if x is None else next(done) for x in many)
+            return many if isinstance(r, tuple) else many[0]
+        return r
+    return wrapped

@@ -1,0 +1,115 @@
+"""Functions of neural networks: `import whet.nn.functional as F`."""
+from ..ops import pointwise as _p
+from ..ops.activation import (
+    activation as _activation,
+)
+from ..ops.activation import (
+    alpha_dropout,
+    cosine_similarity,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    elu,
+    feature_alpha_dropout,
+    gelu,
+    glu,
+    gumbel_softmax,
+    pairwise_distance,
+    pdist,
+    prelu,
+    rrelu,
+    scaled_dot_product_attention,
+    selu,
+    softmin,
+    softplus,
+    threshold,
+)
+from ..ops.contract import bilinear, linear
+from ..ops.embedding import embedding, embedding_bag, one_hot
+from ..ops.loss import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cosine_embedding_loss,
+    cross_entropy,
+    ctc_loss,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    margin_ranking_loss,
+    mse_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    nll_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
+from ..ops.movement import pad
+from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, normalize, rms_norm
+from ..ops.reduce import log_softmax, softmax
+from ..ops.surface import FUNCTIONS as _F
+from ..ops.vision import (
+    affine_grid,
+    channel_shuffle,
+    grid_sample,
+    interpolate,
+    pixel_shuffle,
+    pixel_unshuffle,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
+from ..ops.window import POOLS as _POOLS
+from ..ops.window import fold, unfold
+
+conv1d, conv2d, conv3d, conv_tbc = _F["conv1d"], _F["conv2d"], _F["conv3d"], _F["conv_tbc"]
+conv_transpose1d, conv_transpose2d, conv_transpose3d = _F["conv_transpose1d"], _F["conv_transpose2d"], _F["conv_transpose3d"]
+native_channel_shuffle = channel_shuffle
+globals().update(_POOLS)
+
+relu = _activation("relu", _p.relu.op)
+relu6 = _activation("relu6", _p.relu6.op)
+leaky_relu = _activation("leaky_relu", _p.leaky_relu.op, "negative_slope=0.01")
+celu = _activation("celu", _p.celu.op, "alpha=1.0")
+silu = _activation("silu", _p.silu.op)
+mish = _activation("mish", _p.mish.op)
+hardtanh = _activation("hardtanh", _p.hardtanh.op, "min_val=-1.0, max_val=1.0")
+hardsigmoid = _activation("hardsigmoid", _p.hardsigmoid.op)
+hardswish = _activation("hardswish", _p.hardswish.op)
+logsigmoid, hardshrink, softshrink, softsign, tanhshrink = (_F[n] for n in ("logsigmoid", "hardshrink", "softshrink", "softsign", "tanhshrink"))
+tanh, sigmoid = _F["tanh"], _F["sigmoid"]
+
+
+def _inplace(fn):
+    def write(input, *args, **kwargs):
+        return fn(input, *args, **kwargs, inplace=True)
+    write.__name__, write.__doc__ = fn.__name__ + "_", f"`{fn.__name__}`, in place."
+    return write
+
+
+relu_, celu_, elu_, selu_, hardtanh_, leaky_relu_, rrelu_, threshold_ = map(
+    _inplace, (relu, celu, elu, selu, hardtanh, leaky_relu, rrelu, threshold))
+
+
+def __getattr__(name):
+    if name.startswith("fractional_max_pool"):
+        raise NotImplementedError(f"{name} is not supported")
+    raise AttributeError(f"module 'whet.nn.functional' has no attribute {name!r}")
+
+
+__all__ = [
+    "affine_grid", "alpha_dropout", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "channel_shuffle",
+    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "ctc_loss", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu",
+    "embedding", "embedding_bag", "feature_alpha_dropout", "fold", "gaussian_nll_loss", "gelu", "glu", "grid_sample", "group_norm",
+    "gumbel_softmax", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "linear",
+    "local_response_norm", "log_softmax", "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
+    "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pdist", "pixel_shuffle",
+    "pixel_unshuffle", "poisson_nll_loss", "prelu", "rms_norm", "rrelu", "scaled_dot_product_attention", "selu", "smooth_l1_loss",
+    "soft_margin_loss", "softmax", "softmin", "softplus", "threshold", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold",
+    "upsample", "upsample_bilinear", "upsample_nearest"]

@@ -1,0 +1,227 @@
+"""Activations whose call is more than their formula, dropout, and attention."""
+import math
+
+from ..dtypes import FLOAT
+from ..ir import scalar as s
+from . import pointwise as p
+from .pointwise_family import PointwiseOp, inplace
+from .random import draw
+from .registry import apply, is_tensor
+from .samples import booleans, reals
+from .surface import FUNCTIONS, function
+
+
+def _act(op, input, numbers, write):
+    if not is_tensor(input):
+        raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    return inplace(op, input, numbers) if write else apply(op, (input, *numbers), {})
+
+
+def activation(name, op, params=""):
+    """The functional form `name(input, <params>, inplace=False)` of a pointwise op."""
+    from .surface import compile_function
+    names = "".join(q.split("=")[0].strip() + ", " for q in params.split(",") if q.strip())
+    f = compile_function(name, f"def {name}(input, {params + ', ' if params else ''}inplace=False):\n"
+                         f"    return act(op, input, ({names}), inplace)", {"act": _act, "op": op})
+    f.__doc__ = f"The activation {name}, elementwise."
+    return f
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """x where positive, alpha * (exp(x) - 1) elsewhere."""
+    return _act(p.elu_op, input, (alpha, 1.0), inplace)
+
+
+def selu(input, inplace=False):
+    """The self-normalising ELU."""
+    return _act(p.elu_op, input, (1.6732632423543772848170429916717, 1.0507009873554804934193349852946), inplace)
+
+
+def gelu(input, approximate="none"):
+    """x times the normal distribution function of x (or its tanh approximation)."""
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return _act(p.gelu_erf if approximate == "none" else p.gelu_tanh, input, (), False)
+
+
+def softplus(input, beta=1, threshold=20):
+    """log(1 + exp(beta * x)) / beta, the identity above the threshold."""
+    return _act(p.softplus_op, input, (beta, threshold), False)
+
+
+def threshold(input, threshold, value, inplace=False):
+    """x where greater than the threshold, `value` elsewhere."""
+    return _act(p.threshold_op, input, (threshold, value), inplace)
+
+
+@function()
+def prelu(input, weight):
+    """x where positive, weight * x elsewhere; the weight is one number or one per channel."""
+    n = weight.numel()
+    if n != 1:
+        if input.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = input.shape[1] if input.ndim > 1 else 1
+        if channels != n:
+            raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {n} and channel size = "
+                               f"{channels}.")
+    shape = [1] * input.ndim
+    if input.ndim > 1:
+        shape[1] = n
+    return apply(p.prelu_op, (input, weight.reshape(shape)), {})
+
+
+def glu(input, dim=-1):
+    """One half of the input times the sigmoid of the other."""
+    if input.ndim == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    if input.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {input.shape[dim]}")
+    a, b = input.chunk(2, dim)
+    return a * b.sigmoid()
+
+
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """softmax(-x)"""
+    return FUNCTIONS["softmax"](-input, dim, dtype=dtype)
+
+
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """A sample of a relaxed (or, with a straight-through gradient, a hard) one-hot variable."""
+    g = -FUNCTIONS["empty_like"](logits).exponential_().log()
+    soft = FUNCTIONS["softmax"]((logits + g) / tau, dim)
+    if not hard:
+        return soft
+    index = soft.max(dim, keepdim=True)[1]
+    one = FUNCTIONS["zeros_like"](logits).scatter(dim, index, 1.0)
+    return one - soft.detach() + soft
+
+
+# ---- dropout ---------------------------------------------------------------------------------------------------------
+R = reals(-3, 3)
+masked_scale_op = PointwiseOp("dropout", lambda input, keep, scale: s.where(keep, input * scale, 0), keep=(1,), samples=(R, booleans, R),
+                              vjp=lambda g, y, x, k, c: [s.where(k, g * c, 0), None, None])
+
+
+def _check_p(p):
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _drop(input, p, shape, inplace_):
+    keep = draw("uniform32", shape) >= p
+    scale = 0.0 if p == 1.0 else 1.0 / (1.0 - p)
+    return inplace(masked_scale_op, input, (keep, scale)) if inplace_ else apply(masked_scale_op, (input, keep, scale), {})
+
+
+@function(method=False)
+def dropout(input, p=0.5, training=True, inplace=False):
+    """Zero elements with probability p and scale the rest by 1 / (1 - p)."""
+    _check_p(p)
+    if not training or p == 0 and not inplace:
+        return input
+    return _drop(input, p, input.shape, inplace)
+
+
+def _feature_dropout(n):
+    def f(input, p=0.5, training=True, inplace=False):
+        _check_p(p)
+        if not training:
+            return input
+        batched = input.ndim > n + 1 or n == 0
+        shape = tuple(input.shape[:2 if batched else 1])
+        shape += (1,) * (input.ndim - len(shape))
+        return _drop(input, p, shape, inplace)
+    f.__name__, f.__doc__ = f"dropout{n}d", "Zero whole channels with probability p and scale the rest by 1 / (1 - p)."
+    return f
+
+
+dropout1d, dropout2d, dropout3d = map(_feature_dropout, (1, 2, 3))
+
+
+def _alpha(input, p, training, inplace, shape):
+    _check_p(p)
+    if not training or p == 0:
+        return input
+    alpha = -1.7580993408473766
+    a = ((1 - p) * (1 + p * alpha * alpha)) ** -0.5 if p < 1 else 0.0
+    b = -a * alpha * p
+    keep = draw("uniform32", shape) >= p
+    y = FUNCTIONS["where"](keep, input, alpha) * a + b
+    return input.copy_(y) if inplace else y
+
+
+def alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """Dropout that keeps mean and variance of self-normalising networks."""
+    return _alpha(input, p, training, inplace, input.shape)
+
+
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """`alpha_dropout` of whole channels."""
+    return _alpha(input, p, training, inplace, tuple(input.shape[:2]) + (1,) * (input.ndim - 2))
+
+
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+    """Leaky ReLU whose slope is random in training."""
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    slope = draw("uniform32", input.shape).to(input.dtype) * (upper - lower) + lower if training else (lower + upper) / 2
+    y = FUNCTIONS["where"](input > 0, input, input * slope)
+    return input.copy_(y) if inplace else y
+
+
+# ---- attention -------------------------------------------------------------------------------------------------------
+def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """softmax(query @ key.T * scale + mask) @ value"""
+    for t in (query, key, value):
+        if t.ndim < 2:
+            raise RuntimeError(f"scaled_dot_product_attention: expected at least 2 dimensions, got {tuple(t.shape)}")
+        if t.dtype is not query.dtype:
+            raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype} key.dtype: {key.dtype} "
+                               f"and value.dtype: {value.dtype} instead.")
+    if enable_gqa:
+        n = query.shape[-3]
+        key, value = key.repeat_interleave(n // key.shape[-3], -3), value.repeat_interleave(n // value.shape[-3], -3)
+    scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = FUNCTIONS["matmul"](query * scale, key.mT)
+    if is_causal:
+        if attn_mask is not None:
+            raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
+        attn_mask = FUNCTIONS["ones"](query.shape[-2], key.shape[-2], dtype=bool).tril()
+    if attn_mask is not None:
+        if attn_mask.dtype.kind == 0:
+            scores = FUNCTIONS["where"](attn_mask, scores, -math.inf)
+        else:
+            scores = scores + attn_mask
+    weights = FUNCTIONS["softmax"](scores, -1)
+    if attn_mask is not None and attn_mask.dtype.kind == 0:        # a row that may see nothing attends to nothing
+        weights = FUNCTIONS["where"](attn_mask.any(-1, keepdim=True), weights, 0.0)
+    if dropout_p > 0.0:
+        weights = dropout(weights, dropout_p)
+    return FUNCTIONS["matmul"](weights, value)
+
+
+@function("cosine_similarity", method=False)
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """The cosine of the angle between vectors along `dim`."""
+    if not (x1.dtype.kind >= FLOAT and x2.dtype.kind >= FLOAT):
+        raise RuntimeError("expected common dtype to be floating point, yet common dtype is integral")
+    from .reduce import vector_norm
+    n1, n2 = vector_norm(x1, 2, dim, True).clamp_min(eps), vector_norm(x2, 2, dim, True).clamp_min(eps)
+    return ((x1 / n1) * (x2 / n2)).sum(dim)
+
+
+@function(method=False)
+def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+    from .reduce import vector_norm
+    return vector_norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+@function(method=False)
+def pdist(input, p=2):
+    """p-norm distances between the rows, each pair once."""
+    from .reduce import vector_norm
+    n = input.shape[0]
+    i, j = FUNCTIONS["triu_indices"](n, n, 1)
+    return vector_norm(input[i] - input[j], p, -1)

@@ -1,0 +1,453 @@
+"""Contractions: matmul and everything that is one. Sums run in the canonical order of `cpu.gemm`."""
+import numpy as np
+
+from ..cpu import gemm
+from ..dtypes import BOOL, COMPLEX, promote_types
+from .registry import Op, apply, is_tensor
+from .samples import Sample
+from .surface import METHODS, function, method
+
+
+def _h(x):
+    """The transpose (conjugated) of the last two dimensions."""
+    return x.mT.conj() if x.dtype.kind == COMPLEX else x.mT
+
+
+def _matmul_vjp(g, _y, a, b, *, needs):
+    ga = gb = None
+    if needs[0]:
+        ga = matmul_op(g, _h(b))
+        ga = ga if ga._array.shape == a.shape else ga.sum_to_size(a.shape)
+    if needs[1]:
+        gb = matmul_op(_h(a), g)
+        gb = gb if gb._array.shape == b.shape else gb.sum_to_size(b.shape)
+    return [ga, gb]
+
+
+def _matmul_samples(make):
+    yield Sample(make(3, 4), make(4, 5))
+    yield Sample(make(2, 3, 4), make(2, 4, 5))
+    yield Sample(make(2, 1, 3, 4), make(5, 4, 2))
+    yield Sample(make(3, 0), make(0, 5))
+    yield Sample(make(1, 300), make(300, 1))
+    yield Sample(make(33, 17), make(17, 47))
+
+
+matmul_op = Op("matmul", gemm.matmul, _matmul_vjp, samples=_matmul_samples)
+matmul_op.family = "contract"
+
+
+def _linear_vjp(g, _y, x, w, bias=None, *, needs):
+    gx = gw = gb = None
+    if needs[0]:
+        gx = matmul_op(g, w if w.dtype.kind != COMPLEX else w.conj())
+    if needs[1] or (len(needs) > 2 and needs[2]):
+        g2 = g if g.ndim == 2 else g.reshape(-1, g.shape[-1])
+        if needs[1]:
+            x2 = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
+            gw = matmul_op(_h(g2), x2) if x.dtype.kind != COMPLEX else matmul_op(g2.mT, x2.conj())
+        if len(needs) > 2 and needs[2]:
+            gb = g2.sum(0)
+    return [gx, gw, gb][:len(needs)]
+
+
+def _linear_samples(make):
+    yield Sample(make(3, 4), make(5, 4), make(5))
+    yield Sample(make(2, 3, 4), make(5, 4), None)
+    yield Sample(make(1, 4), make(5, 4), make(5))
+
+
+linear_op = Op("linear", gemm.linear, _linear_vjp, samples=_linear_samples)
+linear_op.family = "contract"
+
+
+def _check(name, a, b):
+    for x, what in ((a, "input"), (b, "other")):
+        if not is_tensor(x):
+            raise TypeError(f"{name}(): argument '{what}' must be Tensor, not {type(x).__name__}")
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"{name}: expected both operands to have the same dtype, but got: {a.dtype} and {b.dtype}")
+    if a.dtype.kind == BOOL:
+        raise RuntimeError(f"\"{name}\" not implemented for 'Bool'")
+
+
+@function(out=True)
+def matmul(input, other):
+    """The matrix product, with NumPy's rules for vectors and batches.
+
+    >>> import whet
+    >>> whet.matmul(whet.ones(2, 3), whet.ones(3))
+    tensor([3., 3.])
+    """
+    _check("matmul", input, other)
+    m, n = input._array.ndim, other._array.ndim
+    if m == 0 or n == 0:
+        raise RuntimeError(f"matmul: both arguments need at least 1 dimension, but they are {m}D and {n}D")
+    ka, kb = input._array.shape[-1], other._array.shape[-2 if n > 1 else -1]
+    if ka != kb:
+        raise RuntimeError(f"matmul: inner sizes differ: {tuple(input.shape)} @ {tuple(other.shape)}")
+    if m > 1 and n > 1:
+        if m > 2 and n > 2:
+            try:
+                np.broadcast_shapes(input._array.shape[:-2], other._array.shape[:-2])
+            except ValueError:
+                raise RuntimeError(f"matmul: batch sizes do not broadcast: {tuple(input.shape)} @ {tuple(other.shape)}") from None
+        if n == 2 and m > 2 and input._array.flags.c_contiguous:          # one large product instead of many small ones: same bits
+            lead = input._array.shape[:-1]
+            return apply(matmul_op, (input.reshape(-1, ka), other), {}).reshape(*lead, other._array.shape[1])
+        return apply(matmul_op, (input, other), {})
+    if m == 1 and n == 1:
+        return apply(matmul_op, (input.unsqueeze(0), other.unsqueeze(1)), {}).reshape(())
+    if m == 1:
+        return apply(matmul_op, (input.unsqueeze(0), other), {}).squeeze(-2)
+    return apply(matmul_op, (input, other.unsqueeze(1)), {}).squeeze(-1)
+
+
+def _exact_dims(name, a, na, b, nb):
+    _check(name, a, b)
+    if a._array.ndim != na:
+        raise RuntimeError(f"{name}: expected the first operand to have {na} dimensions, got {tuple(a.shape)}")
+    if b._array.ndim != nb:
+        raise RuntimeError(f"{name}: expected the second operand to have {nb} dimensions, got {tuple(b.shape)}")
+    ka, kb = a._array.shape[-1], b._array.shape[-2 if nb > 1 else 0]
+    if ka != kb:
+        raise RuntimeError(f"{name}: inner sizes differ: {tuple(a.shape)} @ {tuple(b.shape)}")
+
+
+@function(out=True)
+def mm(input, mat2):
+    """The product of two matrices."""
+    _exact_dims("mm", input, 2, mat2, 2)
+    return apply(matmul_op, (input, mat2), {})
+
+
+@function(out=True)
+def bmm(input, mat2):
+    """The products of two batches of matrices."""
+    _exact_dims("bmm", input, 3, mat2, 3)
+    if input.shape[0] != mat2.shape[0]:
+        raise RuntimeError(f"bmm: batch sizes differ: {tuple(input.shape)} @ {tuple(mat2.shape)}")
+    return apply(matmul_op, (input, mat2), {})
+
+
+@function(out=True)
+def mv(input, vec):
+    """A matrix times a vector."""
+    _exact_dims("mv", input, 2, vec, 1)
+    return matmul(input, vec)
+
+
+@function(out=True)
+def dot(input, tensor):
+    """The inner product of two vectors."""
+    _exact_dims("dot", input, 1, tensor, 1)
+    return matmul(input, tensor)
+
+
+@function(out=True)
+def vdot(input, other):
+    """The inner product of two vectors, the first conjugated."""
+    _exact_dims("vdot", input, 1, other, 1)
+    return matmul(input.conj(), other)
+
+
+@function(out=True)
+def inner(input, other):
+    """Sums of products over the last dimension of both."""
+    if input.ndim == 0 or other.ndim == 0:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError(f"inner: the last sizes differ: {tuple(input.shape)} and {tuple(other.shape)}")
+    return tensordot(input, other, ([-1], [-1]))
+
+
+@function("ger", out=True)
+def outer(input, vec2):
+    """All products of the elements of two vectors.
+
+    >>> import whet
+    >>> whet.outer(whet.tensor([1., 2.]), whet.tensor([3., 4.]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D arguments, got {tuple(input.shape)} and {tuple(vec2.shape)}")
+    return input.unsqueeze(1) * vec2
+
+
+def _affine(name, product):
+    """beta * input + alpha * product(a, b): what `addmm` and its like are."""
+    def f(input, a, b, beta, alpha):
+        r = product(a, b)
+        try:
+            fits = np.broadcast_shapes(input.shape, r.shape) == tuple(r.shape)
+        except ValueError:
+            fits = False
+        if not fits:
+            raise RuntimeError(f"{name}: the input of shape {tuple(input.shape)} does not broadcast to the product's {tuple(r.shape)}")
+        if alpha != 1:
+            r = r * alpha
+        if beta == 0:
+            return r
+        return r + (input if beta == 1 else input * beta)
+    return f
+
+
+def _batch_sum(a, b):
+    return bmm(a, b).sum(0)
+
+
+for _name, _a, _b, _product in (("addmm", "mat1", "mat2", mm), ("addmv", "mat", "vec", mv), ("addr", "vec1", "vec2", outer),
+                                ("baddbmm", "batch1", "batch2", bmm), ("addbmm", "batch1", "batch2", _batch_sum)):
+    from .surface import compile_function
+    _env = {"affine": _affine(_name, _product)}
+    _fn = compile_function(_name, f"def {_name}(input, {_a}, {_b}, *, beta=1, alpha=1):\n"
+                                  f"    return affine(input, {_a}, {_b}, beta, alpha)", _env)
+    _fn.__doc__ = f"beta * input + alpha * ({_product.__name__.strip('_')} of {_a} and {_b})."
+    function(out=True)(_fn)
+    METHODS[_name + "_"] = compile_function(
+        _name + "_", f"def {_name}_(self, {_a}, {_b}, *, beta=1, alpha=1):\n    return self.copy_(affine(self, {_a}, {_b}, beta, alpha))", _env)
+
+
+def linear(input, weight, bias=None):
+    """input @ weight.T + bias
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.linear(whet.ones(1, 2), whet.ones(3, 2))
+    tensor([[2., 2., 2.]])
+    """
+    a, w = input._array, weight._array
+    if a.dtype != w.dtype or (bias is not None and bias._array.dtype != a.dtype):
+        raise RuntimeError(f"linear: expected input, weight and bias to have the same dtype, but got: {input.dtype}, {weight.dtype}"
+                           + (f" and {bias.dtype}" if bias is not None else ""))
+    if a.ndim == 0 or w.ndim not in (1, 2) or a.shape[-1] != w.shape[-1]:
+        raise RuntimeError(f"linear: inner sizes differ: {a.shape} @ {w.shape} transposed")
+    if bias is not None and w.ndim == 2 and bias._array.shape not in ((w.shape[0],), (1,), ()):
+        raise RuntimeError(f"linear: the bias must have shape ({w.shape[0]},), got {bias._array.shape}")
+    if w.ndim == 1:
+        r = matmul(input, weight)
+        return r if bias is None else r + bias
+    if a.ndim == 1:
+        return linear(input.unsqueeze(0), weight, bias).squeeze(0)
+    if bias is not None and bias._array.shape != (w.shape[0],):
+        bias = bias.expand(w.shape[0])
+    return apply(linear_op, (input, weight, bias) if bias is not None else (input, weight), {})
+
+
+@function(method=False)
+def bilinear(input1, input2, weight, bias=None):
+    """sum over i, j of input1[i] * weight[k, i, j] * input2[j]"""
+    r = einsum("...i,kij,...j->...k", input1, weight, input2)
+    return r if bias is None else r + bias
+
+
+@function(method=False, out=True)
+def tensordot(a, b, dims=2):
+    """Sum products over pairs of dimensions: the last `dims` of a with the first of b, or two lists."""
+    if is_tensor(dims):
+        dims = dims.tolist()
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.ndim, b.ndim):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        da, db = list(range(a.ndim - dims, a.ndim)), list(range(dims))
+    else:
+        da, db = ([d] if isinstance(d, int) else list(d) for d in dims)
+    from . import dims as check
+    da, db = [check.one(d, a.ndim) for d in da], [check.one(d, b.ndim) for d in db]
+    if len(da) != len(db):
+        raise RuntimeError(f"both dimension lists should have same length, got {len(da)} and {len(db)}")
+    for i, j in zip(da, db):
+        if a.shape[i] != b.shape[j]:
+            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size "
+                               f"{b.shape[j]} in dim {j}")
+    fa, fb = [i for i in range(a.ndim) if i not in da], [i for i in range(b.ndim) if i not in db]
+    k = int(np.prod([a.shape[i] for i in da], dtype=np.int64)) if da else 1
+    left = a.permute(fa + da).reshape(-1 if a.numel() and k else int(np.prod([a.shape[i] for i in fa], dtype=np.int64)), k)
+    right = b.permute(db + fb).reshape(k, -1 if b.numel() and k else int(np.prod([b.shape[i] for i in fb], dtype=np.int64)))
+    return mm(left, right).reshape([a.shape[i] for i in fa] + [b.shape[i] for i in fb])
+
+
+@function(method=False)
+def chain_matmul(*matrices, out=None):
+    """The product of several matrices."""
+    from .surface import give_out
+    r = matrices[0]
+    for m in matrices[1:]:
+        r = mm(r, m)
+    return r if out is None else give_out("chain_matmul", r, out)
+
+
+# ---- einsum ---------------------------------------------------------------------------------------------------------
+def _parse(equation, operands):
+    """Index lists of the operands and of the result; letters are characters, the ellipsis' dimensions are negative ints."""
+    equation = equation.replace(" ", "")
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(operands):
+        raise ValueError(f"einsum(): {'fewer' if len(operands) < len(terms) else 'more'} operands were provided than specified in the "
+                         f"equation {equation!r}")
+    width = 0
+    inputs = []
+    for t, x in zip(terms, operands):
+        before, dots, after = t.partition("...")
+        if not (before + after).isalpha() and before + after:
+            raise ValueError(f"einsum(): invalid subscript given in {t!r}, subscripts must be in [a-zA-Z]")
+        extra = x.ndim - len(before) - len(after)
+        if extra < 0 or (extra and not dots):
+            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(before + after)}) does not match the number of "
+                               f"dimensions ({x.ndim}) for operand {terms.index(t)}")
+        width = max(width, extra)
+        inputs.append((before, extra, after))
+    lists = [[*b, *range(-n, 0), *a] for b, n, a in inputs]
+    if arrow:
+        before, dots, after = right.partition("...")
+        out = [*before, *(range(-width, 0) if dots else ()), *after]
+        known = {i for q in lists for i in q}
+        for i in out:
+            if i not in known:
+                raise RuntimeError(f"einsum(): output subscript {i} does not appear in the equation for any input operand")
+            if out.count(i) > 1:
+                raise RuntimeError(f"einsum(): output subscript {i} appears more than once in the output")
+    else:
+        flat = [i for q in lists for i in q]
+        out = [*range(-width, 0), *sorted(i for i in set(flat) if isinstance(i, str) and flat.count(i) == 1)]
+    return lists, out
+
+
+def _diagonals(x, idx):
+    """Repeated letters within one operand become a diagonal."""
+    idx = list(idx)
+    k = 0
+    while k < len(idx):
+        if idx[k] in idx[:k]:
+            first = idx.index(idx[k])
+            if x.shape[first] != x.shape[k]:
+                raise RuntimeError(f"einsum(): subscript {idx[k]} is repeated for one operand but the sizes don't match, "
+                                   f"{x.shape[k]} != {x.shape[first]}")
+            x = x.diagonal(0, first, k).movedim(-1, first)
+            del idx[k]
+        else:
+            k += 1
+    return x, idx
+
+
+def _pair(a, ia, b, ib, keep):
+    """Contract two operands, keeping the indices in `keep`."""
+    for x_idx in ia:
+        if x_idx in ib:
+            m, n = a.shape[ia.index(x_idx)], b.shape[ib.index(x_idx)]
+            if m != n and 1 not in (m, n):
+                raise RuntimeError(f"einsum(): operands do not broadcast: subscript {x_idx} has sizes {m} and {n}")
+
+    def size(i):
+        return max((x.shape[q.index(i)] for x, q in ((a, ia), (b, ib)) if i in q), key=lambda s: (s != 1, s))
+    shared = [i for i in ia if i in ib]
+    batch = [i for i in shared if i in keep]
+    summed = [i for i in shared if i not in keep]
+    only_a, only_b = [i for i in ia if i not in ib], [i for i in ib if i not in ia]
+    for i in [q for q in only_a if q not in keep]:
+        a = a.sum(ia.index(i))
+        ia = [q for q in ia if q != i]
+    for i in [q for q in only_b if q not in keep]:
+        b = b.sum(ib.index(i))
+        ib = [q for q in ib if q != i]
+    only_a, only_b = [i for i in only_a if i in keep], [i for i in only_b if i in keep]
+
+    def arrange(x, idx, order, groups):
+        x = x.permute([idx.index(i) for i in order])
+        full = [size(i) if i in shared else x.shape[k] for k, i in enumerate(order)]
+        if tuple(full) != tuple(x.shape):
+            x = x.expand(full)
+        return x.reshape([_product(size(i) if i in shared else x.shape[order.index(i)] for i in g) for g in groups])
+    left = arrange(a, ia, batch + only_a + summed, (batch, only_a, summed))
+    right = arrange(b, ib, batch + summed + only_b, (batch, summed, only_b))
+    if not batch:
+        r = mm(left[0], right[0])
+    else:
+        r = bmm(left, right)
+    shape = [size(i) for i in batch] + [a.shape[ia.index(i)] for i in only_a] + [b.shape[ib.index(i)] for i in only_b]
+    return r.reshape(shape), batch + only_a + only_b
+
+
+def _product(ns):
+    n = 1
+    for k in ns:
+        n *= k
+    return n
+
+
+@function(method=False)
+def einsum(equation, *operands):
+    """Sums of products written with index letters.
+
+    >>> import whet
+    >>> whet.einsum("ij,jk->ik", whet.ones(2, 3), whet.ones(3, 2))
+    tensor([[3., 3.],
+            [3., 3.]])
+    """
+    if not isinstance(equation, str):                                     # einsum(x, [0, 1], y, [1, 2], [0, 2])
+        args = [equation, *operands]
+        operands, lists = args[0:len(args) - len(args) % 2:2], args[1::2]
+
+        def letters(q):
+            return "".join("..." if i is Ellipsis else chr(97 + i) if i < 26 else chr(39 + i) for i in q)
+        equation = ",".join(letters(q) for q in lists) + ("->" + letters(args[-1]) if len(args) % 2 else "")
+    elif len(operands) == 1 and isinstance(operands[0], list | tuple):
+        operands = tuple(operands[0])
+    if not operands:
+        raise ValueError("einsum(): must provide at least one operand")
+    for x in operands:
+        if not is_tensor(x):
+            raise TypeError(f"einsum(): operands must be Tensors, got {type(x).__name__}")
+    t = operands[0].dtype
+    for x in operands[1:]:
+        t = promote_types(t, x.dtype)
+    lists, out = _parse(equation, operands)
+    terms = [_diagonals(x.to(t), idx) for x, idx in zip(operands, lists)]
+    x, idx = terms[0]
+    for k in range(1, len(terms)):
+        rest = {i for _, q in terms[k + 1:] for i in q}
+        y, jdx = terms[k]
+        x, idx = _pair(x, idx, y, jdx, rest | set(out))
+    for i in [i for i in idx if i not in out]:
+        x = x.sum(idx.index(i))
+        idx = [q for q in idx if q != i]
+    return x.permute([idx.index(i) for i in out])
+
+
+# ---- operators -------------------------------------------------------------------------------------------------------
+@method("__matmul__")
+def __matmul__(self, other):
+    if not is_tensor(other):
+        from .arithmetic import _foreign, as_operand
+        if _foreign(other) or isinstance(other, int | float | complex):
+            return NotImplemented
+        other = as_operand(other)
+    return matmul(self, other)
+
+
+@method("__rmatmul__")
+def __rmatmul__(self, other):
+    from .arithmetic import _foreign, as_operand
+    if _foreign(other) or isinstance(other, int | float | complex):
+        return NotImplemented
+    return matmul(as_operand(other), self)
+
+
+@method("__imatmul__")
+def __imatmul__(self, other):
+    return self.copy_(matmul(self, other))
+
+
+@function(method=False)
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """p-norm distances between all pairs of rows."""
+    from .reduce import vector_norm
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"cdist: X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    return vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+
+

@@ -1,0 +1,140 @@
+"""Rows of a table by index, and sums of them."""
+from ..autograd import modes
+from ..dtypes import INT, int64
+from .pointwise_family import PointwiseOp
+from .registry import is_tensor
+from .samples import reals
+from .surface import FUNCTIONS as F
+from .surface import function
+
+
+# x itself, whose gradient is multiplied by a factor
+scale_gradient_op = PointwiseOp("scale_gradient", lambda input, factor: input, samples=(reals(-3, 3), reals(1, 1, grad=False)),
+                                vjp=lambda g, y, x, k: [g * k, None])
+
+
+def _indices(name, input):
+    if not is_tensor(input) or input.dtype.kind != INT:
+        got = input.dtype if is_tensor(input) else type(input).__name__
+        raise RuntimeError(f"{name}: expected indices of an integer type (int32 or int64), but got {got}")
+
+
+def _check_rows(name, input, n):
+    a = input._array
+    if a.size and ((a < 0).any() or (a >= n).any()):
+        bad = int(a[(a < 0) | (a >= n)].flat[0])
+        raise IndexError(f"{name}: index {bad} is out of range for a table of {n} rows")
+
+
+def _renorm(weight, rows, max_norm, norm_type):
+    """Scale the rows that are about to be read down to max_norm, in place."""
+    with modes.no_grad():
+        used = rows.unique()
+        picked = F["index_select"](weight, 0, used)
+        from .reduce import vector_norm
+        norms = vector_norm(picked, norm_type, 1, True)
+        weight.index_copy_(0, used, F["where"](norms > max_norm, picked * (max_norm / (norms + 1e-7)), picked))
+
+
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    """Rows of `weight` at the indices.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.embedding(whet.tensor([1, 0]), whet.tensor([[1., 2.], [3., 4.]]))
+    tensor([[3., 4.],
+            [1., 2.]])
+    """
+    _indices("embedding", input)
+    if weight.ndim != 2:
+        raise RuntimeError(f"'weight' must be 2-D, got {tuple(weight.shape)}")
+    _check_rows("embedding", input, weight.shape[0])
+    if padding_idx is not None:
+        if not -weight.shape[0] <= padding_idx < weight.shape[0]:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx %= weight.shape[0]
+    flat = input.reshape(-1).to(int64)
+    if max_norm is not None:
+        _renorm(weight, flat, max_norm, norm_type)
+    rows = F["index_select"](weight, 0, flat)
+    if rows.requires_grad and (padding_idx is not None or scale_grad_by_freq):
+        factor = F["ones"](flat.shape[0], 1, dtype=rows.dtype)
+        if scale_grad_by_freq and flat.numel():
+            factor = 1.0 / F["bincount"](flat, minlength=weight.shape[0])[flat].to(rows.dtype).unsqueeze(1)
+        if padding_idx is not None:
+            factor = F["where"]((flat == padding_idx).unsqueeze(1), 0.0, factor)
+        rows = scale_gradient_op(rows, factor)
+    return rows.reshape(*input.shape, weight.shape[1])
+
+
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
+                  per_sample_weights=None, include_last_offset=False, padding_idx=None):
+    """The sum, mean or maximum of rows of `weight`, bag by bag."""
+    _indices("embedding_bag", input)
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum or mean")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+                                  f"(got mode='{mode}'). Please open a feature request on GitHub.")
+    if per_sample_weights is not None and tuple(per_sample_weights.shape) != tuple(input.shape):
+        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as "
+                         f"the input ({input.shape})")
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
+                             f"However, found offsets of type {type(offsets)}")
+        bags, width = input.shape
+        owner = F["arange"](bags).repeat_interleave(width)
+    elif input.ndim == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.ndim != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+        ends = offsets.tolist()
+        if ends and ends[0] != 0:
+            raise ValueError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
+                             f"{ends[0]}")
+        if not include_last_offset:
+            ends = [*ends, input.shape[0]]
+        bags = len(ends) - 1
+        owner = F["repeat_interleave"](F["arange"](bags), F["tensor"]([b - a for a, b in zip(ends, ends[1:])], dtype=int64))
+    else:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    flat = input.reshape(-1)
+    rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
+    keep = F["ones"](flat.shape[0], dtype=rows.dtype) if padding_idx is None else (flat != padding_idx % weight.shape[0]).to(rows.dtype)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.reshape(-1, 1)
+    d = weight.shape[1]
+    if mode == "max":
+        index = owner.unsqueeze(1).expand(flat.shape[0], d)
+        low = F["where"](keep.unsqueeze(1) > 0, rows, float("-inf"))
+        r = F["full"]((bags, d), float("-inf"), dtype=rows.dtype).scatter_reduce(0, index, low, "amax", include_self=True)
+        return F["where"](r == float("-inf"), 0.0, r)
+    r = F["zeros"](bags, d, dtype=rows.dtype).index_add(0, owner, rows * keep.unsqueeze(1))
+    if mode == "mean":
+        count = F["zeros"](bags, dtype=rows.dtype).index_add(0, owner, keep)
+        r = r / count.clamp_min(1).unsqueeze(1)
+    return r
+
+
+@function(method=False)
+def one_hot(tensor, num_classes=-1):
+    """Indices as rows of zeros with a single one."""
+    if tensor.dtype is not int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if tensor.numel() == 0:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return F["zeros"](*tensor.shape, num_classes, dtype=int64)
+    low, high = int(tensor.min()), int(tensor.max())
+    if low < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = high + 1
+    elif num_classes <= 0:
+        raise RuntimeError("num_classes should be positive")
+    elif high >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return F["zeros"](*tensor.shape, num_classes, dtype=int64).scatter(-1, tensor.unsqueeze(-1), 1)
+

@@ -1,0 +1,413 @@
+"""Losses: functions over other ops."""
+import math
+import warnings
+
+from ..dtypes import int64
+from .activation import pairwise_distance
+from .reduce import log_softmax
+from .registry import is_tensor
+from .surface import FUNCTIONS as F
+from .surface import function
+
+
+def reduced(loss, reduction):
+    """mean, sum or none"""
+    if reduction == "mean":
+        return loss.mean()
+    if reduction == "sum":
+        return loss.sum()
+    if reduction == "none":
+        return loss
+    raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def legacy(size_average, reduce, reduction):
+    """The older arguments `size_average` and `reduce` as a `reduction`."""
+    if size_average is None and reduce is None:
+        return reduction
+    size_average, reduce = size_average is not False, reduce is not False
+    r = "mean" if size_average and reduce else "sum" if reduce else "none"
+    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{r}' instead.", stacklevel=3)
+    return r
+
+
+def loss(fn):
+    """A loss given elementwise: adds the arguments `size_average, reduce, reduction` in PyTorch's order."""
+    import functools
+    import inspect
+
+    from .surface import compile_function
+    ps = list(inspect.signature(fn).parameters.values())
+    name = fn.__name__
+    lead = [p for p in ps if p.default is p.empty]
+    rest = [p for p in ps if p.default is not p.empty]
+    first = [p for p in rest if p.name in ("weight", "margin", "p", "log_input", "full")]
+    last = [p for p in rest if p not in first]
+
+    def text(qs):
+        return [f"{q.name}={q.default!r}" if q.default is not q.empty else q.name for q in qs]
+    head = text(lead) + text(first) + ["size_average=None", "reduce=None", "reduction='mean'"] + text(last)
+    call = ", ".join(f"{p.name}={p.name}" for p in ps)
+    f = compile_function(name, f"def {name}({', '.join(head)}):\n"
+                         f"    return reduced(fn({call}), legacy(size_average, reduce, reduction))",
+                         {"fn": fn, "reduced": reduced, "legacy": legacy})
+    functools.update_wrapper(f, fn, assigned=("__doc__",), updated=())
+    return f
+
+
+def _same(name, input, target):
+    if not is_tensor(input) or not is_tensor(target):
+        raise TypeError(f"{name}(): input and target must be Tensors")
+    if input._array.shape != target._array.shape:
+        warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
+                      "incorrect results due to broadcasting. Please ensure they have the same size.", stacklevel=4)
+
+
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """The squared difference.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.mse_loss(whet.tensor([1., 2.]), whet.tensor([1., 4.]))
+    tensor(2.)
+    """
+    return _weighted("mse_loss", F["square"](_diff("mse_loss", input, target)), weight, legacy(size_average, reduce, reduction))
+
+
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """The absolute difference."""
+    return _weighted("l1_loss", F["abs"](_diff("l1_loss", input, target)), weight, legacy(size_average, reduce, reduction))
+
+
+def _diff(name, input, target):
+    _same(name, input, target)
+    return input - target
+
+
+def _weighted(name, x, weight, reduction):
+    if weight is None:
+        return reduced(x, reduction)
+    if tuple(weight.shape) != tuple(x.shape):
+        raise ValueError("Weights and input must have the same size.")
+    x = x * weight
+    return x.sum() / weight.sum() if reduction == "mean" else reduced(x, reduction)
+
+
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    """Squared near zero (below beta), absolute beyond."""
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    d = F["abs"](_diff("smooth_l1_loss", input, target))
+    x = d if beta == 0 else F["where"](d < beta, d * d * (0.5 / beta), d - 0.5 * beta)
+    return reduced(x, legacy(size_average, reduce, reduction))
+
+
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """delta times the smooth L1 loss with beta = delta."""
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    d = F["abs"](_diff("huber_loss", input, target))
+    return _weighted("huber_loss", F["where"](d < delta, d * d * 0.5, delta * (d - 0.5 * delta)), weight, reduction)
+
+
+def _class_axis(input):
+    return 0 if input.ndim == 1 else 1
+
+
+@function(method=False)
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+    """Minus the log-probability of the target class."""
+    return _nll(input, target, weight, ignore_index, legacy(size_average, reduce, reduction))
+
+
+def _nll(input, target, weight, ignore_index, reduction):
+    if input.ndim == 0:
+        raise RuntimeError("nll_loss: input tensor should have at least one dimension")
+    axis = _class_axis(input)
+    expect = tuple(n for i, n in enumerate(input.shape) if i != axis)
+    if tuple(target.shape) != expect:
+        if input.ndim > 1 and target.ndim and target.shape[0] != input.shape[0]:
+            raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
+        raise RuntimeError(f"nll_loss: expected target of shape {expect} for input {tuple(input.shape)}, got {tuple(target.shape)}")
+    if target.dtype.kind != 1:
+        raise RuntimeError(f"nll_loss: expected target of an integer type, got {target.dtype}")
+    classes = input.shape[axis]
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
+                           f"{list(weight.shape)}")
+    t = target._array
+    ignored = t == ignore_index
+    any_ignored = bool(ignored.any())
+    bad = (t < 0) | (t >= classes)
+    if any_ignored:
+        bad &= ~ignored
+    if bad.any():
+        raise IndexError(f"Target {int(t[bad].flat[0])} is out of bounds.")
+    keep = target != ignore_index if any_ignored else None
+    safe = F["where"](keep, target, 0) if any_ignored else target
+    picked = -input.gather(axis, safe.to(int64).unsqueeze(axis)).squeeze(axis)
+    if weight is not None:
+        w = F["index_select"](weight, 0, safe.reshape(-1)).reshape(safe.shape)
+        picked = picked * w
+    else:
+        w = None
+    if any_ignored:
+        picked = F["where"](keep, picked, 0.0)
+        if w is not None:
+            w = F["where"](keep, w, 0.0)
+    if reduction == "mean":
+        if w is None and not any_ignored:
+            return picked.mean()
+        total = w.sum() if w is not None else keep.sum().to(input.dtype)
+        return picked.sum() / total
+    return reduced(picked, reduction)
+
+
+@function(method=False)
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+    """The cross entropy of logits with class indices or class probabilities.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.cross_entropy(whet.zeros(2, 4), whet.tensor([0, 3]))
+    tensor(1.3863)
+    """
+    reduction = legacy(size_average, reduce, reduction)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if input.ndim == 0:
+        raise RuntimeError("cross_entropy: input should have at least one dimension")
+    axis = _class_axis(input)
+    logp = log_softmax(input, axis)
+    if target.dtype.kind == 2:                                                   # probabilities
+        if tuple(target.shape) != tuple(input.shape):
+            raise RuntimeError(f"cross_entropy: expected probabilities of the input's shape {tuple(input.shape)}, got {tuple(target.shape)}")
+        n = input.shape[axis]
+        if label_smoothing:
+            target = target * (1 - label_smoothing) + label_smoothing / n
+        x = logp * target
+        if weight is not None:
+            x = x * weight.reshape([-1 if i == axis else 1 for i in range(input.ndim)])
+        x = -x.sum(axis)
+        if reduction == "mean":
+            return x.sum() / max(1, x.numel()) if x.numel() else x.mean()
+        return reduced(x, reduction)
+    plain = _nll(logp, target, weight, ignore_index, reduction)
+    if not label_smoothing:
+        return plain
+    keep = target != ignore_index
+    w = logp if weight is None else logp * weight.reshape([-1 if i == axis else 1 for i in range(input.ndim)])
+    smooth = F["where"](keep, -w.sum(axis), 0.0)
+    if reduction == "mean":
+        if weight is None:
+            smooth = smooth.sum() / keep.sum()
+        else:
+            safe = F["where"](keep, target, 0)
+            total = F["where"](keep, F["index_select"](weight, 0, safe.reshape(-1)).reshape(safe.shape), 0.0).sum()
+            smooth = smooth.sum() / total
+    else:
+        smooth = reduced(smooth, reduction)
+    return plain * (1 - label_smoothing) + smooth * (label_smoothing / input.shape[axis])
+
+
+@function(method=False)
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """The cross entropy of probabilities with targets in [0, 1]."""
+    if tuple(target.shape) != tuple(input.shape):
+        raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure "
+                         "they have the same size.")
+    a = input._array
+    if not ((a >= 0) & (a <= 1)).all():
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    x = -(target * input.log().clamp_min(-100) + (1 - target) * (1 - input).log().clamp_min(-100))
+    x = x if weight is None else x * weight
+    return reduced(x, legacy(size_average, reduce, reduction))
+
+
+@function(method=False)
+def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+    """The cross entropy of sigmoid(input) with targets in [0, 1], computed stably."""
+    if tuple(target.shape) != tuple(input.shape):
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    log_s = F["logsigmoid"](input)
+    if pos_weight is None:
+        x = (1 - target) * input - log_s
+    else:
+        x = (1 - target) * input - ((pos_weight - 1) * target + 1) * log_s
+    x = x if weight is None else x * weight
+    return reduced(x, legacy(size_average, reduce, reduction))
+
+
+@function(method=False)
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """target * (log target - input), the input being log-probabilities."""
+    x = target.exp() * (target - input) if log_target else F["xlogy"](target, target) - target * input
+    if reduction == "batchmean":
+        return x.sum() / input.shape[0] if input.ndim else x.sum()
+    return reduced(x, legacy(size_average, reduce, reduction))
+
+
+@loss
+def soft_margin_loss(input, target):
+    """log(1 + exp(-target * input))"""
+    return F["log1p"]((-target * input).exp())
+
+
+@function(method=False)
+@loss
+def hinge_embedding_loss(input, target, margin=1.0):
+    """input where the target is 1, max(0, margin - input) where it is -1."""
+    zero = F["zeros_like"](input)
+    return F["where"](target != 1, (margin - input).clamp_min(0), zero) + F["where"](target != -1, input, zero)
+
+
+@loss
+def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8):
+    """The negative log likelihood of a Poisson variable."""
+    x = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        x = x + F["where"](target <= 1, 0.0, stirling)
+    return x
+
+
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+    """The negative log likelihood of a normal variable with the given variance."""
+    if not is_tensor(var):
+        var = F["full_like"](input, var)
+    if tuple(var.shape) != tuple(input.shape):
+        if tuple(input.shape[:-1]) == tuple(var.shape):
+            var = var.unsqueeze(-1)
+        elif not (tuple(input.shape[:-1]) == tuple(var.shape[:-1]) and var.shape[-1] == 1):
+            raise ValueError("var is of incorrect size")
+    if (var._array < 0).any():
+        raise ValueError("var has negative entry/entries")
+    from ..autograd.modes import no_grad
+    var = var.clone()
+    with no_grad():
+        var.clamp_(min=eps)
+    x = 0.5 * (var.log() + (input - target) ** 2 / var)
+    return reduced(x + 0.5 * math.log(2 * math.pi) if full else x, reduction)
+
+
+@function(method=False)
+def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+    """max(0, -target * (input1 - input2) + margin)"""
+    return reduced((-target * (input1 - input2) + margin).clamp_min(0), legacy(size_average, reduce, reduction))
+
+
+@function(method=False)
+def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    c = _cosine(input1, input2)
+    x = F["where"](target == 1, 1 - c, F["where"](target == -1, (c - margin).clamp_min(0), 0.0))
+    return reduced(x, legacy(size_average, reduce, reduction))
+
+
+def _cosine(a, b, eps=1e-12):
+    dim = a.ndim - 1
+    return (a * b).sum(dim) / (((a * a).sum(dim) + eps) * ((b * b).sum(dim) + eps)).sqrt()
+
+
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin)"""
+    return triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=lambda a, b: pairwise_distance(a, b, p, eps),
+                                             margin=margin, swap=swap, reduction=legacy(size_average, reduce, reduction))
+
+
+def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
+    """`triplet_margin_loss` with any distance."""
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    d = distance_function or pairwise_distance
+    near, far = d(anchor, positive), d(anchor, negative)
+    if swap:
+        far = F["minimum"](far, d(positive, negative))
+    return reduced((near - far + margin).clamp_min(0), reduction)
+
+
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """The hinge loss of the target class against all others."""
+    if p not in (1, 2):
+        raise RuntimeError("only p == 1 and p == 2 supported")
+    x2 = input if input.ndim == 2 else input.unsqueeze(0)
+    t = target.reshape(-1, 1)
+    m = (margin - x2.gather(1, t) + x2).clamp_min(0)
+    m = m if p == 1 else m * m
+    if weight is not None:
+        m = m * weight[t]
+    others = F["ones_like"](m).scatter(1, t, 0.0)
+    r = (m * others).sum(1) / x2.shape[1]
+    return reduced(r if input.ndim == 2 else r.squeeze(0), legacy(size_average, reduce, reduction))
+
+
+def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """The hinge loss of every target class (listed up to the first -1) against every other class."""
+    x = input if input.ndim == 2 else input.unsqueeze(0)
+    t = target if target.ndim == 2 else target.unsqueeze(0)
+    valid = (t < 0).to(int64).cumsum(1) == 0
+    safe = F["where"](valid, t, 0)
+    is_target = F["zeros_like"](x).scatter_add(1, safe, valid.to(x.dtype)) > 0
+    gaps = (1 - x.gather(1, safe).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)
+    r = F["where"](valid.unsqueeze(2) & ~is_target.unsqueeze(1), gaps, 0.0).sum((1, 2)) / x.shape[1]
+    return reduced(r if input.ndim == 2 else r.squeeze(0), legacy(size_average, reduce, reduction))
+
+
+def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """The mean over classes of the binary cross entropy."""
+    x = -(target * F["logsigmoid"](input) + (1 - target) * F["logsigmoid"](-input))
+    x = x if weight is None else x * weight
+    return reduced(x.mean(-1), legacy(size_average, reduce, reduction))
+
+
+@function(method=False)
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+    """Connectionist temporal classification: minus the log-probability of all alignments of the targets."""
+    single = log_probs.ndim == 2
+    lp = log_probs.unsqueeze(1) if single else log_probs
+    steps, batch, classes = lp.shape
+
+    def lengths(v):
+        return [int(i) for i in (v.reshape(-1).tolist() if is_tensor(v) else v if isinstance(v, list | tuple) else [v])]
+    ins, outs = lengths(input_lengths), lengths(target_lengths)
+    flat = targets.reshape(-1) if targets.ndim == 1 else None
+    losses, at = [], 0
+    for b in range(batch):
+        n, m = ins[b], outs[b]
+        if n > steps:
+            raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {n}")
+        label = (flat[at:at + m] if flat is not None else targets[b, :m])
+        at += m
+        losses.append(_ctc_one(lp[:n, b], [int(i) for i in label.tolist()], blank))
+    r = F["stack"](losses)
+    if zero_infinity:
+        r = F["where"](r == math.inf, 0.0, r)
+    if reduction == "mean":
+        n = F["tensor"]([max(m, 1) for m in outs], dtype=r.dtype)
+        return (r / n).mean()
+    return reduced(r.squeeze(0) if single and reduction == "none" else r, reduction)
+
+
+def _ctc_one(lp, label, blank):
+    """The forward recursion over the extended label, in log space."""
+    ext = [blank]
+    for i in label:
+        ext += [i, blank]
+    index = F["tensor"](ext, dtype=int64)
+    scores = F["index_select"](lp, 1, index)
+    s = len(ext)
+    low = -1e30 if lp.dtype.itemsize > 2 else -6e4
+    skip = F["tensor"]([0.0 if k >= 2 and ext[k] != blank and ext[k] != ext[k - 2] else low for k in range(s)], dtype=lp.dtype)
+    if lp.shape[0] == 0:
+        return F["zeros"]((), dtype=lp.dtype) if not label else F["full"]((), math.inf, dtype=lp.dtype)
+    start = F["tensor"]([0.0 if k < 2 else low for k in range(s)], dtype=lp.dtype)
+    alpha = scores[0] + start
+
+    def pad(x, k):
+        return F["cat"]([F["full"]((min(k, s),), low, dtype=lp.dtype), x[:max(s - k, 0)]])
+    for t in range(1, lp.shape[0]):
+        stay = F["stack"]([alpha, pad(alpha, 1), pad(alpha, 2) + skip])
+        alpha = F["logsumexp"](stay, 0) + scores[t]
+    total = F["logsumexp"](alpha[-2:], 0)
+    return F["where"](total < low / 2, math.inf, -total)
+

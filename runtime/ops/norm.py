@@ -1,0 +1,277 @@
+"""Normalisations: row programs with their gradients as row programs."""
+import numpy as np
+
+from ..autograd import modes
+from ..ir import scalar as s
+from . import dims
+from .decompose import by_decomposition
+from .pointwise_family import PointwiseOp
+from .registry import apply, is_tensor
+from .rows_family import RowsOp
+from .samples import Sample, reals
+from .surface import FUNCTIONS, function
+
+
+# ---- the programs: n is the number of elements of a row ----------------------------------------------------------------
+def _normalize(b, x, n, eps):
+    m = b.sum(x) / n
+    r = 1 / s.sqrt(b.sum((x - m) * (x - m)) / n + eps)
+    b.store((x - m) * r)
+
+
+def _normalize_affine(b, x, n, eps, weight, bias):
+    m = b.sum(x) / n
+    r = 1 / s.sqrt(b.sum((x - m) * (x - m)) / n + eps)
+    b.store((x - m) * r * weight + bias)
+
+
+def _batch(b, x, n, eps, weight, bias):
+    m = b.sum(x) / n
+    v = b.sum((x - m) * (x - m)) / n
+    r = 1 / s.sqrt(v + eps)
+    b.store((x - m) * r * weight + bias)
+    b.store_row(m)
+    b.store_row(v)
+
+
+def _normalize_grad(b, g, x, n, eps):
+    m = b.sum(x) / n
+    r = 1 / s.sqrt(b.sum((x - m) * (x - m)) / n + eps)
+    a, c = b.sum(g) / n, b.sum(g * ((x - m) * r)) / n
+    b.store(r * (g - a - (x - m) * r * c))
+
+
+def _rms(b, x, n, eps):
+    r = 1 / s.sqrt(b.sum(x * x) / n + eps)
+    b.store(x * r)
+
+
+def _rms_grad(b, g, x, n, eps):
+    r = 1 / s.sqrt(b.sum(x * x) / n + eps)
+    c = b.sum(g * x) / n
+    b.store(r * (g - x * (r * r) * c))
+
+
+def _plain_normalize_grad(g, x, n, eps, *, dim):
+    d = list(dim)
+    m = x.mean(d, keepdim=True)
+    c = x - m
+    r = ((c * c).mean(d, keepdim=True) + eps).rsqrt()
+    h = c * r
+    return r * (g - g.mean(d, keepdim=True) - h * (g * h).mean(d, keepdim=True))
+
+
+def _plain_rms_grad(g, x, n, eps, *, dim):
+    d = list(dim)
+    r = ((x * x).mean(d, keepdim=True) + eps).rsqrt()
+    return r * (g - x * (r * r) * (g * x).mean(d, keepdim=True))
+
+
+def _rows(make):
+    yield Sample(make(4, 6), 6.0, 1e-5, dim=(1,))
+    yield Sample(make(2, 3, 5), 15.0, 1e-5, dim=(1, 2))
+
+
+def _rows2(make):
+    yield Sample(make(4, 6), make(4, 6), 6.0, 1e-5, dim=(1,))
+
+
+normalize_grad_op = RowsOp("normalize_rows_backward", _normalize_grad, ("full", "full", "scalar", "scalar"), samples=_rows2,
+                           vjp=by_decomposition(_plain_normalize_grad))
+normalize_op = RowsOp("normalize_rows", _normalize, ("full", "scalar", "scalar"), samples=_rows,
+                      vjp=lambda g, _y, x, n, eps, *, dim: [normalize_grad_op(g, x, n, eps, dim=dim), None, None])
+rms_grad_op = RowsOp("rms_rows_backward", _rms_grad, ("full", "full", "scalar", "scalar"), samples=_rows2, vjp=by_decomposition(_plain_rms_grad))
+rms_op = RowsOp("rms_rows", _rms, ("full", "scalar", "scalar"), samples=_rows,
+                vjp=lambda g, _y, x, n, eps, *, dim: [rms_grad_op(g, x, n, eps, dim=dim), None, None])
+
+
+def _affine_vjp(g, _y, x, n, eps, weight, _bias, *, dim, needs):
+    others = tuple(i for i in range(x.ndim) if i not in dim)
+    gx = normalize_grad_op(g * weight, x, n, eps, dim=dim) if needs[0] else None
+    gw = (g * normalize_op(x, n, eps, dim=dim)).sum(others, keepdim=True) if needs[3] else None
+    gb = g.sum(others, keepdim=True) if needs[4] else None
+    return [gx, None, None, gw, gb]
+
+
+# weight and bias vary along the row (layer norm)
+layer_norm_op = RowsOp("layer_norm", _normalize_affine, ("full", "scalar", "scalar", "col", "col"), vjp=_affine_vjp,
+                       samples=lambda make: [Sample(make(4, 6), 6.0, 1e-5, make(1, 6), make(1, 6), dim=(1,))])
+
+
+def _batch_vjp(g, _y, x, n, eps, weight, _bias, *, dim, needs):
+    g = g[0]
+    if g is None:
+        return [None] * 5
+    gx = normalize_grad_op(g * weight, x, n, eps, dim=dim) if needs[0] else None
+    gw = (g * normalize_op(x, n, eps, dim=dim)).sum(dim, keepdim=True) if needs[3] else None
+    gb = g.sum(dim, keepdim=True) if needs[4] else None
+    return [gx, None, None, gw, gb]
+
+
+# weight and bias are one number a row (batch norm: a row is a channel); also gives the means and variances
+batch_norm_op = RowsOp("batch_norm_train", _batch, ("full", "scalar", "scalar", "row", "row"), vjp=_batch_vjp,
+                       samples=lambda make: [Sample(make(4, 3, 5), 20.0, 1e-5, make(1, 3, 1), make(1, 3, 1), dim=(0, 2))])
+batch_norm_op.nondiff_outputs = frozenset((1, 2))
+
+R, POSITIVE = reals(-3, 3), reals(0.2, 4)
+batch_norm_eval_op = PointwiseOp("batch_norm_eval", lambda x, mean, invstd, weight, bias: (x - mean) * invstd * weight + bias, kinds="f",
+                                 samples=(R, R, POSITIVE, R, R))
+inverse_std_op = PointwiseOp("inverse_std", lambda var, eps: 1 / s.sqrt(var + eps), kinds="f", samples=(POSITIVE, POSITIVE),
+                             vjp=lambda g, y, v, e: [-0.5 * g * (y * y * y), None])
+
+
+# ---- the functions ---------------------------------------------------------------------------------------------------
+def _float_input(name, x):
+    if not is_tensor(x):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+    if x.dtype.kind != 2:
+        raise RuntimeError(f"\"{name}\" not implemented for '{x.dtype.letter}'")
+
+
+def _normalized_axes(name, x, normalized_shape, weight, bias=None):
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    k = len(shape)
+    if k == 0:
+        raise RuntimeError(f"{name}: Expected normalized_shape to be at least 1-dimensional")
+    for p, what in ((weight, "weight"), (bias, "bias")):
+        if p is not None and p._array.shape != shape:
+            raise RuntimeError(f"{name}: Expected {what} to be of same shape as normalized_shape, but got {what} of shape "
+                               f"{list(p.shape)} and normalized_shape = {list(shape)}")
+    if x._array.shape[-k:] != shape:
+        raise RuntimeError(f"{name}: Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but "
+                           f"got input of size{list(x.shape)}")
+    dim = tuple(range(x.ndim - k, x.ndim))
+    n = dims.count(shape, None)
+    return dim, (1,) * (x.ndim - k) + shape, float(n)
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """Mean 0 and variance 1 over the last dimensions, then weight and bias.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.layer_norm(whet.tensor([[1., 3.]]), (2,), eps=0.0)
+    tensor([[-1.,  1.]])
+    """
+    _float_input("layer_norm", input)
+    dim, shape, n = _normalized_axes("layer_norm", input, normalized_shape, weight, bias)
+    if weight is None and bias is None:
+        return apply(normalize_op, (input, n, eps), {"dim": dim})
+    if weight is None or bias is None or weight.dtype is not input.dtype or bias.dtype is not input.dtype:
+        y = apply(normalize_op, (input, n, eps), {"dim": dim})
+        y = y if weight is None else y * weight
+        return (y if bias is None else y + bias).to(input.dtype)
+    return apply(layer_norm_op, (input, n, eps, weight.reshape(shape), bias.reshape(shape)), {"dim": dim})
+
+
+@function(method=False)
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """Root mean square 1 over the last dimensions, then weight."""
+    _float_input("rms_norm", input)
+    dim, _, n = _normalized_axes("rms_norm", input, normalized_shape, weight)
+    if eps is None:
+        from ..dtypes import finfo, float32
+        eps = finfo(float32 if input.dtype.itemsize < 4 else input.dtype).eps
+    y = apply(rms_op, (input, n, float(eps)), {"dim": dim})
+    return y if weight is None else y * weight
+
+
+def _per_channel(p, x, fill):
+    shape = (1, x.shape[1]) + (1,) * (x.ndim - 2)
+    return FUNCTIONS["full"](shape, fill, dtype=x.dtype) if p is None else p.reshape(shape)
+
+
+def _check_channels(name, x, **named):
+    for what, p in named.items():
+        if p is not None and p.numel() != x.shape[1]:
+            raise RuntimeError(f"{name}: {what} should contain {x.shape[1]} elements not {p.numel()}")
+
+
+@function(method=False)
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    """Normalise each channel: by the batch in training (updating the running statistics), by the running statistics otherwise."""
+    _float_input("batch_norm", input)
+    if input.ndim < 2:
+        raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
+    _check_channels("batch_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    w, b = _per_channel(weight, input, 1.0), _per_channel(bias, input, 0.0)
+    if training:
+        dim = (0, *range(2, input.ndim))
+        n = dims.count(input.shape, dim)
+        if n == 1:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {tuple(input.shape)}")
+        y, mean, var = apply(batch_norm_op, (input, float(n), eps, w, b), {"dim": dim})
+        if running_mean is not None:
+            with modes.no_grad():
+                m = running_mean.dtype
+                unbiased = n / (n - 1) if n > 1 else float("nan")
+                running_mean.mul_(1 - momentum).add_(mean.reshape(-1).to(m), alpha=momentum)
+                running_var.mul_(1 - momentum).add_(var.reshape(-1).to(m), alpha=momentum * unbiased)
+        return y
+    if running_mean is None or running_var is None:
+        raise RuntimeError("batch_norm: expected running_mean and running_var to be defined when training=False")
+    invstd = apply(inverse_std_op, (running_var, eps), {})
+    return apply(batch_norm_eval_op, (input, _per_channel(running_mean, input, 0.0), _per_channel(invstd, input, 1.0), w, b), {})
+
+
+@function(method=False)
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
+    """Normalise groups of channels of each sample, then weight and bias per channel."""
+    _float_input("group_norm", input)
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    n, c = input.shape[:2]
+    if num_groups <= 0 or c % num_groups:
+        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} "
+                           f"and num_groups={num_groups}")
+    _check_channels("group_norm", input, weight=weight, bias=bias)
+    grouped = input.reshape(n, num_groups, -1)
+    y = apply(normalize_op, (grouped, float(grouped.shape[2]), eps), {"dim": (2,)}).reshape(input.shape)
+    return _affine(y, weight, bias)
+
+
+def _affine(y, weight, bias):
+    shape = (1, y.shape[1]) + (1,) * (y.ndim - 2)
+    y = y if weight is None else y * weight.reshape(shape)
+    return y if bias is None else y + bias.reshape(shape)
+
+
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5):
+    """Normalise each channel of each sample."""
+    _float_input("instance_norm", input)
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    n, c = input.shape[:2]
+    size = int(np.prod(input.shape[2:], dtype=np.int64))
+    if size == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {tuple(input.shape)}")
+    y = apply(normalize_op, (input.reshape(n, c, -1), float(size), eps), {"dim": (2,)}).reshape(input.shape)
+    if running_mean is not None:
+        with modes.no_grad():
+            flat = input.detach().reshape(n, c, -1)
+            running_mean.mul_(1 - momentum).add_(flat.mean(2).mean(0), alpha=momentum)
+            running_var.mul_(1 - momentum).add_(flat.var(2).mean(0), alpha=momentum)
+    return _affine(y, weight, bias)
+
+
+def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
+    """Divide by a power of the mean square over neighbouring channels."""
+    if input.ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+    if input.numel() == 0:
+        return input
+    from .movement import pad
+    from .window import avg_pool
+    n, c = input.shape[:2]
+    sq = (input * input).reshape(n, 1, c, -1)
+    sq = pad(sq, (0, 0, size // 2, (size - 1) // 2))
+    mean = avg_pool(sq, (size, 1), 1, 0, False, True, None, 2).reshape(input.shape)
+    return input / (mean * alpha + k) ** beta
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+    """Divide by the p-norm along `dim` (at least eps)."""
+    from .reduce import vector_norm
+    from .surface import give_out
+    denom = vector_norm(input, p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    return input / denom if out is None else give_out("normalize", input / denom, out)

@@ -1,0 +1,387 @@
+"""Random tensors. Element i of a draw of n comes from counter i mod q of the draw, word i // q, q = ceil(n / words): a function of
+seed, position and n. The generator (Philox 4x32-10) and the distributions on top of it are scalar expressions like any other op.
+"""
+import math
+
+import numpy as np
+
+from .. import dtypes
+from .. import random as generators
+from ..cpu.pointwise import Pointwise
+from ..ir import scalar as s
+from .registry import Op, apply, is_tensor
+from .surface import FUNCTIONS, METHODS, function, method
+
+
+def _u64(x):
+    return s.cast(x, "u64")
+
+
+def _low(x):
+    return x & _u64(s.const(0xFFFFFFFF))
+
+
+def _high(x):
+    return s.shr(x, _u64(s.const(32)))
+
+
+def philox(counter, seed):
+    """Four 32-bit words (held in u64) of the block `counter` (u64) under the key `seed` (u64)."""
+    c = [_low(counter), _high(counter), _u64(s.const(0)), _u64(s.const(0))]
+    k0, k1 = _low(seed), _high(seed)
+    for _ in range(10):
+        p0, p1 = c[0] * _u64(s.const(0xD2511F53)), c[2] * _u64(s.const(0xCD9E8D57))
+        c = [_high(p1) ^ c[1] ^ k0, _low(p1), _high(p0) ^ c[3] ^ k1, _low(p0)]
+        k0, k1 = _low(k0 + _u64(s.const(0x9E3779B9))), _low(k1 + _u64(s.const(0xBB67AE85)))
+    return c
+
+
+def _unit32(w):
+    """24 bits -> [0, 1)"""
+    return s.cast(s.shr(w, _u64(s.const(8))), "f32") * 2.0 ** -24
+
+
+def _unit64(a, b):
+    """53 bits -> [0, 1)"""
+    w = s.shr(a, _u64(s.const(5))) * _u64(s.const(1 << 26)) + s.shr(b, _u64(s.const(6)))
+    return s.cast(w, "f64") * 2.0 ** -53
+
+
+def _normals(u, v, t):
+    """Two normal numbers from two uniform ones (Box and Muller); 1 - u is never zero."""
+    r = s.sqrt(s.cast(s.const(-2.0), t) * s.log(1 - u))
+    a = v * (2 * math.pi)
+    return [r * s.cos(a), r * s.sin(a)]
+
+
+def _words(kind):
+    """The outputs of one counter for a kind of draw."""
+    w = philox(s.arg(0), s.arg(1))
+    if kind == "u32":
+        return [s.cast(x, "u32") for x in w]
+    if kind == "u64":
+        return [w[0] * _u64(s.const(1 << 32)) + w[1], w[2] * _u64(s.const(1 << 32)) + w[3]]
+    if kind == "uniform32":
+        return [_unit32(x) for x in w]
+    if kind == "uniform64":
+        return [_unit64(w[0], w[1]), _unit64(w[2], w[3])]
+    if kind == "normal32":
+        return _normals(_unit32(w[0]), _unit32(w[1]), "f32") + _normals(_unit32(w[2]), _unit32(w[3]), "f32")
+    return _normals(_unit64(w[0], w[1]), _unit64(w[2], w[3]), "f64")
+
+
+class _Draw:
+    """n numbers of one kind, from one kernel call."""
+    TYPES = {"u32": np.uint32, "u64": np.uint64, "uniform32": np.float32, "uniform64": np.float64, "normal32": np.float32, "normal64": np.float64}
+
+    def __init__(self, kind):
+        self.kind, self.dtype, self.kernel = kind, np.dtype(self.TYPES[kind]), None
+        self.per = 2 if kind in ("u64", "uniform64", "normal64") else 4
+
+    def __call__(self, n, seed, at):
+        if self.kernel is None:
+            self.kernel = Pointwise(f"philox_{self.kind}", tuple(_words(self.kind)), 2)
+        q = -(-n // self.per)
+        flat = np.empty(q * self.per, self.dtype)
+        if n:
+            parts = [flat[i * q:(i + 1) * q] for i in range(self.per)]
+            self.kernel([np.arange(at, at + q, dtype=np.uint64), np.asarray(seed, np.uint64)], parts)
+        return flat[:n]
+
+
+DRAWS = {k: _Draw(k) for k in _Draw.TYPES}
+
+
+class RandomOp(Op):
+    """Draws of one kind: the position in the stream is an attribute, so the op itself is a function."""
+    family = "random"
+    random = True
+
+    def __init__(self, kind):
+        self.draw = DRAWS[kind]
+        super().__init__(f"random_{kind}")
+
+    def forward(self, *, shape, seed, offset):
+        n = math.prod(shape)
+        return self.draw(n, seed, offset).reshape(shape)
+
+
+OPS = {k: RandomOp(k) for k in DRAWS}
+
+
+def draw(kind, shape, generator=None):
+    """A tensor of raw draws: u32, u64, uniform32/64 in [0, 1), normal32/64."""
+    g = generator or generators.default_generator
+    if not isinstance(g, generators.Generator):
+        raise TypeError(f"expected a whet.Generator, got {type(g).__name__}")
+    seed, at = g.take(-(-math.prod(shape) // DRAWS[kind].per))
+    return apply(OPS[kind], (), dict(shape=tuple(shape), seed=seed, offset=at))
+
+
+def _shape(size):
+    if len(size) == 1 and not isinstance(size[0], int) and not hasattr(size[0], "__index__"):
+        size = tuple(size[0])
+    size = tuple(int(i) for i in size)
+    for i in size:
+        if i < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {i}: {list(size)}")
+    return size
+
+
+def _float_draw(kind, shape, generator, dtype):
+    dtype = dtypes.as_dtype(dtype) or dtypes.get_default_dtype()
+    if dtype.kind == dtypes.COMPLEX:
+        part = dtypes.float64 if dtype is dtypes.complex128 else dtypes.float32
+        scale = math.sqrt(0.5) if kind == "normal" else 1.0
+        re, im = (_float_draw(kind, shape, generator, part) * scale for _ in range(2))
+        return FUNCTIONS["complex"](re, im)
+    if dtype.kind != dtypes.FLOAT:
+        raise NotImplementedError(f"\"{kind}\" not implemented for '{dtype.letter}'")
+    wide = kind + ("64" if dtype is dtypes.float64 else "32")
+    x = draw(wide, shape, generator)
+    if dtype.itemsize < 4 and kind == "uniform":            # fewer bits: keep the result below one
+        bits = 11 if dtype is dtypes.float16 else 8
+        x = (x * 2.0 ** bits).floor() * 2.0 ** -bits
+    return x.to(dtype)
+
+
+def _finish(x, out, requires_grad):
+    if out is not None:
+        from .surface import give_out
+        return give_out("random", x, out)
+    return x.requires_grad_() if requires_grad else x
+
+
+@function(method=False)
+def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Uniform numbers in [0, 1).
+
+    >>> import whet
+    >>> whet.rand(2, 3).shape
+    whet.Size([2, 3])
+    """
+    return _finish(_float_draw("uniform", _shape(size), generator, dtype if out is None else out.dtype), out, requires_grad)
+
+
+@function(method=False)
+def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Numbers from the normal distribution."""
+    return _finish(_float_draw("normal", _shape(size), generator, dtype if out is None else out.dtype), out, requires_grad)
+
+
+@function(method=False)
+def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """Uniform numbers in [0, 1), shaped like the input."""
+    return rand(*input.shape, generator=generator, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+@function(method=False)
+def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """Numbers from the normal distribution, shaped like the input."""
+    return randn(*input.shape, generator=generator, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+def _integers(low, high, shape, generator, dtype):
+    low, high = int(low), int(high)
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    span = high - low
+    if span <= 1 << 32:                                    # the high word of word * span: a cast, no division
+        x = draw("u32", shape, generator)
+        a = ((x._array.astype(np.uint64) * np.uint64(span)) >> np.uint64(32)).astype(np.int64)
+    else:
+        a = (draw("u64", shape, generator)._array % np.uint64(span)).astype(np.int64) if span < 1 << 64 else \
+            draw("u64", shape, generator)._array.view(np.int64)
+    from ..tensor import wrap
+    return wrap(a + low if low else a).to(dtype)
+
+
+@function(method=False)
+def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """Whole numbers in [low, high)."""
+    if size is None and high is not None and not isinstance(high, int):
+        low, high, size = 0, low, high
+    if high is None:
+        low, high = 0, low
+    if size is None:
+        raise TypeError("randint() missing the argument 'size'")
+    dtype = dtypes.as_dtype(dtype) or (out.dtype if out is not None else dtypes.int64)
+    return _finish(_integers(low, high, _shape((size,) if isinstance(size, int) else size), generator, dtype), out, requires_grad)
+
+
+@function(method=False)
+def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """Whole numbers in [low, high), shaped like the input."""
+    if high is None:
+        low, high = 0, low
+    return randint(low, high, tuple(input.shape), generator=generator, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+@function(method=False)
+def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """The numbers 0 .. n-1 in random order."""
+    if n < 0:
+        raise RuntimeError(f"n must be non-negative, got {n}")
+    keys = draw("u64", (n,), generator)
+    from ..tensor import wrap
+    r = wrap(np.argsort(keys._array, kind="stable").astype(np.int64))
+    return _finish(r.to(dtypes.as_dtype(dtype) or dtypes.int64), out, requires_grad)
+
+
+@function(method=False)
+def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+           pin_memory=False):
+    """Normal numbers with given means and standard deviations."""
+    if is_tensor(std) and std.numel() and bool((std.detach() < 0).any()):
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    if not is_tensor(std) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    if size is not None:
+        z = randn(*_shape((size,) if isinstance(size, int) else size), generator=generator, dtype=dtype)
+    else:
+        if not is_tensor(mean) and not is_tensor(std):
+            raise TypeError("normal(): without a size, mean or std must be a Tensor")
+        shape = np.broadcast_shapes(*(t.shape for t in (mean, std) if is_tensor(t)))
+        like = mean if is_tensor(mean) else std
+        z = randn(*shape, generator=generator, dtype=like.dtype)
+    return _finish(z * std + mean, out, requires_grad)
+
+
+@method()
+def uniform_(self, a=0, b=1, *, generator=None, **named):
+    """Fill with uniform numbers in [from, to)."""
+    a, b = named.pop("from", a), named.pop("to", b)
+    if a > b:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
+    x = _float_draw("uniform", self.shape, generator, self.dtype)
+    return self.copy_(x * (b - a) + a if (a, b) != (0, 1) else x)
+
+
+@method()
+def normal_(self, mean=0, std=1, *, generator=None):
+    """Fill with normal numbers."""
+    if std < 0:
+        raise RuntimeError(f"normal_ expects std >= 0.0, but found std {std}")
+    x = _float_draw("normal", self.shape, generator, self.dtype)
+    return self.copy_(x * std + mean if (mean, std) != (0, 1) else x)
+
+
+@method()
+def random_(self, low=None, high=None, *, generator=None, **named):
+    """Fill with whole numbers in [from, to): by default all that the type can hold."""
+    low, high = named.pop("from", low), named.pop("to", high)
+    if high is None and low is not None:
+        low, high = 0, low
+    if high is None:
+        low, d = 0, self.dtype
+        high = 2 if d.kind == 0 else dtypes.iinfo(d).max + (1 if d.itemsize < 8 else 0) if d.kind == 1 else 1 << min(
+            {"f16": 11, "bf16": 8, "f32": 24}.get(d.short, 53), 53)
+    return self.copy_(_integers(low, high, self.shape, generator, dtypes.int64))
+
+
+@method()
+def bernoulli_(self, p=0.5, *, generator=None):
+    """Fill with ones with probability p, zeros otherwise."""
+    if not is_tensor(p) and not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    return self.copy_(draw("uniform32", self.shape, generator) < p)
+
+
+@function(out=True)
+def bernoulli(input, p=None, *, generator=None):
+    """Ones with the probabilities of the input, zeros otherwise."""
+    if p is not None:
+        return FUNCTIONS["empty_like"](input).bernoulli_(p, generator=generator)
+    if input.dtype.kind != dtypes.FLOAT:
+        raise RuntimeError(f"bernoulli: expected a floating point tensor of probabilities, got {input.dtype}")
+    if input.numel() and not bool(((input.detach() >= 0) & (input.detach() <= 1)).all()):
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    return (draw("uniform64" if input.dtype is dtypes.float64 else "uniform32", input.shape, generator) < input.detach()).to(input.dtype)
+
+
+def _transform(name, fn, check=None):
+    """An in-place draw: fn(u) of numbers u in (0, 1]."""
+    def fill(self, *args, generator=None, **kwargs):
+        if check:
+            check(*args, **kwargs)
+        u = 1 - _float_draw("uniform", self.shape, generator, dtypes.float64 if self.dtype is dtypes.float64 else dtypes.float32)
+        return self.copy_(fn(u, *args, **kwargs))
+    fill.__name__, fill.__doc__ = name, f"Fill with draws from the {name.rstrip('_').replace('_', '-')} distribution."
+    METHODS[name] = fill
+
+
+def _check_positive(what):
+    def check(*args, **kwargs):
+        v = args[0] if args else next(iter(kwargs.values()), 1)
+        if v <= 0:
+            raise RuntimeError(f"{what} must be positive, got {v}")
+    return check
+
+
+_transform("exponential_", lambda u, lambd=1: u.log() / -lambd, _check_positive("exponential_: lambd"))
+_transform("geometric_", lambda u, p: (u.log() / math.log1p(-p)).ceil().clamp_min(1) if p < 1 else FUNCTIONS["ones_like"](u),
+           _check_positive("geometric_: p"))
+_transform("cauchy_", lambda u, median=0, sigma=1: median + sigma * (math.pi * (u - 0.5)).tan())
+
+
+@method()
+def log_normal_(self, mean=1, std=2, *, generator=None):
+    """Fill with exp of normal numbers."""
+    return self.copy_((_float_draw("normal", self.shape, generator, self.dtype) * std + mean).exp())
+
+
+@function(out=True)
+def multinomial(input, num_samples, replacement=False, *, generator=None):
+    """Indices drawn from the rows of (unnormalised) probabilities.
+
+    >>> import whet
+    >>> whet.multinomial(whet.tensor([0., 1., 0.]), 1)
+    tensor([1])
+    """
+    if input.dtype.kind != dtypes.FLOAT:
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype.letter}")
+    if input.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    p = input.detach().to(dtypes.float64)
+    n = p.shape[-1]
+    if not replacement and num_samples > n:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    a = p._array
+    if not (np.isfinite(a).all() and (a >= 0).all()):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if not (a.sum(-1) > 0).all():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if replacement:
+        edges = np.cumsum(a, -1)
+        u = draw("uniform64", (*p.shape[:-1], num_samples), generator)._array * edges[..., -1:]
+        flat = edges.reshape(-1, n)
+        picks = [np.minimum(np.searchsorted(e, v, side="right"), np.flatnonzero(w)[-1])
+                 for e, v, w in zip(flat, u.reshape(-1, num_samples), a.reshape(-1, n))]
+        r = np.stack(picks).reshape(u.shape)
+    else:                                                   # the largest of w ** (1 / u): exponential races
+        e = -np.log1p(-draw("uniform64", p.shape, generator)._array)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            race = np.where(a > 0, np.maximum(e, 1e-300) / a, np.inf)
+        r = np.argsort(race, -1, kind="stable")[..., :num_samples]
+        if (np.take_along_axis(race, r, -1) == np.inf).any():
+            raise RuntimeError("invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)")
+    from ..tensor import wrap
+    return wrap(np.ascontiguousarray(r.astype(np.int64)))
+
+
+@function(method=False)
+def poisson(input, generator=None):
+    """Poisson numbers with the input as rates."""
+    seed, at = (generator or generators.default_generator).take(1)
+    rng = np.random.Generator(np.random.Philox(key=seed, counter=at))
+    from ..tensor import wrap
+    if (input._array < 0).any():
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    return wrap(rng.poisson(input._array.astype(np.float64))).to(input.dtype)
+
+
+for _fn in (generators.manual_seed, generators.seed, generators.initial_seed, generators.get_rng_state, generators.set_rng_state,
+            generators.Generator, generators.default_generator):
+    FUNCTIONS[getattr(_fn, "__name__", "default_generator")] = _fn

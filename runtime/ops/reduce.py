@@ -1,0 +1,766 @@
+"""Reductions and scans."""
+import builtins
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import dtypes
+from ..cpu import reduce as kernels
+from ..dtypes import COMPLEX, FLOAT
+from ..ir import scalar as s
+from . import dims
+from .pointwise_family import PointwiseOp
+from .registry import Op, apply, is_tensor
+from .rows_family import RowsOp
+from .samples import Sample, reals
+from .surface import function
+
+
+def _samples(make):
+    yield Sample(make(3, 4, 5), dim=None, keepdim=False)
+    yield Sample(make(3, 4, 5), dim=(1,), keepdim=False)
+    yield Sample(make(3, 4, 5), dim=(0, 2), keepdim=True)
+    yield Sample(make(7), dim=(0,), keepdim=False)
+    yield Sample(make(), dim=None, keepdim=False)
+    yield Sample(make(2, 70, 33), dim=(1,), keepdim=False)
+
+
+def _one_dim(make):
+    yield Sample(make(3, 4, 5), dim=1)
+    yield Sample(make(3, 4, 5), dim=2)
+    yield Sample(make(7), dim=0)
+    yield Sample(make(40, 3), dim=0)
+
+
+def restore(g, shape, dim, keepdim):
+    """A reduction's gradient at the shape of its input."""
+    if not keepdim and dim is not None:
+        g = g.reshape(dims.kept(shape, dim))
+    elif dim is None and not keepdim and g.ndim != len(shape):
+        g = g.reshape((1,) * len(shape))
+    return g.expand(shape)
+
+
+class ReduceOp(Op):
+    """A reduction by a kernel of `cpu.reduce`; `dim` is a tuple of axes or None for all."""
+    family = "reduce"
+
+    def __init__(self, name, kind=None, *, pre=None, **kw):
+        self.kind, self.pre = kind or name, pre
+        super().__init__(name, samples=kw.pop("samples", _samples), **kw)
+
+    def forward(self, x, *, dim, keepdim, dtype=None):
+        return kernels.reduce(self.kind, x, dim, keepdim, dtype and dtype.np, self.pre)
+
+
+def _sum_vjp(g, _y, _x, *, dim, keepdim, dtype=None):
+    return [restore(g, _x.shape, dim, keepdim)]
+
+
+def _mean_vjp(g, _y, _x, *, dim, keepdim, dtype=None):
+    return [restore(g / dims.count(_x.shape, dim), _x.shape, dim, keepdim)]
+
+
+def _extremum_vjp(g, y, x, *, dim, keepdim, dtype=None):
+    y, g = restore(y, x.shape, dim, keepdim), restore(g, x.shape, dim, keepdim)
+    mask = (x == y) | ((x != x) & (y != y))
+    share = mask.sum(dim=None if dim is None else list(dim), keepdim=True).to(x.dtype)
+    return [g * mask / share]
+
+
+def _prod_vjp(g, y, x, *, dim, keepdim, dtype=None):
+    full_g = restore(g, x.shape, dim, keepdim)
+    if not (x._array == 0).any():
+        return [full_g * restore(y, x.shape, dim, keepdim) / x]
+    if dim is None:
+        return [(g * _others(x.reshape(-1), 0)).reshape(x.shape)]
+    return [full_g * _others(x, dim[0])]
+
+
+def _others(x, dim):
+    """For each element the product of all others along `dim`."""
+    n = x.shape[dim]
+    one = FUN("ones_like")(x.narrow(dim, 0, 1))
+    left = FUN("cat")([one, x.narrow(dim, 0, n - 1)], dim).cumprod(dim)
+    right = FUN("cat")([one, x.flip(dim).narrow(dim, 0, n - 1)], dim).cumprod(dim).flip(dim)
+    return left * right
+
+
+def FUN(name):
+    from .surface import FUNCTIONS
+    return FUNCTIONS[name]
+
+
+def _prod_samples(make):
+    for q in _samples(make):
+        if q.kwargs["dim"] is None or len(q.kwargs["dim"]) == 1:
+            yield q
+
+
+sum_op = ReduceOp("sum", vjp=_sum_vjp)
+mean_op = ReduceOp("mean", vjp=_mean_vjp)
+prod_op = ReduceOp("prod", vjp=_prod_vjp, samples=_prod_samples)
+amax_op = ReduceOp("amax", "max", vjp=_extremum_vjp)
+amin_op = ReduceOp("amin", "min", vjp=_extremum_vjp)
+any_op = ReduceOp("any")
+all_op = ReduceOp("all")
+nansum_op = ReduceOp("nansum", "sum", pre=s.where(s.isnan(s.arg(0)), 0, s.arg(0)),
+                     vjp=lambda g, _y, x, *, dim, keepdim, dtype=None: [restore(g, x.shape, dim, keepdim) * (x == x)])
+sum_squares_op = ReduceOp("sum_squares", "sum", pre=s.arg(0) * s.arg(0),
+                          vjp=lambda g, _y, x, *, dim, keepdim, dtype=None: [restore(g, x.shape, dim, keepdim) * (2 * x)])
+sum_abs_op = ReduceOp("sum_abs", "sum", pre=s.absolute(s.arg(0)),
+                      vjp=lambda g, _y, x, *, dim, keepdim, dtype=None: [restore(g, x.shape, dim, keepdim) * x.sign()])
+count_op = ReduceOp("count_nonzero", "sum", pre=s.cast(s.ne(s.arg(0), 0), "i64"))
+
+
+class _Arg(Op):
+    family = "reduce"
+
+    def __init__(self, name):
+        super().__init__(name, samples=lambda make: [Sample(make(3, 4), dim=1, keepdim=False), Sample(make(3, 4), dim=None, keepdim=False)])
+
+    def forward(self, x, *, dim, keepdim):
+        return kernels.reduce(self.name, x, None if dim is None else (dim,), keepdim)
+
+
+argmax_op, argmin_op = _Arg("argmax"), _Arg("argmin")
+
+
+class _WithIndex(Op):
+    """(values, indices) of the extremum along one axis."""
+    family = "reduce"
+
+    def __init__(self, name, kind):
+        self.kind = kind
+        super().__init__(name, vjp=_select_vjp, nondiff_outputs=(1,),
+                         samples=lambda make: [Sample(make(3, 4), dim=1, keepdim=False), Sample(make(5), dim=0, keepdim=True)])
+
+    def forward(self, x, *, dim, keepdim):
+        v, i = kernels.reduce(self.kind, x, (dim,) if x.ndim else None, keepdim)
+        return v, i
+
+
+def _select_vjp(g, y, _x, *, dim, keepdim):
+    g, i = g[0], y[1]
+    if not _x.ndim:
+        return [g]
+    if not keepdim:
+        g, i = g.unsqueeze(dim), i.unsqueeze(dim)
+    return [FUN("zeros")(_x.shape, dtype=g.dtype).scatter(dim, i, g)]
+
+
+max_dim_op, min_dim_op = _WithIndex("max_dim", "max_index"), _WithIndex("min_dim", "min_index")
+
+
+# ---- the functions --------------------------------------------------------------------------------------------------
+def _tensor(name, x):
+    if not is_tensor(x):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+    return x
+
+
+def _plain(op, x, dim, keepdim, dtype=None):
+    attrs = {"dim": dims.many(dim, x._array.ndim, op.name), "keepdim": bool(keepdim)}
+    if dtype is not None:
+        dtype = dtypes.as_dtype(dtype)
+        if dtype is not x.dtype:
+            if dtype.kind == COMPLEX or x.dtype.kind == COMPLEX or dtype.kind < FLOAT <= x.dtype.kind:
+                x = x.to(dtype)
+            else:
+                attrs["dtype"] = dtype
+                return apply(op, (x,), attrs)
+    return apply(op, (x,), attrs)
+
+
+@function(out=True)
+def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+    """The sum of all elements, or along dimensions. Sums of integers are int64.
+
+    >>> import whet
+    >>> whet.sum(whet.tensor([[1., 2.], [3., 4.]]), dim=0)
+    tensor([4., 6.])
+    """
+    dim, keepdim = axis if dim is None else dim, keepdim if keepdims is None else keepdims
+    return _plain(sum_op, _tensor("sum", input), dim, keepdim, dtype)
+
+
+@function(out=True)
+def nansum(input, dim=None, keepdim=False, *, dtype=None):
+    """The sum, NaNs counted as zero."""
+    if input.dtype.kind < FLOAT:
+        return sum(input, dim, keepdim, dtype=dtype)
+    return _plain(nansum_op, input, dim, keepdim, dtype)
+
+
+@function(out=True)
+def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+    """The mean of all elements, or along dimensions.
+
+    >>> import whet
+    >>> whet.tensor([1., 2., 6.]).mean()
+    tensor(3.)
+    """
+    dim, keepdim = axis if dim is None else dim, keepdim if keepdims is None else keepdims
+    kind = (dtypes.as_dtype(dtype) or _tensor("mean", input).dtype).kind
+    if kind < FLOAT:
+        what = f"Got: {input.dtype.letter}" if dtype is None else f"Got dtype: {dtypes.as_dtype(dtype).letter}"
+        raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. " + what)
+    if dtype is not None:
+        input = input.to(dtype)
+    return _plain(mean_op, input, dim, keepdim)
+
+
+@function(out=True)
+def nanmean(input, dim=None, keepdim=False, *, dtype=None):
+    """The mean of what is not NaN."""
+    factor = FUN("logical_not")(FUN("isnan")(input.detach())).sum(dim=dim, keepdim=keepdim)
+    return nansum(input, dim, keepdim, dtype=dtype) / factor
+
+
+@function(out=True)
+def prod(input, dim=None, keepdim=False, *, dtype=None):
+    """The product of all elements, or along one dimension."""
+    return _plain(prod_op, _tensor("prod", input), dim, keepdim, dtype)
+
+
+def _check_nonempty(name, x, dim):
+    n = dims.count(x.shape, dim)
+    if n == 0 and x.numel() == 0:
+        if dim is None:
+            raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+                               "the 'dim' argument.")
+        for d in dim:
+            if x.shape[d] == 0:
+                raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+def _ordered(name, x):
+    if _tensor(name, x).dtype.kind == COMPLEX:
+        raise RuntimeError(f"{name}(): complex numbers have no order, got {x.dtype}")
+
+
+@function(out=True)
+def amax(input, dim=(), keepdim=False):
+    """The greatest element, over any dimensions; its gradient is shared evenly between ties."""
+    _ordered("amax", input)
+    d = dims.many(dim, input.ndim, "amax")
+    _check_nonempty("amax", input, d)
+    return apply(amax_op, (input,), {"dim": d, "keepdim": bool(keepdim)})
+
+
+@function(out=True)
+def amin(input, dim=(), keepdim=False):
+    """The least element, over any dimensions; its gradient is shared evenly between ties."""
+    _ordered("amin", input)
+    d = dims.many(dim, input.ndim, "amin")
+    _check_nonempty("amin", input, d)
+    return apply(amin_op, (input,), {"dim": d, "keepdim": bool(keepdim)})
+
+
+class aminmax_result(NamedTuple):
+    min: object
+    max: object
+
+
+@function(out=True)
+def aminmax(input, *, dim=None, keepdim=False):
+    """(min, max) together."""
+    d = () if dim is None else dim
+    return aminmax_result(amin(input, d, keepdim), amax(input, d, keepdim))
+
+
+class max_result(NamedTuple):
+    values: object
+    indices: object
+
+
+def _extremum(name, op_all, op_dim, op_two, input, dim, keepdim, other):
+    _ordered(name, input)
+    if other is None and is_tensor(dim):
+        other, dim = dim, None
+    if other is not None:
+        return FUN(op_two)(input, other)
+    if dim is None:
+        _check_nonempty(name, input, None)
+        return apply(op_all, (input,), {"dim": None, "keepdim": False})
+    d = dims.one(dim, input.ndim, name)
+    if input.ndim:
+        _check_nonempty(name, input, (d,))
+    return max_result(*apply(op_dim, (input,), {"dim": d, "keepdim": bool(keepdim)}))
+
+
+@function(out=True)
+def max(input, dim=None, keepdim=False, *, other=None):
+    """The greatest element; with a dimension (values, indices); with another tensor the elementwise maximum.
+
+    >>> import whet
+    >>> whet.max(whet.tensor([[1., 5.], [7., 2.]]), 1).indices
+    tensor([1, 0])
+    """
+    return _extremum("max", amax_op, max_dim_op, "maximum", input, dim, keepdim, other)
+
+
+@function(out=True)
+def min(input, dim=None, keepdim=False, *, other=None):
+    """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
+    return _extremum("min", amin_op, min_dim_op, "minimum", input, dim, keepdim, other)
+
+
+def _arg(name, op, input, dim, keepdim):
+    _ordered(name, input)
+    if dim is None:
+        if input.numel() == 0:
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+                             "'dim' argument.")
+        r = apply(op, (input,), {"dim": None, "keepdim": False})
+        return r.reshape((1,) * input.ndim) if keepdim else r
+    d = dims.one(dim, input.ndim, name)
+    if not input.ndim:
+        return apply(op, (input,), {"dim": None, "keepdim": False})
+    _check_nonempty(name, input, (d,))
+    return apply(op, (input,), {"dim": d, "keepdim": bool(keepdim)})
+
+
+@function(out=True)
+def argmax(input, dim=None, keepdim=False):
+    """The index of the (first) greatest element."""
+    return _arg("argmax", argmax_op, input, dim, keepdim)
+
+
+@function(out=True)
+def argmin(input, dim=None, keepdim=False):
+    """The index of the (first) least element."""
+    return _arg("argmin", argmin_op, input, dim, keepdim)
+
+
+def _truth(op, input, dim, keepdim):
+    r = apply(op, (_tensor(op.name, input),), {"dim": dims.many(dim, input.ndim, op.name, none_if_empty=False), "keepdim": bool(keepdim)})
+    return r.to(dtypes.uint8) if input.dtype is dtypes.uint8 else r
+
+
+@function(out=True)
+def any(input, dim=None, keepdim=False):
+    """Is any element true (not zero)?"""
+    return _truth(any_op, input, dim, keepdim)
+
+
+@function(out=True)
+def all(input, dim=None, keepdim=False):
+    """Are all elements true (not zero)?"""
+    return _truth(all_op, input, dim, keepdim)
+
+
+@function()
+def count_nonzero(input, dim=None):
+    """How many elements are not zero."""
+    return apply(count_op, (input,), {"dim": dims.many(dim, input.ndim, "count_nonzero"), "keepdim": False})
+
+
+# ---- variance -------------------------------------------------------------------------------------------------------
+def _var_program(b, x, n, divisor):
+    m = b.sum(x) / n
+    b.store_row(b.sum((x - m) * (x - m)) / divisor)
+
+
+def _var_vjp(g, _y, x, _n, divisor, *, dim):
+    n = dims.count(x.shape, dim)
+    m = x.mean(dim=None if dim is None else list(dim), keepdim=True)
+    return [g * (x - m) * (2.0 / divisor if divisor else math.nan if n else 0.0), None, None]
+
+
+var_op = RowsOp("var", _var_program, ("full", "scalar", "scalar"), vjp=_var_vjp,
+                samples=lambda make: [Sample(make(3, 4, 5), 20.0, 19.0, dim=(1, 2)), Sample(make(6), 6.0, 5.0, dim=None)])
+
+
+def _moments(name, input, dim, unbiased, correction, keepdim):
+    """The variance with reduced axes kept, and the axes."""
+    if _tensor(name, input).dtype.kind < FLOAT:
+        raise RuntimeError(f"{name} only support floating point and complex dtypes")
+    if isinstance(dim, bool):                                   # var(unbiased)
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None or unbiased else 0
+    d = dims.many(dim, input.ndim, name)
+    n = dims.count(input.shape, d)
+    if input.dtype.kind == COMPLEX:
+        v = _moments(name, input.real, dim, None, correction, True)[0] + _moments(name, input.imag, dim, None, correction, True)[0]
+    else:
+        divisor = float(n - correction)
+        v = apply(var_op, (input, float(n), divisor if divisor > 0 else 0.0), {"dim": d})
+    return v, d, bool(keepdim)
+
+
+def _drop(x, d, keepdim):
+    """Without the reduced axes."""
+    if keepdim:
+        return x
+    return x.reshape(tuple(n for i, n in enumerate(x.shape) if d is not None and i not in d))
+
+
+@function(out=True)
+def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The variance (divided by n - correction).
+
+    >>> import whet
+    >>> whet.tensor([1., 2., 3.]).var()
+    tensor(1.)
+    """
+    return _drop(*_moments("var", input, dim, unbiased, correction, keepdim))
+
+
+@function(out=True)
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The standard deviation."""
+    v, d, keepdim = _moments("std", input, dim, unbiased, correction, keepdim)
+    return _drop(apply(std_root, (v,), {}), d, keepdim)
+
+
+@function(out=True)
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """(variance, mean)"""
+    return var(input, dim, unbiased, keepdim, correction=correction), mean(input, None if isinstance(dim, bool) else dim, keepdim)
+
+
+@function(out=True)
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """(standard deviation, mean)"""
+    return std(input, dim, unbiased, keepdim, correction=correction), mean(input, None if isinstance(dim, bool) else dim, keepdim)
+
+
+# ---- softmax and friends ---------------------------------------------------------------------------------------------
+def _softmax(b, x):
+    e = b.keep(s.exp(x - b.max(x)))
+    b.store(e / b.sum(e))
+
+
+def _softmax_grad(b, g, y):
+    t = b.sum(g * y)
+    b.store(y * (g - t))
+
+
+def _log_softmax(b, x):
+    m = b.max(x)
+    t = s.log(b.sum(s.exp(x - m)))
+    b.store(x - m - t)
+
+
+def _log_softmax_grad(b, g, y):
+    t = b.sum(g)
+    b.store(g - s.exp(y) * t)
+
+
+def _logsumexp(b, x):
+    m = b.max(x)
+    m0 = s.where(s.isinf(m), 0, m)
+    b.store_row(m0 + s.log(b.sum(s.exp(x - m0))))
+
+
+def _softmax_grad_vjp(gg, _o, g, y, *, dim):
+    d = list(dim)
+    t = (g * y).sum(d, keepdim=True)
+    u = (gg * y).sum(d, keepdim=True)
+    return [y * (gg - u), gg * (g - t) - g * u]
+
+
+def _log_softmax_grad_vjp(gg, _o, g, y, *, dim):
+    d = list(dim)
+    e = y.exp()
+    return [gg - (gg * e).sum(d, keepdim=True), -(gg * e * g.sum(d, keepdim=True))]
+
+
+def _pair_samples(make):
+    yield Sample(make(3, 4), make(3, 4), dim=(1,))
+
+
+def _tuple_dim(make):
+    for q in _one_dim(make):
+        yield Sample(*q.args, dim=(q.kwargs["dim"],))
+
+
+softmax_grad_op = RowsOp("softmax_backward", _softmax_grad, ("full", "full"), vjp=_softmax_grad_vjp, samples=_pair_samples)
+softmax_op = RowsOp("softmax", _softmax, ("full",), vjp=lambda g, y, _x, *, dim: [softmax_grad_op(g, y, dim=dim)], samples=_tuple_dim)
+log_softmax_grad_op = RowsOp("log_softmax_backward", _log_softmax_grad, ("full", "full"), vjp=_log_softmax_grad_vjp, samples=_pair_samples)
+log_softmax_op = RowsOp("log_softmax", _log_softmax, ("full",), vjp=lambda g, y, _x, *, dim: [log_softmax_grad_op(g, y, dim=dim)],
+                        samples=_tuple_dim)
+
+
+def _logsumexp_vjp(g, y, x, *, dim):
+    safe = FUN("where")(y == y.new_full((), -math.inf), 0.0, y)     # all -inf: the gradient is zero
+    return [g * (x - safe).exp()]
+
+
+logsumexp_op = RowsOp("logsumexp", _logsumexp, ("full",), vjp=_logsumexp_vjp, samples=_tuple_dim)
+
+
+def _row_function(name, op, doc):
+    def f(input, dim=None, _stacklevel=3, dtype=None):
+        if dtype is not None:
+            input = input.to(dtype)
+        if _tensor(name, input).dtype.kind < FLOAT:
+            raise RuntimeError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{input.dtype.letter}'")
+        if dim is None:
+            dim = 0 if input.ndim in (0, 1, 3) else 1
+        d = dims.one(dim, input.ndim, name)
+        if not input.ndim:
+            return apply(op, (input.reshape(1),), {"dim": (0,)}).reshape(())
+        return apply(op, (input,), {"dim": (d,)})
+    f.__name__, f.__doc__ = name, doc
+    return function(out=True)(f)
+
+
+softmax = _row_function("softmax", softmax_op, "exp(x) divided by its sum along `dim`.")
+log_softmax = _row_function("log_softmax", log_softmax_op, "log(softmax(x)) along `dim`, computed stably.")
+
+
+@function(out=True)
+def logsumexp(input, dim, keepdim=False):
+    """log(sum(exp(x))) along `dim`, computed stably."""
+    if _tensor("logsumexp", input).dtype.kind < FLOAT:
+        input = input.to(dtypes.get_default_dtype())
+    d = dims.many(dim, input.ndim, "logsumexp")
+    if not input.ndim:
+        return input * 1
+    d = tuple(range(input.ndim)) if d is None else d
+    return _drop(apply(logsumexp_op, (input,), {"dim": d}), d, keepdim)
+
+
+# ---- norms of vectors ------------------------------------------------------------------------------------------------
+# a square root whose gradient at zero is zero
+std_root = PointwiseOp("root_or_zero", lambda input: s.sqrt(input), kinds="f", samples=reals(0.2, 4),
+                       vjp=lambda g, y, x: [s.where(s.eq(y, 0), 0, g / (2 * y))])
+
+
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+    """(sum |x|^ord)^(1/ord) over the given dimensions (all by default)."""
+    if dtype is not None:
+        x = x.to(dtype)
+    if _tensor("vector_norm", x).dtype.kind < FLOAT:
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.letter}")
+    d = dims.many(dim, x.ndim, "vector_norm")
+    if x.dtype.kind == COMPLEX:
+        x = x.abs()
+    attrs = {"dim": d, "keepdim": bool(keepdim)}
+    ord = float(ord)
+    if ord == 2:
+        r = apply(std_root, (apply(sum_squares_op, (x,), attrs),), {})
+        r = _rescaled(x, r, attrs)
+    elif ord == 1:
+        r = apply(sum_abs_op, (x,), attrs)
+    elif ord == math.inf or ord == -math.inf:
+        _check_nonempty("vector_norm", x, d)
+        r = apply(amax_op if ord > 0 else amin_op, (x.abs(),), attrs)
+    elif ord == 0:
+        r = (x != 0).to(x.dtype).sum(dim=None if d is None else list(d), keepdim=keepdim)
+    else:
+        r = (x.abs() ** ord).sum(dim=None if d is None else list(d), keepdim=keepdim) ** (1.0 / ord)
+    if out is not None:
+        from .surface import give_out
+        return give_out("vector_norm", r, out)
+    return r
+
+
+def _rescaled(x, r, attrs):
+    """The 2-norm again with a scale, where squares overflowed or vanished though the norm does not."""
+    a = r._array
+    bad = np.isinf(a) | ((a < np.sqrt(np.finfo(a.dtype).tiny)) if a.dtype in (np.float32, np.float64) else np.zeros((), bool))
+    if not bad.any() or x._array.size == 0:
+        return r
+    m = apply(amax_op, (x.detach().abs(),), dict(attrs, keepdim=True))
+    scale = FUN("where")((m > 0) & FUN("isfinite")(m), m, 1.0)
+    exact = apply(std_root, (apply(sum_squares_op, (x / scale,), attrs),), {}) * scale.reshape(r.shape)
+    return exact
+
+
+@function(out=True)
+def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
+    """The norm of a tensor: `p` a number, "fro" or "nuc"."""
+    if p == "nuc":
+        from .. import linalg
+        return linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
+
+
+@function()
+def dist(input, other, p=2):
+    """The p-norm of the difference."""
+    return vector_norm(input - other, p)
+
+
+# ---- scans -----------------------------------------------------------------------------------------------------------
+def _flip_cumsum(g, dim):
+    return g.flip(dim).cumsum(dim).flip(dim)
+
+
+def _cumprod_vjp(g, y, x, *, dim):
+    if not (x._array == 0).any():
+        return [_flip_cumsum(g * y, dim) / x]
+    # with zeros: sum over k >= i of g_k * product of x_j, j <= k, j != i; exclusive products, quadratic in the length
+    n = x.shape[dim]
+    xs = x.movedim(dim, -1)
+    gs = g.movedim(dim, -1)
+    out = []
+    for i in range(n):
+        left = xs[..., :i].prod(-1, keepdim=True)
+        rest = FUN("cat")([FUN("ones_like")(xs[..., :1]), xs[..., i + 1:]], -1).cumprod(-1)
+        out.append((gs[..., i:] * rest * left).sum(-1))
+    return [FUN("stack")(out, -1).movedim(-1, dim)]
+
+
+class ScanOp(Op):
+    """A running reduction along one axis."""
+    family = "scan"
+
+    def __init__(self, name, vjp, nondiff_outputs=()):
+        super().__init__(name, vjp=vjp, samples=_one_dim, nondiff_outputs=nondiff_outputs)
+
+    def forward(self, x, *, dim):
+        return kernels.scan(self.name, x, dim)
+
+
+def _cumextreme_vjp(g, y, _x, *, dim):
+    return [FUN("zeros")(_x.shape, dtype=g[0].dtype).scatter_add(dim, y[1], g[0])]
+
+
+cumsum_op = ScanOp("cumsum", lambda g, _y, _x, *, dim: [_flip_cumsum(g, dim)])
+cumprod_op = ScanOp("cumprod", _cumprod_vjp)
+cummax_op = ScanOp("cummax", _cumextreme_vjp, nondiff_outputs=(1,))
+cummin_op = ScanOp("cummin", _cumextreme_vjp, nondiff_outputs=(1,))
+
+
+def _logcumsumexp_vjp(g, y, x, *, dim):
+    return [(x.exp() * _flip_cumsum(g * (-y).exp(), dim))]
+
+
+logcumsumexp_op = ScanOp("logcumsumexp", _logcumsumexp_vjp)
+
+
+def _scan(op, input, dim, dtype=None):
+    if dtype is not None:
+        input = input.to(dtype)
+    elif input.dtype.kind < FLOAT and op in (cumsum_op, cumprod_op):
+        input = input.to(dtypes.int64)
+    d = dims.one(dim, _tensor(op.name, input).ndim, op.name)
+    if not input.ndim:
+        if op in (cummax_op, cummin_op):
+            return input.clone(), FUN("zeros")((), dtype=dtypes.int64)
+        return input.clone()
+    return apply(op, (input,), {"dim": d})
+
+
+@function(out=True)
+def cumsum(input, dim, *, dtype=None):
+    """Running sums along `dim`.
+
+    >>> import whet
+    >>> whet.tensor([1, 2, 3]).cumsum(0)
+    tensor([1, 3, 6])
+    """
+    return _scan(cumsum_op, input, dim, dtype)
+
+
+@function(out=True)
+def cumprod(input, dim, *, dtype=None):
+    """Running products along `dim`."""
+    return _scan(cumprod_op, input, dim, dtype)
+
+
+@function(out=True)
+def logcumsumexp(input, dim):
+    """Running log(sum(exp(x))) along `dim`."""
+    return _scan(logcumsumexp_op, input, dim)
+
+
+@function(out=True)
+def cummax(input, dim):
+    """Running maxima along `dim`: (values, indices)."""
+    return max_result(*_scan(cummax_op, input, dim))
+
+
+@function(out=True)
+def cummin(input, dim):
+    """Running minima along `dim`: (values, indices)."""
+    return max_result(*_scan(cummin_op, input, dim))
+
+
+def _inplace_scan(name, fn):
+    from .surface import METHODS
+
+    def write(self, dim, *, dtype=None):
+        return self.copy_(fn(self, dim, dtype=dtype))
+    write.__name__ = name
+    METHODS[name] = write
+
+
+_inplace_scan("cumsum_", cumsum)
+_inplace_scan("cumprod_", cumprod)
+
+
+@function()
+def trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The integral of y along `dim` by the trapezoidal rule."""
+    d = dims.one(dim, y.ndim, "trapezoid")
+    n = y.shape[d]
+    if n == 0:
+        return y.sum(d)
+    pair = y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)
+    if x is None:
+        return pair.sum(d) * ((1.0 if dx is None else dx) / 2.0)
+    step = x.diff(dim=-1) if x.ndim == 1 else x.diff(dim=d)
+    if x.ndim == 1:
+        step = step.reshape(tuple(-1 if i == d else 1 for i in range(y.ndim)))
+    return (pair * step).sum(d) / 2.0
+
+
+@function()
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
+    """Running integrals of y along `dim` by the trapezoidal rule."""
+    d = dims.one(dim, y.ndim, "cumulative_trapezoid")
+    n = y.shape[d]
+    pair = y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)
+    if x is None:
+        return pair.cumsum(d) * ((1.0 if dx is None else dx) / 2.0)
+    step = x.diff(dim=-1) if x.ndim == 1 else x.diff(dim=d)
+    if x.ndim == 1:
+        step = step.reshape(tuple(-1 if i == d else 1 for i in range(y.ndim)))
+    return (pair * step).cumsum(d) / 2.0
+
+
+@function(out=True)
+def diff(input, n=1, dim=-1, prepend=None, append=None):
+    """The n-th difference along `dim`."""
+    if n < 0:
+        raise RuntimeError(f"diff(): order must be non-negative but got {n}")
+    d = dims.one(dim, input.ndim, "diff")
+    parts = [p for p in (prepend, input, append) if p is not None]
+    x = FUN("cat")(parts, d) if len(parts) > 1 else input
+    for _ in range(n):
+        size = x.shape[d]
+        if size == 0:
+            break
+        a, b = x.narrow(d, 1, size - 1), x.narrow(d, 0, size - 1)
+        x = a ^ b if x.dtype is dtypes.bool_ else a - b
+    return x
+
+
+def sum_to_size(x, shape):
+    """x summed over what broadcasting added, so that it has `shape`."""
+    have = x._array.shape
+    if have == tuple(shape):
+        return x
+    lead = len(have) - len(shape)
+    axes = list(range(lead)) + [i + lead for i, n in enumerate(shape) if n == 1 and have[i + lead] != 1]
+    if axes:
+        x = apply(sum_op, (x,), {"dim": tuple(axes), "keepdim": True})
+    return x.reshape(tuple(shape)) if lead else x
+
+
+@function("sum_to_size")
+def _sum_to_size(self, *size):
+    """Sum over broadcast dimensions so that the result has the given size."""
+    size = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
+    lead = self.ndim - len(size)
+    if lead < 0 or builtins.any(n not in (1, h) for n, h in zip(size, self.shape[lead:])):
+        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
+    return sum_to_size(self, size)
+

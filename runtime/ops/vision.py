@@ -1,0 +1,242 @@
+"""Resizing and sampling images: weighted sums of a few taps per output, axis by axis where the map is separable."""
+import math
+
+import numpy as np
+
+from ..dtypes import int64
+from .registry import is_tensor
+from .surface import FUNCTIONS as F
+from .surface import function
+
+
+def _cubic(t, a):
+    """The cubic convolution weights of the four taps around a fraction t."""
+    def near(x):
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x):
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def _source(out, n, scale, align_corners, cubic=False):
+    """Where each output sample lies in the input, and the step."""
+    if align_corners:
+        step = (n - 1) / (out - 1) if out > 1 else 0.0
+        return np.arange(out) * step
+    step = 1.0 / scale if scale else n / out
+    x = (np.arange(out) + 0.5) * step - 0.5
+    return x if cubic else np.maximum(x, 0.0)
+
+
+def _taps(mode, n, out, scale, align_corners, antialias):
+    """indices (out, T) and weights (out, T) of one axis."""
+    if mode in ("nearest", "nearest-exact"):
+        step = 1.0 / scale if scale else n / out
+        at = np.arange(out) * step if mode == "nearest" else (np.arange(out) + 0.5) * step
+        return np.minimum(np.floor(at.astype(np.float32)).astype(np.int64), n - 1)[:, None], None
+    if antialias:
+        step = 1.0 / scale if scale else n / out
+        if align_corners:
+            step = (n - 1) / (out - 1) if out > 1 else 0.0
+        stretch = max(step, 1.0)
+        reach = (1.0 if mode == "linear" else 2.0) * stretch
+        centre = step * (np.arange(out) + 0.5)
+        low = np.maximum((centre - reach + 0.5).astype(np.int64), 0)
+        high = np.minimum((centre + reach + 0.5).astype(np.int64), n)
+        width = int((high - low).max())
+        index = low[:, None] + np.arange(width)
+        d = np.abs((index - centre[:, None] + 0.5) / stretch)
+        if mode == "linear":
+            w = np.maximum(1 - d, 0)
+        else:
+            a = -0.5
+            w = np.where(d < 1, ((a + 2) * d - (a + 3)) * d * d + 1, np.where(d < 2, ((a * d - 5 * a) * d + 8 * a) * d - 4 * a, 0))
+        w = np.where(index < high[:, None], w, 0)
+        return np.minimum(index, n - 1), w / w.sum(1, keepdims=True)
+    x = _source(out, n, scale, align_corners, mode == "cubic")
+    i = np.floor(x).astype(np.int64)
+    t = x - i
+    if mode == "linear":
+        index = np.stack([np.minimum(i, n - 1), np.minimum(i + 1, n - 1)], 1)
+        return index, np.stack([1 - t, t], 1)
+    index = np.clip(i[:, None] + np.arange(-1, 3), 0, n - 1)
+    return index, np.stack(_cubic(t, -0.75), 1)
+
+
+def _resample(x, dim, index, weights):
+    out = None
+    for k in range(index.shape[1]):
+        part = F["index_select"](x, dim, F["from_numpy"](np.ascontiguousarray(index[:, k])))
+        if weights is not None:
+            w = F["tensor"](weights[:, k], dtype=x.dtype).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
+            part = part * w
+        out = part if out is None else out + part
+    return out
+
+
+def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
+    """Resize the spatial dimensions."""
+    n = input.ndim - 2
+    kinds = {"nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "area": (1, 2, 3), "linear": (1,), "bilinear": (2,), "bicubic": (2,),
+             "trilinear": (3,)}
+    if mode not in kinds or n not in kinds[mode]:
+        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | linear | "
+                                  f"bilinear | bicubic | trilinear | area | nearest-exact (got {mode})")
+    if align_corners is not None and mode in ("nearest", "area", "nearest-exact"):
+        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+    if (size is None) == (scale_factor is None):
+        raise ValueError("only one of size or scale_factor should be defined" if size is not None else
+                         "either size or scale_factor should be defined")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+    if size is not None:
+        size = (size,) * n if isinstance(size, int) else tuple(size)
+        scales = (None,) * n
+        if len(size) != n:
+            raise ValueError(f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
+                             f"{list(input.shape[2:])} and output size of {list(size)}.")
+    else:
+        scales = (float(scale_factor),) * n if isinstance(scale_factor, int | float) else tuple(map(float, scale_factor))
+        size = tuple(int(math.floor(input.shape[2 + i] * scales[i])) for i in range(n))
+        if recompute_scale_factor:
+            scales = (None,) * n
+    if min(size) <= 0 or min(input.shape[2:]) <= 0:
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {list(input.shape[2:])} and output {list(size)}")
+    if mode == "area":
+        from .window import adaptive_avg_pool
+        return adaptive_avg_pool(input, size, n)
+    kind = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
+    x = input
+    for i in range(n):
+        if size[i] == x.shape[2 + i] and (scales[i] in (None, 1.0)) and not antialias:
+            continue
+        x = _resample(x, 2 + i, *_taps(kind, input.shape[2 + i], size[i], scales[i], bool(align_corners), antialias))
+    return x.contiguous() if x is not input else input.clone()
+
+
+def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    """`interpolate` under its older name."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input, size=None, scale_factor=None):
+    """`interpolate` with mode "nearest"."""
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input, size=None, scale_factor=None):
+    """`interpolate` with mode "bilinear" and aligned corners."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+def _unnormalize(x, n, align_corners):
+    return (x + 1) * ((n - 1) / 2) if align_corners else ((x + 1) * n - 1) / 2
+
+
+def _reflect(x, low, high):
+    """Fold positions back into [low, high] (twice the bounds, as whole numbers)."""
+    if low == high:
+        return F["zeros_like"](x)
+    lo, span = low / 2, (high - low) / 2
+    x = (x - lo).abs()
+    extra = x % span
+    flips = (x / span).floor()
+    return F["where"](flips % 2 == 0, extra + lo, span - extra + lo)
+
+
+def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+    """Sample an image at the positions of a grid in [-1, 1]."""
+    align_corners = bool(align_corners)
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'")
+    n = input.ndim - 2
+    if not is_tensor(grid) or grid.ndim != input.ndim or grid.shape[-1] != n or grid.shape[0] != input.shape[0]:
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension and the input's batch size, but got grid with sizes "
+                           f"{list(grid.shape)} for input {list(input.shape)}")
+    sizes = input.shape[2:]
+    flat = input.reshape(input.shape[0], input.shape[1], -1)
+    where = [_unnormalize(grid[..., n - 1 - i], sizes[i], align_corners) for i in range(n)]
+
+    def clip(x, size):
+        if padding_mode == "reflection":
+            x = _reflect(x, 0, 2 * (size - 1)) if align_corners else _reflect(x, -1, 2 * size - 1)
+        return x.clamp(0, size - 1) if padding_mode != "zeros" else x
+
+    if mode != "bicubic":
+        where = [clip(x, s) for x, s in zip(where, sizes)]
+    axes = []
+    for x in where:
+        if mode == "nearest":
+            axes.append([(x.round(), None)])
+        elif mode == "bilinear":
+            i = x.detach().floor()
+            axes.append([(i, 1 - (x - i)), (i + 1, x - i)])
+        else:
+            i = x.detach().floor()
+            axes.append([(i + k - 1, w) for k, w in enumerate(_cubic(x - i, -0.75))])
+    out = None
+    for choice in np.ndindex(*[len(a) for a in axes]):
+        picks = [axes[d][k] for d, k in enumerate(choice)]
+        index, inside, weight = 0, None, None
+        for (i, w), s in zip(picks, sizes):
+            if mode == "bicubic":
+                i = clip(i, s)
+            ok = (i >= 0) & (i <= s - 1)
+            inside = ok if inside is None else inside & ok
+            index = index * s + F["nan_to_num"](i.detach()).clamp(0, s - 1).to(int64)
+            weight = w if weight is None else weight if w is None else weight * w
+        got = flat.gather(2, index.reshape(index.shape[0], 1, -1).expand(-1, flat.shape[1], -1))
+        got = got.reshape(input.shape[0], input.shape[1], *grid.shape[1:-1])
+        factor = inside.to(input.dtype) if weight is None else F["where"](inside, weight, 0.0)
+        part = got * factor.unsqueeze(1)
+        out = part if out is None else out + part
+    return out
+
+
+def affine_grid(theta, size, align_corners=None):
+    """The sampling grid of an affine map."""
+    n = len(size) - 2
+
+    def line(k):
+        x = F["linspace"](-1, 1, k, dtype=theta.dtype) if k > 1 else F["zeros"](1, dtype=theta.dtype)
+        return x if align_corners else x * ((k - 1) / k)
+    axes = F["meshgrid"](*[line(k) for k in size[2:]], indexing="ij")
+    base = F["stack"]([*reversed(axes), F["ones_like"](axes[0])], -1).reshape(1, -1, n + 1)
+    return F["matmul"](base, theta.mT).reshape(size[0], *size[2:], n)
+
+
+@function(method=False)
+def pixel_shuffle(input, upscale_factor):
+    """(C r^2, H, W) -> (C, H r, W r)"""
+    r = upscale_factor
+    if input.ndim < 3 or input.shape[-3] % (r * r):
+        raise RuntimeError(f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
+                           f"input.size(-3)={input.shape[-3] if input.ndim > 2 else None} is not divisible by {r * r}")
+    *b, c, h, w = input.shape
+    k = len(b)
+    x = input.reshape(*b, c // (r * r), r, r, h, w)
+    return x.permute(*range(k), k, k + 3, k + 1, k + 4, k + 2).reshape(*b, c // (r * r), h * r, w * r)
+
+
+@function(method=False)
+def pixel_unshuffle(input, downscale_factor):
+    """(C, H r, W r) -> (C r^2, H, W)"""
+    r = downscale_factor
+    *b, c, h, w = input.shape
+    if h % r or w % r:
+        raise RuntimeError(f"pixel_unshuffle expects height and width to be divisible by downscale_factor, but got {(h, w)} and {r}")
+    k = len(b)
+    x = input.reshape(*b, c, h // r, r, w // r, r)
+    return x.permute(*range(k), k, k + 2, k + 4, k + 1, k + 3).reshape(*b, c * r * r, h // r, w // r)
+
+
+@function(method=False)
+def channel_shuffle(input, groups):
+    """Interleave groups of channels."""
+    n, c = input.shape[:2]
+    if c % groups:
+        raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
+    return input.reshape(n, groups, c // groups, -1).transpose(1, 2).reshape(input.shape)

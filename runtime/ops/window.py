@@ -1,0 +1,375 @@
+"""Convolutions and pools. A convolution and its two gradients are three ops, each other's derivatives."""
+import math
+
+import numpy as np
+
+from ..cpu import conv as kernels
+from ..cpu import pooling
+from .registry import Op, apply, is_tensor
+from .samples import Sample
+from .surface import FUNCTIONS, function
+
+
+def _conv_vjp(g, _y, x, w, bias=None, *, stride, padding, dilation, groups, needs):
+    at = dict(stride=stride, padding=padding, dilation=dilation, groups=groups)
+    gx = conv_input_grad_op(g, w, x_shape=x.shape, **at) if needs[0] else None
+    gw = conv_weight_grad_op(g, x, w_shape=w.shape, **at) if needs[1] else None
+    gb = g.sum((0, *range(2, g.ndim))) if len(needs) > 2 and needs[2] else None
+    return [gx, gw, gb][:len(needs)]
+
+
+def _input_grad_vjp(c, _y, g, w, *, x_shape, needs, **at):
+    return [conv_op(c, w, **at) if needs[0] else None, conv_weight_grad_op(g, c, w_shape=w.shape, **at) if needs[1] else None]
+
+
+def _weight_grad_vjp(c, _y, g, x, *, w_shape, needs, **at):
+    return [conv_op(x, c, **at) if needs[0] else None, conv_input_grad_op(g, c, x_shape=x.shape, **at) if needs[1] else None]
+
+
+def _conv_forward(x, w, bias=None, *, stride, padding, dilation, groups):
+    return kernels.conv(x, w, bias, stride, padding, dilation, groups)
+
+
+def _input_grad_forward(g, w, *, x_shape, stride, padding, dilation, groups):
+    return kernels.conv_input_grad(g, w, x_shape, stride, padding, dilation, groups)
+
+
+def _weight_grad_forward(g, x, *, w_shape, stride, padding, dilation, groups):
+    return kernels.conv_weight_grad(g, x, w_shape, stride, padding, dilation, groups)
+
+
+def _conv_samples(make):
+    yield Sample(make(2, 3, 7), make(4, 3, 3), make(4), stride=(2,), padding=(1,), dilation=(1,), groups=1)
+    yield Sample(make(2, 4, 6, 5), make(6, 2, 3, 2), make(6), stride=(1, 2), padding=(1, 0), dilation=(1, 1), groups=2)
+    yield Sample(make(1, 2, 7, 7), make(2, 1, 3, 3), None, stride=(1, 1), padding=(2, 2), dilation=(2, 2), groups=2)
+    yield Sample(make(1, 2, 4, 4, 4), make(3, 2, 2, 2, 2), make(3), stride=(1, 1, 1), padding=(0, 0, 0), dilation=(1, 1, 1), groups=1)
+
+
+conv_op = Op("convolution", _conv_forward, _conv_vjp, samples=_conv_samples)
+conv_input_grad_op = Op("conv_input_grad", _input_grad_forward, _input_grad_vjp, samples=lambda make: [
+    Sample(make(2, 4, 4), make(4, 3, 3), x_shape=(2, 3, 7), stride=(2,), padding=(1,), dilation=(1,), groups=1)])
+conv_weight_grad_op = Op("conv_weight_grad", _weight_grad_forward, _weight_grad_vjp, samples=lambda make: [
+    Sample(make(2, 4, 4), make(2, 3, 7), w_shape=(4, 3, 3), stride=(2,), padding=(1,), dilation=(1,), groups=1)])
+for _o in (conv_op, conv_input_grad_op, conv_weight_grad_op):
+    _o.family = "window"
+
+
+def tuple_of(v, n, name, what):
+    """A number for all dimensions, or one for each."""
+    if isinstance(v, int):
+        return (v,) * n
+    v = tuple(int(i) for i in v)
+    if len(v) == 1:
+        return v * n
+    if len(v) != n:
+        raise RuntimeError(f"{name}: expected {what} to be a single integer value or a list of {n} values to match the convolution "
+                           f"dimensions, but got {what}={list(v)}")
+    return v
+
+
+def _check_conv(name, x, w, bias, n, groups, transposed=False):
+    for t, what in ((x, "input"), (w, "weight")):
+        if not is_tensor(t):
+            raise TypeError(f"{name}(): argument '{what}' must be Tensor, not {type(t).__name__}")
+    if x.dtype is not w.dtype:
+        raise RuntimeError(f"{name}: Input type ({x.dtype}) and weight type ({w.dtype}) should be the same")
+    if bias is not None and bias.dtype is not x.dtype:
+        raise RuntimeError(f"{name}: Input type ({x.dtype}) and bias type ({bias.dtype}) should be the same")
+    if w.ndim != n + 2:
+        raise RuntimeError(f"{name}: expected weight to be {n + 2}D, got {tuple(w.shape)}")
+    if x.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(x.shape)}")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    channels = x.shape[-n - 1]
+    need = w.shape[0] if transposed else w.shape[1] * groups
+    if channels != need:
+        raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}groups={groups}, weight of size {list(w.shape)}, expected input"
+                           f"{list(x.shape)} to have {need} channels, but got {channels} channels instead")
+    if w.shape[0] % groups:
+        raise RuntimeError(f"{name}: expected weight to be at least {groups} at dimension 0 and divisible by groups, got {list(w.shape)}")
+    outs = w.shape[1] * groups if transposed else w.shape[0]
+    if bias is not None and tuple(bias.shape) != (outs,):
+        raise RuntimeError(f"Given weight of size {list(w.shape)}, expected bias to be 1-dimensional with {outs} elements, but got bias of "
+                           f"size {list(bias.shape)} instead")
+
+
+def _positive(name, **named):
+    for what, v in named.items():
+        if min(v) <= 0:
+            raise RuntimeError(f"{name}: non-positive {what} is not supported: {v}")
+
+
+def convolution(name, n, x, w, bias, stride, padding, dilation, groups):
+    """convNd"""
+    _check_conv(name, x, w, bias, n, groups)
+    stride, dilation = tuple_of(stride, n, name, "stride"), tuple_of(dilation, n, name, "dilation")
+    _positive(name, stride=stride, dilation=dilation)
+    if isinstance(padding, str):
+        if padding == "valid":
+            padding = (0,) * n
+        elif padding == "same":
+            if any(s != 1 for s in stride):
+                raise RuntimeError("padding='same' is not supported for strided convolutions")
+            total = [d * (k - 1) for d, k in zip(dilation, w.shape[2:])]
+            if any(t % 2 for t in total):
+                from .movement import pad
+                sides = []
+                for t in reversed(total):
+                    sides += [0, t % 2]
+                x = pad(x, sides)
+            padding = tuple(t // 2 for t in total)
+        else:
+            raise RuntimeError(f"Invalid padding string: '{padding}'")
+    padding = tuple_of(padding, n, name, "padding")
+    if min(padding) < 0:
+        raise RuntimeError("negative padding is not supported")
+    batched = x.ndim == n + 2
+    x = x if batched else x.unsqueeze(0)
+    for i in range(n):
+        size, reach = x.shape[2 + i] + 2 * padding[i], dilation[i] * (w.shape[2 + i] - 1) + 1
+        if size < reach:
+            raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(str(x.shape[2 + j] + 2 * padding[j]) for j in range(n))}). "
+                               f"Kernel size: ({' x '.join(str(dilation[j] * (w.shape[2 + j] - 1) + 1) for j in range(n))}). Kernel size can't be "
+                               "greater than actual input size")
+    y = apply(conv_op, (x, w) if bias is None else (x, w, bias), dict(stride=stride, padding=padding, dilation=dilation, groups=int(groups)))
+    return y if batched else y.squeeze(0)
+
+
+def transposed(name, n, x, w, bias, stride, padding, output_padding, groups, dilation):
+    """conv_transposeNd: the gradient of a convolution with respect to its input."""
+    _check_conv(name, x, w, bias, n, groups, True)
+    stride, dilation = tuple_of(stride, n, name, "stride"), tuple_of(dilation, n, name, "dilation")
+    padding, extra = tuple_of(padding, n, name, "padding"), tuple_of(output_padding, n, name, "output_padding")
+    _positive(name, stride=stride, dilation=dilation)
+    if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
+        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got output_padding={extra}, stride={stride}, "
+                           f"dilation={dilation}")
+    batched = x.ndim == n + 2
+    x = x if batched else x.unsqueeze(0)
+    size = tuple((x.shape[2 + i] - 1) * stride[i] - 2 * padding[i] + dilation[i] * (w.shape[2 + i] - 1) + extra[i] + 1 for i in range(n))
+    if min(size) <= 0:
+        raise RuntimeError(f"{name}: the output size would be {size} for an input of size {tuple(x.shape)}")
+    y = apply(conv_input_grad_op, (x, w), dict(x_shape=(x.shape[0], w.shape[1] * groups, *size), stride=stride, padding=padding,
+                                                 dilation=dilation, groups=int(groups)))
+    if bias is not None:
+        y = y + bias.reshape(-1, *[1] * n)
+    return y if batched else y.squeeze(0)
+
+
+def _publish_convs():
+    from .surface import compile_function
+    for n in (1, 2, 3):
+        name = f"conv{n}d"
+        f = compile_function(name, f"def {name}(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):\n"
+                             f"    return convolution('{name}', {n}, input, weight, bias, stride, padding, dilation, groups)",
+                             {"convolution": convolution})
+        f.__doc__ = f"The {n}-d convolution (cross-correlation) of an input with a weight."
+        function(method=False)(f)
+        name = f"conv_transpose{n}d"
+        f = compile_function(name, f"def {name}(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):\n"
+                             f"    return transposed('{name}', {n}, input, weight, bias, stride, padding, output_padding, groups, dilation)",
+                             {"transposed": transposed})
+        f.__doc__ = f"The {n}-d transposed convolution."
+        function(method=False)(f)
+
+
+_publish_convs()
+
+
+@function(method=False)
+def conv_tbc(input, weight, bias, pad=0):
+    """1-d convolution of (time, batch, channel) with a weight of (width, in, out)."""
+    return convolution("conv_tbc", 1, input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad, 1, 1).permute(2, 0, 1)
+
+
+# ---- pools -----------------------------------------------------------------------------------------------------------
+def _gather_plane(x, index):
+    """x at positions of its flattened spatial dimensions."""
+    n, c = index.shape[:2]
+    return x.reshape(n, c, -1).gather(2, index.reshape(n, c, -1)).reshape(index.shape)
+
+
+class _MaxPool(Op):
+    """(values, positions in the flattened plane)"""
+    family = "window"
+
+    def __init__(self, name, kernel, samples):
+        super().__init__(name, lambda x, **at: kernel(x, **at), samples=samples, nondiff_outputs=(1,),
+                         vjp=lambda g, y, _x, **at: [max_pool_grad_op(g[0], y[1], x_shape=_x.shape)])
+
+
+def _pool_samples(make):
+    yield Sample(make(2, 3, 8), kernel=(2,), stride=(2,), padding=(0,), dilation=(1,), ceil_mode=False)
+    yield Sample(make(1, 2, 7, 6), kernel=(3, 2), stride=(2, 1), padding=(1, 0), dilation=(1, 2), ceil_mode=True)
+
+
+max_pool_grad_op = Op("max_pool_grad", lambda g, i, *, x_shape: pooling.max_pool_grad(g, i, x_shape),
+                      lambda c, _y, _g, i, *, x_shape: [_gather_plane(c, i), None])
+max_pool_op = _MaxPool("max_pool", pooling.max_pool, _pool_samples)
+adaptive_max_pool_op = _MaxPool("adaptive_max_pool", pooling.adaptive_max_pool, lambda make: [Sample(make(2, 3, 7, 5), output_size=(3, 2))])
+avg_pool_op = Op("avg_pool", lambda x, **at: pooling.avg_pool(x, **at),
+                 lambda g, _y, _x, **at: [avg_pool_grad_op(g, x_shape=_x.shape, **at)],
+                 samples=lambda make: [Sample(make(1, 2, 7, 6), kernel=(3, 2), stride=(2, 1), padding=(1, 1), ceil_mode=True,
+                                              count_include_pad=False, divisor_override=None)])
+avg_pool_grad_op = Op("avg_pool_grad", lambda g, *, x_shape, **at: pooling.avg_pool_grad(g, x_shape, **at),
+                      lambda c, _y, _g, *, x_shape, **at: [avg_pool_op(c, **at)])
+adaptive_avg_pool_op = Op("adaptive_avg_pool", lambda x, *, output_size: pooling.adaptive_avg_pool(x, output_size),
+                          lambda g, _y, _x, *, output_size: [adaptive_avg_pool_grad_op(g, x_shape=_x.shape)],
+                          samples=lambda make: [Sample(make(2, 3, 7, 5), output_size=(3, 2))])
+adaptive_avg_pool_grad_op = Op("adaptive_avg_pool_grad", lambda g, *, x_shape: pooling.adaptive_avg_pool_grad(g, x_shape),
+                               lambda c, _y, _g, *, x_shape: [adaptive_avg_pool_op(c, output_size=_g.shape[2:])])
+unfold_op = Op("unfold_windows", lambda x, **at: pooling.unfold(x, **at),
+               lambda g, _y, _x, **at: [fold_op(g, output_size=_x.shape[2:], **at)],
+               samples=lambda make: [Sample(make(2, 3, 5, 6), kernel=(2, 3), dilation=(1, 1), padding=(1, 0), stride=(2, 1))])
+fold_op = Op("fold_windows", lambda c, *, output_size, **at: pooling.fold(c, output_size, **at),
+             lambda g, _y, _c, *, output_size, **at: [unfold_op(g, **at)])
+max_unpool_op = Op("max_unpool", lambda x, i, *, output_size: pooling.max_unpool(x, i, output_size),
+                   lambda g, _y, _x, i, *, output_size: [_gather_plane(g, i), None])
+for _o in (max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_op, adaptive_avg_pool_grad_op, unfold_op, fold_op,
+           max_unpool_op):
+    _o.family = "window"
+
+
+def _planes(name, x, n):
+    """The input with a batch dimension, and whether it had one."""
+    if not is_tensor(x):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+    if x.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor for input, but got {tuple(x.shape)}")
+    return (x, True) if x.ndim == n + 2 else (x.unsqueeze(0), False)
+
+
+def _window(name, x, n, kernel, stride, padding, dilation=1, ceil_mode=False):
+    kernel = tuple_of(kernel, n, name, "kernel_size")
+    stride = kernel if stride is None or (not isinstance(stride, int) and len(stride) == 0) else tuple_of(stride, n, name, "stride")
+    padding, dilation = tuple_of(padding, n, name, "padding"), tuple_of(dilation, n, name, "dilation")
+    _positive(name, kernel_size=kernel, stride=stride, dilation=dilation)
+    for k, p in zip(kernel, padding):
+        if p < 0 or p > k / 2:
+            raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, but got pad={p} and kernel_size={k}")
+    for i in range(n):
+        size = x.shape[-n + i]
+        if size == 0 or size + 2 * padding[i] < dilation[i] * (kernel[i] - 1) + 1 and not ceil_mode:
+            raise RuntimeError(f"{name}: Given input size: {tuple(x.shape)}. Calculated output size is too small for kernel_size={kernel}")
+    return kernel, stride, padding, dilation
+
+
+def max_pool(x, kernel, stride, padding, dilation, ceil_mode, return_indices, n):
+    """max_poolNd"""
+    name = f"max_pool{n}d"
+    x, batched = _planes(name, x, n)
+    kernel, stride, padding, dilation = _window(name, x, n, kernel, stride, padding, dilation, ceil_mode)
+    r = apply(max_pool_op, (x,), dict(kernel=kernel, stride=stride, padding=padding, dilation=dilation, ceil_mode=bool(ceil_mode)))
+    if not batched:
+        r = tuple(t.squeeze(0) for t in r)
+    return r if return_indices else r[0]
+
+
+def avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override, n):
+    """avg_poolNd"""
+    name = f"avg_pool{n}d"
+    x, batched = _planes(name, x, n)
+    kernel, stride, padding, _ = _window(name, x, n, kernel, stride, padding, 1, ceil_mode)
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    y = apply(avg_pool_op, (x,), dict(kernel=kernel, stride=stride, padding=padding, ceil_mode=bool(ceil_mode),
+                                      count_include_pad=bool(count_include_pad), divisor_override=divisor_override))
+    return y if batched else y.squeeze(0)
+
+
+def _output_size(x, size, n):
+    size = (size,) * n if size is None or isinstance(size, int) else tuple(size)
+    return tuple(x.shape[-n + i] if s is None else int(s) for i, s in enumerate(size))
+
+
+def adaptive_avg_pool(x, size, n):
+    """adaptive_avg_poolNd"""
+    x, batched = _planes(f"adaptive_avg_pool{n}d", x, n)
+    y = apply(adaptive_avg_pool_op, (x,), dict(output_size=_output_size(x, size, n)))
+    return y if batched else y.squeeze(0)
+
+
+def adaptive_max_pool(x, size, return_indices, n):
+    """adaptive_max_poolNd"""
+    x, batched = _planes(f"adaptive_max_pool{n}d", x, n)
+    r = apply(adaptive_max_pool_op, (x,), dict(output_size=_output_size(x, size, n)))
+    if not batched:
+        r = tuple(t.squeeze(0) for t in r)
+    return r if return_indices else r[0]
+
+
+def _pools():
+    """{name: function} of every pool in one, two and three dimensions."""
+    from .surface import compile_function
+    env = dict(max_pool=max_pool, avg_pool=avg_pool, adaptive_avg_pool=adaptive_avg_pool, adaptive_max_pool=adaptive_max_pool, lp_pool=lp_pool,
+               max_unpool=max_unpool)
+    out = {}
+    for n in (1, 2, 3):
+        for name, params, call in (
+                ("max_pool", "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False",
+                 "input, kernel_size, stride, padding, dilation, ceil_mode, return_indices"),
+                ("avg_pool", "input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True"
+                 + (", divisor_override=None" if n > 1 else ""),
+                 "input, kernel_size, stride, padding, ceil_mode, count_include_pad, " + ("divisor_override" if n > 1 else "None")),
+                ("adaptive_avg_pool", "input, output_size", "input, output_size"),
+                ("adaptive_max_pool", "input, output_size, return_indices=False", "input, output_size, return_indices"),
+                ("lp_pool", "input, norm_type, kernel_size, stride=None, ceil_mode=False", "input, norm_type, kernel_size, stride, ceil_mode"),
+                ("max_unpool", "input, indices, kernel_size, stride=None, padding=0, output_size=None",
+                 "input, indices, kernel_size, stride, padding, output_size")):
+            f = f"{name}{n}d"
+            out[f] = compile_function(f, f"def {f}({params}):\n    return {name}({call}, {n})", env)
+            out[f].__doc__ = f"{name.replace('_', ' ')} over {n} spatial dimension{'s' * (n > 1)}."
+    return out
+
+
+def lp_pool(x, norm_type, kernel, stride, ceil_mode, n):
+    """The p-norm of each window."""
+    kernel = tuple_of(kernel, n, "lp_pool", "kernel_size")
+    mean = avg_pool(x ** norm_type, kernel, stride, 0, ceil_mode, True, None, n)
+    relu = FUNCTIONS["relu"]
+    return (FUNCTIONS["sign"](mean) * relu(mean.abs()) * math.prod(kernel)) ** (1.0 / norm_type)
+
+
+def max_unpool(x, indices, kernel, stride, padding, output_size, n):
+    """Put values back where a max pool found them; zeros elsewhere."""
+    name = f"max_unpool{n}d"
+    if tuple(x.shape) != tuple(indices.shape):
+        raise RuntimeError(f"{name}: Expected shape of indices to be same as that of the input tensor ({tuple(x.shape)}) but got indices tensor "
+                           f"with shape: {tuple(indices.shape)}")
+    x, batched = _planes(name, x, n)
+    i = indices if batched else indices.unsqueeze(0)
+    kernel = tuple_of(kernel, n, name, "kernel_size")
+    stride, padding = tuple_of(kernel if stride is None else stride, n, name, "stride"), tuple_of(padding, n, name, "padding")
+    default = tuple((x.shape[2 + d] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(n))
+    size = default if output_size is None else tuple(output_size)[-n:]
+    planes = int(np.prod(size, dtype=np.int64))
+    if i.numel() and (int(i.min()) < 0 or int(i.max()) >= planes):
+        raise RuntimeError(f"{name}: found an invalid max index: {int(i.max())} (output volumes are of size {'x'.join(map(str, size))})")
+    y = apply(max_unpool_op, (x, i), dict(output_size=size))
+    return y if batched else y.squeeze(0)
+
+
+POOLS = _pools()
+for _n in ("max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "adaptive_avg_pool1d", "adaptive_max_pool1d"):
+    FUNCTIONS[_n] = POOLS[_n]
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    """Sliding blocks as columns: (N, C * block, L)."""
+    x, batched = _planes("unfold", input, 2)
+    at = {k: tuple_of(v, 2, "unfold", k) for k, v in dict(kernel=kernel_size, dilation=dilation, padding=padding, stride=stride).items()}
+    y = apply(unfold_op, (x,), at)
+    return y if batched else y.squeeze(0)
+
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """Sum columns of sliding blocks back into an image."""
+    at = {k: tuple_of(v, 2, "fold", k) for k, v in dict(kernel=kernel_size, dilation=dilation, padding=padding, stride=stride).items()}
+    size = tuple_of(output_size, 2, "fold", "output_size")
+    x, batched = (input, True) if input.ndim == 3 else (input.unsqueeze(0), False)
+    blocks = math.prod((size[i] + 2 * at["padding"][i] - at["dilation"][i] * (at["kernel"][i] - 1) - 1) // at["stride"][i] + 1 for i in (0, 1))
+    if x.ndim != 3 or x.shape[1] % math.prod(at["kernel"]) or x.shape[2] != blocks:
+        raise RuntimeError(f"fold: expected input's sizes (N, C * {math.prod(at['kernel'])}, {blocks}) for output_size={size}, got {tuple(input.shape)}")
+    y = apply(fold_op, (x,), dict(output_size=size, **at))
+    return y if batched else y.squeeze(0)

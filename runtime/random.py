@@ -1,0 +1,132 @@
+"""Generators: a seed and a position in an endless stream of numbers (Philox 4x32-10, a counter-based generator).
+
+The numbers at a position are a function of seed and position alone, so any device or thread count gives the same ones.
+"""
+import os
+import threading
+
+
+class Generator:
+    """A stream of random numbers.
+
+    >>> import whet
+    >>> g = whet.Generator().manual_seed(1)
+    >>> a = whet.rand(2, generator=g)
+    >>> bool((a == whet.rand(2, generator=g.manual_seed(1))).all())
+    True
+    """
+    __slots__ = ("_seed", "_offset", "_lock", "__weakref__")
+
+    def __init__(self, device="cpu"):
+        from .devices import as_device
+        as_device(device)
+        self._seed, self._offset, self._lock = 67280421310721, 0, threading.Lock()
+
+    def manual_seed(self, seed):
+        """Start the stream of `seed` from its beginning."""
+        seed = int(seed)
+        if not -0x8000000000000000 <= seed <= 0xFFFFFFFFFFFFFFFF:
+            raise RuntimeError(f"Overflow when unpacking long: seed {seed} does not fit 64 bits")
+        self._seed, self._offset = seed & 0xFFFFFFFFFFFFFFFF, 0
+        return self
+
+    def seed(self):
+        """Start a stream that nobody else has; returns its seed."""
+        self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
+        return self._seed
+
+    def initial_seed(self):
+        """The seed of the stream."""
+        return self._seed
+
+    @property
+    def device(self):
+        from .devices import CPU
+        return CPU
+
+    def take(self, count):
+        """Reserve `count` counters: (seed, first counter)."""
+        with self._lock:
+            at = self._offset
+            self._offset = at + count
+            return self._seed, at
+
+    def get_state(self):
+        """The position as a tensor of bytes."""
+        import numpy as np
+
+        from .tensor import wrap
+        return wrap(np.frombuffer(self._seed.to_bytes(8, "little") + self._offset.to_bytes(8, "little"), np.uint8).copy())
+
+    def set_state(self, state):
+        """Go to a position that `get_state` gave."""
+        a = getattr(state, "_array", None)
+        if a is None or a.dtype.kind != "u" or a.dtype.itemsize != 1 or a.shape != (16,):
+            raise TypeError("expected a ByteTensor of 16 elements, as Generator.get_state() gives")
+        raw = a.tobytes()
+        self._seed, self._offset = int.from_bytes(raw[:8], "little"), int.from_bytes(raw[8:], "little")
+
+    def clone_state(self):
+        """A second generator at the same position."""
+        g = Generator()
+        g._seed, g._offset = self._seed, self._offset
+        return g
+
+    def __reduce__(self):
+        return _restore, (self._seed, self._offset)
+
+    def __deepcopy__(self, memo):
+        return self.clone_state()
+
+
+def _restore(seed, offset):
+    g = Generator()
+    g._seed, g._offset = seed, offset
+    return g
+
+
+default_generator = Generator()
+default_generator.seed()
+
+
+def manual_seed(seed):
+    """Seed the default generator.
+
+    >>> import whet
+    >>> g = whet.manual_seed(0)
+    """
+    return default_generator.manual_seed(seed)
+
+
+def seed():
+    """Seed the default generator from the system; returns the seed."""
+    return default_generator.seed()
+
+
+def initial_seed():
+    """The default generator's seed."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state():
+    """The default generator's position."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state):
+    """Set the default generator's position."""
+    default_generator.set_state(new_state)
+
+
+class fork_rng:
+    """Leave the default generator as it was, whatever happens inside."""
+
+    def __init__(self, devices=None, enabled=True):
+        self.enabled = enabled
+
+    def __enter__(self):
+        self.state = default_generator._seed, default_generator._offset
+
+    def __exit__(self, *exc):
+        if self.enabled:
+            default_generator._seed, default_generator._offset = self.state

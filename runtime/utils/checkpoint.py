@@ -1,0 +1,81 @@
+"""Trade time for memory: keep only a block's inputs, and run it again when its gradient is needed."""
+from ..autograd import modes
+from ..random import default_generator
+
+
+class _Again(Exception):
+    """Raised inside the second run once everything wanted has been saved."""
+
+
+class _Block:
+    """One checkpointed call: what was saved, by number, and how to get it back."""
+
+    def __init__(self, fn, args, kwargs, preserve):
+        self.fn, self.args, self.kwargs = fn, args, kwargs
+        self.rng = (default_generator._seed, default_generator._offset) if preserve else None
+        self.count, self.values = 0, {}
+
+    def pack(self, x):
+        self.count += 1
+        return self.count - 1
+
+    def unpack(self, number):
+        if number not in self.values:
+            self.run()
+        return self.values.pop(number)
+
+    def run(self):
+        now = default_generator._seed, default_generator._offset
+        if self.rng:
+            default_generator._seed, default_generator._offset = self.rng
+        got = []
+
+        def keep(x):
+            got.append(x.detach() if not x.requires_grad else x)
+            if len(got) == self.count:
+                raise _Again
+            return x
+        try:
+            with modes.enable_grad(), modes.saved_tensors_hooks(keep, lambda x: x):
+                self.fn(*[a.detach().requires_grad_(a.requires_grad) if hasattr(a, "_array") else a for a in self.args], **self.kwargs)
+        except _Again:
+            pass
+        finally:
+            default_generator._seed, default_generator._offset = now
+        if len(got) != self.count:
+            raise RuntimeError(f"checkpoint: the function saved {self.count} tensors in the forward but {len(got)} when it was run again: it must do "
+                               "the same both times")
+        self.values = dict(enumerate(got))
+
+
+def checkpoint(function, *args, use_reentrant=None, context_fn=None, determinism_check="default", debug=False, preserve_rng_state=True, **kwargs):
+    """function(*args), keeping no intermediate results; they are computed again in the backward.
+
+    >>> import whet
+    >>> from whet.utils.checkpoint import checkpoint
+    >>> x = whet.ones(3, requires_grad=True)
+    >>> checkpoint(lambda x: x.exp().sin(), x).sum().backward()
+    """
+    if not modes.state.flags & modes.GRAD:
+        return function(*args, **kwargs)
+    block = _Block(function, args, kwargs, preserve_rng_state)
+    with modes.saved_tensors_hooks(block.pack, block.unpack):
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
+    """Run a sequence of functions in `segments` checkpointed parts."""
+    functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    size = len(functions) // segments
+
+    def part(lo, hi):
+        def run(x):
+            for f in functions[lo:hi]:
+                x = f(x)
+            return x
+        return run
+    at = 0
+    for _ in range(segments - 1):
+        input = checkpoint(part(at, at + size), input, **kwargs)
+        at += size
+    return part(at, len(functions))(input)
