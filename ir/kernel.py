@@ -1,7 +1,7 @@
 """Kernels over elements as data: which expressions, on which types, walked how. What every target lowers from.
 
-A pointwise kernel computes its roots at each point of a space of sizes that come at run time. The structure that code is made for is
-`Pointwise`; sizes and strides are in a `Walk`, the collapsed form of what the operands look like in memory.
+A pointwise kernel computes its roots at each point of a space whose sizes come at run time. The structure that code is made for
+is `Pointwise`; sizes and strides are in a `Walk`, the collapsed form of what the operands look like in memory.
 """
 from dataclasses import dataclass
 from math import prod
@@ -17,7 +17,7 @@ class Pointwise:
 
     flat    one run of elements
     rows    an odometer over outer dimensions, and a run of elements along the inner one
-    tiles   as rows, with the last two dimensions cut into tiles, so that an operand that runs along the other one is turned in cache
+    tiles   as rows, with the last two dimensions cut into tiles, so that an operand that runs along the other one turns in cache
 
     `access` has a letter for each operand, how it moves along the inner dimension: v(ector) to the next element, s(ame) not at all,
     g(ather) by a stride, t(ransposed) by a stride, but to the next element along the other dimension of the tile.
@@ -32,7 +32,8 @@ class Pointwise:
     @property
     def key(self):
         """The kernel, described completely."""
-        return f"pointwise/{self.space}{'/stream' * self.stream}/{self.access}/{','.join(self.dtypes)}->{','.join(self.results)}/{text(self.roots)}"
+        types = f"{','.join(self.dtypes)}->{','.join(self.results)}"
+        return f"pointwise/{self.space}{'/stream' * self.stream}/{self.access}/{types}/{text(self.roots)}"
 
 
 def text(roots):
@@ -60,7 +61,8 @@ class Walk:
 
 
 def collapse(shape, strides, order):
-    """The same elements in as few dimensions as possible: size 1 dropped, outermost first by the strides of operand `order`, merged.
+    """The same elements in as few dimensions as possible: those of size 1 dropped, the others merged where they can be, the
+    outermost first by the strides of operand `order`.
 
     `strides` has the byte strides of every operand in `shape` (0 where it is broadcast).
 
@@ -81,7 +83,8 @@ def collapse(shape, strides, order):
 
 
 def plan(shape, strides, itemsizes, inputs):
-    """The way to walk operands of these byte strides and element sizes, in the memory order of the first result; `inputs` come first."""
+    """The way to walk operands of these byte strides and element sizes, in the memory order of the first result, which is the
+    operand after `inputs` others."""
     sizes, steps = collapse(shape, strides, inputs)
     if not sizes:                                            # one element
         sizes, steps = (1,), [(b,) for b in itemsizes]
@@ -123,8 +126,8 @@ def tables(walk, tile):
     """What a kernel needs to know of a walk that is not flat, as one list of integers:
 
     the inner size and each operand's inner stride; for tiles the number of rows and each operand's row stride; then the number
-    of outer dimensions (for tiles, the panels are the innermost of them) and, from the innermost to one past the outermost: the sizes,
-    the strides of each operand, and the strides less what the dimensions inside have moved, which is the step when they wrap.
+    of outer dimensions (for tiles, the panels are the innermost of them) and, from the innermost to one past the outermost: the
+    sizes, the strides of each operand, and the strides less what the dimensions inside have moved, the step when those wrap.
     """
     outer = len(walk.shape) - 1
     head = [walk.shape[-1], *(s[-1] for s in walk.strides)]

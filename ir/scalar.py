@@ -265,7 +265,9 @@ def _trigamma(x):
     def series(z):
         w = 1 / (z * z)
         return 1 / z + 0.5 * w + w / z * (1 / 6 - w * (1 / 30 - w * (1 / 42 - w * (1 / 30 - w * (5 / 66 - w * (691 / 2730 - w * 7 / 6))))))
-    return _shifted_series(x, lambda z: 1 / (z * z), series, lambda a, r: (math.pi / np.sin(math.pi * a)) ** 2 - r)
+    r = _shifted_series(x, lambda z: 1 / (z * z), series, lambda a, r: (math.pi / np.sin(math.pi * a)) ** 2 - r)
+    a = np.asarray(x)
+    return np.where((a <= 0) & (a == np.floor(a)) & np.isfinite(a), np.inf, r).astype(a.dtype)
 
 
 def _polygamma2(x):

@@ -191,14 +191,16 @@ def test_many_results():
     for (_, a), (_, b) in itertools.product(layouts((9, 21), "f32"), layouts((9, 21), "f32", 1)):
         check(f, [a, b])
     a = numbers((40, 50))
-    outs = [np.empty((50, 40), np.float32).T, np.empty((40, 50), np.float32), np.empty((40, 100), bool)[:, ::2], np.empty((40, 50), np.int32)]
+    outs = [np.empty((50, 40), np.float32).T, np.empty((40, 50), np.float32), np.empty((40, 100), bool)[:, ::2],
+            np.empty((40, 50), np.int32)]
     check(f, [a, a[::-1]], outs)
 
 
 def test_any_part_of_the_work_gives_the_same_bits():
     """Cut at odd places, as threads would cut it."""
     f = Pointwise("heavy", [S.exp(X) * Y + X], 2)
-    for a, b in [(numbers(1000), numbers(1000, seed=1)), (numbers((70, 40)).T, numbers((40, 70)) / 50), (numbers((31, 40))[:, ::2], numbers(20))]:
+    for a, b in [(numbers(1000), numbers(1000, seed=1)), (numbers((70, 40)).T, numbers((40, 70)) / 50),
+                 (numbers((31, 40))[:, ::2], numbers(20))]:
         whole, = f([a, b])
         plan = list(f._plans.values())[-1]
         part = np.zeros_like(whole)

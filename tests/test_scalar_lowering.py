@@ -4,7 +4,6 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
-
 from whet.cpu import pointwise
 from whet.cpu.pointwise import Pointwise
 from whet.dtypes import SHORT
@@ -17,11 +16,11 @@ INTS = ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"]
 FLOATS = ["f16", "bf16", "f32", "f64"]
 TYPES = ["bool", *INTS, *FLOATS]
 TERNARY = {"fma"}
-BINARY = {"add", "sub", "mul", "div", "floordiv", "truncdiv", "mod", "fmod", "min", "max", "fmin", "fmax", "lt", "le", "gt", "ge", "eq",
-          "ne", "and", "or", "xor", "shl", "shr", "gcd", "copysign", "nextafter", "hypot", "atan2", "pow"}
-MATH = {"cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "atan2",
-        "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "erfinv", "lgamma", "digamma", "trigamma",
-        "polygamma2"}
+BINARY = {"add", "sub", "mul", "div", "floordiv", "truncdiv", "mod", "fmod", "min", "max", "fmin", "fmax", "lt", "le", "gt", "ge",
+          "eq", "ne", "and", "or", "xor", "shl", "shr", "gcd", "copysign", "nextafter", "hypot", "atan2", "pow"}
+MATH = {"cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
+        "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "erfinv", "lgamma", "digamma",
+        "trigamma", "polygamma2"}
 
 
 def numpy_type(t):
@@ -37,10 +36,12 @@ def values(t, seed=0):
     if t in INTS:
         i = np.iinfo(dt)
         edge = [0, 1, 2, 3, 7, i.max, i.max - 1, i.min, i.min + 1, i.max // 2, *([-1, -2, -7] if i.min else [])]
-        return np.concatenate([np.array(edge, dt), rng.integers(i.min, i.max, 9, dt, endpoint=True), rng.integers(0, 20, 5).astype(dt)])
+        spread = rng.integers(i.min, i.max, 9, dt, endpoint=True)
+        return np.concatenate([np.array(edge, dt), spread, rng.integers(0, 20, 5).astype(dt)])
     f = ml_dtypes.finfo(dt)
-    edge = [0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, 1e-3, np.inf, -np.inf, np.nan, float(f.max), -float(f.max), float(f.tiny),
-            -float(f.tiny), float(f.smallest_subnormal), -3 * float(f.smallest_subnormal), 100.25, -255.75, 2.0**15, 2.0**31, -2.0**31, 2.0**63]
+    most, tiny, least = (float(v) for v in (f.max, f.tiny, f.smallest_subnormal))
+    edge = [0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, 1e-3, np.inf, -np.inf, np.nan, most, -most, tiny, -tiny, least,
+            -3 * least, 100.25, -255.75, 2.0**15, 2.0**31, -2.0**31, 2.0**63]
     spread = rng.standard_normal(12) * 2.0 ** rng.integers(-10, 10, 12)
     return np.concatenate([np.array(edge, np.float64).astype(dt), spread.astype(dt)])
 
@@ -233,6 +234,8 @@ def test_math_within_two_ulp(op):
         got, = compiled(Pointwise(op, [root], n), xs)
         want, = reference([root], [x.astype(np.float64) for x in xs])
         want = want.astype(got.dtype)
+        if op == "polygamma2":                              # no value at its poles
+            want, got = (np.where((xs[0] <= 0) & (xs[0] == np.floor(xs[0])), 0, v).astype(got.dtype) for v in (want, got))
         np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
         bits = f"i{got.dtype.itemsize}"
         step = [np.where(np.isnan(want), 0, v.view(bits)).astype(np.int64) for v in (got, want)]

@@ -332,14 +332,16 @@ class Fn:
         mask = self.const(vec("i1", n), True) if mask is None else mask
         name = f"llvm.masked.gather.{suffix(ty)}.v{n}p0"
         self.mod.declare(name, ty, [addresses.ty, mask.ty, ty])
-        return self.v(ty, f"call {ty} @{name}({addresses.ty} align {align or BYTES[e]} {addresses.ref}, {mask.ty} {mask.ref}, {ty} zeroinitializer)")
+        at = f"{addresses.ty} align {align or BYTES[e]} {addresses.ref}"
+        return self.v(ty, f"call {ty} @{name}({at}, {mask.ty} {mask.ref}, {ty} zeroinitializer)")
 
     def scatter(self, x, addresses, mask=None, align=None):
         """Store each lane to its address, in lane order."""
         mask = self.const(vec("i1", x.lanes), True) if mask is None else mask
         name = f"llvm.masked.scatter.{suffix(x.ty)}.v{x.lanes}p0"
         self.mod.declare(name, "void", [x.ty, addresses.ty, mask.ty])
-        self.raw(f"call void @{name}({x.ty} {x.ref}, {addresses.ty} align {align or BYTES[x.elem]} {addresses.ref}, {mask.ty} {mask.ref})")
+        at = f"{addresses.ty} align {align or BYTES[x.elem]} {addresses.ref}"
+        self.raw(f"call void @{name}({x.ty} {x.ref}, {at}, {mask.ty} {mask.ref})")
 
     def prefetch(self, p, rw=0, locality=3):
         self.mod.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])

@@ -1,8 +1,8 @@
 """Pointwise kernels: `ir.kernel.Pointwise` to a function over a range of elements, rows or panels of tiles.
 
-Operands are the inputs, then the results: slot i of `args` is the address of operand i's first element, and for spaces other than flat one
-more slot is the address of `ir.kernel.tables`. An element's value is computed by the same code wherever it lies, so neither the
-space nor the place in a vector can change a bit.
+Operands are the inputs, then the results: slot i of `args` is the address of operand i's first element, and for spaces other than
+flat one more slot is the address of `ir.kernel.tables`. An element's value is computed by the same code wherever it lies, so
+neither the space nor the place in a vector can change a bit.
 """
 from whet.ir import scalar as S
 
@@ -180,7 +180,8 @@ class _Code:
             def up(d, c):
                 f.store(zero, f.at(counters, d, "i64"))
                 return d + 1, f.load("i64", f.at(counters, d + 1, "i64")) + 1
-            d, c = f.while_(lambda d, c: f.cmp("eq", c, f.load("i64", f.at(sizes, d, "i64"))), up, [zero, f.load("i64", counters) + 1])
+            at_end = lambda d, c: f.cmp("eq", c, f.load("i64", f.at(sizes, d, "i64")))
+            d, c = f.while_(at_end, up, [zero, f.load("i64", counters) + 1])
             f.store(c, f.at(counters, d, "i64"))
             return [o + s for o, s in zip(offsets, row(wraps, d))]
         f.loop(self.begin, self.end, 1, body, offsets)

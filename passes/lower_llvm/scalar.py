@@ -8,7 +8,6 @@ range. A primitive without a compiled form raises `Unsupported`, and the caller 
 import math
 
 import numpy as np
-
 from whet.ir import scalar as S
 
 from . import targets
@@ -85,7 +84,7 @@ def _f32_to_f16(f, x):
     u = f.conv("bitcast", x, "i32")
     body = u & 0x7FFFFFFF
     normal = f.lshr(body + 0xFFF + (f.lshr(body, 13) & 1), 13) - (112 << 10)
-    tiny = f.conv("bitcast", f.conv("bitcast", body, "float") + 0.5, "i32") - 0x3F000000     # the sum's last place is f16's smallest step
+    tiny = f.conv("bitcast", f.conv("bitcast", body, "float") + 0.5, "i32") - 0x3F000000     # 0.5's last place is f16's least step
     nan = f.lshr(body, 13) & 0x3FF | 0x7E00
     h = f.sel(f.cmp("ult", body, 0x38800000), tiny, normal)
     h = f.sel(f.cmp("uge", body, 0x477FF000), f.const(u.ty, 0x7C00), h)
@@ -147,7 +146,7 @@ def _divide(f, a, b, signed):
     d = f.sel(easy, f.const(a.ty, 1), b)
     if bits == 64:
         q = f.sdiv(a, d) if signed else f.udiv(a, d)
-    else:                              # a vector has no integer division; in a float of over twice the bits the cut quotient is exact
+    else:                              # vectors do not divide integers; in a float with more bits the cut quotient is exact
         real = "double" if bits == 32 else "float"
         to, back = ("sitofp", "fptosi") if signed else ("uitofp", "fptoui")
         q = f.conv(back, f.conv(to, a, real) / f.conv(to, d, real), "i32")
@@ -205,8 +204,8 @@ def _int_power(f, a, b, signed):
 def _gcd(f, a, b, signed):
     if signed:
         a, b = (f.sel(f.cmp("slt", x, 0), 0 - x, x) for x in (a, b))
-    return f.while_(lambda a, b: f.any(f.cmp("ne", b, 0)), lambda a, b: (f.sel(f.cmp("eq", b, 0), a, b), _remainder(f, a, b, False)),
-                    [a, b])[0]
+    step = lambda a, b: (f.sel(f.cmp("eq", b, 0), a, b), _remainder(f, a, b, False))
+    return f.while_(lambda a, b: f.any(f.cmp("ne", b, 0)), step, [a, b])[0]
 
 
 # ---- floats ----------------------------------------------------------------------------------------------------------
@@ -225,7 +224,7 @@ def _fmod(f, x, y):
         def step(r):
             ahead = f.lshr(f.conv("bitcast", r, "i64"), 52) - f.lshr(f.conv("bitcast", b, "i64"), 52) - 50
             scaled = f.conv("bitcast", f.conv("bitcast", b, "i64") + (f.imax(ahead, 0) << 52), "double")
-            r = f.fma(-f.intr("trunc", r / scaled), scaled, r)      # exact: the quotient has at most 52 bits, and is at most 1 too big
+            r = f.fma(-f.intr("trunc", r / scaled), scaled, r)      # exact: the quotient is below 2^52, and at most 1 too big
             return [f.sel(f.cmp("olt", r, 0), r + scaled, r)]
         return f.while_(lambda r: f.any(f.cmp("oge", r, b)), step, [r])[0]
 
@@ -405,9 +404,9 @@ PRIMITIVES = {
     "conj": _by_kind(_same, _same, _same),
     "pow": _by_kind(_math("pow"), lambda f, s, a, b: _int_power(f, a, b, s)),
     **{op: _math(op) for op in (
-        "cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "atan2",
-        "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "erfinv", "lgamma", "digamma", "trigamma",
-        "polygamma2")},
+        "cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
+        "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "erfinv", "lgamma", "digamma",
+        "trigamma", "polygamma2")},
 }
 
 

@@ -1,14 +1,13 @@
 """Pointwise ops on arrays: a scalar expression, called on NumPy arrays, through a compiled kernel made at the first call.
 
-A call looks its operands' types, sizes and strides up in a table of plans. A plan is a kernel, the numbers it needs to walk the operands,
-and how to make the results; an expression or type without a compiled form is planned as a run of the NumPy reference.
+A call looks its operands' types, sizes and strides up in a table of plans. A plan is a kernel, the numbers it needs to walk the
+operands, and how to make the results; an expression or type without a compiled form is planned as a run of the NumPy reference.
 """
 import functools
 import os
 from math import prod
 
 import numpy as np
-
 from whet.cpu import memory, native
 from whet.dtypes import FROM_NUMPY, SHORT
 from whet.ir import kernel as K
@@ -16,6 +15,7 @@ from whet.ir import scalar as S
 
 PLANS = 4096                    # of one op; when a program has used more, they are made again
 GRAIN_NS = 10_000
+SMALL_COPY = 1 << 11            # elements that NumPy has moved before a plan is found
 
 
 class Pointwise:
@@ -65,10 +65,22 @@ class Pointwise:
                 if out.dtype == dtype and out.shape == shape and out.flags.c_contiguous:
                     native.launch(addr, size, grain, *inputs, out)
                     return [out]
-        operands = inputs if outs is None else (*inputs, *outs)
-        key = tuple([x for a in operands for x in (a.dtype, a.shape, a.strides)])
+        if outs is not None:
+            key = tuple([x for a in (*inputs, *outs) for x in (a.dtype, a.shape, a.strides)])
+        elif self.nin == 2:
+            key = a.dtype, shape, a.strides, b.dtype, b.shape, b.strides
+        else:
+            key = tuple([x for a in inputs for x in (a.dtype, a.shape, a.strides)])
         plan = self._plans.get(key) or self._make(key, inputs, outs)
-        return plan.run(inputs, plan.results() if outs is None else list(outs))
+        if plan.numbers:                                     # NumPy scalars have no address of their own
+            inputs = [a if a.__class__ is np.ndarray else np.asarray(a) for a in inputs]
+        if outs is None:
+            outs = [memory.empty(*new) for new in plan.news]
+        if plan.addr is not None:
+            native.launch(plan.addr, plan.total, plan.grain, *inputs, *outs, plan.table)
+        else:
+            plan.reference(inputs, outs)
+        return list(outs)
 
     def _make(self, key, inputs, outs):
         if len(inputs) != self.nin:
@@ -76,31 +88,19 @@ class Pointwise:
         if len(self._plans) >= PLANS:
             self._plans.clear()
         plan = self._plans[key] = _plan(self.roots, inputs, outs)
-        if outs is None and self.nin <= 2 and len(self.roots) == 1 and plan.addr and plan.total <= plan.most and plan.shape:
+        if outs is None and self.nin <= 2 and len(self.roots) == 1 and plan.addr and plan.total <= plan.most:
             first, *others = inputs
-            if first.shape == plan.shape and first.flags.c_contiguous and all(
-                    b.shape == () or b.shape == plan.shape and b.flags.c_contiguous for b in others):
+            shape = plan.news[0][0]
+            if first.shape == shape != () and first.flags.c_contiguous and all(
+                    b.shape == () or b.shape == shape and b.flags.c_contiguous for b in others):
                 types = (first.dtype, *[b.dtype for b in others], *["number" for b in others if b.shape == ()])
-                self._flat[types if others else first.dtype] = plan.addr, plan.most, plan.grain, plan.dtypes[0]
+                self._flat[types if others else first.dtype] = plan.addr, plan.most, plan.grain, plan.news[0][1]
         return plan
 
 
 class _Plan:
     """How to compute on operands of known types, sizes and strides."""
-    __slots__ = ("roots", "shape", "dtypes", "strides", "addr", "total", "most", "grain", "table", "numbers")
-
-    def results(self):
-        """New arrays for the results."""
-        return [memory.empty(self.shape, t, s) for t, s in zip(self.dtypes, self.strides, strict=True)]
-
-    def run(self, inputs, outs):
-        """Compute into `outs`."""
-        if self.addr is None:
-            return self.reference(inputs, outs)
-        if self.numbers:                                     # NumPy scalars have no address of their own
-            inputs = [a if a.__class__ is np.ndarray else np.asarray(a) for a in inputs]
-        native.launch(self.addr, self.total, self.grain, *inputs, *outs, self.table)
-        return outs
+    __slots__ = ("roots", "news", "addr", "total", "most", "grain", "table", "numbers")
 
     def reference(self, inputs, outs):
         """The same with NumPy, step by step."""
@@ -108,7 +108,6 @@ class _Plan:
         with np.errstate(all="ignore"):
             for out, v in zip(outs, values):
                 np.copyto(out, v, casting="unsafe")
-        return outs
 
 
 def _short(dtype):
@@ -117,7 +116,7 @@ def _short(dtype):
 
 def _plan(roots, inputs, outs):
     p = _Plan()
-    p.shape = shape = outs[0].shape if outs else np.broadcast_shapes(*[a.shape for a in inputs])
+    shape = outs[0].shape if outs else np.broadcast_shapes(*[a.shape for a in inputs])
     p.addr, p.table, p.total, p.most, p.grain = None, None, prod(shape), 0, 1
     p.numbers = any(a.shape == () for a in inputs)
     views = [np.broadcast_to(a, shape) for a in inputs]
@@ -125,18 +124,18 @@ def _plan(roots, inputs, outs):
     types = S.types(roots, names)
     types = [types[id(r)] for r in roots]
     if outs is None:
-        p.roots, p.dtypes = roots, [SHORT[t].np for t in types]
-        p.strides = _result_strides(views, inputs, p.dtypes)
+        p.roots, dtypes = roots, [SHORT[t].np for t in types]
+        p.news, strides = _results(shape, inputs, dtypes)
     else:
-        p.roots = tuple(r if t == _short(o.dtype) else S.cast(r, _short(o.dtype)) for r, t, o in zip(roots, types, outs, strict=True))
-        p.dtypes, p.strides = [o.dtype for o in outs], [o.strides for o in outs]
+        dtypes, strides = [o.dtype for o in outs], [o.strides for o in outs]
+        p.roots = tuple(r if t == _short(o) else S.cast(r, _short(o)) for r, t, o in zip(roots, types, dtypes, strict=True))
     if None in names or os.environ.get("WHET_CPU") == "numpy" or not p.total:
         return p
-    sizes = [a.dtype.itemsize for a in inputs] + [t.itemsize for t in p.dtypes]
-    walk = K.plan(shape, [v.strides for v in views] + list(p.strides), sizes, len(inputs))
-    last = walk.strides[-1][-1] if len(outs or p.dtypes) == 1 and walk.space != "tiles" and walk.access[-1] == "v" else 0
-    stream = last and p.total * sizes[-1] >= _cache_bytes() and walk.shape[-1] * last >= 4096
-    kernel = K.Pointwise(p.roots, tuple(names), tuple(map(_short, p.dtypes)), walk.space, walk.access, bool(stream))
+    sizes = [a.dtype.itemsize for a in inputs] + [t.itemsize for t in dtypes]
+    walk = K.plan(shape, [v.strides for v in views] + strides, sizes, len(inputs))
+    run = walk.shape[-1] * sizes[-1] if len(dtypes) == 1 and walk.space != "tiles" and walk.access[-1] == "v" else 0
+    stream = run >= 4096 and p.total * sizes[-1] >= _cache_bytes()
+    kernel = K.Pointwise(p.roots, tuple(names), tuple(map(_short, dtypes)), walk.space, walk.access, stream)
     p.addr = _address(kernel)
     if p.addr is None:
         return p
@@ -169,15 +168,20 @@ def _address(kernel):
         return None
 
 
-def _result_strides(views, inputs, dtypes):
-    """Strides for the results: of the order in memory that all inputs of full size share and are dense in, else row-major."""
-    shape, orders = views[0].shape, set()
+def _results(shape, inputs, dtypes):
+    """What new results are made from, and their strides: of the order in memory that all inputs of full size share and are
+    dense in, else row-major."""
+    orders = set()
     for a in inputs:
         if a.shape == shape and a.ndim > 1:
             order = range(a.ndim) if a.flags.c_contiguous else sorted(range(a.ndim), key=lambda d: -a.strides[d])
             orders.add(tuple(order) if a.transpose(order).flags.c_contiguous else None)
     order = orders.pop() if len(orders) == 1 else None
-    return [_dense(shape, order or range(len(shape)), t.itemsize) for t in dtypes]
+    rows = tuple(range(len(shape)))
+    strides = [_dense(shape, order or rows, t.itemsize) for t in dtypes]
+    if order in (None, rows):
+        return [(shape, t) for t in dtypes], strides
+    return [(shape, t, s) for t, s in zip(dtypes, strides, strict=True)], strides
 
 
 def _dense(shape, order, itemsize):
@@ -197,19 +201,21 @@ _BITS = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 
 
 def copy(dst, src):
     """Write `src`, broadcast and cast, into `dst`: any strides on both sides, overlapping or not. Gives dst."""
+    t = dst.dtype
+    if src.dtype == t:
+        plain = dst.size < SMALL_COPY or t.itemsize not in _BITS
+    else:
+        plain = t.kind == "c" or src.dtype.kind == "c"
+    if plain:
+        np.copyto(dst, src, casting="unsafe")
+        return dst
     if src.ndim and np.may_share_memory(dst, src):
         src = src.copy()
-    t = dst.dtype
     if src.dtype != t:
-        if t.kind == "c" or src.dtype.kind == "c":
-            np.copyto(dst, src, casting="unsafe")
-        else:
-            _CAST[FROM_NUMPY[t].short]([src], [dst])
-    elif t.itemsize in _BITS:
+        _CAST[FROM_NUMPY[t].short]([src], [dst])
+    else:
         bits = _BITS[t.itemsize]
         _MOVE([src.view(bits)], [dst.view(bits)])
-    else:                                                    # as pairs of words, along a dimension of their own
-        _MOVE([src[..., None].view(np.uint64)], [dst[..., None].view(np.uint64)])
     return dst
 
 
