@@ -1,0 +1,278 @@
+"""Optimizers whose update is a formula over the elements. A subclass states the formula once; it runs as one compiled kernel over
+all tensors of a group, or op by op on tensors (while a trace records, for `differentiable=True`, for odd layouts), with equal bits.
+"""
+import operator
+import os
+
+import numpy as np
+
+import whet
+from whet.ir import scalar as S
+
+from ..autograd import modes
+from ..cpu import native
+from ..dtypes import bfloat16, float16
+from .optimizer import Optimizer, reevaluate
+
+_FLOATS = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64", float16.np: "f16", bfloat16.np: "bf16"}
+MAX_ARGS = 1000                  # arrays of one launch
+ELEMENTS_OF_A_GRAIN = 8192
+_same = operator.is_
+
+
+class Elementwise(Optimizer):
+    """What a subclass states:
+
+    counts             does the state hold a `step`?
+    kind(group)        what changes the formula's form (hashable)
+    hypers(group)      the numbers in it, as Python floats
+    states(kind)       the names of the state tensors shaped like the parameter
+    numbers(x, kind, step, *hypers)           what is worked out once a step, in float64
+    elements(x, kind, p, g, states, numbers)  the new parameter, then the new states
+
+    `x` is where functions come from: `whet` when the arguments are tensors, `whet.ir.scalar` when they are expressions.
+    """
+    counts = True
+    first_differs = False        # does the first update have another form? (`kind` then ends in "first")
+    scalars = ()                 # names of 0-d state tensors; their values follow the hyper parameters
+
+    def kind(self, group):
+        """What changes the form of the formula."""
+        return ()
+
+    def start(self, group, p, name):
+        """The first value of a state tensor."""
+        return whet.zeros_like(p)
+
+    def before(self, group, state):
+        """Change the scalar states at the start of a step (the step's number is already new)."""
+
+    def after(self, group, state):
+        """Change the scalar states at the end of a step."""
+
+    def step(self, closure=None):
+        """One update of all parameters that have a gradient."""
+        loss = reevaluate(closure)
+        for group in self.param_groups:
+            self._step_group(group)
+        return loss
+
+    # ---- all at once ---------------------------------------------------------------------------------------------------------
+    def _step_group(self, group):
+        live = [p for p in group["params"] if p._grad is not None]
+        if not live:
+            return
+        kind = self.kind(group)
+        if modes.state.observers or group.get("differentiable"):
+            fresh = self._prepare(group, live, kind)
+            for p in live:
+                self._update_by_ops(group, (*kind, "first") if p in fresh else kind, p)
+            return
+        plans = self.__dict__.setdefault("_plans", {})
+        plan = plans.get(id(group))
+        if plan is None or plan.kind != kind or not self._run(plan, group, live):
+            fresh = self._prepare(group, live, kind)
+            plan = _Plan(self, group, kind, live, fresh)
+            if not fresh:
+                plans[id(group)] = plan
+            self._run(plan, group, live)
+
+    def _prepare(self, group, live, kind):
+        """Give state to the parameters that have none; those whose first update differs from the later ones."""
+        fresh = set()
+        for p in live if self.counts or self.states(kind) else ():
+            state = self.state[p]
+            with whet.no_grad():
+                if self.counts and "step" not in state:
+                    state["step"] = whet.tensor(0.0, dtype=whet.float32)
+                for name in self.scalars:
+                    if name not in state:
+                        state[name] = whet.tensor(self.start(group, p, name), dtype=whet.float32)
+                for name in self.states(kind):
+                    if state.get(name) is None:
+                        state[name] = self.start(group, p, name)
+                        if self.first_differs:
+                            fresh.add(p)
+        return fresh
+
+    def _run(self, plan, group, live):
+        """Do a step as planned; False (and nothing done) where the plan does not fit any more."""
+        if len(live) != len(plan.live) or not all(map(_same, live, plan.live)):
+            return False
+        state, stateful, found = self.state, self.counts or plan.states, []
+        try:
+            for batch in plan.batches:
+                owned = [state[p] for p in batch.params] if stateful else ()
+                arrays = [p._array for p in batch.params]
+                for name in plan.states:
+                    arrays += [d[name]._array for d in owned]
+                if not all(map(_same, arrays, batch.arrays)):
+                    return False
+                steps = [d["step"]._array for d in owned] if self.counts else ()
+                for s in steps:
+                    if s.item() != batch.number:
+                        return False
+                if self.scalars and any(tuple(d[k]._array.item() for k in self.scalars) != batch.extra for d in owned):
+                    return False
+                for p, shape, strides in zip(batch.params, batch.shapes, batch.strides):
+                    g = p._grad._array
+                    if g.dtype is not batch.dtype or g.shape != shape or g.strides != strides:
+                        g = _laid_out(g, p._array)
+                    arrays.append(g)
+                found.append((arrays, steps, owned))
+        except KeyError:
+            return False
+        hypers = [float(h) for h in self.hypers(group)]
+        for batch, (arrays, steps, owned) in zip(plan.batches, found):
+            batch.number += 1
+            for s in steps:
+                s[...] = batch.number
+            if steps:
+                batch.number = steps[0].item()               # a float32 stops counting at 2^24
+            if self.scalars:
+                with whet.no_grad():
+                    for d in owned:
+                        self.before(group, d)
+                batch.extra = tuple(owned[0][k]._array.item() for k in self.scalars)
+            if batch.total:
+                native.launch(batch.addr, batch.total, batch.grain, batch.table, batch.count, float(batch.number), *hypers,
+                              *batch.extra, *([arrays[i] for i in batch.filled] if batch.filled else arrays))
+            if self.scalars:
+                with whet.no_grad():
+                    for d in owned:
+                        self.after(group, d)
+                batch.extra = tuple(owned[0][k]._array.item() for k in self.scalars)
+            for p in batch.params:
+                p._bump(plan.writer)
+            for d in owned:
+                for name in plan.states:
+                    d[name]._bump(plan.writer)
+        for p, kind in plan.rest:
+            self._update_by_ops(group, kind, p)
+        return True
+
+    # ---- op by op ------------------------------------------------------------------------------------------------------------
+    def _update_by_ops(self, group, kind, p):
+        """The same with tensors."""
+        with whet.set_grad_enabled(bool(group.get("differentiable"))):
+            state, g = self.state.get(p, {}), p.grad
+            step = None
+            if self.counts:
+                state["step"] += 1
+                step = state["step"].to(whet.float64)
+            self.before(group, state)
+            hypers = [h.to(whet.float64) if isinstance(h, whet.Tensor) else float(h) for h in self.hypers(group)]
+            hypers += [state[k].to(whet.float64) for k in self.scalars]
+            numbers = self.numbers(whet, kind, step, *hypers)
+            held = [p, *(state[name] for name in self.states(kind))]
+            values = [held[0], g, *held[1:]]
+            if p.is_complex():
+                values, held = ([whet.view_as_real(t) for t in ts] for ts in (values, held))
+            if values[0].dtype in (whet.float16, whet.bfloat16):
+                values = [t.to(whet.float32) for t in values]
+            p_, g_, *states = values
+            new = self.elements(whet, kind, p_, g_, states, numbers)
+            for t, x in zip(held, new):
+                t.copy_(x)
+            self.after(group, state)
+
+
+class _Batch:
+    """Parameters of one dtype that are at the same step: one launch. `filled` lists the arrays that are not empty, if some are."""
+    __slots__ = ("params", "arrays", "shapes", "strides", "dtype", "number", "extra", "addr", "table", "total", "grain", "count",
+                 "filled")
+
+    def __init__(self, rows, dtype, number, extra, addr):
+        from whet.passes.lower_llvm.optim import BLOCK
+        self.params = [p for p, _ in rows]
+        self.arrays = [a for column in zip(*(arrays for _, arrays in rows)) for a in column]
+        self.shapes, self.strides = [p._array.shape for p in self.params], [p._array.strides for p in self.params]
+        self.dtype, self.number, self.extra, self.addr = dtype, number, extra, addr
+        full = [i for i, p in enumerate(self.params) if p._array.size]
+        every = len(self.arrays) // len(rows) + 1            # arrays a parameter, its gradient included
+        self.filled = None if len(full) == len(rows) else [k * len(rows) + i for k in range(every) for i in full]
+        sizes = [self.params[i]._array.size for i in full]
+        blocks = [-(-n // BLOCK) for n in sizes]
+        self.count, self.total = len(sizes), sum(blocks)
+        self.grain = max(1, ELEMENTS_OF_A_GRAIN * self.total // max(1, sum(sizes)))
+        starts = np.cumsum([0, *blocks])[:-1]
+        self.table = np.stack([starts, np.array(sizes, np.int64)], 1).astype(np.int64)
+
+
+class _Plan:
+    """How the parameters of a group are updated, as long as their memory stays where it is."""
+    __slots__ = ("kind", "live", "states", "batches", "rest", "writer")
+
+    def __init__(self, optimizer, group, kind, live, fresh):
+        self.kind, self.live, self.states = kind, live, optimizer.states(kind)
+        self.writer = f"{type(optimizer).__name__}.step"
+        self.rest, self.batches = [], []
+        together = {}
+        for p in live:
+            state, form = optimizer.state.get(p, {}), (*kind, "first") if p in fresh else kind
+            arrays = [p._array, *(state[name]._array for name in self.states)]
+            if not _uniform(arrays):
+                self.rest.append((p, form))
+                continue
+            number = state["step"]._array.item() if optimizer.counts else 0.0
+            extra = tuple(state[k]._array.item() for k in optimizer.scalars)
+            together.setdefault((p._array.dtype, number, extra, form), []).append((p, arrays))
+        width = 2 + len(self.states)
+        for (dtype, number, extra, form), rows in together.items():
+            addr = _address(optimizer, form, dtype, len(optimizer.hypers(group)) + len(optimizer.scalars), len(self.states))
+            if addr is None or _overlap([a for _, arrays in rows for a in arrays]):
+                self.rest += [(p, form) for p, _ in rows]
+                continue
+            most = MAX_ARGS // width
+            for i in range(0, len(rows), most):
+                self.batches.append(_Batch(rows[i:i + most], dtype, number, extra, addr))
+
+
+def _laid_out(g, like):
+    """The gradient in the memory order of its parameter."""
+    out = np.empty_like(like)
+    if out.shape != g.shape:
+        raise RuntimeError(f"optimizer: the gradient's shape {g.shape} is not the parameter's, {like.shape}")
+    out[...] = g
+    return out
+
+
+def _uniform(arrays):
+    """Are all arrays dense, in the same order in memory, writable, and of one floating-point type?"""
+    a = arrays[0]
+    if a.dtype not in _FLOATS or not all(b.dtype == a.dtype and b.strides == a.strides and b.shape == a.shape and
+                                         b.flags.writeable and b.flags.aligned for b in arrays):
+        return False
+    if a.flags.forc:
+        return True
+    step = a.itemsize
+    for n, s in sorted(((n, s) for n, s in zip(a.shape, a.strides) if n != 1), key=operator.itemgetter(1)):
+        if s != step:
+            return False
+        step *= n
+    return True
+
+
+def _overlap(arrays):
+    """Does any memory belong to two of the (dense) arrays?"""
+    spans = sorted((a.__array_interface__["data"][0], a.nbytes) for a in arrays if a.size)
+    return any(at + n > after for (at, n), (after, _) in zip(spans, spans[1:]))
+
+
+def _address(optimizer, kind, dtype, hypers, states):
+    """The kernel of an update; None where it cannot be compiled."""
+    if os.environ.get("WHET_CPU") == "numpy":
+        return None
+    cls, short = type(optimizer), _FLOATS[dtype]
+    formula = next(c for c in cls.__mro__ if "elements" in c.__dict__)
+    from whet.passes.lower_llvm import optim as lower
+    from whet.passes.lower_llvm.scalar import Unsupported
+    numbers = tuple(optimizer.numbers(S, kind, *(S.arg(i) for i in range(1 + hypers))))
+    p, g, *rest = (S.arg(i) for i in range(2 + states + len(numbers)))
+    elements = tuple(optimizer.elements(S, kind, p, g, rest[:states], rest[states:]))
+    key = f"optim/{formula.__module__}.{formula.__qualname__}/{kind}/{short}/" + ";".join(map(str, (*numbers, *elements)))
+    update = lower.Update(key, numbers, elements, hypers, states, short)
+    try:
+        return native.kernel(key, lambda module, symbol: lower.emit(update, module, symbol))
+    except Unsupported:
+        return None

@@ -1,0 +1,246 @@
+"""Optimizer: parameters in groups, state per parameter, and the doors that every optimizer has."""
+import functools
+from collections import defaultdict
+from collections.abc import Iterable
+from copy import deepcopy
+from itertools import chain
+
+import whet
+
+from ..tensor import Tensor
+from ..utils.hooks import Hooks
+
+__all__ = ["Optimizer"]
+
+
+class _Required:
+    def __repr__(self):
+        return "<required parameter>"
+
+
+required = _Required()
+
+
+class Optimizer:
+    """Base class: a subclass gives `defaults` and a `step`.
+
+    `params` is an iterable of tensors, of (name, tensor) pairs, or of dicts with a `params` entry and options of their own.
+    """
+    _hooks = None               # name of the door -> Hooks, made when first needed
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _with_step_hooks(cls.__dict__["step"])
+
+    def __init__(self, params, defaults):
+        if isinstance(params, Tensor):
+            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                            + type(params).__name__)
+        self.defaults = defaults
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(dict(group))
+
+    def __getstate__(self):
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.__dict__.pop("_plans", None)
+        for group in self.param_groups:
+            for name, value in self.defaults.items():
+                group.setdefault(name, value)           # options that a version of long ago did not have
+
+    def __repr__(self):
+        lines = [type(self).__name__ + " ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return "\n".join([*lines, ")"])
+
+    def add_param_group(self, param_group):
+        """Add parameters with options of their own; what is not given is taken from the defaults."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, Tensor):
+            params = [params]
+        elif isinstance(params, set):
+            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
+                            "will change between runs. Please use a list instead.")
+        params = list(params)
+        if params and all(isinstance(p, tuple) for p in params):
+            param_group["param_names"] = [name for name, _ in params]
+            params = [p for _, p in params]
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+            if not self.defaults.get("differentiable", None) and not p.is_leaf:
+                raise ValueError("can't optimize a non-leaf Tensor")
+        if len({id(p) for p in params}) != len(params):
+            raise ValueError("some parameters appear more than once in one parameter group")
+        if not {id(p) for p in params}.isdisjoint(id(p) for group in self.param_groups for p in group["params"]):
+            raise ValueError("some parameters appear in more than one parameter group")
+        if self.param_groups and ("param_names" in param_group) != ("param_names" in self.param_groups[0]):
+            raise ValueError("all optimizer param groups should be with/without names. cannot add param group with names to the "
+                             "optimizer" if "param_names" in param_group else
+                             "all optimizer param groups should be with/without names. cannot add param group without names to the "
+                             "optimizer")
+        param_group["params"] = params
+        for name, value in self.defaults.items():
+            if value is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            param_group.setdefault(name, value)
+        self.param_groups.append(param_group)
+
+    def zero_grad(self, set_to_none=True):
+        """Drop (or zero) the gradients of all parameters."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.grad = None
+                elif p.grad is not None:
+                    if p.grad.grad_fn is not None:
+                        p.grad.detach_()
+                    else:
+                        p.grad.requires_grad_(False)
+                    p.grad.zero_()
+
+    def step(self, closure=None):
+        """One update of the parameters; `closure` computes the loss again and returns it."""
+        raise NotImplementedError
+
+    # ---- state ---------------------------------------------------------------------------------------------------------------
+    def state_dict(self):
+        """`{"state": {number: ...}, "param_groups": [...]}`, with parameters replaced by their numbers."""
+        for hook in self._run_list("state_dict_pre"):
+            hook(self)
+        number = {}
+        groups = []
+        for group in self.param_groups:
+            for p in group["params"]:
+                number.setdefault(id(p), len(number))
+            groups.append({**{k: v for k, v in group.items() if k != "params"}, "params": [number[id(p)] for p in group["params"]]})
+        state = {number[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
+        result = {"state": state, "param_groups": groups}
+        for hook in self._run_list("state_dict_post"):
+            changed = hook(self, result)
+            if changed is not None:
+                result = changed
+        return result
+
+    def load_state_dict(self, state_dict):
+        """Take over a state; tensors are copied and converted to their parameter's type (a `step` stays as it is)."""
+        state_dict = dict(state_dict)
+        for hook in self._run_list("load_pre"):
+            changed = hook(self, state_dict)
+            if changed is not None:
+                state_dict = changed
+        saved = deepcopy(state_dict["param_groups"])
+        groups = self.param_groups
+        if len(groups) != len(saved):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(g["params"]) != len(s["params"]) for g, s in zip(groups, saved)):
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+        param = dict(zip(chain.from_iterable(s["params"] for s in saved), chain.from_iterable(g["params"] for g in groups)))
+        state = defaultdict(dict)
+        for k, v in state_dict["state"].items():
+            if k in param:
+                state[param[k]] = self._own_copy(param[k], v)
+            else:
+                state[k] = v
+        for mine, theirs in zip(groups, saved):
+            theirs["params"] = mine["params"]
+            if "param_names" in mine and "param_names" not in theirs:
+                theirs["param_names"] = mine["param_names"]
+        self.__setstate__({"state": state, "param_groups": saved})
+        for hook in self._run_list("load_post"):
+            hook(self)
+
+    def _own_copy(self, p, value, key=None):
+        """A loaded value for the state of parameter p."""
+        if isinstance(value, Tensor):
+            if key == "step":
+                return value.detach().clone()
+            value = value.detach().to(dtype=p.dtype if p.is_floating_point() and value.is_floating_point() else None, device=p.device)
+            return value.clone()
+        if isinstance(value, dict):
+            return {k: self._own_copy(p, v, k) for k, v in value.items()}
+        if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+            return type(value)(self._own_copy(p, v) for v in value)
+        return value
+
+    # ---- hooks ---------------------------------------------------------------------------------------------------------------
+    def _run_list(self, door):
+        return list(self._hooks[door].values()) if self._hooks and door in self._hooks else ()
+
+    def _add_hook(self, door, hook, prepend=False):
+        if self._hooks is None:
+            self._hooks = {}
+        return self._hooks.setdefault(door, Hooks()).add(hook, prepend=prepend)
+
+    def register_step_pre_hook(self, hook):
+        """Call `hook(optimizer, args, kwargs)` before each step; it may return new (args, kwargs)."""
+        return self._add_hook("step_pre", hook)
+
+    def register_step_post_hook(self, hook):
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return self._add_hook("step_post", hook)
+
+    def register_state_dict_pre_hook(self, hook, prepend=False):
+        """Call `hook(optimizer)` before `state_dict`."""
+        return self._add_hook("state_dict_pre", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend=False):
+        """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another."""
+        return self._add_hook("state_dict_post", hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+        """Call `hook(optimizer, state_dict)` before loading; it may return another."""
+        return self._add_hook("load_pre", hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend=False):
+        """Call `hook(optimizer)` after loading."""
+        return self._add_hook("load_post", hook, prepend)
+
+
+def _with_step_hooks(step):
+    """A `step` that runs the hooks around it and notes that it was called (learning rate schedulers ask)."""
+    @functools.wraps(step)
+    def run(self, *args, **kwargs):
+        self._stepped = True
+        if self._hooks is None:
+            return step(self, *args, **kwargs)
+        for hook in self._run_list("step_pre"):
+            changed = hook(self, args, kwargs)
+            if changed is not None:
+                if not (isinstance(changed, tuple) and len(changed) == 2):
+                    raise RuntimeError(f"{type(self).__name__}.step: a pre hook must return None or a tuple of (new_args, new_kwargs), "
+                                       f"but got {changed}.")
+                args, kwargs = changed
+        result = step(self, *args, **kwargs)
+        for hook in self._run_list("step_post"):
+            hook(self, args, kwargs)
+        return result
+    return run
+
+
+def reevaluate(closure):
+    """The loss of a closure, computed with gradients on; None without a closure."""
+    if closure is None:
+        return None
+    with whet.enable_grad():
+        return closure()
+
+
+def check(condition, name, value):
+    """Raise as every optimizer does for an option out of range."""
+    if not condition:
+        raise ValueError(f"Invalid {name}: {value}")

@@ -1,0 +1,44 @@
+"""Adam for tables of which a step touches a few rows."""
+import whet
+
+from .optimizer import Optimizer, check, reevaluate
+
+
+class SparseAdam(Optimizer):
+    """Adam that leaves rows without a gradient, and their moments, as they are. Gradients are dense here: a row (along the first
+    dimension) whose gradient is all zero counts as untouched."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+        check(float(lr) > 0, "learning rate", lr)
+        check(eps > 0, "epsilon value", eps)
+        for i, beta in enumerate(betas):
+            check(0 <= beta < 1, f"beta parameter at index {i}", beta)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+
+    def step(self, closure=None):
+        """One update of the rows that have a gradient."""
+        loss = reevaluate(closure)
+        with whet.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self._update(group, p)
+        return loss
+
+    def _update(self, group, p):
+        state = self.state[p]
+        if not state:
+            state.update(step=0, exp_avg=whet.zeros_like(p), exp_avg_sq=whet.zeros_like(p))
+        state["step"] += 1
+        g = -p.grad if group["maximize"] else p.grad
+        rows = (g.reshape(g.shape[0], -1) != 0).any(1).nonzero().squeeze(1) if g.ndim else None
+        if rows is not None and not rows.numel():
+            return
+        at = ... if rows is None else rows
+        beta1, beta2 = group["betas"]
+        g, m, v = g[at], state["exp_avg"][at], state["exp_avg_sq"][at]
+        m = m + (g - m) * (1 - beta1)
+        v = v + (g * g - v) * (1 - beta2)
+        state["exp_avg"][at], state["exp_avg_sq"][at] = m, v
+        size = float(group["lr"]) * (1 - beta2 ** state["step"]) ** 0.5 / (1 - beta1 ** state["step"])
+        p[at] = p[at] - size * (m / (v.sqrt() + group["eps"]))

@@ -1,0 +1,148 @@
+"""Averages of the weights seen during training."""
+import math
+from copy import deepcopy
+
+import whet
+
+from ..nn.module import Module
+from ..nn.norm import _BatchNorm
+from .lr_scheduler import LRScheduler, _each
+
+__all__ = ["AveragedModel", "SWALR", "update_bn", "get_ema_multi_avg_fn", "get_ema_avg_fn", "get_swa_multi_avg_fn",
+           "get_swa_avg_fn"]
+
+
+def get_ema_multi_avg_fn(decay=0.999):
+    """Exponential moving average of lists of tensors, in place."""
+    _check_decay(decay)
+
+    def average(averaged, current, _):
+        with whet.no_grad():
+            for a, b in zip(averaged, current):
+                if a.is_floating_point() or a.is_complex():
+                    a.lerp_(b, 1 - decay)
+                else:
+                    a.copy_(a * decay + b * (1 - decay))
+    return average
+
+
+def get_swa_multi_avg_fn():
+    """Mean of all so far, of lists of tensors, in place."""
+    def average(averaged, current, number):
+        with whet.no_grad():
+            for a, b in zip(averaged, current):
+                if a.is_floating_point() or a.is_complex():
+                    a.lerp_(b, 1 / (int(number) + 1))
+                else:
+                    a.copy_(a + (b - a) / (int(number) + 1))
+    return average
+
+
+def get_ema_avg_fn(decay=0.999):
+    """Exponential moving average of a tensor."""
+    _check_decay(decay)
+
+    def average(averaged, current, _):
+        with whet.no_grad():
+            return decay * averaged + (1 - decay) * current
+    return average
+
+
+def get_swa_avg_fn():
+    """Mean of all so far, of a tensor."""
+    def average(averaged, current, number):
+        with whet.no_grad():
+            return averaged + (current - averaged) / (number + 1)
+    return average
+
+
+def _check_decay(decay):
+    if not 0 <= decay <= 1:
+        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
+
+
+class AveragedModel(Module):
+    """A copy of a model whose parameters are averages over the calls of `update_parameters`."""
+
+    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
+        super().__init__()
+        if avg_fn is not None and multi_avg_fn is not None:
+            raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
+        self.module = deepcopy(model)
+        if device is not None:
+            self.module = self.module.to(device)
+        self.register_buffer("n_averaged", whet.tensor(0, dtype=whet.int64, device=device))
+        self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
+
+    def forward(self, *args, **kwargs):
+        return self.module(*args, **kwargs)
+
+    def update_parameters(self, model):
+        """Take the model's present parameters into the average."""
+        def tensors(m):
+            return [*m.parameters(), *(m.buffers() if self.use_buffers else ())]
+        mine, theirs = tensors(self.module), [t.detach().to(device=t.device) for t in tensors(model)]
+        with whet.no_grad():
+            if int(self.n_averaged) == 0:
+                for a, b in zip(mine, theirs):
+                    a.copy_(b)
+            elif self.avg_fn is not None:
+                for a, b in zip(mine, theirs):
+                    a.copy_(self.avg_fn(a.detach(), b, self.n_averaged))
+            else:
+                (self.multi_avg_fn or get_swa_multi_avg_fn())([a.detach() for a in mine], theirs, self.n_averaged)
+            if not self.use_buffers:
+                for a, b in zip(self.module.buffers(), model.buffers()):
+                    a.copy_(b)
+            self.n_averaged += 1
+
+
+def update_bn(loader, model, device=None):
+    """Compute the running statistics of all batch norms again, from one pass over the data."""
+    momenta = {}
+    for module in model.modules():
+        if isinstance(module, _BatchNorm):
+            module.reset_running_stats()
+            momenta[module] = module.momentum
+    if not momenta:
+        return
+    was_training = model.training
+    model.train()
+    for module in momenta:
+        module.momentum = None
+    with whet.no_grad():
+        for batch in loader:
+            x = batch[0] if isinstance(batch, list | tuple) else batch
+            model(x if device is None else x.to(device))
+    for module, momentum in momenta.items():
+        module.momentum = momentum
+    model.train(was_training)
+
+
+class SWALR(LRScheduler):
+    """Anneal to a fixed rate in `anneal_epochs` epochs, and stay there."""
+
+    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
+        for group, lr in zip(optimizer.param_groups, _each(optimizer, swa_lr, "swa_lr")):
+            group["swa_lr"] = lr
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}")
+        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+            raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
+        self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
+        super().__init__(optimizer, last_epoch)
+
+    def _share(self, t):
+        t = max(0, min(1, t))
+        return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
+
+    def get_lr(self):
+        step = self._step_count - 1
+        now = self._share(step / max(1, self.anneal_epochs)) if self.anneal_epochs else 1
+        before = self._share(max(0, step - 1) / max(1, self.anneal_epochs)) if self.anneal_epochs else 1
+        rates = []
+        for group in self.optimizer.param_groups:
+            lr = group["lr"]
+            start = lr if before == 1 else (lr - before * group["swa_lr"]) / (1 - before)
+            rates.append(group["swa_lr"] * now + start * (1 - now))
+        return rates
