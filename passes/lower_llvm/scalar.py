@@ -209,80 +209,15 @@ def _gcd(f, a, b, signed):
 
 
 # ---- floats ----------------------------------------------------------------------------------------------------------
-def _fmod(f, x, y):
-    """Exact, with the sign of x. Long division in steps of 50 bits of quotient; nearly always one step."""
-    if x.elem == "float":
-        return f.conv("fptrunc", _fmod(f, f.conv("fpext", x, "double"), f.conv("fpext", y, "double")), "float")
-    a, b = f.fabs(x), f.fabs(y)
-    wrong = f.cmp("oeq", y, 0) | f.cmp("uno", x, y) | f.cmp("oeq", a, math.inf)
-    whole = f.cmp("olt", a, b)                           # also where b is infinite
-    easy = wrong | whole
-    a, b = f.sel(easy, f.const(a.ty, 0), a), f.sel(easy, f.const(b.ty, 1), b)
-
-    def reduce(r, b):
-        """r mod b for a normal b."""
-        def step(r):
-            ahead = f.lshr(f.conv("bitcast", r, "i64"), 52) - f.lshr(f.conv("bitcast", b, "i64"), 52) - 50
-            scaled = f.conv("bitcast", f.conv("bitcast", b, "i64") + (f.imax(ahead, 0) << 52), "double")
-            r = f.fma(-f.intr("trunc", r / scaled), scaled, r)      # exact: the quotient is below 2^52, and at most 1 too big
-            return [f.sel(f.cmp("olt", r, 0), r + scaled, r)]
-        return f.while_(lambda r: f.any(f.cmp("oge", r, b)), step, [r])[0]
-
-    tiny = f.cmp("olt", b, 2.0**-960)                    # then first modulo b * 2^60, then with both scaled by 2^60
-    up = f.sel(tiny, f.const(b.ty, 2.0**60), 1.0)
-    scaled = b * up
-    r = reduce(a, scaled)
-    r, = f.if_(f.any(tiny), lambda: [reduce(r * up, scaled) / up], lambda: [r])
-    r = f.sel(wrong, f.const(r.ty, math.nan), f.sel(whole, f.fabs(x), r))
-    return f.copysign(r, x)
-
-
-def _float_modulo(f, x, y):
-    """(the remainder with the sign of y, fmod corrected; whether a correction was made; fmod) as NumPy computes them."""
-    m = _fmod(f, x, y)
-    low = f.cmp("one", m, 0) & f.cmp("ne", f.cmp("olt", y, 0), f.cmp("olt", m, 0))
-    r = f.sel(low, m + y, m)
-    return f.sel(f.cmp("oeq", m, 0), f.copysign(f.const(m.ty, 0), y), r), low, m
-
-
-def _float_floor_divide(f, x, y):
-    _, low, m = _float_modulo(f, x, y)
-    plain = x / y
-    q = (x - m) / y
-    q = f.sel(low, q - 1, q)
-    down = f.intr("floor", q)
-    near = f.sel(f.cmp("ogt", q - down, 0.5), down + 1, down)
-    near = f.sel(f.cmp("oeq", q, 0), f.copysign(f.const(q.ty, 0), plain), near)
-    return f.sel(f.cmp("oeq", y, 0), plain, near)
-
-
-def _next_after(f, x, y):
-    """On x's own bits (an integer vector of its width would do for any float): one step towards y."""
-    bits = "i32" if x.elem == "float" else "i64"
-    return _step_bits(f, f.conv("bitcast", x, bits), x, y, lambda b: f.conv("bitcast", b, x.elem))
-
-
-def _step_bits(f, u, x, y, back):
-    """u: the bits of x. One step away from zero is +1, towards it -1; from zero the least subnormal with y's sign."""
-    size = _INT[u.elem]
+def _half_next_after(f, x, y, t):
+    """On x's own bits: one step away from zero is +1, towards it -1; from zero to the least subnormal of y's sign."""
+    x, y = (widen(f, narrow(f, v, t), t) for v in (x, y))
+    u = narrow(f, x, t)
     away = f.cmp("eq", f.cmp("olt", x, y), f.cmp("ogt", x, 0))
     moved = f.sel(away, u + 1, u - 1)
-    least = f.sel(f.cmp("ogt", y, 0), f.const(u.ty, 1), -2 ** (size - 1) + 1)
-    moved = f.sel(f.cmp("oeq", x, 0), least, moved)
-    r = f.sel(f.cmp("oeq", x, y), y, back(moved))
-    return f.sel(f.cmp("uno", x, y), x + y, r)
-
-
-def _half_next_after(f, x, y, t):
-    x, y = (widen(f, narrow(f, v, t), t) for v in (x, y))
-    return _step_bits(f, narrow(f, x, t), x, y, lambda b: widen(f, b, t))
-
-
-def _extremum(f, pred, a, b, ignore_nan):
-    """a where `a pred b`, else b. NaN wins, or loses with `ignore_nan`; of equal values it is the first."""
-    swap = {"ge": "ogt", "le": "olt"}[pred]
-    r = f.sel(f.cmp(swap, b, a), b, a)                   # a where either is NaN
-    return f.sel(f.cmp("uno", a, a), b, r) if ignore_nan else f.sel(f.cmp("uno", b, b), b, r)
+    least = f.sel(f.cmp("ogt", y, 0), f.const(u.ty, 1), -0x7FFF)
+    moved = widen(f, f.sel(f.cmp("oeq", x, 0), least, moved), t)
+    return f.sel(f.cmp("uno", x, y), x + y, f.sel(f.cmp("oeq", x, y), y, moved))
 
 
 def _sign(f, x):
@@ -310,11 +245,6 @@ def _by_kind(floats=None, ints=None, bools=None):
             raise Unsupported(t)
         return kind(f, is_signed(t) if kind is ints else t, *xs)
     return emit
-
-
-def _float_int(floats, ints):
-    """Floats and integers where the type says no more than that."""
-    return _by_kind(lambda f, t, *xs: floats(f, *xs), lambda f, s, *xs: ints(f, *xs, s))
 
 
 def _same(f, t, x):
@@ -374,21 +304,21 @@ def _negative_bit(f, t, x):
 PRIMITIVES = {
     "add": _arithmetic("add", "or"), "sub": _arithmetic("sub"), "mul": _arithmetic("mul", "and"),
     "div": _by_kind(lambda f, t, a, b: a / b),
-    "floordiv": _float_int(_float_floor_divide, _floor_divide),
-    "truncdiv": _float_int(lambda f, a, b: f.intr("trunc", a / b), _divide),
-    "mod": _float_int(lambda f, a, b: _float_modulo(f, a, b)[0], _modulo),
-    "fmod": _float_int(_fmod, _remainder),
+    "floordiv": _by_kind(_math("floordiv"), lambda f, s, a, b: _floor_divide(f, a, b, s)),
+    "truncdiv": _by_kind(lambda f, t, a, b: f.intr("trunc", a / b), lambda f, s, a, b: _divide(f, a, b, s)),
+    "mod": _by_kind(_math("mod"), lambda f, s, a, b: _modulo(f, a, b, s)),
+    "fmod": _by_kind(_math("fmod"), lambda f, s, a, b: _remainder(f, a, b, s)),
     "neg": _by_kind(lambda f, t, a: -a, lambda f, s, a: 0 - a),
     "abs": _by_kind(lambda f, t, a: f.fabs(a), lambda f, s, a: f.sel(f.cmp("slt", a, 0), 0 - a, a) if s else a, _same),
     "sign": _by_kind(lambda f, t, a: _sign(f, a), _int_sign),
     "floor": _rounding("floor"), "ceil": _rounding("ceil"), "trunc": _rounding("trunc"), "rint": _rounding("roundeven"),
     "sqrt": _by_kind(lambda f, t, a: f.sqrt(a)),
-    "rsqrt": _by_kind(lambda f, t, a: 1 / f.sqrt(a)),
+    "rsqrt": _math("rsqrt"),
     "fma": _by_kind(lambda f, t, a, b, c: f.fma(a, b, c), lambda f, s, a, b, c: a * b + c),
-    "min": _by_kind(lambda f, t, a, b: _extremum(f, "le", a, b, False), _int_extremum("min"), lambda f, t, a, b: a & b),
-    "max": _by_kind(lambda f, t, a, b: _extremum(f, "ge", a, b, False), _int_extremum("max"), lambda f, t, a, b: a | b),
-    "fmin": _by_kind(lambda f, t, a, b: _extremum(f, "le", a, b, True), _int_extremum("min"), lambda f, t, a, b: a & b),
-    "fmax": _by_kind(lambda f, t, a, b: _extremum(f, "ge", a, b, True), _int_extremum("max"), lambda f, t, a, b: a | b),
+    "min": _by_kind(_math("min"), _int_extremum("min"), lambda f, t, a, b: a & b),
+    "max": _by_kind(_math("max"), _int_extremum("max"), lambda f, t, a, b: a | b),
+    "fmin": _by_kind(_math("fmin"), _int_extremum("min"), lambda f, t, a, b: a & b),
+    "fmax": _by_kind(_math("fmax"), _int_extremum("max"), lambda f, t, a, b: a | b),
     **{op: _compare(op) for op in _PREDICATES},
     "isnan": _by_kind(lambda f, t, a: f.cmp("uno", a, a), _always(False), _always(False)),
     "isinf": _by_kind(lambda f, t, a: f.cmp("oeq", f.fabs(a), math.inf), _always(False), _always(False)),
@@ -400,7 +330,7 @@ PRIMITIVES = {
     "shr": _by_kind(None, lambda f, s, a, b: _shift(f, "ashr" if s else "lshr", a, b)),
     "gcd": _by_kind(None, lambda f, s, a, b: _gcd(f, a, b, s)),
     "copysign": _by_kind(lambda f, t, a, b: f.copysign(a, b)),
-    "nextafter": _by_kind(lambda f, t, a, b: _half_next_after(f, a, b, t) if t in HALF else _next_after(f, a, b)),
+    "nextafter": _by_kind(lambda f, t, a, b: _half_next_after(f, a, b, t) if t in HALF else _math("nextafter")(f, t, a, b)),
     "conj": _by_kind(_same, _same, _same),
     "pow": _by_kind(_math("pow"), lambda f, s, a, b: _int_power(f, a, b, s)),
     **{op: _math(op) for op in (
