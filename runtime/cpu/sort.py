@@ -1,0 +1,212 @@
+"""Sorting and order statistics on NumPy arrays: sort, topk, kthvalue, median, mode, searchsorted, unique.
+
+NaN is greater than everything; equal elements keep their order, also when sorting down, so positions are always well defined. NumPy
+sorts; its elements are packed with their positions (`passes.lower_llvm.sort`) where both fit in 64 bits.
+"""
+import numpy as np
+
+from whet.cpu import native
+from whet.cpu.rows import NAMES, REFERENCE, SUPPORTED
+
+_PACKED = SUPPORTED - {"i64", "u64", "f64"}
+
+
+def sort(x, axis=-1, descending=False, stable=False):
+    """(values, positions as i64) along an axis. Always stable."""
+    return _along(x, axis, lambda rows: _sort_rows(rows, descending))
+
+
+def argsort(x, axis=-1, descending=False, stable=False):
+    """The positions that sort an array along an axis."""
+    return sort(x, axis, descending)[1]
+
+
+def topk(x, k, axis=-1, largest=True, sorted=True):
+    """The k largest (or smallest) along an axis in order, with their positions; of equal ones the first."""
+    return _along(x, axis, lambda rows: _first(rows, k, largest))
+
+
+def kthvalue(x, k, axis=-1):
+    """The k-th smallest (from 1) along an axis and its position: (values, positions) with the axis at size 1."""
+    return _along(x, axis, lambda rows: _nth(rows, k - 1))
+
+
+def median(x, axis=-1, ignore_nan=False):
+    """The lower of the middle elements along an axis and its position, the axis at size 1; a NaN if there is one and it counts."""
+    return _along(x, axis, lambda rows: _median(rows, ignore_nan))
+
+
+def mode(x, axis=-1):
+    """The most frequent element along an axis (the least of several) and its last position, the axis at size 1."""
+    return _along(x, axis, _mode)
+
+
+def searchsorted(sequence, values, right=False):
+    """Where values would go in sequences sorted along the last axis; both of rows, or one 1-d sequence for all values."""
+    side = "right" if right else "left"
+    if sequence.ndim == 1:
+        return np.asarray(np.searchsorted(sequence, values, side)).astype(np.int64, copy=False)
+    out = np.empty(values.shape, np.int64)
+    for i in np.ndindex(*sequence.shape[:-1]):
+        out[i] = np.searchsorted(sequence[i], values[i], side)
+    return out
+
+
+def unique(x):
+    """Of all elements: (each once, in order; for each element which; how many of each). NaNs are all different."""
+    flat = x.reshape(-1)
+    values, positions = _sort_rows(flat[None], False)
+    return _runs(values[0], positions[0], x.shape)
+
+
+def unique_consecutive(x):
+    """As `unique`, joining only equal neighbours."""
+    return _runs(x.reshape(-1), None, x.shape)
+
+
+def _runs(values, positions, shape):
+    first = np.ones(values.shape, bool)
+    first[1:] = values[1:] != values[:-1]
+    starts = np.flatnonzero(first)
+    which = np.cumsum(first) - 1
+    if positions is not None:
+        inverse = np.empty_like(which)
+        inverse[positions] = which
+        which = inverse
+    return values[starts], which.astype(np.int64, copy=False).reshape(shape), np.diff(starts, append=values.size).astype(np.int64)
+
+
+# ---- along an axis ------------------------------------------------------------------------------------------------
+def _along(x, axis, run):
+    """`run` on contiguous rows (k, n), its (values, positions) put back in place."""
+    if x.ndim == 0:
+        values, positions = run(x.reshape(1, 1))
+        return values.reshape(values.shape[1:] if values.shape[1] != 1 else ()), positions.reshape(() if positions.shape[1] == 1 else -1)
+    moved = np.moveaxis(x, axis, -1)
+    rows = np.ascontiguousarray(moved).reshape(int(np.prod(moved.shape[:-1])), moved.shape[-1])
+    return tuple(np.ascontiguousarray(np.moveaxis(y.reshape(*moved.shape[:-1], y.shape[-1]), -1, axis)) for y in run(rows))
+
+
+def _packs(x):
+    return not REFERENCE and NAMES[x.dtype] in _PACKED and x.shape[1] <= 1 << 32
+
+
+def _pack(x, descending):
+    """Rows as packed numbers."""
+    name = NAMES[x.dtype]
+
+    def emit(module, symbol):
+        from whet.passes.lower_llvm.sort import emit_pack
+        emit_pack(module, symbol, name, descending)
+    out = np.empty(x.shape, np.uint64)
+    native.launch(native.kernel(f"sort/pack/{name}{'/down' * descending}", emit), x.shape[0], _grain(x.shape[1]), x, out, x.shape[1],
+                  x.shape[1] * x.itemsize)
+    return out
+
+
+def _unpack(packed, x, descending):
+    """(values, positions) of packed numbers made from x."""
+    name, (rows, k) = NAMES[x.dtype], packed.shape
+
+    def emit(module, symbol):
+        from whet.passes.lower_llvm.sort import emit_unpack
+        emit_unpack(module, symbol, name, descending)
+    values, positions = np.empty(packed.shape, x.dtype), np.empty(packed.shape, np.int64)
+    native.launch(native.kernel(f"sort/unpack/{name}{'/down' * descending}", emit), rows, _grain(k), packed, x, values, positions, k,
+                  packed.strides[0], x.shape[1] * x.itemsize)
+    return values, positions
+
+
+def _grain(n):
+    return max(1, (1 << 14) // max(1, n))
+
+
+def _keys(x, descending):
+    """Unsigned 64-bit keys in the order of the elements."""
+    u = x.astype(np.float64 if x.dtype.kind in "fV" else np.uint64 if x.dtype.kind in "bu" else np.int64)
+    if u.dtype.kind == "f":
+        u += 0.0                                      # -0 becomes +0
+        bits = u.view(np.uint64)
+        key = np.where(bits >> np.uint64(63), ~bits, bits | np.uint64(1 << 63))
+        key[np.isnan(u)] = np.uint64(2**64 - 1)
+    else:
+        key = u.view(np.uint64) ^ np.uint64(1 << 63) if u.dtype.kind == "i" else u
+    return ~key if descending else key
+
+
+def _order(x, descending):
+    """The stable order of the rows of any type."""
+    keys = _keys(x, descending)
+    order = np.argsort(keys, 1)
+    found = np.take_along_axis(keys, order, 1)
+    equal = found[:, 1:] == found[:, :-1]
+    if equal.any():                                   # runs of equal keys: positions in order within each
+        run = np.zeros(x.shape, np.int64)
+        np.cumsum(~equal, 1, out=run[:, 1:])
+        if x.shape[1] < 1 << 31:
+            return np.sort(run << 32 | order, 1) & 0xFFFFFFFF
+        return np.argsort(keys, 1, kind="stable")
+    return order
+
+
+def _sort_rows(x, descending):
+    if _packs(x):
+        packed = _pack(x, descending)
+        packed.sort(1)
+        return _unpack(packed, x, descending)
+    order = _order(x, descending)
+    return np.take_along_axis(x, order, 1), order
+
+
+def _first(x, k, descending):
+    n = x.shape[1]
+    if not _packs(x):
+        order = _order(x, descending)[:, :k]
+        return np.take_along_axis(x, order, 1), order
+    packed = _pack(x, descending)
+    if k < n // 2 and n > 64:
+        packed.partition(max(k - 1, 0), 1)
+    else:
+        packed.sort(1)
+    best = np.ascontiguousarray(packed[:, :k])
+    best.sort(1)
+    return _unpack(best, x, descending)
+
+
+def _nth(x, k):
+    """Element k (from 0) of each sorted row; k may be an array of one per row."""
+    if np.ndim(k) or not _packs(x):
+        values, order = _sort_rows(x, False)
+        at = np.broadcast_to(np.reshape(k, (-1, 1)), (x.shape[0], 1))
+        return np.take_along_axis(values, at, 1), np.take_along_axis(order, at, 1)
+    packed = _pack(x, False)
+    packed.partition(k, 1)
+    return _unpack(np.ascontiguousarray(packed[:, k:k + 1]), x, False)
+
+
+def _median(x, ignore_nan):
+    n = x.shape[1]
+    if x.dtype.kind not in "fV":
+        return _nth(x, (n - 1) // 2)
+    nan = np.isnan(x)
+    if ignore_nan:
+        real = n - nan.sum(1)
+        return _nth(x, (n - 1) // 2 if not nan.any() else np.maximum(real - 1, 0) // 2)
+    values, at = _nth(x, (n - 1) // 2)
+    bad = nan.any(1)
+    if bad.any():
+        first = nan[bad].argmax(1)[:, None]
+        at[bad], values[bad] = first, np.take_along_axis(x[bad], first, 1)
+    return values, at
+
+
+def _mode(x):
+    values, order = _sort_rows(x, False)
+    n = x.shape[1]
+    edge = np.ones((x.shape[0], n + 1), bool)
+    edge[:, 1:-1] = values[:, 1:] != values[:, :-1]
+    place = np.where(edge[:, :-1], np.arange(n), 0)
+    start = np.maximum.accumulate(place, 1)           # where each element's run began
+    length = np.where(edge[:, 1:], np.arange(n) - start + 1, 0)
+    last = length.argmax(1)[:, None]
+    return np.take_along_axis(values, last, 1), np.take_along_axis(order, last, 1)
