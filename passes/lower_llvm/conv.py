@@ -95,8 +95,8 @@ def micro(m, name, t):
 class Geometry:
     """The fields of the geometry that argument `slot` points to; each is loaded once, in the function's entry block."""
 
-    def __init__(self, f, args, slot):
-        self._f = f
+    def __init__(self, f, args, slot, fields=FIELD):
+        self._f, self._fields = f, fields
         p = self._entry("ptr", f"getelementptr i64, ptr {args.ref}, i64 {slot}")
         self.table = self._entry("ptr", f"load ptr, ptr {p.ref}, align 8")
 
@@ -106,14 +106,19 @@ class Geometry:
         return Val(self._f, name, ty)
 
     def __getattr__(self, name):
-        p = self._entry("ptr", f"getelementptr i64, ptr {self.table.ref}, i64 {FIELD[name]}")
+        p = self._entry("ptr", f"getelementptr i64, ptr {self.table.ref}, i64 {self._fields[name]}")
         value = self.__dict__[name] = self._entry("i64", f"load i64, ptr {p.ref}, align 8")
         return value
 
 
+def table_at(f, geo, i):
+    """Entry i of the geometry."""
+    return f.load("i64", f.at(geo, i, "i64"))
+
+
 def table(f, geo, i):
     """Entry i of the tables behind the fields."""
-    return f.load("i64", f.at(geo, i + TABLES, "i64"))
+    return table_at(f, geo, i + TABLES)
 
 
 def divmod_(f, a, b):

@@ -20,7 +20,7 @@ DEPTHWISE_TAPS = 64            # more run as other convolutions do
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 GRAIN = 1 << 15                # vector multiply-adds in about 10 us
 
-_plans: dict = {}
+known: dict = {}                # key -> Plan or what else a call needs
 _local = threading.local()
 
 
@@ -49,9 +49,9 @@ def scratch(size):
 
 
 def remember(key, plan):
-    if len(_plans) >= PLANS:
-        _plans.clear()
-    _plans[key] = plan
+    if len(known) >= PLANS:
+        known.clear()
+    known[key] = plan
     return plan
 
 
@@ -61,12 +61,12 @@ def split(n, most):
     return parts, -(-n // parts)
 
 
-def _three(values, fill):
+def three(values, fill):
     """Spatial sizes or strides as (depth, height, width)."""
     return (*[fill] * (3 - len(values)), *values)
 
 
-def _elements(a):
+def elements(a):
     """Strides in elements; None where they are no multiple of one."""
     size = a.itemsize
     return None if any(s % size for s in a.strides) else tuple(s // size for s in a.strides)
@@ -215,11 +215,11 @@ def _conv_plan(key, x, w, bias, stride, padding, dilation, groups):
     nd = x.ndim - 2
     out = out_sizes(x.shape[2:], w.shape[2:], stride, padding, dilation)
     shape = (x.shape[0], w.shape[0], *out)
-    xs, ys = _elements(x), _strides(shape)
+    xs, ys = elements(x), _strides(shape)
     offsets = tuple(tuple(k * d - p for k in range(n)) for n, d, p in zip(w.shape[2:], dilation, padding))
-    r = Gathered(ELEM[x.dtype], groups, x.shape[1] // groups, w.shape[0] // groups, _three(x.shape[2:], 1),
-                 (*xs[:2], *_three(xs[2:], 0)), x.shape[0], _three(out, 1), (*ys[:2], *_three(ys[2:], 0)),
-                 _three(stride, 1), (*[(0,)] * (3 - nd), *offsets), (math.prod(w.shape) // groups, math.prod(w.shape[1:]), 0))
+    r = Gathered(ELEM[x.dtype], groups, x.shape[1] // groups, w.shape[0] // groups, three(x.shape[2:], 1),
+                 (*xs[:2], *three(xs[2:], 0)), x.shape[0], three(out, 1), (*ys[:2], *three(ys[2:], 0)),
+                 three(stride, 1), (*[(0,)] * (3 - nd), *offsets), (math.prod(w.shape) // groups, math.prod(w.shape[1:]), 0))
     return remember(key, gathered_plan(r, _bias_epilogue(bias), shape))
 
 
@@ -227,11 +227,11 @@ def conv(x, w, bias, stride, padding, dilation, groups):
     """y[n, o, p] = bias[o] + sum over (c, tap) of w[o, c, tap] * x[n, c, p * stride + tap * dilation - padding]."""
     key = ("conv", x.shape, x.strides, x.dtype, w.shape, stride, padding, dilation, groups, bias is None,
            pool.get_num_threads())
-    plan = _plans.get(key)
+    plan = known.get(key)
     if plan is None:
         if x.dtype not in ELEM or REFERENCE:
             return _through(conv, reference_conv, x, w, bias, stride, padding, dilation, groups)
-        if _elements(x) is None:
+        if elements(x) is None:
             return conv(x.copy(), w, bias, stride, padding, dilation, groups)
         plan = _conv_plan(key, x, w, bias is not None, stride, padding, dilation, groups)
     if not w.flags.c_contiguous:
@@ -246,7 +246,7 @@ def _input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups):
     """Plans of the runs that make gx: one for each remainder of the pixel coordinates by the stride, each with its own taps."""
     nd = gy.ndim - 2
     opg, cpg, kernel = w.shape[0] // groups, w.shape[1], w.shape[2:]
-    gs, xs = _elements(gy), _strides(x_shape)
+    gs, xs = elements(gy), _strides(x_shape)
     taps = math.prod(kernel)
     plans = []
     for phase in np.ndindex(*stride):
@@ -255,8 +255,8 @@ def _input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups):
                   for n, a, p, d, s in zip(kernel, phase, padding, dilation, stride)]
         offsets = [tuple((a + p - k * d) // s for k in ks) for ks, a, p, d, s in zip(picked, phase, padding, dilation, stride)]
         taps_at = [int(np.ravel_multi_index(t, kernel)) for t in itertools.product(*picked)]
-        r = Gathered(ELEM[gy.dtype], groups, opg, cpg, _three(gy.shape[2:], 1), (*gs[:2], *_three(gs[2:], 0)), x_shape[0],
-                     _three(out, 1), (*xs[:2], *_three([a * s for a, s in zip(xs[2:], stride)], 0)), (1, 1, 1),
+        r = Gathered(ELEM[gy.dtype], groups, opg, cpg, three(gy.shape[2:], 1), (*gs[:2], *three(gs[2:], 0)), x_shape[0],
+                     three(out, 1), (*xs[:2], *three([a * s for a, s in zip(xs[2:], stride)], 0)), (1, 1, 1),
                      (*[(0,)] * (3 - nd), *offsets), (opg * cpg * taps, taps, cpg * taps), tuple(taps_at) or (0,))
         plans.append((gathered_plan(r, _bias_epilogue(False), x_shape), sum(a * b for a, b in zip(phase, xs[2:]))))
     return [(plan, at * gy.itemsize) for plan, at in plans if plan.units]
@@ -266,11 +266,11 @@ def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
     """The gradient of `conv` with respect to x, of shape `x_shape`; also the transposed convolution of gy."""
     key = ("input_grad", gy.shape, gy.strides, gy.dtype, w.shape, x_shape, stride, padding, dilation, groups,
            pool.get_num_threads())
-    plans = _plans.get(key)
+    plans = known.get(key)
     if plans is None:
         if gy.dtype not in ELEM or REFERENCE:
             return _through(conv_input_grad, reference_conv_input_grad, gy, w, x_shape, stride, padding, dilation, groups)
-        if _elements(gy) is None:
+        if elements(gy) is None:
             return conv_input_grad(gy.copy(), w, x_shape, stride, padding, dilation, groups)
         plans = remember(key, _input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups))
     if not w.flags.c_contiguous:
@@ -290,7 +290,7 @@ def _weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     nd, threads = gy.ndim - 2, pool.get_num_threads()
     elem, lanes = ELEM[gy.dtype], lower.lanes_for(ELEM[gy.dtype])
     outs, rows_all, image = w_shape[0] // groups, math.prod(w_shape[1:]), math.prod(gy.shape[2:])
-    xs, ys = _elements(x), _strides(gy.shape)
+    xs, ys = elements(x), _strides(gy.shape)
     tiles, rows = split(rows_all, lower.most_rows())
     vectors = 1 if outs <= lanes else 2
     tile = lower.Tile(elem, rows, lanes, vectors)
@@ -306,8 +306,8 @@ def _weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     layout = _layout(in_at=_runs_bytes(lower.KC, rowtaps + coltaps), out_at=_runs_bytes(lower.KC, 0),
                      y_at=max_panels * max_tiles * rows * panel * size, b_at=max_panels * (lower.KC + lanes) * panel * size,
                      a_at=rows * (lower.KC + 16) * size)
-    (d, h, w), (_, oh, ow), (sd, sh, sw) = _three(x.shape[2:], 1), _three(gy.shape[2:], 1), _three(stride, 1)
-    xd, xh, xw = _three(xs[2:], 0)
+    (d, h, w), (_, oh, ow), (sd, sh, sw) = three(x.shape[2:], 1), three(gy.shape[2:], 1), three(stride, 1)
+    xd, xh, xw = three(xs[2:], 0)
     geometry = _geometry(
         dict(pixels=image * gy.shape[0], image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xs[0],
              xg=xs[1] * w_shape[1], xc=xs[1], xd=xd, xh=xh, xw=xw, yn=ys[0], yg=ys[1] * outs, yo=ys[1], wg=outs * rows_all,
@@ -324,11 +324,11 @@ def conv_weight_grad(gy, x, w_shape, stride, padding, dilation, groups):
     """The gradient of `conv` with respect to w, of shape `w_shape`."""
     key = ("weight_grad", gy.shape, gy.dtype, x.shape, x.strides, w_shape, stride, padding, dilation, groups,
            pool.get_num_threads())
-    plan = _plans.get(key)
+    plan = known.get(key)
     if plan is None:
         if gy.dtype not in ELEM or REFERENCE:
             return _through(conv_weight_grad, reference_conv_weight_grad, gy, x, w_shape, stride, padding, dilation, groups)
-        if _elements(x) is None:
+        if elements(x) is None:
             return conv_weight_grad(gy, x.copy(), w_shape, stride, padding, dilation, groups)
         plan = remember(key, _weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups))
     if not gy.flags.c_contiguous:

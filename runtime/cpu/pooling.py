@@ -1,46 +1,228 @@
-"""Pools, unfold and fold on arrays (N, C, *spatial), 1 to 3 spatial dimensions."""
+"""Pools, unfold and fold on arrays (N, C, *spatial), 1 to 3 spatial dimensions.
+
+f32 and f64 run on compiled kernels, f16 and bf16 through f32 (rounded once), everything else in NumPy.
+"""
 import math
 
 import numpy as np
 
-from . import window
+from . import native, pool, window
+from .conv import ELEM, GRAIN, REFERENCE, Plan, elements, known, remember, scratch, three
+
+INDEXED = 1 << 31              # a plane with more pixels than this has indices beyond the kernel's
 
 
-def max_pool(x, kernel, stride, padding, dilation, ceil_mode=False):
-    """(largest of each window, its int64 index in the flattened input plane).
+def _bounds(axes):
+    """Per axis (first tap inside, end inside, first tap, end) of each output's window, from (input size, (first, end, step))."""
+    tables = []
+    for size, (first, end, step) in axes:
+        inside = np.where(first < 0, first + -(first // step) * step, first)
+        tables.append((inside, np.minimum(end, size), first, end))
+    return tables
 
-    The first of equals; a NaN wins, the last of several."""
-    return window.reference_max_pool(x, kernel, stride, padding, dilation, ceil_mode)
+
+def _three_axes(spatial, windows):
+    """Sizes and windows as (depth, height, width)."""
+    whole = (np.zeros(1, np.int64), np.ones(1, np.int64), 1)
+    return list(zip(three(spatial, 1), (*[whole] * (3 - len(windows)), *windows)))
+
+
+def _plan(key, x, windows, kind, divisors):
+    """A plan of `lower_llvm.pool`: windows are (first, end, step) per axis, divisors arrays per axis."""
+    from whet.passes.lower_llvm import conv as lower
+    from whet.passes.lower_llvm import pool as lower_pool
+    out = tuple(len(w[0]) for w in windows)
+    shape, elem = (*x.shape[:2], *out), ELEM[x.dtype]
+    planes = x.shape[0] * x.shape[1]
+    if not planes * math.prod(out):
+        return remember(key, (Plan(0, 0, 1, None, 0, shape), None))
+    axes = _three_axes(x.shape[2:], windows)
+    (d, h, w), (od, oh, ow) = (a for a, _ in axes), (len(b[0]) for _, b in axes)
+    xs = elements(x)
+    xd, xh, xw = three(xs[2:], 0)
+    lanes, threads = lower.lanes_for(elem), pool.get_num_threads()
+    size = lower.BYTES[elem]
+    chunk = lower_pool.CHUNK
+    chunk_cols, chunk_rows = min(max(w, 1), chunk), 1 if w > chunk else chunk // max(w, 1)
+    cols, rows = min(ow, chunk), 1 if ow > chunk else min(oh, chunk // ow)
+    blocks = -(-planes // lanes) * od
+    rows = max(1, min(rows, -(-oh // max(1, -(-threads * 2 // blocks)))))
+    row_blocks, col_blocks = -(-oh // rows), -(-ow // cols)
+    layout, at = {}, 0
+    for name, n in (("planes_at", 8 * lanes), ("in_at", (chunk_rows * chunk_cols + lanes) * lanes * size),
+                    ("out_at", (rows * cols + lanes) * lanes * size), ("index_at", (rows * cols + lanes) * lanes * 4)):
+        layout[name] = at
+        at += -(-n // 64) * 64
+    tables, starts = [], {}
+    for name, columns in zip(("z_at", "y_at", "x_at"), _bounds(axes)):
+        starts[name] = len(lower_pool.FIELDS) + sum(map(len, tables))
+        tables += columns
+    first, last = tables[-2:]
+    edges = np.arange(0, max(w, 1), chunk_cols)                  # outputs whose windows may touch each chunk of columns
+    tables.append(np.stack([np.searchsorted(last, edges, "right"), np.searchsorted(first, edges + chunk_cols, "left")], 1).ravel())
+    fields = dict(planes=planes, channels=x.shape[1], xn=xs[0], xc=xs[1], xd=xd, xh=xh, xw=xw, d=d, h=h, w=w, od=od, oh=oh, ow=ow,
+                  step_d=axes[0][1][2], step_h=axes[1][1][2], step_w=axes[2][1][2], rows=rows, cols=cols, row_blocks=row_blocks,
+                  col_blocks=col_blocks, chunk_rows=chunk_rows, chunk_cols=chunk_cols, scratch=at, **layout, **starts)
+    geometry = np.concatenate([np.array([fields[name] for name in lower_pool.FIELDS], np.int64)] + tables).astype(np.int64)
+    units = blocks * row_blocks * col_blocks
+    tile = lower.Tile(elem, 1, lanes, 1)
+    near = 1 if xw == 1 or w == 1 else 0
+    kernel = native.kernel(f"pool/{kind}/{elem}/{lanes}/{near}", lambda m, symbol: lower_pool.emit(m, symbol, tile, kind, near))
+    work = (x.size + 8 * planes * math.prod(out)) / units
+    grain = max(1, int(GRAIN * lanes / max(work, 1) / 4), -(-units // threads))
+    by = None if divisors is None else np.concatenate([*[np.ones(1)] * (3 - len(divisors)), *divisors]).astype(np.float64)
+    return remember(key, (Plan(kernel, units, grain, geometry, at * threads, shape), by))
+
+
+def _key(kind, x, *rest):
+    return ("pool", kind, x.shape, x.strides, x.dtype, pool.get_num_threads(), *rest)
+
+
+def _run(plan, by, x, indices=False):
+    y = np.empty(plan.out, x.dtype)
+    index = np.empty(plan.out, np.int64) if indices else None
+    if plan.units:
+        native.launch(plan.kernel, plan.units, plan.grain, x, y, index, scratch(plan.scratch), plan.geometry, by)
+    return y, index
+
+
+def _compiled(x):
+    return x.dtype in ELEM and not REFERENCE and elements(x) is not None and math.prod(x.shape[2:]) < INDEXED
+
+
+def _windows(n, out, kernel, stride, padding, dilation=1):
+    """Along one axis: first tap, end, distance of taps."""
+    first = np.arange(out) * stride - padding
+    return first, first + (kernel - 1) * dilation + 1, dilation
+
+
+def _covering(windows, n):
+    """For each of n inputs, the outputs (first, end, 1) whose windows hold it."""
+    first, end, _ = windows
+    at = np.arange(n)
+    return np.searchsorted(end, at, "right"), np.searchsorted(first, at, "right"), 1
+
+
+def _halves(x):
+    return window.wide(x.dtype) != x.dtype and not REFERENCE
+
+
+def max_pool(x, kernel, stride, padding, dilation, ceil_mode=False, indices=True):
+    """(largest of each window, its int64 index in the flattened input plane, or None without `indices`).
+
+    The first of equals; a NaN wins, the last of several. A window without taps inside gives -inf and index -1.
+    """
+    key = _key("max", x, kernel, stride, padding, dilation, ceil_mode, indices)
+    found = known.get(key)
+    if found is None:
+        if _halves(x):
+            y, index = max_pool(x.astype(np.float32), kernel, stride, padding, dilation, ceil_mode, indices)
+            return y.astype(x.dtype), index
+        if not _compiled(x):
+            y, index = window.reference_max_pool(x, kernel, stride, padding, dilation, ceil_mode)
+            return y, index if indices else None
+        out = window.out_sizes(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
+        windows = [_windows(*a) for a in zip(x.shape[2:], out, kernel, stride, padding, dilation)]
+        found = _plan(key, x, windows, "max_index" if indices else "max", None)
+    return _run(*found, x, indices)
 
 
 def max_pool_grad(gy, index, x_shape):
     """The gradient of `max_pool` and `adaptive_max_pool`: outputs that share an input add in their order."""
-    return window.reference_max_pool_grad(gy, index, x_shape)
+    if _halves(gy):
+        return max_pool_grad(gy.astype(np.float32), index, x_shape).astype(gy.dtype)
+    if gy.dtype not in ELEM or REFERENCE:
+        return window.reference_max_pool_grad(gy, index, x_shape)
+    from whet.passes.lower_llvm import pool as lower_pool
+    elem = ELEM[gy.dtype]
+    kernel = native.kernel(f"max_pool_grad/{elem}", lambda m, symbol: lower_pool.max_grad(m, symbol, elem))
+    gx = np.zeros(x_shape, gy.dtype)
+    outputs, inputs = math.prod(gy.shape[2:]), math.prod(x_shape[2:])
+    grain = max(1, 2 * GRAIN // max(outputs, 1))
+    native.launch(kernel, math.prod(x_shape[:2]), grain, np.ascontiguousarray(gy), np.ascontiguousarray(index), gx, outputs, inputs)
+    return gx
 
 
 def avg_pool(x, kernel, stride, padding, ceil_mode=False, count_include_pad=True, divisor_override=None):
     """The mean of each window; its divisor counts the padding (not what hangs over it), or not, or is given."""
-    return window.reference_avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    key = _key("avg", x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    found = known.get(key)
+    if found is None:
+        args = kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
+        if _halves(x):
+            return avg_pool(x.astype(np.float32), *args).astype(x.dtype)
+        if not _compiled(x):
+            return window.reference_avg_pool(x, *args)
+        out = window.out_sizes(x.shape[2:], kernel, stride, padding, (1,) * len(kernel), ceil_mode)
+        found = _plan(key, x, [_windows(*a) for a in zip(x.shape[2:], out, kernel, stride, padding)], "mean",
+                      window.pool_divisors(x.shape[2:], out, kernel, stride, padding, count_include_pad, divisor_override))
+    return _run(*found, x)[0]
 
 
 def avg_pool_grad(gy, x_shape, kernel, stride, padding, ceil_mode=False, count_include_pad=True, divisor_override=None):
-    """The gradient of `avg_pool`."""
-    return window.reference_avg_pool_grad(gy, x_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    """The gradient of `avg_pool`: for each input, the divided gradients of its windows in order."""
+    key = _key("avg_grad", gy, x_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    found = known.get(key)
+    if found is None:
+        args = x_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
+        if _halves(gy):
+            return avg_pool_grad(gy.astype(np.float32), *args).astype(gy.dtype)
+        if not _compiled(gy):
+            return window.reference_avg_pool_grad(gy, *args)
+        out = gy.shape[2:]
+        windows = [_covering(_windows(*a), a[0]) for a in zip(x_shape[2:], out, kernel, stride, padding)]
+        found = _plan(key, gy, windows, "spread",
+                      window.pool_divisors(x_shape[2:], out, kernel, stride, padding, count_include_pad, divisor_override))
+    return _run(*found, gy)[0]
+
+
+def _adaptive(n_in, n_out):
+    lo, hi = window.adaptive_bounds(n_in, n_out)
+    return lo, hi, 1
 
 
 def adaptive_avg_pool(x, output_size):
     """The mean of each of `output_size` windows that cover the input evenly (they overlap where sizes do not divide)."""
-    return window.reference_adaptive_avg_pool(x, output_size)
+    key = _key("adaptive_avg", x, output_size)
+    found = known.get(key)
+    if found is None:
+        if _halves(x):
+            return adaptive_avg_pool(x.astype(np.float32), output_size).astype(x.dtype)
+        if not _compiled(x):
+            return window.reference_adaptive_avg_pool(x, output_size)
+        windows = [_adaptive(*a) for a in zip(x.shape[2:], output_size)]
+        found = _plan(key, x, windows, "mean", [hi - lo for lo, hi, _ in windows])
+    return _run(*found, x)[0]
 
 
 def adaptive_avg_pool_grad(gy, x_shape):
     """The gradient of `adaptive_avg_pool`."""
-    return window.reference_adaptive_avg_pool_grad(gy, x_shape)
+    key = _key("adaptive_avg_grad", gy, x_shape)
+    found = known.get(key)
+    if found is None:
+        if _halves(gy):
+            return adaptive_avg_pool_grad(gy.astype(np.float32), x_shape).astype(gy.dtype)
+        if not _compiled(gy):
+            return window.reference_adaptive_avg_pool_grad(gy, x_shape)
+        windows = [_adaptive(*a) for a in zip(x_shape[2:], gy.shape[2:])]
+        covering = [_covering(w, n) for w, n in zip(windows, x_shape[2:])]
+        found = _plan(key, gy, covering, "spread", [hi - lo for lo, hi, _ in windows])
+    return _run(*found, gy)[0]
 
 
-def adaptive_max_pool(x, output_size):
-    """(largest of each of `output_size` windows, its int64 index in the flattened input plane)."""
-    return window.reference_adaptive_max_pool(x, output_size)
+def adaptive_max_pool(x, output_size, indices=True):
+    """(largest of each of `output_size` windows, its int64 index in the flattened input plane, or None without `indices`)."""
+    key = _key("adaptive_max", x, output_size, indices)
+    found = known.get(key)
+    if found is None:
+        if _halves(x):
+            y, index = adaptive_max_pool(x.astype(np.float32), output_size, indices)
+            return y.astype(x.dtype), index
+        if not _compiled(x):
+            y, index = window.reference_adaptive_max_pool(x, output_size)
+            return y, index if indices else None
+        found = _plan(key, x, [_adaptive(*a) for a in zip(x.shape[2:], output_size)], "max_index" if indices else "max", None)
+    return _run(*found, x, indices)
 
 
 def unfold(x, kernel, dilation, padding, stride):
