@@ -4,6 +4,10 @@
 for a while, then sleep on a futex; they touch no Python. Where the pool is in use already (a nested call, another Python thread)
 or has one thread, the caller runs everything: a kernel's bits do not depend on the partition.
 
+A part belongs to its worker until the caller has done its own; then the caller takes what nobody has begun. So a worker that does
+not get a processor, or needs long to wake up, costs no more than its help. Workers keep off the caller's processor, and move when
+the caller does: the scheduler would leave them waiting behind it for milliseconds.
+
 The state lies in memory that a fork leaves zeroed in the child, where no workers exist: its first use starts new ones.
 """
 import atexit
@@ -18,17 +22,21 @@ import time
 from . import flat
 
 MAX_THREADS = 1024
-WORKER_SPIN_NS, JOINER_SPIN_NS = 150_000, 30_000
+WORKER_SPIN_NS, JOINER_SPIN_NS, PATIENCE_NS = 150_000, 30_000, 2_000
+MOVE_NS = 5_000_000                      # workers move at most this often
 _FUTEX = {"x86_64": 202, "aarch64": 98}
 _PAUSE = {"x86_64": "call void @llvm.x86.sse2.pause()", "aarch64": "call void @llvm.aarch64.hint(i32 1)"}
 SUPPORTED = sys.platform == "linux" and platform.machine() in _FUTEX
 
-# Byte offsets in the state. A worker's line: its sequence number (a futex), then whether it sleeps.
-BUSY, WORKERS, REFUSED, STOP, CALIBRATED = 0, 4, 8, 12, 16
+# Byte offsets in the state.
+BUSY, WORKERS, REFUSED, STOP, CALIBRATED, PINNED, HOME, MOVED = 0, 4, 8, 12, 16, 20, 24, 32
 PENDING, JOINER_ASLEEP = 64, 68
 KERNEL, ARGS, TOTAL, PARTS = 128, 136, 144, 152
-WORKER_SPIN, JOINER_SPIN = 192, 200
+WORKER_SPIN, JOINER_SPIN, PATIENCE = 192, 200, 208
+# A worker's line: the number of the last job it was offered (a futex), whether it sleeps, the last job of which its part was
+# taken (one less than JOB while the part is to be had), and the thread.
 LINES, LINE = 256, 128
+JOB, ASLEEP, TAKEN, THREAD = 0, 4, 8, 16
 STATE_BYTES = LINES + LINE * MAX_THREADS
 # Byte offsets in the settings, which a child keeps.
 THREADS, CPUS = 0, 8
@@ -65,7 +73,7 @@ declare void @llvm.aarch64.hint(i32)
 declare i64 @llvm.umin.i64(i64, i64)
 
 ; Part i of %parts: as equal as whole units allow, the first parts one longer.
-define internal void @run_part(ptr %kernel, ptr %args, i64 %total, i64 %parts, i64 %i) nounwind {
+define internal void @run_part(ptr %kernel, ptr %args, i64 %total, i64 %parts, i64 %i, i64 %worker) nounwind {
   %each = udiv i64 %total, %parts
   %over = urem i64 %total, %parts
   %i1 = add i64 %i, 1
@@ -75,7 +83,7 @@ define internal void @run_part(ptr %kernel, ptr %args, i64 %total, i64 %parts, i
   %b1 = mul i64 %each, %i1
   %begin = add i64 %b0, %extra0
   %end = add i64 %b1, %extra1
-  tail call void %kernel(ptr %args, i64 %begin, i64 %end, i64 %i)
+  tail call void %kernel(ptr %args, i64 %begin, i64 %end, i64 %worker)
   ret void
 }
 
@@ -89,9 +97,18 @@ define internal void @futex_wake(ptr %word) nounwind {
   ret void
 }
 
+; Take a part of job %job for the one who asks, if nobody has.
+define internal i1 @take_part(ptr %line, i32 %job) nounwind {
+  %takenp = getelementptr i8, ptr %line, i64 {TAKEN}
+  %before = sub i32 %job, 1
+  %x = cmpxchg ptr %takenp, i32 %before, i32 %job acquire monotonic
+  %mine = extractvalue {i32, i1} %x, 1
+  ret i1 %mine
+}
+
 define internal ptr @worker(ptr %line) nounwind {
 entry:
-  %asleep = getelementptr i8, ptr %line, i64 4
+  %asleep = getelementptr i8, ptr %line, i64 {ASLEEP}
   %stop = getelementptr i8, ptr @whet_pool, i64 {STOP}
   %spins = getelementptr i8, ptr @whet_pool, i64 {WORKER_SPIN}
   %pending = getelementptr i8, ptr @whet_pool, i64 {PENDING}
@@ -129,7 +146,11 @@ go:
   %now = phi i32 [%now0, %poll], [%now1, %sleep]
   %stopping = load atomic i32, ptr %stop acquire, align 4
   %leave = icmp ne i32 %stopping, 0
-  br i1 %leave, label %end, label %work
+  br i1 %leave, label %end, label %ask
+ask:
+  ; The job may be over, and the next being prepared: nothing of it is read before the part is ours.
+  %ours = call i1 @take_part(ptr %line, i32 %now)
+  br i1 %ours, label %work, label %finished
 work:
   %kernelp = getelementptr i8, ptr @whet_pool, i64 {KERNEL}
   %argsp = getelementptr i8, ptr @whet_pool, i64 {ARGS}
@@ -139,7 +160,7 @@ work:
   %args = load ptr, ptr %argsp
   %total = load i64, ptr %totalp
   %parts = load i64, ptr %partsp
-  call void @run_part(ptr %kernel, ptr %args, i64 %total, i64 %parts, i64 %me)
+  call void @run_part(ptr %kernel, ptr %args, i64 %total, i64 %parts, i64 %me, i64 %me)
   %left = atomicrmw sub ptr %pending, i32 1 seq_cst
   %last = icmp eq i32 %left, 1
   br i1 %last, label %tell, label %finished
@@ -157,16 +178,26 @@ end:
   ret ptr null
 }
 
-; How many times to pause for {WORKER_SPIN_NS} and {JOINER_SPIN_NS} ns: a pause takes 5 to 150 cycles. The least of four timings.
+define internal i64 @now() nounwind {
+  %t = alloca [2 x i64], align 16
+  %c = call i32 @clock_gettime(i32 1, ptr %t)
+  %s = load i64, ptr %t
+  %np = getelementptr i8, ptr %t, i64 8
+  %n = load i64, ptr %np
+  %ns = mul i64 %s, 1000000000
+  %r = add i64 %ns, %n
+  ret i64 %r
+}
+
+; How many times to pause for {WORKER_SPIN_NS}, {JOINER_SPIN_NS} and {PATIENCE_NS} ns: a pause takes 5 to 150 cycles, and
+; is timed four times for the least.
 define internal void @calibrate() nounwind {
 entry:
-  %t = alloca [4 x i64], align 16
-  %t1 = getelementptr i8, ptr %t, i64 16
   br label %round
 round:
   %r = phi i64 [0, %entry], [%r1, %timed]
   %best = phi i64 [1000000, %entry], [%best1, %timed]
-  %c0 = call i32 @clock_gettime(i32 1, ptr %t)
+  %t0 = call i64 @now()
   br label %spin
 spin:
   %k = phi i64 [0, %round], [%k1, %spin]
@@ -175,18 +206,9 @@ spin:
   %more = icmp ult i64 %k1, 64
   br i1 %more, label %spin, label %timed
 timed:
-  %c1 = call i32 @clock_gettime(i32 1, ptr %t1)
-  %s0 = load i64, ptr %t
-  %s1 = load i64, ptr %t1
-  %n0p = getelementptr i8, ptr %t, i64 8
-  %n1p = getelementptr i8, ptr %t, i64 24
-  %n0 = load i64, ptr %n0p
-  %n1 = load i64, ptr %n1p
-  %ds = sub i64 %s1, %s0
-  %dsn = mul i64 %ds, 1000000000
-  %dn = sub i64 %n1, %n0
-  %ns0 = add i64 %dsn, %dn
-  %ns = add i64 %ns0, 1
+  %t1 = call i64 @now()
+  %d = sub i64 %t1, %t0
+  %ns = add i64 %d, 1
   %best1 = call i64 @llvm.umin.i64(i64 %best, i64 %ns)
   %r1 = add i64 %r, 1
   %again = icmp ult i64 %r1, 4
@@ -194,10 +216,76 @@ timed:
 done:
   %w = udiv i64 {WORKER_SPIN_TIMES_64}, %best1
   %j = udiv i64 {JOINER_SPIN_TIMES_64}, %best1
+  %p = udiv i64 {PATIENCE_TIMES_64}, %best1
   %wp = getelementptr i8, ptr @whet_pool, i64 {WORKER_SPIN}
   %jp = getelementptr i8, ptr @whet_pool, i64 {JOINER_SPIN}
+  %pp = getelementptr i8, ptr @whet_pool, i64 {PATIENCE}
   store i64 %w, ptr %wp
   store i64 %j, ptr %jp
+  store i64 %p, ptr %pp
+  ret void
+}
+
+; The processors that workers may use: the caller's less the one it is on. Null where that is not to be had.
+define internal ptr @elsewhere(ptr %cpus, i32 %here) nounwind {
+entry:
+  %z0 = call ptr @memset(ptr %cpus, i32 0, i64 1024)
+  %got = call i32 @sched_getaffinity(i32 0, i64 1024, ptr %cpus)
+  %ok0 = icmp sge i32 %got, 0
+  %ok1 = icmp ult i32 %here, 8192
+  %ok = and i1 %ok0, %ok1
+  br i1 %ok, label %mask, label %none
+none:
+  ret ptr null
+mask:
+  %bit = and i32 %here, 7
+  %one = shl i32 1, %bit
+  %byte32 = lshr i32 %here, 3
+  %byte = zext i32 %byte32 to i64
+  %bytep = getelementptr i8, ptr %cpus, i64 %byte
+  %bits = load i8, ptr %bytep
+  %one8 = trunc i32 %one to i8
+  %rest = xor i8 %one8, -1
+  %kept = and i8 %bits, %rest
+  store i8 %kept, ptr %bytep
+  ret ptr %cpus
+}
+
+; The caller has moved to processor %here: send the workers away from it, unless they moved just now.
+define internal void @follow(i32 %here) nounwind noinline {
+entry:
+  %cpus = alloca [1024 x i8], align 16
+  %movedp = getelementptr i8, ptr @whet_pool, i64 {MOVED}
+  %homep = getelementptr i8, ptr @whet_pool, i64 {HOME}
+  %havep = getelementptr i8, ptr @whet_pool, i64 {WORKERS}
+  %last = load i64, ptr %movedp
+  %now = call i64 @now()
+  %since = sub i64 %now, %last
+  %due = icmp ugt i64 %since, {MOVE_NS}
+  br i1 %due, label %look, label %out
+look:
+  store i64 %now, ptr %movedp
+  %mask = call ptr @elsewhere(ptr %cpus, i32 %here)
+  %no = icmp eq ptr %mask, null
+  br i1 %no, label %out, label %go
+go:
+  store i32 %here, ptr %homep
+  %have = load i32, ptr %havep
+  %n = zext i32 %have to i64
+  br label %next
+next:
+  %i = phi i64 [0, %go], [%i1, %move]
+  %more = icmp ult i64 %i, %n
+  br i1 %more, label %move, label %out
+move:
+  %at0 = mul i64 %i, {LINE}
+  %at = add i64 %at0, {FIRST_THREAD}
+  %idp = getelementptr i8, ptr @whet_pool, i64 %at
+  %id = load i64, ptr %idp
+  %m = call i32 @pthread_setaffinity_np(i64 %id, i64 1024, ptr %cpus)
+  %i1 = add i64 %i, 1
+  br label %next
+out:
   ret void
 }
 
@@ -212,7 +300,11 @@ entry:
   %refusedp = getelementptr i8, ptr @whet_pool, i64 {REFUSED}
   %wp = getelementptr i8, ptr @whet_pool, i64 {WORKER_SPIN}
   %jp = getelementptr i8, ptr @whet_pool, i64 {JOINER_SPIN}
+  %pp = getelementptr i8, ptr @whet_pool, i64 {PATIENCE}
   %calibratedp = getelementptr i8, ptr @whet_pool, i64 {CALIBRATED}
+  %pinnedp = getelementptr i8, ptr @whet_pool, i64 {PINNED}
+  %homep = getelementptr i8, ptr @whet_pool, i64 {HOME}
+  %movedp = getelementptr i8, ptr @whet_pool, i64 {MOVED}
   %freep = getelementptr i8, ptr @whet_settings, i64 {CPUS}
   %have32 = load i32, ptr %havep
   %have = zext i32 %have32 to i64
@@ -226,6 +318,7 @@ look:
 crowd:                                       ; more threads than processors: whoever waits must not hold one
   store i64 0, ptr %wp
   store i64 0, ptr %jp
+  store i64 0, ptr %pp
   br label %affinity
 pace:
   %calibrated = load i32, ptr %calibratedp
@@ -236,28 +329,15 @@ measure:
   store i32 1, ptr %calibratedp
   br label %affinity
 affinity:
-  ; Workers keep off the caller's processor: woken there, one would queue behind the caller for milliseconds.
-  %z0 = call ptr @memset(ptr %cpus, i32 0, i64 1024)
-  %got = call i32 @sched_getaffinity(i32 0, i64 1024, ptr %cpus)
   %here = call i32 @sched_getcpu()
-  %ok0 = icmp sge i32 %got, 0
-  %ok1 = icmp sge i32 %here, 0
-  %ok2 = icmp slt i32 %here, 8192
-  %ok3 = and i1 %ok0, %ok1
-  %ok4 = and i1 %ok2, %ok3
-  %pin = and i1 %ok4, %fits
-  br i1 %pin, label %mask, label %signals
-mask:
-  %bit = and i32 %here, 7
-  %one = shl i32 1, %bit
-  %byte32 = lshr i32 %here, 3
-  %byte = zext i32 %byte32 to i64
-  %bytep = getelementptr i8, ptr %cpus, i64 %byte
-  %bits = load i8, ptr %bytep
-  %one8 = trunc i32 %one to i8
-  %rest = xor i8 %one8, -1
-  %kept = and i8 %bits, %rest
-  store i8 %kept, ptr %bytep
+  %where = call ptr @elsewhere(ptr %cpus, i32 %here)
+  %known = icmp ne ptr %where, null
+  %pin = and i1 %known, %fits
+  %pin32 = zext i1 %pin to i32
+  %now = call i64 @now()
+  store i32 %pin32, ptr %pinnedp
+  store i32 %here, ptr %homep
+  store i64 %now, ptr %movedp
   br label %signals
 signals:                                     ; signals are for Python's threads
   %z1 = call ptr @memset(ptr %all, i32 255, i64 128)
@@ -276,6 +356,8 @@ start:
   br i1 %bad, label %refuse, label %created
 created:
   %id = load i64, ptr %thread
+  %idp = getelementptr i8, ptr %line, i64 {THREAD}
+  store i64 %id, ptr %idp
   br i1 %pin, label %place, label %started
 place:
   %m1 = call i32 @pthread_setaffinity_np(i64 %id, i64 1024, ptr %cpus)
@@ -319,7 +401,7 @@ posted:
 look:
   %q = phi i64 [{LINES}, %posted], [%q1, %next]
   %line2 = getelementptr i8, ptr @whet_pool, i64 %q
-  %asleepp = getelementptr i8, ptr %line2, i64 4
+  %asleepp = getelementptr i8, ptr %line2, i64 {ASLEEP}
   %a = load atomic i32, ptr %asleepp seq_cst, align 4
   %asleep = icmp ne i32 %a, 0
   br i1 %asleep, label %wake, label %next
@@ -377,6 +459,20 @@ alone:
 fork:
   %helpers = phi i64 [%want, %count], [%helpers0, %hire]
   %parts = add i64 %helpers, 1
+  %pinnedp = getelementptr i8, ptr @whet_pool, i64 {PINNED}
+  %pinned = load i32, ptr %pinnedp
+  %placed = icmp ne i32 %pinned, 0
+  br i1 %placed, label %locate, label %post
+locate:
+  %homep = getelementptr i8, ptr @whet_pool, i64 {HOME}
+  %home = load i32, ptr %homep
+  %here = call i32 @sched_getcpu()
+  %away = icmp ne i32 %home, %here
+  br i1 %away, label %moved, label %post
+moved:
+  call void @follow(i32 %here)
+  br label %post
+post:
   %kernelp = getelementptr i8, ptr @whet_pool, i64 {KERNEL}
   %argsp = getelementptr i8, ptr @whet_pool, i64 {ARGS}
   %totalp = getelementptr i8, ptr @whet_pool, i64 {TOTAL}
@@ -384,6 +480,7 @@ fork:
   %pending = getelementptr i8, ptr @whet_pool, i64 {PENDING}
   %dozing = getelementptr i8, ptr @whet_pool, i64 {JOINER_ASLEEP}
   %spinp = getelementptr i8, ptr @whet_pool, i64 {JOINER_SPIN}
+  %patiencep = getelementptr i8, ptr @whet_pool, i64 {PATIENCE}
   store ptr %kernel, ptr %kernelp
   store ptr %args, ptr %argsp
   store i64 %total, ptr %totalp
@@ -391,11 +488,40 @@ fork:
   %h32 = trunc i64 %helpers to i32
   store atomic i32 %h32, ptr %pending release, align 4
   call void @rouse(i64 %helpers)
-  call void @run_part(ptr %kernel, ptr %args, i64 %total, i64 %parts, i64 0)
+  call void @run_part(ptr %kernel, ptr %args, i64 %total, i64 %parts, i64 0, i64 0)
+  %patience = load i64, ptr %patiencep
+  br label %expect
+expect:                                      ; the others should be done too
+  %waited = phi i64 [0, %post], [%waited1, %still]
+  %due = load atomic i32, ptr %pending acquire, align 4
+  %all_done = icmp eq i32 %due, 0
+  br i1 %all_done, label %joined, label %still
+still:
+  {PAUSE}
+  %waited1 = add i64 %waited, 1
+  %patient = icmp ult i64 %waited1, %patience
+  br i1 %patient, label %expect, label %help
+help:                                        ; take the parts that nobody has begun
+  %i = phi i64 [1, %still], [%i1, %helped]
+  %at0 = mul i64 %i, {LINE}
+  %at = add i64 %at0, {LINES_LESS_1}
+  %line = getelementptr i8, ptr @whet_pool, i64 %at
+  %job = load i32, ptr %line
+  %ours = call i1 @take_part(ptr %line, i32 %job)
+  br i1 %ours, label %instead, label %helped
+instead:
+  call void @run_part(ptr %kernel, ptr %args, i64 %total, i64 %parts, i64 %i, i64 0)
+  %less = atomicrmw sub ptr %pending, i32 1 seq_cst
+  br label %helped
+helped:
+  %i1 = add i64 %i, 1
+  %others = icmp ult i64 %i1, %parts
+  br i1 %others, label %help, label %linger
+linger:
   %limit = load i64, ptr %spinp
   br label %join
 join:
-  %spun = phi i64 [0, %fork], [%spun1, %again]
+  %spun = phi i64 [0, %linger], [%spun1, %again]
   %left = load atomic i32, ptr %pending acquire, align 4
   %done = icmp eq i32 %left, 0
   br i1 %done, label %joined, label %again
@@ -468,7 +594,8 @@ def source():
     if not SUPPORTED:
         return _SERIAL
     words = {**globals(), "FUTEX": _FUTEX[platform.machine()], "PAUSE": _PAUSE[platform.machine()], "REST": STATE_BYTES - 4,
-             "WORKER_SPIN_TIMES_64": 64 * WORKER_SPIN_NS, "JOINER_SPIN_TIMES_64": 64 * JOINER_SPIN_NS}
+             "WORKER_SPIN_TIMES_64": 64 * WORKER_SPIN_NS, "JOINER_SPIN_TIMES_64": 64 * JOINER_SPIN_NS,
+             "PATIENCE_TIMES_64": 64 * PATIENCE_NS, "FIRST_THREAD": LINES + THREAD, "LINES_LESS_1": LINES - LINE}
     text = re.sub(r"\{([A-Z]\w+)\}", lambda m: str(words[m[1]]), _PARALLEL)
     foreign = "aarch64" if platform.machine() == "x86_64" else "x86"
     return "\n".join(line for line in text.splitlines() if not line.startswith(f"declare void @llvm.{foreign}"))
