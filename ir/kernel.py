@@ -9,6 +9,7 @@ from math import prod
 from whet.ir import scalar
 
 SMALL = 8               # an edge below this is not worth a transposed tile
+TILE = 64               # rows of a panel of tiles, and columns of a tile
 
 
 @dataclass(frozen=True)
@@ -113,16 +114,16 @@ def _across(sizes, steps, itemsizes, access):
     return max(votes, key=votes.get, default=None)
 
 
-def units(walk, tile):
-    """The number of work units of a walk: elements of a flat one, rows, or panels of `tile` rows."""
+def units(walk):
+    """The number of work units of a walk: elements of a flat one, rows, or panels of TILE rows."""
     if walk.space == "flat":
         return walk.shape[0]
     if walk.space == "rows":
         return prod(walk.shape[:-1])
-    return prod(walk.shape[:-2]) * -(-walk.shape[-2] // tile)
+    return prod(walk.shape[:-2]) * -(-walk.shape[-2] // TILE)
 
 
-def tables(walk, tile):
+def tables(walk):
     """What a kernel needs to know of a walk that is not flat, as one list of integers:
 
     the inner size and each operand's inner stride; for tiles the number of rows and each operand's row stride; then the number
@@ -135,9 +136,9 @@ def tables(walk, tile):
     steps = [list(s[:-1]) for s in walk.strides]
     if walk.space == "tiles":
         head += [walk.shape[-2], *(s[-2] for s in walk.strides)]
-        sizes[-1] = -(-sizes[-1] // tile)
+        sizes[-1] = -(-sizes[-1] // TILE)
         for s in steps:
-            s[-1] *= tile
+            s[-1] *= TILE
     sizes.reverse()
     rows = [[s[outer - 1 - d] for s in steps] for d in range(outer)]
     moved, wraps = [0] * len(steps), []

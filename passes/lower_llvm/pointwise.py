@@ -5,11 +5,11 @@ flat one more slot is the address of `ir.kernel.tables`. An element's value is c
 neither the space nor the place in a vector can change a bit.
 """
 from whet.ir import scalar as S
+from whet.ir.kernel import TILE
 
 from . import scalar, targets
 from .builder import vec
 
-TILE_ROWS, TILE_COLUMNS = 64, 64
 _HEAVY = frozenset((
     "mod", "fmod", "floordiv", "gcd", "pow", "cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos",
     "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "erfinv",
@@ -193,30 +193,30 @@ class _Code:
 
     # ---- tiles -------------------------------------------------------------------------------------------------------
     def tiles(self):
-        """Panels of TILE_ROWS rows, cut into tiles: transposed operands are turned into scratch, then each row is a run."""
+        """Panels of TILE rows, cut into tiles: transposed operands are turned into scratch, then each row is a run."""
         f, m = self.f, self.count
         columns, rows = self.field(0), self.field(1 + m)
         across = [self.field(1 + k) for k in range(m)]
         down = [self.field(2 + m + k) for k in range(m)]
-        turned = [f.alloca(ty, TILE_ROWS * TILE_COLUMNS) if a == "t" else None for a, ty in zip(self.kernel.access, self.memory)]
+        turned = [f.alloca(ty, TILE * TILE) if a == "t" else None for a, ty in zip(self.kernel.access, self.memory)]
         access = self.kernel.access.replace("t", "v")
 
         def panel(pointers, counters):
-            height = f.imin(rows - f.load("i64", counters) * TILE_ROWS, TILE_ROWS)
+            height = f.imin(rows - f.load("i64", counters) * TILE, TILE)
 
             def tile(j):
-                width = f.imin(columns - j, TILE_COLUMNS)
+                width = f.imin(columns - j, TILE)
                 here = [f.bytes_at(p, j * s) for p, s in zip(pointers, across)]
                 for k, scratch in enumerate(turned):
                     if scratch is not None:
                         self.turn(here[k], across[k], scratch, k, height, width)
 
                 def one(i):
-                    at = [f.at(t, i * TILE_COLUMNS, ty) if t is not None else f.bytes_at(p, i * s)
+                    at = [f.at(t, i * TILE, ty) if t is not None else f.bytes_at(p, i * s)
                           for t, ty, p, s in zip(turned, self.memory, here, down)]
                     self.run(at, across, width, access)
                 f.loop(0, height, 1, one)
-            f.loop(0, columns, TILE_COLUMNS, tile)
+            f.loop(0, columns, TILE, tile)
         self.odometer(2 + 2 * m, panel)
 
     def turn(self, source, stride, scratch, k, height, width):
@@ -228,13 +228,13 @@ class _Code:
             left = height - i
             columns = [f.at(f.bytes_at(source, f.imin(j + c, width - 1) * stride), i, ty) for c in range(edge)]
             for c in range(edge):                            # the next tile's: over strides of pages the hardware looks not ahead
-                f.prefetch(f.at(f.bytes_at(source, (j + c + TILE_COLUMNS) * stride), i, ty))
+                f.prefetch(f.at(f.bytes_at(source, (j + c + TILE) * stride), i, ty))
             full = f.cmp("sge", left, edge)
             mask = f.lanes_below(left, edge)
             block = f.if_(full, lambda: [f.load(vec(ty, edge), p) for p in columns],
                           lambda: [f.mload(vec(ty, edge), p, mask) for p in columns])
             for r, line in enumerate(transposed(f, block)):
-                f.store(line, f.at(scratch, (i + r) * TILE_COLUMNS + j, ty))
+                f.store(line, f.at(scratch, (i + r) * TILE + j, ty))
         f.loop(0, height, edge, lambda i: f.loop(0, width, edge, lambda j: block(i, j)) and None)
 
 

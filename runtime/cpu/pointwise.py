@@ -24,10 +24,11 @@ class Pointwise:
     Nothing is done before the first call. Inputs are arrays of any strides that broadcast to one shape, with types as the op wants
     them; a result has the type of its expression.
     """
-    __slots__ = ("name", "roots", "nin", "_flat", "_plans")
+    __slots__ = ("name", "roots", "nin", "_flat", "_plans", "_typed")
 
     def __init__(self, name, roots, nin):
-        self.name, self.roots, self.nin, self._flat, self._plans = name, tuple(roots), nin, {}, {}
+        self.name, self.roots, self.nin = name, tuple(roots), nin
+        self._flat, self._plans, self._typed = {}, {}, {}
 
     def __repr__(self):
         return f"Pointwise({self.name}: {', '.join(map(str, self.roots))})"
@@ -87,7 +88,11 @@ class Pointwise:
             raise TypeError(f"{self.name} takes {self.nin} inputs, got {len(inputs)}")
         if len(self._plans) >= PLANS:
             self._plans.clear()
-        plan = self._plans[key] = _plan(self.roots, inputs, outs)
+        types = tuple(a.dtype for a in (inputs if outs is None else (*inputs, *outs)))
+        typed = self._typed.get(types)
+        if typed is None:
+            typed = self._typed[types] = _Typed(self, inputs, outs)
+        plan = self._plans[key] = _Plan(typed, inputs, outs)
         if outs is None and self.nin <= 2 and len(self.roots) == 1 and plan.addr and plan.total <= plan.most:
             first, *others = inputs
             shape = plan.news[0][0]
@@ -98,9 +103,69 @@ class Pointwise:
         return plan
 
 
+class _Typed:
+    """An op on operands of known types: its expressions, the types of its results, and the kernels used so far."""
+    __slots__ = ("roots", "names", "dtypes", "sizes", "kernels", "compiled")
+
+    def __init__(self, op, inputs, outs):
+        self.names = tuple(FROM_NUMPY[a.dtype].short if a.dtype in FROM_NUMPY else None for a in inputs)
+        known = S.types(op.roots, self.names)
+        types = [known[id(r)] for r in op.roots]
+        if None in types:
+            raise TypeError(f"{op.name}: the result {op.roots[types.index(None)]} has no type: cast it to one")
+        self.roots, self.dtypes = op.roots, [SHORT[t].np for t in types]
+        if outs is not None:                                 # a result is cast to the type of its place
+            self.dtypes = [o.dtype for o in outs]
+            wanted = [FROM_NUMPY[o.dtype].short for o in outs]
+            self.roots = tuple(r if t == w else S.cast(r, w) for r, t, w in zip(op.roots, types, wanted, strict=True))
+        self.sizes = [a.dtype.itemsize for a in inputs] + [t.itemsize for t in self.dtypes]
+        self.compiled = None not in self.names and os.environ.get("WHET_CPU") != "numpy"
+        self.kernels = {}
+
+    def kernel(self, walk, stream):
+        """(the kernel's address, its time for one element in nanoseconds), or None if there is no compiled form."""
+        key = walk.space, walk.access, stream
+        if key not in self.kernels:
+            from whet.passes.lower_llvm import pointwise as lower
+            from whet.passes.lower_llvm.scalar import Unsupported
+            k = K.Pointwise(self.roots, self.names, tuple(FROM_NUMPY[t].short for t in self.dtypes), *key)
+            try:
+                address = native.kernel(k.key, lambda module, symbol: lower.emit(k, module, symbol))
+                self.kernels[key] = address, lower.nanoseconds(k)
+            except Unsupported:
+                self.kernels[key], self.compiled = None, False
+        return self.kernels[key]
+
+
 class _Plan:
     """How to compute on operands of known types, sizes and strides."""
     __slots__ = ("roots", "news", "addr", "total", "most", "grain", "table", "numbers")
+
+    def __init__(self, typed, inputs, outs):
+        shape = outs[0].shape if outs else np.broadcast_shapes(*[a.shape for a in inputs])
+        self.addr, self.table, self.total, self.most, self.grain = None, None, prod(shape), 0, 1
+        self.roots, self.numbers = typed.roots, any(a.shape == () for a in inputs)
+        if outs is None:
+            self.news, strides = _results(shape, inputs, typed.dtypes)
+        else:
+            self.news, strides = None, [o.strides for o in outs]
+        if not typed.compiled or not self.total:
+            return
+        given = [a.strides if a.shape == shape else np.broadcast_to(a, shape).strides for a in inputs]
+        sizes = typed.sizes
+        walk = K.plan(shape, given + strides, sizes, len(inputs))
+        run = walk.shape[-1] * sizes[-1] if len(strides) == 1 and walk.space != "tiles" and walk.access[-1] == "v" else 0
+        stream = run >= 4096 and self.total * sizes[-1] >= _cache_bytes()
+        kernel = typed.kernel(walk, stream)
+        if kernel is None:
+            return
+        self.addr, ns = kernel
+        elements, self.total = self.total, K.units(walk)
+        self.grain = max(1, int(GRAIN_NS / (ns * elements / self.total)))
+        if walk.space == "flat":
+            self.most = 0 if stream else (_cache_bytes() - 1) // sizes[-1]
+        else:
+            self.table = np.array(K.tables(walk), np.int64)
 
     def reference(self, inputs, outs):
         """The same with NumPy, step by step."""
@@ -110,45 +175,6 @@ class _Plan:
                 np.copyto(out, v, casting="unsafe")
 
 
-def _short(dtype):
-    return FROM_NUMPY[dtype].short if dtype in FROM_NUMPY else None
-
-
-def _plan(roots, inputs, outs):
-    p = _Plan()
-    shape = outs[0].shape if outs else np.broadcast_shapes(*[a.shape for a in inputs])
-    p.addr, p.table, p.total, p.most, p.grain = None, None, prod(shape), 0, 1
-    p.numbers = any(a.shape == () for a in inputs)
-    views = [np.broadcast_to(a, shape) for a in inputs]
-    names = [_short(a.dtype) for a in inputs]
-    types = S.types(roots, names)
-    types = [types[id(r)] for r in roots]
-    if outs is None:
-        p.roots, dtypes = roots, [SHORT[t].np for t in types]
-        p.news, strides = _results(shape, inputs, dtypes)
-    else:
-        dtypes, strides = [o.dtype for o in outs], [o.strides for o in outs]
-        p.roots = tuple(r if t == _short(o) else S.cast(r, _short(o)) for r, t, o in zip(roots, types, dtypes, strict=True))
-    if None in names or os.environ.get("WHET_CPU") == "numpy" or not p.total:
-        return p
-    sizes = [a.dtype.itemsize for a in inputs] + [t.itemsize for t in dtypes]
-    walk = K.plan(shape, [v.strides for v in views] + strides, sizes, len(inputs))
-    run = walk.shape[-1] * sizes[-1] if len(dtypes) == 1 and walk.space != "tiles" and walk.access[-1] == "v" else 0
-    stream = run >= 4096 and p.total * sizes[-1] >= _cache_bytes()
-    kernel = K.Pointwise(p.roots, tuple(names), tuple(map(_short, dtypes)), walk.space, walk.access, stream)
-    p.addr = _address(kernel)
-    if p.addr is None:
-        return p
-    from whet.passes.lower_llvm import pointwise as lower
-    p.total = K.units(walk, lower.TILE_ROWS)
-    p.grain = max(1, int(GRAIN_NS / (lower.nanoseconds(kernel) * prod(shape) / p.total)))
-    if walk.space == "flat":
-        p.most = 0 if stream else (_cache_bytes() - 1) // sizes[-1]
-    else:
-        p.table = np.array(K.tables(walk, lower.TILE_ROWS), np.int64)
-    return p
-
-
 @functools.lru_cache(None)
 def _cache_bytes():
     """The size of the last cache; a result at least as large is written past it."""
@@ -156,16 +182,6 @@ def _cache_bytes():
         return max(os.sysconf("SC_LEVEL3_CACHE_SIZE"), 8 << 20)
     except (ValueError, OSError):
         return 32 << 20
-
-
-def _address(kernel):
-    """Where the kernel's code is; None if it has no compiled form."""
-    from whet.passes.lower_llvm import pointwise as lower
-    from whet.passes.lower_llvm.scalar import Unsupported
-    try:
-        return native.kernel(kernel.key, lambda module, symbol: lower.emit(kernel, module, symbol))
-    except Unsupported:
-        return None
 
 
 def _results(shape, inputs, dtypes):
