@@ -38,34 +38,32 @@ class Pointwise:
 
         New results keep the order in memory that all inputs of full size share, else they are row-major.
         """
-        flat = None
-        if self.nin == 2:
+        if self.nin == 2:                                    # the usual calls first, in few steps
             a, b = inputs
             shape = a.shape
             if shape and a.flags.c_contiguous:
                 other = b.shape
                 if other == shape:
-                    if b.flags.c_contiguous:
-                        flat = self._flat.get((a.dtype, b.dtype))
-                elif other == () and b.__class__ is np.ndarray:
-                    flat = self._flat.get((a.dtype, b.dtype, "number"))
+                    flat = self._flat.get((a.dtype, b.dtype)) if b.flags.c_contiguous else None
+                else:
+                    flat = self._flat.get((a.dtype, b.dtype, "number")) if other == () and b.__class__ is np.ndarray else None
+                if flat is not None:
+                    addr, most, grain, dtype = flat
+                    out = memory.empty(shape, dtype) if outs is None else _fitting(outs, shape, dtype)
+                    if out is not None and a.size <= most:
+                        native.launch(addr, a.size, grain, a, b, out)
+                        return [out]
         elif self.nin == 1:
             a, = inputs
             shape = a.shape
             if shape and a.flags.c_contiguous:
                 flat = self._flat.get(a.dtype)
-        if flat is not None:
-            addr, most, grain, dtype = flat
-            size = a.size
-            if size <= most:
-                if outs is None:
-                    out = memory.empty(shape, dtype)
-                    native.launch(addr, size, grain, *inputs, out)
-                    return [out]
-                out, = outs
-                if out.dtype == dtype and out.shape == shape and out.flags.c_contiguous:
-                    native.launch(addr, size, grain, *inputs, out)
-                    return [out]
+                if flat is not None:
+                    addr, most, grain, dtype = flat
+                    out = memory.empty(shape, dtype) if outs is None else _fitting(outs, shape, dtype)
+                    if out is not None and a.size <= most:
+                        native.launch(addr, a.size, grain, a, out)
+                        return [out]
         if outs is not None:
             key = tuple([x for a in (*inputs, *outs) for x in (a.dtype, a.shape, a.strides)])
         elif self.nin == 2:
@@ -101,6 +99,12 @@ class Pointwise:
                 types = (first.dtype, *[b.dtype for b in others], *["number" for b in others if b.shape == ()])
                 self._flat[types if others else first.dtype] = plan.addr, plan.most, plan.grain, plan.news[0][1]
         return plan
+
+
+def _fitting(outs, shape, dtype):
+    """The place of a flat result, if it is contiguous and of the result's own type."""
+    out, = outs
+    return out if out.dtype == dtype and out.shape == shape and out.flags.c_contiguous else None
 
 
 class _Typed:
