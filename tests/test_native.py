@@ -343,12 +343,35 @@ def test_without_native_calls_the_results_are_the_same():
 
 
 def test_offsets_of_another_layout_turn_native_calls_off(monkeypatch):
+    assert native.enabled() == (native.status() == "on") == (not native._obstacle())
     monkeypatch.setattr(native, "HEAD", 24)
     native.ndarray_offsets.cache_clear()
-    native.enabled.cache_clear()
     try:
-        assert not native.enabled()
+        assert native._obstacle()
     finally:
         monkeypatch.undo()
         native.ndarray_offsets.cache_clear()
-        native.enabled.cache_clear()
+
+
+BROKEN = """
+import warnings
+import numpy as np
+from whet.cpu import memory, native
+def fail(): raise OSError("no executable memory")
+native._load_runtime = fail
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    launch = native.launch
+from test_native import emit_scale
+x, y = np.arange(5.0), memory.empty((5,), np.dtype("f8"))
+launch(native.kernel("test/scale", emit_scale), 5, 1, x, y, 2.0)
+assert (y == 2 * x).all() and not native.enabled() and len(seen) == 1 and "no executable memory" in str(seen[0].message)
+print(native.status())
+"""
+
+
+@needs_native
+def test_a_runtime_that_cannot_be_loaded_is_done_without():
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    done = subprocess.run([sys.executable, "-c", BROKEN], env=env, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "off: OSError: no executable memory\n", done.stderr

@@ -572,13 +572,13 @@ def stats():
     blocks were reused and how many are new. All zero where the allocator is off."""
     from . import native
     names = {"live": LIVE, "peak": PEAK, "cached": CACHED, "limit": LIMIT, "reused": REUSED, "fresh": FRESH}
-    on = native.enabled() and bool(native.symbol("empty"))
-    return {name: _word(offset).value if on else 0 for name, offset in names.items()}
+    return {name: _word(offset).value if native.enabled() else 0 for name, offset in names.items()}
 
 
 def reset_peak():
     """Let the peak start again from what is alive now."""
-    if stats()["limit"]:
+    from . import native
+    if native.enabled():
         _word(PEAK).value = _word(LIVE).value
 
 

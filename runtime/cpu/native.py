@@ -16,6 +16,7 @@ import re
 import struct
 import sys
 import threading
+import warnings
 
 import numpy as np
 
@@ -27,7 +28,6 @@ _loaded: dict = {}                       # the same for what the cache brought a
 _waiting: dict = {}                      # key -> entry of the cache that is loaded when asked for
 _exports: dict = {}                      # addresses that code may name and the process does not export
 _lock = threading.RLock()
-_keep: list = []                         # what machine code points to
 
 HEAD = object.__basicsize__              # where an object's own fields begin
 MAX_ARGS = 1024
@@ -45,11 +45,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_new_lock)
 
 
-
 def build(text, names):
     """Compile IR text; the address of each named function."""
-    from _blake2 import blake2b
-    key = "text/" + blake2b(text.encode(), digest_size=16).hexdigest()
+    key = "text/" + cache.blake2b(text.encode(), digest_size=16).hexdigest()
     return image(key, lambda: text, names)
 
 
@@ -179,6 +177,11 @@ def _resolve(name):
 
 # Python callables made of machine code
 
+def _forever(thing):
+    """What machine code points to is never freed, not even when the interpreter goes down."""
+    C.pythonapi.Py_IncRef(C.py_object(thing))
+
+
 class MethodDef(C.Structure):
     """CPython's PyMethodDef."""
     _fields_ = [("name", C.c_char_p), ("meth", C.c_void_p), ("flags", C.c_int), ("doc", C.c_char_p)]
@@ -187,7 +190,7 @@ class MethodDef(C.Structure):
 def function(addr, name, doc="", flags=METH_FASTCALL):
     """A builtin function: name(a, b) calls `ptr addr(ptr self, ptr args, i64 nargs)`."""
     definition = MethodDef(name.encode(), addr, flags, doc.encode())
-    _keep.append(definition)
+    _forever(definition)
     make = C.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = C.py_object, [C.c_void_p, C.c_void_p, C.py_object]
     return make(C.addressof(definition), None, __name__)
@@ -211,8 +214,8 @@ def make_type(name, size, slots, flags=1 << 18 | 1 << 10):
     make = C.pythonapi.PyType_FromSpec
     make.restype, make.argtypes = C.py_object, [C.c_void_p]
     made = make(C.addressof(spec))
-    C.pythonapi.Py_IncRef(C.py_object(made))
-    _keep.append((table, spec))
+    for thing in (made, spec):
+        _forever(thing)
     return made
 
 
@@ -233,12 +236,17 @@ def ndarray_offsets():
     return offsets
 
 
-@functools.lru_cache(None)
-def enabled():
-    """Can this process call machine code as builtins? Else everything works through ctypes, slower, with the same results."""
-    return (os.environ.get("WHET_NATIVE") != "0" and os.name == "posix" and sys.implementation.name == "cpython"
-            and getattr(sys, "_is_gil_enabled", lambda: True)() and C.sizeof(C.c_void_p) == 8 and sys.byteorder == "little"
-            and HEAD == 16 and ndarray_offsets() is not None and memory.proved())
+def _obstacle():
+    """Why this process cannot call machine code as builtins; empty where nothing speaks against it."""
+    if os.environ.get("WHET_NATIVE") == "0":
+        return "WHET_NATIVE=0"
+    if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return "it needs CPython with its global lock"
+    if os.name != "posix" or C.sizeof(C.c_void_p) != 8 or sys.byteorder != "little":
+        return "it needs a POSIX system with 64-bit little-endian words"
+    if HEAD != 16 or ndarray_offsets() is None or not memory.proved():
+        return "objects lie in memory in another way than expected"
+    return ""
 
 
 _LAUNCH = """
@@ -345,6 +353,26 @@ done:
   ret {i64, i1} %r1
 }
 
+; Copies its arguments to the first of them, whose length is the second: shows that a launch passes them well.
+define void @proof(ptr %args, i64 %begin, i64 %end, i64 %worker) nounwind {
+entry:
+  %out = load ptr, ptr %args
+  %np = getelementptr i64, ptr %args, i64 1
+  %n = load i64, ptr %np
+  br label %l
+l:
+  %i = phi i64 [0, %entry], [%i1, %l]
+  %p = getelementptr i64, ptr %args, i64 %i
+  %q = getelementptr i64, ptr %out, i64 %i
+  %v = load i64, ptr %p
+  store i64 %v, ptr %q
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i1, %n
+  br i1 %more, label %l, label %d
+d:
+  ret void
+}
+
 ; launch(addr, total, grain, *args)
 define ptr @launch(ptr %self, ptr %argv, i64 %count) nounwind {
 entry:
@@ -449,30 +477,60 @@ def _runtime_text():
     return pool.source() + memory.source() + re.sub(r"\b(MESSAGES|MAX_SLOTS|HEAD)\b", lambda m: words[m[0]], _LAUNCH)
 
 
-@functools.lru_cache(None)
-def _runtime():
-    """The runtime's own functions: name -> address. Empty where machine code cannot be called as builtins."""
-    if not enabled():
-        return {}
+_runtime: dict | None = None            # the runtime's own functions: name -> address; empty where it is off
+_status = "not loaded yet"
+
+
+def _start():
+    """Load the runtime, once."""
+    global _runtime, _status
+    with _lock:
+        if _runtime is None:
+            _runtime, why = {}, _obstacle()
+            if not why:
+                try:
+                    _runtime = _load_runtime()
+                except Exception as error:       # whatever it is, everything works without
+                    why = f"{type(error).__name__}: {error}"
+                    warnings.warn(f"whet calls its kernels through ctypes, which is slower: {why}", RuntimeWarning, stacklevel=3)
+            _status = f"off: {why}" if why else "on"
+        return _runtime
+
+
+def _load_runtime():
     pool.get_num_threads()
     for name, address in {**pool.state(), **memory.exports(), "whet_ndarray": id(np.ndarray)}.items():
         export(name, address)
-    names = ["launch", "pool_run", *(["pool_stop"] if pool.SUPPORTED else []), *memory.NAMES]
-    found = image("runtime", _runtime_text, names)
+    found = image("runtime", _runtime_text, ["launch", "proof", *pool.NAMES, *memory.NAMES])
+    numbers = np.zeros(6, np.int64)
+    function(found["launch"], "launch")(found["proof"], 1, 1, numbers, 6, -3, 1.5, None, 2**64 - 1)
+    if numbers.tolist() != [numbers.__array_interface__["data"][0], 6, -3, struct.unpack("<q", struct.pack("<d", 1.5))[0], 0, -1]:
+        raise RuntimeError("arguments are not passed as they should be")
+    memory.begin(found, make_type)
+    if "pool_stop" in found:
+        pool.started(found["pool_stop"])
     for name, address in found.items():
         export("whet_" + name, address)
-    memory.begin(found, make_type)
-    if pool.SUPPORTED:
-        pool.started(found["pool_stop"])
     return found
+
+
+def enabled():
+    """Can this process call machine code as builtins? Else everything works through ctypes, slower, with the same results."""
+    return bool(_start())
+
+
+def status():
+    """"on", or "off" and why: how kernels are called in this process."""
+    _start()
+    return _status
 
 
 def symbol(name):
     """The address of one of the runtime's own functions, for machine code to call: `pool_run(kernel, args, total, grain)`."""
     try:
-        return _runtime()[name]
+        return _start()[name]
     except KeyError:
-        raise LookupError(f"no {name} in the native runtime" + ("" if enabled() else ", which is off")) from None
+        raise LookupError(f"the native runtime has no {name}; it is {_status}") from None
 
 
 def __getattr__(name):

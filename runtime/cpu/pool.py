@@ -589,6 +589,9 @@ clear:
 """
 
 
+NAMES = ["pool_run", "pool_stop"] if SUPPORTED else ["pool_run"]
+
+
 def source():
     """IR text that defines `pool_run`, and `pool_stop` where the pool has threads."""
     if not SUPPORTED:
