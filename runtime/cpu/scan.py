@@ -1,0 +1,99 @@
+"""Running reductions along an axis of a NumPy array; the order of additions is stated in `passes.lower_llvm.scan`."""
+import math
+
+import numpy as np
+
+from whet.cpu import native
+from whet.cpu.reduce import accumulator
+from whet.cpu.rows import BF16, DTYPES, NAMES, REFERENCE
+
+_found: dict = {}
+
+
+def cumsum(x, axis, out_dtype=None):
+    """Running sums; of integers and booleans in i64, of halves in f32 and rounded at the end."""
+    return _sums("sum", x, axis, out_dtype)
+
+
+def cumprod(x, axis, out_dtype=None):
+    """Running products, typed as `cumsum`."""
+    return _sums("prod", x, axis, out_dtype)
+
+
+def cummax(x, axis):
+    """(running maxima, position of each as i64): the last of equals, a NaN stays."""
+    return _run("max", x, axis, x.dtype)
+
+
+def cummin(x, axis):
+    """(running minima, position of each as i64): the last of equals, a NaN stays."""
+    return _run("min", x, axis, x.dtype)
+
+
+def logcumsumexp(x, axis):
+    """log(cumsum(exp(x))) without overflow, of floats."""
+    return _run("logsumexp", x, axis, x.dtype)[0]
+
+
+def _sums(kind, x, axis, out_dtype):
+    name = NAMES[x.dtype]
+    out = np.dtype(out_dtype) if out_dtype is not None else x.dtype if name[0] == "c" or name in ("f16", "bf16", "f32", "f64") else np.dtype("i8")
+    if x.dtype != out and NAMES[out] in ("f16", "bf16", "f32", "f64", "bool"):
+        x = x.astype(out)                             # each element is converted first; integers are cut at the end, to the same effect
+    return _run(kind, x, axis, out)[0]
+
+
+def _run(kind, x, axis, out):
+    if x.ndim == 0:
+        return [y.reshape(()) for y in _run(kind, x.reshape(1), 0, out)]
+    n, name = x.shape[axis], NAMES[x.dtype]
+    if REFERENCE or name[0] == "c" or n >= 2**31:
+        return reference(kind, x, axis, out)
+    results = [np.empty(x.shape, out)] + ([np.empty(x.shape, np.int64)] if kind in ("max", "min") else [])
+    if not x.size:
+        return results
+    x = np.asarray(x, order="C")
+    axis %= x.ndim
+    columns = math.prod(x.shape[axis + 1:])
+    rows = x.size // (n * columns)
+    addr = _kernel(kind, name, NAMES[out], columns > 1)
+    if columns > 1:
+        panel = 4 * _lanes()
+        native.launch(addr, rows * -(-columns // panel), max(1, (1 << 15) // (n * panel)), x, *results, n, columns)
+    else:
+        native.launch(addr, rows, max(1, (1 << 16) // n), x, *results, n)
+    return results
+
+
+def _lanes():
+    from whet.passes.lower_llvm.scan import panel_lanes
+    return panel_lanes()
+
+
+def _kernel(kind, dtype, out, columns):
+    key = (kind, dtype, out, columns)
+    if key not in _found:
+        acc = "f32" if kind == "logsumexp" and dtype in ("f16", "bf16") else dtype if kind in ("max", "min", "logsumexp") else accumulator(out)
+
+        def emit(module, symbol):
+            from whet.passes.lower_llvm import scan
+            (scan.emit_columns if columns else scan.emit_rows)(module, symbol, kind, dtype, acc, out)
+        _found[key] = native.kernel(f"scan/{kind}/{dtype}/{out}{'/columns' * columns}", emit)
+    return _found[key]
+
+
+def reference(kind, x, axis, out):
+    """The results with NumPy, the same up to the order of sums."""
+    with np.errstate(all="ignore"):
+        if kind in ("sum", "prod"):
+            acc = DTYPES[accumulator(NAMES[out])]
+            return [(np.cumsum if kind == "sum" else np.cumprod)(x.astype(acc, copy=False), axis).astype(out, copy=False)]
+        wide = x.astype("f4") if x.dtype == BF16 or x.dtype == np.float16 else x
+        if kind == "logsumexp":
+            return [np.logaddexp.accumulate(wide, axis).astype(out, copy=False)]
+        values = (np.maximum if kind == "max" else np.minimum).accumulate(wide, axis)
+        shape = [1] * x.ndim
+        shape[axis] = -1
+        own = np.arange(x.shape[axis]).reshape(shape)
+        hit = (wide == values) | (wide != wide)
+        return [values.astype(out, copy=False), np.maximum.accumulate(np.where(hit, own, 0), axis)]
