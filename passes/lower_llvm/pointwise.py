@@ -10,25 +10,35 @@ from whet.ir.kernel import TILE
 from . import scalar, targets
 from .builder import vec
 
-_HEAVY = frozenset((
-    "mod", "fmod", "floordiv", "gcd", "pow", "cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos",
-    "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "erfinv",
-    "lgamma", "digamma", "trigamma", "polygamma2"))
+_COST = {**dict.fromkeys(("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
+                         "sigmoid erf hypot").split(), 30),
+         **dict.fromkeys("mod fmod floordiv gcd pow cbrt erfc erfinv lgamma digamma trigamma polygamma2".split(), 150)}
 
 
 def work(roots):
     """A rough count of instructions that one vector of results takes."""
-    return sum(30 if e.op in _HEAVY else 1 for e in S.walk(*roots) if e.op not in ("arg", "const"))
+    return sum(_COST.get(e.op, 1) for e in S.walk(*roots) if e.op not in ("arg", "const"))
+
+
+def lanes(kernel):
+    """Elements computed at once: the widest type of the kernel fills a vector; gathered ones come one by one, so at most 16."""
+    types = [t for t in S.types(kernel.roots, kernel.dtypes).values() if t]
+    stored = [scalar.MEMORY[t] for t in (*kernel.dtypes, *kernel.results)]
+    widest = max(scalar.BYTES.get(t, 1) for t in stored + [scalar.COMPUTE[t] for t in types])
+    return min(targets.current().bits // 8 // widest, 16 if "g" in kernel.access else 64)
 
 
 def nanoseconds(kernel):
     """A rough cost of one element, to cut work into parts that are worth a thread."""
     moved = sum(scalar.BYTES[scalar.MEMORY[t]] for t, a in zip((*kernel.dtypes, *kernel.results), kernel.access) if a != "s")
-    return moved / 60 + kernel.access.count("g") / 2 + work(kernel.roots) / 60
+    return moved / 100 + kernel.access.count("g") / 4 + work(kernel.roots) * 0.07 / lanes(kernel)
 
 
 def emit(kernel, module, symbol):
     """Write the kernel into a module as the function `symbol`."""
+    for t in S.types(kernel.roots, kernel.dtypes).values():
+        if t and t not in scalar.COMPUTE:
+            raise scalar.Unsupported(t)
     f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     k = _Code(f, kernel)
     {"flat": k.flat, "rows": k.rows, "tiles": k.tiles}[kernel.space]()
@@ -41,14 +51,10 @@ class _Code:
         self.f, self.kernel = f, kernel
         self.inputs = len(kernel.dtypes)
         self.dtypes = (*kernel.dtypes, *kernel.results)
-        self.memory = [scalar.MEMORY[t] if t in scalar.MEMORY else _unknown(t) for t in self.dtypes]
+        self.memory = [scalar.MEMORY[t] for t in self.dtypes]
         self.sizes = [scalar.BYTES[m] for m in self.memory]
         self.count = len(self.dtypes)
-        wide = [scalar.COMPUTE.get(t) for t in S.types(kernel.roots, kernel.dtypes).values() if t]
-        widest = max([*self.sizes, *(scalar.BYTES.get(t, 1) for t in wide)])
-        self.lanes = targets.current().bits // 8 // widest
-        if "g" in kernel.access:
-            self.lanes = min(self.lanes, 16)
+        self.lanes = lanes(kernel)
         self.unroll = 4 if work(kernel.roots) < 16 else 1
         args, self.begin, self.end, _ = f.args
         self.base = [f.load("ptr", f.at(args, i, "i64")) for i in range(self.count)]
@@ -253,6 +259,3 @@ def transposed(f, rows):
         half //= 2
     return rows
 
-
-def _unknown(t):
-    raise scalar.Unsupported(t)
