@@ -10,7 +10,7 @@ from pathlib import Path
 
 import mpmath as mp
 
-mp.mp.prec = 1400
+mp.mp.prec = 300
 
 
 def single(v):
@@ -59,6 +59,27 @@ TINY = mp.mpf(10) ** -40
 def exp_tail(x):
     """(e^x - 1 - x) / x^2"""
     return (mp.expm1(x) - x) / x ** 2
+
+
+DIGAMMA_ROOT = mp.findroot(mp.digamma, 1.4616)
+FAR = mp.mpf(10) ** -16                                            # the least 1/y^2 at which the gamma functions are sampled
+
+
+def of_inverse_square(f):
+    return lambda z: f(1 / mp.sqrt(z))
+
+
+def erfinv(a, w):
+    """For w = -log(1 - a^2), by Newton's method on log(erfc(x)), which is concave."""
+    target = -w - mp.log(1 + a)
+    x = mp.mpf(0)
+    for _ in range(200):
+        c = mp.erfc(x)
+        step = (mp.log(c) - target) * c * mp.exp(x * x) * mp.sqrt(mp.pi) / 2
+        x += step
+        if abs(step) < mp.mpf(10) ** -50 * abs(x):
+            break
+    return x
 
 
 def polynomials():
@@ -113,6 +134,27 @@ def polynomials():
     yield "asin_f64", asin_tail, TINY, .25, 12, float, lambda z: z
     yield "atan_f32", atan_tail, TINY, 1, 8, single, lambda z: z
     yield "atan_f64", atan_tail, TINY, 1, 19, float, lambda z: z
+    # the error function of f64
+    yield "erf_small_f64", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, TINY, .9 ** 2, 11, float, None
+    scaled = lambda q: (lambda a: mp.exp(a * a) * mp.erfc(a) * (a + 2))(2 * (1 + q) / (1 - q))
+    yield "erfc", scaled, -mp.mpf(3) / 5, mp.mpf(26) / 30, 22, float, lambda q: 1 / scaled(q)
+    inverse = lambda w: (lambda a: erfinv(a, w) / a)(mp.sqrt(1 - mp.exp(-w)))
+    yield "erfinv_middle", lambda t: inverse(t + 3), mp.mpf("-2.9999"), 3, 20, float, lambda t: 1 / inverse(t + 3)
+    yield "erfinv_tail", lambda t: inverse((t + 3.25) ** 2), mp.sqrt(6) - 3.25, .75, 16, float, None
+    yield "erfinv_far", lambda t: inverse((t + 5) ** 2), -1, 1.01, 14, float, None
+    # the gamma family
+    yield "sin_pi", lambda z: (mp.sin(mp.pi * mp.sqrt(z)) / (mp.pi * mp.sqrt(z)) - 1) / z, TINY, .25, 8, float, lambda z: z
+    yield "lgamma_two", lambda t: mp.loggamma(2 + t) / t, -.75, .5, 21, float, None
+    yield "lgamma_log", two_atanh, TINY, mp.mpf(1) / 9, 10, float, lambda z: z
+    stirling = lambda y: (mp.loggamma(y) - (y - .5) * (mp.log(y) - 1) - mp.log(2 * mp.pi) / 2 + mp.mpf(1) / 2) * y
+    yield "lgamma_stirling", of_inverse_square(stirling), FAR, mp.mpf(1) / 36, 7, float, None
+    yield "digamma", lambda t: mp.digamma(t + 1.5) / (t + 1.5 - DIGAMMA_ROOT), -.5, .5, 20, float, None
+    digamma_tail = lambda y: (mp.log(y) - .5 / y - mp.digamma(y)) * y ** 2
+    yield "digamma_tail", of_inverse_square(digamma_tail), FAR, mp.mpf(1) / 36, 7, float, None
+    trigamma_tail = lambda y: (mp.psi(1, y) - 1 / y - .5 / y ** 2) * y ** 3
+    yield "trigamma_tail", of_inverse_square(trigamma_tail), FAR, mp.mpf(1) / 36, 8, float, None
+    polygamma2_tail = lambda y: (-mp.psi(2, y) - 1 / y ** 2 - 1 / y ** 3) * y ** 4
+    yield "polygamma2_tail", of_inverse_square(polygamma2_tail), FAR, mp.mpf(1) / 36, 9, float, None
 
 
 def emit_module(polys):
@@ -128,6 +170,9 @@ def emit_module(polys):
         out.append(f"{name.upper()} = (                # error 2^{err:.1f}")
         out += ["    " + x for x in lines]
         out.append(")")
+    root = float(DIGAMMA_ROOT - 1)
+    out += [f"DIGAMMA_ROOT = ({root!r}, {float(DIGAMMA_ROOT - 1 - root)!r})                # less 1"]
+    out += [f"LGAMMA_CONSTANT = {float(mp.log(2 * mp.pi) / 2 - mp.mpf(1) / 2)!r}"]
     out += [f"LOG{b}_SLOPE = {single(1 / mp.log(b))!r}" for b in (2, 10)]
     low, high = int(POW_STEPS * SQRT_HALF) - 1, int(POW_STEPS * 2 * SQRT_HALF) + 2
     out += [f"# -log(j / {POW_STEPS}) for j from {low}, the first part a multiple of 2^-42.", f"POW_FIRST = {low}"]
@@ -137,7 +182,8 @@ def emit_module(polys):
         rows = [column[i:i + 5] for i in range(0, len(column), 5)]
         out += [f"POW_LOG_{name} = (", *("    " + ", ".join(map(repr, row)) + "," for row in rows), ")"]
     out += ["# The bits of 2/pi in words of 64, after a word of zeros.", "TWO_OVER_PI_WORDS = ("]
-    digits = int(mp.floor(mp.mpf(2) ** 1280 * 2 / mp.pi))
+    with mp.workprec(1400):
+        digits = int(mp.floor(mp.mpf(2) ** 1280 * 2 / mp.pi))
     words = [0] + [digits >> 64 * (19 - i) & (1 << 64) - 1 for i in range(20)]
     out += ["    " + ", ".join(hex(w) for w in words[i:i + 6]) + "," for i in range(0, len(words), 6)] + [")"]
     return "\n".join(out) + "\n"

@@ -1,8 +1,10 @@
 """The error function and its inverse, the gamma family."""
 from . import coefficients as C
-from .core import function, poly
+from .core import INF, NAN, function, poly, through_double, two_sum
+from .explog import exp_parts, exp_scale, log
 
 
+# ---- the error function ----------------------------------------------------------------------------------------------
 @function("erf", "float")
 def erf_f32(f, x):
     """|x| < 1.1: x + x p(x^2); above: 1 - p(|x|)^4 (the root of erfc needs few terms), flat from 3.93 on."""
@@ -13,3 +15,202 @@ def erf_f32(f, x):
     p = p * p
     big = f.copysign(f.fma(-p, p, 1.0), x)
     return f.sel(f.cmp("olt", a, 1.1), small, big)
+
+
+def erfc_of_magnitude(f, a):
+    """erfc(a) for 1/2 <= a <= 28: e^(-a^2) p(q) / (a + 2), q = (a - 2) / (a + 2), the product rounded once."""
+    d, lost = two_sum(f, a, f.const(a.ty, 2.0))
+    inverse = 1.0 / d
+    p = poly(f, (a - 2.0) * inverse, C.ERFC)
+    v = p * inverse
+    tail = (f.fma(-v, d, p) - v * lost) * inverse
+    square = a * a
+    m, u = exp_parts(f, -square, -1, -f.fma(a, a, -square))
+    return exp_scale(f, v + f.fma(v, m, tail), u, f.cmp("ogt", a, 26.0))
+
+
+@function("erf", "double")
+def erf_f64(f, x):
+    """|x| < 0.9: x + x p(x^2); above: 1 - erfc(|x|), flat from 6 on."""
+    a = f.fabs(x)
+    small = f.fma(x, poly(f, x * x, C.ERF_SMALL_F64), x)
+    big = 1.0 - erfc_of_magnitude(f, f.sel(f.cmp("ogt", a, 6.0), 6.0, a))
+    return f.sel(f.cmp("olt", a, 0.9), small, f.copysign(big, x))
+
+
+@function("erfc", "double")
+def erfc(f, x):
+    """|x| < 1/2: 1 - erf(x)."""
+    a = f.fabs(x)
+    small = 1.0 - f.fma(x, poly(f, x * x, C.ERF_SMALL_F64), x)
+    r = erfc_of_magnitude(f, f.sel(f.cmp("ogt", a, 28.0), 28.0, a))
+    return f.sel(f.cmp("olt", a, 0.5), small, f.sel(f.cmp("olt", x, 0.0), 2.0 - r, r))
+
+
+through_double("erfc")
+
+
+@function("erfinv", "double")
+def erfinv(f, x):
+    """x p(w), w = -log(1 - x^2); beyond w = 6 (|x| > 0.9988) p takes sqrt(w)."""
+    a = f.fabs(x)
+    w = -log(f, (1.0 - a) * (a + 1.0))
+    middle = poly(f, w - 3.0, C.ERFINV_MIDDLE)
+    tail = f.cmp("ogt", w, 6.0)
+
+    def tails():
+        s = f.sqrt(w)
+        far = poly(f, s - 5.0, C.ERFINV_FAR)
+        return [f.sel(f.cmp("ogt", w, 16.0), far, poly(f, s - 3.25, C.ERFINV_TAIL))]
+    outer, = f.if_(f.any(tail), tails, lambda: [middle])
+    r = f.sel(tail, outer, middle) * x
+    r = f.sel(f.cmp("oeq", a, 1.0), f.copysign(INF, x), r)
+    return f.sel(f.cmp("ugt", a, 1.0), NAN, r)
+
+
+through_double("erfinv")
+
+
+# ---- the gamma family ------------------------------------------------------------------------------------------------
+# Each works on y = |x| and turns the result for negative x by its reflection formula. Polynomials in 1/y^2 serve from 6 on.
+PI = 3.141592653589793
+
+
+def sine_tail(f, d):
+    """sin(pi d) / pi - d for |d| <= 1/2."""
+    z = d * d
+    return d * z * poly(f, z, C.SIN_PI)
+
+
+def sine(f, d):
+    """sin(pi d) / pi"""
+    return d + sine_tail(f, d)
+
+
+def turn(f, y):
+    """The distance from y to the nearest integer, of either sign; exact."""
+    return y - f.rint(y)
+
+
+def sine_and_cosine(f, y):
+    """Of pi y up to a common sign, both divided by pi."""
+    d = turn(f, y)
+    return sine(f, d), sine(f, 0.5 - f.fabs(d))
+
+
+@function("lgamma", "double")
+def lgamma(f, x):
+    """log|gamma|. Up to 1/2 from the argument raised by 2, up to 6 from the argument lowered into 1.5 .. 2.5."""
+    y = f.fabs(x)
+    low, near_one, high = f.cmp("olt", y, 0.5), f.cmp("olt", y, 1.25), f.cmp("oge", y, 6.0)
+    w, product = y, f.const(x.ty, 1.0)
+    for _ in range(4):
+        above = f.cmp("oge", w, 2.5)
+        w = f.sel(above, w - 1.0, w)
+        product = f.sel(above, product * w, product)
+    v = f.sel(low, x, y)
+    argument = f.sel(high, y, f.sel(low, f.fabs(v) * (v + 1.0), product))
+    logarithm = log(f, argument)
+    # around 2: lgamma(2 + t) = t p(t); around 1 less log(1 + t) = t - (t^2/2 - s (t^2/2 + R)), its t joined to the polynomial
+    t = f.sel(low, x, f.sel(near_one, y - 1.0, w - 2.0))
+    p = poly(f, t, C.LGAMMA_TWO)
+    around_two = f.fma(t, p, f.sel(low, -logarithm, logarithm))
+    s = t / (t + 2.0)
+    z = s * s
+    half = t * t * 0.5
+    around_one = f.fma(t, p - 1.0, half - s * f.fma(z, poly(f, z, C.LGAMMA_LOG), half))
+    small = f.sel(near_one & ~low, around_one, around_two)
+    inverse = 1.0 / y
+    large = f.fma(y - 0.5, logarithm - 1.0, f.fma(inverse, poly(f, inverse * inverse, C.LGAMMA_STIRLING), C.LGAMMA_CONSTANT))
+    r = f.sel(high, large, small)
+    reflected = f.cmp("ole", x, -0.5)
+
+    def reflect():
+        return [f.sel(reflected, -log(f, f.fabs(sine(f, turn(f, y))) * y) - r, r)]
+    r, = f.if_(f.any(reflected), reflect, lambda: [r])
+    return f.sel(f.cmp("oeq", y, INF), INF, r)
+
+
+@function("digamma", "double")
+def digamma(f, x):
+    """y < 2: (y - root) p; up to 6: lowered into 1 .. 2, the sum of reciprocals as one quotient n / d."""
+    y = f.fabs(x)
+    small, high, negative = f.cmp("olt", y, 1.0), f.cmp("oge", y, 6.0), f.cmp("olt", x, 0.0)
+    w = y
+    n, d = f.const(x.ty, 0.0), f.const(x.ty, 1.0)
+    for _ in range(4):
+        above = f.cmp("oge", w, 2.0)
+        w = f.sel(above, w - 1.0, w)
+        n, d = f.sel(above, f.fma(n, w, d), n), f.sel(above, d * w, d)
+    # below 1: digamma(1 + y), less 1/y for positive x; for negative x reflection wants digamma(1 + y) too
+    n = f.sel(small, f.sel(negative, f.const(x.ty, 0.0), -1.0), n)
+    d = f.sel(small, y, d)
+    n = f.sel(~small & negative, n * y + d, n)
+    d = f.sel(~small & negative, d * y, d)
+    t = f.sel(small, y, w - 1.0)
+    root = (t - C.DIGAMMA_ROOT[0]) - C.DIGAMMA_ROOT[1]
+    near = f.fma(root, poly(f, t - 0.5, C.DIGAMMA), n / d)
+    inverse = 1.0 / y
+    z = inverse * inverse
+    far = log(f, y) - f.fma(z, poly(f, z, C.DIGAMMA_TAIL), inverse * f.sel(negative, f.const(x.ty, -0.5), 0.5))
+    r = f.sel(high, far, near)
+
+    def reflect():
+        s, c = sine_and_cosine(f, y)
+        return [f.sel(negative, f.sel(f.cmp("oeq", s, 0.0), NAN, r + PI * c / s), r)]
+    r, = f.if_(f.any(negative), reflect, lambda: [r])
+    return f.sel(f.cmp("oeq", x, 0.0), f.copysign(INF, -x), r)
+
+
+def raised(f, x, term, tail):
+    """term(y) + term(y + 1) + ... up to 6, and tail(w) from there on, w >= 6; the smallest first. For negative x the first term is
+    left out: its reflection wants the function of 1 + y."""
+    y, negative = f.fabs(x), f.cmp("olt", x, 0.0)
+    w, terms = y, []
+    for i in range(7):
+        below = f.cmp("olt", w, 6.0)
+        terms.append(f.sel(below if i else below & ~negative, term(w), 0.0))
+        w = f.sel(below if i else below | negative, w + 1.0, w)
+    total = tail(w)
+    for t in reversed(terms):
+        total = total + t
+    return total
+
+
+@function("trigamma", "double")
+def trigamma(f, x):
+    def tail(w):
+        v = 1.0 / w
+        z = v * v
+        return f.fma(z * v, poly(f, z, C.TRIGAMMA_TAIL), f.fma(z, 0.5, v))
+    r = raised(f, x, lambda w: 1.0 / (w * w), tail)
+    negative = f.cmp("olt", x, 0.0)
+
+    def reflect():
+        d = turn(f, x)
+        c = sine_tail(f, d)
+        square = f.fma(d, d, c * (d + d + c))
+        return [f.sel(negative, 1.0 / square - r, r)]
+    r, = f.if_(f.any(negative), reflect, lambda: [r])
+    return r
+
+
+@function("polygamma2", "double")
+def polygamma2(f, x):
+    """The second derivative of digamma."""
+    def tail(w):
+        v = 1.0 / w
+        z = v * v
+        return f.fma(z * z, poly(f, z, C.POLYGAMMA2_TAIL), f.fma(z, v, z))
+    r = -raised(f, x, lambda w: 2.0 / (w * w * w), tail)
+    negative = f.cmp("olt", x, 0.0)
+
+    def reflect():
+        s, c = sine_and_cosine(f, f.fabs(x))
+        return [f.sel(negative, f.sel(f.cmp("oeq", s, 0.0), -INF, f.fma(c / (s * s * s), 2 * PI, r)), r)]
+    r, = f.if_(f.any(negative), reflect, lambda: [r])
+    return f.sel(f.cmp("oeq", x, 0.0), -INF, r)
+
+
+for _name in ("lgamma", "digamma", "trigamma", "polygamma2"):
+    through_double(_name)

@@ -151,7 +151,8 @@ def arc(f, x):
 def asin(f, x):
     high, s, t = arc(f, x)
     hi, lo = PI[x.elem]
-    r = (hi / 2 - (s + s)) - f.fma(t, 2.0, -lo / 2)                                   # the first difference is exact where it is small
+    d, e = fast_two_sum(f, f.const(x.ty, hi / 2), s * -2.0)
+    r = d - (f.fma(t, 2.0, -lo / 2) - e)
     return f.sel(high, f.copysign(r, x), s + t)
 
 
