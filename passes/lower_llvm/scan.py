@@ -10,7 +10,7 @@ import math
 
 from whet.ir.rows import BLOCK
 from whet.passes.lower_llvm import targets, vmath
-from whet.passes.lower_llvm.builder import vec
+from whet.passes.lower_llvm.builder import Val, vec
 from whet.passes.lower_llvm.rows import SIZE, Extreme, load, store
 from whet.passes.lower_llvm.scalar import COMPUTE, convert
 
@@ -51,10 +51,13 @@ class Best(Extreme):
     def element(self, f, x, i):
         return [x, i]
 
-    def join(self, f, a, b):
+    def later(self, f, a, b):
+        """Does b, which comes after a, take its place?"""
         later = f.cmp(self.better, b[0], a[0])
-        if self.float:
-            later = (later & f.cmp("ord", a[0], a[0])) | f.cmp("uno", b[0], b[0])
+        return (later & f.cmp("ord", a[0], a[0])) | f.cmp("uno", b[0], b[0]) if self.float else later
+
+    def join(self, f, a, b):
+        later = self.later(f, a, b)
         return [f.sel(later, y, x) for x, y in zip(a, b, strict=True)]
 
     def results(self, f, state, out):
@@ -101,9 +104,11 @@ def emit_rows(mod, symbol, kind, dtype, acc, out):
     op = operator(kind, dtype, acc)
     one = op.identity(f, GROUP)
 
-    def shifted(state, d):
-        """Each lane gets the one d before it, the first d lanes the identity."""
-        return [f.shuffle(i, s, [*range(d), *range(GROUP, 2 * GROUP - d)]) for i, s in zip(one, state, strict=True)]
+    def grown(state, d):
+        """Lanes from d on joined with the one d before them."""
+        before = [f.shuffle(s, None, [(l - d) % GROUP for l in range(GROUP)]) for s in state]
+        late = Val(f, "<" + ", ".join(f"i1 {int(l >= d)}" for l in range(GROUP)) + ">", vec("i1", GROUP))
+        return [f.sel(late, j, s) for j, s in zip(op.join(f, before, state), state, strict=True)]
 
     def last(state):
         return [f.shuffle(s, None, [GROUP - 1] * GROUP) for s in state]
@@ -120,12 +125,19 @@ def emit_rows(mod, symbol, kind, dtype, acc, out):
                 state = op.element(f, load(f, dtype, f.bytes_at(src, i * SIZE[dtype]), GROUP, mask), position)
                 if tail:
                     state = [f.sel(mask, s, e) for s, e in zip(state, one, strict=True)]
-                for d in (1, 2, 4, 8):
-                    state = op.join(f, shifted(state, d), state)
-                local = op.join(f, carry, state)
+
+                def whole(state=state):
+                    for d in (1, 2, 4, 8):
+                        state = grown(state, d)
+                    return [*op.join(f, carry, state), *op.join(f, carry, last(state))]
+                if kind in ("max", "min"):            # most groups hold nothing new
+                    both = f.if_(f.any(op.later(f, carry, state)), whole, lambda: [*carry, *carry])
+                else:
+                    both = whole()
+                local, carry = both[:len(one)], both[len(one):]
                 for (t, y), p in zip(op.results(f, op.join(f, base, local), out), outs, strict=True):
                     store(f, t, y, f.bytes_at(p, (r * n + i) * SIZE[t]), mask)
-                return op.join(f, carry, last(state))
+                return carry
             full = b + ((stop - b) & -GROUP)
             carry = f.loop(b, full, GROUP, group, one)
             f.loop(full, stop, GROUP, lambda i: group(i, *carry, tail=True) and None)
