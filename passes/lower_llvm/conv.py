@@ -24,7 +24,8 @@ from .scalar import emit as emit_scalar
 KC = 256                       # steps in a block of the canonical order
 
 FIELDS = ("pixels image oh ow d h w sd sh sw xn xg xc xd xh xw yn yg yo yd yh yw wg wo wk rows outs rowtaps coltaps steps "
-          "panels pixel_blocks row_blocks tiles max_panels max_tiles scratch in_at out_at list_at y_at b_at a_at").split()
+          "panels pixel_blocks row_blocks tiles max_panels max_tiles scratch in_at out_at "
+          "list_at y_at b_at a_at band_rows band_cols left").split()
 FIELD = {name: i for i, name in enumerate(FIELDS)}
 TABLES = len(FIELDS)           # then the tables: depth and row offset of each row of taps, column offset of each column,
                                # and where each tap lies in the weights (for `Tile.listed`)
@@ -279,6 +280,13 @@ def gather(f, t, p, stride, mask):
     name = f"llvm.masked.gather.v{t.lanes}{'f32' if t.elem == 'float' else 'f64'}.v{t.lanes}p0"
     f.mod.declare(name, t.vec, [ptrs, mask.ty, t.vec])
     return f.v(t.vec, f"call {t.vec} @{name}({ptrs} align {BYTES[t.elem]} {at.ref}, {mask.ty} {mask.ref}, {t.vec} zeroinitializer)")
+
+
+def load_row(f, t, row, i, mask, near, g):
+    """Elements i.. of a row of x, which lie side by side (`near` 1) or g.xw apart."""
+    if near == 1:
+        return f.mload(t.vec, f.at(row, i, t.elem), mask)
+    return gather(f, t, f.at(row, i * g.xw, t.elem), f.splat(g.xw, t.lanes) * f.iota("i64", t.lanes), mask)
 
 
 def scatter(f, t, x, p, stride, mask):

@@ -1,4 +1,5 @@
 """Rearranging values in registers."""
+from .builder import parts
 
 
 def transpose(f, rows):
@@ -13,3 +14,20 @@ def transpose(f, rows):
                 out[i | s] = f.shuffle(a, b, [k | s if not k & s else n + k for k in range(n)])
         rows, s = out, s // 2
     return rows
+
+
+def planes_to_pixels(f, ty, rows, low, high, to, load, change=None):
+    """Turn elements low..high of n rows (pointers) into [element][row] at `to`, n at a time.
+
+    `load(p, i, mask)` reads elements i.. of a row; `change(vectors, i, mask)` may alter them before they are turned. Fewer than n
+    lines past the end are overwritten.
+    """
+    n, elem = parts(ty)
+
+    def chunk(i):
+        mask = f.lanes_below(high - i, n)
+        vectors = [load(p, i, mask) for p in rows]
+        line = f.at(to, (i - low) * n, elem)
+        for k, v in enumerate(transpose(f, change(vectors, i, mask) if change else vectors)):
+            f.store(v, f.at(line, k * n, elem))
+    f.loop(low, high, n, chunk)

@@ -8,8 +8,8 @@ What windows are is told by tables: along each axis, the first tap of output i, 
 and adaptive pools are one kernel; and the gradient of an average is a sum over the windows of the outputs that an input is in.
 """
 from .builder import vec
-from .conv import Geometry, divmod_, gather, table_at
-from .layout import transpose
+from .conv import Geometry, divmod_, load_row, table_at
+from .layout import planes_to_pixels, transpose
 
 CHUNK = 4096                   # pixels of an input chunk and of an output block, at most (a row of pixels at least)
 FIELDS = ("planes channels xn xc xd xh xw d h w od oh ow step_d step_h step_w rows cols row_blocks col_blocks "
@@ -47,21 +47,12 @@ def emit(m, symbol, t, kind, near):
             if kind == "spread":
                 across = f.load("double", f.at(divisors, z, "double")) * f.load("double", f.at(divisors, v + g.d, "double"))
 
-            def columns(c):
-                mask = f.lanes_below(x1 - c, n)
-                if near == 1:
-                    pixels = [f.mload(t.vec, f.at(p, c, t.elem), mask) for p in rows]
-                else:
-                    apart = f.splat(g.xw, n) * f.iota("i64", n)
-                    pixels = [gather(f, t, f.at(p, c * g.xw, t.elem), apart, mask) for p in rows]
-                if kind == "spread":
-                    by = f.mload(vec("double", n), f.at(divisors, c + g.d + g.h, "double"), mask) * across
-                    by = f.conv("fptrunc", by, t.elem) if t.elem == "float" else by
-                    pixels = [p / by for p in pixels]
-                to = f.at(block, ((v - y0) * (x1 - x0) + (c - x0)) * n, t.elem)
-                for i, p in enumerate(transpose(f, pixels)):
-                    f.store(p, f.at(to, i * n, t.elem))
-            f.loop(x0, x1, n, columns)
+            def divided(pixels, c, mask):
+                by = f.mload(vec("double", n), f.at(divisors, c + g.d + g.h, "double"), mask) * across
+                by = f.conv("fptrunc", by, t.elem) if t.elem == "float" else by
+                return [p / by for p in pixels]
+            planes_to_pixels(f, t.vec, rows, x0, x1, f.at(block, (v - y0) * (x1 - x0) * n, t.elem),
+                             lambda p, c, mask: load_row(f, t, p, c, mask, near, g), divided if kind == "spread" else None)
         f.loop(y0, y1, 1, line)
 
     def first_tap(lo, start, step):

@@ -16,7 +16,7 @@ from .window import out_sizes, reference_conv, reference_conv_input_grad, refere
 
 ELEM = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 PLANS = 4096                   # kept at most; then all are forgotten
-DEPTHWISE_TAPS = 64            # more run as other convolutions do
+DEPTHWISE_TAPS, DEPTHWISE_ROWS = 64, 4       # with more taps or outputs per group they run as other convolutions do
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 GRAIN = 1 << 15                # vector multiply-adds in about 10 us
 
@@ -158,7 +158,7 @@ def gathered_plan(r, epilogue, out_shape):
                   wk=r.w_strides[2], rows=r.rows, outs=r.rows * r.groups, rowtaps=rowtaps, coltaps=coltaps, steps=steps)
     how = f"{'listed' if r.taps_at else 'rows'}/{near}/{far}/{epilogue.key}"
 
-    if r.channels == 1 and 1 <= steps <= DEPTHWISE_TAPS:
+    if r.channels == 1 and r.rows <= DEPTHWISE_ROWS and 1 <= steps <= DEPTHWISE_TAPS:
         from whet.passes.lower_llvm import depthwise
         tile = lower.Tile(r.elem, 1, lanes, 2, bool(r.taps_at))
         panels = -(-pixels // tile.panel)
@@ -291,6 +291,10 @@ def _weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     elem, lanes = ELEM[gy.dtype], lower.lanes_for(ELEM[gy.dtype])
     outs, rows_all, image = w_shape[0] // groups, math.prod(w_shape[1:]), math.prod(gy.shape[2:])
     xs, ys = elements(x), _strides(gy.shape)
+    if w_shape[1] == 1 and outs <= DEPTHWISE_ROWS and 0 < rows_all <= DEPTHWISE_TAPS and image * gy.shape[0]:
+        plan = _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups)
+        if plan is not None:
+            return plan
     tiles, rows = split(rows_all, lower.most_rows())
     vectors = 1 if outs <= lanes else 2
     tile = lower.Tile(elem, rows, lanes, vectors)
@@ -317,6 +321,38 @@ def _weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     kernel = native.kernel(f"conv_weight_grad/{elem}/{rows}x{vectors}x{lanes}/{near}",
                            lambda m, symbol: lower.weight_grad(m, symbol, tile, near))
     grain = _grain(rows * panel * max_panels * max_tiles * image * gy.shape[0], lanes, units, threads)
+    return Plan(kernel, units, grain, geometry, layout["scratch"] * threads, w_shape)
+
+
+def _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
+    """None if a band of rows would take more scratch than it is worth."""
+    from whet.passes.lower_llvm import conv as lower
+    from whet.passes.lower_llvm import depthwise
+    nd, threads = gy.ndim - 2, pool.get_num_threads()
+    elem, taps, image = ELEM[gy.dtype], math.prod(w_shape[2:]), math.prod(gy.shape[2:])
+    lanes, size = lower.lanes_for(elem), lower.BYTES[elem]
+    offsets = (*[(0,)] * (3 - nd), *[tuple(k * d - p for k in range(n)) for n, d, p in zip(w_shape[2:], dilation, padding)])
+    depth, height, width = offsets
+    (d, h, w), (_, oh, ow), (sd, sh, sw) = three(x.shape[2:], 1), three(gy.shape[2:], 1), three(stride, 1)
+    cols = (ow - 1) * sw + width[-1] - width[0] + 1
+    span = height[-1] - height[0] + 1                            # rows under one window
+    outputs = max(1, min(oh, (4096 // cols - span) // sh + 1))   # rows of outputs to a band
+    rows = (outputs - 1) * sh + span
+    layout = _layout(in_at=len(depth) * rows * cols * lanes * size + lanes * lanes * size, out_at=(ow + lanes) * lanes * size,
+                     y_at=taps * lanes * size, b_at=taps * lanes * size)
+    if layout["scratch"] > 16 << 20:
+        return None
+    xs, ys = elements(x), _strides(gy.shape)
+    xd, xh, xw = three(xs[2:], 0)
+    geometry = _geometry(
+        dict(pixels=image * gy.shape[0], image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xs[0], xg=xs[1], xd=xd,
+             xh=xh, xw=xw, yn=ys[0], yo=ys[1], outs=w_shape[0], steps=w_shape[0] // groups, rows=len(height), max_tiles=outputs,
+             rowtaps=len(depth) * len(height), coltaps=len(width), band_rows=rows, band_cols=cols, left=width[0], **layout),
+        offsets)
+    tile, near, units = lower.Tile(elem, 1, lanes, 1), 1 if xw == 1 else 0, -(-w_shape[0] // lanes)
+    kernel = native.kernel(f"conv_depthwise_weight_grad/{elem}/{lanes}/{taps}/{near}",
+                           lambda m, symbol: depthwise.weight_grad(m, symbol, tile, taps, near))
+    grain = _grain(taps * lanes * image * gy.shape[0], lanes, units, threads)
     return Plan(kernel, units, grain, geometry, layout["scratch"] * threads, w_shape)
 
 
