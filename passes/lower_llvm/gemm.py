@@ -16,6 +16,7 @@ from .builder import vec
 from .pack import LLVM, WIDE, narrow, size
 
 KC = 256
+MC = 336                # rows of A that stay in the second-level cache, 256 columns of them; a multiple of all tile heights
 DIMS = ("m", "n", "k", "a_m", "a_k", "b_k", "b_n", "c_m", "rows", "cols", "inner", "a_outer", "b_outer", "c_outer",
         "a_inner", "b_inner", "c_inner", "in_place", "scratch")
 """The table of integers: sizes; strides of A, B and C; the size of a unit; the batch as two dimensions (count of the inner one,
@@ -52,11 +53,13 @@ def a_step(wide):
     return KC * size(wide) + 64
 
 
-def scratch_bytes(dtype, dst, a_mode, rows, cols):
-    """What one thread needs for units of rows x cols: packed rows of A, sums of finished blocks where C cannot hold them."""
+def scratch_bytes(dtype, dst, a_mode, m, cols):
+    """What one thread needs for m rows and units of `cols` columns, in this order: packed rows of A; panels of B, where they are
+    used for more than one group of rows; sums of finished blocks, where C cannot hold them."""
     wide = WIDE.get(dtype, dtype)
-    n = rows * a_step(wide) if a_mode != "place" else 0
-    return n + (rows * (cols * size(wide) + 64) if dst != wide else 0)
+    a = MC * a_step(wide) if a_mode != "place" else 0
+    b = KC * size(wide) * cols if m > MC else 0
+    return a + b + (MC * (cols * size(wide) + 64) if dst != wide else 0)
 
 
 @dataclass(frozen=True)
@@ -113,12 +116,11 @@ class _Gemm:
         f = self.helper(f"tile{rows}x{vectors}", "ptr a, i64 a_m, i64 a_k, ptr b, i64 b_k, i64 k, ptr c, i64 c_m, i1 add")
         a, a_m, a_k, b, b_k, k, c, c_m, add = f.args
         t, step_bytes = vec(self.ty, lanes), lanes * self.s
-        at = [[f.bytes_at(f.bytes_at(c, c_m * i), j * step_bytes) for j in range(vectors)] for i in range(rows)]
-        for line in at:
-            for p in line[::max(1, 64 // step_bytes)]:
-                f.prefetch(p, 1)
+        line = (1 << (rows - 1).bit_length()) - 1
 
-        def step(_, a, b, *acc):
+        def step(q, a, b, *acc):
+            # C is fetched meanwhile, a line at a time: all lines at once would keep A's and B's waiting
+            f.prefetch(f.bytes_at(c, (f.lshr(q, 2) & line) * c_m + (q & (vectors - 1)) * step_bytes), 1)
             bs = [f.load(t, f.bytes_at(b, j * step_bytes)) for j in range(vectors)]
             out = []
             for i in range(rows):
@@ -126,7 +128,7 @@ class _Gemm:
                 out += [self.multiply_add(f, x, y, acc[i * vectors + j]) for j, y in enumerate(bs)]
             return f.bytes_at(a, a_k), f.bytes_at(b, b_k), *out
         _, _, *acc = f.loop(0, k, 1, step, [a, b] + [f.const(t, 0)] * (rows * vectors))
-        places = [p for line in at for p in line]
+        places = [f.bytes_at(f.bytes_at(c, c_m * i), j * step_bytes) for i in range(rows) for j in range(vectors)]
 
         def put(value):
             for x, p in zip(acc, places, strict=True):
@@ -142,8 +144,9 @@ class _Gemm:
 
         Adds the sums of earlier blocks; after the last block applies the epilogue and rounds. Only rows skip.., columns ..cols.
         """
-        f = self.helper("finish", "ptr tile, i64 tile_m, i64 skip, i64 rows, i64 cols, i1 first, i1 last, ptr sums, i64 sums_m, ptr c, "
-                        + ", ".join(["i64 c_m", *(f"ptr e{i}, i64 e{i}_m" for i, _ in enumerate(self.operands))]))
+        f = self.helper("finish", ", ".join([
+            "ptr tile, i64 tile_m, i64 skip, i64 rows, i64 cols, i1 first, i1 last, ptr sums, i64 sums_m, ptr c, i64 c_m",
+            *(f"ptr e{i}, i64 e{i}_m" for i, _ in enumerate(self.operands))]))
         tile, tile_m, skip, rows, cols, first, last, sums, sums_m, c, c_m, *extra = f.args
         lanes, s, t = self.shape.lanes, self.s, vec(self.ty, self.shape.lanes)
 
@@ -160,7 +163,8 @@ class _Gemm:
                 def out():
                     y = narrow(f, x, self.dtype)
                     if self.epilogue:
-                        y = self.apply(f, y, [self.read(f, o, *extra[2 * e:2 * e + 2], i, j, mask) for e, o in enumerate(self.operands)])
+                        pairs = zip(self.operands, extra[::2], extra[1::2], strict=True)
+                        y = self.apply(f, y, [self.read(f, o, p, p_m, i, j, mask) for o, p, p_m in pairs])
                     q = f.bytes_at(f.bytes_at(c, i * c_m), j * size(self.dst))
                     pack.masked_store(f, y, q, mask)
                 f.if_(last, out, lambda: f.mstore(x, p, mask))
@@ -212,44 +216,57 @@ class _Gemm:
             outer, inner = f.sdiv(z, d["inner"]), f.srem(z, d["inner"])
             a, b, c = (f.bytes_at(p, outer * d[f"{x}_outer"] + inner * d[f"{x}_inner"])
                        for x, p in (("a", self.a), ("b", self.b), ("c", self.c)))
-            extra = [(f.bytes_at(p, outer * s[1] + inner * s[2]), s[0]) for p, s in zip(self.extra, self.extra_strides, strict=True)]
-            self.block(a, b, c, extra, i * d["rows"], j * d["cols"])
-        f.loop(begin, end, 1, unit)
+            extra = [(f.bytes_at(p, outer * p_o + inner * p_i), p_m)
+                     for p, (p_m, p_o, p_i) in zip(self.extra, self.extra_strides, strict=True)]
+            run = f.imin(end - u, down - i)              # units that lie below each other share their panels of B
+            if self.dst != self.wide:
+                run = f.imin(run, f.imax(f.sdiv(f.const("i64", MC), d["rows"]), 1))
+            i0 = i * d["rows"]
+            self.block(a, b, c, extra, i0, j * d["cols"], f.imin(run * d["rows"], d["m"] - i0))
+            return [u + run]
+        f.while_(lambda u: f.cmp("slt", u, end), unit, [begin])
 
-    def block(self, a, b, c, extra, i0, j0):
-        """One unit: for each block of K, for each panel of B, all tiles down the rows."""
-        f, d, s = self.f, self.d, self.s
-        rows, cols = f.imin(d["rows"], d["m"] - i0), f.imin(d["cols"], d["n"] - j0)
+    def block(self, a, b, c, extra, i0, j0, rows):
+        """For each block of K, for each group of rows, for each panel of B: the tiles down the rows."""
+        f, d, s, width = self.f, self.d, self.s, self.shape.width
+        cols = f.imin(d["cols"], d["n"] - j0)
+        groups = f.sdiv(rows + (MC - 1), MC)
+        group = f.sdiv(rows + groups - 1, groups)
+        group = f.imin(f.sdiv(group + (self.shape.rows[0] - 1), self.shape.rows[0]) * self.shape.rows[0], MC)
         a = f.bytes_at(a, i0 * d["a_m"])
         c = f.bytes_at(f.bytes_at(c, i0 * d["c_m"]), j0 * size(self.dst))
         extra = [(f.bytes_at(self.along(o, p, j0), i0 * p_m), p_m) for o, (p, p_m) in zip(self.operands, extra, strict=True)]
         sums, sums_m = c, d["c_m"]
         if self.dst != self.wide:
-            sums_m = d["cols"] * s + 64
-            sums = f.bytes_at(self.scratch, d["rows"] * a_step(self.wide))
+            sums, sums_m = f.bytes_at(self.scratch, d["scratch"] - (d["cols"] * s + 64) * MC), d["cols"] * s + 64
         blocks = f.imax(f.sdiv(d["k"] + (KC - 1), KC), 1)        # K = 0 is one empty block: its sum is +0
 
         def k_block(q):
             k0 = q * KC
             kb = f.imin(d["k"] - k0, KC)
-            at = f.bytes_at(a, k0 * d["a_k"])
-            a_m, a_k = d["a_m"], d["a_k"]
-            if self.a_mode != "place":
-                at, a_m, a_k = self.pack_a(at, rows, kb)
-            first, last = f.cmp("eq", q, 0), f.cmp("eq", q, blocks - 1)
+            ends = f.cmp("eq", q, 0), f.cmp("eq", q, blocks - 1)
 
-            def panel(j):
-                n = f.imin(cols - j, self.shape.width)
-                p, b_k = self.panel_of(b, k0, kb, j0 + j, n)
-                out = f.bytes_at(c, j * size(self.dst)), d["c_m"]
-                to = f.bytes_at(sums, j * s), sums_m
-                more = [(self.along(o, p, j), p_m) for o, (p, p_m) in zip(self.operands, extra, strict=True)]
+            def row_group(i):
+                some = f.imin(group, rows - i)
+                at = f.bytes_at(f.bytes_at(a, i * d["a_m"]), k0 * d["a_k"]), d["a_m"], d["a_k"]
+                if self.a_mode != "place":
+                    at = self.pack_a(at[0], some, kb)
 
-                def go(vectors, sizes):
-                    self.tiles(vectors, sizes, (at, a_m, a_k), (p, b_k, kb), (n, rows), (first, last), to, out, more)
-                f.if_(f.cmp("sgt", n, self.shape.lanes), lambda: go(self.shape.vectors, self.shape.rows),
-                      lambda: go(1, self.narrow_rows))
-            f.loop(0, cols, self.shape.width, panel)
+                def panel(j):
+                    n = f.imin(cols - j, width)
+                    p = self.panel_of(b, k0, kb, j0, j, n, f.cmp("eq", i, 0), f.cmp("sgt", groups, 1))
+                    out = f.bytes_at(f.bytes_at(c, i * d["c_m"]), j * size(self.dst)), d["c_m"]
+                    to = f.bytes_at(f.bytes_at(sums, i * sums_m), j * s), sums_m
+                    more = [(f.bytes_at(self.along(o, p, j), i * p_m), p_m)
+                            for o, (p, p_m) in zip(self.operands, extra, strict=True)]
+                    ahead = self.ahead(b, k0, kb, j0, j, cols, f.cmp("eq", i, 0))
+
+                    def go(vectors, sizes):
+                        self.tiles(vectors, sizes, at, (*p, kb), (n, some), ends, to, out, more, ahead)
+                    f.if_(f.cmp("sgt", n, self.shape.lanes), lambda: go(self.shape.vectors, self.shape.rows),
+                          lambda: go(1, self.narrow_rows))
+                f.loop(0, cols, width, panel)
+            f.loop(0, rows, group, row_group)
         f.loop(0, blocks, 1, k_block)
 
     def along(self, operand, p, j):
@@ -264,27 +281,53 @@ class _Gemm:
             f.call(self.named("transposed"), "void", a, d["a_k"], d["a_m"], kb, rows, self.scratch, step)
         return self.scratch, step, f.const("i64", self.s)
 
-    def panel_of(self, b, k0, kb, j, n):
-        """Where the tiles read B's columns j.. of this block of K, and the step from k to k."""
+    def panel_of(self, b, k0, kb, j0, j, n, first_group, many_groups):
+        """Where the tiles read B's columns j0 + j.. of this block of K, and the step from k to k."""
         f, d, sh = self.f, self.d, self.shape
         step = f.const("i64", sh.width * self.s)
         if self.b_mode == "packed":
             padded = (f.sdiv(d["n"] + (sh.width - 1), sh.width)) * sh.width
-            return f.bytes_at(b, (k0 * padded + j * kb) * self.s), step
-        src = f.bytes_at(b, k0 * d["b_k"] + j * d["b_n"])
-        if self.b_mode == "cols":
-            f.call(self.named("transposed"), "void", src, d["b_n"], d["b_k"], n, kb, self.panel, step)
-            return self.panel, step
+            return f.bytes_at(b, (k0 * padded + (j0 + j) * kb) * self.s), step
+        src = f.bytes_at(b, k0 * d["b_k"] + (j0 + j) * d["b_n"])
+        kept = f.bytes_at(self.scratch, j * (KC * self.s) + (MC * a_step(self.wide) if self.a_mode != "place" else 0))
+        panel = f.sel(many_groups, kept, self.panel)
 
         def copy():
-            f.call(self.named("panel"), "void", src, d["b_k"], kb, n, self.panel, step)
-            return [self.panel, step]
-        if self.dtype != self.wide:
-            return copy()
-        whole = f.cmp("ne", d["in_place"], 0) & (f.cmp("eq", n, sh.width) | f.cmp("eq", n, sh.lanes))
-        return f.if_(whole, lambda: [src, d["b_k"]], copy)
+            if self.b_mode == "cols":
+                f.call(self.named("transposed"), "void", src, d["b_n"], d["b_k"], n, kb, panel, step)
+            else:
+                f.call(self.named("panel"), "void", src, d["b_k"], kb, n, panel, step)
 
-    def tiles(self, vectors, sizes, a, b, size_, ends, sums, out, extra):
+        def packed():
+            f.if_(first_group, copy)
+            return [panel, step]
+        if self.b_mode == "cols" or self.dtype != self.wide:
+            return packed()
+        whole = f.cmp("ne", d["in_place"], 0) & (f.cmp("eq", n, sh.width) | f.cmp("eq", n, sh.lanes))
+        return f.if_(whole, lambda: [src, d["b_k"]], packed)
+
+    def ahead(self, b, k0, kb, j0, j, cols, first_group):
+        """The panel of B to be packed next is fetched while this one is in use: (count of steps, what a step fetches)."""
+        f, d, width = self.f, self.d, self.shape.width
+        if self.b_mode == "packed":
+            return f.const("i64", 0), None           # adjacent: the hardware sees it coming
+        more = f.cmp("slt", j + width, cols)
+        k1 = k0 + KC
+        some = first_group & (more | f.cmp("slt", k1, d["k"]))
+        k, j = f.sel(more, k0, k1), f.sel(more, j0 + j + width, j0)
+        at = f.bytes_at(b, k * d["b_k"] + j * d["b_n"])
+        if self.b_mode == "cols":
+            def line(q):
+                f.prefetch(f.bytes_at(at, (q & (width - 1)) * d["b_n"] + f.sdiv(q, width) * 64), locality=2)
+            return f.sel(some, f.sdiv(kb * size(self.dtype) + 63, 64) * width, 0), line
+
+        def line(q):
+            row = f.bytes_at(at, q * d["b_k"])
+            for x in range(0, width * size(self.dtype), 64):
+                f.prefetch(f.bytes_at(row, x), locality=2)
+        return f.sel(some, kb, 0), line
+
+    def tiles(self, vectors, sizes, a, b, size_, ends, sums, out, extra, ahead):
         """All rows of one panel, in tiles of the given sizes; a last tile too tall starts higher and skips rows already done."""
         f = self.f
         n, rows = size_
@@ -294,7 +337,7 @@ class _Gemm:
         if not self.plain:
             whole = whole & ~last
 
-        def run(r, i):
+        def run(r, i, q):
             start = f.imin(i, rows - r)
             direct = whole & f.cmp("eq", start, i)
             to = f.bytes_at(sums[0], start * sums[1])
@@ -307,15 +350,19 @@ class _Gemm:
                 f.call(self.named("finish"), "void", self.buffer, width, i - start, f.const("i64", r), n, first, last, to, sums[1],
                        f.bytes_at(out[0], start * out[1]), out[1], *more)
             f.if_(~direct, finish)
-            return [i + r]
+            if ahead[1] is None:
+                return [i + r, q]
+            q_end = f.sdiv(f.imin(i + r, rows) * ahead[0], rows)
+            f.loop(q, q_end, 1, ahead[1])
+            return [i + r, q_end]
 
-        def choose(i, k=0):
+        def choose(i, q, k=0):
             r = sizes[k]
             if k == len(sizes) - 1:
-                return run(r, i)
+                return run(r, i, q)
             left, less = rows - i, sizes[k + 1]
             fits = f.cmp("sge", left, r) | (f.cmp("sgt", left, less) & f.cmp("sge", rows, r))
             if k == 0:              # 15 rows are better cut as 8 + 7 than as 14 + 1
                 fits = fits & ~(f.cmp("sgt", left, r) & f.cmp("sle", left, 2 * less))
-            return f.if_(fits, lambda: run(r, i), lambda: choose(i, k + 1))
-        f.while_(lambda i: f.cmp("slt", i, rows), choose, [f.const("i64", 0)])
+            return f.if_(fits, lambda: run(r, i, q), lambda: choose(i, q, k + 1))
+        f.while_(lambda i, q: f.cmp("slt", i, rows), choose, [f.const("i64", 0)] * 2)

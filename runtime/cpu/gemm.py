@@ -12,13 +12,14 @@ import ml_dtypes
 import numpy as np
 
 from whet.passes.lower_llvm import gemm as kernels
+from whet.passes.lower_llvm import gemv
 
 from . import native, pool
 
 SHORT = {np.dtype(t): s for t, s in (
     ("f4", "f32"), ("f8", "f64"), ("f2", "f16"), (ml_dtypes.bfloat16, "bf16"), ("i1", "i8"), ("i2", "i16"), ("i4", "i32"),
     ("i8", "i64"), ("u1", "u8"), ("u2", "u16"), ("u4", "u32"), ("u8", "u64"))}
-MAX_ROWS, MAX_COLS = 336, 2048           # a unit's rows of A, 256 columns of them, stay in the second-level cache
+MAX_COLS = 2048                          # of a unit: 256 rows of them are packed at a time
 MAX_PLANS = 8192
 UNIT_STEPS = 1 << 20                     # multiply-adds that are worth a thread of their own
 
@@ -163,17 +164,16 @@ def _plan(dtype, shape, a, b, threads):
                       for at in itertools.product(*map(range, batch[:-2])))
     (outer, inner), *strides = ([0, 0, *x][-2:] if x is not batch else [1, 1, *x][-2:] for x in (batch, a_batch, b_batch, c_batch))
     short = SHORT[dtype]
-    a_mode, b_mode, in_place = _modes(short, s, m, n, k, a, b)
-    rows, cols = _units(short, m, n, k, outer * inner, threads)
+    key, emit, in_place, rows, cols, scratch = _choose(short, s, m, n, k, a, b, outer * inner, threads)
     total = outer * inner * -(-m // rows) * -(-n // cols)
-    scratch = -(-kernels.scratch_bytes(short, short, a_mode, rows, cols) // 64) * 64
     table = dict(m=m, n=n, k=k, a_m=a[0], a_k=a[1], b_k=b[0], b_n=b[1], c_m=n * s, rows=rows, cols=cols, inner=inner,
                  in_place=in_place, scratch=scratch)
     for x, (x_outer, x_inner) in zip("abc", strides, strict=True):
         table[f"{x}_outer"], table[f"{x}_inner"] = x_outer, x_inner
-    kernel = native.kernel(f"gemm/{short}/{a_mode}/{b_mode}", lambda mod, symbol: kernels.gemm(mod, symbol, short, a_mode, b_mode))
-    grain = max(1, UNIT_STEPS // max(1, rows * cols * k))
-    return Plan(shape, kernel, total, grain, np.array([table[x] for x in kernels.DIMS], np.int64), scratch * threads, swapped, parts)
+    kernel = native.kernel(key, emit)
+    grain = max(1, (UNIT_STEPS // 8 if m == 1 else UNIT_STEPS) // max(1, rows * cols * k))
+    numbers = np.array([table[x] for x in kernels.DIMS], np.int64)
+    return Plan(shape, kernel, total, grain, numbers, scratch * threads, swapped, parts)
 
 
 def _collapse(sizes, a, b):
@@ -189,35 +189,38 @@ def _collapse(sizes, a, b):
     return [list(x) for x in zip(*merged, strict=True)] or [[], [], []]
 
 
-def _modes(short, s, m, n, k, a, b):
-    """How the kernel reads A and B: (a_mode, b_mode, in_place). See `kernels.gemm`."""
+def _choose(short, s, m, n, k, a, b, count, threads):
+    """The kernel, as (key, emit), and how it is used: (whether B is read in place, rows and columns of a unit, scratch bytes)."""
+    lanes = kernels.shape(short).lanes
+    if m == 1 and (b[1] == s or (b[0] == s and n >= lanes)):
+        parts = min(8 * threads, n * k * count // (UNIT_STEPS // 8)) // count
+        cols = max(4 * lanes, -(-n // max(1, parts) // lanes) * lanes)
+        kind, emit = ("rows", gemv.row_rows) if b[1] == s else ("cols", gemv.row_cols)
+        return f"gemv/{short}/{kind}", lambda mod, symbol: emit(mod, symbol, short), 0, 1, cols, 0
     a_mode = "place"
-    if short in kernels.WIDE:
-        a_mode = "rows" if a[1] == s else "cols"
-    in_place = b[1] == s and (m <= 28 or b[0] % 4096 != 0)
-    return a_mode, "rows" if b[1] == s else "cols", int(in_place)
+    if short in kernels.WIDE or (_page_apart(a[0] if a[1] == s else a[1]) and m > 28 and n > 96 and k > 64):
+        a_mode = "rows" if a[1] == s else "cols"         # rows a page apart would all meet in one cache set
+    b_mode = "rows" if b[1] == s else "cols"
+    in_place = b[1] == s and (m <= 28 or not _page_apart(b[0]))
+    rows, cols = _units(short, m, n, k, count, threads)
+    scratch = -(-kernels.scratch_bytes(short, short, a_mode, m, cols) // 64) * 64
+    return (f"gemm/{short}/{a_mode}/{b_mode}", lambda mod, symbol: kernels.gemm(mod, symbol, short, a_mode, b_mode), int(in_place),
+            rows, cols, scratch)
+
+
+def _page_apart(stride):
+    return stride and stride % 4096 == 0
 
 
 def _units(short, m, n, k, count, threads):
-    """Rows and columns of a work unit: near the sizes that caches like, and so many units that all threads have as much to do."""
+    """Rows and columns of a work unit. A thread gets adjacent units and does those below each other as one; so units are small
+    where there is much to do, and the columns are cut only where the rows do not give each thread its share."""
     tile = kernels.shape(short)
-    max_cols = MAX_COLS if short not in kernels.WIDE else MAX_COLS // 4
-
-    def cut(size, parts, step):
-        return max(step, -(-size // parts // step) * step)
-    down, across = -(-m // MAX_ROWS) or 1, -(-n // max_cols) or 1
-    useful = min(8 * threads, m * n * k * count // UNIT_STEPS)
-    if useful < 2 or count * down * across >= 8 * threads:
-        return cut(m, down, tile.rows[0]), cut(n, across, tile.width)
-    best = None
-    for p, q in itertools.product(_around(down, threads), _around(across, threads)):
-        rows, cols = cut(m, p, tile.rows[0]), cut(n, q, tile.width)
-        units = count * -(-m // rows) * -(-n // cols)
-        cost = -(-units // threads) * k * (rows * cols + 8 * rows + 16 * cols), units < 5, units
-        if best is None or cost < best[0]:
-            best = cost, (rows, cols)
-    return best[1]
-
-
-def _around(parts, threads):
-    return sorted({parts * x + y for x in (1, 2, 4, threads) for y in range(4)})
+    steps = m * n * k * count
+    across = -(-n // (MAX_COLS if short not in kernels.WIDE else MAX_COLS // 4)) or 1
+    parts = min(8 * threads, steps // UNIT_STEPS)                # the number of units that we would like
+    while count * across * -(-m // tile.rows[0]) < parts and n > across * tile.width:
+        across += 1
+    down = -(-parts // (count * across)) or 1
+    return (max(step, -(-size // cuts // step) * step)
+            for size, cuts, step in ((m, min(down, 64), tile.rows[0]), (n, across, tile.width)))
