@@ -90,10 +90,10 @@ def test_what_becomes_of_each_kind_of_argument(launch):
             return -7
 
     data = np.arange(6.0)[::-2]
-    given = [None, 0, -1, 2**63 - 1, -2**63, 2**64 - 1, True, 1.5, -0.0, np.float64(2.5), np.int32(-3), Index(),
-             data, data.view(Array)]
     bits = lambda v: np.float64(v).view(np.int64)
-    wanted = [0, 0, -1, 2**63 - 1, -2**63, -1, 1, bits(1.5), bits(-0.0), bits(2.5), -3, -7, data.ctypes.data, data.ctypes.data]
+    ints = [0, -1, 5, 2**30 - 1, 2**30, -2**30, -2**31, 2**45 + 3, 2**60 - 1, 2**60, -2**60, 2**62 + 9, 2**63 - 1, -2**63]
+    given = [None, *ints, 2**64 - 1, True, 1.5, -0.0, np.float64(2.5), np.int32(-3), Index(), data, data.view(Array)]
+    wanted = [0, *ints, -1, 1, bits(1.5), bits(-0.0), bits(2.5), -3, -7, data.ctypes.data, data.ctypes.data]
     out = np.zeros(len(given) + 2, np.int64)
     launch(native.kernel("test/slots", emit_slots), 1, 1, out, len(out), *given)
     assert out[0] == out.ctypes.data and out[1] == len(out) and out[2:].tolist() == wanted

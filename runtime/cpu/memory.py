@@ -10,10 +10,14 @@ import operator
 import os
 import re
 import sys
+from collections.abc import Callable
 
 import numpy as np
 
 from . import flat
+
+__all__ = ["empty", "empty_cache", "reset_peak", "set_limit", "stats"]
+empty: Callable[..., np.ndarray]         # made at first use, by __getattr__
 
 SMALLEST, MAPPED, HUGE_PAGE, MAX_DIMS = 1 << 16, 4 << 20, 2 << 20, 64
 LARGEST = 1 << 46
@@ -320,6 +324,22 @@ done:
   ret ptr %r
 }
 
+; The same for machine code, which may ask for anything: what is special is left to NumPy.
+define ptr @array_new(ptr %descr, i64 %nd, ptr %dims, ptr %strides) nounwind {
+  %odd = alloca i8
+  %r = call ptr @new_array(ptr %descr, i64 %nd, ptr %dims, ptr %strides, ptr %odd)
+  %flag = load i8, ptr %odd
+  %special = icmp ne i8 %flag, 0
+  br i1 %special, label %numpy, label %done
+done:
+  ret ptr %r
+numpy:
+  call void @Py_IncRef(ptr %descr)
+  %nd32 = trunc i64 %nd to i32
+  %a = call ptr @whet_NewFromDescr(ptr @whet_ndarray, ptr %descr, i32 %nd32, ptr %dims, ptr null, ptr null, i32 0, ptr null)
+  ret ptr %a
+}
+
 ; An exact tuple of exact non-negative ints into %out; how many there are, -1 if it is something else.
 define internal i64 @sizes(ptr %o, ptr %out) nounwind {
 entry:
@@ -484,7 +504,7 @@ def source():
     return re.sub(r"\b[A-Z][A-Z_1]{3,}\b", lambda m: str(words[m[0]]), text)
 
 
-NAMES = ["empty", "block_new", "block_dealloc", "heap_empty"]
+NAMES = ["empty", "array_new", "block_new", "block_dealloc", "heap_empty"]
 
 
 @functools.lru_cache(None)
@@ -556,7 +576,6 @@ def _empty(shape, dtype, strides=None):
 
 
 def __getattr__(name):
-    # Made at first use, as native.launch is.
     if name != "empty":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import native

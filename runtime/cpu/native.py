@@ -236,6 +236,35 @@ def ndarray_offsets():
     return offsets
 
 
+# How an int says that it is not negative and has at most two digits, and how many they are.
+_INT_DIGITS = {
+    "size": """  %n = add i64 %word, 0
+  %short = icmp ult i64 %n, 3""",
+    "tag": """  %n = lshr i64 %word, 3
+  %few = icmp ult i64 %n, 3
+  %sign = and i64 %word, 2
+  %plus = icmp eq i64 %sign, 0
+  %short = and i1 %few, %plus""",
+    "unknown": """  %n = add i64 0, 0
+  %short = icmp ne i64 0, 0"""}
+
+
+@functools.lru_cache(None)
+def int_layout():
+    """Where an int keeps its length: "size" before Python 3.12, "tag" since; proved, else "unknown"."""
+    digits = lambda v: [v >> 30 * i & 2**30 - 1 for i in range(2)]
+    word = lambda v: C.c_uint64.from_address(id(v) + HEAD).value
+    values = (0, 1, 7, 2**30 - 1, 2**30, 2**45 + 7, 2**60 - 1)
+    length = lambda v: (v > 0) + (v >= 2**30)
+    found = lambda v: list((C.c_uint32 * length(v)).from_address(id(v) + HEAD + 8))
+    if sys.int_info.bits_per_digit != 30 or any(found(v) != digits(v)[:length(v)] for v in values):
+        return "unknown"
+    if all(word(v) == length(v) and word(-v) == 2**64 - length(v) for v in values[1:]) and word(0) == 0:
+        return "size"
+    tags = all(word(v) >> 3 == length(v) and not word(v) & 2 for v in values) and all(word(-v) & 2 for v in values[1:])
+    return "tag" if tags else "unknown"
+
+
 def _obstacle():
     """Why this process cannot call machine code as builtins; empty where nothing speaks against it."""
     if os.environ.get("WHET_NATIVE") == "0":
@@ -394,7 +423,28 @@ loop:
   %t = load ptr, ptr %tp
   %is_int = icmp eq ptr %t, @PyLong_Type
   br i1 %is_int, label %int, label %not_int
-int:
+int:                                         ; below 2^60: up to two digits of 30 bits, read in place
+  %np = getelementptr i8, ptr %o, i64 HEAD
+  %word = load i64, ptr %np
+INT_DIGITS
+  br i1 %short, label %digits, label %long_int
+digits:
+  %d0p = getelementptr i8, ptr %o, i64 DIGITS
+  %d032 = load i32, ptr %d0p
+  %d0 = zext i32 %d032 to i64
+  %two = icmp eq i64 %n, 2
+  br i1 %two, label %two_digits, label %one_digit
+one_digit:
+  %v1 = mul i64 %d0, %n
+  br label %next
+two_digits:
+  %d1p = getelementptr i8, ptr %d0p, i64 4
+  %d132 = load i32, ptr %d1p
+  %d1 = zext i32 %d132 to i64
+  %d1s = shl i64 %d1, 30
+  %v2 = or i64 %d0, %d1s
+  br label %next
+long_int:
   %r = call {i64, i1} @integer(ptr %o)
   br label %converted
 not_int:
@@ -416,12 +466,12 @@ rare:
   %ro = call {i64, i1} @other(ptr %o, i64 %i)
   br label %converted
 converted:
-  %rr = phi {i64, i1} [%r, %int], [%ro, %rare]
+  %rr = phi {i64, i1} [%r, %long_int], [%ro, %rare]
   %ok = extractvalue {i64, i1} %rr, 1
   %rv = extractvalue {i64, i1} %rr, 0
   br i1 %ok, label %next, label %fail
 next:
-  %v = phi i64 [%f, %first_field], [0, %not_field], [%rv, %converted]
+  %v = phi i64 [%f, %first_field], [0, %not_field], [%v1, %one_digit], [%v2, %two_digits], [%rv, %converted]
   store i64 %v, ptr %sp
   %i1 = add i64 %i, 1
   %more = icmp ult i64 %i1, %count
@@ -473,8 +523,9 @@ _MESSAGES = {
 def _runtime_text():
     texts = {name: text.format(number="%zd", kind="%R") for name, text in _MESSAGES.items()}
     messages = "\n".join(f'@{name} = internal constant [{len(text) + 1} x i8] c"{text}\\00"' for name, text in texts.items())
-    words = {"MESSAGES": messages, "MAX_SLOTS": str(MAX_ARGS + 3), "HEAD": str(HEAD)}
-    return pool.source() + memory.source() + re.sub(r"\b(MESSAGES|MAX_SLOTS|HEAD)\b", lambda m: words[m[0]], _LAUNCH)
+    words = {"MESSAGES": messages, "MAX_SLOTS": str(MAX_ARGS + 3), "HEAD": str(HEAD), "DIGITS": str(HEAD + 8),
+             "INT_DIGITS": _INT_DIGITS[int_layout()]}
+    return pool.source() + memory.source() + re.sub(rf"\b({'|'.join(words)})\b", lambda m: words[m[0]], _LAUNCH)
 
 
 _runtime: dict | None = None            # the runtime's own functions: name -> address; empty where it is off
@@ -501,10 +552,12 @@ def _load_runtime():
     pool.get_num_threads()
     for name, address in {**pool.state(), **memory.exports(), "whet_ndarray": id(np.ndarray)}.items():
         export(name, address)
-    found = image("runtime", _runtime_text, ["launch", "proof", *pool.NAMES, *memory.NAMES])
-    numbers = np.zeros(6, np.int64)
-    function(found["launch"], "launch")(found["proof"], 1, 1, numbers, 6, -3, 1.5, None, 2**64 - 1)
-    if numbers.tolist() != [numbers.__array_interface__["data"][0], 6, -3, struct.unpack("<q", struct.pack("<d", 1.5))[0], 0, -1]:
+    found = image(f"runtime/{int_layout()}", _runtime_text, ["launch", "proof", *pool.NAMES, *memory.NAMES])
+    ints = [0, -1, 1, 2**30, -2**30, 2**45 + 7, 2**60 - 1, 2**60, 2**63 - 1, -2**63]
+    numbers = np.zeros(len(ints) + 5, np.int64)
+    function(found["launch"], "launch")(found["proof"], 1, 1, numbers, len(numbers), 1.5, None, 2**64 - 1, *ints)
+    start, one_and_a_half = numbers.__array_interface__["data"][0], struct.unpack("<q", struct.pack("<d", 1.5))[0]
+    if numbers.tolist() != [start, len(numbers), one_and_a_half, 0, -1, *ints]:
         raise RuntimeError("arguments are not passed as they should be")
     memory.begin(found, make_type)
     if "pool_stop" in found:
