@@ -211,6 +211,33 @@ def var_mean(w, root=False):
     w.store_row(mean, w.dtype)
 
 
+# ---- batch norm: a row is a channel ---------------------------------------------------------------------------------
+@program
+def batch_norm(w):
+    """x, weight (row), bias (row), eps, n -> (x - mean) * r * weight + bias; rows: mean, r = 1 / sqrt(var + eps), var"""
+    x, scale, shift = w.full(), w.row(), w.row()
+    eps, n = w.number(), w.number()
+    mean = w.reduce("sum", x) / n
+    d = x - mean
+    v = w.reduce("sum", d * d) / n
+    r = 1 / sc.sqrt(v + eps)
+    w.store(d * r * scale + shift)
+    w.store_row(mean)
+    w.store_row(r)
+    w.store_row(v)
+
+
+@program
+def batch_norm_backward(w):
+    """g, x, mean (row), r (row), weight (row), n -> the gradient of x; rows: that of weight, that of bias"""
+    g, x, mean, r, scale, n = w.full(), w.full(), w.row(), w.row(), w.row(), w.number()
+    h = (x - mean) * r
+    a, b = w.reduce("sum", g), w.reduce("sum", g * h)
+    w.store((g - a / n - h * (b / n)) * (r * scale))
+    w.store_row(b)
+    w.store_row(a)
+
+
 @program
 def normalize(w):
     """x, mean (row), r (row), weight (row), bias (row) -> (x - mean) * r * weight + bias: batch norm along everything but channels"""

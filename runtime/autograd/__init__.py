@@ -10,7 +10,7 @@ from .modes import (
     set_grad_enabled,
 )
 
-_LAZY = {"backward": "engine", "grad": "engine", "Function": "function", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
+_LAZY = {"backward": "engine", "grad": "engine", "Function": "function", "gradcheck": "numerical", "gradgradcheck": "numerical",
          "graph": "graph", "functional": "functional", "forward_ad": "forward_ad"}
 
 

@@ -6,6 +6,7 @@ from .node import Node, OutputOf, Packed
 class _FunctionOp:
     """What the engine needs to know of a user's Function."""
     saves_output = False
+    nondiff_outputs = frozenset()
 
     def __init__(self, cls):
         self.cls, self.name = cls, cls.__name__

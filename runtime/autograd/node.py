@@ -186,6 +186,7 @@ def tied(saved, node):
     from ..tensor import wrap
     t = wrap(saved.array)
     t._cell = saved.cell
-    t._rg = 1
-    t._node = node if node.nout == 1 else OutputOf(node, saved.index)
+    if saved.index not in node.op.nondiff_outputs:
+        t._rg = 1
+        t._node = node if node.nout == 1 else OutputOf(node, saved.index)
     return t

@@ -2,6 +2,8 @@
 import numpy as np
 
 from ..autograd import modes
+from ..dtypes import float32
+from ..ir import rowops
 from ..ir import scalar as s
 from . import dims
 from .decompose import by_decomposition
@@ -12,111 +14,99 @@ from .samples import Sample, reals
 from .surface import FUNCTIONS, function
 
 
-# ---- the programs: n is the number of elements of a row ----------------------------------------------------------------
-def _normalize(b, x, n, eps):
-    m = b.sum(x) / n
-    r = 1 / s.sqrt(b.sum((x - m) * (x - m)) / n + eps)
-    b.store((x - m) * r)
+# ---- layer norm and its kin: rows of n elements, weight and bias along the row ------------------------------------------
+def _layer_grad_by_definition(weighted):
+    """The layer norm's gradient in plain ops, for its own gradient: the mean and scale given are functions of x."""
+    def plain(g, x, _mean, r, *rest, dim):
+        d = list(dim)
+        if weighted:
+            g = g * rest[0]
+        c = x - x.mean(d, keepdim=True)
+        var = (c * c).mean(d, keepdim=True)
+        eps = (1.0 / (r.detach() * r.detach()) - var.detach())           # r was 1 / sqrt(var + eps)
+        r = (var + eps).rsqrt()
+        h = c * r
+        return r * (g - g.mean(d, keepdim=True) - h * (g * h).mean(d, keepdim=True))
+    return plain
 
 
-def _normalize_affine(b, x, n, eps, weight, bias):
-    m = b.sum(x) / n
-    r = 1 / s.sqrt(b.sum((x - m) * (x - m)) / n + eps)
-    b.store((x - m) * r * weight + bias)
+layer_grad_op, layer_grad_weighted_op = (
+    RowsOp("layer_norm_backward" + ("_weighted" if w else ""), lambda t, w=w: rowops.layer_norm_backward(t, weight=w),
+           vjp=by_decomposition(_layer_grad_by_definition(w)), inner=True) for w in (False, True))
 
 
-def _batch(b, x, n, eps, weight, bias):
-    m = b.sum(x) / n
-    v = b.sum((x - m) * (x - m)) / n
-    r = 1 / s.sqrt(v + eps)
-    b.store((x - m) * r * weight + bias)
-    b.store_row(m)
-    b.store_row(v)
+def _axes_sum(x, dim):
+    return x.sum([i for i in range(x.ndim) if i not in dim])
 
 
-def _normalize_grad(b, g, x, n, eps):
-    m = b.sum(x) / n
-    r = 1 / s.sqrt(b.sum((x - m) * (x - m)) / n + eps)
-    a, c = b.sum(g) / n, b.sum(g * ((x - m) * r)) / n
-    b.store(r * (g - a - (x - m) * r * c))
+def _layer_vjp(g, y, x, weight, _bias, _eps, n, *, dim, needs):
+    g = g[0]
+    gx = gw = gb = None
+    if needs[0]:
+        gx = layer_grad_weighted_op(g, x, y[1], y[2], weight, n, dim=dim)
+    if needs[1]:
+        gw = _axes_sum(g * ((x - y[1]) * y[2]), dim)
+    if needs[2]:
+        gb = _axes_sum(g, dim)
+    return [gx, gw, gb, None, None]
 
 
-def _rms(b, x, n, eps):
-    r = 1 / s.sqrt(b.sum(x * x) / n + eps)
-    b.store(x * r)
+def _plain_vjp(g, y, x, _eps, n, *, dim):
+    return [layer_grad_op(g[0], x, y[1], y[2], n, dim=dim), None, None]
 
 
-def _rms_grad(b, g, x, n, eps):
-    r = 1 / s.sqrt(b.sum(x * x) / n + eps)
-    c = b.sum(g * x) / n
-    b.store(r * (g - x * (r * r) * c))
+# (result, mean, 1 / standard deviation)
+layer_norm_op = RowsOp("layer_norm", rowops.layer_norm, vjp=_layer_vjp, nondiff_outputs=(1, 2),
+                       samples=lambda make: [Sample(make(4, 6), make(6), make(6), 1e-5, 6.0, dim=(1,)),
+                                             Sample(make(2, 3, 4), make(3, 4), make(3, 4), 1e-5, 12.0, dim=(1, 2))])
+normalize_op = RowsOp("normalize_rows", lambda t: rowops.layer_norm(t, weight=False, bias=False), vjp=_plain_vjp, nondiff_outputs=(1, 2),
+                      samples=lambda make: [Sample(make(4, 6), 1e-5, 6.0, dim=(1,))])
 
 
-def _plain_normalize_grad(g, x, n, eps, *, dim):
+def _rms_grad_by_definition(g, x, r, n, *, dim):
     d = list(dim)
-    m = x.mean(d, keepdim=True)
-    c = x - m
-    r = ((c * c).mean(d, keepdim=True) + eps).rsqrt()
-    h = c * r
-    return r * (g - g.mean(d, keepdim=True) - h * (g * h).mean(d, keepdim=True))
-
-
-def _plain_rms_grad(g, x, n, eps, *, dim):
-    d = list(dim)
-    r = ((x * x).mean(d, keepdim=True) + eps).rsqrt()
+    sq = (x * x).mean(d, keepdim=True)
+    eps = 1.0 / (r.detach() * r.detach()) - sq.detach()
+    r = (sq + eps).rsqrt()
     return r * (g - x * (r * r) * (g * x).mean(d, keepdim=True))
 
 
-def _rows(make):
-    yield Sample(make(4, 6), 6.0, 1e-5, dim=(1,))
-    yield Sample(make(2, 3, 5), 15.0, 1e-5, dim=(1, 2))
+rms_grad_op = RowsOp("rms_norm_backward", lambda t: rowops.rms_norm_backward(t, weight=False), vjp=by_decomposition(_rms_grad_by_definition),
+                     inner=True)
+rms_op = RowsOp("rms_norm", lambda t: rowops.rms_norm(t, weight=False), nondiff_outputs=(1,),
+                vjp=lambda g, y, x, _eps, n, *, dim: [rms_grad_op(g[0], x, y[1], n, dim=dim), None, None],
+                samples=lambda make: [Sample(make(4, 6), 1e-5, 6.0, dim=(1,))])
 
 
-def _rows2(make):
-    yield Sample(make(4, 6), make(4, 6), 6.0, 1e-5, dim=(1,))
+# ---- batch norm: a row is a channel, weight and bias are one number a row ---------------------------------------------------
+def _batch_grad_by_definition(g, x, _mean, r, weight, n, *, dim):
+    d = list(dim)
+    c = x - x.mean(d, keepdim=True)
+    var = (c * c).mean(d, keepdim=True)
+    eps = 1.0 / (r.detach() * r.detach()) - var.detach()
+    r = (var + eps).rsqrt()
+    h = c * r
+    gx = weight * r * (g - g.mean(d, keepdim=True) - h * (g * h).mean(d, keepdim=True))
+    return gx, (g * h).sum(d, keepdim=True), g.sum(d, keepdim=True)
 
 
-normalize_grad_op = RowsOp("normalize_rows_backward", _normalize_grad, ("full", "full", "scalar", "scalar"), samples=_rows2,
-                           vjp=by_decomposition(_plain_normalize_grad))
-normalize_op = RowsOp("normalize_rows", _normalize, ("full", "scalar", "scalar"), samples=_rows,
-                      vjp=lambda g, _y, x, n, eps, *, dim: [normalize_grad_op(g, x, n, eps, dim=dim), None, None])
-rms_grad_op = RowsOp("rms_rows_backward", _rms_grad, ("full", "full", "scalar", "scalar"), samples=_rows2, vjp=by_decomposition(_plain_rms_grad))
-rms_op = RowsOp("rms_rows", _rms, ("full", "scalar", "scalar"), samples=_rows,
-                vjp=lambda g, _y, x, n, eps, *, dim: [rms_grad_op(g, x, n, eps, dim=dim), None, None])
+batch_grad_op = RowsOp("batch_norm_backward", rowops.batch_norm_backward, vjp=by_decomposition(_batch_grad_by_definition),
+                       inner=True)
 
 
-def _affine_vjp(g, _y, x, n, eps, weight, _bias, *, dim, needs):
-    others = tuple(i for i in range(x.ndim) if i not in dim)
-    gx = normalize_grad_op(g * weight, x, n, eps, dim=dim) if needs[0] else None
-    gw = (g * normalize_op(x, n, eps, dim=dim)).sum(others, keepdim=True) if needs[3] else None
-    gb = g.sum(others, keepdim=True) if needs[4] else None
-    return [gx, None, None, gw, gb]
+def _batch_vjp(g, y, x, weight, _bias, _eps, n, *, dim):
+    gx, gw, gb = batch_grad_op(g[0], x, y[1], y[2], weight, n, dim=dim)
+    return [gx, gw, gb, None, None]
 
 
-# weight and bias vary along the row (layer norm)
-layer_norm_op = RowsOp("layer_norm", _normalize_affine, ("full", "scalar", "scalar", "col", "col"), vjp=_affine_vjp,
-                       samples=lambda make: [Sample(make(4, 6), 6.0, 1e-5, make(1, 6), make(1, 6), dim=(1,))])
-
-
-def _batch_vjp(g, _y, x, n, eps, weight, _bias, *, dim, needs):
-    g = g[0]
-    if g is None:
-        return [None] * 5
-    gx = normalize_grad_op(g * weight, x, n, eps, dim=dim) if needs[0] else None
-    gw = (g * normalize_op(x, n, eps, dim=dim)).sum(dim, keepdim=True) if needs[3] else None
-    gb = g.sum(dim, keepdim=True) if needs[4] else None
-    return [gx, None, None, gw, gb]
-
-
-# weight and bias are one number a row (batch norm: a row is a channel); also gives the means and variances
-batch_norm_op = RowsOp("batch_norm_train", _batch, ("full", "scalar", "scalar", "row", "row"), vjp=_batch_vjp,
-                       samples=lambda make: [Sample(make(4, 3, 5), 20.0, 1e-5, make(1, 3, 1), make(1, 3, 1), dim=(0, 2))])
-batch_norm_op.nondiff_outputs = frozenset((1, 2))
+# (result, mean, 1 / standard deviation, variance)
+batch_norm_op = RowsOp("batch_norm", rowops.batch_norm, vjp=_batch_vjp, nondiff_outputs=(1, 2, 3),
+                       samples=lambda make: [Sample(make(4, 3, 5), make(1, 3, 1), make(1, 3, 1), 1e-5, 20.0, dim=(0, 2))])
 
 R, POSITIVE = reals(-3, 3), reals(0.2, 4)
 batch_norm_eval_op = PointwiseOp("batch_norm_eval", lambda x, mean, invstd, weight, bias: (x - mean) * invstd * weight + bias, kinds="f",
                                  samples=(R, R, POSITIVE, R, R))
-inverse_std_op = PointwiseOp("inverse_std", lambda var, eps: 1 / s.sqrt(var + eps), kinds="f", samples=(POSITIVE, POSITIVE),
+inverse_std_op = PointwiseOp("inverse_std", lambda var, eps: 1 / s.sqrt(var + eps), kinds="f", samples=(POSITIVE, reals(1e-5, 1, grad=False)),
                              vjp=lambda g, y, v, e: [-0.5 * g * (y * y * y), None])
 
 
@@ -142,7 +132,7 @@ def _normalized_axes(name, x, normalized_shape, weight, bias=None):
                            f"got input of size{list(x.shape)}")
     dim = tuple(range(x.ndim - k, x.ndim))
     n = dims.count(shape, None)
-    return dim, (1,) * (x.ndim - k) + shape, float(n)
+    return dim, float(n)
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
@@ -154,31 +144,29 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     tensor([[-1.,  1.]])
     """
     _float_input("layer_norm", input)
-    dim, shape, n = _normalized_axes("layer_norm", input, normalized_shape, weight, bias)
-    if weight is None and bias is None:
-        return apply(normalize_op, (input, n, eps), {"dim": dim})
+    dim, n = _normalized_axes("layer_norm", input, normalized_shape, weight, bias)
     if weight is None or bias is None or weight.dtype is not input.dtype or bias.dtype is not input.dtype:
-        y = apply(normalize_op, (input, n, eps), {"dim": dim})
+        y = apply(normalize_op, (input, float(eps), n), {"dim": dim})[0]
         y = y if weight is None else y * weight
         return (y if bias is None else y + bias).to(input.dtype)
-    return apply(layer_norm_op, (input, n, eps, weight.reshape(shape), bias.reshape(shape)), {"dim": dim})
+    return apply(layer_norm_op, (input, weight, bias, float(eps), n), {"dim": dim})[0]
 
 
 @function(method=False)
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """Root mean square 1 over the last dimensions, then weight."""
     _float_input("rms_norm", input)
-    dim, _, n = _normalized_axes("rms_norm", input, normalized_shape, weight)
+    dim, n = _normalized_axes("rms_norm", input, normalized_shape, weight)
     if eps is None:
         from ..dtypes import finfo, float32
         eps = finfo(float32 if input.dtype.itemsize < 4 else input.dtype).eps
-    y = apply(rms_op, (input, n, float(eps)), {"dim": dim})
+    y = apply(rms_op, (input, float(eps), n), {"dim": dim})[0]
     return y if weight is None else y * weight
 
 
-def _per_channel(p, x, fill):
+def _per_channel(p, x, fill, dtype):
     shape = (1, x.shape[1]) + (1,) * (x.ndim - 2)
-    return FUNCTIONS["full"](shape, fill, dtype=x.dtype) if p is None else p.reshape(shape)
+    return FUNCTIONS["full"](shape, fill, dtype=dtype) if p is None else p.reshape(shape).to(dtype)
 
 
 def _check_channels(name, x, **named):
@@ -194,13 +182,14 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if input.ndim < 2:
         raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
     _check_channels("batch_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    w, b = _per_channel(weight, input, 1.0), _per_channel(bias, input, 0.0)
+    acc = float32 if input.dtype.itemsize < 4 else input.dtype
+    w, b = _per_channel(weight, input, 1.0, acc), _per_channel(bias, input, 0.0, acc)
     if training:
         dim = (0, *range(2, input.ndim))
         n = dims.count(input.shape, dim)
         if n == 1:
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {tuple(input.shape)}")
-        y, mean, var = apply(batch_norm_op, (input, float(n), eps, w, b), {"dim": dim})
+        y, mean, _, var = apply(batch_norm_op, (input, w, b, float(eps), float(n)), {"dim": dim})
         if running_mean is not None:
             with modes.no_grad():
                 m = running_mean.dtype
@@ -211,7 +200,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if running_mean is None or running_var is None:
         raise RuntimeError("batch_norm: expected running_mean and running_var to be defined when training=False")
     invstd = apply(inverse_std_op, (running_var, eps), {})
-    return apply(batch_norm_eval_op, (input, _per_channel(running_mean, input, 0.0), _per_channel(invstd, input, 1.0), w, b), {})
+    mean, invstd = _per_channel(running_mean, input, 0.0, acc), _per_channel(invstd, input, 1.0, acc)
+    return apply(batch_norm_eval_op, (input, mean, invstd, w, b), {}).to(input.dtype)
 
 
 @function(method=False)
@@ -226,7 +216,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
                            f"and num_groups={num_groups}")
     _check_channels("group_norm", input, weight=weight, bias=bias)
     grouped = input.reshape(n, num_groups, -1)
-    y = apply(normalize_op, (grouped, float(grouped.shape[2]), eps), {"dim": (2,)}).reshape(input.shape)
+    y = apply(normalize_op, (grouped, float(eps), float(grouped.shape[2])), {"dim": (2,)})[0].reshape(input.shape)
     return _affine(y, weight, bias)
 
 
@@ -245,7 +235,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     size = int(np.prod(input.shape[2:], dtype=np.int64))
     if size == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {tuple(input.shape)}")
-    y = apply(normalize_op, (input.reshape(n, c, -1), float(size), eps), {"dim": (2,)}).reshape(input.shape)
+    y = apply(normalize_op, (input.reshape(n, c, -1), float(eps), float(size)), {"dim": (2,)})[0].reshape(input.shape)
     if running_mean is not None:
         with modes.no_grad():
             flat = input.detach().reshape(n, c, -1)

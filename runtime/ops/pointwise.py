@@ -59,6 +59,7 @@ from .surface import pointwise_function as f
 
 R = reals(-3, 3)
 POSITIVE, UNIT = reals(0.2, 4), reals(-0.9, 0.9)
+NUMBER = reals(0.5, 4, grad=False)         # an operand that users give as a number: no gradient flows to it
 PAIR = (R, R)
 AWAY = reals(-3, 3, avoid=(0,))            # a kink or a pole at zero
 
@@ -250,7 +251,7 @@ def _softplus(x):
 mish = f("mish", lambda input: input * tanh(_softplus(input)), kinds="f", samples=R, method=False,
          vjp=lambda g, y, x: [g * (tanh(_softplus(x)) + x * sigmoid(x) * (1 - square(tanh(_softplus(x)))))])
 softplus_op = PointwiseOp("softplus", lambda input, beta, threshold: where(gt(input * beta, threshold), input, _softplus(input * beta) / beta),
-                          kinds="f", samples=(R, POSITIVE, reals(19, 21)),
+                          kinds="f", samples=(R, NUMBER, reals(19, 21, grad=False)),
                           vjp=lambda g, y, x, b, t: [where(gt(x * b, t), g, g * sigmoid(x * b)), None, None])
 logsigmoid = f("logsigmoid", lambda input: minimum(input, 0) - log1p(exp(-absolute(input))), kinds="f", samples=R, method=False,
                inplace=False, vjp=lambda g, y, x: [g * sigmoid(-x)])
@@ -273,7 +274,7 @@ softshrink = f("softshrink", lambda input, lambd=0.5: where(gt(input, lambd), in
 softsign = f("softsign", lambda input: input / (1 + absolute(input)), kinds="f", samples=AWAY, method=False, inplace=False)
 tanhshrink = f("tanhshrink", lambda input: input - tanh(input), kinds="f", samples=R, method=False, inplace=False)
 threshold_op = PointwiseOp("threshold", lambda input, threshold, value: where(le(input, threshold), value, input), kinds="if",
-                           samples=(AWAY, reals(0, 0), R), vjp=lambda g, y, x, t, v: [where(le(x, t), 0, g), None, None])
+                           samples=(AWAY, reals(0, 0), NUMBER), vjp=lambda g, y, x, t, v: [where(le(x, t), 0, g), None, None])
 
 # ---- complex numbers ----
 conj_op = PointwiseOp("conj_physical", lambda input: s.conj(input), samples=R)

@@ -63,7 +63,9 @@ class PointwiseOp(Op):
     def root(self):
         if self._root is None:
             s = scalar()
-            self._root = s.lift(self.fn(*s.args(self.nin)))
+            xs = s.args(self.nin)
+            named = {p.name: x for p, x in zip(self.params, xs) if p.kind is p.KEYWORD_ONLY}
+            self._root = s.lift(self.fn(*xs[:self.nin - len(named)], **named))
         return self._root
 
     def gradient(self, i):
@@ -301,6 +303,8 @@ def inplace_now(op, t, args, attrs, ip):
         kept_versions = [x._version if registry.is_tensor(x) else 0 for x in kept]
     if isinstance(op, PointwiseOp):
         _write_pointwise(op, t, args, name)
+    elif op.write is not None:
+        op.write(*[x._array if registry.is_tensor(x) else x for x in inputs], **attrs)
     else:
         arrays = [x._array if registry.is_tensor(x) else x for x in inputs]
         r = op.forward(*arrays, **attrs)

@@ -7,7 +7,9 @@ import numpy as np
 
 from .. import dtypes
 from ..cpu import reduce as kernels
+from ..cpu import scan as scans
 from ..dtypes import COMPLEX, FLOAT
+from ..ir import rowops
 from ..ir import scalar as s
 from . import dims
 from .pointwise_family import PointwiseOp
@@ -358,23 +360,23 @@ def count_nonzero(input, dim=None):
 
 
 # ---- variance -------------------------------------------------------------------------------------------------------
-def _var_program(b, x, n, divisor):
-    m = b.sum(x) / n
-    b.store_row(b.sum((x - m) * (x - m)) / divisor)
+def _var_vjp(g, y, x, n, freedom, *, dim):
+    gv, gm = g
+    r = None
+    if gv is not None:
+        r = gv * (x - y[1]) * (2.0 / freedom if freedom else math.inf)
+    if gm is not None:
+        part = (gm / n).expand(x.shape)
+        r = part if r is None else r + part
+    return [r, None, None]
 
 
-def _var_vjp(g, _y, x, _n, divisor, *, dim):
-    n = dims.count(x.shape, dim)
-    m = x.mean(dim=None if dim is None else list(dim), keepdim=True)
-    return [g * (x - m) * (2.0 / divisor if divisor else math.nan if n else 0.0), None, None]
+var_mean_op = RowsOp("var_mean", rowops.var_mean, vjp=_var_vjp,
+                     samples=lambda make: [Sample(make(3, 4, 5), 20.0, 19.0, dim=(1, 2)), Sample(make(6), 6.0, 5.0, dim=(0,))])
 
 
-var_op = RowsOp("var", _var_program, ("full", "scalar", "scalar"), vjp=_var_vjp,
-                samples=lambda make: [Sample(make(3, 4, 5), 20.0, 19.0, dim=(1, 2)), Sample(make(6), 6.0, 5.0, dim=None)])
-
-
-def _moments(name, input, dim, unbiased, correction, keepdim):
-    """The variance with reduced axes kept, and the axes."""
+def _moments(name, input, dim, unbiased, correction):
+    """(variance, mean) with reduced axes kept, and the axes."""
     if _tensor(name, input).dtype.kind < FLOAT:
         raise RuntimeError(f"{name} only support floating point and complex dtypes")
     if isinstance(dim, bool):                                   # var(unbiased)
@@ -382,20 +384,24 @@ def _moments(name, input, dim, unbiased, correction, keepdim):
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
     d = dims.many(dim, input.ndim, name)
-    n = dims.count(input.shape, d)
+    d = tuple(range(input.ndim)) if d is None else d
     if input.dtype.kind == COMPLEX:
-        v = _moments(name, input.real, dim, None, correction, True)[0] + _moments(name, input.imag, dim, None, correction, True)[0]
-    else:
-        divisor = float(n - correction)
-        v = apply(var_op, (input, float(n), divisor if divisor > 0 else 0.0), {"dim": d})
-    return v, d, bool(keepdim)
+        (vr, mr), (vi, mi) = (_moments(name, part, d, None, correction)[0] for part in (input.real, input.imag))
+        return (vr + vi, FUN("complex")(mr, mi)), d
+    n = dims.count(input.shape, d)
+    x = input if input.ndim else input.reshape(1)
+    return apply(var_mean_op, (x, float(n), float(builtins.max(n - correction, 0))), {"dim": d or (0,)}), d
 
 
 def _drop(x, d, keepdim):
     """Without the reduced axes."""
     if keepdim:
         return x
-    return x.reshape(tuple(n for i, n in enumerate(x.shape) if d is not None and i not in d))
+    return x.reshape(tuple(n for i, n in enumerate(x.shape) if i not in d))
+
+
+def _drop_all(x, input, d, keepdim):
+    return x.reshape(()) if not input.ndim else _drop(x, d, keepdim)
 
 
 @function(out=True)
@@ -406,56 +412,32 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     >>> whet.tensor([1., 2., 3.]).var()
     tensor(1.)
     """
-    return _drop(*_moments("var", input, dim, unbiased, correction, keepdim))
+    (v, _), d = _moments("var", input, dim, unbiased, correction)
+    return _drop_all(v, input, d, keepdim)
 
 
 @function(out=True)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The standard deviation."""
-    v, d, keepdim = _moments("std", input, dim, unbiased, correction, keepdim)
-    return _drop(apply(std_root, (v,), {}), d, keepdim)
+    (v, _), d = _moments("std", input, dim, unbiased, correction)
+    return _drop_all(apply(std_root, (v,), {}), input, d, keepdim)
 
 
 @function(out=True)
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """(variance, mean)"""
-    return var(input, dim, unbiased, keepdim, correction=correction), mean(input, None if isinstance(dim, bool) else dim, keepdim)
+    (v, m), d = _moments("var_mean", input, dim, unbiased, correction)
+    return _drop_all(v, input, d, keepdim), _drop_all(m, input, d, keepdim)
 
 
 @function(out=True)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """(standard deviation, mean)"""
-    return std(input, dim, unbiased, keepdim, correction=correction), mean(input, None if isinstance(dim, bool) else dim, keepdim)
+    (v, m), d = _moments("std_mean", input, dim, unbiased, correction)
+    return _drop_all(apply(std_root, (v,), {}), input, d, keepdim), _drop_all(m, input, d, keepdim)
 
 
 # ---- softmax and friends ---------------------------------------------------------------------------------------------
-def _softmax(b, x):
-    e = b.keep(s.exp(x - b.max(x)))
-    b.store(e / b.sum(e))
-
-
-def _softmax_grad(b, g, y):
-    t = b.sum(g * y)
-    b.store(y * (g - t))
-
-
-def _log_softmax(b, x):
-    m = b.max(x)
-    t = s.log(b.sum(s.exp(x - m)))
-    b.store(x - m - t)
-
-
-def _log_softmax_grad(b, g, y):
-    t = b.sum(g)
-    b.store(g - s.exp(y) * t)
-
-
-def _logsumexp(b, x):
-    m = b.max(x)
-    m0 = s.where(s.isinf(m), 0, m)
-    b.store_row(m0 + s.log(b.sum(s.exp(x - m0))))
-
-
 def _softmax_grad_vjp(gg, _o, g, y, *, dim):
     d = list(dim)
     t = (g * y).sum(d, keepdim=True)
@@ -478,10 +460,10 @@ def _tuple_dim(make):
         yield Sample(*q.args, dim=(q.kwargs["dim"],))
 
 
-softmax_grad_op = RowsOp("softmax_backward", _softmax_grad, ("full", "full"), vjp=_softmax_grad_vjp, samples=_pair_samples)
-softmax_op = RowsOp("softmax", _softmax, ("full",), vjp=lambda g, y, _x, *, dim: [softmax_grad_op(g, y, dim=dim)], samples=_tuple_dim)
-log_softmax_grad_op = RowsOp("log_softmax_backward", _log_softmax_grad, ("full", "full"), vjp=_log_softmax_grad_vjp, samples=_pair_samples)
-log_softmax_op = RowsOp("log_softmax", _log_softmax, ("full",), vjp=lambda g, y, _x, *, dim: [log_softmax_grad_op(g, y, dim=dim)],
+softmax_grad_op = RowsOp("softmax_backward", rowops.softmax_backward, vjp=_softmax_grad_vjp, samples=_pair_samples)
+softmax_op = RowsOp("softmax", rowops.softmax, vjp=lambda g, y, _x, *, dim: [softmax_grad_op(g, y, dim=dim)], samples=_tuple_dim)
+log_softmax_grad_op = RowsOp("log_softmax_backward", rowops.log_softmax_backward, vjp=_log_softmax_grad_vjp, samples=_pair_samples)
+log_softmax_op = RowsOp("log_softmax", rowops.log_softmax, vjp=lambda g, y, _x, *, dim: [log_softmax_grad_op(g, y, dim=dim)],
                         samples=_tuple_dim)
 
 
@@ -490,7 +472,7 @@ def _logsumexp_vjp(g, y, x, *, dim):
     return [g * (x - safe).exp()]
 
 
-logsumexp_op = RowsOp("logsumexp", _logsumexp, ("full",), vjp=_logsumexp_vjp, samples=_tuple_dim)
+logsumexp_op = RowsOp("logsumexp", rowops.logsumexp, vjp=_logsumexp_vjp, samples=_tuple_dim)
 
 
 def _row_function(name, op, doc):
@@ -615,7 +597,7 @@ class ScanOp(Op):
         super().__init__(name, vjp=vjp, samples=_one_dim, nondiff_outputs=nondiff_outputs)
 
     def forward(self, x, *, dim):
-        return kernels.scan(self.name, x, dim)
+        return getattr(scans, self.name)(x, dim)
 
 
 def _cumextreme_vjp(g, y, _x, *, dim):

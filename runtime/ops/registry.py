@@ -6,6 +6,8 @@ with. `apply` runs one: compute, wrap, record. Everything that must see every op
 """
 import inspect
 
+import numpy as np
+
 from ..autograd import modes
 from ..autograd.node import Node, OutputOf
 from ..dtypes import FROM_NUMPY
@@ -27,12 +29,13 @@ class Op:
     view_is_safe = True             # False: one of several views made by one call (writing to it is refused)
     pure = True
     random = False
+    write = None                    # write(array, *arrays, **attrs): the in-place form, where it is cheaper than computing and copying
 
-    def __init__(self, name, forward=None, vjp=None, *, samples=None, differentiable=None, nondiff_outputs=(), register=True, doc=None):
+    def __init__(self, name, forward=None, vjp=None, *, samples=None, differentiable=None, nondiff_outputs=(), register=True, inner=False, doc=None):
         self.name = name
         if forward is not None:
             self.forward = forward
-        self.samples = samples
+        self.samples, self.inner = samples, inner          # inner: made by another op's backward alone, whose tests reach it
         self.nondiff_outputs = frozenset(nondiff_outputs)
         self.doc = doc
         self.set_vjp(vjp)
@@ -98,9 +101,25 @@ def apply(op, inputs, attrs):
     return execute(op, inputs, attrs)
 
 
+OPERANDS = frozenset((int, float, bool, complex, type(None)))          # what may stand beside tensors
+
+
+def arrays_of(op, inputs):
+    """The operands as arrays and numbers; anything else is refused."""
+    arrays = []
+    for i, x in enumerate(inputs):
+        try:
+            arrays.append(x._array)
+        except AttributeError:
+            if type(x) not in OPERANDS and not isinstance(x, np.generic | int | float | complex):
+                raise TypeError(f"{op.name}(): argument {i + 1} must be a Tensor or a number, not {type(x).__name__}") from None
+            arrays.append(x)
+    return arrays
+
+
 def execute(op, inputs, attrs):
-    arrays = [x._array if hasattr(x, "_array") else x for x in inputs]
-    result = op.forward(*arrays, **attrs)
+    """Compute and record, with no observer asked."""
+    result = op.forward(*arrays_of(op, inputs), **attrs)
     flags = state.flags
     if type(result) is tuple:
         outs = tuple([wrap(a) for a in result])

@@ -27,7 +27,7 @@ def _weight_grad_vjp(c, _y, g, x, *, w_shape, needs, **at):
 
 
 def _conv_forward(x, w, bias=None, *, stride, padding, dilation, groups):
-    return kernels.conv(x, w, bias, stride, padding, dilation, groups)
+    return kernels.conv(x, w, None if bias is None else np.ascontiguousarray(bias), stride, padding, dilation, groups)
 
 
 def _input_grad_forward(g, w, *, x_shape, stride, padding, dilation, groups):
@@ -205,7 +205,7 @@ def _pool_samples(make):
 
 
 max_pool_grad_op = Op("max_pool_grad", lambda g, i, *, x_shape: pooling.max_pool_grad(g, i, x_shape),
-                      lambda c, _y, _g, i, *, x_shape: [_gather_plane(c, i), None])
+                      lambda c, _y, _g, i, *, x_shape: [_gather_plane(c, i), None], inner=True)
 max_pool_op = _MaxPool("max_pool", pooling.max_pool, _pool_samples)
 adaptive_max_pool_op = _MaxPool("adaptive_max_pool", pooling.adaptive_max_pool, lambda make: [Sample(make(2, 3, 7, 5), output_size=(3, 2))])
 avg_pool_op = Op("avg_pool", lambda x, **at: pooling.avg_pool(x, **at),
@@ -213,19 +213,20 @@ avg_pool_op = Op("avg_pool", lambda x, **at: pooling.avg_pool(x, **at),
                  samples=lambda make: [Sample(make(1, 2, 7, 6), kernel=(3, 2), stride=(2, 1), padding=(1, 1), ceil_mode=True,
                                               count_include_pad=False, divisor_override=None)])
 avg_pool_grad_op = Op("avg_pool_grad", lambda g, *, x_shape, **at: pooling.avg_pool_grad(g, x_shape, **at),
-                      lambda c, _y, _g, *, x_shape, **at: [avg_pool_op(c, **at)])
+                      lambda c, _y, _g, *, x_shape, **at: [avg_pool_op(c, **at)], inner=True)
 adaptive_avg_pool_op = Op("adaptive_avg_pool", lambda x, *, output_size: pooling.adaptive_avg_pool(x, output_size),
                           lambda g, _y, _x, *, output_size: [adaptive_avg_pool_grad_op(g, x_shape=_x.shape)],
                           samples=lambda make: [Sample(make(2, 3, 7, 5), output_size=(3, 2))])
 adaptive_avg_pool_grad_op = Op("adaptive_avg_pool_grad", lambda g, *, x_shape: pooling.adaptive_avg_pool_grad(g, x_shape),
-                               lambda c, _y, _g, *, x_shape: [adaptive_avg_pool_op(c, output_size=_g.shape[2:])])
+                               lambda c, _y, _g, *, x_shape: [adaptive_avg_pool_op(c, output_size=_g.shape[2:])], inner=True)
 unfold_op = Op("unfold_windows", lambda x, **at: pooling.unfold(x, **at),
                lambda g, _y, _x, **at: [fold_op(g, output_size=_x.shape[2:], **at)],
                samples=lambda make: [Sample(make(2, 3, 5, 6), kernel=(2, 3), dilation=(1, 1), padding=(1, 0), stride=(2, 1))])
 fold_op = Op("fold_windows", lambda c, *, output_size, **at: pooling.fold(c, output_size, **at),
-             lambda g, _y, _c, *, output_size, **at: [unfold_op(g, **at)])
+             lambda g, _y, _c, *, output_size, **at: [unfold_op(g, **at)], samples=lambda make: [
+                 Sample(make(2, 18, 12), output_size=(5, 6), kernel=(2, 3), dilation=(1, 1), padding=(1, 0), stride=(2, 1))])
 max_unpool_op = Op("max_unpool", lambda x, i, *, output_size: pooling.max_unpool(x, i, output_size),
-                   lambda g, _y, _x, i, *, output_size: [_gather_plane(g, i), None])
+                   lambda g, _y, _x, i, *, output_size: [_gather_plane(g, i), None], inner=True)
 for _o in (max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_op, adaptive_avg_pool_grad_op, unfold_op, fold_op,
            max_unpool_op):
     _o.family = "window"

@@ -1,0 +1,15 @@
+"""Every test starts from the same default state."""
+import os
+
+import pytest
+
+os.environ.setdefault("WHET_CACHE_DIR", os.path.join(os.path.dirname(__file__), "..", ".whet-cache"))
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    import whet
+    whet.manual_seed(0)
+    yield
+    assert whet.is_grad_enabled(), "a test left gradient recording off"
+    assert whet.get_default_dtype() is whet.float32, "a test left another default dtype"
