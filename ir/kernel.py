@@ -10,6 +10,7 @@ from whet.ir import scalar
 
 SMALL = 8               # an edge below this is not worth a transposed tile
 TILE = 64               # rows of a panel of tiles, and columns of a tile
+CHUNK = 8192            # an inner dimension longer than two of these is cut into pieces: there may be nothing else to share out
 
 
 @dataclass(frozen=True)
@@ -115,23 +116,31 @@ def _across(sizes, steps, itemsizes, access):
 
 
 def units(walk):
-    """The number of work units of a walk: elements of a flat one, rows, or panels of TILE rows."""
+    """The number of work units of a walk: elements of a flat one, else pieces of rows or of panels of TILE rows."""
     if walk.space == "flat":
         return walk.shape[0]
-    if walk.space == "rows":
-        return prod(walk.shape[:-1])
-    return prod(walk.shape[:-2]) * -(-walk.shape[-2] // TILE)
+    outer = list(walk.shape[:-1])
+    if walk.space == "tiles":
+        outer[-1] = -(-outer[-1] // TILE)
+    return prod(outer) * pieces(walk)
+
+
+def pieces(walk):
+    """Into how many pieces the inner dimension is cut."""
+    n = walk.shape[-1]
+    return -(-n // CHUNK) if n > 2 * CHUNK else 1
 
 
 def tables(walk):
     """What a kernel needs to know of a walk that is not flat, as one list of integers:
 
-    the inner size and each operand's inner stride; for tiles the number of rows and each operand's row stride; then the number
-    of outer dimensions (for tiles, the panels are the innermost of them) and, from the innermost to one past the outermost: the
-    sizes, the strides of each operand, and the strides less what the dimensions inside have moved, the step when those wrap.
+    the inner size, that of a piece, by how much the place of a piece grows with its number (0 if there is one); each operand's
+    inner stride; for tiles the number of rows and each operand's row stride; then the number of outer dimensions and, from the
+    innermost to one past the outermost: the sizes, the strides of each operand, and the strides less what the dimensions inside
+    have moved, the step when those wrap. Pieces, if there are several, are the innermost of these dimensions; panels come next.
     """
-    outer = len(walk.shape) - 1
-    head = [walk.shape[-1], *(s[-1] for s in walk.strides)]
+    n, cut = walk.shape[-1], pieces(walk)
+    head = [n, CHUNK if cut > 1 else n, CHUNK if cut > 1 else 0, *(s[-1] for s in walk.strides)]
     sizes = list(walk.shape[:-1])
     steps = [list(s[:-1]) for s in walk.strides]
     if walk.space == "tiles":
@@ -139,11 +148,15 @@ def tables(walk):
         sizes[-1] = -(-sizes[-1] // TILE)
         for s in steps:
             s[-1] *= TILE
+    if cut > 1:
+        sizes.append(cut)
+        for s, whole in zip(steps, walk.strides):
+            s.append(whole[-1] * CHUNK)
     sizes.reverse()
-    rows = [[s[outer - 1 - d] for s in steps] for d in range(outer)]
-    moved, wraps = [0] * len(steps), []
-    for n, row in zip(sizes, rows):
-        wraps.append([s - m for s, m in zip(row, moved)])
-        moved = [m + (n - 1) * s for s, m in zip(row, moved)]
+    rows = [[s[-1 - d] for s in steps] for d in range(len(sizes))]
     none = [0] * len(steps)
-    return [*head, outer, *sizes, 2**62, *(x for row in [*rows, none, *wraps, none] for x in row)]
+    moved, wraps = none, []
+    for size, row in zip(sizes, rows):
+        wraps.append([s - m for s, m in zip(row, moved)])
+        moved = [m + (size - 1) * s for s, m in zip(row, moved)]
+    return [*head, len(sizes), *sizes, 2**62, *(x for row in [*rows, none, *wraps, none] for x in row)]

@@ -294,3 +294,16 @@ def test_results_written_past_the_cache(monkeypatch):
         assert any("stream" in key for key in native._found)
     f = Pointwise("less", [X < Y], 2)
     check(f, [numbers(10001), numbers(10001, seed=1)])
+
+
+def test_long_inner_dimensions_are_cut_into_pieces():
+    n = 3 * K.CHUNK + 5
+    for t in ("f32", "u8"):
+        strided = numbers(2 * n, t)[::2]
+        check(ADD, [strided, numbers(n, t)])
+        check(ADD, [strided, strided], [np.empty(n * 3, SHORT[t].np)[::3]])
+        tall = numbers((n, 70), t).T
+        check(ADD, [tall, numbers((70, n), t)])
+        check(ADD, [numbers((2, n), t)[:, ::-1], numbers(n, t)])
+        check(ADD, [numbers((n, 3, 20), t).transpose(1, 2, 0), numbers((3, 20, n), t)])
+    assert {p.total for p in ADD._plans.values()} >= {4, 8, 12}

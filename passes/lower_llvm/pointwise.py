@@ -159,56 +159,68 @@ class _Code:
         return self.f.load("i64", self.f.at(self.table, i, "i64"))
 
     def odometer(self, at, visit):
-        """visit(pointers, counter 0) for each outer position in begin..end; the outer part of the table starts at `at`."""
+        """visit(pointers, c, d) for each outer position in begin..end: c and d are its places in the two innermost of the
+        dimensions, which are described in the table from `at` on."""
         f, m = self.f, self.count
         outer = self.field(at)
         sizes = f.at(self.table, at + 1, "i64")
         steps = f.at(sizes, outer + 1, "i64")
         wraps = f.at(steps, (outer + 1) * m, "i64")
         counters = f.alloca("i64", 72)                       # an array has at most 64 dimensions
+        word = lambda table, i: f.load("i64", f.at(table, i, "i64"))
 
         def row(table, d):
             there = f.at(table, d * m, "i64")
-            return [f.load("i64", f.at(there, k, "i64")) for k in range(m)]
+            return [word(there, k) for k in range(m)]
 
         def decode(d, rest, *offsets):
-            size = f.load("i64", f.at(sizes, d, "i64"))
+            size = word(sizes, d)
             c = f.urem(rest, size)
             f.store(c, f.at(counters, d, "i64"))
             return [f.udiv(rest, size), *(o + c * s for o, s in zip(offsets, row(steps, d)))]
         zero = f.const("i64", 0)
         _, *offsets = f.loop(0, outer, 1, decode, [self.begin, *[zero] * m])
-        f.store(zero, f.at(counters, outer, "i64"))
+        for d in range(2):                                   # past the last dimension too
+            f.store(zero, f.at(counters, outer + d, "i64"))
+        size, step = word(sizes, 0), row(wraps, 0)
 
-        def body(_, *offsets):
-            visit([f.bytes_at(p, o) for p, o in zip(self.base, offsets)], counters)
+        def body(_, c, *offsets):
+            visit([f.bytes_at(p, o) for p, o in zip(self.base, offsets)], c, word(counters, 1))
 
-            def up(d, c):
-                f.store(zero, f.at(counters, d, "i64"))
-                return d + 1, f.load("i64", f.at(counters, d + 1, "i64")) + 1
-            at_end = lambda d, c: f.cmp("eq", c, f.load("i64", f.at(sizes, d, "i64")))
-            d, c = f.while_(at_end, up, [zero, f.load("i64", counters) + 1])
-            f.store(c, f.at(counters, d, "i64"))
-            return [o + s for o, s in zip(offsets, row(wraps, d))]
-        f.loop(self.begin, self.end, 1, body, offsets)
+            def wrapped():
+                def up(d, c):
+                    f.store(zero, f.at(counters, d, "i64"))
+                    return d + 1, word(counters, d + 1) + 1
+                d, c = f.while_(lambda d, c: f.cmp("eq", c, word(sizes, d)), up, [f.const("i64", 1), word(counters, 1) + 1])
+                f.store(c, f.at(counters, d, "i64"))
+                return [zero, *(o + s for o, s in zip(offsets, row(wraps, d)))]
+            more = f.cmp("slt", c + 1, size)
+            return f.if_(more, lambda: [c + 1, *(o + s for o, s in zip(offsets, step))], wrapped)
+        f.loop(self.begin, self.end, 1, body, [word(counters, 0), *offsets])
+
+    def pieces(self):
+        """The inner size of piece c of a row, as a function of c."""
+        n, size, step = (self.field(i) for i in range(3))
+        return lambda c: self.f.imin(n - c * step, size)
 
     def rows(self):
-        n = self.field(0)
-        strides = [self.field(1 + k) if a == "g" else None for k, a in enumerate(self.kernel.access)]
-        self.odometer(1 + self.count, lambda pointers, _: self.run(pointers, strides, n, self.kernel.access))
+        strides = [self.field(3 + k) if a == "g" else None for k, a in enumerate(self.kernel.access)]
+        piece = self.pieces()
+        self.odometer(3 + self.count, lambda pointers, c, _: self.run(pointers, strides, piece(c), self.kernel.access))
 
     # ---- tiles -------------------------------------------------------------------------------------------------------
     def tiles(self):
         """Panels of TILE rows, cut into tiles: transposed operands are turned into scratch, then each row is a run."""
         f, m = self.f, self.count
-        columns, rows = self.field(0), self.field(1 + m)
-        across = [self.field(1 + k) for k in range(m)]
-        down = [self.field(2 + m + k) for k in range(m)]
+        piece, cut, rows = self.pieces(), f.cmp("ne", self.field(2), 0), self.field(3 + m)
+        across = [self.field(3 + k) for k in range(m)]
+        down = [self.field(4 + m + k) for k in range(m)]
         turned = [f.alloca(ty, TILE * TILE) if a == "t" else None for a, ty in zip(self.kernel.access, self.memory)]
         access = self.kernel.access.replace("t", "v")
 
-        def panel(pointers, counters):
-            height = f.imin(rows - f.load("i64", counters) * TILE, TILE)
+        def panel(pointers, c, d):
+            columns = piece(c)
+            height = f.imin(rows - f.sel(cut, d, c) * TILE, TILE)
 
             def tile(j):
                 width = f.imin(columns - j, TILE)
@@ -223,7 +235,7 @@ class _Code:
                     self.run(at, across, width, access)
                 f.loop(0, height, 1, one)
             f.loop(0, columns, TILE, tile)
-        self.odometer(2 + 2 * m, panel)
+        self.odometer(4 + 2 * m, panel)
 
     def turn(self, source, stride, scratch, k, height, width):
         """scratch[i][j] = element i of column j, for a tile of height x width."""
