@@ -1,0 +1,150 @@
+"""Sizes and indices as users write them, checked and brought into one form."""
+import operator
+from math import prod
+
+import numpy as np
+
+
+def as_int(x, op, argument, position=None):
+    """An integer from a number that is one (also a NumPy integer or a tensor of one element)."""
+    if type(x) is int:
+        return x
+    try:
+        if isinstance(x, bool | np.bool_):
+            raise TypeError
+        return operator.index(x)
+    except TypeError:
+        where = "" if position is None else f" (position {position})"
+        raise TypeError(f"{op}(): argument '{argument}'{where} must be int, not {type(x).__name__}") from None
+
+
+def sizes(args, op, argument="size"):
+    """`f(2, 3)`, `f((2, 3))`, `f([2, 3])` or `f(size)` as a tuple of ints."""
+    if len(args) == 1 and isinstance(args[0], tuple | list):
+        args = args[0]
+    for s in args:
+        if type(s) is not int:
+            break
+    else:
+        return tuple(args)
+    out = []
+    for i, s in enumerate(args):
+        try:
+            if isinstance(s, bool | np.bool_):
+                raise TypeError
+            out.append(operator.index(s))
+        except TypeError:
+            if len(args) == 1 and not hasattr(s, "_array") and hasattr(s, "__iter__") and not isinstance(s, str):
+                return sizes(tuple(s), op, argument)
+            raise TypeError(f"{op}(): argument '{argument}' (position {i + 1}) must be tuple of ints, not {type(s).__name__}") from None
+    return tuple(out)
+
+
+def checked_size(size, op):
+    """A size of a new tensor: not negative, and not larger than memory can be addressed."""
+    for s in size:
+        if s < 0:
+            raise RuntimeError(f"{op}: Dimension size must be non-negative, got {list(size)}.")
+    if prod(size) >= 1 << 62 or any(s >= 1 << 62 for s in size):
+        raise RuntimeError(f"{op}: Storage size calculation overflowed with sizes={list(size)}")
+    return size
+
+
+def infer_size(size, numel):
+    """A shape to view `numel` elements as, its -1 replaced by what is left."""
+    unknown = -1
+    n = 1
+    for d, s in enumerate(size):
+        if s == -1:
+            if unknown >= 0:
+                raise RuntimeError("only one dimension can be inferred")
+            unknown = d
+        elif s < 0:
+            raise RuntimeError(f"invalid shape dimension {s}")
+        else:
+            n *= s
+    if unknown < 0:
+        if n == numel:
+            return size
+    elif n == 0:
+        if numel == 0:
+            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(size)} because the unspecified dimension size -1 can "
+                               "be any value and is ambiguous")
+    elif numel % n == 0:
+        return size[:unknown] + (numel // n,) + size[unknown + 1:]
+    raise RuntimeError(f"shape '{list(size)}' is invalid for input of size {numel}")
+
+
+def broadcast_shapes(*shapes):
+    """The shape that tensors of these shapes broadcast to, as a tuple."""
+    n = max(map(len, shapes), default=0)
+    out = [1] * n
+    for shape in shapes:
+        for d, s in enumerate(shape, n - len(shape)):
+            if s < 0:
+                raise RuntimeError(f"Trying to create tensor with negative dimension ({s}): ({s})")
+            if s != 1 and out[d] != s:
+                if out[d] != 1:
+                    raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape: "
+                                       f"{', '.join(str(list(s)) for s in shapes)}")
+                out[d] = s
+    return tuple(out)
+
+
+def dense_strides(shape):
+    """Row-major strides, in elements."""
+    out, n = [0] * len(shape), 1
+    for d in range(len(shape) - 1, -1, -1):
+        out[d] = n
+        n *= max(shape[d], 1)
+    return tuple(out)
+
+
+def bound(start, stop, step, n):
+    """A slice's start and stop as Python counts them, for a dimension of size n; start <= stop."""
+    start = 0 if start is None else max(start + n, 0) if start < 0 else min(start, n)
+    stop = n if stop is None else max(stop + n, 0) if stop < 0 else min(stop, n)
+    return start, max(start, stop)
+
+
+def strided(a, shape, strides, offset=0):
+    """A view of `a`'s memory with the strides and the offset from its first element, in elements; never outside of the memory
+    that `a` is a part of."""
+    size = a.itemsize
+    strides = tuple(s * size for s in strides)
+    if prod(shape) == 0:
+        return a.reshape(-1)[:0].reshape(shape) if a.size == 0 else a[(slice(0, 0),) * a.ndim or ...].reshape(-1)[:0].reshape(shape)
+    root = a
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    low, high = np.lib.array_utils.byte_bounds(root)
+    at = a.__array_interface__["data"][0] + offset * size
+    first = at + sum(s * (n - 1) for s, n in zip(strides, shape) if s < 0)
+    last = at + sum(s * (n - 1) for s, n in zip(strides, shape) if s > 0) + size
+    if first < low or last > high:
+        raise RuntimeError(f"setStorage: sizes {list(shape)}, strides {[s // size for s in strides]} and the offset need memory from byte "
+                           f"{first - low} to {last - low}, which is out of bounds for storage of size {high - low}")
+    flat = root.reshape(-1) if root.flags.c_contiguous else root.T.reshape(-1) if root.flags.f_contiguous else None
+    if flat is None or flat.size == 0:
+        r = np.lib.stride_tricks.as_strided(a[(0,) * a.ndim + (...,)], shape, strides) if offset == 0 else \
+            _offset(a, shape, strides, offset)
+        return r
+    r = np.ndarray(shape, a.dtype, flat.view(np.uint8), at - low, strides)
+    if not a.flags.writeable:
+        r.flags.writeable = False
+    return r
+
+
+class _Memory:
+    """An array interface over an address that a view must keep alive."""
+
+    def __init__(self, a, at, shape, strides):
+        self.keep = a
+        self.__array_interface__ = dict(version=3, shape=shape, strides=strides, typestr=f"|V{a.itemsize}",
+                                        data=(at, not a.flags.writeable))
+
+
+def _offset(a, shape, strides, offset):
+    """`strided` over memory that is no dense block."""
+    at = a.__array_interface__["data"][0] + offset * a.itemsize
+    return np.asarray(_Memory(a, at, shape, strides)).view(a.dtype)

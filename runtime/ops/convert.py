@@ -1,0 +1,642 @@
+"""Other types, other places, copies; tensors to Python and back."""
+import copyreg
+
+import numpy as np
+
+from .. import devices, dtypes, indexing
+from ..autograd import modes
+from ..cpu import pointwise as kernels
+from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY
+from ..tensor import Tensor, contiguous_format, owner, preserve_format, wrap
+from . import pointwise as p
+from .creation import as_format, like_array, new_array
+from .pointwise_family import inplace
+from .registry import Op, apply, is_tensor
+from .samples import Sample
+from .surface import FUNCTIONS, METHODS, function, method
+
+
+# ---- conversion of types ---------------------------------------------------------------------------------------------
+def cast_array(a, dtype):
+    """An array's values in another type: towards zero for integers, real parts of complex numbers; order in memory kept."""
+    if a.dtype == dtype.np:
+        return a
+    out = like_array(a, dtype.np)
+    if a.dtype.kind == "c" and dtype.kind != COMPLEX:
+        a = a != 0 if dtype.kind == BOOL else a.real
+    with np.errstate(all="ignore"):
+        kernels.copy(out, a)
+    return out
+
+
+def copy_array(a, memory_format=preserve_format):
+    """A copy; `preserve_format` keeps the order of its dimensions in memory."""
+    out = like_array(a, a.dtype, memory_format)
+    if a.flags.c_contiguous and out.flags.c_contiguous:
+        out[...] = a
+        return out
+    return kernels.copy(out, a)
+
+
+def _cast(a, dtype):
+    r = cast_array(a, dtype)
+    return copy_array(a) if r is a else r
+
+
+def _cast_vjp(g, _y, _x, dtype):
+    from ..autograd.engine import cast_gradient
+    return [cast_gradient(g, _x)]
+
+
+cast_op = Op("to_copy", _cast, _cast_vjp, samples=lambda make: [
+    Sample(make(2, 3), dtype=dtypes.float64), Sample(make(2, 3), dtype=dtypes.float32), Sample(make(), dtype=dtypes.float64),
+    Sample(make(0, 2), dtype=dtypes.float64)])
+clone_op = Op("clone", lambda a, memory_format=preserve_format: copy_array(a, memory_format), lambda g, _y, _x, memory_format=None: [g],
+              samples=lambda make: [Sample(make(2, 3)), Sample(make()), Sample(make(0, 3)),
+                                    Sample(make(2, 3, 2, 2), memory_format=as_format("channels_last"))])
+
+
+def cast(t, dtype):
+    """The tensor in another type; itself if it has that type."""
+    return t if t.dtype is dtype else apply(cast_op, (t,), {"dtype": dtype})
+
+
+@function()
+def clone(input, *, memory_format=preserve_format):
+    """A copy with the same history."""
+    memory_format = as_format(memory_format)
+    return apply(clone_op, (input,), {} if memory_format is preserve_format else {"memory_format": memory_format})
+
+
+@method()
+def contiguous(self, memory_format=contiguous_format):
+    """The same values without gaps, row-major (or in another format); itself if they are."""
+    memory_format = as_format(memory_format)
+    if memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    if self.is_contiguous(memory_format):
+        return self
+    return apply(clone_op, (self,), {"memory_format": memory_format})
+
+
+@method()
+def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=preserve_format):
+    """The tensor in another type, on another device or as another tensor has it: `to(dtype)`, `to(device)`, `to(other)`.
+
+    >>> import whet
+    >>> whet.tensor([1.7, -1.7]).to(whet.int32)
+    tensor([ 1, -1], dtype=whet.int32)
+    """
+    if args:
+        first = args[0]
+        if type(first) is dtypes.dtype:
+            dtype, *rest = args
+        elif is_tensor(first):
+            dtype, (_, *rest) = first.dtype, args
+        elif first is None or isinstance(first, str | devices.device | int):
+            device, *rest = args
+            if rest and not isinstance(rest[0], bool):
+                dtype, *rest = rest
+        else:
+            try:
+                dtype, *rest = dtypes.as_dtype(first), *args[1:]
+            except TypeError:
+                raise TypeError(f"to() received an invalid combination of arguments - got ({', '.join(type(x).__name__ for x in args)})") \
+                    from None
+        if len(rest) > 2:
+            raise TypeError(f"to() takes at most {len(args) - len(rest) + 2} positional arguments, got {len(args)}")
+        if len(rest) == 2:
+            copy = rest[1]
+    if device is not None:
+        devices.as_device(device)
+    dtype = self.dtype if dtype is None else dtypes.as_dtype(dtype)
+    memory_format = as_format(memory_format)
+    wanted = memory_format in (preserve_format, None) or self.is_contiguous(memory_format)
+    if self.dtype is dtype:
+        return self if wanted and not copy else clone(self, memory_format=memory_format or preserve_format)
+    if self.dtype.kind == COMPLEX and dtype.kind < COMPLEX and dtype.kind != BOOL:
+        import warnings
+        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
+    r = apply(cast_op, (self,), {"dtype": dtype})
+    return r if wanted else clone(r, memory_format=memory_format)
+
+
+def _type(self, dtype=None, non_blocking=False):
+    """The name of the tensor's type; with an argument, the tensor in that type."""
+    if dtype is None:
+        return f"whet.{self.dtype.letter}Tensor"
+    if isinstance(dtype, str):
+        name = dtype.rpartition(".")[2]
+        by_letter = {f"{d.letter}Tensor": d for d in dtypes.ALL.values()}
+        if name not in by_letter and name not in dtypes.ALL:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = by_letter.get(name) or dtypes.ALL[name]
+    return to(self, dtypes.as_dtype(dtype))
+
+
+METHODS["type"] = _type
+
+
+def _named(name, dtype):
+    def convert(self, memory_format=preserve_format):
+        return self if self.dtype is dtype and memory_format is preserve_format else to(self, dtype, memory_format=memory_format)
+    convert.__name__ = convert.__qualname__ = name
+    convert.__doc__ = f"The tensor as {dtype.name}."
+    METHODS[name] = convert
+
+
+for _name, _dtype in (("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16), ("bfloat16", dtypes.bfloat16),
+                      ("int", dtypes.int32), ("long", dtypes.int64), ("short", dtypes.int16), ("char", dtypes.int8),
+                      ("byte", dtypes.uint8), ("bool", dtypes.bool_), ("cfloat", dtypes.complex64), ("cdouble", dtypes.complex128)):
+    _named(_name, _dtype)
+
+
+@method()
+def type_as(self, other):
+    """The tensor in the type of another."""
+    return to(self, other.dtype)
+
+
+@method()
+def cpu(self, memory_format=preserve_format):
+    """The tensor in the CPU's memory: itself."""
+    return to(self, memory_format=memory_format)
+
+
+@method()
+def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
+    """The tensor on a GPU: not available in this build."""
+    devices.as_device("cuda")
+
+
+@method()
+def pin_memory(self, device=None):
+    """The tensor in page-locked memory: not available without a GPU."""
+    raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+@method()
+def to_dense(self, dtype=None, *, masked_grad=None):
+    """The tensor itself: all tensors are dense."""
+    return self if dtype is None else to(self, dtype)
+
+
+# ---- without history -------------------------------------------------------------------------------------------------
+detach_op = Op("detach", lambda a: a, samples=lambda make: [Sample(make(2, 3))])
+
+
+@function()
+def detach(input):
+    """The same memory without history. Writes are seen by both, and by version checks."""
+    t = apply(detach_op, (input,), {})
+    t._cell = input._shared()
+    return t
+
+
+@method()
+def numpy(self, *, force=False):
+    """The tensor's memory as a NumPy array.
+
+    >>> import whet
+    >>> whet.ones(2).numpy()
+    array([1., 1.], dtype=float32)
+    """
+    if modes.state.observers:
+        modes.state.observers[-1].concretize(self)
+    if self.requires_grad and not force:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    return self._array.view()
+
+
+# ---- copying into ----------------------------------------------------------------------------------------------------
+class _CopyOp(Op):
+    """self = other, broadcast and converted."""
+
+    def forward(self, a, src):
+        return self.write(np.empty(a.shape, a.dtype), src)
+
+    @staticmethod
+    def write(a, src):
+        """The in-place form: into `a` itself."""
+        if src.dtype.kind == "c" and a.dtype.kind != "c":
+            src = src != 0 if a.dtype.kind == "b" else src.real
+        with np.errstate(all="ignore"):
+            return kernels.copy(a, src)
+
+
+def _copy_vjp(g, _y, _x, _src):
+    from ..autograd.engine import cast_gradient
+    if tuple(_src.shape) != tuple(g.shape):
+        g = g.sum_to_size(_src.shape)
+    return [None, cast_gradient(g, _src)]
+
+
+copy_op = _CopyOp("copy", None, _copy_vjp, samples=lambda make: [
+    Sample(make(2, 3), make(2, 3)), Sample(make(2, 3), make(3)), Sample(make(2, 3), make()), Sample(make(0, 3), make(3))])
+
+
+def _to_tensor(x, like):
+    if is_tensor(x):
+        return x
+    from .creation import as_tensor, scalar_tensor
+    return scalar_tensor(x, like.dtype) if isinstance(x, bool | int | float | complex) else as_tensor(x)
+
+
+@method()
+def copy_(self, src, non_blocking=False):
+    """Write the values of `src`, broadcast and converted, into this tensor."""
+    src = _to_tensor(src, self)
+    if src is self:
+        return self
+    a, b = self._array.shape, src._array.shape
+    if a != b and (len(b) > len(a) or any(n != m and n != 1 for n, m in zip(b[::-1], a[::-1]))):
+        raise RuntimeError(f"copy_: output with shape {list(a)} doesn't match the broadcast shape of source {list(b)}"
+                           if len(b) > len(a) else
+                           f"The size of tensor a ({_clash(a, b)[0]}) must match the size of tensor b ({_clash(a, b)[1]}) at non-singleton "
+                           f"dimension {_clash(a, b)[2]}: copy_ of {list(b)} into {list(a)}")
+    if self.dtype.kind < FLOAT and src._rg & 1:
+        src = src.detach()
+    return inplace(copy_op, self, (src,))
+
+
+def _clash(a, b):
+    for i in range(1, len(b) + 1):
+        if b[-i] not in (1, a[-i]):
+            return a[-i], b[-i], len(a) - i
+
+
+# ---- questions about types -------------------------------------------------------------------------------------------
+@function(method=False)
+def is_tensor_(obj):
+    """Is the object a tensor?"""
+    return isinstance(obj, Tensor)
+
+
+FUNCTIONS["is_tensor"] = FUNCTIONS.pop("is_tensor_")
+is_tensor_.__name__ = is_tensor_.__qualname__ = "is_tensor"
+
+
+def _question(name):
+    ask = getattr(Tensor, name)
+
+    def question(input):
+        if not is_tensor(input):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {input.__class__.__name__}")
+        return ask(input)
+    question.__name__ = question.__qualname__ = name
+    question.__doc__ = ask.__doc__
+    function(method=False)(question)
+
+
+for _name in ("is_floating_point", "is_complex", "is_conj", "is_neg", "is_signed", "is_inference", "numel"):
+    _question(_name)
+
+
+@function()
+def is_nonzero(input):
+    """Is the single element different from zero?"""
+    if input.numel() != 1:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if input.numel() == 0 else
+                           "Boolean value of Tensor with more than one value is ambiguous")
+    return bool(input)
+
+
+@function(method=False)
+def is_storage(obj):
+    """Is the object a storage?"""
+    return isinstance(obj, UntypedStorage)
+
+
+@function(method=False)
+def is_same_size(input, other):
+    """Have the two tensors the same shape?"""
+    return input._array.shape == other._array.shape
+
+
+@function(method=False)
+def result_type(tensor1, tensor2):
+    """The type of an arithmetic result of the two operands.
+
+    >>> import whet
+    >>> whet.result_type(whet.tensor([1, 2]), 1.0)
+    whet.float32
+    """
+    dims, zeros, numbers = [], [], []
+    for x in (tensor1, tensor2):
+        if is_tensor(x):
+            (dims if x._array.ndim else zeros).append(x.dtype)
+        else:
+            numbers.append(dtypes.of_number(x))
+    return dtypes.result_of(dims, zeros, numbers)
+
+
+# ---- complex numbers -------------------------------------------------------------------------------------------------
+@function()
+def conj(input):
+    """The complex conjugate; a real tensor itself."""
+    return apply(p.conj_op, (input,), {}) if input.dtype.kind == COMPLEX else input
+
+
+@function()
+def resolve_conj(input):
+    """The tensor itself: conjugation is never lazy."""
+    return input
+
+
+@function()
+def resolve_neg(input):
+    """The tensor itself: negation is never lazy."""
+    return input
+
+
+# ---- storage ---------------------------------------------------------------------------------------------------------
+class UntypedStorage:
+    """The memory under a tensor and its views, as bytes."""
+
+    def __init__(self, array):
+        root = owner(array)
+        self._root = root
+        self._low, self._high = np.lib.array_utils.byte_bounds(root) if root.size else (0, 0)
+
+    def data_ptr(self):
+        """The address of the first byte."""
+        return self._low
+
+    def nbytes(self):
+        """The number of bytes."""
+        return self._high - self._low
+
+    size = __len__ = nbytes
+    device = devices.CPU
+
+    def bytes(self):
+        """The bytes as an array that shares the memory."""
+        n = self.nbytes()
+        if not n:
+            return np.empty(0, np.uint8)
+        return indexing.strided(self._root.reshape(-1)[:1].view(np.uint8) if self._root.flags.c_contiguous else
+                                np.lib.stride_tricks.as_strided(self._root.view(np.dtype(f"V{self._root.itemsize}")), (1,)).view(np.uint8),
+                                (n,), (1,))
+
+    def __getitem__(self, i):
+        r = self.bytes()[i]
+        return UntypedStorage(r) if isinstance(i, slice) else int(r)
+
+    def tolist(self):
+        """The bytes as a list of ints."""
+        return self.bytes().tolist()
+
+    def __eq__(self, other):
+        return isinstance(other, UntypedStorage) and (self._low, self._high) == (other._low, other._high)
+
+    def __hash__(self):
+        return hash((self._low, self._high))
+
+    def __repr__(self):
+        return f"<whet.UntypedStorage of {self.nbytes()} bytes at {self._low:#x}>"
+
+
+class TypedStorage:
+    """The memory under a tensor and its views, as elements."""
+
+    def __init__(self, array):
+        self._untyped, self.dtype = UntypedStorage(array), FROM_NUMPY[array.dtype]
+
+    def untyped(self):
+        """The same memory as bytes."""
+        return self._untyped
+
+    def _elements(self):
+        return self._untyped.bytes().view(self.dtype.np)
+
+    def size(self):
+        """The number of elements."""
+        return self._untyped.nbytes() // self.dtype.itemsize
+
+    __len__ = size
+
+    def nbytes(self):
+        """The number of bytes."""
+        return self._untyped.nbytes()
+
+    def data_ptr(self):
+        """The address of the first byte."""
+        return self._untyped.data_ptr()
+
+    def tolist(self):
+        """The elements as a list."""
+        return wrap(self._elements()).tolist()
+
+    def __getitem__(self, i):
+        return wrap(self._elements())[i].item()
+
+    def __setitem__(self, i, value):
+        self._elements()[i] = value
+
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def __repr__(self):
+        return f"<whet.TypedStorage of {self.size()} elements of {self.dtype}>"
+
+
+@method()
+def untyped_storage(self):
+    """The memory under this tensor, as bytes."""
+    return UntypedStorage(self._array)
+
+
+@method()
+def storage(self):
+    """The memory under this tensor, as elements."""
+    return TypedStorage(self._array)
+
+
+def _refuse_resize(t, op):
+    if t.requires_grad:
+        raise RuntimeError(f"{op}: cannot resize variables that require grad")
+
+
+@method()
+def resize_(self, *sizes, memory_format=contiguous_format):
+    """Give this tensor another shape, in its memory if that is large enough and in new memory otherwise; values stay in memory order."""
+    _refuse_resize(self, "resize_")
+    shape = indexing.checked_size(indexing.sizes(sizes, "resize_"), "resize_")
+    a = self._array
+    if shape == a.shape:
+        return self
+    n = int(np.prod(shape, dtype=np.int64))
+    if modes.state.observers:
+        return modes.state.observers[-1].inplace(_resize_op, self, (), {"size": shape})
+    self._array = _resized(a, shape, n)
+    self._bump("resize_")
+    return self
+
+
+def _resized(a, shape, n):
+    if not n:
+        return np.empty(shape, a.dtype)
+    room = UntypedStorage(a)
+    left = (room._high - a.__array_interface__["data"][0]) // a.itemsize if a.size else 0
+    if n <= left:
+        return indexing.strided(a, shape, indexing.dense_strides(shape))
+    new = new_array((n,), a.dtype)
+    if left:
+        new[:left] = indexing.strided(a, (left,), (1,))
+    return new.reshape(shape)
+
+
+_resize_op = Op("resize", lambda a, size: _resized(a, size, int(np.prod(size, dtype=np.int64))).copy(),
+                samples=lambda make: [Sample(make(2, 3), size=(3, 2))])
+
+
+@method()
+def resize_as_(self, other, *, memory_format=None):
+    """`resize_` to the shape of another tensor."""
+    return resize_(self, other._array.shape)
+
+
+@method()
+def resize(self, *sizes):
+    """The tensor viewed in another shape of the same number of elements."""
+    return self.view(indexing.sizes(sizes, "resize"))
+
+
+@method()
+def resize_as(self, other):
+    """The tensor viewed in the shape of another."""
+    return self.view(other._array.shape)
+
+
+@method()
+def set_(self, source=None, storage_offset=0, size=None, stride=None):
+    """Let this tensor use the memory (and shape) of another."""
+    _refuse_resize(self, "set_")
+    if source is None:
+        self._array, self._cell = np.empty(0, self._array.dtype), None
+        return self
+    if not is_tensor(source):
+        raise TypeError(f"set_(): argument 'source' must be Tensor, not {source.__class__.__name__}")
+    if source.dtype is not self.dtype:
+        raise RuntimeError(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}")
+    a = source._array
+    if size is not None:
+        size = tuple(size)
+        a = indexing.strided(a, size, tuple(stride) if stride is not None else indexing.dense_strides(size),
+                             storage_offset - source.storage_offset())
+    self._array, self._cell, self._base = a, source._shared(), None
+    return self
+
+
+@method()
+def share_memory_(self):
+    """Move the tensor to memory that forked processes share."""
+    import mmap
+    a = self._array
+    if a.size and not isinstance(_bottom(a), mmap.mmap):
+        shared = np.frombuffer(mmap.mmap(-1, a.nbytes), np.uint8).view(a.dtype).reshape(a.shape)
+        shared[...] = a
+        self._array = shared
+    return self
+
+
+def _bottom(a):
+    while isinstance(a, np.ndarray | memoryview):
+        a = a.base if isinstance(a, np.ndarray) else a.obj
+    return a
+
+
+# ---- copies and pickles of the object --------------------------------------------------------------------------------
+def _region(a):
+    """The block of memory under `a` as a 1-d array of bytes (the same object for every view of it), and where `a` starts in it."""
+    root = owner(a)
+    if not a.size or not (root.flags.c_contiguous or root.flags.f_contiguous) or root.nbytes > 4 * a.nbytes + 4096 and root.dtype == np.uint8:
+        return np.ascontiguousarray(a), None
+    return root, a.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+
+
+def _place(root, at, dtype, shape, strides):
+    """The array that `_region` took apart."""
+    if at is None:
+        return root.view(dtype.np).reshape(shape)
+    flat = root.reshape(-1, order="A").view(np.uint8)
+    return np.ndarray(shape, dtype.np, flat, at, strides)
+
+
+@method()
+def __deepcopy__(self, memo):
+    """An independent copy of a leaf; tensors that share memory still share it when they are copied together."""
+    if id(self) in memo:
+        return memo[id(self)]
+    if self.grad_fn is not None:
+        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. If you "
+                           "were attempting to deepcopy a module, this may be because of a whet.nn.utils.weight_norm usage.")
+    from copy import deepcopy
+    a = self._array
+    root, at = _region(a)
+    if at is None:
+        new = copy_array(a)
+    else:
+        key = ("whet storage", id(root))
+        copied = memo.get(key)
+        if copied is None:
+            copied = memo[key] = root.copy(order="K")
+            memo.setdefault(id(memo), []).append(root)      # keep the id taken
+        new = _place(copied, at, self.dtype, a.shape, a.strides)
+    t = Tensor._make_subclass(self.__class__, wrap(new), bool(self._rg & 1))
+    memo[id(self)] = t
+    if self._grad is not None:
+        t._grad = deepcopy(self._grad, memo)
+    for k, v in getattr(self, "__dict__", {}).items():
+        t.__dict__[k] = deepcopy(v, memo)
+    return t
+
+
+def _rebuild(cls, root, at, dtype, shape, strides, requires_grad, attributes):
+    t = Tensor._make_subclass(cls, wrap(_place(root, at, dtype, shape, strides)), requires_grad)
+    if attributes:
+        t.__dict__.update(attributes)
+    return t
+
+
+@method()
+def __reduce_ex__(self, protocol):
+    """Pickling: the memory (once for all its views), the geometry, and whether a gradient is wanted."""
+    if self.grad_fn is not None:
+        raise RuntimeError("pickling a tensor with history is not supported: detach() it first")
+    a = self._array
+    root, at = _region(a)
+    return _rebuild, (self.__class__, root, at, self.dtype, a.shape, a.strides, bool(self._rg & 1), dict(getattr(self, "__dict__", {})))
+
+
+copyreg.constructor(_rebuild)
+
+
+@method()
+def apply_(self, callable):
+    """Replace every element by what a Python function makes of it. Slow."""
+    if self.requires_grad:
+        raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_(...)")
+    flat = [callable(x) for x in self.detach().reshape(-1).tolist()]
+    return self.copy_(wrap(np.array(flat).astype(self._array.dtype).reshape(self._array.shape)))
+
+
+@method()
+def map_(self, tensor, callable):
+    """Replace every element by `callable(element, other element)`. Slow."""
+    if self.requires_grad or tensor.requires_grad:
+        raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_(...)")
+    other = tensor.expand(self._array.shape).reshape(-1).tolist()
+    flat = [callable(x, y) for x, y in zip(self.reshape(-1).tolist(), other)]
+    return self.copy_(wrap(np.array(flat).astype(self._array.dtype).reshape(self._array.shape)))
+
+
+@method()
+def dim_order(self, ambiguity_check=False):
+    """The dimensions from the outermost in memory to the innermost."""
+    a = self._array
+    return tuple(sorted(range(a.ndim), key=lambda d: (-abs(a.strides[d]), d)))
+
+
+FUNCTIONS["can_cast"] = dtypes.can_cast
+FUNCTIONS["promote_types"] = dtypes.promote_types

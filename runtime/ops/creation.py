@@ -1,0 +1,1031 @@
+"""New tensors: from Python data, from other libraries' arrays, from a rule."""
+import builtins
+import math
+import numbers
+
+import numpy as np
+
+from .. import devices, dtypes, indexing
+from ..autograd import modes
+from ..cpu import memory
+from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
+from ..tensor import Size, Tensor, channels_last, channels_last_3d, contiguous_format, preserve_format, strided, wrap
+from .registry import Op, apply, is_tensor
+from .samples import Sample
+from .surface import FUNCTIONS, function, method
+
+
+# ---- memory --------------------------------------------------------------------------------------------------------
+def empty_array(shape, dtype):
+    """An uninitialised row-major array; large ones come from blocks that are kept for reuse."""
+    return memory.empty(shape, dtype)
+
+
+def new_array(shape, dtype, memory_format=None):
+    """An uninitialised array."""
+    if memory_format is None or memory_format is contiguous_format:
+        return empty_array(shape, dtype)
+    if memory_format is channels_last or memory_format is channels_last_3d:
+        n = 4 if memory_format is channels_last else 5
+        if len(shape) != n:
+            raise RuntimeError(f"required rank {n} tensor to use {memory_format!r} format")
+        return empty_array((shape[0], *shape[2:], shape[1]), dtype).transpose(0, n - 1, *builtins.range(1, n - 1))
+    raise RuntimeError(f"memory format {memory_format!r} is not supported here")
+
+
+def like_array(a, dtype, memory_format=preserve_format):
+    """An uninitialised array of the shape of `a`; `preserve_format` keeps the order of its dimensions in memory."""
+    if memory_format is not preserve_format and memory_format is not None:
+        return new_array(a.shape, dtype, memory_format)
+    if a.ndim < 2 or a.flags.c_contiguous:
+        return empty_array(a.shape, dtype)
+    order = sorted(builtins.range(a.ndim), key=lambda d: (-abs(a.strides[d]), d))
+    if any(a.strides[d] == 0 and a.shape[d] > 1 for d in order):
+        return empty_array(a.shape, dtype)
+    return empty_array([a.shape[d] for d in order], dtype).transpose(np.argsort(order))
+
+
+def as_format(memory_format):
+    """A memory format from its name or itself."""
+    if isinstance(memory_format, str):
+        return {"contiguous": contiguous_format, "preserve": preserve_format, "channels_last": channels_last,
+                "channels_last_3d": channels_last_3d}[memory_format]
+    return memory_format
+
+
+# ---- options that every constructor takes ---------------------------------------------------------------------------
+def _check_options(op, layout, device, pin_memory=False):
+    if device is not None:
+        devices.as_device(device)
+    if layout is not None and layout is not strided:
+        raise RuntimeError(f"{op}: layout {layout!r} is not supported, only whet.strided is")
+    if pin_memory:
+        raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on "
+                           "this system.")
+
+
+def _require(t, requires_grad):
+    if requires_grad:
+        if t.dtype.kind < FLOAT:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        t._rg |= 1
+    return t
+
+
+def _finish(t, op, out, requires_grad):
+    """The result of a constructor: itself, or written to `out`."""
+    if out is not None:
+        from .surface import give_out
+        return give_out(op, t, out)
+    return _require(t, requires_grad) if requires_grad else t
+
+
+def _float_dtype(dtype):
+    return dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+
+
+# ---- one value everywhere --------------------------------------------------------------------------------------------
+def cast_number(value, dtype, op="full"):
+    """A Python number as a 0-d array of the dtype; raises where the type cannot hold it."""
+    if is_tensor(value):
+        value = value.item()
+    k = dtype.kind
+    if k == BOOL:
+        return np.asarray(bool(value))
+    if isinstance(value, builtins.complex) and k != COMPLEX:
+        if value.imag != 0:
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+        value = value.real
+    if k == INT:
+        if isinstance(value, builtins.float) and not math.isfinite(value):
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+        v = int(value)
+        bits = 8 * dtype.itemsize
+        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.is_signed else (-(1 << bits) + 1, (1 << bits) - 1)
+        if not low <= v <= high:
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+        return np.asarray(v if dtype.is_signed else v & high, dtype.np)
+    with np.errstate(over="ignore"):
+        a = np.asarray(value, np.complex128 if k == COMPLEX else np.float64).astype(dtype.np)
+    if k == FLOAT and dtype.itemsize < 8 and np.isinf(a) and not math.isinf(value):
+        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+    return a
+
+
+def _full(size, value, dtype, memory_format=None):
+    a = new_array(size, dtype.np, memory_format)
+    a.fill(value)
+    return a
+
+
+def _zeros(size, dtype, memory_format=None):
+    if memory_format is None and math.prod(size) * dtype.itemsize < memory.SMALLEST:
+        return np.zeros(size, dtype.np)
+    return _full(size, dtype.np.type(0), dtype, memory_format)
+
+
+def _new_samples(make):
+    yield Sample(size=(2, 3), dtype=dtypes.float32)
+    yield Sample(size=(), dtype=dtypes.int64)
+    yield Sample(size=(0, 4), dtype=dtypes.bool_)
+
+
+zeros_op = Op("zeros", _zeros, samples=_new_samples)
+empty_op = Op("empty", lambda size, dtype, memory_format=None: new_array(size, dtype.np, memory_format), samples=_new_samples)
+full_op = Op("full", lambda size, value, dtype, memory_format=None: _full(size, cast_number(value, dtype), dtype, memory_format),
+             samples=lambda make: [Sample(size=(2, 3), value=1.5, dtype=dtypes.float32), Sample(size=(0,), value=True, dtype=dtypes.bool_)])
+constant_op = Op("constant", lambda array: array.copy(), samples=lambda make: [Sample(array=np.arange(6.0).reshape(2, 3))])
+
+
+def _size_of(args, size, op):
+    if size is not None:
+        if args:
+            raise TypeError(f"{op}() got both positional sizes and the keyword 'size'")
+        args = (size,)
+    return indexing.checked_size(indexing.sizes(args, op), op)
+
+
+@function(method=False)
+def zeros(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor of zeros.
+
+    >>> import whet
+    >>> whet.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    _check_options("zeros", layout, device, pin_memory)
+    if out is not None and dtype is None:
+        dtype = out.dtype
+    t = apply(zeros_op, (), {"size": _size_of(shape, size, "zeros"), "dtype": _float_dtype(dtype)})
+    return _finish(t, "zeros", out, requires_grad)
+
+
+@function(method=False)
+def ones(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor of ones.
+
+    >>> import whet
+    >>> whet.ones(2)
+    tensor([1., 1.])
+    """
+    _check_options("ones", layout, device, pin_memory)
+    if out is not None and dtype is None:
+        dtype = out.dtype
+    t = apply(full_op, (), {"size": _size_of(shape, size, "ones"), "value": 1, "dtype": _float_dtype(dtype)})
+    return _finish(t, "ones", out, requires_grad)
+
+
+@function(method=False)
+def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+          memory_format=contiguous_format):
+    """A tensor whose elements are whatever the memory holds."""
+    _check_options("empty", layout, device, pin_memory)
+    size = _size_of(shape, size, "empty")
+    if out is not None:
+        return out.resize_(size)
+    memory_format = as_format(memory_format)
+    attrs = {"size": size, "dtype": _float_dtype(dtype)}
+    if memory_format is not contiguous_format:
+        attrs["memory_format"] = memory_format
+    return _finish(apply(empty_op, (), attrs), "empty", None, requires_grad)
+
+
+@function(method=False)
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor with one value everywhere, in the value's own type where none is given.
+
+    >>> import whet
+    >>> whet.full((2,), 7)
+    tensor([7, 7])
+    """
+    _check_options("full", layout, device, pin_memory)
+    if is_tensor(fill_value):
+        dtype = fill_value.dtype if dtype is None else dtype
+        fill_value = fill_value.item()
+    if out is not None and dtype is None:
+        dtype = out.dtype
+    dtype = dtypes.of_number(fill_value) if dtype is None else dtypes.as_dtype(dtype)
+    size = indexing.checked_size(indexing.sizes((size,), "full"), "full")
+    return _finish(apply(full_op, (), {"size": size, "value": fill_value, "dtype": dtype}), "full", out, requires_grad)
+
+
+def _like(input, op, value, dtype, layout, device, requires_grad, memory_format):
+    if not is_tensor(input):
+        raise TypeError(f"{op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    _check_options(op, layout, device)
+    dtype = input.dtype if dtype is None else dtypes.as_dtype(dtype)
+    a, attrs = input._array, {"size": input._array.shape, "dtype": dtype}
+    memory_format = as_format(memory_format)
+    kind = zeros_op if value == 0 and value is not None and type(value) is int else empty_op if value is None else full_op
+    if kind is full_op:
+        attrs["value"] = value
+    if memory_format is preserve_format:
+        if not a.flags.c_contiguous and not modes.state.observers:
+            array = like_array(a, dtype.np)
+            if value is not None:
+                array.fill(cast_number(value, dtype))
+            return _require(wrap(array), requires_grad)
+    elif memory_format is not contiguous_format:
+        attrs["memory_format"] = memory_format
+    return _require(apply(kind, (), attrs), requires_grad)
+
+
+@function(method=False)
+def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=preserve_format):
+    """Zeros in the shape and type of `input`."""
+    return _like(input, "zeros_like", 0, dtype, layout, device, requires_grad, memory_format)
+
+
+@function(method=False)
+def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=preserve_format):
+    """Ones in the shape and type of `input`."""
+    return _like(input, "ones_like", 1, dtype, layout, device, requires_grad, memory_format)
+
+
+@function(method=False)
+def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=preserve_format):
+    """Uninitialised memory in the shape and type of `input`."""
+    return _like(input, "empty_like", None, dtype, layout, device, requires_grad, memory_format)
+
+
+@function(method=False)
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=preserve_format):
+    """One value everywhere, in the shape and type of `input`."""
+    if is_tensor(fill_value):
+        fill_value = fill_value.item()
+    return _like(input, "full_like", fill_value, dtype, layout, device, requires_grad, memory_format)
+
+
+def _new_method(name, fill):
+    def new(self, *shape, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+        _check_options(name, layout, device, pin_memory)
+        attrs = {"size": _size_of(shape, size, name), "dtype": self.dtype if dtype is None else dtypes.as_dtype(dtype)}
+        if fill == 1:
+            attrs["value"] = 1
+        return _require(apply((empty_op, zeros_op, full_op)[0 if fill is None else 1 + fill], (), attrs), requires_grad)
+    new.__name__ = new.__qualname__ = name
+    new.__doc__ = f"As `whet.{name[4:]}`, in the type of this tensor."
+    return method()(new)
+
+
+_new_method("new_zeros", 0)
+_new_method("new_ones", 1)
+_new_method("new_empty", None)
+
+
+@method()
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """As `whet.full`, in the type of this tensor."""
+    return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=device, layout=layout,
+                requires_grad=requires_grad, pin_memory=pin_memory)
+
+
+@method()
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+    """As `whet.tensor`, in the type of this tensor."""
+    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+
+
+@method()
+def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """As `whet.empty_strided`, in the type of this tensor."""
+    return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, device=device, layout=layout,
+                         requires_grad=requires_grad, pin_memory=pin_memory)
+
+
+@method()
+def new(self, *args, device=None):
+    """A tensor of this type from sizes or data (see `whet.Tensor`)."""
+    return legacy_tensor(*args, device=device, dtype=self.dtype)
+
+
+@function(method=False)
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Uninitialised memory with the given strides (in elements)."""
+    _check_options("empty_strided", layout, device, pin_memory)
+    size, stride = indexing.checked_size(indexing.sizes((size,), "empty_strided"), "empty_strided"), indexing.sizes((stride,), "empty_strided")
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape: {list(size)}, {list(stride)}")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    n = 1 + sum((s - 1) * k for s, k in zip(size, stride)) if math.prod(size) else 0
+    indexing.checked_size((n,), "empty_strided")
+    flat = empty_array((n,), _float_dtype(dtype).np)
+    return _require(wrap(indexing.strided(flat, size, stride)), requires_grad)
+
+
+@function(method=False)
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Uninitialised memory that is dense when its dimensions are taken in the order `physical_layout` (outermost first)."""
+    _check_options("empty_permuted", layout, device, pin_memory)
+    size, order = indexing.checked_size(indexing.sizes((size,), "empty_permuted"), "empty_permuted"), tuple(physical_layout)
+    if len(order) != len(size):
+        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+                           f"{len(size)} is not equal to len(physical_layout) = {len(order)}")
+    if sorted(order) != list(builtins.range(len(size))):
+        raise RuntimeError(f"Dimension out of range or duplicate dim in physical_layout: {list(order)}")
+    a = empty_array([size[d] for d in order], _float_dtype(dtype).np).transpose(np.argsort(order)) if size else \
+        empty_array((), _float_dtype(dtype).np)
+    return _require(wrap(a), requires_grad)
+
+
+# ---- from data -------------------------------------------------------------------------------------------------------
+_NUMBERS = {bool, int, builtins.float, builtins.complex}
+
+
+def _is_sequence(x):
+    return isinstance(x, list | tuple) or hasattr(x, "__len__") and hasattr(x, "__getitem__") and not isinstance(x, str | bytes | dict)
+
+
+def _leaf_dtype(x):
+    t = type(x)
+    if t in _NUMBERS:
+        return dtypes.of_number(x)
+    if isinstance(x, np.generic):
+        return dtypes.from_numpy(x.dtype)
+    if is_tensor(x):
+        return x.dtype
+    if isinstance(x, np.ndarray):
+        return dtypes.from_numpy(x.dtype)
+    if isinstance(x, numbers.Number):
+        return dtypes.of_number(x)
+    if hasattr(t, "__index__"):
+        return dtypes.int64
+    if hasattr(t, "__float__"):
+        return dtypes.get_default_dtype()
+    raise RuntimeError(f"Could not infer dtype of {t.__name__}")
+
+
+class _Scan:
+    """One look at nested data: its shape, the common dtype of its leaves, and the data with tensors replaced by arrays."""
+
+    def __init__(self, data):
+        self.dtype, self.shape, self.foreign = None, None, False
+        self.types = set()
+        self._shape(data)
+        self._walk(data, 0)
+        for t in self.types:
+            self._join(dtypes.of_number(t()))
+
+    def _join(self, d):
+        self.dtype = d if self.dtype is None else dtypes.promote_types(self.dtype, d)
+
+    def _shape(self, data):
+        shape = []
+        while _is_sequence(data) and not (is_tensor(data) or isinstance(data, np.ndarray)):
+            shape.append(len(data))
+            if len(shape) > 128:
+                raise ValueError(f"too many dimensions '{type(data).__name__}'")
+            if not shape[-1]:
+                break
+            data = data[0]
+        if is_tensor(data):
+            shape += data._array.shape
+        elif isinstance(data, np.ndarray):
+            shape += data.shape
+        elif isinstance(data, str | bytes) and shape:
+            raise ValueError(f"too many dimensions '{type(data).__name__}'")
+        self.shape = tuple(shape)
+
+    def _walk(self, x, depth):
+        if is_tensor(x) or isinstance(x, np.ndarray):
+            self.foreign = True
+            if x.shape != self.shape[depth:]:
+                if x.ndim and depth < len(self.shape):
+                    raise self._ragged(depth, x.shape[0])
+                raise TypeError("not a sequence") if not x.ndim else ValueError(f"too many dimensions '{type(x).__name__}'")
+            self._join(_leaf_dtype(x))
+        elif _is_sequence(x):
+            if depth == len(self.shape):
+                raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as a number: the nested sequences have different depths")
+            if len(x) != self.shape[depth]:
+                raise self._ragged(depth, len(x))
+            kinds = set(map(type, x))
+            if kinds <= _NUMBERS:
+                if x and depth != len(self.shape) - 1:
+                    raise TypeError("not a sequence")
+                self.types |= kinds
+            else:
+                for y in x:
+                    self._walk(y, depth + 1)
+        else:
+            if depth != len(self.shape):
+                raise TypeError("not a sequence")
+            self.foreign |= isinstance(x, np.generic) or type(x) not in _NUMBERS
+            self._join(_leaf_dtype(x))
+
+    def _ragged(self, depth, got):
+        return ValueError(f"expected sequence of length {self.shape[depth]} at dim {depth} (got {got})")
+
+
+def _plain(x):
+    """Nested data with tensors and NumPy values replaced by Python numbers and lists."""
+    if is_tensor(x):
+        return x.tolist()
+    if isinstance(x, np.ndarray | np.generic):
+        return x.tolist() if x.dtype.kind in "biufc" else x.astype(np.float64).tolist()
+    if _is_sequence(x):
+        return [_plain(y) for y in x]
+    return x if isinstance(x, numbers.Number) else x.__index__() if hasattr(x, "__index__") else builtins.float(x)
+
+
+def array_of(data, dtype=None):
+    """(array, is new): Python data, a NumPy array or a tensor as an array of `dtype`, or of the type that the data suggest."""
+    if is_tensor(data):
+        a = data._array
+        return (a, False) if dtype is None or a.dtype == dtype.np else (convert(a, dtype), True)
+    if isinstance(data, np.ndarray):
+        a = data if type(data) is np.ndarray else np.asarray(data)
+        own = dtypes.from_numpy(a.dtype)
+        if a.dtype != own.np:                      # the other byte order
+            a = a.astype(own.np)
+            return (a if dtype in (None, own) else convert(a, dtype)), True
+        return (a, False) if dtype in (None, own) else (convert(a, dtype), True)
+    t = type(data)
+    if t in _NUMBERS or not _is_sequence(data):
+        if isinstance(data, str | bytes):
+            raise TypeError(f"new(): invalid data type '{t.__name__}'")
+        if hasattr(data, "__dlpack__"):
+            from .interop import import_dlpack
+            return array_of(import_dlpack(data), dtype)
+        if hasattr(data, "__array_interface__") or t not in _NUMBERS and not isinstance(data, numbers.Number) and hasattr(data, "__array__"):
+            return array_of(np.asarray(data), dtype)
+        own = _leaf_dtype(data)
+        value = data if isinstance(data, numbers.Number) else _plain(data)
+        return _number_array(value, dtype or own), True
+    if hasattr(data, "__array_interface__"):
+        return array_of(np.asarray(data), dtype)
+    scan = _Scan(data)
+    own = scan.dtype or dtypes.get_default_dtype()
+    d = dtype or own
+    if math.prod(scan.shape) == 0:
+        return np.empty(scan.shape, d.np), True
+    values = _plain(data) if scan.foreign or not isinstance(data, list | tuple) else data
+    return _list_array(values, own, d, scan.shape), True
+
+
+def _number_array(value, dtype):
+    if isinstance(value, np.generic):
+        return convert(np.asarray(value), dtype)
+    if dtype.kind == INT and isinstance(value, int) and not -(1 << 63) <= value < 1 << (64 if dtype.name == "uint64" else 63):
+        raise ValueError("Overflow when unpacking long long")
+    if dtype.kind in (FLOAT, COMPLEX):
+        with np.errstate(over="ignore"):
+            return convert(np.asarray(value, np.complex128 if isinstance(value, builtins.complex) else np.float64), dtype)
+    return cast_number(value, dtype)
+
+
+def _list_array(values, own, dtype, shape):
+    """Nested lists of numbers as an array."""
+    if own.kind == COMPLEX and dtype.kind != COMPLEX:
+        raise TypeError(f"must be real number, not complex: the data are complex and cannot become {dtype}")
+    if dtype.kind == INT and own.kind <= INT:
+        try:
+            a = np.array(values, np.int64)
+        except OverflowError:
+            if dtype.name != "uint64":
+                raise ValueError("Overflow when unpacking long long") from None
+            a = np.array(values, np.uint64)
+            return a.reshape(shape)
+        if dtype.itemsize < 8:
+            bits = 8 * dtype.itemsize
+            low = -(1 << bits - 1) if dtype.is_signed else -(1 << bits) + 1
+            if a.min() < low or a.max() >= 1 << (bits - dtype.is_signed):
+                raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+        return a.astype(dtype.np, copy=False).reshape(shape)
+    if dtype.kind == BOOL:
+        return np.array(values, np.complex128 if own.kind == COMPLEX else None).astype(bool).reshape(shape)
+    wide = np.complex128 if own.kind == COMPLEX else np.float64
+    a = np.array(values, wide).reshape(shape)
+    if dtype.kind == INT:
+        bits = 8 * dtype.itemsize
+        limit = 2.0 ** (bits - dtype.is_signed)
+        if not ((a < limit) & (a > -limit - 1)).all():
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+    return convert(a, dtype)
+
+
+def convert(a, dtype):
+    """An array in another type, as `Tensor.to` converts."""
+    from .convert import cast_array
+    return cast_array(a, dtype)
+
+
+def _literal(array):
+    """A tensor over a new array, known to a trace as a constant."""
+    if modes.state.observers:
+        return apply(constant_op, (), {"array": array})
+    t = wrap(array)
+    if modes.state.flags & modes.INFERENCE:
+        t._rg = 2
+    return t
+
+
+@function(method=False)
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor from numbers, nested lists, arrays or other tensors. The data are copied.
+
+    >>> import whet
+    >>> whet.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    >>> whet.tensor(0.5, dtype=whet.float64)
+    tensor(0.5000, dtype=whet.float64)
+    """
+    _check_options("tensor", None, device, pin_memory)
+    if is_tensor(data):
+        import warnings
+        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+                      "sourceTensor.detach().clone().requires_grad_(True), rather than whet.tensor(sourceTensor).", UserWarning, stacklevel=2)
+        t = data.detach().clone()
+        return _require(t if dtype is None else t.to(dtypes.as_dtype(dtype)), requires_grad)
+    if dtype is not None:
+        dtype = dtypes.as_dtype(dtype)
+    a, new = array_of(data, dtype)
+    return _require(_literal(a if new else a.copy()), requires_grad)
+
+
+@function(method=False)
+def as_tensor(data, dtype=None, device=None):
+    """The data as a tensor, sharing memory where possible and keeping history.
+
+    >>> import numpy as np, whet
+    >>> a = np.zeros(2)
+    >>> whet.as_tensor(a)[0] = 1.0
+    >>> float(a[0])
+    1.0
+    """
+    _check_options("as_tensor", None, device)
+    if dtype is not None:
+        dtype = dtypes.as_dtype(dtype)
+    if is_tensor(data):
+        return data if dtype is None or data.dtype is dtype else data.to(dtype)
+    a, new = array_of(data, dtype)
+    return _literal(a) if new else wrap(a)
+
+
+@function(method=False)
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """The object as a tensor; `copy` forces a new one (True), forbids it (False) or leaves it open (None)."""
+    _check_options("asarray", None, device)
+    dtype = dtypes.as_dtype(dtype)
+    if not is_tensor(obj) and not isinstance(obj, np.ndarray) and not hasattr(obj, "__dlpack__") and isinstance(obj, bytes | bytearray | memoryview):
+        d = dtype or dtypes.get_default_dtype()
+        obj = frombuffer(obj, dtype=d)
+    if is_tensor(obj):
+        t = obj if dtype is None or obj.dtype is dtype else obj.to(dtype)
+        if copy is False and t is not obj:
+            raise ValueError("can't alias tensor with different dtype or device")
+        if copy and t is obj:
+            t = t.clone()
+        if not requires_grad:
+            return t.detach() if t.requires_grad and not obj.requires_grad else t
+        t = t.detach() if t.requires_grad and t._node is not None else t
+        return t.requires_grad_()
+    a, new = array_of(obj, dtype)
+    if copy is False and new:
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
+    return _require(_literal(a.copy() if copy and not new else a) if new or copy else wrap(a), requires_grad)
+
+
+@function(method=False)
+def from_numpy(ndarray):
+    """A tensor over the memory of a NumPy array: each sees the other's writes."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    d = dtypes.from_numpy(ndarray.dtype)
+    if ndarray.dtype != d.np:
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+                         "currently not supported.")
+    return wrap(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray))
+
+
+@function(method=False)
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A 1-d tensor over the memory of an object with a buffer."""
+    d = dtypes.as_dtype(dtype)
+    size = memoryview(buffer).nbytes
+    if size == 0:
+        raise ValueError("both buffer length (0) and count (-1) must not be 0")
+    if not 0 <= offset < size:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1")
+    if count == 0 or count < -1:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+    if count > 0 and offset + count * d.itemsize > size:
+        raise ValueError(f"requested buffer length ({count} * {d.itemsize} bytes) after offset ({offset} bytes) must not be greater than "
+                         f"actual buffer length ({size} bytes)")
+    if count < 0 and (size - offset) % d.itemsize:
+        raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
+                         f"({d.itemsize})")
+    n = count if count > 0 else (size - offset) // d.itemsize
+    a = np.frombuffer(buffer, np.uint8, n * d.itemsize, offset).view(d.np)
+    return _require(wrap(a), requires_grad)
+
+
+@function(method=False)
+def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False):
+    """A tensor over a file's bytes; with `shared=True` writes go to the file, which is made or enlarged as needed."""
+    _check_options("from_file", layout, device, pin_memory)
+    import os
+    d = _float_dtype(dtype)
+    if shared:
+        with open(filename, "ab") as f:
+            missing = size * d.itemsize - f.tell()
+            if missing > 0:
+                f.truncate(size * d.itemsize)
+    elif os.path.getsize(filename) < size * d.itemsize:
+        raise RuntimeError(f"from_file: {filename} has {os.path.getsize(filename)} bytes, but {size * d.itemsize} are wanted")
+    if size == 0:
+        return wrap(np.empty(0, d.np))
+    return wrap(np.memmap(filename, np.uint8, "r+" if shared else "c", 0, size * d.itemsize).view(np.ndarray).view(d.np))
+
+
+def scalar_tensor(x, dtype=None):
+    """A 0-d tensor from a Python number."""
+    return apply(full_op, (), {"size": (), "value": x, "dtype": dtypes.of_number(x) if dtype is None else dtypes.as_dtype(dtype)})
+
+
+FUNCTIONS["scalar_tensor"] = lambda s, *, dtype=None, layout=None, device=None, pin_memory=False: scalar_tensor(
+    s, dtypes.get_default_dtype() if dtype is None else dtype)
+
+
+def legacy_tensor(*args, device=None, dtype=None, data=None, requires_grad=False):
+    """`Tensor(...)`: sizes give uninitialised memory, data become the default floating point type."""
+    if data is not None:
+        args = (data,)
+    d = dtypes.as_dtype(dtype) or dtypes.get_default_dtype()
+    _check_options("new", None, device)
+    if not args:
+        return wrap(np.empty(0, d.np))
+    x = args[0]
+    if len(args) == 1 and type(x) is not Size:
+        if is_tensor(x):
+            if x.dtype is not d and dtype is None and type(x) is Tensor:
+                raise TypeError(f"expected {d} (got {x.dtype})")
+            return x.detach()
+        if isinstance(x, np.ndarray | list | tuple) or _is_sequence(x):
+            return tensor(x, dtype=d)
+        if not hasattr(type(x), "__index__") or isinstance(x, bool):
+            raise TypeError(f"new(): data must be a sequence (got {type(x).__name__})")
+    return empty(*args, dtype=d)
+
+
+# ---- sequences of numbers --------------------------------------------------------------------------------------------
+def _count(start, end, step, inclusive=False):
+    """How many steps fit between start and end."""
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not all(math.isfinite(x) for x in (start, end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if math.isnan(step):
+        raise RuntimeError(f"unsupported range: {start} -> {end} by {step}")
+    if (end - start) * math.copysign(1, step) < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if all(isinstance(x, int) for x in (start, end, step)):
+        n = (end - start) // step + 1 if inclusive else -((start - end) // step)
+    else:
+        n = math.floor((end - start) / step + 1) if inclusive else math.ceil((end - start) / step)
+    return indexing.checked_size((max(n, 0),), "arange")[0]
+
+
+def _arange(start, step, n, dtype):
+    if dtype.kind <= INT:
+        if isinstance(start, int) and isinstance(step, int):
+            return (np.arange(n, dtype=np.int64) * step + start).astype(dtype.np)
+        return (int(start) + np.arange(n, dtype=np.int64) * int(step)).astype(dtype.np)
+    return (np.arange(n, dtype=np.float64) * step + start).astype(dtype.np)
+
+
+arange_op = Op("arange", _arange, samples=lambda make: [Sample(start=0, step=1, n=5, dtype=dtypes.int64),
+                                                        Sample(start=1.0, step=0.5, n=0, dtype=dtypes.float32)])
+
+
+def _number(x):
+    if is_tensor(x):
+        return x.item()
+    if isinstance(x, np.generic):
+        return x.item()
+    if not isinstance(x, numbers.Real):
+        raise TypeError(f"argument must be Number, not {type(x).__name__}")
+    return x
+
+
+@function(method=False)
+def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """start, start + step, ... up to but without `end`.
+
+    >>> import whet
+    >>> whet.arange(5)
+    tensor([0, 1, 2, 3, 4])
+    >>> whet.arange(1, 2.5, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    _check_options("arange", layout, device, pin_memory)
+    if end is None:
+        start, end = 0, start
+    start, end, step = _number(start), _number(end), _number(step)
+    if dtype is None:
+        dtype = out.dtype if out is not None else \
+            dtypes.get_default_dtype() if any(isinstance(x, builtins.float) for x in (start, end, step)) else dtypes.int64
+    n = _count(start, end, step)
+    return _finish(apply(arange_op, (), {"start": start, "step": step, "n": n, "dtype": dtypes.as_dtype(dtype)}), "arange", out, requires_grad)
+
+
+@function(method=False)
+def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """As `arange`, with `end` included, and floating point by default."""
+    _check_options("range", layout, device)
+    if end is None:
+        raise TypeError("range() missing 1 required positional arguments: \"end\"")
+    start, end, step = _number(start), _number(end), _number(step)
+    n = _count(start, end, step, inclusive=True)
+    return _finish(apply(arange_op, (), {"start": start, "step": step, "n": n, "dtype": _float_dtype(dtype)}), "range", out, requires_grad)
+
+
+def _linspace(start, end, steps, dtype):
+    """From both ends towards the middle, so that the last value is `end` itself."""
+    if steps == 1:
+        return np.asarray([start]).astype(dtype.np)
+    wide = np.complex128 if dtype.kind == COMPLEX else np.float64
+    k = np.arange(steps, dtype=np.float64)
+    step = (wide(end) - wide(start)) / (steps - 1) if steps > 1 else wide(0)
+    a = np.where(k < steps // 2, start + step * k, end - step * (steps - 1 - k))
+    return a.astype(dtype.np)
+
+
+linspace_op = Op("linspace", _linspace, samples=lambda make: [Sample(start=0.0, end=1.0, steps=5, dtype=dtypes.float32),
+                                                              Sample(start=3, end=-2, steps=1, dtype=dtypes.float64),
+                                                              Sample(start=0, end=1, steps=0, dtype=dtypes.float64)])
+
+
+@function(method=False)
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, endpoint=True):
+    """`steps` numbers evenly spaced from start to end (without the end itself, if `endpoint=False`).
+
+    >>> import whet
+    >>> whet.linspace(0, 1, 3)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    _check_options("linspace", layout, device)
+    steps = indexing.as_int(steps, "linspace", "steps", 3)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    start, end = (x.item() if is_tensor(x) or isinstance(x, np.generic) else x for x in (start, end))
+    if dtype is None:
+        dtype = out.dtype if out is not None else dtypes.get_default_dtype()
+        if isinstance(start, builtins.complex) or isinstance(end, builtins.complex):
+            dtype = dtype.to_complex()
+    dtype = dtypes.as_dtype(dtype)
+    if not endpoint and steps:
+        end = start + (end - start) * (steps - 1) / steps
+    return _finish(apply(linspace_op, (), {"start": start, "end": end, "steps": steps, "dtype": dtype}), "linspace", out, requires_grad)
+
+
+def _logspace(start, end, steps, base, dtype):
+    with np.errstate(all="ignore"):
+        a = np.power(np.float64(base) if dtype.kind != COMPLEX else np.complex128(base),
+                     _linspace(start, end, steps, dtypes.complex128 if dtype.kind == COMPLEX else dtypes.float64))
+        return a.astype(dtype.np)
+
+
+logspace_op = Op("logspace", _logspace, samples=lambda make: [Sample(start=0.0, end=2.0, steps=3, base=10.0, dtype=dtypes.float32)])
+
+
+@function(method=False)
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """base ** linspace(start, end, steps)."""
+    _check_options("logspace", layout, device)
+    steps = indexing.as_int(steps, "logspace", "steps", 3)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    start, end = (x.item() if is_tensor(x) else x for x in (start, end))
+    dtype = out.dtype if out is not None and dtype is None else _float_dtype(dtype)
+    t = apply(logspace_op, (), {"start": start, "end": end, "steps": steps, "base": base, "dtype": dtype})
+    return _finish(t, "logspace", out, requires_grad)
+
+
+def _eye(n, m, dtype, k=0):
+    return np.eye(n, m, k, dtype.np)
+
+
+eye_op = Op("eye", _eye, samples=lambda make: [Sample(n=3, m=2, dtype=dtypes.float32), Sample(n=0, m=0, dtype=dtypes.int64)])
+
+
+@function(method=False)
+def eye(n, m=None, *, k=0, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """Ones on the diagonal (`k` steps above it), zeros elsewhere.
+
+    >>> import whet
+    >>> whet.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    _check_options("eye", layout, device)
+    n = indexing.as_int(n, "eye", "n", 1)
+    m = n if m is None else indexing.as_int(m, "eye", "m", 2)
+    if n < 0 or m < 0:
+        raise RuntimeError(f"{'n' if n < 0 else 'm'} must be greater or equal to 0, got {n if n < 0 else m}")
+    dtype = out.dtype if out is not None and dtype is None else _float_dtype(dtype)
+    attrs = {"n": n, "m": m, "dtype": dtype}
+    if k:
+        attrs["k"] = k
+    return _finish(apply(eye_op, (), attrs), "eye", out, requires_grad)
+
+
+def _triangle(name, pick):
+    def indices(row, col, offset=0, *, dtype=None, layout=None, device=None):
+        _check_options(name, layout, device)
+        if row < 0 or col < 0:
+            raise RuntimeError(f"{'row' if row < 0 else 'col'} must be non-negative, got{row if row < 0 else col}")
+        d = dtypes.as_dtype(dtype) or dtypes.int64
+        return _literal(np.stack(pick(row, offset, col)).astype(d.np))
+    indices.__name__ = indices.__qualname__ = name
+    indices.__doc__ = f"Row and column numbers of the {'lower' if name[:4] == 'tril' else 'upper'} triangle, as a (2, N) tensor."
+    return function(method=False)(indices)
+
+
+_triangle("tril_indices", np.tril_indices)
+_triangle("triu_indices", np.triu_indices)
+
+
+# ---- windows ---------------------------------------------------------------------------------------------------------
+def _window(name, formula, extra=()):
+    """Publish a window function: `formula(k, n, *parameters)` over the positions k of a window of n + 1 points."""
+    def window(window_length, periodic=True, *args, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
+        _check_options(name, layout, device, pin_memory)
+        d = _float_dtype(dtype)
+        if d.kind != FLOAT:
+            raise RuntimeError(f"{name} expects floating point dtypes, got: {d}")
+        if window_length < 0:
+            raise RuntimeError(f"{name} requires non-negative window_length, got window_length={window_length}")
+        if len(args) > len(extra):
+            raise TypeError(f"{name}() takes at most {2 + len(extra)} positional arguments")
+        values = {k: v for k, v in extra} | dict(zip((k for k, _ in extra), args))
+        for k, v in kw.items():
+            if k not in values:
+                raise TypeError(f"{name}() got an unexpected keyword argument '{k}'")
+            values[k] = v
+        n = window_length
+        if n <= 1:
+            a = np.ones(n)
+        else:
+            a = formula(np.arange(n + bool(periodic), dtype=np.float64), n - (not periodic), *values.values())[:n]
+        return _require(_literal(a.astype(d.np)), requires_grad)
+    window.__name__ = window.__qualname__ = name
+    window.__doc__ = f"The {name.split('_')[0].capitalize()} window; periodic unless asked otherwise."
+    return function(method=False)(window)
+
+
+def _kaiser(k, n, beta):
+    return np.i0(beta * np.sqrt(np.maximum(1 - ((2 * k - n) / n) ** 2, 0))) / np.i0(np.float64(beta))
+
+
+_window("hann_window", lambda k, n: 0.5 - 0.5 * np.cos(2 * np.pi * k / n))
+_window("hamming_window", lambda k, n, alpha, beta: alpha - beta * np.cos(2 * np.pi * k / n), (("alpha", 0.54), ("beta", 0.46)))
+_window("blackman_window", lambda k, n: 0.42 - 0.5 * np.cos(2 * np.pi * k / n) + 0.08 * np.cos(4 * np.pi * k / n))
+_window("bartlett_window", lambda k, n: 1 - np.abs(2 * k / n - 1))
+_window("kaiser_window", _kaiser, (("beta", 12.0),))
+
+
+# ---- complex numbers -------------------------------------------------------------------------------------------------
+def _complex(real, imag):
+    d = FROM_NUMPY[real.dtype].to_complex()
+    r = np.empty(np.broadcast_shapes(real.shape, imag.shape), d.np)
+    r.real, r.imag = real, imag
+    return r
+
+
+def _complex_vjp(g, _y, _real, _imag):
+    return [g.real.sum_to_size(_real.shape), g.imag.sum_to_size(_imag.shape)]
+
+
+complex_op = Op("complex", _complex, _complex_vjp, samples=lambda make: [Sample(make(2, 3), make(2, 3)), Sample(make(3), make(2, 1))])
+
+
+@function(method=False)
+def complex(real, imag, *, out=None):
+    """The complex numbers real + i imag.
+
+    >>> import whet
+    >>> whet.complex(whet.tensor([1.0]), whet.tensor([2.0]))
+    tensor([1.+2.j])
+    """
+    for x in (real, imag):
+        if not is_tensor(x):
+            raise TypeError(f"complex(): expected two Tensors, got {type(x).__name__}")
+    if real.dtype is not imag.dtype:
+        raise RuntimeError(f"Expected object of scalar type {real.dtype.letter} but got scalar type {imag.dtype.letter} for second argument")
+    if real.dtype.kind != FLOAT or real.dtype is dtypes.bfloat16:
+        raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
+                           f"{real.dtype.letter} and {imag.dtype.letter}")
+    return _finish(apply(complex_op, (real, imag), {}), "complex", out, False)
+
+
+@function(method=False)
+def polar(abs, angle, *, out=None):
+    """The complex numbers of the given absolute values and angles."""
+    return _finish(complex(abs * angle.cos(), abs * angle.sin()), "polar", out, False)
+
+
+# ---- grids and products ----------------------------------------------------------------------------------------------
+@function(method=False)
+def meshgrid(*tensors, indexing=None):
+    """Coordinates of a grid: one expanded view for each 1-d tensor.
+
+    >>> import whet
+    >>> x, y = whet.meshgrid(whet.tensor([1, 2]), whet.tensor([3, 4, 5]), indexing="ij")
+    >>> y
+    tensor([[3, 4, 5],
+            [3, 4, 5]])
+    """
+    if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
+        tensors = tuple(tensors[0])
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for t in tensors:
+        if t.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}".replace("torch.", ""))
+        if t.dtype is not tensors[0].dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    if indexing not in (None, "ij", "xy"):
+        raise RuntimeError(f"meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {indexing}")
+    swap = indexing == "xy" and len(tensors) >= 2
+    if swap:
+        tensors = (tensors[1], tensors[0], *tensors[2:])
+    shape = tuple(t.numel() for t in tensors)
+    grids = [t.reshape((1,) * i + (-1,) + (1,) * (len(tensors) - 1 - i)).expand(shape) for i, t in enumerate(tensors)]
+    if swap:
+        grids = [g.transpose(0, 1) for g in grids]
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+@function(method=False)
+def cartesian_prod(*tensors):
+    """Every combination of one element of each 1-d tensor, as rows.
+
+    >>> import whet
+    >>> whet.cartesian_prod(whet.tensor([1, 2]), whet.tensor([3, 4]))
+    tensor([[1, 3],
+            [1, 4],
+            [2, 3],
+            [2, 4]])
+    """
+    for t in tensors:
+        if t.ndim != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
+    if len(tensors) == 1:
+        return tensors[0]
+    return FUNCTIONS["stack"]([g.flatten() for g in meshgrid(*tensors, indexing="ij")], 1)
+
+
+@function(method=False)
+def combinations(input, r=2, with_replacement=False):
+    """All combinations of r elements of a 1-d tensor, as rows."""
+    import itertools
+    if input.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    pick = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = list(pick(builtins.range(input.numel()), r))
+    index = _literal(np.array(rows, np.int64).reshape(len(rows), r))
+    return input[index] if r else empty(0, dtype=input.dtype)
+
+
+@function(method=False)
+def block_diag(*tensors):
+    """The tensors as blocks along the diagonal of a matrix of zeros."""
+    if not tensors:
+        return empty((1, 0))
+    d = None
+    for i, t in enumerate(tensors):
+        if t.ndim > 2:
+            raise RuntimeError(f"block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.ndim} dimensions")
+        d = t.dtype if d is None else dtypes.promote_types(d, t.dtype)
+    blocks = [t.reshape((1,) * (2 - t.ndim) + tuple(t.shape)).to(d) for t in tensors]
+    width = sum(b.shape[1] for b in blocks)
+    rows, left = [], 0
+    cat = FUNCTIONS["cat"]
+    for b in blocks:
+        rows.append(cat([zeros(b.shape[0], left, dtype=d), b, zeros(b.shape[0], width - left - b.shape[1], dtype=d)], 1))
+        left += b.shape[1]
+    return cat(rows, 0)
+
+
+@function(method=False)
+def vander(x, N=None, increasing=False):
+    """Powers of the elements of a 1-d tensor as columns, highest first unless `increasing`."""
+    if x.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    n = x.shape[0] if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
+    d = x.dtype if x.dtype.kind != BOOL else dtypes.int64
+    if n == 0:
+        return empty(x.shape[0], 0, dtype=d)
+    r = ones(x.shape[0], 1, dtype=d)
+    if n > 1:
+        r = FUNCTIONS["cat"]([r, x.to(d).unsqueeze(-1).expand(-1, n - 1).cumprod(-1)], 1)
+    return r if increasing else r.flip(1)

@@ -1,0 +1,437 @@
+"""Tensors in the hands of other libraries: NumPy's protocols and DLPack. Memory is shared, in both directions."""
+import ctypes as C
+import enum
+
+import numpy as np
+
+from .. import dtypes
+from ..tensor import wrap
+from .registry import is_tensor
+from .surface import FUNCTIONS, function, method
+
+
+# ---- as a NumPy array ------------------------------------------------------------------------------------------------
+@method()
+def __array__(self, dtype=None, copy=None):
+    """The tensor's memory for `np.asarray`; converted or copied where asked."""
+    a = self.numpy()
+    if dtype is not None and np.dtype(dtype) != a.dtype:
+        if copy is False:
+            raise ValueError("Unable to avoid copy while creating an array as requested: the dtype differs")
+        return a.astype(dtype)
+    return a.copy() if copy else a
+
+
+@method()
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    """NumPy's result as a tensor."""
+    return wrap(np.asarray(array).astype(bool) if array.dtype == bool else np.asarray(array))
+
+
+# ---- NumPy's functions on tensors --------------------------------------------------------------------------------------
+_UFUNCS = {                         # NumPy's name where it differs from ours
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2",
+    "arctanh": "atanh", "conjugate": "conj", "divide": "true_divide", "equal": "eq", "not_equal": "ne", "greater": "gt", "greater_equal": "ge",
+    "less": "lt", "less_equal": "le", "invert": "bitwise_not", "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift",
+    "negative": "neg", "power": "pow", "rint": "round", "multiply": "mul", "subtract": "sub", "fabs": "abs", "degrees": "rad2deg",
+    "radians": "deg2rad", "float_power": "float_power", "mod": "remainder", "bitwise_invert": "bitwise_not", "cbrt": None, "spacing": None,
+    "isnat": None, "modf": None, "divmod": None, "acos": "acos", "vecdot": "linalg_vecdot",
+}
+_REDUCE = {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_and": "all", "logical_or": "any"}
+_ACCUMULATE = {"add": "cumsum", "multiply": "cumprod"}
+
+
+def _ours(x):
+    """A NumPy operand as a tensor or number."""
+    if isinstance(x, np.ndarray):
+        return wrap(x)
+    return x.item() if isinstance(x, np.generic) and x.dtype.kind in "biufc" else x
+
+
+def _deliver(result, out):
+    """A result into NumPy's `out=`: tensors and arrays."""
+    if out is None:
+        return result
+    out = out[0] if isinstance(out, tuple) else out
+    if is_tensor(out):
+        return out.copy_(result)
+    np.copyto(out, result.detach()._array, casting="same_kind")
+    return out
+
+
+@method()
+def __array_ufunc__(self, ufunc, way, *inputs, out=None, where=True, **kwargs):
+    """A NumPy ufunc on tensors: the op of that name, with gradients."""
+    name = ufunc.__name__
+    if where is not True:
+        raise TypeError(f"numpy.{name} on whet tensors does not support where=")
+    inputs = [_ours(x) for x in inputs]
+    if way == "__call__" and not kwargs:
+        ours = _UFUNCS.get(name, name)
+        fn = FUNCTIONS.get(ours) if ours else None
+        if fn is not None:
+            return _deliver(fn(*inputs), out)
+    elif way == "reduce" and name in _REDUCE and not kwargs.get("dtype") and kwargs.get("initial", np._NoValue) is np._NoValue:
+        axis, keepdims = kwargs.get("axis", 0), kwargs.get("keepdims", False)
+        x = inputs[0]
+        if axis is None:
+            axis = tuple(range(x.ndim))
+        return _deliver(_reduced(FUNCTIONS[_REDUCE[name]], x, axis, keepdims), out)
+    elif way == "accumulate" and name in _ACCUMULATE:
+        return _deliver(FUNCTIONS[_ACCUMULATE[name]](inputs[0], kwargs.get("axis", 0)), out)
+    elif way == "outer" and not kwargs:
+        fn = FUNCTIONS.get(_UFUNCS.get(name, name) or "")
+        if fn is not None:
+            a, b = (x if is_tensor(x) else FUNCTIONS["as_tensor"](x) for x in inputs)
+            return _deliver(fn(a.reshape(*a.shape, *[1] * b.ndim), b), out)
+    call = name if way == "__call__" else f"{name}.{way}"
+    raise TypeError(f"numpy.{call} is not supported on whet tensors; convert with tensor.detach().numpy() to leave the recorded graph")
+
+
+def _reduced(fn, x, axis, keepdims):
+    """A reduction over one or several dimensions; those that take one at a time are repeated."""
+    if fn is not FUNCTIONS["prod"]:
+        return fn(x, axis, keepdims)
+    axes = sorted(a % max(x.ndim, 1) for a in (axis if isinstance(axis, tuple) else (axis,)))
+    for a in reversed(axes):
+        x = fn(x, a, keepdims)
+    return x
+
+
+_NO = np._NoValue
+
+
+def _call(ours, names):
+    """An adapter: NumPy's parameters in order (`names`, "theirs=ours" where ours differs; "theirs=" comes first) to those of `ours`."""
+    pairs = [tuple((n.split("=") * 2)[:2]) for n in names.split()]
+
+    def adapter(*args, **kwargs):
+        out = kwargs.pop("out", None)
+        given = {}
+        for (_, mine), v in zip(pairs, args):
+            given[mine] = v
+        known = dict(pairs)
+        for k, v in kwargs.items():
+            if v is np._NoValue:
+                continue
+            if k not in known:
+                raise TypeError(f"numpy.{ours} on whet tensors does not support the argument {k!r}")
+            given[known[k]] = v
+        if len(args) > len(pairs):
+            raise TypeError(f"numpy.{ours} on whet tensors takes at most {len(pairs)} positional arguments")
+        given = {k: _ours(v) for k, v in given.items() if v is not None and v is not np._NoValue}
+        if "dtype" in given:
+            given["dtype"] = dtypes.as_dtype(given["dtype"])
+        first = given.pop("", _NO)
+        fn = FUNCTIONS[ours]
+        return _deliver(fn(**given) if first is _NO else fn(first, **given), out)
+    return adapter
+
+
+def _reduction(name, extra=""):
+    return _call(name, f"a= axis=dim {extra} keepdims=keepdim")
+
+
+def _extremum(name):
+    def adapter(a, axis=None, out=None, keepdims=False, **kwargs):
+        axis = tuple(range(a.ndim)) if axis is None else axis
+        return _deliver(FUNCTIONS[name](a, axis, bool(keepdims) if keepdims is not np._NoValue else False), out)
+    return adapter
+
+
+def _prod(a, axis=None, dtype=None, out=None, keepdims=False, **kwargs):
+    d = dtypes.as_dtype(dtype)
+    keep = False if keepdims is np._NoValue else bool(keepdims)
+    if axis is None:
+        return _deliver(FUNCTIONS["prod"](a, dtype=d), out)
+    return _deliver(_reduced(FUNCTIONS["prod"], a if d is None else a.to(d), axis, keep), out)
+
+
+def _spread(name):
+    def adapter(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None, **kwargs):
+        keep = False if keepdims is np._NoValue else bool(keepdims)
+        c = ddof if correction in (None, np._NoValue) else correction
+        return _deliver(FUNCTIONS[name](a if dtype is None else a.to(dtypes.as_dtype(dtype)), axis, correction=c, keepdim=keep), out)
+    return adapter
+
+
+def _cumulative(name):
+    def adapter(a, axis=None, dtype=None, out=None):
+        if axis is None:
+            a, axis = a.reshape(-1), 0
+        return _deliver(FUNCTIONS[name](a, axis, **({} if dtype is None else {"dtype": dtypes.as_dtype(dtype)})), out)
+    return adapter
+
+
+def _like(name):
+    def adapter(a, *value, dtype=None, order="K", subok=True, shape=None, device=None):
+        d = None if dtype is None else dtypes.as_dtype(dtype)
+        if shape is not None:
+            shape = (shape,) if isinstance(shape, int) else tuple(shape)
+            plain = name.removesuffix("_like")
+            return FUNCTIONS[plain](shape, *value, dtype=a.dtype if d is None else d)
+        return FUNCTIONS[name](a, *value, dtype=d)
+    return adapter
+
+
+def _where(condition, x=None, y=None):
+    condition, x, y = _ours(condition), _ours(x), _ours(y)
+    if not is_tensor(condition):
+        condition = FUNCTIONS["as_tensor"](condition)
+    return FUNCTIONS["where"](condition.to(dtypes.bool_), x, y) if x is not None else FUNCTIONS["nonzero"](condition, as_tuple=True)
+
+
+def _take(a, indices, axis=None, out=None, mode="raise"):
+    a, i = _ours(a), FUNCTIONS["as_tensor"](_ours(indices))
+    if mode != "raise":
+        raise TypeError("numpy.take on whet tensors supports mode='raise' only")
+    if axis is None:
+        return _deliver(FUNCTIONS["take"](a, i), out)
+    d = axis % a.ndim
+    return _deliver(a[(slice(None),) * d + (i,)], out)
+
+
+def _repeat(a, repeats, axis=None):
+    return FUNCTIONS["repeat_interleave"](_ours(a), _ours(repeats) if not isinstance(repeats, list | tuple) else
+                                          FUNCTIONS["tensor"](list(repeats)), axis)
+
+
+def _squeeze(a, axis=None):
+    if axis is not None:
+        for d in axis if isinstance(axis, tuple) else (axis,):
+            if a.shape[d] != 1:
+                raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    return FUNCTIONS["squeeze"](a, axis)
+
+
+def _expand_dims(a, axis):
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    n = a.ndim + len(axes)
+    for d in sorted(x % n for x in axes):
+        a = a.unsqueeze(d)
+    return a
+
+
+def _flip(m, axis=None):
+    return FUNCTIONS["flip"](m, tuple(range(m.ndim)) if axis is None else axis)
+
+
+def _transpose(a, axes=None):
+    return FUNCTIONS["permute"](a, tuple(range(a.ndim))[::-1] if axes is None else axes)
+
+
+def _sort(a, axis=-1, kind=None, order=None, *, stable=None):
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    return FUNCTIONS["sort"](a, axis=axis)
+
+
+def _argsort(a, axis=-1, kind=None, order=None, *, stable=None):
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    return FUNCTIONS["argsort"](a, axis)
+
+
+def _concatenate(arrays, axis=0, out=None, *, dtype=None, casting=None):
+    ts = [_ours(x) for x in arrays]
+    if axis is None:
+        ts, axis = [t.reshape(-1) for t in ts], 0
+    r = FUNCTIONS["cat"](ts, axis)
+    return _deliver(r if dtype is None else r.to(dtypes.as_dtype(dtype)), out)
+
+
+def _stacking(name):
+    return lambda arrays, **kwargs: FUNCTIONS[name]([_ours(x) for x in arrays], **({"dim": kwargs["axis"]} if "axis" in kwargs else {}))
+
+
+def _stack(arrays, axis=0, out=None, *, dtype=None, casting=None):
+    r = FUNCTIONS["stack"]([_ours(x) for x in arrays], axis)
+    return _deliver(r if dtype is None else r.to(dtypes.as_dtype(dtype)), out)
+
+
+def _split(ary, indices_or_sections, axis=0):
+    if isinstance(indices_or_sections, int) and ary.shape[axis] % indices_or_sections:
+        raise ValueError("array split does not result in an equal division")
+    return list(FUNCTIONS["tensor_split"](ary, indices_or_sections, axis))
+
+
+def _einsum(*operands, out=None, **kwargs):
+    return _deliver(FUNCTIONS["einsum"](*[_ours(x) for x in operands]), out)
+
+
+def _two(name):
+    def adapter(a, b, out=None):
+        a, b = (x if is_tensor(x) else FUNCTIONS["as_tensor"](_ours(x)) for x in (a, b))
+        return _deliver(FUNCTIONS[name](a, b), out)
+    return adapter
+
+
+def _dot(a, b, out=None):
+    a, b = (x if is_tensor(x) else FUNCTIONS["as_tensor"](_ours(x)) for x in (a, b))
+    if not a.ndim or not b.ndim:
+        return _deliver(a * b, out)
+    return _deliver(FUNCTIONS["matmul"](a, b) if b.ndim <= 2 else FUNCTIONS["tensordot"](a, b, ([a.ndim - 1], [b.ndim - 2])), out)
+
+
+def _tensordot(a, b, axes=2):
+    a, b = (x if is_tensor(x) else FUNCTIONS["as_tensor"](_ours(x)) for x in (a, b))
+    return FUNCTIONS["tensordot"](a, b, axes)
+
+
+_FUNCTIONS = {
+    "sum": _reduction("sum", "dtype"), "mean": _reduction("mean", "dtype"), "prod": _prod, "all": _reduction("all"), "any": _reduction("any"),
+    "max": _extremum("amax"), "amax": _extremum("amax"), "min": _extremum("amin"), "amin": _extremum("amin"), "std": _spread("std"),
+    "var": _spread("var"), "argmax": _call("argmax", "a= axis=dim keepdims=keepdim"), "argmin": _call("argmin", "a= axis=dim keepdims=keepdim"),
+    "cumsum": _cumulative("cumsum"), "cumprod": _cumulative("cumprod"), "count_nonzero": _call("count_nonzero", "a= axis=dim"),
+    "nansum": _reduction("nansum", "dtype"), "nanmean": _reduction("nanmean", "dtype"),
+    "concatenate": _concatenate, "stack": _stack, "hstack": _stacking("hstack"), "vstack": _stacking("vstack"), "dstack": _stacking("dstack"),
+    "column_stack": _stacking("column_stack"), "split": _split, "array_split": lambda ary, indices_or_sections, axis=0: list(
+        FUNCTIONS["tensor_split"](ary, indices_or_sections, axis)),
+    "reshape": _call("reshape", "a= shape"), "ravel": _call("ravel", "a="), "transpose": _transpose, "permute_dims": _transpose,
+    "swapaxes": _call("transpose", "a= axis1=dim0 axis2=dim1"), "moveaxis": _call("movedim", "a= source destination"),
+    "squeeze": _squeeze, "expand_dims": _expand_dims, "broadcast_to": _call("broadcast_to", "array= shape"),
+    "broadcast_arrays": lambda *args, subok=False: FUNCTIONS["broadcast_tensors"](*[_ours(x) for x in args]),
+    "flip": _flip, "fliplr": _call("fliplr", "m="), "flipud": _call("flipud", "m="), "roll": _call("roll", "a= shift=shifts axis=dims"),
+    "rot90": _call("rot90", "m= k axes=dims"), "tile": _call("tile", "A= reps=dims"), "repeat": _repeat, "atleast_1d": _call("atleast_1d", "a="),
+    "atleast_2d": _call("atleast_2d", "a="), "atleast_3d": _call("atleast_3d", "a="),
+    "tril": _call("tril", "m= k=diagonal"), "triu": _call("triu", "m= k=diagonal"), "diag": _call("diag", "v= k=diagonal"),
+    "diagonal": _call("diagonal", "a= offset axis1=dim1 axis2=dim2"), "trace": _call("trace", "a="), "diff": _call("diff", "a= n axis=dim"),
+    "where": _where, "nonzero": lambda a: FUNCTIONS["nonzero"](a, as_tuple=True), "argwhere": _call("argwhere", "a="), "take": _take,
+    "take_along_axis": _call("take_along_dim", "arr= indices axis=dim"), "sort": _sort, "argsort": _argsort,
+    "searchsorted": lambda a, v, side="left", sorter=None: FUNCTIONS["searchsorted"](_ours(a), _ours(v), side=side, sorter=sorter),
+    "clip": _call("clamp", "a= a_min=min a_max=max min max"), "round": _call("round", "a= decimals"), "around": _call("round", "a= decimals"),
+    "real": _call("real", "val="), "imag": _call("imag", "val="), "angle": _call("angle", "z="), "nan_to_num": _call("nan_to_num", "x= nan posinf neginf"),
+    "isclose": _call("isclose", "a= b=other rtol atol equal_nan"), "allclose": _call("allclose", "a= b=other rtol atol equal_nan"),
+    "array_equal": lambda a1, a2, equal_nan=False: FUNCTIONS["equal"](*[x if is_tensor(x) else FUNCTIONS["as_tensor"](_ours(x)) for x in (a1, a2)]),
+    "zeros_like": _like("zeros_like"), "ones_like": _like("ones_like"), "empty_like": _like("empty_like"), "full_like": _like("full_like"),
+    "copy": lambda a, order="K", subok=False: a.clone(), "shape": lambda a: tuple(a.shape), "ndim": lambda a: a.ndim,
+    "size": lambda a, axis=None: a.numel() if axis is None else a.shape[axis],
+    "dot": _dot, "inner": _two("inner"), "outer": _two("outer"), "kron": _two("kron"), "vdot": _two("vdot"), "einsum": _einsum, "tensordot": _tensordot,
+    "meshgrid": lambda *xi, indexing="xy", sparse=False, copy=True: FUNCTIONS["meshgrid"](*[_ours(x) for x in xi], indexing=indexing),
+    "bincount": lambda x, weights=None, minlength=0: FUNCTIONS["bincount"](_ours(x), _ours(weights), minlength),
+    "unique": lambda ar, return_index=False, return_inverse=False, return_counts=False, axis=None, **kw: FUNCTIONS["unique"](
+        ar, True, return_inverse, return_counts, axis),
+    "isin": lambda element, test_elements, assume_unique=False, invert=False, **kw: FUNCTIONS["isin"](
+        _ours(element), _ours(test_elements), invert=invert),
+    "median": lambda a, axis=None, **kw: FUNCTIONS["quantile"](a, 0.5, axis), "result_type": lambda *xs: np.result_type(
+        *[x._array.dtype if is_tensor(x) else x for x in xs]),
+}
+
+
+@method()
+def __array_function__(self, func, types, args, kwargs):
+    """A NumPy function on tensors: the op that does the same, with gradients."""
+    fn = _FUNCTIONS.get(func.__name__) if func.__module__ in ("numpy", "numpy.lib", "numpy._core.multiarray") else None
+    if fn is None:
+        raise TypeError(f"{func.__module__}.{func.__name__} is not supported on whet tensors; convert with tensor.detach().numpy() to leave "
+                        "the recorded graph")
+    return fn(*args, **kwargs)
+
+
+# ---- DLPack ------------------------------------------------------------------------------------------------------------
+class DLDeviceType(enum.IntEnum):
+    """Device kinds of the DLPack protocol."""
+    kDLCPU = 1
+
+
+class _DLTensor(C.Structure):
+    _fields_ = [("data", C.c_void_p), ("device_type", C.c_int32), ("device_id", C.c_int32), ("ndim", C.c_int32), ("code", C.c_uint8),
+                ("bits", C.c_uint8), ("lanes", C.c_uint16), ("shape", C.c_void_p), ("strides", C.c_void_p), ("byte_offset", C.c_uint64)]
+
+
+_NAMES = {b"dltensor": 0, b"dltensor_versioned": 32}          # capsule name -> where the DLTensor starts in what it points to
+_UINT, _BFLOAT = 1, 4                                         # type codes
+_capsule_name = C.pythonapi.PyCapsule_GetName
+_capsule_name.restype, _capsule_name.argtypes = C.c_char_p, [C.py_object]
+_capsule_pointer = C.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = C.c_void_p, [C.py_object, C.c_char_p]
+
+
+def _content(capsule):
+    """The DLTensor in a capsule that nobody has taken yet."""
+    name = _capsule_name(capsule) if type(capsule).__name__ == "PyCapsule" else None
+    if name not in _NAMES:
+        raise RuntimeError("from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have "
+                           "already constructed a tensor from it once.")
+    return _DLTensor.from_address(_capsule_pointer(capsule, name) + _NAMES[name])
+
+
+@method()
+def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    """A DLPack capsule over the tensor's memory."""
+    if self.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if stream is not None and stream != -1:
+        raise BufferError("__dlpack__: a CPU tensor takes no stream")
+    if dl_device is not None and tuple(dl_device) != (DLDeviceType.kDLCPU, 0):
+        raise BufferError(f"__dlpack__: cannot export to device {tuple(dl_device)}")
+    a = self.numpy()
+    if self.dtype is not dtypes.bfloat16:
+        return a.__dlpack__(max_version=max_version, copy=copy)
+    capsule = a.view(np.uint16).__dlpack__(max_version=max_version, copy=copy)
+    _content(capsule).code = _BFLOAT                          # NumPy has no name for this type
+    return capsule
+
+
+@method()
+def __dlpack_device__(self):
+    """(device type, device number)"""
+    return DLDeviceType.kDLCPU, 0
+
+
+class _Exporter:
+    """A capsule as the object that would have given it."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **kwargs):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return DLDeviceType.kDLCPU, 0
+
+
+def _capsule_of(x, copy):
+    device = x.__dlpack_device__()
+    if device[0] not in (1, 3, 11):                           # CPU memory, also where a GPU can reach it
+        raise BufferError(f"from_dlpack: memory on device {tuple(device)} is not supported")
+    try:
+        return x.__dlpack__(max_version=(1, 0), **({} if copy is None else {"copy": copy}))
+    except TypeError:                                         # an exporter from before version 1
+        if copy is not None:
+            raise
+        return x.__dlpack__()
+
+
+def import_dlpack(x, copy=None):
+    """A NumPy array over the memory of a DLPack exporter or capsule."""
+    capsule = _capsule_of(x, copy) if hasattr(x, "__dlpack__") else x
+    content = _content(capsule)
+    half = content.code == _BFLOAT and content.bits == 16
+    if half:
+        content.code = _UINT
+    a = np.from_dlpack(_Exporter(capsule))
+    return a.view(dtypes.bfloat16.np) if half else a
+
+
+@function(method=False)
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """A tensor over the memory of another library's tensor (or of a DLPack capsule).
+
+    >>> import numpy as np, whet
+    >>> whet.from_dlpack(np.arange(3))
+    tensor([0, 1, 2])
+    """
+    from .. import devices
+    if device is not None:
+        devices.as_device(device)
+    a = import_dlpack(ext_tensor, copy)
+    dtypes.from_numpy(a.dtype)
+    return wrap(a)
+
+
+@function(method=False)
+def to_dlpack(tensor):
+    """A DLPack capsule over the tensor's memory."""
+    return tensor.__dlpack__()

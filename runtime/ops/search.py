@@ -1,0 +1,418 @@
+"""Looking values up in other values: bins, sets, counts."""
+import builtins
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import dtypes
+from ..dtypes import BOOL, COMPLEX, FLOAT, INT
+from ..tensor import Tensor
+from . import dims
+from .creation import scalar_tensor, tensor
+from .registry import Op, apply, is_tensor
+from .samples import Sample
+from .surface import function
+
+
+# ---- sorted boundaries ---------------------------------------------------------------------------------------------------
+def _search(sequence, values, right, out_int32, sorter=None):
+    dtype = np.int32 if out_int32 else np.int64
+    side = "right" if right else "left"
+    if sequence.dtype != values.dtype:
+        common = dtypes.promote_types(dtypes.FROM_NUMPY[sequence.dtype], dtypes.FROM_NUMPY[values.dtype]).np
+        sequence, values = sequence.astype(common), values.astype(common)
+    if sequence.dtype == dtypes.bfloat16.np:
+        sequence, values = sequence.astype(np.float32), values.astype(np.float32)
+    if sequence.ndim == 1:
+        return np.asarray(np.searchsorted(sequence, values, side, sorter)).astype(dtype)
+    rows = sequence.reshape(-1, sequence.shape[-1])
+    wanted = values.reshape(len(rows), -1) if len(rows) else values.reshape(0, values.shape[-1])
+    orders = [None] * len(rows) if sorter is None else sorter.reshape(rows.shape)
+    out = np.empty(wanted.shape, dtype)
+    for i, row in enumerate(rows):
+        out[i] = np.searchsorted(row, wanted[i], side, orders[i])
+    return out.reshape(values.shape)
+
+
+search_op = Op("searchsorted", lambda sequence, values, sorter=None, *, right, out_int32: _search(sequence, values, right, out_int32, sorter),
+               samples=lambda make: [Sample(tensor([1.0, 3.0, 5.0]), make(2, 3), right=False, out_int32=False),
+                                     Sample(tensor([[1.0, 3.0], [0.0, 2.0]]), make(2, 3), right=True, out_int32=True)])
+
+
+@function(method=False, out=True)
+def searchsorted(sorted_sequence, values=None, *, out_int32=False, right=False, side=None, sorter=None, input=None):
+    """Where each value would be put in to keep the sequence (its last dimension) sorted.
+
+    >>> import whet
+    >>> whet.searchsorted(whet.tensor([1, 3, 5]), whet.tensor([3, 6]))
+    tensor([1, 3])
+    """
+    values = input if values is None else values
+    if side not in (None, "left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}".replace("torch.", ""))
+    if side == "left" and right:
+        raise RuntimeError("searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+    number = not is_tensor(values)
+    if number:
+        values = scalar_tensor(values)
+    a, v = sorted_sequence._array, values._array
+    if not a.ndim:
+        raise RuntimeError("searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
+    if a.ndim != 1 and (a.ndim != v.ndim or a.shape[:-1] != v.shape[:-1]):
+        raise RuntimeError("searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
+                           f"value tensor must match, but we got boundaries tensor {list(a.shape)} and input value tensor {list(v.shape)}")
+    if not number and sorted_sequence.dtype is not values.dtype:
+        raise RuntimeError("searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary tensor "
+                           f"{sorted_sequence.dtype} and input value tensor {values.dtype}")
+    inputs = [sorted_sequence, values]
+    if sorter is not None:
+        if sorter._array.shape != a.shape:
+            raise RuntimeError("searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+                               f"{list(a.shape)} and got sorter tensor {list(sorter._array.shape)}")
+        if sorter.dtype is not dtypes.int64:
+            raise RuntimeError(f"searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}")
+        if sorter._array.size and (sorter._array.min() < 0 or sorter._array.max() >= a.shape[-1]):
+            raise RuntimeError("searchsorted(): sorter index out of range")
+        inputs.append(sorter)
+    return apply(search_op, tuple(inputs), {"right": bool(right or side == "right"), "out_int32": out_int32})
+
+
+@function(method=False, out=True)
+def bucketize(input, boundaries, *, out_int32=False, right=False):
+    """The number of the bucket, between sorted boundaries, that each value falls in.
+
+    >>> import whet
+    >>> whet.bucketize(whet.tensor([0.5, 1.0, 3.0]), whet.tensor([1.0, 2.0]))
+    tensor([0, 0, 2])
+    """
+    if boundaries.ndim != 1:
+        raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+# ---- distinct values -------------------------------------------------------------------------------------------------------
+def _comparable(a):
+    return a.astype(np.float32) if a.dtype == dtypes.bfloat16.np else a
+
+
+def _unique(a, inverse, counts, dim, consecutive):
+    if dim is None:
+        flat = a.reshape(-1)
+        rows = flat.reshape(-1, 1)
+    else:
+        flat = None
+        rows = np.ascontiguousarray(np.moveaxis(a, dim, 0)).reshape(a.shape[dim], -1)
+    if dim is not None and not rows.shape[1] and rows.shape[0]:
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    n = len(rows)
+    order = np.arange(n)
+    if not consecutive:
+        order = np.argsort(_comparable(flat), kind="stable") if dim is None else _sort_rows(_comparable(rows))
+    ordered = rows[order]
+    new = np.ones(n, bool)
+    if n > 1:
+        new[1:] = (ordered[1:] != ordered[:-1]).any(1)
+    first = np.flatnonzero(new)
+    kept = ordered[first]
+    values = kept.reshape(-1) if dim is None else \
+        np.moveaxis(kept.reshape(len(first), *a.shape[:dim], *a.shape[dim + 1:]), 0, dim)
+    back = np.empty(n, np.int64)
+    back[order] = np.cumsum(new) - 1
+    if dim is None:
+        back = back.reshape(a.shape)
+    return np.ascontiguousarray(values), back, np.diff(np.append(first, n)).astype(np.int64)
+
+
+def _sort_rows(rows):
+    return np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
+
+
+unique_op = Op("unique", _unique, samples=lambda make: [
+    Sample(tensor([3, 1, 3]), inverse=True, counts=True, dim=None, consecutive=False),
+    Sample(tensor([[1, 2], [1, 2]]), inverse=True, counts=True, dim=0, consecutive=True)])
+
+
+def _unique_result(input, inverse, counts, dim, consecutive):
+    if dim is not None:
+        dim = dims.one(dim, input._array.ndim)
+        if not input._array.ndim:
+            input, dim = input.reshape(1), 0
+    values, back, number = apply(unique_op, (input,), {"inverse": inverse, "counts": counts, "dim": dim, "consecutive": consecutive})
+    out = (values, *([back] if inverse else []), *([number] if counts else []))
+    return out if len(out) > 1 else values
+
+
+@function()
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The distinct elements (or slices along `dim`), sorted; where asked, which of them each element is, and how often each occurs.
+
+    >>> import whet
+    >>> whet.unique(whet.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    return _unique_result(input, return_inverse, return_counts, dim, False)
+
+
+@function()
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """`input` without repetitions of an element (or slice along `dim`) right after itself."""
+    return _unique_result(input, return_inverse, return_counts, dim, True)
+
+
+class _All(NamedTuple):
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class _Counts(NamedTuple):
+    values: Tensor
+    counts: Tensor
+
+
+class _Inverse(NamedTuple):
+    values: Tensor
+    inverse_indices: Tensor
+
+
+@function(method=False)
+def unique_values(x):
+    """The distinct elements."""
+    return unique(x)
+
+
+@function(method=False)
+def unique_counts(x):
+    """The distinct elements and how often each occurs."""
+    return _Counts(*unique(x, return_counts=True))
+
+
+@function(method=False)
+def unique_inverse(x):
+    """The distinct elements and which of them each element is."""
+    return _Inverse(*unique(x, return_inverse=True))
+
+
+@function(method=False)
+def unique_all(x):
+    """The distinct elements, where each occurs first, which of them each element is, and how often each occurs."""
+    values, inverse, counts = unique(x, return_inverse=True, return_counts=True)
+    first = np.full(values.numel(), x.numel(), np.int64)
+    np.minimum.at(first, inverse._array.reshape(-1), np.arange(x.numel()))
+    return _All(values, tensor(first), inverse, counts)
+
+
+def _isin(elements, tests, invert):
+    return np.isin(_comparable(elements), _comparable(tests), invert=invert)
+
+
+isin_op = Op("isin", _isin, samples=lambda make: [Sample(tensor([1, 2, 3]), tensor([2, 5]), invert=False)])
+
+
+@function(method=False)
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    """For each element: is it among the test elements?
+
+    >>> import whet
+    >>> whet.isin(whet.tensor([1, 2, 3]), whet.tensor([2, 5]))
+    tensor([False,  True, False])
+    """
+    if not is_tensor(elements) and not is_tensor(test_elements):
+        raise TypeError("isin(): at least one of 'elements' and 'test_elements' must be Tensor")
+    elements, test_elements = [x if is_tensor(x) else scalar_tensor(x) for x in (elements, test_elements)]
+    return apply(isin_op, (elements, test_elements), {"invert": invert})
+
+
+# ---- counting ----------------------------------------------------------------------------------------------------------------
+def _bincount(a, weights=None, *, minlength):
+    n = max(int(a.max()) + 1 if a.size else 0, minlength)
+    if weights is None:
+        return np.bincount(a.astype(np.int64), minlength=n).astype(np.int64)
+    out = np.zeros(n, np.float32 if weights.dtype == np.float32 else np.float64)
+    np.add.at(out, a.astype(np.int64), weights.astype(out.dtype))
+    return out
+
+
+bincount_op = Op("bincount", _bincount, samples=lambda make: [Sample(tensor([0, 2, 2]), minlength=0), Sample(tensor([1]), minlength=4)])
+
+
+@function()
+def bincount(input, weights=None, minlength=0):
+    """How often (or with how much weight) each number 0, 1, ... occurs.
+
+    >>> import whet
+    >>> whet.bincount(whet.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """
+    if input.dtype.kind != INT and not (input.dtype.kind == BOOL):
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.letter}'")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if input.ndim != 1 or input._array.size and input._array.min() < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is not None:
+        if weights._array.shape != input._array.shape:
+            raise RuntimeError("weights should be 1-d and have the same length as input")
+        if weights.dtype.kind == COMPLEX:
+            raise RuntimeError("bincount: weights must be real")
+        return apply(bincount_op, (input, weights), {"minlength": minlength})
+    return apply(bincount_op, (input,), {"minlength": minlength})
+
+
+def _bounds(name, input, low, high):
+    """The range of a histogram: that of the values where none is given."""
+    if low == high:
+        low, high = (float(input._array.min()), float(input._array.max())) if input._array.size and low == 0 == high else (low, high)
+    if low == high:
+        low, high = low - (1 if name == "histc" else 0.5), high + (1 if name == "histc" else 0.5)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"{name}: range of [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError(f"{name}: max must be larger than min")
+    return low, high
+
+
+def _bins(a, low, high, n):
+    """The number of the bin of equal width that each value falls in; -1 outside."""
+    with np.errstate(invalid="ignore"):
+        x = a.astype(np.float64, copy=False)
+        inside = (x >= low) & (x <= high)
+        k = ((x - low) / (high - low) * n)
+        k = np.where(inside, k, 0).astype(np.int64)
+    return np.where(inside, np.minimum(k, n - 1), -1)
+
+
+def _histc(a, bins, low, high):
+    k = _bins(a.reshape(-1), low, high, bins)
+    return np.bincount(k[k >= 0], minlength=bins).astype(a.dtype)
+
+
+histc_op = Op("histc", _histc, samples=lambda make: [Sample(make(10), bins=4, low=-1.0, high=1.0)])
+
+
+@function(out=True)
+def histc(input, bins=100, min=0, max=0):
+    """How many elements fall in each of `bins` equal intervals between min and max (the elements' own, if both are 0)."""
+    if bins <= 0:
+        raise RuntimeError(f"histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if input.dtype.kind in (BOOL, COMPLEX):
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.letter}'")
+    low, high = _bounds("histc", input, min, max)
+    return apply(histc_op, (input,), {"bins": bins, "low": float(low), "high": float(high)})
+
+
+class Histogram(NamedTuple):
+    """Result of `histogram`."""
+    hist: Tensor
+    bin_edges: Tensor
+
+
+def _histogram(a, edges, weight=None, *, density):
+    counts = _nd_counts([a.reshape(-1)], [edges], None if weight is None else weight.reshape(-1))
+    return _finish_histogram(counts, [edges], density, a.dtype)
+
+
+def _finish_histogram(counts, edges, density, dtype):
+    if density:
+        total = counts.sum()
+        volume = np.ones(())
+        for e in edges:
+            volume = volume[..., None] * np.diff(e.astype(np.float64))
+        counts = counts / (total * volume)
+    return counts.astype(dtype)
+
+
+def _nd_counts(columns, edges, weight):
+    """Counts of points in the boxes between edges; the last edge belongs to the last box."""
+    shape = [len(e) - 1 for e in edges]
+    place, inside = 0, True
+    for x, e, n in zip(columns, edges, shape):
+        k = np.searchsorted(e, x, "right") - 1
+        k = np.where(x == e[-1], n - 1, k)
+        inside = inside & (k >= 0) & (k < n)
+        place = place * n + k
+    w = None if weight is None else weight[inside].astype(np.float64)
+    return np.bincount(place[inside], w, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
+
+
+histogram_op = Op("histogram", _histogram, samples=lambda make: [Sample(make(10), tensor([-1.0, 0.0, 1.0], dtype=dtypes.float64), density=False)])
+
+
+def _edges(x, bins, bounds):
+    low, high = bounds if bounds is not None else (0, 0)
+    from .creation import linspace
+    low, high = _bounds("histogram", x, float(low), float(high))
+    return linspace(low, high, bins + 1, dtype=x.dtype)
+
+
+@function()
+def histogram(input, bins, *, range=None, weight=None, density=False):
+    """(hist, bin_edges): the elements (or their weights) counted between edges, given as a number of bins or a sorted tensor."""
+    if input.dtype.kind != FLOAT:
+        raise NotImplementedError(f"\"histogram\" not implemented for '{input.dtype.letter}'")
+    if weight is not None and weight._array.shape != input._array.shape:
+        raise RuntimeError(f"histogram(): if weight tensor is provided it should have the same shape as the input tensor excluding its innermost "
+                           f"dimension, but got input with shape {list(input.shape)} and weight with shape {list(weight.shape)}")
+    if isinstance(bins, int):
+        if bins <= 0:
+            raise RuntimeError(f"histogram(): bins must be > 0, but got {bins} for dimension 0")
+        bins = _edges(input, bins, range)
+    elif bins.ndim != 1 or bins.numel() < 1:
+        raise RuntimeError("histogram(): bins tensor should have one dimension, but got "
+                           f"{bins.ndim} dimensions")
+    inputs = (input, bins) if weight is None else (input, bins, weight)
+    return Histogram(apply(histogram_op, inputs, {"density": density}), bins)
+
+
+class HistogramDD(NamedTuple):
+    """Result of `histogramdd`."""
+    hist: Tensor
+    bin_edges: tuple
+
+
+def _histogramdd(a, *rest, density, weighted):
+    weight, edges = (rest[-1], rest[:-1]) if weighted else (None, rest)
+    points = a.reshape(-1, a.shape[-1])
+    counts = _nd_counts(list(points.T), edges, None if weight is None else weight.reshape(-1))
+    return _finish_histogram(counts, edges, density, a.dtype)
+
+
+histogramdd_op = Op("histogramdd", _histogramdd, samples=lambda make: [
+    Sample(make(6, 2), tensor([-1.0, 0.0, 1.0]), tensor([-1.0, 1.0]), density=False, weighted=False)])
+
+
+@function(method=False)
+def histogramdd(input, bins, *, range=None, weight=None, density=False):
+    """(hist, bin_edges): points, the rows of the last dimension, counted in boxes."""
+    if input.ndim < 2:
+        raise RuntimeError(f"histogramdd(): input tensor should have at least 2 dimensions, but got {input.ndim}")
+    n = input.shape[-1]
+    bins = [bins] * n if isinstance(bins, int) else list(bins)
+    if len(bins) != n:
+        raise RuntimeError(f"histogramdd(): The size of bins must be equal to the innermost dimension of the input: {len(bins)} and {n}")
+    edges = []
+    for d in builtins.range(n):
+        bounds = None if range is None else (range[2 * d], range[2 * d + 1])
+        edges.append(_edges(input[..., d], bins[d], bounds) if isinstance(bins[d], int) else bins[d])
+    inputs = (input, *edges) if weight is None else (input, *edges, weight)
+    r = apply(histogramdd_op, inputs, {"density": density, "weighted": weight is not None})
+    return HistogramDD(r, tuple(edges))
+
+
+@function(method=False)
+def unravel_index(indices, shape):
+    """Places of a flattened tensor of `shape` as one index tensor for each dimension."""
+    if indices.dtype.kind != INT:
+        raise ValueError(f"unravel_index(): expected 'indices' to be integer dtype, but got {indices.dtype}")
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(n < 0 for n in shape):
+        raise ValueError(f"unravel_index(): 'shape' cannot have negative values, but got {list(shape)}")
+    out, rest = [], indices
+    for n in reversed(shape):
+        if not n:
+            out.append(rest * 0)
+            continue
+        out.append(rest % n)
+        rest = rest // n
+    return tuple(reversed(out))

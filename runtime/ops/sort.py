@@ -1,0 +1,275 @@
+"""Sorting and order statistics. Equal elements keep their order, NaN is greater than every number; gradients flow to the elements
+that were picked."""
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import dtypes
+from ..cpu import sort as kernels
+from ..dtypes import COMPLEX, FLOAT
+from . import dims
+from .creation import as_tensor, zeros
+from .gather import gather
+from .registry import Op, apply, is_tensor
+from .samples import Sample
+from .surface import FUNCTIONS, METHODS, function
+from .view import reshape
+
+
+class sort_result(NamedTuple):
+    values: object
+    indices: object
+
+
+class topk_result(NamedTuple):
+    values: object
+    indices: object
+
+
+class kthvalue_result(NamedTuple):
+    values: object
+    indices: object
+
+
+class median_result(NamedTuple):
+    values: object
+    indices: object
+
+
+class nanmedian_result(NamedTuple):
+    values: object
+    indices: object
+
+
+class mode_result(NamedTuple):
+    values: object
+    indices: object
+
+
+def _picked_vjp(g, y, _x, dim, **attrs):
+    """The gradient goes to the places that the positions (the second output) name."""
+    zero = zeros(tuple(_x.shape), dtype=g[0].dtype)
+    return [zero.scatter(dim, y[1], g[0]) if _x.ndim else g[0].reshape(())]
+
+
+class PickOp(Op):
+    """An op with two outputs: elements of the input, and their positions along `dim`."""
+
+    def __init__(self, name, forward, samples):
+        super().__init__(name, forward, _picked_vjp, samples=samples, nondiff_outputs=(1,))
+
+
+sort_op = PickOp("sort", lambda a, dim, descending: kernels.sort(a, dim, descending), lambda make: [
+    Sample(make(3, 4), dim=1, descending=False), Sample(make(3, 4), dim=0, descending=True), Sample(make(), dim=0, descending=False),
+    Sample(make(0, 2), dim=0, descending=False)])
+topk_op = PickOp("topk", lambda a, dim, k, largest: kernels.topk(a, k, dim, largest), lambda make: [
+    Sample(make(3, 5), dim=1, k=2, largest=True), Sample(make(3, 5), dim=0, k=3, largest=False), Sample(make(4), dim=0, k=0, largest=True)])
+kthvalue_op = PickOp("kthvalue", lambda a, dim, k: kernels.kthvalue(a, k, dim), lambda make: [
+    Sample(make(3, 5), dim=1, k=2), Sample(make(4), dim=0, k=4)])
+median_op = PickOp("median", lambda a, dim, ignore_nan: kernels.median(a, dim, ignore_nan), lambda make: [
+    Sample(make(3, 5), dim=1, ignore_nan=False), Sample(make(4), dim=0, ignore_nan=True)])
+mode_op = PickOp("mode", lambda a, dim: kernels.mode(a, dim), lambda make: [Sample(make(3, 5), dim=1), Sample(make(4), dim=0)])
+
+
+def _ordered(op, input):
+    if not is_tensor(input):
+        raise TypeError(f"{op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    if input.dtype.kind == COMPLEX:
+        raise RuntimeError(f"\"{op}\" not implemented for '{input.dtype.letter}'")
+    return input
+
+
+# ---- sort --------------------------------------------------------------------------------------------------------------
+def sort(input, dim=-1, descending=False, *, stable=True, out=None):
+    """(values, indices): the elements in order along a dimension, and where each was.
+
+    >>> import whet
+    >>> whet.sort(whet.tensor([3, 1, 2])).values
+    tensor([1, 2, 3])
+    """
+    if isinstance(dim, bool) and not isinstance(descending, bool):
+        dim, descending = descending, False
+    _ordered("sort", input)
+    r = apply(sort_op, (input,), {"dim": dims.one(dim, input._array.ndim), "descending": bool(descending)})
+    if out is not None:
+        from .surface import give_out
+        return give_out("sort", sort_result(*r), out)
+    return sort_result(*r)
+
+
+sort.__module__ = "whet"
+METHODS["sort"] = lambda self, dim=-1, descending=False, *, stable=True: sort(self, dim, descending, stable=stable)
+
+
+def _sort_function(input, dim=-1, descending=None, *, axis=None, stable=True, out=None):
+    if axis is not None:                                   # the Array API asks for the values only
+        return sort(input, axis, bool(descending)).values
+    return sort(input, dim, bool(descending), stable=stable, out=out)
+
+
+_sort_function.__name__, _sort_function.__doc__ = "sort", sort.__doc__
+FUNCTIONS["sort"] = _sort_function
+
+
+@function(out=True)
+def argsort(input, dim=-1, descending=False, *, stable=True, axis=None):
+    """The indices that put the elements in order along a dimension."""
+    return sort(input.detach(), dim if axis is None else axis, descending).indices
+
+
+@function(out=True)
+def msort(input):
+    """The elements in order along the first dimension."""
+    return sort(input, 0).values
+
+
+@function(out=True)
+def topk(input, k, dim=-1, largest=True, sorted=True):
+    """(values, indices): the k largest (or smallest) elements along a dimension, in order.
+
+    >>> import whet
+    >>> whet.topk(whet.tensor([1, 5, 3]), 2).values
+    tensor([5, 3])
+    """
+    _ordered("topk", input)
+    d = dims.one(-1 if dim is None else dim, input._array.ndim)
+    n = input._array.shape[d] if input._array.ndim else 1
+    if not 0 <= k <= n:
+        raise RuntimeError(f"selected index k out of range: topk of {k} along a dimension of size {n}")
+    return topk_result(*apply(topk_op, (input,), {"dim": d, "k": int(k), "largest": bool(largest)}))
+
+
+def _kept(r, dim, keepdim, ndim):
+    return r if keepdim or not ndim else [x.squeeze(dim) for x in r]
+
+
+@function(out=True)
+def kthvalue(input, k, dim=-1, keepdim=False):
+    """(values, indices): the k-th smallest element (from 1) along a dimension."""
+    _ordered("kthvalue", input)
+    a = input._array
+    d = dims.one(-1 if dim is None else dim, a.ndim)
+    n = a.shape[d] if a.ndim else 1
+    if not n:
+        raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
+    if not 1 <= k <= n:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
+    return kthvalue_result(*_kept(apply(kthvalue_op, (input,), {"dim": d, "k": int(k)}), d, keepdim, a.ndim))
+
+
+# ---- median and mode -----------------------------------------------------------------------------------------------------
+def _median(op, kind, input, dim, keepdim, ignore_nan):
+    _ordered(op, input)
+    a = input._array
+    if dim is None:
+        if not a.size:
+            from .creation import full
+            return full((), float("nan") if input.dtype.kind == FLOAT else np.iinfo(a.dtype).min, dtype=input.dtype)
+        return apply(median_op, (reshape(input, (-1,)),), {"dim": 0, "ignore_nan": ignore_nan})[0].reshape(())
+    d = dims.one(dim, a.ndim)
+    if a.ndim and not a.shape[d]:
+        raise IndexError(f"{op}(): Expected reduction dim {d} to have non-zero size.")
+    return kind(*_kept(apply(median_op, (input,), {"dim": d, "ignore_nan": ignore_nan}), d, keepdim, a.ndim))
+
+
+@function(out=True)
+def median(input, dim=None, keepdim=False):
+    """The middle element (the lower of two): of all, or (values, indices) along a dimension.
+
+    >>> import whet
+    >>> whet.median(whet.tensor([4, 1, 3, 2]))
+    tensor(2)
+    """
+    return _median("median", median_result, input, dim, keepdim, False)
+
+
+@function(out=True)
+def nanmedian(input, dim=None, keepdim=False):
+    """`median` without the NaNs."""
+    return _median("nanmedian", nanmedian_result, input, dim, keepdim, True)
+
+
+@function(out=True)
+def mode(input, dim=-1, keepdim=False):
+    """(values, indices): the most frequent element along a dimension (the least of several), and its last place."""
+    _ordered("mode", input)
+    a = input._array
+    d = dims.one(dim, a.ndim)
+    if a.ndim and not a.shape[d]:
+        raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
+    return mode_result(*_kept(apply(mode_op, (input,), {"dim": d}), d, keepdim, a.ndim))
+
+
+# ---- quantiles -----------------------------------------------------------------------------------------------------------
+def _quantile(op, input, q, dim, keepdim, interpolation, ignore_nan):
+    if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
+        raise RuntimeError(f"{op}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError(f"{op}() input tensor must be either float or double dtype")
+    if not input._array.size:
+        raise RuntimeError(f"{op}() input tensor must be non-empty")
+    if is_tensor(q):
+        if q.ndim > 1:
+            raise RuntimeError(f"{op}() q must be a scalar or 1D tensor")
+        if q.dtype is not input.dtype:
+            raise RuntimeError(f"{op}() q tensor must be same dtype as the input tensor")
+        qs = q._array
+    else:
+        qs = np.asarray(q, input._array.dtype)
+    if not ((qs >= 0) & (qs <= 1)).all():
+        raise RuntimeError(f"{op}() q must be in the range [0, 1] but got {q if not is_tensor(q) else q.tolist()}")
+    shape = input._array.shape
+    if dim is None:
+        x, kept = reshape(input, (1, -1)), (1,) * len(shape)
+    else:
+        d = dims.one(dim, len(shape))
+        x = (input.movedim(d, -1) if shape else input.reshape(1))
+        kept = tuple(1 if i == d else n for i, n in enumerate(shape))
+        x = reshape(x, (-1, x.shape[-1]))
+    ordered = sort(x, -1).values
+    r = _between(ordered, qs.reshape(-1), interpolation, ignore_nan)          # (rows, quantiles)
+    out = kept if keepdim else () if dim is None else tuple(n for i, n in enumerate(shape) if i != dims.one(dim, len(shape)))
+    if not qs.ndim:
+        return reshape(r, out)
+    return reshape(r.t(), (qs.size, *out))
+
+
+def _between(x, q, interpolation, ignore_nan):
+    """Quantiles q of sorted rows."""
+    a = x._array
+    n = a.shape[-1]
+    nans = np.isnan(a).sum(-1, keepdims=True)
+    last = (n - nans if ignore_nan else np.full_like(nans, n)) - 1
+    rank = q[None] * np.maximum(last, 0).astype(q.dtype)
+    if ignore_nan:
+        rank = np.where(last < 0, 0, rank)
+    else:
+        rank = np.where(nans > 0, n - 1, rank)
+    if interpolation == "nearest":
+        return gather(x, -1, as_tensor(np.rint(rank).astype(np.int64)))
+    low, high = np.floor(rank).astype(np.int64), np.ceil(rank).astype(np.int64)
+    if interpolation == "lower":
+        return gather(x, -1, as_tensor(low))
+    if interpolation == "higher":
+        return gather(x, -1, as_tensor(high))
+    weight = np.full(rank.shape, 0.5) if interpolation == "midpoint" else rank - low
+    return gather(x, -1, as_tensor(low)).lerp(gather(x, -1, as_tensor(high)), as_tensor(weight.astype(a.dtype)))
+
+
+@function(out=True)
+def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """The values below which the fractions `q` of the elements lie.
+
+    >>> import whet
+    >>> whet.quantile(whet.tensor([0.0, 1.0, 2.0]), 0.25)
+    tensor(0.5000)
+    """
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
+
+
+@function(out=True)
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """`quantile` without the NaNs."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
+
+
