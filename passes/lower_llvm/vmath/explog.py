@@ -7,18 +7,27 @@ LN2 = {"float": (0.693145751953125, 1.42860682030941723e-06),             # n * 
        "double": (0.693147180369123816490, 1.90821492927058770002e-10)}
 
 
-def exp_parts(f, x, plus=0, tail=None):
-    """x + tail = n ln2 + r: (q, u), q = e^r - 1, u with n + BIAS + plus in its low bits."""
+def exp_parts(f, x, plus=0):
+    """x = n ln2 + r: (q, u), q = e^r - 1, u with n + BIAS + plus in its low bits."""
     n, u = nearest(f, x, LOG2E, BIAS[x.elem] + plus)
     hi, lo = LN2[x.elem]
-    cs = C.EXP_F32 if x.elem == "float" else C.EXP_F64
+    r = f.fma(n, -lo, f.fma(n, -hi, x))
+    return f.fma(r * r, exp_poly(f, r), r), u
+
+
+def exp_poly(f, r):
+    """(e^r - 1 - r) / r^2 for |r| <= ln2 / 2."""
+    return poly(f, r, C.EXP_F32 if r.elem == "float" else C.EXP_F64)
+
+
+def exp_parts_of_sum(f, x, tail, plus=0):
+    """For x + tail, and without loss: (r, c, u), r + c = e^(x + tail - n ln2) - 1."""
+    n, u = nearest(f, x, LOG2E, BIAS[x.elem] + plus)
+    hi, lo = LN2[x.elem]
     a = f.fma(n, -hi, x)
-    if tail is None:
-        r = f.fma(n, -lo, a)
-        return f.fma(r * r, poly(f, r, cs), r), u
-    tail = f.fma(n, -lo, tail)
+    tail = n * -lo if tail is None else f.fma(n, -lo, tail)
     r = a + tail
-    return f.fma(r * r, poly(f, r, cs), (a - r) + tail) + r, u
+    return r, f.fma(r * r, exp_poly(f, r), (a - r) + tail), u
 
 
 EXP_RANGE = {"float": (-104.5, 89.0), "double": (-746.0, 710.0)}
@@ -28,13 +37,14 @@ EXP_LOW = {"float": (-86.0, 64), "double": (-707.0, 128)}
 
 @function("exp")
 def exp(f, x):
-    return exp_of_sum(f, x, None)
+    q, u = exp_parts(f, clamp(f, x, *EXP_RANGE[x.elem]), -1)
+    return exp_scale(f, q + 1.0, u, f.cmp("olt", x, EXP_LOW[x.elem][0]))
 
 
 def exp_of_sum(f, x, tail):
     """e^(x + tail)"""
-    q, u = exp_parts(f, clamp(f, x, *EXP_RANGE[x.elem]), -1, tail)
-    return exp_scale(f, q + 1.0, u, f.cmp("olt", x, EXP_LOW[x.elem][0]))
+    r, c, u = exp_parts_of_sum(f, clamp(f, x, *EXP_RANGE[x.elem]), tail, -1)
+    return exp_scale(f, (c + r) + 1.0, u, f.cmp("olt", x, EXP_LOW[x.elem][0]))
 
 
 def exp_scale(f, p, u, low):
@@ -174,12 +184,12 @@ def log_of_sum(f, u, lost, more):
 
 @function("expm1")
 def expm1(f, x):
-    """2^n (1 + q) - 1 = 2 ((2^(n-1) - 1/2) + 2^(n-1) q), the bracket's first part being exact where it matters."""
+    """2^n (1 + r + c) - 1 as 2 ((2^(n-1) - 1/2) + 2^(n-1) (r + c)): the first bracket is exact where it matters."""
     e = x.elem
-    q, u = exp_parts(f, clamp(f, x, {"float": -20.0, "double": -40.0}[e], EXP_RANGE[e][1]), -1)
+    r, c, u = exp_parts_of_sum(f, clamp(f, x, {"float": -20.0, "double": -40.0}[e], EXP_RANGE[e][1]), None, -1)
     s = power(f, u, e)
-    r = f.fma(s, q, s - 0.5)
-    return f.copysign(r + r, x)
+    y = f.fma(s, c, f.fma(s, r, s - 0.5))
+    return f.copysign(y + y, x)
 
 
 @function("sigmoid")

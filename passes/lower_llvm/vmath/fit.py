@@ -139,9 +139,9 @@ def polynomials():
     scaled = lambda q: (lambda a: mp.exp(a * a) * mp.erfc(a) * (a + 2))(2 * (1 + q) / (1 - q))
     yield "erfc", scaled, -mp.mpf(3) / 5, mp.mpf(26) / 30, 22, float, lambda q: 1 / scaled(q)
     inverse = lambda w: (lambda a: erfinv(a, w) / a)(mp.sqrt(1 - mp.exp(-w)))
-    yield "erfinv_middle", lambda t: inverse(t + 3), mp.mpf("-2.9999"), 3, 20, float, lambda t: 1 / inverse(t + 3)
-    yield "erfinv_tail", lambda t: inverse((t + 3.25) ** 2), mp.sqrt(6) - 3.25, .75, 16, float, None
-    yield "erfinv_far", lambda t: inverse((t + 5) ** 2), -1, 1.01, 14, float, None
+    yield "erfinv_middle", lambda t: inverse(t + 3), mp.mpf("-2.9999"), 3, 24, float, lambda t: 1 / inverse(t + 3)
+    yield "erfinv_tail", lambda t: inverse((t + 3.25) ** 2), mp.sqrt(6) - 3.25, .75, 20, float, None
+    yield "erfinv_far", lambda t: inverse((t + 5) ** 2), -1, 1.03, 18, float, None
     # the gamma family
     yield "sin_pi", lambda z: (mp.sin(mp.pi * mp.sqrt(z)) / (mp.pi * mp.sqrt(z)) - 1) / z, TINY, .25, 8, float, lambda z: z
     yield "lgamma_two", lambda t: mp.loggamma(2 + t) / t, -.75, .5, 21, float, None

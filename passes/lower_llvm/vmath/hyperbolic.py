@@ -21,7 +21,7 @@ def tanh(f, x):
         r = f.fma(n, -lo / 2, f.fma(n, -hi / 2, b))
     s = power(f, u, x.elem)
     big = 1.0 - 2.0 / f.fma(s, r * poly(f, r, C.EXP_TWICE_F32 if single else C.EXP_TWICE_F64), s + 1.0)
-    return f.sel(f.cmp("olt", a, 0.55), small, f.copysign(big, x))
+    return f.copysign(f.sel(f.cmp("olt", a, 0.55), small, big), x)
 
 
 def half_exp(f, a):

@@ -1,7 +1,7 @@
 """The error function and its inverse, the gamma family."""
 from . import coefficients as C
 from .core import INF, NAN, function, poly, through_double, two_sum
-from .explog import exp_parts, exp_scale, log
+from .explog import exp_parts_of_sum, exp_scale, log
 
 
 # ---- the error function ----------------------------------------------------------------------------------------------
@@ -25,8 +25,8 @@ def erfc_of_magnitude(f, a):
     v = p * inverse
     tail = (f.fma(-v, d, p) - v * lost) * inverse
     square = a * a
-    m, u = exp_parts(f, -square, -1, -f.fma(a, a, -square))
-    return exp_scale(f, v + f.fma(v, m, tail), u, f.cmp("ogt", a, 26.0))
+    r, c, u = exp_parts_of_sum(f, -square, -f.fma(a, a, -square), -1)
+    return exp_scale(f, v + f.fma(v, r + c, tail), u, f.cmp("ogt", a, 26.0))
 
 
 @function("erf", "double")
@@ -126,7 +126,8 @@ def lgamma(f, x):
     reflected = f.cmp("ole", x, -0.5)
 
     def reflect():
-        return [f.sel(reflected, -log(f, f.fabs(sine(f, turn(f, y))) * y) - r, r)]
+        s = f.fabs(sine(f, turn(f, y)))
+        return [f.sel(reflected, f.sel(f.cmp("oeq", s, 0.0), INF, -log(f, s * y) - r), r)]
     r, = f.if_(f.any(reflected), reflect, lambda: [r])
     return f.sel(f.cmp("oeq", y, INF), INF, r)
 
