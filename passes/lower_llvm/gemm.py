@@ -78,7 +78,7 @@ class Epilogue:
     operands: tuple = ()
 
     def __str__(self):
-        return f"{self.expression}({','.join(f'{o.dtype}{o.along:d}' for o in self.operands)})"
+        return f"{self.expression} of {' '.join(f'{o.dtype}{o.along:d}' for o in self.operands)}"
 
 
 def gemm(mod, symbol, dtype, a_mode="place", b_mode="rows", dst=None, epilogue=None):
@@ -89,6 +89,38 @@ def gemm(mod, symbol, dtype, a_mode="place", b_mode="rows", dst=None, epilogue=N
     dst: the element type of C, by default that of A and B. epilogue: see `Epilogue`.
     """
     _Gemm(mod, symbol, dtype, a_mode, b_mode, dst or dtype, epilogue).emit()
+
+
+def pack_b(mod, symbol, dtype, b_mode):
+    """Emit the kernel (b, out, table: k, n, b_k, b_n) that packs B for b_mode "packed"; a unit is a panel.
+
+    `out` holds the blocks of K one after the other, in each all panels, in each its rows: [k][width], widened."""
+    wide, sh = WIDE.get(dtype, dtype), shape(dtype)
+    s = size(wide)
+    copy, args = symbol + ".copy", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")]
+    if b_mode == "rows":
+        pack.copy_rows(mod, copy, dtype, wide, sh.lanes, sh.vectors)
+    else:
+        pack.copy_transposed(mod, copy, dtype, wide, sh.lanes)
+    f = mod.fn(symbol, args)
+    b, out, table = (f.load("ptr", f.at(f.args[0], i, "i64")) for i in range(3))
+    k, n, b_k, b_n = (f.load("i64", f.at(table, i, "i64")) for i in range(4))
+    padded = f.sdiv(n + (sh.width - 1), sh.width) * sh.width
+    step = f.const("i64", sh.width * s)
+
+    def panel(j):
+        j = j * sh.width
+        some = f.imin(n - j, sh.width)
+
+        def block(k0):
+            kb = f.imin(k - k0, KC)
+            src, dst = f.bytes_at(b, k0 * b_k + j * b_n), f.bytes_at(out, (k0 * padded + j * kb) * s)
+            if b_mode == "rows":
+                f.call(copy, "void", src, b_k, kb, some, dst, step)
+            else:
+                f.call(copy, "void", src, b_n, b_k, some, kb, dst, step)
+        f.loop(0, k, KC, block)
+    f.loop(f.args[1], f.args[2], 1, panel)
 
 
 class _Gemm:
@@ -146,7 +178,7 @@ class _Gemm:
         """
         f = self.helper("finish", ", ".join([
             "ptr tile, i64 tile_m, i64 skip, i64 rows, i64 cols, i1 first, i1 last, ptr sums, i64 sums_m, ptr c, i64 c_m",
-            *(f"ptr e{i}, i64 e{i}_m" for i, _ in enumerate(self.operands))]))
+            *(f"ptr operand{i}, i64 operand{i}_m" for i, _ in enumerate(self.operands))]))
         tile, tile_m, skip, rows, cols, first, last, sums, sums_m, c, c_m, *extra = f.args
         lanes, s, t = self.shape.lanes, self.s, vec(self.ty, self.shape.lanes)
 
@@ -166,7 +198,7 @@ class _Gemm:
                         pairs = zip(self.operands, extra[::2], extra[1::2], strict=True)
                         y = self.apply(f, y, [self.read(f, o, p, p_m, i, j, mask) for o, p, p_m in pairs])
                     q = f.bytes_at(f.bytes_at(c, i * c_m), j * size(self.dst))
-                    pack.masked_store(f, y, q, mask)
+                    f.mstore(y, q, mask)
                 f.if_(last, out, lambda: f.mstore(x, p, mask))
             f.loop(0, cols, lanes, vector)
         f.loop(skip, rows, 1, row)
@@ -174,7 +206,7 @@ class _Gemm:
     def read(self, f, operand, p, p_m, i, j, mask):
         p, lanes, e = f.bytes_at(p, i * p_m), self.shape.lanes, LLVM[operand.dtype]
         if operand.along:
-            return pack.masked_load(f, vec(e, lanes), f.bytes_at(p, j * size(operand.dtype)), mask)
+            return f.mload(vec(e, lanes), f.bytes_at(p, j * size(operand.dtype)), mask)
         return f.splat(f.load(e, p), lanes)
 
     def apply(self, f, x, read):

@@ -92,7 +92,7 @@ class _RowRows(_Row):
 
                     def masked(j):
                         mask = f.lanes_below(n - j, lanes)
-                        vector(j, lambda ty, p: pack.masked_load(f, ty, p, mask))
+                        vector(j, lambda ty, p: f.mload(ty, p, mask))
                     f.loop(whole, n, lanes, masked)
                 return pass_
             deep = k0 + ((k1 - k0) & -DEPTH)
@@ -105,7 +105,7 @@ class _RowRows(_Row):
                 f.store(acc, total)
             each(total)
         self.k_blocks(block)
-        each(lambda j, chain, total: pack.masked_store(f, narrow(f, f.load(t, total), self.dtype), f.bytes_at(c, j * self.s),
+        each(lambda j, chain, total: f.mstore(narrow(f, f.load(t, total), self.dtype), f.bytes_at(c, j * self.s),
                                                        f.lanes_below(n - j, lanes)))
 
 
@@ -168,7 +168,7 @@ class _RowCols(_Row):
                 mask = f.lanes_below(k1 - k, lanes)
 
                 def step(col, chain, total):
-                    for i, y in enumerate(transposed(col, k, lambda ty, p: pack.masked_load(f, ty, p, mask))):
+                    for i, y in enumerate(transposed(col, k, lambda ty, p: f.mload(ty, p, mask))):
                         f.store(y, f.at(self.square, i * lanes, self.ty))
 
                     def one(i, acc):

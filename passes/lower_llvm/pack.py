@@ -3,11 +3,11 @@
 The functions here emit internal helpers of a kernel. A source element may be narrower than the type the kernel computes in
 (bfloat16, half, small integers); it is widened as it is copied, which is exact. Strides are in bytes.
 """
-from .builder import BYTES, parts, vec
+from . import scalar
+from .builder import BYTES, vec
 
-# source type -> how it widens; signedness is not in LLVM's types, so unsigned sources have names of their own
-LLVM = {"f32": "float", "f64": "double", "f16": "half", "bf16": "bfloat", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64",
-        "u8": "i8", "u16": "i16", "u32": "i32", "u64": "i64"}
+LLVM = scalar.MEMORY
+# the type a contraction computes in, where it is not the elements' own
 WIDE = {"f16": "f32", "bf16": "f32", "i8": "i32", "u8": "i32", "i16": "i32", "u16": "i32", "u32": "i32", "u64": "i64"}
 
 
@@ -18,28 +18,14 @@ def size(dtype):
 
 def widen(f, x, dtype, wide):
     """A loaded value (vector or scalar) of `dtype` in the type that the kernel computes in."""
-    to = LLVM[wide]
-    if LLVM[dtype] == to:
-        return x
-    if dtype == "bf16":             # the upper half of a float32
-        bits = f.conv("zext", f.bitcast(x, vec("i16", x.lanes)), "i32")
-        return f.bitcast(bits << 16, vec("float", x.lanes))
-    if dtype == "f16":
-        return f.conv("fpext", x, to)
-    return f.conv("zext" if dtype[0] == "u" else "sext", x, to)
+    if dtype in scalar.HALF:
+        return scalar.widen(f, x, dtype)
+    return f.conv("zext" if dtype[0] == "u" else "sext", x, LLVM[wide])
 
 
 def narrow(f, x, dtype):
-    """A computed value rounded (to nearest even) or wrapped to `dtype`."""
-    to = LLVM[dtype]
-    if x.elem == to:
-        return x
-    if dtype == "bf16":             # in integers: the hardware conversion flushes denormals
-        u = f.bitcast(x, vec("i32", x.lanes))
-        r = f.lshr(u + (f.lshr(u, 16) & 1) + 0x7FFF, 16)
-        r = f.sel(f.cmp("uno", x, x), f.lshr(u, 16) | 0x40, r)
-        return f.bitcast(f.conv("trunc", r, "i16"), vec("bfloat", x.lanes))
-    return f.conv("fptrunc" if dtype == "f16" else "trunc", x, to)
+    """A computed value rounded (to nearest even) or wrapped to `dtype`, as memory holds it."""
+    return scalar.narrow(f, x, dtype) if dtype in scalar.HALF else f.conv("trunc", x, LLVM[dtype])
 
 
 def interleave(f, a, b, chunk, group, high):
@@ -102,20 +88,7 @@ def copy_rows(mod, name, dtype, wide, lanes, vectors):
         f.loop(0, steps, 1, step, (src, dst))
     masks = [f.lanes_below(count - j * lanes, lanes) for j in range(vectors)]
     f.if_(f.cmp("sge", count, vectors * lanes), lambda: copies(lambda p, j: f.load(t, p)),
-          lambda: copies(lambda p, j: masked_load(f, t, p, masks[j])))
-
-
-def masked_load(f, t, p, mask):
-    """A masked load of any element type (16-bit floats travel as integers)."""
-    n, e = parts(t)
-    if e in ("half", "bfloat"):
-        return f.bitcast(f.mload(vec("i16", n), p, mask), t)
-    return f.mload(t, p, mask)
-
-
-def masked_store(f, x, p, mask):
-    """A masked store of any element type."""
-    f.mstore(f.bitcast(x, vec("i16", x.lanes)) if x.elem in ("half", "bfloat") else x, p, mask)
+          lambda: copies(lambda p, j: f.mload(t, p, masks[j])))
 
 
 def copy_transposed(mod, name, dtype, wide, lanes):
@@ -169,5 +142,5 @@ def copy_matrix(mod, name, dtype, wide, lanes):
         def copy(j, load):
             f.store(widen(f, load(f.bytes_at(s, j * narrow_size)), dtype, wide), f.bytes_at(d, j * wide_size))
         f.loop(0, whole, lanes, lambda j: copy(j, lambda p: f.load(t, p)))
-        f.loop(whole, count, lanes, lambda j: copy(j, lambda p: masked_load(f, t, p, f.lanes_below(count - j, lanes))))
+        f.loop(whole, count, lanes, lambda j: copy(j, lambda p: f.mload(t, p, f.lanes_below(count - j, lanes))))
     f.loop(0, rows, 1, row)

@@ -5,23 +5,27 @@ found again by them, so that a small product costs a dictionary look-up and a la
 result: the order of the sums is the kernels' (`passes/lower_llvm/gemm.py`), and it knows only K.
 """
 import itertools
-import math
+from functools import partial
 from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
 
+from whet.ir import scalar
 from whet.passes.lower_llvm import gemm as kernels
 from whet.passes.lower_llvm import gemv
+from whet.passes.lower_llvm.scalar import Unsupported
 
-from . import native, pool
+from . import memory, native, pool
 
 SHORT = {np.dtype(t): s for t, s in (
     ("f4", "f32"), ("f8", "f64"), ("f2", "f16"), (ml_dtypes.bfloat16, "bf16"), ("i1", "i8"), ("i2", "i16"), ("i4", "i32"),
-    ("i8", "i64"), ("u1", "u8"), ("u2", "u16"), ("u4", "u32"), ("u8", "u64"))}
+    ("i8", "i64"), ("u1", "u8"), ("u2", "u16"), ("u4", "u32"), ("u8", "u64"), ("?", "bool"))}
+DTYPE = {s: d for d, s in SHORT.items()}
 MAX_COLS = 2048                          # of a unit: 256 rows of them are packed at a time
 MAX_PLANS = 8192
-UNIT_STEPS = 1 << 20                     # multiply-adds that are worth a thread of their own
+UNIT_STEPS = 1 << 20                     # multiply-adds that are worth a thread of their own: some microseconds
+PLUS_BIAS = scalar.arg(0) + scalar.arg(1)
 
 _plans: dict = {}
 _scratch: list = []                      # buffers that no call uses now
@@ -30,43 +34,47 @@ _scratch: list = []                      # buffers that no call uses now
 class Plan(NamedTuple):
     """One product, but for the data pointers."""
     shape: tuple                         # of the result
+    dtype: np.dtype
     kernel: int
     total: int
     grain: int
     table: np.ndarray                    # the kernel's DIMS
     scratch: int                         # bytes, for all threads
     swapped: bool                        # the kernel computes the transpose: its A is our b
-    parts: tuple                         # byte offsets of (a, b) for each launch; () is one launch at 0
+    parts: tuple                         # of each launch, the byte offsets of all arrays; () is one launch at 0
 
 
-def matmul(a, b, out=None, bias=None):
+def matmul(a, b, out=None, bias=None, epilogue=None, operands=()):
     """a (..., M, K) @ b (..., K, N) of one dtype and any strides; batch dimensions broadcast, vectors as in NumPy.
 
-    `bias` (N,) is added to the rounded product. `out` has the result's shape and dtype, any strides, and may overlap anything.
+    `epilogue` is a scalar expression of the rounded product (argument 0) and of the `operands` (arguments 1...), arrays that
+    broadcast to the result; it is applied as the product is stored. `bias` (N,) stands for the epilogue that adds it.
+    `out` has the result's shape and dtype, any strides, and may overlap the operands.
     """
-    dtype = a.dtype
-    plan = _plans.get((dtype, a.shape, a.strides, b.shape, b.strides, pool._threads))
-    if plan is None or b.dtype is not dtype:
-        if b.dtype != dtype:
-            raise TypeError(f"matmul: the operands have different dtypes: {dtype} and {b.dtype}")
-        if dtype not in SHORT or a.ndim < 2 or b.ndim < 2 or not kernels.supported(SHORT[dtype]):
-            return _into(out, _plus(_special(a, b), bias))
-        plan = _remember(a, b)
-    if bias is not None or out is not None:
-        return _into(out, _plus(matmul(a, b), bias))
-    c = np.empty(plan.shape, dtype)
-    if plan.swapped:
-        a, b = b, a
-    if plan.scratch or plan.parts:
-        _run(plan, a, b, c)
-    else:
-        native.launch(plan.kernel, plan.total, plan.grain, a, b, c, plan.table, None)
-    return c
+    if bias is None and epilogue is None and out is None:
+        plan = _plans.get((a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, pool._threads))
+        if plan is None:
+            plan = _remember(a, b)
+            if plan is None:
+                return _special(a, b)
+        c = memory.empty(plan.shape, plan.dtype)
+        if plan.swapped:
+            a, b = b, a
+        if plan.scratch or plan.parts:
+            _run(plan, (a, b, c))
+        else:
+            native.launch(plan.kernel, plan.total, plan.grain, a, b, c, plan.table, None)
+        return c
+    if bias is not None:
+        if epilogue is not None:
+            raise TypeError("matmul: a bias and an epilogue together: let the epilogue add it")
+        epilogue, operands = PLUS_BIAS, (bias,)
+    return _into(out, matmul(a, b) if epilogue is None else _fused(a, b, epilogue, operands))
 
 
 def linear(x, w, bias=None):
     """x (..., K) @ w (N, K).T + bias: to the bit what `matmul` and then an addition give."""
-    return matmul(x, w.T, bias=bias)
+    return matmul(x, w.T) if bias is None else matmul(x, w.T, None, bias)
 
 
 def _into(out, r):
@@ -78,32 +86,46 @@ def _into(out, r):
     return out
 
 
-def _plus(r, bias):
-    return r if bias is None else r + bias
+def _fused(a, b, epilogue, operands):
+    """The product and its epilogue in one kernel, or one after the other where there is no such kernel."""
+    key = (epilogue, a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, pool._threads,
+           *[x for o in operands for x in (o.dtype, o.shape, o.strides)])
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _remember(a, b, epilogue, operands)
+    if plan is None:
+        return scalar.evaluate([epilogue], [matmul(a, b), *operands], DTYPE.__getitem__)[0]
+    c = memory.empty(plan.shape, plan.dtype)
+    _run(plan, (a, b, c, *operands))
+    return c
 
 
-def _run(plan, a, b, c):
-    """The launches of a plan that is more than one of them, or needs scratch memory."""
-    try:
-        scratch = _scratch.pop()
-    except IndexError:
-        scratch = None
-    if scratch is None or scratch.size < plan.scratch:
-        scratch = np.empty(plan.scratch, np.uint8)
+def _run(plan, arrays):
+    """The launches of a plan that is more than one of them, needs scratch memory, or has an epilogue."""
+    scratch = None
+    if plan.scratch:
+        try:
+            scratch = _scratch.pop()
+        except IndexError:
+            pass
+        if scratch is None or scratch.size < plan.scratch:
+            scratch = memory.empty(plan.scratch, np.uint8)
     if plan.parts:
-        at = [x.__array_interface__["data"][0] for x in (a, b, c)]
-        step = c.nbytes // len(plan.parts)
-        for i, (a_part, b_part) in enumerate(plan.parts):
-            native.launch(plan.kernel, plan.total, plan.grain, at[0] + a_part, at[1] + b_part, at[2] + i * step, plan.table,
-                          scratch)
+        at = [x.__array_interface__["data"][0] for x in arrays]
+        for part in plan.parts:
+            a, b, c, *operands = map(int.__add__, at, part)
+            native.launch(plan.kernel, plan.total, plan.grain, a, b, c, plan.table, scratch, *operands)
     else:
-        native.launch(plan.kernel, plan.total, plan.grain, a, b, c, plan.table, scratch)
-    if len(_scratch) < 8:
+        a, b, c, *operands = arrays
+        native.launch(plan.kernel, plan.total, plan.grain, a, b, c, plan.table, scratch, *operands)
+    if scratch is not None and len(_scratch) < 8:
         _scratch.append(scratch)
 
 
 def _special(a, b):
     """Vectors, complex numbers, and what no kernel of ours computes."""
+    if b.dtype != a.dtype:
+        raise TypeError(f"matmul: the operands have different dtypes: {a.dtype} and {b.dtype}")
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError(f"matmul: both operands need at least one dimension: {a.shape} @ {b.shape}")
     if a.ndim == 1:
@@ -112,13 +134,14 @@ def _special(a, b):
         return matmul(a, b[:, None])[..., 0]
     if a.dtype.kind == "c":
         real, imag = ([np.ascontiguousarray(p) for p in parts] for parts in ((a.real, b.real), (a.imag, b.imag)))
-        c = np.empty(_shape(a, b), a.dtype)
+        c = memory.empty(_shape(a, b), a.dtype)
         c.real = matmul(real[0], real[1]) - matmul(imag[0], imag[1])
         c.imag = matmul(real[0], imag[1]) + matmul(imag[0], real[1])
         return c
-    if a.dtype not in SHORT:
+    if a.dtype not in SHORT or a.dtype.kind == "b":
         raise TypeError(f"matmul: {a.dtype} is not supported")
-    wide = np.float32 if a.dtype.itemsize == 2 and a.dtype.kind not in "iu" else a.dtype
+    wide = DTYPE[kernels.WIDE.get(SHORT[a.dtype], SHORT[a.dtype])]
+    _shape(a, b)
     return np.matmul(a.astype(wide, copy=False), b.astype(wide, copy=False)).astype(a.dtype, copy=False)
 
 
@@ -131,68 +154,142 @@ def _shape(a, b):
         raise ValueError(f"matmul: batch sizes do not broadcast: {a.shape} @ {b.shape}") from None
 
 
+# ---- weights that stay -----------------------------------------------------------------------------------------------
+class Packed(NamedTuple):
+    """A matrix B in the order in which the kernels read it."""
+    data: np.ndarray
+    dtype: np.dtype
+    shape: tuple
+
+
+def pack(b):
+    """b (K, N), any strides, packed once for many products."""
+    short = SHORT[b.dtype]
+    wide = kernels.WIDE.get(short, short)
+    k, n = b.shape
+    width, s = kernels.shape(short).width, b.dtype.itemsize
+    data = memory.empty(-(-n // width) * width * max(k, 1), DTYPE[wide])
+    b_mode = "rows" if b.strides[1] == s else "cols"
+    table = np.array([k, n, *b.strides], np.int64)
+    kernel = native.kernel(f"gemm/pack/{short}/{b_mode}", lambda mod, symbol: kernels.pack_b(mod, symbol, short, b_mode))
+    native.launch(kernel, -(-n // width), max(1, (1 << 18) // max(1, k * width)), b, data, table)
+    return Packed(data, b.dtype, b.shape)
+
+
+def matmul_packed(a, packed, bias=None, epilogue=None, operands=()):
+    """`matmul(a, b, ...)` for `packed = pack(b)`, to the bit."""
+    if bias is not None:
+        epilogue, operands = PLUS_BIAS, (bias,)
+    key = (Packed, epilogue, a.dtype, a.shape, a.strides, packed.shape, packed.dtype, pool._threads,
+           *[x for o in operands for x in (o.dtype, o.shape, o.strides)])
+    plan = _plans.get(key)
+    if plan is None:
+        like = np.broadcast_to(np.empty((), packed.dtype), packed.shape)
+        plan = _remember(a, like, epilogue, operands, True)
+        if plan is None:
+            raise TypeError(f"matmul_packed: {a.dtype}{a.shape} @ {packed.dtype}{packed.shape} has no kernel")
+    c = memory.empty(plan.shape, plan.dtype)
+    _run(plan, (a, packed.data, c, *operands))
+    return c
+
+
 # ---- plans -----------------------------------------------------------------------------------------------------------
-def _remember(a, b):
-    """Plan this product, for now and for later."""
+def _remember(a, b, epilogue=None, operands=(), packed=False):
+    """Plan this product, for now and for later; None where it is no single product of ours."""
     threads = pool.get_num_threads()
+    if a.dtype != b.dtype or a.dtype not in SHORT or a.dtype.kind == "b" or a.ndim < 2 or b.ndim < 2:
+        return None
+    shape, short = _shape(a, b), SHORT[a.dtype]
+    if not kernels.supported(short):
+        return None
+    if epilogue is not None:
+        if any(o.dtype not in SHORT for o in operands):
+            return None
+        try:
+            spread = [np.broadcast_to(o, shape) for o in operands]
+        except ValueError:
+            return None                  # the epilogue makes the result larger
+        if any(o.strides[-1] not in (0, o.itemsize) for o in spread):
+            return None
+    else:
+        spread = []
     if len(_plans) >= MAX_PLANS:
         _plans.clear()
-    plan = _plan(a.dtype, _shape(a, b), a, b, threads)
-    _plans[a.dtype, a.shape, a.strides, b.shape, b.strides, threads] = plan
+    key = (a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, threads)
+    if packed:
+        key = (Packed, epilogue, a.dtype, a.shape, a.strides, b.shape, b.dtype, threads)
+    elif epilogue is not None:
+        key = (epilogue, *key)
+    try:
+        plan = _plan(shape, a, b, epilogue, spread, packed, threads)
+    except Unsupported:
+        return None
+    _plans[*key, *[x for o in operands for x in (o.dtype, o.shape, o.strides)]] = plan
     return plan
 
 
-def _plan(dtype, shape, a, b, threads):
-    """The plan for arrays like these."""
-    m, k, n, s = shape[-2], a.shape[-1], shape[-1], dtype.itemsize
-    spread = (np.broadcast_to(x, (*shape[:-2], *x.shape[-2:])).strides[:-2] for x in (a, b))
-    batch, a_batch, b_batch = _collapse(shape[:-2], *spread)
-    a, b = a.strides[-2:], b.strides[-2:]
-    if batch and b_batch[-1] == 0 and (m == 1 or a_batch[-1] == m * a[0]):         # one B for many A: a taller A
-        a = a if m > 1 else (a_batch[-1], a[1])
+def _plan(shape, a, b, epilogue, operands, packed, threads):
+    """The plan for arrays like these; `operands` have the result's shape."""
+    batch, (m, n), k, s = shape[:-2], shape[-2:], a.shape[-1], a.dtype.itemsize
+    short = SHORT[a.dtype]
+    tail, dst = None, short
+    if epilogue is not None:
+        kinds = tuple(kernels.Operand(SHORT[o.dtype], o.strides[-1] != 0) for o in operands)
+        tail = kernels.Epilogue(epilogue, kinds)
+        dst = scalar.typeof(epilogue, [short, *(o.dtype for o in kinds)]) or short
+    c = np.broadcast_to(np.empty((), DTYPE[dst]), shape)          # for its shape: its strides are a new array's
+    c_strides = [c.itemsize * int(np.prod(shape[i + 1:], dtype=np.int64)) for i in range(len(shape))]
+    sides = [np.broadcast_to(x, (*batch, *x.shape[-2:])).strides for x in (a, b)] + [c_strides] + [o.strides for o in operands]
+    batch, batches = _collapse(batch, [x[:-2] for x in sides])
+    a, b, c, *more = (tuple(x[-2:]) for x in sides)
+    swapped = False
+    if batch and batches[1][-1] == 0 and all(m == 1 or y[-1] == m * x[0]
+                                             for x, y in zip((a, *more), (batches[0], *batches[3:]), strict=True)):
+        if m == 1:                       # one B for many A: a taller A
+            a, *more = ((y[-1], x[1]) for x, y in zip((a, *more), (batches[0], *batches[3:]), strict=True))
         m *= batch.pop()
-        del a_batch[-1], b_batch[-1]
-    swapped = n == 1 and m > 1
-    if swapped:                          # a column is a row of the transpose, whose tiles are the better ones
-        m, n, a, b, a_batch, b_batch = n, m, b[::-1], a[::-1], b_batch, a_batch
+        for y in batches:
+            y.pop()
+        c = n * c[1], c[1]
+    if n == 1 and m > 1 and tail is None and not packed:
+        swapped = True                   # a column is a row of the transpose, whose kernels are the better ones
+        m, n, a, b, batches[:2] = n, m, b[::-1], a[::-1], batches[1::-1]
     if n == 1 and b[0] != s:
         b = b[0], s                      # any stride will do: name the one that needs no transposing
-    c_batch = [m * n * s * math.prod(batch[i + 1:]) for i in range(len(batch))]
-    parts = ()
-    if len(batch) > 2:
-        parts = tuple((sum(map(int.__mul__, at, a_batch)), sum(map(int.__mul__, at, b_batch)))
-                      for at in itertools.product(*map(range, batch[:-2])))
-    (outer, inner), *strides = ([0, 0, *x][-2:] if x is not batch else [1, 1, *x][-2:] for x in (batch, a_batch, b_batch, c_batch))
-    short = SHORT[dtype]
-    key, emit, in_place, rows, cols, scratch = _choose(short, s, m, n, k, a, b, outer * inner, threads)
+    parts = tuple(tuple(sum(map(int.__mul__, at, y)) for y in batches)
+                  for at in itertools.product(*map(range, batch[:-2]))) if len(batch) > 2 else ()
+    outer, inner = [1, 1, *batch][-2:]
+    batches = [[0, 0, *y][-2:] for y in batches]
+    key, emit, in_place, rows, cols, scratch = _choose(short, dst, m, n, k, a, b, outer * inner, tail, packed, threads)
     total = outer * inner * -(-m // rows) * -(-n // cols)
-    table = dict(m=m, n=n, k=k, a_m=a[0], a_k=a[1], b_k=b[0], b_n=b[1], c_m=n * s, rows=rows, cols=cols, inner=inner,
+    facts = dict(m=m, n=n, k=k, a_m=a[0], a_k=a[1], b_k=b[0], b_n=b[1], c_m=c[0], rows=rows, cols=cols, inner=inner,
                  in_place=in_place, scratch=scratch)
-    for x, (x_outer, x_inner) in zip("abc", strides, strict=True):
-        table[f"{x}_outer"], table[f"{x}_inner"] = x_outer, x_inner
-    kernel = native.kernel(key, emit)
+    for x, (x_outer, x_inner) in zip("abc", batches[:3], strict=True):
+        facts[f"{x}_outer"], facts[f"{x}_inner"] = x_outer, x_inner
+    numbers = [facts[x] for x in kernels.DIMS] + [x for o, y in zip(more, batches[3:], strict=True) for x in (o[0], *y)]
     grain = max(1, (UNIT_STEPS // 8 if m == 1 else UNIT_STEPS) // max(1, rows * cols * k))
-    numbers = np.array([table[x] for x in kernels.DIMS], np.int64)
-    return Plan(shape, kernel, total, grain, numbers, scratch * threads, swapped, parts)
+    kernel, table = native.kernel(key, emit), np.array(numbers, np.int64)
+    return Plan(shape, DTYPE[dst], kernel, total, grain, table, scratch * threads, swapped, parts)
 
 
-def _collapse(sizes, a, b):
-    """Batch dimensions with neighbours merged where both operands allow it, and those of one element left out."""
+def _collapse(sizes, sides):
+    """Batch dimensions with neighbours merged where every side allows it, and those of one element left out: (sizes, strides)."""
     merged = []
-    for n, x, y in zip(sizes, a, b, strict=True):
+    for n, *steps in zip(sizes, *sides, strict=True):
         if n == 1:
             continue
-        if merged and merged[-1][1] == n * x and merged[-1][2] == n * y:
-            merged[-1] = merged[-1][0] * n, x, y
+        if merged and all(x == n * y for x, y in zip(merged[-1][1:], steps, strict=True)):
+            merged[-1] = merged[-1][0] * n, *steps
         else:
-            merged.append((n, x, y))
-    return [list(x) for x in zip(*merged, strict=True)] or [[], [], []]
+            merged.append((n, *steps))
+    sizes, *sides = (list(x) for x in zip(*merged, strict=True)) if merged else [[] for _ in range(1 + len(sides))]
+    return sizes, sides
 
 
-def _choose(short, s, m, n, k, a, b, count, threads):
+def _choose(short, dst, m, n, k, a, b, count, tail, packed, threads):
     """The kernel, as (key, emit), and how it is used: (whether B is read in place, rows and columns of a unit, scratch bytes)."""
-    lanes = kernels.shape(short).lanes
-    if m == 1 and (b[1] == s or (b[0] == s and n >= lanes)):
+    s, lanes = DTYPE[short].itemsize, kernels.shape(short).lanes
+    if m == 1 and tail is None and not packed and (b[1] == s or (b[0] == s and n >= lanes)):
         parts = min(8 * threads, n * k * count // (UNIT_STEPS // 8)) // count
         cols = max(4 * lanes, -(-n // max(1, parts) // lanes) * lanes)
         kind, emit = ("rows", gemv.row_rows) if b[1] == s else ("cols", gemv.row_cols)
@@ -200,12 +297,12 @@ def _choose(short, s, m, n, k, a, b, count, threads):
     a_mode = "place"
     if short in kernels.WIDE or (_page_apart(a[0] if a[1] == s else a[1]) and m > 28 and n > 96 and k > 64):
         a_mode = "rows" if a[1] == s else "cols"         # rows a page apart would all meet in one cache set
-    b_mode = "rows" if b[1] == s else "cols"
+    b_mode = "packed" if packed else "rows" if b[1] == s else "cols"
     in_place = b[1] == s and (m <= 28 or not _page_apart(b[0]))
     rows, cols = _units(short, m, n, k, count, threads)
-    scratch = -(-kernels.scratch_bytes(short, short, a_mode, m, cols) // 64) * 64
-    return (f"gemm/{short}/{a_mode}/{b_mode}", lambda mod, symbol: kernels.gemm(mod, symbol, short, a_mode, b_mode), int(in_place),
-            rows, cols, scratch)
+    scratch = -(-kernels.scratch_bytes(short, dst, a_mode, m, cols) // 64) * 64
+    emit = partial(kernels.gemm, dtype=short, a_mode=a_mode, b_mode=b_mode, dst=dst, epilogue=tail)
+    return f"gemm/{short}/{a_mode}/{b_mode}/{tail or ''}", emit, int(in_place), rows, cols, scratch
 
 
 def _page_apart(stride):
