@@ -90,19 +90,28 @@ def plan(shape, strides, itemsizes, inputs):
     sizes, steps = collapse(shape, strides, inputs)
     if not sizes:                                            # one element
         sizes, steps = (1,), [(b,) for b in itemsizes]
-    inner = [s[-1] for s in steps]
-    access = ["v" if s == b else "s" if s == 0 else "g" for s, b in zip(inner, itemsizes)]
-    if len(sizes) == 1 and "g" not in access:
-        return Walk("flat", "".join(access), sizes, tuple(steps))
-    if len(sizes) > 1 and sizes[-1] >= SMALL:
-        across = _across(sizes, steps[:inputs], itemsizes, access)
-        if across is not None:
-            dims = [d for d in range(len(sizes)) if d not in (across, len(sizes) - 1)] + [across, len(sizes) - 1]
-            for k, a in enumerate(access[:inputs]):
-                if a == "g" and steps[k][across] == itemsizes[k]:
-                    access[k] = "t"
-            return Walk("tiles", "".join(access), tuple(sizes[d] for d in dims), tuple(tuple(s[d] for d in dims) for s in steps))
-    return Walk("rows", "".join(access), sizes, tuple(steps))
+    last = len(sizes) - 1
+    if sizes[last] < SMALL and max(sizes) >= TILE:           # rows too short to be worth a visit: along a longer dimension, in tiles
+        return _walk("tiles", sizes, steps, itemsizes, last, sizes.index(max(sizes)))
+    access = _access(steps, itemsizes, last)
+    if not last and "g" not in access:
+        return Walk("flat", access, sizes, tuple(steps))
+    across = _across(sizes, steps[:inputs], itemsizes, access) if sizes[last] >= SMALL else None
+    if across is None:
+        return Walk("rows", access, sizes, tuple(steps))
+    walk = _walk("tiles", sizes, steps, itemsizes, across, last)
+    turned = ["t" if a == "g" and k < inputs and steps[k][across] == itemsizes[k] else a for k, a in enumerate(walk.access)]
+    return Walk("tiles", "".join(turned), walk.shape, walk.strides)
+
+
+def _walk(space, sizes, steps, itemsizes, row, inner):
+    """A walk with these two dimensions innermost."""
+    dims = [d for d in range(len(sizes)) if d not in (row, inner)] + [row, inner]
+    return Walk(space, _access(steps, itemsizes, inner), tuple(sizes[d] for d in dims), tuple(tuple(s[d] for d in dims) for s in steps))
+
+
+def _access(steps, itemsizes, inner):
+    return "".join("v" if s[inner] == b else "s" if s[inner] == 0 else "g" for s, b in zip(steps, itemsizes))
 
 
 def _across(sizes, steps, itemsizes, access):

@@ -56,7 +56,9 @@ def test_collapse_keeps_negative_strides():
     ((6, 8), [(32, 4), (4, 0), (32, 4)], "rows", "vsv"),
     ((6, 8), [(64, 8), (64, 8), (32, 4)], "rows", "ggv"),
     ((64, 64), [(4, 256), (256, 4), (256, 4)], "tiles", "tvv"),
-    ((64, 3), [(4, 256), (12, 4), (12, 4)], "rows", "gvv"),
+    ((64, 3), [(4, 256), (12, 4), (12, 4)], "tiles", "vgg"),
+    ((64, 3), [(0, 4), (12, 4), (12, 4)], "tiles", "sgg"),
+    ((32, 3), [(0, 4), (12, 4), (12, 4)], "rows", "vvv"),
     ((64, 64), [(256, 4), (256, 4), (512, 8)], "rows", "vvg"),
 ])
 def test_plan(shape, strides, space, access):
@@ -307,3 +309,12 @@ def test_long_inner_dimensions_are_cut_into_pieces():
         check(ADD, [numbers((2, n), t)[:, ::-1], numbers(n, t)])
         check(ADD, [numbers((n, 3, 20), t).transpose(1, 2, 0), numbers((3, 20, n), t)])
     assert {p.total for p in ADD._plans.values()} >= {4, 8, 12}
+
+
+def test_numbers_among_arrays_at_every_place():
+    for shapes in itertools.product([(), (3, 5)], repeat=3):
+        for _ in range(2):                                   # the first call finds the kernel, the second takes the short way
+            check(MULADD, [numbers(s, seed=k) for k, s in enumerate(shapes)])
+            check(ADD, [numbers(s, seed=k) for k, s in enumerate(shapes[:2])])
+            check(MULADD, [np.float32(2) if s == () else numbers(s, seed=k) for k, s in enumerate(shapes)])
+            check(ADD, [np.float32(2) if s == () else numbers(s, seed=k) for k, s in enumerate(shapes[:2])])

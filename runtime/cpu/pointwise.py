@@ -64,6 +64,27 @@ class Pointwise:
                     if out is not None and a.size <= most:
                         native.launch(addr, a.size, grain, a, out)
                         return [out]
+        else:
+            shape, types = None, []
+            for x in inputs:
+                sizes = x.shape
+                if sizes == shape or shape is None and sizes:
+                    if not x.flags.c_contiguous:
+                        break
+                    shape = sizes
+                    types.append(x.dtype)
+                elif sizes == () and x.__class__ is np.ndarray:
+                    types += x.dtype, "number"
+                else:
+                    break
+            else:
+                flat = self._flat.get(tuple(types))
+                if flat is not None and shape:
+                    addr, most, grain, dtype = flat
+                    out = memory.empty(shape, dtype) if outs is None else _fitting(outs, shape, dtype)
+                    if out is not None and out.size <= most:
+                        native.launch(addr, out.size, grain, *inputs, out)
+                        return [out]
         if outs is not None:
             key = tuple([x for a in (*inputs, *outs) for x in (a.dtype, a.shape, a.strides)])
         elif self.nin == 2:
@@ -91,13 +112,11 @@ class Pointwise:
         if typed is None:
             typed = self._typed[types] = _Typed(self, inputs, outs)
         plan = self._plans[key] = _Plan(typed, inputs, outs)
-        if outs is None and self.nin <= 2 and len(self.roots) == 1 and plan.addr and plan.total <= plan.most:
-            first, *others = inputs
+        if outs is None and len(self.roots) == 1 and plan.addr and plan.total <= plan.most:
             shape = plan.news[0][0]
-            if first.shape == shape != () and first.flags.c_contiguous and all(
-                    b.shape == () or b.shape == shape and b.flags.c_contiguous for b in others):
-                types = (first.dtype, *[b.dtype for b in others], *["number" for b in others if b.shape == ()])
-                self._flat[types if others else first.dtype] = plan.addr, plan.most, plan.grain, plan.news[0][1]
+            if shape and all(a.shape == () or a.shape == shape and a.flags.c_contiguous for a in inputs):
+                types = [x for a in inputs for x in ((a.dtype, "number") if a.shape == () else (a.dtype,))]
+                self._flat[types[0] if self.nin == 1 else tuple(types)] = plan.addr, plan.most, plan.grain, plan.news[0][1]
         return plan
 
 
