@@ -290,6 +290,76 @@ def test_code_is_never_writable():
         assert [mode for begin, end, mode in rows if int(begin, 16) <= place < int(end, 16)] == ["r-xp"]
 
 
+# Conversions that code generation leaves to functions where the machine has no instruction
+
+KINDS = {"half": np.uint16, "bfloat": np.uint16, "float": np.uint32, "double": np.uint64}
+
+
+def convert(op, of, to, x):
+    """Bits of x (as unsigned integers) converted by our own function."""
+    name = {"half": "hf", "bfloat": "bf", "float": "sf", "double": "df"}
+    function = f"__{op}{name[of]}{name[to]}2"
+    text = f"""
+    declare {to} @{function}({of})
+    define void @convert(ptr %args, i64 %b, i64 %e, i64 %w) {{
+    entry:
+      %x = load ptr, ptr %args
+      %yp = getelementptr ptr, ptr %args, i64 1
+      %y = load ptr, ptr %yp
+      br label %l
+    l:
+      %i = phi i64 [%b, %entry], [%i1, %l]
+      %p = getelementptr {of}, ptr %x, i64 %i
+      %q = getelementptr {to}, ptr %y, i64 %i
+      %v = load {of}, ptr %p
+      %r = call {to} @{function}({of} %v)
+      store {to} %r, ptr %q
+      %i1 = add i64 %i, 1
+      %more = icmp slt i64 %i1, %e
+      br i1 %more, label %l, label %d
+    d:
+      ret void
+    }}"""
+    y = np.zeros(len(x), KINDS[to])
+    native.launch(native.build(text, ["convert"])["convert"], len(x), 1 << 40, np.ascontiguousarray(x), y)
+    return y
+
+
+def test_a_half_widens_exactly():
+    x = np.arange(1 << 16, dtype=np.uint16)
+    y, wanted = convert("extend", "half", "float", x).view(np.float32), x.view(np.float16).astype(np.float32)
+    nan = np.isnan(wanted)
+    assert (y.view(np.uint32)[~nan] == wanted.view(np.uint32)[~nan]).all() and np.isnan(y[nan]).all()
+
+
+@pytest.mark.parametrize("of, dtype", [("float", np.float32), ("double", np.float64)])
+@pytest.mark.parametrize("to", ["half", "bfloat"])
+def test_narrowing_rounds_once_to_nearest_even(of, dtype, to):
+    # Every finite value of the narrow type, the middle between each two, and what lies just beside both.
+    narrow = np.arange(0x7C00 if to == "half" else 0x7F80, dtype=np.uint16)
+    exact = (narrow.view(np.float16) if to == "half" else (narrow.astype(np.uint32) << 16).view(np.float32)).astype(np.float64)
+    largest = exact[-1] + (exact[-1] - exact[-2])
+    middle = (exact + np.append(exact[1:], largest)) / 2
+    points, wanted = [], []
+    after = (narrow + 1).astype(np.uint16)
+    for x, low, at, high in ((exact, narrow, narrow, narrow), (middle, narrow, np.where(narrow % 2 == 0, narrow, after), after)):
+        x = x.astype(dtype)
+        below, above = np.nextafter(x, dtype(-1)), np.nextafter(x, dtype(np.inf))
+        points += [below[1:], x, above]
+        wanted += [low[1:], at, high]
+    extra = np.array([np.inf, np.finfo(dtype).max, np.nan, np.finfo(dtype).tiny, np.finfo(dtype).smallest_subnormal], dtype)
+    top = 0x7C00 if to == "half" else 0x7F80
+    x = np.concatenate(points)
+    y = np.concatenate(wanted)
+    keep = x >= 0
+    x, y = x[keep], y[keep]
+    bits = np.uint32 if of == "float" else np.uint64
+    assert (convert("trunc", of, to, x.view(bits)) == y).all()
+    assert (convert("trunc", of, to, (-x).view(bits)) == (y | 0x8000)).all()
+    special = convert("trunc", of, to, extra.view(bits))
+    assert special[0] == special[1] == top and special[2] & 0x7FFF > top and special[4] == 0
+
+
 @needs_native
 def test_the_gil_is_released_around_long_work(threads):
     threads(1)

@@ -59,7 +59,7 @@ def _ours(st, kind):
 def _read(path):
     """The contents of a regular file of ours that nobody else may write, or None."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return None
     try:

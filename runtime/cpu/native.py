@@ -148,7 +148,8 @@ def _load(entry):
         _found.update({key: at + offset for key, offset in entry.names.items()})
     else:
         from whet.passes.lower_llvm import compile
-        at = compile.load_object(entry.code, entry.names.values(), _exports)
+        itself = next(iter(entry.names)).startswith("support:")
+        at = compile.load_object(entry.code, entry.names.values(), _exports if itself else {**_exports, **_support()})
         _found.update({key: at[name] for key, name in entry.names.items()})
 
 
@@ -163,10 +164,19 @@ def _libraries():
     return found
 
 
+def _support():
+    """What code generation calls and not every system has: name -> address."""
+    from whet.passes.lower_llvm import compile
+    return image("support", lambda: compile.SUPPORT, compile.SUPPORT_NAMES)
+
+
 def _resolve(name):
     """The address of a name that code uses: ours, CPython's or libc's."""
+    from whet.passes.lower_llvm import compile
     if name in _exports:
         return _exports[name]
+    if name in compile.SUPPORT_NAMES:
+        return _support()[name]
     for library in _libraries():
         try:
             return C.cast(getattr(library, name), C.c_void_p).value
