@@ -51,7 +51,7 @@ def emit(u, module, symbol):
         def last_begun(t):
             later = f.imin(t + 1, count - 1)
             return f.binary("and", f.cmp("slt", t + 1, count), f.cmp("sle", field(later, 0), unit))
-        tensor, = f.while_(last_begun, lambda t: t + 1, [tensor])
+        tensor, = f.while_(last_begun, lambda t: [t + 1], [tensor])
         start = (unit - field(tensor, 0)) * BLOCK
         n = f.imin(field(tensor, 1) - start, BLOCK)
         bases = [f.at(slot(tensor + count * k + (3 + u.hypers), "ptr"), start, memory) for k in range(arrays)]

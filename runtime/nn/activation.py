@@ -6,6 +6,10 @@ from .layer import Layer, layer
 from .module import Module
 from .parameter import Parameter
 
+__all__ = ["ReLU", "ReLU6", "RReLU", "Threshold", "Hardtanh", "Sigmoid", "Tanh", "Hardsigmoid", "Hardswish", "SiLU", "Mish",
+           "ELU", "CELU", "SELU", "GELU", "GLU", "Hardshrink", "Softshrink", "Tanhshrink", "LeakyReLU", "LogSigmoid", "Softplus",
+           "Softsign", "Softmax", "Softmin", "LogSoftmax", "Softmax2d", "PReLU"]
+
 
 @layer("relu")
 class ReLU(Layer):

@@ -13,6 +13,9 @@ from .module import Module
 from .norm import LayerNorm
 from .parameter import Parameter
 
+__all__ = ["MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "TransformerEncoder", "TransformerDecoder",
+           "Transformer"]
+
 
 def _additive(mask, name, dtype):
     """A mask as what is added to the scores: a bool mask is -inf where it is true."""
@@ -127,7 +130,8 @@ class MultiheadAttention(Module):
         if query.ndim not in (2, 3):
             raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D query tensor")
         if key.ndim != query.ndim or value.ndim != query.ndim:
-            raise AssertionError(f"For {'batched (3-D)' if batched else 'unbatched (2-D)'} `query`, expected `key` and `value` to be "
+            kind = "batched (3-D)" if batched else "unbatched (2-D)"
+            raise AssertionError(f"For {kind} `query`, expected `key` and `value` to be "
                                  f"{query.ndim}-D but found {key.ndim}-D and {value.ndim}-D tensors respectively")
         if query.shape[-1] != self.embed_dim:
             raise AssertionError(f"was expecting embedding dimension of {self.embed_dim}, but got {query.shape[-1]}")
@@ -298,8 +302,9 @@ class Transformer(Module):
                 init.xavier_uniform_(p)
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 
-    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None, tgt_key_padding_mask=None,
-                memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None, memory_is_causal=False):
+    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None,
+                tgt_key_padding_mask=None, memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None,
+                memory_is_causal=False):
         batched = src.ndim == 3
         if batched and src.shape[not self.batch_first] != tgt.shape[not self.batch_first]:
             raise RuntimeError("the batch number of src and tgt must be equal")

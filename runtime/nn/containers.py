@@ -8,6 +8,8 @@ from ..tensor import Tensor
 from .module import Module
 from .parameter import Parameter
 
+__all__ = ["Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict", "DataParallel"]
+
 
 class _ModuleSequence(Module):
     """Submodules named "0", "1", ...: what Sequential and ModuleList share."""

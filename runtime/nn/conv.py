@@ -97,7 +97,8 @@ class _ConvNd(Module):
 class _Conv(_ConvNd):
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
                  padding_mode="zeros", device=None, dtype=None):
-        self._set_up(in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode, device, dtype)
+        self._set_up(in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode, device,
+                     dtype)
 
 
 class Conv1d(_Conv):
@@ -144,7 +145,8 @@ class _ConvTranspose(_ConvNd):
 
     def forward(self, input, output_size=None):
         extra = self.output_padding if output_size is None else self._output_padding(input, output_size)
-        return getattr(F, self.function)(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
+        return getattr(F, self.function)(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups,
+                                         self.dilation)
 
     def _output_padding(self, input, output_size):
         """The output padding that gives the wanted size."""

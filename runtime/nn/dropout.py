@@ -2,6 +2,8 @@
 from . import functional as F
 from .layer import Layer, layer
 
+__all__ = ["Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"]
+
 
 class _Dropout(Layer):
     shown = "p inplace"

@@ -17,7 +17,8 @@ def _quietly(f):
 
 def calculate_gain(nonlinearity, param=None):
     """The gain that keeps the variance through a nonlinearity."""
-    if nonlinearity in ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid"):
+    if nonlinearity in ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+                        "sigmoid"):
         return 1
     if nonlinearity == "tanh":
         return 5.0 / 3

@@ -9,6 +9,8 @@ from .lazy import LazyModuleMixin
 from .module import Module
 from .parameter import Parameter, UninitializedParameter, is_lazy
 
+__all__ = ["Identity", "Linear", "LazyLinear", "Bilinear"]
+
 
 class Identity(Module):
     """Its input; any arguments are accepted and ignored."""

@@ -10,6 +10,11 @@ from .module import Module
 from .parameter import Buffer
 from .shape import PairwiseDistance
 
+__all__ = ["L1Loss", "MSELoss", "SmoothL1Loss", "HuberLoss", "NLLLoss", "NLLLoss2d", "CrossEntropyLoss", "BCELoss",
+           "BCEWithLogitsLoss", "KLDivLoss", "PoissonNLLLoss", "GaussianNLLLoss", "HingeEmbeddingLoss", "MultiLabelMarginLoss",
+           "MultiLabelSoftMarginLoss", "SoftMarginLoss", "MultiMarginLoss", "MarginRankingLoss", "CosineEmbeddingLoss",
+           "TripletMarginLoss", "TripletMarginWithDistanceLoss", "CTCLoss", "LinearCrossEntropyLoss"]
+
 
 class _Loss(Layer):
     shown = ()

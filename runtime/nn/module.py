@@ -269,7 +269,8 @@ class Module:
         if not isinstance(name, str):
             raise TypeError(f"{what} name should be a string. Got {type(name).__name__}")
         if "." in name:
-            raise KeyError(f'{what} name can\'t contain ".", got: {name}' if what == "module" else f'{what} name can\'t contain "."')
+            got = f", got: {name}" if what == "module" else ""
+            raise KeyError(f'{what} name can\'t contain "."{got}')
         if name == "":
             raise KeyError(f'{what} name can\'t be empty string ""')
         if name not in self.__dict__[kind] and hasattr(self, name):
@@ -282,8 +283,9 @@ class Module:
             if not isinstance(param, Parameter):
                 raise TypeError(f"cannot assign '{_type_name(param)}' object to parameter '{name}' (nn.Parameter or None required)")
             if param.grad_fn is not None:
-                raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
-                                 f"To express '{name}' as a function of another Tensor, compute the value in the forward() method.")
+                raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
+                                 f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
+                                 "forward() method.")
         self.__dict__["_parameter_names"][name] = None
         self.__dict__[name] = param
 

@@ -5,11 +5,10 @@ import whet
 
 from . import functional as F
 from . import init
-from .lazy import LazyModuleMixin
 from .layer import Layer, layer
+from .lazy import LazyModuleMixin
 from .module import Module
 from .parameter import Parameter, UninitializedBuffer, UninitializedParameter, is_lazy
-
 
 __all__ = [f"{lazy}{kind}Norm{n}d" for lazy in ("", "Lazy") for kind in ("Batch", "Instance") for n in (1, 2, 3)]
 __all__ += ["GroupNorm", "LayerNorm", "RMSNorm", "LocalResponseNorm", "CrossMapLRN2d"]
@@ -121,8 +120,9 @@ class _InstanceNorm(_Norm):
         if channels != self.num_features and self.affine:
             raise ValueError(f"expected input's size at dim={0 if unbatched else 1} to match num_features ({self.num_features}), "
                              f"but got: {channels}.")
-        out = F.instance_norm(input.unsqueeze(0) if unbatched else input, self.running_mean, self.running_var, self.weight, self.bias,
-                              self.training or not self.track_running_stats, 0.0 if self.momentum is None else self.momentum, self.eps)
+        use_input = self.training or not self.track_running_stats
+        out = F.instance_norm(input.unsqueeze(0) if unbatched else input, self.running_mean, self.running_var, self.weight,
+                              self.bias, use_input, 0.0 if self.momentum is None else self.momentum, self.eps)
         return out.squeeze(0) if unbatched else out
 
 
@@ -181,8 +181,9 @@ class _LazyNorm(LazyModuleMixin):
 
 for _base in (BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d):
     _name = f"Lazy{_base.__name__}"
-    globals()[_name] = type(_name, (_LazyNorm, _base), {"cls_to_become": _base, "__module__": __name__,
-                                                        "__doc__": f"A {_base.__name__} that learns `num_features` from its input."})
+    globals()[_name] = type(_name, (_LazyNorm, _base), {
+        "cls_to_become": _base, "__module__": __name__,
+        "__doc__": f"A {_base.__name__} that learns `num_features` from its first input."})
 
 
 class GroupNorm(Module):

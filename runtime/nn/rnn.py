@@ -1,4 +1,4 @@
-"""Recurrent layers. The inputs of all time steps go through one matrix product; only what depends on the previous step is looped."""
+"""Recurrent layers. The inputs of all steps go through one matrix product; only what depends on the step before is looped."""
 import math
 import warnings
 
@@ -9,6 +9,8 @@ from . import init
 from .module import Module
 from .parameter import Parameter
 from .utils.rnn import PackedSequence
+
+__all__ = ["RNNBase", "RNN", "LSTM", "GRU", "RNNCellBase", "RNNCell", "LSTMCell", "GRUCell"]
 
 _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
@@ -227,8 +229,8 @@ class RNN(RNNBase):
                  bidirectional=False, device=None, dtype=None):
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
-        super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
-                         0, device, dtype)
+        super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout,
+                         bidirectional, 0, device, dtype)
         self.nonlinearity = nonlinearity
 
 
@@ -285,7 +287,8 @@ class RNNCellBase(Module):
             state = tuple(s.unsqueeze(0) if unbatched and s.ndim == 1 else s for s in state)
             for s in state:
                 if tuple(s.shape) != (input.shape[0], self.hidden_size):
-                    raise RuntimeError(f"{name}: expected hidden of size {(input.shape[0], self.hidden_size)}, got {tuple(s.shape)}")
+                    raise RuntimeError(f"{name}: expected hidden of size {(input.shape[0], self.hidden_size)}, "
+                                       f"got {tuple(s.shape)}")
         x = F.linear(input, self.weight_ih, self.bias_ih)
         state = _STEPS[mode](x, state, self.weight_hh, self.bias_hh, None)
         return tuple(s.squeeze(0) for s in state) if unbatched else state

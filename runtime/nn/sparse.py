@@ -6,6 +6,8 @@ from . import init
 from .module import Module
 from .parameter import Parameter
 
+__all__ = ["Embedding", "EmbeddingBag"]
+
 
 class _Table(Module):
     def _set_up(self, num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype):
@@ -15,7 +17,8 @@ class _Table(Module):
             padding_idx %= num_embeddings
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
         if _weight is None:
-            self.weight = Parameter(whet.empty((num_embeddings, embedding_dim), device=device, dtype=dtype), requires_grad=not _freeze)
+            self.weight = Parameter(whet.empty((num_embeddings, embedding_dim), device=device, dtype=dtype),
+                                    requires_grad=not _freeze)
             self.reset_parameters()
         else:
             if tuple(_weight.shape) != (num_embeddings, embedding_dim):
@@ -40,7 +43,8 @@ class Embedding(_Table):
         self._set_up(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype)
 
     def forward(self, input):
-        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq,
+                           self.sparse)
 
     def extra_repr(self):
         text = f"{self.num_embeddings}, {self.embedding_dim}"

@@ -7,7 +7,8 @@ from .optimizer import Optimizer, check, reevaluate
 class Adafactor(Optimizer):
     """Steps relative to the size of the parameter, scaled by a factored estimate of the gradient's square."""
 
-    def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0, *, foreach=None, maximize=False):
+    def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0, *, foreach=None,
+                 maximize=False):
         check(float(lr) >= 0, "Learning rate should be >= 0 but is", lr)
         check(beta2_decay <= 0, "beta2_decay should be <= 0 but is", beta2_decay)
         check(eps[0] is None or eps[0] >= 0, "epsilon1 should be >= 0 but is", eps[0])

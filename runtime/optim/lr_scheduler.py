@@ -200,7 +200,8 @@ class LinearLR(LRScheduler):
         if self._initial or self.last_epoch > self.total_iters:
             return self._rates()
         change = self.end_factor - self.start_factor
-        return [lr * (1.0 + change / (self.total_iters * self.start_factor + (self.last_epoch - 1) * change)) for lr in self._rates()]
+        factor = 1.0 + change / (self.total_iters * self.start_factor + (self.last_epoch - 1) * change)
+        return [lr * factor for lr in self._rates()]
 
     def _get_closed_form_lr(self):
         change = (self.end_factor - self.start_factor) * min(self.total_iters, self.last_epoch) / self.total_iters
@@ -318,10 +319,11 @@ class SequentialLR(LRScheduler):
                 raise ValueError(f"{type(self).__name__} expects all schedulers to belong to the same optimizer, but got scheduler "
                                  f"{type(s).__name__} at index {i} which is different from the optimizer passed in.")
         if len(milestones) != len(schedulers) - 1:
-            raise ValueError("Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone "
-                             f"points, but got number of schedulers {len(schedulers)} and the number of milestones to be equal to "
-                             f"{len(milestones)}")
-        self.optimizer, self._schedulers, self._milestones, self.last_epoch = optimizer, schedulers, list(milestones), last_epoch + 1
+            raise ValueError("Sequential Schedulers expects number of schedulers provided to be one more than the number of "
+                             f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones to be "
+                             f"equal to {len(milestones)}")
+        self.optimizer, self._schedulers = optimizer, schedulers
+        self._milestones, self.last_epoch = list(milestones), last_epoch + 1
         for group in optimizer.param_groups:                # all have set the rates: start again with the first alone
             _set(group, "lr", group["initial_lr"])
         for s in schedulers:
@@ -442,10 +444,10 @@ class ReduceLROnPlateau(LRScheduler):
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
             if len(self.optimizer.param_groups) != len(self.min_lrs):
-                raise RuntimeError(f"The number of param groups in the `optimizer` ({len(self.optimizer.param_groups)}) differs from "
-                                   f"when `ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new param group "
-                                   "being added to the optimizer. Please modify the `min_lrs` field to match the length of the "
-                                   "`optimizer` param groups.")
+                raise RuntimeError(f"The number of param groups in the `optimizer` ({len(self.optimizer.param_groups)}) differs "
+                                   f"from when `ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new "
+                                   "param group being added to the optimizer. Please modify the `min_lrs` field to match the length of "
+                                   "the `optimizer` param groups.")
             for group, low in zip(self.optimizer.param_groups, self.min_lrs):
                 old = float(group["lr"])
                 new = max(old * self.factor, low)
@@ -580,11 +582,12 @@ class OneCycleLR(LRScheduler):
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The total number of steps is {self.total_steps}")
         start = 0.0
-        for i, (end, a, b) in enumerate(self._schedule_phases):
-            if step <= end or i == len(self._schedule_phases) - 1:
-                share = (step - start) / (end - start)
+        for end, _, _ in self._schedule_phases[:-1]:
+            if step <= end:
                 break
             start = end
+        end, a, b = next(phase for phase in self._schedule_phases if step <= phase[0] or phase is self._schedule_phases[-1])
+        share = (step - start) / (end - start)
         momentum = {"initial": "max_momentum", "max": "base_momentum", "min": "max_momentum"}
         rates = []
         for group in self.optimizer.param_groups:

@@ -169,8 +169,8 @@ class Optimizer:
         if isinstance(value, Tensor):
             if key == "step":
                 return value.detach().clone()
-            value = value.detach().to(dtype=p.dtype if p.is_floating_point() and value.is_floating_point() else None, device=p.device)
-            return value.clone()
+            converts = p.is_floating_point() and value.is_floating_point()
+            return value.detach().to(dtype=p.dtype if converts else None, device=p.device).clone()
         if isinstance(value, dict):
             return {k: self._own_copy(p, v, k) for k, v in value.items()}
         if isinstance(value, Iterable) and not isinstance(value, str | bytes):
@@ -222,8 +222,8 @@ def _with_step_hooks(step):
             changed = hook(self, args, kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
-                    raise RuntimeError(f"{type(self).__name__}.step: a pre hook must return None or a tuple of (new_args, new_kwargs), "
-                                       f"but got {changed}.")
+                    raise RuntimeError(f"{type(self).__name__}.step: a pre hook must return None or a tuple of (new_args, "
+                                       f"new_kwargs), but got {changed}.")
                 args, kwargs = changed
         result = step(self, *args, **kwargs)
         for hook in self._run_list("step_post"):

@@ -1,1 +1,10 @@
+"""Helpers: `whet.utils.data` (datasets and loaders), `whet.utils.hooks`, ..."""
+import importlib
 
+_PARTS = ("checkpoint", "data", "dlpack", "hooks")
+
+
+def __getattr__(name):
+    if name in _PARTS:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,61 @@
+"""Keeping gradients within bounds."""
+import warnings
+
+import whet
+
+from ...tensor import Tensor
+
+
+def _listed(parameters):
+    if isinstance(parameters, Tensor):
+        return [parameters]
+    parameters = list(parameters)
+    if not parameters:
+        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
+    return parameters
+
+
+def _norm_of_norms(tensors, norm_type):
+    tensors = list(tensors)
+    if not tensors:
+        return whet.tensor(0.0)
+    norms = [whet.linalg.vector_norm(t, norm_type) for t in tensors]
+    return whet.linalg.vector_norm(whet.stack(norms), norm_type)
+
+
+def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The norm of all elements of all tensors."""
+    with whet.no_grad():
+        total = _norm_of_norms([tensors] if isinstance(tensors, Tensor) else tensors, float(norm_type))
+        if error_if_nonfinite and not bool(total.isfinite()):
+            raise RuntimeError(f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it "
+                               "cannot be clipped. To disable this error and scale the gradients by the non-finite norm anyway, "
+                               "set `error_if_nonfinite=False`")
+        return total
+
+
+def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+    """Scale the gradients by max_norm / total_norm where that is below 1."""
+    with whet.no_grad():
+        scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for p in _listed(parameters):
+            if p.grad is not None:
+                p.grad.mul_(scale.to(device=p.grad.device))
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """Scale the gradients so that their norm, taken together, is at most `max_norm`; returns what it was."""
+    parameters = _listed(parameters)
+    total = get_total_norm([p.grad for p in parameters if p.grad is not None], norm_type, error_if_nonfinite)
+    if parameters:
+        clip_grads_with_norm_(parameters, max_norm, total)
+    return total
+
+
+def clip_grad_value_(parameters, clip_value, foreach=None):
+    """Clamp every element of the gradients to [-clip_value, clip_value]."""
+    clip_value = float(clip_value)
+    with whet.no_grad():
+        for p in [parameters] if isinstance(parameters, Tensor) else list(parameters):
+            if p.grad is not None:
+                p.grad.clamp_(min=-clip_value, max=clip_value)

@@ -1,0 +1,20 @@
+"""Parameters as one vector, and back."""
+import whet
+
+from ...tensor import Tensor
+
+
+def parameters_to_vector(parameters):
+    """All elements of the parameters, one after the other."""
+    return whet.cat([p.reshape(-1) for p in parameters])
+
+
+def vector_to_parameters(vec, parameters):
+    """Give the parameters new memory: slices of the vector."""
+    if not isinstance(vec, Tensor):
+        raise TypeError(f"expected whet.Tensor, but got: {type(vec).__name__}")
+    at = 0
+    for p in parameters:
+        n = p.numel()
+        p.data = vec[at:at + n].view(p.shape).data
+        at += n

@@ -1,0 +1,68 @@
+"""Calling a module with other tensors in place of its own."""
+import contextlib
+
+from ...tensor import Tensor
+
+
+@contextlib.contextmanager
+def _swapped(module, tensors, tie_weights, strict):
+    """The named parameters and buffers replaced for the while."""
+    own = {}
+    for name, value in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]:
+        own[name] = value
+    wanted = dict(tensors)
+    if strict:
+        missing, unexpected = [n for n in own if n not in wanted], [n for n in wanted if n not in own]
+        if missing or unexpected:
+            words = [f"{what} key(s): {', '.join(names)}."
+                     for what, names in (("Missing", missing), ("Unexpected", unexpected)) if names]
+            raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(module._get_name(), "\n\t".join(words)))
+    if tie_weights:
+        for name in list(wanted):
+            same = own.get(name)
+            for other, value in own.items():
+                if same is not None and value is same and other not in wanted:
+                    wanted[other] = wanted[name]
+    places = []
+    try:
+        for name, value in wanted.items():
+            path, _, leaf = name.rpartition(".")
+            try:
+                owner = module.get_submodule(path)
+            except AttributeError:
+                if strict or name in own:
+                    raise
+                continue
+            if not isinstance(value, Tensor):
+                raise TypeError(f"{value} is not an instance of whet.Tensor")
+            if leaf not in owner.__dict__:
+                raise AttributeError(f"{owner._get_name()} has no attribute `{leaf}`")
+            places.append((owner, leaf, owner.__dict__[leaf], value))
+            owner.__dict__[leaf] = value
+        yield
+    finally:
+        for owner, leaf, before, given in reversed(places):
+            now = owner.__dict__.get(leaf)
+            if now is not given and isinstance(tensors, dict):       # the call assigned it anew: a result for the caller
+                prefix = next((n for n, v in tensors.items() if v is given), None)
+                if prefix is not None:
+                    tensors[prefix] = now
+            owner.__dict__[leaf] = before
+
+
+def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
+    """`module(*args, **kwargs)` with the given tensors, by name, in place of its parameters and buffers.
+
+    The module is unchanged afterwards. A tuple of dicts counts as their union.
+    """
+    if isinstance(parameters_and_buffers, list | tuple):
+        merged = {}
+        for part in parameters_and_buffers:
+            twice = merged.keys() & part.keys()
+            if twice:
+                raise ValueError(f"{sorted(twice)} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+            merged.update(part)
+        parameters_and_buffers = merged
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    with _swapped(module, parameters_and_buffers, tie_weights, strict):
+        return module(*args, **(kwargs or {}))

@@ -1,0 +1,539 @@
+"""Saving and loading: safetensors files whose metadata says how the tensors were nested. Loading runs no code.
+
+A file is a safetensors file (8 bytes of header length, a JSON header, the tensors' bytes) that any reader of that format can read.
+Its metadata has one entry more, `whet`: the structure that was saved, in JSON, with a reference wherever a tensor was, and a
+checksum of everything. Memory that several tensors share is stored once. Objects that are neither tensors nor plain data are
+pickled; such a file loads with `weights_only=False` only.
+"""
+import base64
+import io
+import json
+import math
+import mmap as mapping
+import os
+import pickle
+import secrets
+import stat
+import zlib
+from collections import OrderedDict, defaultdict
+
+import numpy as np
+
+from . import dtypes
+from .devices import as_device, device
+from .nn.parameter import Buffer, Parameter
+from .tensor import Size, Tensor, wrap
+
+__all__ = ["load", "save"]
+
+_NAMES = {"BOOL": dtypes.bool_, "U8": dtypes.uint8, "I8": dtypes.int8, "U16": dtypes.uint16, "I16": dtypes.int16,
+          "U32": dtypes.uint32, "I32": dtypes.int32, "U64": dtypes.uint64, "I64": dtypes.int64, "F16": dtypes.float16,
+          "BF16": dtypes.bfloat16, "F32": dtypes.float32, "F64": dtypes.float64, "C64": dtypes.complex64}
+_SPELLED = {d: name for name, d in _NAMES.items()}
+_NUMPY = {name: d.np for name, d in _NAMES.items()}
+MAX_HEADER = 100_000_000
+MAX_DEPTH = 500
+_CLASSES = {"Parameter": Parameter, "Buffer": Buffer}
+
+
+def save(obj, f, pickle_module=pickle, pickle_protocol=2, _use_new_zipfile_serialization=True):
+    """Write tensors, and lists, tuples, dicts, numbers and strings of them, to a path or a binary file.
+
+    A path is written to beside and then renamed, so that it holds the old or the new contents, whole.
+    """
+    parts = _Writer(pickle_module, max(2, pickle_protocol)).parts(obj)
+    if hasattr(f, "write"):
+        for part in parts:
+            f.write(part)
+        return
+    path = os.path.realpath(os.fspath(f))
+    if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):        # a device or a pipe
+        with open(path, "wb") as out:
+            out.writelines(parts)
+        return
+    beside = f"{os.fsdecode(path)}.{secrets.token_hex(8)}.tmp"
+    try:
+        with open(beside, "xb") as out:
+            for part in parts:
+                out.write(part)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        if os.path.exists(beside):
+            os.unlink(beside)
+        raise
+
+
+def load(f, map_location=None, pickle_module=pickle, *, weights_only=True, mmap=None, **pickle_load_args):
+    """Read what `save` wrote, or a plain safetensors file (as a dict), from a path or a binary file.
+
+    `mmap=True` maps the file's bytes instead of reading them (they are then not checked). `weights_only=False` also loads
+    pickled objects, which can run any code: only from those you trust.
+    """
+    if hasattr(f, "read"):
+        if mmap:
+            raise ValueError("load: f must be a path in order to use the mmap argument")
+        return _Reader(f, "file", map_location, pickle_module, weights_only, pickle_load_args).load()
+    with open(f, "rb") as file:
+        return _Reader(file, os.fspath(f), map_location, pickle_module, weights_only, pickle_load_args, bool(mmap)).load()
+
+
+# ---- writing -------------------------------------------------------------------------------------------------------------------
+class _Writer:
+    """Turns an object into the parts of a file."""
+
+    def __init__(self, pickle_module, protocol):
+        self.pickle, self.protocol = pickle_module, protocol
+        self.tensors, self.number, self.paths = [], {}, []   # every tensor once, in the order met
+        self.extra = []                                       # (path, bytes as an array)
+        self.inside = set()
+
+    def parts(self, obj):
+        """The bytes of the file, piece by piece."""
+        tree = self.node(obj, "")
+        entries, refs, pickles = self.entries()
+        order = sorted(range(len(entries)), key=lambda i: (-entries[i][1].itemsize, entries[i][0]))
+        at, header, sums = 0, {}, {}
+        for i in order:
+            name, array = entries[i]
+            shape = list(array.shape)
+            if array.dtype == np.complex128:
+                array, shape = array.reshape(-1).view(np.float64), [*shape, 2]
+            header[name] = {"dtype": _SPELLED[dtypes.FROM_NUMPY[array.dtype]], "shape": shape,
+                            "data_offsets": [at, at + array.nbytes]}
+            sums[name] = zlib.crc32(_bytes(array))
+            at += array.nbytes
+        inner = json.dumps({"version": 1, "tree": tree, "tensors": refs, "pickles": pickles, "crc32": sums}, separators=(",", ":"),
+                           allow_nan=False)
+        check = str(zlib.crc32((inner + _canonical(header)).encode()))
+        text = json.dumps({"__metadata__": {"format": "pt", "whet": inner, "whet.crc32": check}, **header}, separators=(",", ":"))
+        raw = text.encode()
+        raw += b" " * (-(len(raw) + 8) % 64)                  # the tensors' bytes begin at a multiple of 64
+        yield len(raw).to_bytes(8, "little") + raw
+        for i in order:
+            yield _bytes(entries[i][1])
+
+    def node(self, x, path):
+        """JSON for an object; tensors are put aside."""
+        if x is None or type(x) in (bool, int, str):
+            return x
+        if type(x) is float:
+            return x if math.isfinite(x) else {"float": repr(x)}
+        if isinstance(x, Tensor):
+            return {"tensor": self.tensor(x, path)}
+        if id(x) in self.inside:
+            raise ValueError(f"save: {path or 'the object'} contains itself")
+        if len(self.inside) > MAX_DEPTH:
+            raise ValueError(f"save: nested more than {MAX_DEPTH} deep at {path}")
+        self.inside.add(id(x))
+        try:
+            return self.container(x, path)
+        finally:
+            self.inside.discard(id(x))
+
+    def container(self, x, path):
+        def below(items):
+            return [self.node(v, f"{path}.{i}" if path else str(i)) for i, v in enumerate(items)]
+        kind = type(x)
+        if kind is list:
+            return below(x)
+        if kind in (tuple, Size, set, frozenset):
+            return {kind.__name__.lower(): below(x)}
+        if kind is dict or kind is OrderedDict or kind.__name__ == "_StateDict":
+            pairs = [[self.node(k, path), self.node(v, f"{path}.{k}" if path else str(k))] for k, v in x.items()]
+            out = {"dict" if kind is dict else "ordered": pairs}
+            if hasattr(x, "_metadata"):
+                out["metadata"] = self.node(x._metadata, f"{path}._metadata")
+            return out
+        if kind is defaultdict and x.default_factory in (None, dict, list, int, float, set):
+            factory = x.default_factory and x.default_factory.__name__
+            return {"defaultdict": [[self.node(k, path), self.node(v, f"{path}.{k}")] for k, v in x.items()], "factory": factory}
+        if kind is complex:
+            return {"complex": [self.node(x.real, path), self.node(x.imag, path)]}
+        if kind is bytes:
+            return {"bytes": base64.b64encode(x).decode()}
+        if kind is dtypes.dtype:
+            return {"dtype": x.name}
+        if kind is device:
+            return {"device": str(x)}
+        if kind is np.ndarray and x.dtype in dtypes.FROM_NUMPY:
+            return {"ndarray": self.tensor(wrap(x), path)}
+        if isinstance(x, np.generic) and x.dtype in dtypes.FROM_NUMPY:
+            return {"scalar": self.tensor(wrap(np.array(x)), path)}
+        return self.pickled(x, path)
+
+    def pickled(self, x, path):
+        """An object of another kind, with its tensors among the others."""
+        writer, found = self, []
+
+        class Pickler(self.pickle.Pickler):
+            def persistent_id(self, obj):
+                if isinstance(obj, Tensor) and type(obj) in (Tensor, Parameter, Buffer):
+                    found.append(writer.tensor(obj, f"{path}.{len(found)}" if path else str(len(found))))
+                    return found[-1]
+                return None
+        out = io.BytesIO()
+        Pickler(out, self.protocol).dump(x)
+        self.extra.append((f"{path}.pickle" if path else "pickle", np.frombuffer(out.getvalue(), np.uint8)))
+        return {"pickle": len(self.extra) - 1, "class": f"{type(x).__module__}.{type(x).__qualname__}"}
+
+    def tensor(self, t, path):
+        if id(t) not in self.number:
+            self.number[id(t)] = len(self.tensors)
+            self.tensors.append(t)
+            self.paths.append(path or "tensor")
+        return self.number[id(t)]
+
+    def entries(self):
+        """What is stored, as (name, array) pairs, and for each tensor how it lies in it."""
+        names, entries, refs = {"__metadata__"}, [], [None] * len(self.tensors)
+
+        def add(path, array):
+            name, k = path, 1
+            while name in names:
+                k += 1
+                name = f"{path}#{k}"
+            names.add(name)
+            entries.append((name, array))
+            return name
+        arrays = [t.detach().cpu()._array for t in self.tensors]
+        for group in _sharing(arrays):
+            first = arrays[group[0]]
+            same = all(_where(arrays[i]) == _where(first) for i in group)
+            low, high = _extent(first)
+            if same and first.nbytes <= high - low:
+                order = _order(first)
+                name = add(self.paths[group[0]], np.ascontiguousarray(first))
+                for i in group:
+                    refs[i] = {"entry": name, **({"order": order} if order else {})}
+                continue
+            low, high = min(_extent(arrays[i])[0] for i in group), max(_extent(arrays[i])[1] for i in group)
+            name = add(self.paths[group[0]] + ".storage", _memory(arrays, group, low, high))
+            for i in group:
+                a = arrays[i]
+                refs[i] = {"entry": name, "view": [dtypes.FROM_NUMPY[a.dtype].name, list(a.shape), list(a.strides),
+                                                   a.__array_interface__["data"][0] - low]}
+        for i, t in enumerate(self.tensors):
+            if arrays[i].dtype == np.complex128:
+                refs[i]["complex"] = True
+            if t.requires_grad:
+                refs[i]["requires_grad"] = True
+            if isinstance(t, Parameter | Buffer):
+                refs[i]["class"] = "Parameter" if isinstance(t, Parameter) else "Buffer"
+                if not getattr(t, "persistent", True):
+                    refs[i]["persistent"] = False
+        pickles = [add(path, array) for path, array in self.extra]
+        return entries, refs, pickles
+
+
+def _bytes(array):
+    """The elements' bytes in row-major order, as a buffer."""
+    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+
+
+def _canonical(header):
+    return json.dumps({k: [v["dtype"], v["shape"], v["data_offsets"]] for k, v in sorted(header.items())}, separators=(",", ":"))
+
+
+def _where(a):
+    return a.__array_interface__["data"][0], a.dtype, a.shape, a.strides
+
+
+def _extent(a):
+    """The first address of an array's elements, and the one after the last."""
+    at = a.__array_interface__["data"][0]
+    if not a.size:
+        return at, at
+    steps = [(n - 1) * s for n, s in zip(a.shape, a.strides)]
+    return at + sum(s for s in steps if s < 0), at + sum(s for s in steps if s > 0) + a.itemsize
+
+
+def _sharing(arrays):
+    """The indices of arrays in groups whose memory overlaps."""
+    spans = sorted((*_extent(a), i) for i, a in enumerate(arrays))
+    groups, end = [], None
+    for low, high, i in spans:
+        if low < high and groups and end is not None and low < end:
+            groups[-1].append(i)
+            end = max(end, high)
+        else:
+            groups.append([i])
+            end = high if low < high else None
+    return sorted((sorted(g) for g in groups), key=lambda g: g[0])
+
+
+def _memory(arrays, group, low, high):
+    """The bytes low..high, of which the arrays of the group see parts (what none of them sees is zero)."""
+    out = np.zeros(high - low, np.uint8)
+    for i in group:
+        a = arrays[i]
+        _view(out, dtypes.FROM_NUMPY[a.dtype].name, list(a.shape), list(a.strides), a.__array_interface__["data"][0] - low)[...] = a
+    return out
+
+
+def _view(memory, dtype, shape, strides, at):
+    """An array over some bytes of a one-dimensional array, if they are all inside of it."""
+    dtype = dtypes.ALL[dtype].np
+    if not (memory.ndim == 1 and memory.dtype == np.uint8 and len(shape) == len(strides) <= 64 and type(at) is int
+            and all(type(x) is int for x in (*shape, *strides)) and all(0 <= n < 2**48 for n in shape)):
+        raise ValueError("bad view")
+    steps = [(n - 1) * s for n, s in zip(shape, strides)] if 0 not in shape else []
+    low, high = at + sum(s for s in steps if s < 0), at + sum(s for s in steps if s > 0) + dtype.itemsize
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    if low < 0 or high > memory.size:
+        raise ValueError("a view reaches out of its memory")
+    a = np.ndarray(shape, dtype, memory, at, strides)
+    return a if a.flags.aligned else a.copy()
+
+
+def _order(a):
+    """The dimensions from the outermost in memory, for an array that is dense in another order than row-major; else None."""
+    if a.flags.c_contiguous:
+        return None
+    order = sorted(range(a.ndim), key=lambda d: -a.strides[d])
+    return order if a.transpose(order).flags.c_contiguous else None
+
+
+# ---- reading -------------------------------------------------------------------------------------------------------------------
+class _Reader:
+    """Reads one file; everything in it is checked before it is believed."""
+
+    def __init__(self, file, name, map_location, pickle_module, weights_only, pickle_args, mapped=False):
+        self.file, self.name, self.map_location = file, name, map_location
+        self.pickle, self.weights_only, self.pickle_args, self.mapped = pickle_module, weights_only, pickle_args, mapped
+        self.entries, self.tensors, self.made = {}, [], {}
+
+    def fail(self, why):
+        raise RuntimeError(f"load: {self.name}: {why}")
+
+    def load(self):
+        head = self.file.read(8)
+        if len(head) < 8:
+            self.fail("not a safetensors file: it ends within the first 8 bytes")
+        size = int.from_bytes(head, "little")
+        if size > MAX_HEADER and head[0] == 0x80 and 2 <= head[1] <= 5:
+            return self.bare_pickle(head)
+        if head[:4] == b"PK\x03\x04":
+            self.fail("not a safetensors file but a zip archive (made by PyTorch?); convert it to safetensors first")
+        if size > MAX_HEADER:
+            self.fail(f"not a safetensors file: its header would be {size} bytes long")
+        raw = self.file.read(size)
+        if len(raw) != size:
+            self.fail("the file ends within its header")
+        try:
+            header = json.loads(raw.decode(), object_pairs_hook=_no_twins)
+            if not isinstance(header, dict):
+                raise ValueError("it is not an object")
+        except (ValueError, RecursionError) as e:
+            raise RuntimeError(f"load: {self.name}: the header is damaged: {e}") from None
+        metadata = header.pop("__metadata__", {})
+        if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+            self.fail("the metadata is not a map of strings")
+        total = self.check(header)
+        structure = self.structure(metadata, header)
+        self.read(header, total, structure.get("crc32", {}) if structure else {})
+        if structure is None:
+            return {k: self.place(wrap(a)) for k, a in self.entries.items()}
+        try:
+            self.refs, self.pickles = structure["tensors"], structure["pickles"]
+            return self.value(structure["tree"])
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as e:
+            raise RuntimeError(f"load: {self.name}: the structure is damaged: {e!r}") from None
+
+    def check(self, header):
+        """The number of data bytes, if the header makes sense."""
+        spans = []
+        for name, entry in header.items():
+            try:
+                dtype, shape, (start, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
+                if set(entry) != {"dtype", "shape", "data_offsets"} or dtype not in _NUMPY:
+                    raise ValueError(f"unknown type {dtype!r}")
+                if not isinstance(shape, list) or len(shape) > 64 or not all(type(n) is int and 0 <= n < 2**48 for n in shape):
+                    raise ValueError(f"bad shape {shape!r}")
+                if type(start) is not int or type(end) is not int or not 0 <= start <= end:
+                    raise ValueError(f"bad offsets {start!r}, {end!r}")
+                if math.prod(shape) * _NUMPY[dtype].itemsize != end - start:
+                    raise ValueError(f"{end - start} bytes for shape {shape} of {dtype}")
+            except (TypeError, ValueError, KeyError) as e:
+                raise RuntimeError(f"load: {self.name}: the header entry {name!r} is damaged: {e}") from None
+            spans.append((start, end, name))
+        at = 0
+        for start, end, name in sorted(spans):
+            if start != at:
+                self.fail(f"the bytes of {name!r} do not follow those before them")
+            at = end
+        return at
+
+    def structure(self, metadata, header):
+        """How the tensors were nested; None for a plain safetensors file."""
+        if "whet" not in metadata and "whet.crc32" not in metadata:
+            return None
+        text = metadata.get("whet", "")
+        if metadata.get("whet.crc32") != str(zlib.crc32((text + _canonical(header)).encode("utf-8", "surrogatepass"))):
+            self.fail("the header is damaged: its checksum differs")
+        try:
+            structure = json.loads(text)
+            if structure["version"] != 1:
+                self.fail(f"it was written by a newer version (format {structure['version']})")
+            return structure
+        except (ValueError, TypeError, KeyError, RecursionError) as e:
+            raise RuntimeError(f"load: {self.name}: the structure is damaged: {e}") from None
+
+    def read(self, header, total, sums):
+        """Read or map the arrays."""
+        start = self.file.tell() if self.mapped else 0
+        if self.mapped and total:
+            if os.fstat(self.file.fileno()).st_size != start + total:
+                self.fail(f"the file should be {start + total} bytes long, but has {os.fstat(self.file.fileno()).st_size}")
+            held = np.frombuffer(mapping.mmap(self.file.fileno(), 0, access=mapping.ACCESS_COPY), np.uint8)
+        for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+            dtype, shape, (low, high) = _NUMPY[entry["dtype"]], entry["shape"], entry["data_offsets"]
+            if self.mapped and total:
+                raw = held[start + low:start + high]
+                if raw.size and raw.__array_interface__["data"][0] % dtype.alignment:
+                    raw = raw.copy()
+            else:
+                raw = np.empty(self.room(high - low, name), np.uint8)
+                self.fill(raw, name)
+                if name in sums and zlib.crc32(raw) != sums[name]:
+                    self.fail(f"the bytes of {name!r} are damaged: their checksum differs")
+            self.entries[name] = raw.view(np.uint8 if dtype == np.bool_ else dtype).reshape(shape)
+            if dtype == np.bool_:
+                if not self.mapped and raw.size and raw.max() > 1:
+                    self.fail(f"the bytes of {name!r} are damaged: a bool is neither 0 nor 1")
+                self.entries[name] = self.entries[name].view(np.bool_)
+        if not self.mapped and self.file.read(1):
+            self.fail("there is more in the file than its header says")
+
+    def room(self, n, name):
+        """n, if the file can have that many bytes left."""
+        try:
+            here = self.file.tell()
+            left = self.file.seek(0, os.SEEK_END) - here
+            self.file.seek(here)
+        except (OSError, AttributeError, ValueError):
+            return n
+        if n > left:
+            self.fail(f"the file ends within the bytes of {name!r}")
+        return n
+
+    def fill(self, raw, name):
+        view, at = memoryview(raw), 0
+        while at < len(view):
+            if hasattr(self.file, "readinto"):
+                n = self.file.readinto(view[at:])
+            else:
+                piece = self.file.read(len(view) - at)
+                n = len(piece)
+                view[at:at + n] = piece
+            if not n:
+                self.fail(f"the file ends within the bytes of {name!r}")
+            at += n
+
+    # ---- the structure -------------------------------------------------------------------------------------------------------
+    def value(self, node):
+        if node is None or isinstance(node, bool | int | float | str):
+            return node
+        if isinstance(node, list):
+            return [self.value(v) for v in node]
+        kind = next(iter(node))
+        inner = node[kind]
+        if kind == "tensor":
+            return self.tensor(inner)
+        if kind in ("tuple", "size", "set", "frozenset"):
+            return {"tuple": tuple, "size": Size, "set": set, "frozenset": frozenset}[kind](self.value(v) for v in inner)
+        if kind in ("dict", "ordered", "defaultdict"):
+            out = {"dict": dict, "ordered": OrderedDict, "defaultdict": defaultdict}[kind]()
+            if kind == "ordered" and "metadata" in node:
+                from .nn.module import _StateDict
+                out = _StateDict()
+                out._metadata = self.value(node["metadata"])
+            if kind == "defaultdict" and node["factory"]:
+                out.default_factory = {"dict": dict, "list": list, "int": int, "float": float, "set": set}[node["factory"]]
+            for k, v in inner:
+                out[self.value(k)] = self.value(v)
+            return out
+        if kind == "float":
+            return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[inner]
+        if kind == "complex":
+            return complex(*(self.value(v) for v in inner))
+        if kind == "bytes":
+            return base64.b64decode(inner, validate=True)
+        if kind == "dtype":
+            return dtypes.ALL[inner]
+        if kind == "device":
+            return as_device(inner)
+        if kind == "ndarray":
+            return self.tensor(inner)._array
+        if kind == "scalar":
+            return self.tensor(inner)._array[()]
+        if kind == "pickle":
+            return self.unpickle(node)
+        raise ValueError(f"unknown kind {kind!r}")
+
+    def tensor(self, i):
+        """Tensor number i; the same object each time."""
+        if type(i) is not int or not 0 <= i < len(self.refs):
+            raise ValueError(f"no tensor {i!r}")
+        if i not in self.made:
+            ref = self.refs[i]
+            a = self.entries[ref["entry"]]
+            if "view" in ref:
+                a = _view(a, *ref["view"])
+            elif ref.get("complex"):
+                a = a.view(np.complex128).reshape(a.shape[:-1])
+            if "order" in ref:
+                order = ref["order"]
+                if sorted(order) != list(range(a.ndim)):
+                    raise ValueError(f"bad order {order}")
+                out = np.empty([a.shape[d] for d in order], a.dtype).transpose(np.argsort(order))
+                out[...] = a
+                a = out
+            t = self.place(wrap(a))
+            if "class" in ref:
+                cls = _CLASSES[ref["class"]]
+                t = cls(t, ref.get("requires_grad", False)) if cls is Parameter else cls(t, persistent=ref.get("persistent", True))
+            elif ref.get("requires_grad"):
+                t.requires_grad_()
+            self.made[i] = t
+        return self.made[i]
+
+    def place(self, t):
+        """The tensor where `map_location` wants it."""
+        where = self.map_location
+        if where is None:
+            return t
+        if callable(where):
+            moved = where(t, "cpu")
+            return t if moved is None else moved
+        if isinstance(where, dict):
+            where = where.get("cpu", "cpu")
+        return t.to(device=where)
+
+    def unpickle(self, node):
+        if self.weights_only:
+            raise pickle.UnpicklingError(
+                f"Weights only load failed: {self.name} holds a pickled object of {node.get('class', 'an unknown class')}, and "
+                "loading it can run any code. If you trust where the file came from, load it with weights_only=False.")
+        reader = self
+
+        class Unpickler(self.pickle.Unpickler):
+            def persistent_load(self, i):
+                return reader.tensor(i)
+        raw = self.entries[self.pickles[node["pickle"]]].tobytes()
+        return Unpickler(io.BytesIO(raw), **self.pickle_args).load()
+
+    def bare_pickle(self, head):
+        if self.weights_only:
+            raise pickle.UnpicklingError(f"Weights only load failed: {self.name} is a pickle, and loading it can run any code. If "
+                                         "you trust where the file came from, load it with weights_only=False.")
+        return self.pickle.loads(head + self.file.read(), **self.pickle_args)
+
+
+def _no_twins(pairs):
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise ValueError("a name occurs twice")
+    return out
