@@ -91,23 +91,24 @@ def plan(shape, strides, itemsizes, inputs):
     if not sizes:                                            # one element
         sizes, steps = (1,), [(b,) for b in itemsizes]
     last = len(sizes) - 1
-    if sizes[last] < SMALL and max(sizes) >= TILE:           # rows too short to be worth a visit: along a longer dimension, in tiles
-        return _walk("tiles", sizes, steps, itemsizes, last, sizes.index(max(sizes)))
+    if sizes[last] < SMALL and max(sizes) >= TILE:           # rows too short to be worth a visit: go along a longer dimension
+        return _tiles(sizes, steps, itemsizes, last, sizes.index(max(sizes)))
     access = _access(steps, itemsizes, last)
     if not last and "g" not in access:
         return Walk("flat", access, sizes, tuple(steps))
     across = _across(sizes, steps[:inputs], itemsizes, access) if sizes[last] >= SMALL else None
     if across is None:
         return Walk("rows", access, sizes, tuple(steps))
-    walk = _walk("tiles", sizes, steps, itemsizes, across, last)
+    walk = _tiles(sizes, steps, itemsizes, across, last)
     turned = ["t" if a == "g" and k < inputs and steps[k][across] == itemsizes[k] else a for k, a in enumerate(walk.access)]
     return Walk("tiles", "".join(turned), walk.shape, walk.strides)
 
 
-def _walk(space, sizes, steps, itemsizes, row, inner):
-    """A walk with these two dimensions innermost."""
+def _tiles(sizes, steps, itemsizes, row, inner):
+    """A walk in tiles of these two dimensions."""
     dims = [d for d in range(len(sizes)) if d not in (row, inner)] + [row, inner]
-    return Walk(space, _access(steps, itemsizes, inner), tuple(sizes[d] for d in dims), tuple(tuple(s[d] for d in dims) for s in steps))
+    order = lambda v: tuple(v[d] for d in dims)
+    return Walk("tiles", _access(steps, itemsizes, inner), order(sizes), tuple(map(order, steps)))
 
 
 def _access(steps, itemsizes, inner):
