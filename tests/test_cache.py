@@ -343,8 +343,8 @@ def package(tmp_path_factory):
 @pytest.fixture
 def start(package, tmp_path):
     def start(program, **env):
-        env = {**os.environ, "WHET_CACHE": "1", "WHET_CACHE_DIR": str(tmp_path / "cache"), "WHET_CPU": "", "PYTHONPATH": str(package),
-               **env}
+        ours = {"WHET_CACHE": "1", "WHET_CACHE_DIR": str(tmp_path / "cache"), "WHET_CPU": "", "PYTHONPATH": str(package)}
+        env = {**os.environ, **ours, **env}
         return subprocess.Popen([sys.executable, "-c", HEAD + program], env=env, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return start

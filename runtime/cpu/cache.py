@@ -26,6 +26,7 @@ except ImportError:
 MAC, MAX_FILE = 32, 1 << 26
 PACK_BYTES = 4 << 20                     # read at every start, at about 1 ms a megabyte
 ROOT_BYTES, MAX_FINGERPRINTS = 512 << 20, 8
+LOOK_SECONDS = 0.1                       # how often a process that compiles looks whether the sources are still the same, 1 ms
 PACKAGES = ("whet", "whet.ir", "whet.passes", "whet.jit")
 
 
@@ -183,7 +184,7 @@ class Cache:
 
     def __init__(self, folder, secret):
         self.root, self.secret = folder, secret
-        self.sources = _sources()
+        self.sources, self.looked, self.unchanged = _sources(), 0.0, True
         self.path = os.path.join(folder, self.fingerprint())
         self.fresh, self.met = [], []            # entries that belong into the pack, and found ones that it had no room for
 
@@ -257,7 +258,10 @@ class Cache:
 
     def put(self, entry):
         """Keep new code, unless its generator may have been loaded before or after the sources changed."""
-        if _sources() == self.sources:
+        now = time.monotonic()
+        if now - self.looked > LOOK_SECONDS:
+            self.looked, self.unchanged = now, self.unchanged and _sources() == self.sources
+        if self.unchanged:
             self.fresh.append(entry)
             self._file(entry, ".new")
 
