@@ -4,11 +4,13 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
-from whet.cpu import pointwise
+from whet.cpu import native, pointwise
 from whet.cpu.pointwise import Pointwise
 from whet.dtypes import SHORT
 from whet.ir import scalar as S
+from whet.passes.lower_llvm import scalar as lower
 from whet.passes.lower_llvm import vmath
+from whet.passes.lower_llvm.builder import vec
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -135,7 +137,6 @@ def test_halves_are_rounded_to_nearest_even_from_every_bit_pattern():
 
 
 def test_halves_without_the_machines_conversions(monkeypatch):
-    from whet.passes.lower_llvm import scalar as lower
     monkeypatch.setattr(lower, "_has_f16c", lambda: False)
     monkeypatch.setattr(pointwise.native, "kernel", lambda key, emit, real=pointwise.native.kernel: real(key + "/no f16c", emit))
     test_halves_are_rounded_to_nearest_even_from_every_bit_pattern()
@@ -251,3 +252,39 @@ def test_no_compiled_form_runs_the_reference():
     same(got.view(np.float32), (a * a).view(np.float32))
     with pytest.raises(TypeError):
         Pointwise("sub", [x - y], 2)([np.array([True]), np.array([False])])
+
+
+@pytest.mark.parametrize("t", ["bool", "u8", "i32", "i64", "f16", "bf16", "f32", "f64"])
+def test_every_number_of_lanes_gives_the_same_bits(t):
+    """`emit` in a loop of our own, one value at a time and by vectors."""
+    x, y = S.args(2)
+    n = 1024
+    a, b = (np.resize(v, n) for v in grid(t, 2))
+    roots = [x & y, x ^ y, ~x]
+    if t != "bool":
+        roots = [x + y, x * y - x, S.maximum(x, y), S.mod(x, y), S.cast(x, "u8"), S.cast(x, "f16")]
+    roots += [S.exp(x), S.pow(x, y), x / y, S.nextafter(x, y), S.erf(x)] if t in FLOATS else [x < y, S.cast(x, "f32")]
+    kinds = S.types(roots, [t, t])
+    results = [kinds[id(r)] for r in roots]
+
+    def write(lanes):
+        def emit(module, symbol):
+            f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+            at = [f.load("ptr", f.at(f.args[0], k, "i64")) for k in range(2 + len(roots))]
+            memory = [lower.MEMORY[k] for k in (t, t, *results)]
+
+            def step(i):
+                inputs = [f.load(vec(m, lanes), f.at(p, i, m)) for p, m in zip(at[:2], memory, strict=False)]
+                for p, m, v in zip(at[2:], memory[2:], lower.emit(f, roots, inputs, [t, t], lanes), strict=True):
+                    f.store(v, f.at(p, i, m))
+            f.loop(f.args[1], f.args[2], max(1, lanes), step)
+        return emit
+
+    def run(lanes):
+        outs = [np.empty(n, numpy_type(k)) for k in results]
+        native.launch(native.kernel(f"test/lanes{lanes}/{t}", write(lanes)), n, n, a, b, *outs)
+        return outs
+    first = run(0)
+    for lanes in (4, 16):
+        for r, got, want in zip(roots, run(lanes), first, strict=True):
+            np.testing.assert_array_equal(got.view(np.uint8), want.view(np.uint8), str(r))
