@@ -171,6 +171,7 @@ class Runs:
             f.store(n * g.xn + oz * g.sd * g.xd + oy * g.sh * g.xh + ox * g.sw * g.xw, f.at(self.x, e, "i64"))
             f.store(n * g.yn + oz * g.yd + oy * g.yh + ox * g.yw, f.at(self.y, e, "i64"))
             self._masks(e, oz, oy, ox, count)
+            self._more(e, oy, ox, count)
         else:
             count = f.imin(f.imin(t.lanes, g.image - q), high - p)
             f.store(n * g.yn + q, f.at(self.y, e, "i64"))
@@ -189,13 +190,19 @@ class Runs:
         f.loop(0, g.rowtaps, 1, row)
 
         def col(q):
-            ix = ox * g.sw + table(f, self.geo, q + g.rowtaps * 2)
-            low = f.imax(0, f.imin(32, f.sdiv(g.sw - 1 - ix, g.sw)))
-            high = f.imax(0, f.imin(count, f.sdiv(g.w - 1 - ix + g.sw, g.sw)))
+            low, high = self._column_bits(ox * g.sw + table(f, self.geo, q + g.rowtaps * 2), count)
             one = f.const("i64", 1)
             bits = ((one << high) - 1) & ~((one << low) - 1)
             f.store(f.conv("trunc", bits, "i32"), f.at(self.colmask, q * self.limit + e, "i32"))
         f.loop(0, g.coltaps, 1, col)
+
+    def _more(self, e, oy, ox, count):
+        """For what else a kernel wants to know of a run."""
+
+    def _column_bits(self, ix, count):
+        """The first lane inside the image and the first after it, where the run's first lane lies at column ix."""
+        f, g = self.f, self.g
+        return f.imax(0, f.imin(32, f.sdiv(g.sw - 1 - ix, g.sw))), f.imax(0, f.imin(count, f.sdiv(g.w - 1 - ix + g.sw, g.sw)))
 
     def each(self, j, body):
         """body(run) for the runs of panel j (counted from the first)."""

@@ -17,6 +17,7 @@ from .window import out_sizes, reference_conv, reference_conv_input_grad, refere
 ELEM = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 PLANS = 4096                   # kept at most; then all are forgotten
 DEPTHWISE_TAPS, DEPTHWISE_ROWS = 64, 4       # with more taps or outputs per group they run as other convolutions do
+WINOGRAD_SCRATCH = 1 << 19     # bytes for the transformed pixels of a unit
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 GRAIN = 1 << 15                # vector multiply-adds in about 10 us
 
@@ -26,13 +27,14 @@ _local = threading.local()
 
 @dataclass(slots=True)
 class Plan:
-    """How to run one shape: a kernel over `units`, with its geometry and `scratch` bytes."""
+    """How to run one shape: a kernel over `units`, with its geometry and `scratch` bytes; first, weights may have to be packed."""
     kernel: int
     units: int
     grain: int
     geometry: np.ndarray
     scratch: int
     out: tuple
+    pack: object = None
 
 
 def scratch(size):
@@ -139,6 +141,10 @@ def gathered_plan(r, epilogue, out_shape):
     if 0 in (*r.out, r.images, r.groups, r.rows):
         return Plan(0, 0, 1, np.empty(0, np.int64), 0, out_shape)
     from whet.passes.lower_llvm import conv as lower
+    if winograd_pays(r):
+        if r.x_strides[-1] != 1:                                 # the call copies such an x
+            r.x_strides = _strides((r.images, r.groups * r.channels, *r.x_size))
+        return winograd_plan(r, epilogue, out_shape)
     r = _flat_pixels(r)
     threads = pool.get_num_threads()
     (od, oh, ow), (d, h, w), (sd, sh, sw) = r.out, r.x_size, r.stride
@@ -197,6 +203,75 @@ def gathered_plan(r, epilogue, out_shape):
     return Plan(kernel, units, _grain(work, lanes, units, threads), geometry, layout["scratch"] * threads, out_shape)
 
 
+@dataclass(slots=True)
+class Pack:
+    """How to transform weights: a kernel over `units` rows with its `numbers`, to an array of `size` elements."""
+    kernel: int
+    units: int
+    grain: int
+    numbers: tuple
+    size: int
+
+
+def winograd_pays(r):
+    """Whether a convolution is done by Winograd's method: a matter of its shape alone, whatever the number of images.
+
+    Transforming the weights must cost less than what is saved: more if they do not stay in the cache. Half-filled tiles waste.
+    """
+    _, rows, cols = r.offsets
+    _, oh, ow = r.out
+    if (r.elem != "float" or r.stride != (1, 1, 1) or r.offsets[0] != (0,) or r.x_size[0] != 1 or len(rows) != 3 or len(cols) != 3
+            or {rows[1] - rows[0], rows[2] - rows[1], cols[1] - cols[0], cols[2] - cols[1]} not in ({1}, {-1})):
+        return False
+    pixels, tiles = oh * ow, -(-oh // 2) * -(-ow // 2)
+    weights = r.channels * r.rows
+    return min(r.channels, r.rows) >= 16 and pixels >= (64 if weights <= 1 << 16 else 256) and 4 * tiles <= 1.35 * pixels
+
+
+def winograd_plan(r, epilogue, out_shape):
+    """The plan of a `Gathered` run with one image plane, taps 3x3 and x's pixels side by side, by Winograd's method."""
+    from whet.passes.lower_llvm import conv as lower
+    from whet.passes.lower_llvm import winograd
+    threads, lanes, size = pool.get_num_threads(), lower.lanes_for(r.elem), lower.BYTES[r.elem]
+    (_, oh, ow), (_, h, w) = r.out, r.x_size
+    xn, xc, _, xh, _ = r.x_strides
+    yn, yo, *_ = r.out_strides
+    turned = r.offsets[1][0] > r.offsets[1][1]
+    top, left = (min(a) for a in r.offsets[1:])
+    th, tw = -(-oh // 2), -(-ow // 2)
+    pixels = r.images * th * tw
+    tiles, rows = split(r.rows, lower.most_rows())
+    tile, line = lower.Tile(r.elem, rows, lanes, 1 if pixels <= lanes else 2), r.channels + winograd.PAD
+    panel = tile.panel
+    panels = -(-pixels // panel)
+    pixel_blocks, max_panels = split(panels, max(1, WINOGRAD_SCRATCH // (16 * r.channels * panel * size)))
+    row_blocks = 1
+    if threads > 1 and r.groups * pixel_blocks < 8 * threads:
+        even = -(-pixel_blocks // threads) * threads
+        if panels >= even:
+            pixel_blocks, max_panels = even, -(-panels // even)
+        else:
+            row_blocks = min(tiles, threads)
+    limit = max_panels * panel
+    layout = _layout(in_at=_runs_bytes(limit, 6) + limit * 16, y_at=(max_panels * 16 * rows * panel + lanes) * size,
+                     b_at=max_panels * 16 * (r.channels + 1) * panel * size)
+    geometry = _geometry(
+        dict(pixels=pixels, image=th * tw, oh=th, ow=tw, d=1, h=h, w=w, sd=1, sh=2, sw=2, xn=xn, xg=xc * r.channels, xc=xc, xd=0,
+             xh=xh, xw=1, yn=yn, yg=yo * r.rows, yo=yo, yd=0, yh=2 * ow, yw=2, wg=16 * tiles * rows * line, rows=r.rows, rowtaps=4,
+             coltaps=2, steps=r.channels, panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks, tiles=tiles,
+             max_panels=max_panels, band_rows=oh, band_cols=ow, **layout), ((0,), range(top, top + 4), (left, left + 2)))
+    kernel = native.kernel(f"conv_winograd/{r.elem}/{rows}x{tile.vectors}x{lanes}/{epilogue.key}",
+                           lambda m, symbol: winograd.forward(m, symbol, tile, epilogue))
+    pack = native.kernel(f"conv_winograd_weights/{r.elem}/{rows}/{lanes}/{turned}",
+                         lambda m, symbol: winograd.weights(m, symbol, tile, turned))
+    units = r.groups * pixel_blocks * row_blocks
+    grain = _grain(16 * rows * panel * max_panels * tiles // row_blocks * r.channels, lanes, units, threads)
+    group, row, step = r.w_strides
+    numbers = (r.rows, tiles, r.channels, row, step, group)
+    return Plan(kernel, units, grain, geometry, layout["scratch"] * threads, out_shape,
+                Pack(pack, r.groups * tiles * rows, max(1, 4096 // r.channels), numbers, 16 * r.groups * tiles * rows * line))
+
+
 def _bias_epilogue(bias):
     from whet.ir.scalar import arg
     from whet.passes.lower_llvm.conv import Epilogue
@@ -219,8 +294,23 @@ def _conv_plan(key, x, w, bias, stride, padding, dilation, groups):
     offsets = tuple(tuple(k * d - p for k in range(n)) for n, d, p in zip(w.shape[2:], dilation, padding))
     r = Gathered(ELEM[x.dtype], groups, x.shape[1] // groups, w.shape[0] // groups, three(x.shape[2:], 1),
                  (*xs[:2], *three(xs[2:], 0)), x.shape[0], three(out, 1), (*ys[:2], *three(ys[2:], 0)),
-                 three(stride, 1), (*[(0,)] * (3 - nd), *offsets), (math.prod(w.shape) // groups, math.prod(w.shape[1:]), 0))
+                 three(stride, 1), (*[(0,)] * (3 - nd), *offsets), tuple(
+                     math.prod(a) for a in ((w.shape[0] // groups, *w.shape[1:]), w.shape[1:], w.shape[2:])))
     return remember(key, gathered_plan(r, _bias_epilogue(bias), shape))
+
+
+def _launch(plan, x, w, y, *operands):
+    pack = plan.pack
+    if pack is None:
+        memory = scratch(plan.scratch)
+    else:
+        memory = scratch(plan.scratch + pack.size * x.itemsize)
+        u = memory + plan.scratch
+        native.launch(pack.kernel, pack.units, pack.grain, w, u, *pack.numbers)
+        w = u
+        if x.strides[-1] != x.itemsize:
+            x = np.ascontiguousarray(x)
+    native.launch(plan.kernel, plan.units, plan.grain, x, w, y, memory, plan.geometry, *operands)
 
 
 def conv(x, w, bias, stride, padding, dilation, groups):
@@ -238,7 +328,7 @@ def conv(x, w, bias, stride, padding, dilation, groups):
         w = np.ascontiguousarray(w)
     y = np.empty(plan.out, x.dtype)
     if plan.units:
-        native.launch(plan.kernel, plan.units, plan.grain, x, w, y, scratch(plan.scratch), plan.geometry, bias)
+        _launch(plan, x, w, y, bias)
     return y
 
 
@@ -279,7 +369,7 @@ def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
     if plans:
         start = gx.__array_interface__["data"][0]
         for plan, at in plans:
-            native.launch(plan.kernel, plan.units, plan.grain, gy, w, start + at, scratch(plan.scratch), plan.geometry)
+            _launch(plan, gy, w, start + at)
     return gx
 
 
