@@ -63,6 +63,7 @@ def test_strides_are_taken_as_given(empty, shape, strides):
 def test_loose_arguments_are_understood(empty):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     assert empty(3, "f8").shape == (3,) and empty([2, np.int64(3)], np.int16).dtype == np.int16
+    assert empty(70_000, np.float32).shape == (70_000,) and empty(5, F4, 8).strides == (8,) and empty((2,), bool).dtype == bool
     assert empty(shape=(2, True), dtype=float).shape == (2, 1)
     assert empty((2, 3), F4, strides=[4, 8]).strides == (4, 8)
     assert empty((2, 3), F4, None).flags.c_contiguous
@@ -180,7 +181,7 @@ def test_arrays_can_be_pickled_and_refuse_to_be_resized():
 
 @needs_native
 def test_arrays_leak_nothing(clean):
-    shapes = [((3, 4), F4), ((200, 200), F4), ((2, 3), F4, (4, 8)), ((200, 200), F4, (4, 800)), ((0,), F4)]
+    shapes = [((3, 4), F4), (5, np.float32), ((5,), object), ((200, 200), F4), ((2, 3), F4, (4, 8)), ((200, 200), F4, (4, 800)), ((0,), F4)]
     def run(times):
         for _ in range(times):
             for args in shapes:

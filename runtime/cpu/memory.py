@@ -44,6 +44,8 @@ declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
 declare ptr @whet_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
 declare i32 @whet_SetBaseObject(ptr, ptr)
+declare i32 @whet_DescrConverter(ptr, ptr)
+@PyType_Type = external global i8
 declare i64 @llvm.ctlz.i64(i64, i1)
 declare i64 @llvm.umax.i64(i64, i64)
 declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)
@@ -340,13 +342,23 @@ numpy:
   ret ptr %a
 }
 
-; An exact tuple of exact non-negative ints into %out; how many there are, -1 if it is something else.
+; An exact non-negative int, or an exact tuple of them, into %out; how many there are, -1 if it is something else.
 define internal i64 @sizes(ptr %o, ptr %out) nounwind {
 entry:
   %tp = getelementptr i8, ptr %o, i64 8
   %t = load ptr, ptr %tp
   %tuple = icmp eq ptr %t, @PyTuple_Type
-  br i1 %tuple, label %count, label %no
+  br i1 %tuple, label %count, label %other
+other:
+  %single = icmp eq ptr %t, @PyLong_Type
+  br i1 %single, label %one, label %no
+one:
+  %v0 = call i64 @PyLong_AsSsize_t(ptr %o)
+  store i64 %v0, ptr %out
+  %neg0 = icmp slt i64 %v0, 0
+  br i1 %neg0, label %clear, label %first
+first:
+  ret i64 1
 no:
   ret i64 -1
 count:
@@ -385,6 +397,7 @@ entry:
   %dims = alloca [MAX_DIMS x i64], align 16
   %steps = alloca [MAX_DIMS x i64], align 16
   %odd = alloca i8
+  %converted = alloca ptr
   %positional = icmp eq ptr %names, null
   %c2 = icmp eq i64 %count, 2
   %c3 = icmp eq i64 %count, 3
@@ -403,8 +416,24 @@ dtype:
   %t = load ptr, ptr %tp
   %d = call i32 @PyType_IsSubtype(ptr %t, ptr @whet_dtype)
   %isd = icmp ne i32 %d, 0
-  br i1 %isd, label %layout, label %slow
+  br i1 %isd, label %own, label %class
+own:
+  call void @Py_IncRef(ptr %a1)
+  br label %layout
+class:                                       ; np.float32 and the like
+  %isc = icmp eq ptr %t, @PyType_Type
+  br i1 %isc, label %ask, label %slow
+ask:
+  %found = call i32 @whet_DescrConverter(ptr %a1, ptr %converted)
+  %good = icmp ne i32 %found, 0
+  br i1 %good, label %have, label %fail
+fail:
+  ret ptr null
+have:
+  %a1c = load ptr, ptr %converted
+  br label %layout
 layout:
+  %descr = phi ptr [%a1, %own], [%a1c, %have]
   br i1 %c2, label %make, label %third
 third:
   %a2p = getelementptr ptr, ptr %args, i64 2
@@ -414,10 +443,14 @@ third:
 strides:
   %ns = call i64 @sizes(ptr %a2, ptr %steps)
   %match = icmp eq i64 %ns, %nd
-  br i1 %match, label %make, label %slow
+  br i1 %match, label %make, label %drop_slow
+drop_slow:
+  call void @Py_DecRef(ptr %descr)
+  br label %slow
 make:
   %s = phi ptr [null, %layout], [null, %third], [%steps, %strides]
-  %r = call ptr @new_array(ptr %a1, i64 %nd, ptr %dims, ptr %s, ptr %odd)
+  %r = call ptr @new_array(ptr %descr, i64 %nd, ptr %dims, ptr %s, ptr %odd)
+  call void @Py_DecRef(ptr %descr)
   %flag = load i8, ptr %odd
   %refused = icmp ne i8 %flag, 0
   br i1 %refused, label %slow, label %done
@@ -515,7 +548,7 @@ def exports():
     table = capsule(np._core._multiarray_umath._ARRAY_API, None)
     entry = lambda i: C.c_void_p.from_address(table + 8 * i).value
     return {"whet_heap": flat.reserve(HEAP_BYTES), "whet_dtype": id(np.dtype),
-            "whet_NewFromDescr": entry(94), "whet_SetBaseObject": entry(282)}
+            "whet_NewFromDescr": entry(94), "whet_SetBaseObject": entry(282), "whet_DescrConverter": entry(174)}
 
 
 def proved():
@@ -562,7 +595,7 @@ def _empty(shape, dtype, strides=None):
         sizes = shape if np.iterable(shape) else (shape,)
         shape, dtype = tuple(int(operator.index(n)) for n in sizes), np.dtype(dtype)
     if strides is not None:
-        strides = tuple(int(operator.index(s)) for s in strides)
+        strides = tuple(int(operator.index(s)) for s in (strides if np.iterable(strides) else (strides,)))
         if len(strides) != len(shape) or min(strides, default=0) < 0:
             raise ValueError(f"empty: strides {strides} for shape {shape}: one for each dimension is needed, none of them negative")
     if native.enabled() and not plain:
