@@ -181,7 +181,8 @@ def test_arrays_can_be_pickled_and_refuse_to_be_resized():
 
 @needs_native
 def test_arrays_leak_nothing(clean):
-    shapes = [((3, 4), F4), (5, np.float32), ((5,), object), ((200, 200), F4), ((2, 3), F4, (4, 8)), ((200, 200), F4, (4, 800)), ((0,), F4)]
+    shapes = [((3, 4), F4), (5, np.float32), ((5,), object), ((200, 200), F4), ((2, 3), F4, (4, 8)), ((200, 200), F4, (4, 800)),
+              ((0,), F4)]
     def run(times):
         for _ in range(times):
             for args in shapes:
