@@ -9,9 +9,10 @@ from whet.ir import scalar as sc
 from whet.ir.rows import BLOCK, INDEXED, LANES, SUMS, Reduce
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows import SIZE, Extreme, Kernel, Pairwise, Plan, lanes_for, load, reduction, store, types_in, values
-from whet.passes.lower_llvm.scalar import COMPUTE
+from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY, narrow, widen
 
-AHEAD = 4                        # rows (of one lane) that are fetched before they are needed
+AHEAD = 2                        # elements (of one lane) that are fetched before they are needed
+DENSE = 8                        # vectors of a line that are added up at once
 
 
 class Best(Extreme):
@@ -27,43 +28,60 @@ class Best(Extreme):
         return [f.sel(up, x, state[0]), f.sel(up, f.splat(i, x.lanes), state[1])]
 
 
-class ColKernel(Kernel):
-    """One program over rows that lie side by side in columns: outer index a, element i, column c; a unit of work is a panel of `width`
-    columns of one a. After n come the number of blocks (if partial) and the number of columns; then the strides of a and i of each full
-    operand, that of a of each row operand, and those of a and i of each full output. Row outputs are a-major without gaps. Results of
-    blocks are (a, block, column). With `sequential` sums walk memory in order (for few columns), else lane by lane (for many)."""
+def most_vectors(program):
+    """How many vectors of columns a panel may have at most: what the registers hold, and wide enough for memory to stream."""
+    exprs = [s.expr for s in program.stages]
+    weight = len(sc.walk(*exprs)) + 2 * sum(len(sc.walk(e)) > 6 for e in exprs)
+    only_sums = all(s.kind in SUMS for s in program.stages if isinstance(s, Reduce))
+    return (16 if only_sums else 8) if weight <= 6 else 4 if weight <= 12 else 2
 
-    def __init__(self, program, partial=False, sequential=False):
-        self.program, self.partial, self.sequential, self.plan = program, partial, sequential, Plan(program)
-        dtypes = [v[0] for v in program.values]
-        exprs = [s.expr for s in program.stages]
-        self.W = lanes_for(types_in(exprs, dtypes))
-        weight = len(sc.walk(*exprs)) + 2 * sum(len(sc.walk(s.expr)) > 6 for s in program.stages)
-        self.width = self.W * (8 if weight <= 6 else 4 if weight <= 12 else 2)
+
+def panel_lanes(program):
+    """Columns in a vector."""
+    return lanes_for(types_in([s.expr for s in program.stages], [v[0] for v in program.values]))
+
+
+class ColKernel(Kernel):
+    """One program over rows that lie side by side in columns: outer index a, element i, column c; a unit of work is a panel of `vectors`
+    vectors of columns of one a. After n come the number of blocks (if partial) and the number of columns; then the strides of a and i of
+    each full operand, that of a of each row operand, and those of a and i of each full output. Row outputs are a-major without gaps.
+    Results of blocks are (a, block, column). `mode` says how memory is walked:
+
+        lanes        neighbouring columns are neighbours in memory; sums go through it lane by lane
+        sequential   the same; sums go through it in order (better for few columns)
+        dense        the same, for one panel without gaps between the elements' lines: 32 of them are one long line
+        apart        columns are anywhere: full operands and outputs have a third stride, that of c; rows are shorter than a block
+
+    `masked`: the last panel may reach beyond the columns. Else there are columns enough for a panel, and the last one overlaps the one
+    before it, which is right where nothing that is stored is read again."""
+
+    def __init__(self, program, vectors, mode="lanes", masked=False, partial=False):
+        self.program, self.partial, self.mode, self.masked = program, partial, mode, masked
+        self.plan, self.vectors = Plan(program), vectors
+        self.W = panel_lanes(program)
 
     def emit(self, mod, symbol):
         self.start(mod, symbol)
         f, program = self.f, self.program
         self.blocks = self.slot("i64") if self.partial else None
         self.columns = self.slot("i64")
-        self.strides = [[self.slot("i64") for _ in range({"full": 2, "row": 1}.get(o.kind, 0))] for o in program.operands]
-        self.out_strides = [[self.slot("i64") for _ in range(2)] if self.has_stride(k) else [] for k, _ in self.outs]
+        full = 3 if self.mode == "apart" else 2
+        self.strides = [[self.slot("i64") for _ in range({"full": full, "row": 1}.get(o.kind, 0))] for o in program.operands]
+        self.out_strides = [[self.slot("i64") for _ in range(full)] if self.has_stride(k) else [] for k, _ in self.outs]
         self.scratch = {}
-        panels = f.sdiv(self.columns + (self.width - 1), self.width)
+        width = self.W * self.vectors
+        panels = f.sdiv(self.columns + (width - 1), width)
 
         def unit(u):
             self.block = f.urem(u, self.blocks) if self.partial else None
             rest = f.udiv(u, self.blocks) if self.partial else u
             a = f.udiv(rest, panels)
-            c = (rest - a * panels) * self.width
-            f.if_(f.cmp("sle", c + self.width, self.columns), lambda: self.panel(a, c, self.width // self.W, None),
-                  lambda: self.edge(a, c))
+            c = (rest - a * panels) * width
+            if self.masked:
+                self.panel(a, c, [f.lanes_below(self.columns - (c + v * self.W), self.W) for v in range(self.vectors)])
+            else:
+                self.panel(a, f.imin(c, self.columns - width), [None] * self.vectors)
         f.loop(f.args[1], f.args[2], 1, unit)
-
-    def edge(self, a, c):
-        """The last panel, a masked vector at a time."""
-        f = self.f
-        f.loop(c, self.columns, self.W, lambda c: self.panel(a, c, 1, f.lanes_below(self.columns - c, self.W)))
 
     def memory(self, what, ty, count):
         """Scratch memory of this name, reserved once."""
@@ -72,24 +90,32 @@ class ColKernel(Kernel):
             self.scratch[key] = self.f.alloca(ty, count)
         return self.scratch[key]
 
-    def panel(self, a, c, vectors, mask):
-        """All walks over `vectors` vectors of columns from c on."""
-        f, program = self.f, self.program
-        self.vectors, self.mask, self.a, self.c = vectors, mask, a, c
-        self.base = [f.bytes_at(p, a * st[0] + c * SIZE[o.dtype]) if st else p
+    def panel(self, a, c, masks):
+        """All walks over the columns from c on."""
+        f, program, W = self.f, self.program, self.W
+        self.masks, self.a, self.c = masks, a, c
+        apart = self.mode == "apart"
+
+        def begin(p, strides, size, full):
+            return f.bytes_at(p, a * strides[0] + c * (strides[2] if full and apart else size))
+        self.base = [begin(p, st, SIZE[o.dtype], o.kind == "full") if st else p
                      for o, p, st in zip(program.operands, self.address, self.strides, strict=True)]
         lines = a * self.blocks + self.block if self.partial else a
-        self.out_base = [f.bytes_at(p, (a * st[0] if st else lines * self.columns * SIZE[t]) + c * SIZE[t])
+        self.out_base = [begin(p, st, SIZE[t], True) if st else f.bytes_at(p, (lines * self.columns + c) * SIZE[t])
                          for (_, t), p, st in zip(self.outs, self.out_address, self.out_strides, strict=True)]
-        self.known = [{i: load(f, o.dtype, f.bytes_at(self.base[i], v * self.W * SIZE[o.dtype]), self.W, mask) if o.kind == "row"
-                       else self.address[i] for i, o in enumerate(program.operands) if o.kind in ("row", "scalar")} for v in range(vectors)]
+        if apart:
+            self.hops, self.out_hops = ([f.splat(st[2], W) * f.iota("i64", W) if len(st) == 3 else None for st in strides]
+                                        for strides in (self.strides, self.out_strides))
+        self.known = [{i: load(f, o.dtype, f.bytes_at(self.base[i], v * W * SIZE[o.dtype]), W, mask) if o.kind == "row"
+                       else self.address[i] for i, o in enumerate(program.operands) if o.kind in ("row", "scalar")}
+                      for v, mask in enumerate(masks)]
         for p in self.plan.passes:
             self.walk(p)
             for k in p.rows if not self.partial else ():
                 j, dtype = self.out_of(k)
-                for v in range(vectors):
+                for v, mask in enumerate(masks):
                     x, = self.uniforms([program.stages[k].expr], v)
-                    store(f, dtype, f.splat(x, self.W), f.bytes_at(self.out_base[j], v * self.W * SIZE[dtype]), mask)
+                    store(f, dtype, f.splat(x, W), f.bytes_at(self.out_base[j], v * W * SIZE[dtype]), mask)
 
     def uniforms(self, exprs, v):
         defined = self.program.values
@@ -133,16 +159,32 @@ class ColKernel(Kernel):
                 xs[arg] = f.conv("trunc", i, COMPUTE[dtype])
             elif kind == "col":
                 xs[arg] = load(f, dtype, f.bytes_at(self.address[arg], i * SIZE[dtype]), 0)
+            elif kind == "kept":
+                j = self.plan.kept[arg]
+                xs[arg] = self.get(dtype, self.out_base[j], self.out_strides[j], self.mode == "apart" and self.out_hops[j], i, v)
             else:
-                j = self.plan.kept.get(arg)
-                base, stride = (self.out_base[j], self.out_strides[j][1]) if kind == "kept" else (self.base[arg], self.strides[arg][1])
-                xs[arg] = load(f, dtype, f.bytes_at(base, i * stride + v * self.W * SIZE[dtype]), self.W, self.mask)
+                xs[arg] = self.get(dtype, self.base[arg], self.strides[arg], self.mode == "apart" and self.hops[arg], i, v)
         return [f.splat(x, self.W) for x in values(f, self.roots, xs, self.dtypes, self.W)]
+
+    def spots(self, base, strides, hops, i, v):
+        """The addresses of element i in the rows of vector v, where columns are apart."""
+        f = self.f
+        p = f.bytes_at(base, i * strides[1] + (v * self.W) * strides[2])
+        return f.v(vec("ptr", self.W), f"getelementptr i8, ptr {p.ref}, {hops.ty} {hops.ref}")
+
+    def get(self, dtype, base, strides, hops, i, v):
+        f, W = self.f, self.W
+        if self.mode == "apart":
+            return widen(f, f.gather(vec(MEMORY[dtype], W), self.spots(base, strides, hops, i, v), self.masks[v]), dtype)
+        return load(f, dtype, f.bytes_at(base, i * strides[1] + v * W * SIZE[dtype]), W, self.masks[v])
 
     def write(self, k, i, v, x):
         j, dtype = self.out_of(k)
-        at = i * self.out_strides[j][1] + v * self.W * SIZE[dtype]
-        store(self.f, dtype, x, self.f.bytes_at(self.out_base[j], at), self.mask)
+        f, W = self.f, self.W
+        if self.mode == "apart":
+            f.scatter(narrow(f, x, dtype), self.spots(self.out_base[j], self.out_strides[j], self.out_hops[j], i, v), self.masks[v])
+        else:
+            store(f, dtype, x, f.bytes_at(self.out_base[j], i * self.out_strides[j][1] + v * W * SIZE[dtype]), self.masks[v])
 
     def define(self, k, v, *xs):
         f, program = self.f, self.program
@@ -151,7 +193,7 @@ class ColKernel(Kernel):
             self.known[v][a] = x
             if self.partial:
                 out, dtype = self.out_of(k, j)
-                store(f, dtype, x, f.bytes_at(self.out_base[out], v * self.W * SIZE[dtype]), self.mask)
+                store(f, dtype, x, f.bytes_at(self.out_base[out], v * self.W * SIZE[dtype]), self.masks[v])
 
     def in_order(self, stages, lo, hi):
         """Exact reductions, and stores: element after element."""
@@ -186,10 +228,12 @@ class ColKernel(Kernel):
         """Sums: 32 interleaved partial sums a block, folded by halves, blocks combined in pairs."""
         f = self.f
         reds = self.prepare(stages)
-        vectors, W = self.vectors, self.W
+        vectors, W, program = self.vectors, self.W, self.program
         types = {k: vec(COMPUTE[reds[k].dtype], W) for k in sums}
         lanes = {k: self.memory(("lanes", k), types[k], LANES * vectors) for k in sums}
-        stacks = {k: Pairwise(f, reds[k], W, vectors, functools.partial(self.memory, ("stack", k))) for k in sums} if not self.partial else {}
+        elem = {k: SIZE[reds[k].dtype] for k in sums}
+        whole = self.partial or self.mode == "apart"                       # one block is all
+        stacks = {} if whole else {k: Pairwise(f, reds[k], W, vectors, functools.partial(self.memory, ("stack", k))) for k in sums}
 
         def spot(k, lane, v):
             return f.at(lanes[k], f.as_val(lane, "i64") * vectors + v, types[k])
@@ -204,10 +248,12 @@ class ColKernel(Kernel):
                     else:
                         self.write(k, i, v, got[v][q])
 
+        ahead = self.mode == "lanes" and self.masks[0] is None
+
         def lane_by_lane(b, end, count):
             def lane(l):
                 def step(i, *flat):
-                    for arg in self.used if self.mask is None else ():
+                    for arg in self.used if ahead else ():
                         if arg < len(self.base) and self.program.operands[arg].kind == "full":
                             for v in range(vectors):
                                 f.prefetch(f.bytes_at(self.base[arg], (i + AHEAD * LANES) * self.strides[arg][1] + v * W * SIZE[self.dtypes[arg]]))
@@ -236,28 +282,77 @@ class ColKernel(Kernel):
                         f.store(acc[k][v], spot(k, l, v))
             f.loop(b, end, 1, step)
 
+        def fill_dense(b, end, count):
+            """Add up long lines of 32 elements x columns, chunk by chunk in registers."""
+            k, arg = *sums, *self.used
+            dtype = program.values[arg][0]
+            start = f.bytes_at(self.base[arg], b * self.strides[arg][1])
+            line, size = self.columns * LANES, (end - b) * self.columns
+            lines = f.udiv(size, line)
+            rest = size - lines * line
+
+            def spot(i):
+                return f.bytes_at(lanes[k], i * elem[k])
+
+            def chunk(c, many):
+                def add(g, *state, last=False):
+                    out = []
+                    for v, x in enumerate(state):
+                        at = c + v * W
+                        mask = f.lanes_below(rest - at, W) if last else f.lanes_below(line - at, W) if many == 1 else None
+                        p = f.bytes_at(start, (g * line + at) * SIZE[dtype])
+                        xs = [None] * len(self.dtypes)
+                        xs[arg] = load(f, dtype, p, W, mask)
+                        xs = [self.address[i] if program.values[i][1] == "scalar" else x for i, x in enumerate(xs[:len(program.operands)])]
+                        out += reds[k].step(f, [x], values(f, self.roots, xs, self.dtypes, W)[0], mask)
+                    return out
+                state = f.loop(0, lines, 1, add, [reds[k].start(f, W)[0]] * many)
+                state = f.if_(f.cmp("sgt", rest, c), lambda: add(lines, *state, last=True), lambda: state)
+                for v, x in enumerate(state):
+                    f.store(x, spot(c + v * W))
+            whole = f.udiv(line, DENSE * W) * (DENSE * W)
+            f.loop(0, whole, DENSE * W, lambda c: chunk(c, DENSE))
+            f.loop(whole, line, W, lambda c: chunk(c, 1))
+
+        def fold(k, count, size):
+            """The first `count` lanes of `size` elements each into the first."""
+            def level(h, left):
+                half = h * size
+
+                def add(i):
+                    p = f.bytes_at(lanes[k], i * elem[k])
+                    x = reds[k].merge(f, [f.load(types[k], p)], [f.load(types[k], f.bytes_at(p, half * elem[k]))])[0]
+                    f.store(x, p)
+                f.loop(0, f.imin(left - h, h) * size, W, add)
+                return [h >> 1, f.imin(left, h)]
+            f.while_(lambda h, left: f.cmp("sgt", h, 0), level, [f.const("i64", LANES // 2), count])
+
+        def each_vector(k, body):
+            """body(result, v) for every vector of block results, in a loop; what it gives replaces the result."""
+            def one(v):
+                p = f.at(lanes[k], v, types[k])
+                x = body(f.load(types[k], p), v)
+                if x is not None:
+                    f.store(x, p)
+            f.loop(0, vectors, 1, one)
+
         def block(b):
             end = f.imin(b + BLOCK, self.n)
             count = f.imin(end - b, LANES)
-            (in_memory_order if self.sequential else lane_by_lane)(b, end, count)
-            left, h = count, LANES // 2
-            while h:
-                def fold(l, h=h):
-                    for k in sums:
-                        for v in range(vectors):
-                            x = reds[k].merge(f, [f.load(types[k], spot(k, l, v))], [f.load(types[k], spot(k, l + h, v))])[0]
-                            f.store(x, spot(k, l, v))
-                f.loop(0, f.imin(left - h, h), 1, fold)
-                left, h = f.imin(left, h), h // 2
+            {"dense": fill_dense, "sequential": in_memory_order}.get(self.mode, lane_by_lane)(b, end, count)
             for k in sums:
-                xs = [f.load(types[k], spot(k, 0, v)) for v in range(vectors)]
-                if self.partial:
-                    for v in range(vectors):
-                        self.define(k, v, xs[v])
+                if self.mode == "dense":
+                    fold(k, f.const("i64", LANES), self.columns)
                 else:
-                    stacks[k].push(f.sdiv(b, BLOCK), xs)
-        f.loop(lo, hi, BLOCK, block)
-        if not self.partial:
-            for k in sums:
-                for v, x in enumerate(stacks[k].total(f.sdiv(self.n + (BLOCK - 1), BLOCK))):
-                    self.define(k, v, x)
+                    fold(k, count, vectors * W)
+                if not whole:
+                    each_vector(k, lambda x, v, k=k: stacks[k].push(f.sdiv(b, BLOCK), x, v))
+        if whole:
+            block(lo)
+        else:
+            f.loop(lo, hi, BLOCK, block)
+        for k in sums:
+            if not whole:
+                each_vector(k, lambda x, v, k=k: stacks[k].total(f.sdiv(self.n + (BLOCK - 1), BLOCK), v))
+            for v in range(vectors):
+                self.define(k, v, f.load(types[k], spot(k, 0, v)))

@@ -130,7 +130,8 @@ def count_zeros(f, which, x):
 
 
 class Pairwise:
-    """Block results combined in pairs while they come: slot l of a small stack holds the sum of 2**l blocks."""
+    """Block results combined in pairs while they come: slot l of a small stack holds the result of 2**l blocks. `width` results at once,
+    of which every call treats one, number v."""
 
     def __init__(self, f, red, lanes=0, width=1, memory=None):
         self.f, self.red, self.width, self.lanes, self.ty = f, red, width, lanes, vec(COMPUTE[red.dtype], lanes)
@@ -139,26 +140,25 @@ class Pairwise:
     def slot(self, level, v):
         return self.f.at(self.stack, self.f.as_val(level, "i64") * self.width + v, self.ty)
 
-    def push(self, block, xs):
-        """Add the results `xs` of block number `block`."""
+    def push(self, block, x, v=0):
+        """Add the result of block number `block`."""
         f = self.f
         carries = count_zeros(f, "cttz", ~block)
-        xs = f.loop(0, carries, 1, lambda l, *s: [self.red.merge(f, [f.load(self.ty, self.slot(l, v))], [x])[0] for v, x in enumerate(s)], xs)
-        for v, x in enumerate(xs):
-            f.store(x, self.slot(carries, v))
+        x, = f.loop(0, carries, 1, lambda l, s: self.red.merge(f, [f.load(self.ty, self.slot(l, v))], [s])[0], [x])
+        f.store(x, self.slot(carries, v))
 
-    def total(self, blocks):
-        """The combined results of `blocks` blocks; the identity of none."""
+    def total(self, blocks, v=0):
+        """The combined result of `blocks` blocks; the identity of none."""
         f = self.f
         some = f.cmp("ne", blocks, 0)
         first = f.sel(some, count_zeros(f, "cttz", blocks), 0)
         end = 64 - count_zeros(f, "ctlz", blocks)
 
-        def up(level, *s):
+        def up(level, s):
             has = f.cmp("ne", f.lshr(blocks, level) & 1, 0)
-            return [f.sel(has, self.red.merge(f, [f.load(self.ty, self.slot(level, v))], [x])[0], x) for v, x in enumerate(s)]
-        start = [f.sel(some, f.load(self.ty, self.slot(first, v)), self.red.start(f, self.lanes)[0]) for v in range(self.width)]
-        return f.loop(first + 1, end, 1, up, start)
+            return f.sel(has, self.red.merge(f, [f.load(self.ty, self.slot(level, v))], [s])[0], s)
+        start = f.sel(some, f.load(self.ty, self.slot(first, v)), self.red.start(f, self.lanes)[0])
+        return f.loop(first + 1, end, 1, up, [start])[0]
 
 
 # ---- what a walk computes -----------------------------------------------------------------------------------------
@@ -377,7 +377,7 @@ class RowKernel(Kernel):
                 if self.partial:
                     self.put(k, 0, x)
                 else:
-                    self.stacks[k].push(f.sdiv(b, BLOCK), [x])
+                    self.stacks[k].push(f.sdiv(b, BLOCK), x)
             new_best = []
             for q, k in enumerate(indexed):
                 new_best += self.find(k, b, end, fold(f, reds[k], states[k]), best[3 * q:3 * q + 3])
@@ -402,7 +402,7 @@ class RowKernel(Kernel):
             self.define(k, value, at)
         if not self.partial:
             for k in sums:
-                self.define(k, self.stacks[k].total(f.sdiv(self.n + (BLOCK - 1), BLOCK))[0])
+                self.define(k, self.stacks[k].total(f.sdiv(self.n + (BLOCK - 1), BLOCK)))
 
     def take(self, flat, red):
         """The next states of a reduction, one per chunk, off a flat list of values."""

@@ -21,6 +21,7 @@ NAMES = {np.dtype(t): n for t, n in (
 DTYPES = {n: d for d, n in NAMES.items()}
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"       # run everything with NumPy, slowly
 LONG = 1 << 17                  # a row of so many elements is worth more than one thread
+SHORT = 24                      # rows of so few elements are taken many at a time, their elements gathered
 _plans: dict = {}
 
 
@@ -137,12 +138,18 @@ class Plan:
             return None
         step = reduced.strides[0] if self.n > 1 else [size for _, size in arrays]
         order = [self.outer.index(a) for a in outer]
+        if self.n <= SHORT and len(rest.sizes) == 1 and self.count >= 16 and self._rows_lie_flat(rest, len(arrays), rows_at) and any(
+                s != size for s, (_, size) in zip(rest.strides[0], arrays, strict=False)):
+            return self._by_columns(step, rest, len(arrays), order, "apart")
         if all(s == size for s, (_, size) in zip(step, arrays, strict=True)):
             return self._by_rows(rest, len(arrays), order)
         if rest.sizes and self.n < 2**31 and all(s == size for s, size in zip(
                 rest.strides[-1], [size for _, size in arrays] + [size for _, size in rows_at], strict=True)):
             return self._by_columns(step, rest, len(arrays), order)
         return None
+
+    def _rows_lie_flat(self, rest, arrays, rows_at):
+        return all(s == size for s, (_, size) in zip(rest.strides[0][arrays:], rows_at, strict=True))
 
     def _strides_in_order(self, arrays, full, row):
         """The strides as kernels want them: of operands, then of outputs. `full(i)`, `row(i)` give those of array i."""
@@ -175,25 +182,46 @@ class Plan:
         numbers = [self.n, *inner, *self._strides_in_order(arrays, of, of)]
         return self._direct(row_kernel(self.program, rank, False), self.count, grain, numbers, order)
 
-    def _by_columns(self, step, rest, arrays, order):
-        width = column_width(self.program)
+    def _by_columns(self, step, rest, arrays, order, mode=None):
         columns, outer = rest.sizes[-1], rest.sizes[0] if len(rest.sizes) == 2 else 1
         strides = rest.strides[0] if len(rest.sizes) == 2 else [0] * len(rest.strides[0])
 
         def of(i):
-            return [strides[i], step[i]]
+            return [strides[i], step[i], rest.strides[-1][i]] if mode == "apart" else [strides[i], step[i]]
 
         def row_of(i):
             return [strides[i]]
-        sequential = abs(step[0]) <= 1024
-        units = outer * -(-columns // width)
+        mode = mode or self._column_mode(step, columns)
+        vectors, panels = self._panels(self.program, columns, outer)
+        units = outer * panels
         if self._splits(units):
-            return self._split(lambda p: column_kernel(p, True, sequential),
+            return self._split(lambda p: column_kernel(p, self._panels(p, columns, outer)[0], mode if mode != "dense" or dense(p)
+                                                       else "sequential", self._masked(p, columns, outer), True),
                                lambda walk: [columns, *self._walk_strides(walk, arrays, of, row_of, lambda size: [size * columns])],
-                               lambda walk: outer * -(-columns // column_width(walk.program)), (outer, columns), order)
-        grain = max(1, self._per_grain() // max(1, self.n * min(width, columns)))
+                               lambda walk: outer * self._panels(walk.program, columns, outer)[1], (outer, columns), order)
+        grain = max(1, self._per_grain() // max(1, self.n * -(-columns // panels)))
         numbers = [self.n, columns, *self._strides_in_order(arrays, of, row_of)]
-        return self._direct(column_kernel(self.program, False, sequential), units, grain, numbers, order)
+        addr = column_kernel(self.program, vectors, mode, self._masked(self.program, columns, outer), False)
+        return self._direct(addr, units, grain, numbers, order)
+
+    def _column_mode(self, step, columns):
+        if columns < 48 and dense(self.program) and step[0] == columns * DTYPES[self.program.operands[0].dtype].itemsize:
+            return "dense"
+        return "sequential" if abs(step[0]) <= 512 else "lanes"
+
+    def _masked(self, program, columns, outer):
+        width = self._panels(program, columns, outer)[0] * column_shape(program)[1]
+        return columns % width != 0 and (columns < width or any(isinstance(s, R.Keep) for s in program.stages))
+
+    def _panels(self, program, columns, outer):
+        """(vectors in a panel, panels): as wide as registers allow, evenly, but enough for a few threads."""
+        most, lanes = column_shape(program)
+        chunks = -(-columns // lanes)
+        panels = -(-chunks // most)
+        if outer * panels < 4 and self.n * columns >= 1 << 15 and chunks >= 8:
+            panels = 4
+        vectors = -(-chunks // panels)
+        return vectors, -(-chunks // vectors)
 
     def _walk_strides(self, walk, arrays, full, row, plain):
         """As `_strides_in_order`, for the program of one walk; `plain(itemsize)` are the strides of a row result."""
@@ -366,16 +394,26 @@ def row_kernel(program, rank, partial):
     return native.kernel(f"rows/{rank}{'/part' * partial}/{program.key}", emit)
 
 
-def column_kernel(program, partial, sequential):
+def column_kernel(program, vectors, mode, masked, partial):
     def emit(module, symbol):
         from whet.passes.lower_llvm.cols import ColKernel
-        ColKernel(program, partial, sequential).emit(module, symbol)
-    return native.kernel(f"cols{'/part' * partial}{'/seq' * sequential}/{program.key}", emit)
+        ColKernel(program, vectors, mode, masked, partial).emit(module, symbol)
+    return native.kernel(f"cols/{vectors}/{mode}{'/masked' * masked}{'/part' * partial}/{program.key}", emit)
 
 
-def column_width(program):
-    from whet.passes.lower_llvm.cols import ColKernel
-    return ColKernel(program).width
+@functools.lru_cache(None)
+def column_shape(program):
+    """(vectors that a panel may have, lanes of a vector)"""
+    from whet.passes.lower_llvm.cols import most_vectors, panel_lanes
+    return most_vectors(program), panel_lanes(program)
+
+
+@functools.lru_cache(None)
+def dense(program):
+    """Is it one sum of one operand, in one walk, so that many short lines can be added up as few long ones?"""
+    reduced = [s for s in program.stages if isinstance(s, R.Reduce)]
+    return (len(reduced) == 1 and reduced[0].kind in R.SUMS and all(isinstance(s, R.Reduce | R.StoreRow | R.Store) for s in program.stages)
+            and not any(isinstance(s, R.Store) for s in program.stages) and sc.uses(reduced[0].expr) == [0])
 
 
 @functools.lru_cache(None)
