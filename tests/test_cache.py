@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from whet.cpu import cache, flat
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no cache on this system")

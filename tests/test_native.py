@@ -8,7 +8,6 @@ import threading
 
 import numpy as np
 import pytest
-
 from whet.cpu import flat, native, pool
 from whet.passes.lower_llvm import compile
 

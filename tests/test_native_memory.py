@@ -8,7 +8,6 @@ import weakref
 
 import numpy as np
 import pytest
-
 from whet.cpu import memory, native
 
 F4 = np.dtype("f4")

@@ -7,7 +7,6 @@ import threading
 
 import numpy as np
 import pytest
-
 from whet.cpu import native, pool
 
 pytestmark = pytest.mark.skipif(not native.enabled(), reason="no native calls in this process")
