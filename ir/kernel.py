@@ -91,8 +91,9 @@ def plan(shape, strides, itemsizes, inputs):
     if not sizes:                                            # one element
         sizes, steps = (1,), [(b,) for b in itemsizes]
     last = len(sizes) - 1
-    if sizes[last] < SMALL and max(sizes) >= TILE:           # rows too short to be worth a visit: go along a longer dimension
-        return _tiles(sizes, steps, itemsizes, last, sizes.index(max(sizes)))
+    long = next((d for d in reversed(range(last)) if sizes[d] >= TILE), None)
+    if sizes[last] < SMALL and long is not None:             # rows too short to be worth a visit: go along a longer dimension
+        return _tiles(sizes, steps, itemsizes, last, long)
     access = _access(steps, itemsizes, last)
     if not last and "g" not in access:
         return Walk("flat", access, sizes, tuple(steps))

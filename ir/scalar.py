@@ -11,6 +11,7 @@ An expression is typed by its arguments: arithmetic keeps the type of its operan
 number takes the type of what it meets. Casts are written out (`cast(x, "f32")`). Types are the short names of
 `whet.dtypes`: bool, u8..u64, i8..i64, f16, bf16, f32, f64, c64, c128.
 """
+# ruff: noqa: F821      (the functions that the table names are made from it)
 import functools
 import math
 
@@ -108,7 +109,8 @@ def _table():
         "fmod": (np.fmod, lambda y, a, b: (1, -trunc(a / b))),
         "neg": (np.negative, lambda y, a: (-1,)),
         "abs": (np.abs, lambda y, a: (sign(a),)),
-        "sign": (_sign, zero), "floor": (np.floor, zero), "ceil": (np.ceil, zero), "trunc": (np.trunc, zero), "rint": (np.rint, zero),
+        "sign": (_sign, zero), "floor": (np.floor, zero), "ceil": (np.ceil, zero), "trunc": (np.trunc, zero),
+        "rint": (np.rint, zero),
         "sqrt": (np.sqrt, lambda y, a: (0.5 / y,)),
         "rsqrt": (lambda a: 1 / np.sqrt(a), lambda y, a: (-0.5 * (y / a),)),
         "cbrt": (np.cbrt, lambda y, a: (1 / (3 * (y * y)),)),
@@ -263,7 +265,8 @@ def _shifted_series(x, shift, series, reflect):
 def _digamma(x):
     def series(z):
         w = 1 / (z * z)
-        return np.log(z) - 0.5 / z - w * (1 / 12 - w * (1 / 120 - w * (1 / 252 - w * (1 / 240 - w * (1 / 132 - w * (691 / 32760 - w / 12))))))
+        tail = 1 / 240 - w * (1 / 132 - w * (691 / 32760 - w / 12))
+        return np.log(z) - 0.5 / z - w * (1 / 12 - w * (1 / 120 - w * (1 / 252 - w * tail)))
     r = _shifted_series(x, lambda z: -1 / z, series, lambda a, r: r - math.pi / np.tan(math.pi * a))
     a = np.asarray(x)
     return np.where(a == 0, np.copysign(np.inf, -a), np.where((a < 0) & (a == np.floor(a)), np.nan, r)).astype(a.dtype)
@@ -272,7 +275,8 @@ def _digamma(x):
 def _trigamma(x):
     def series(z):
         w = 1 / (z * z)
-        return 1 / z + 0.5 * w + w / z * (1 / 6 - w * (1 / 30 - w * (1 / 42 - w * (1 / 30 - w * (5 / 66 - w * (691 / 2730 - w * 7 / 6))))))
+        tail = 1 / 30 - w * (5 / 66 - w * (691 / 2730 - w * 7 / 6))
+        return 1 / z + 0.5 * w + w / z * (1 / 6 - w * (1 / 30 - w * (1 / 42 - w * tail)))
     r = _shifted_series(x, lambda z: 1 / (z * z), series, lambda a, r: (math.pi / np.sin(math.pi * a)) ** 2 - r)
     a = np.asarray(x)
     return np.where((a <= 0) & (a == np.floor(a)) & np.isfinite(a), np.inf, r).astype(a.dtype)
@@ -298,9 +302,9 @@ def cast(x, dtype):
 
 PRIMITIVES = {}
 for _name in ("add sub mul div floordiv truncdiv mod fmod neg sign floor ceil trunc rint sqrt rsqrt cbrt fma min max fmin fmax "
-              "lt le gt ge eq ne isnan isinf isfinite signbit shl shr gcd copysign nextafter hypot exp exp2 expm1 log log2 log10 log1p "
-              "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh sigmoid pow erf erfc erfinv lgamma digamma trigamma "
-              "polygamma2 conj").split():
+              "lt le gt ge eq ne isnan isinf isfinite signbit shl shr gcd copysign nextafter hypot exp exp2 expm1 log log2 log10 "
+              "log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh sigmoid pow erf erfc erfinv lgamma digamma "
+              "trigamma polygamma2 conj").split():
     globals()[_name] = _function(_name)
     __all__.append(_name)
 minimum, maximum, absolute = _function("min"), _function("max"), _function("abs")
@@ -421,7 +425,7 @@ def differentiate(root, g, wrt):
             rule = PRIMITIVES[e.op][1]
             if rule is None:
                 continue
-            parts = [simplify("mul", g_e, lift(d)) if not (isinstance(d, int | float) and d == 0) else None for d in rule(e, *e.args)]
+            parts = [None if isinstance(d, int | float) and d == 0 else simplify("mul", g_e, lift(d)) for d in rule(e, *e.args)]
         for a, p in zip(e.args, parts):
             if p is not None and id(a) in live:
                 grads[id(a)] = p if id(a) not in grads else grads[id(a)] + p

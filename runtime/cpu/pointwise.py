@@ -15,7 +15,8 @@ from whet.ir import scalar as S
 
 PLANS = 4096                    # of one op; when a program has used more, they are made again
 GRAIN_NS = 10_000
-SMALL_COPY = 1 << 11            # elements that NumPy has moved before a plan is found
+SMALL_COPY = 1 << 11            # elements that NumPy has moved before a plan is found,
+PLAIN_COPY = 1 << 19            # and bytes, if they are contiguous
 
 
 class Pointwise:
@@ -242,7 +243,8 @@ def copy(dst, src):
     """Write `src`, broadcast and cast, into `dst`: any strides on both sides, overlapping or not. Gives dst."""
     t = dst.dtype
     if src.dtype == t:
-        plain = dst.size < SMALL_COPY or t.itemsize not in _BITS
+        plain = dst.size < SMALL_COPY or t.itemsize not in _BITS or (
+            dst.nbytes < PLAIN_COPY and dst.flags.c_contiguous and (src.flags.c_contiguous or not src.ndim))
     else:
         plain = t.kind == "c" or src.dtype.kind == "c"
     if plain:
