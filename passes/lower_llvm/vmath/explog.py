@@ -113,55 +113,63 @@ def log_edges(f, x, r):
     return f.sel(f.cmp("oeq", x, INF), INF, r)
 
 
+def logarithm(f, x, of_parts):
+    """of_parts(k, m - 1) for x = 2^k m, and the edges. Where all lanes are ordinary, which is nearly always, the care for
+    subnormal, negative and infinite numbers, a quarter of the work, is branched around."""
+    least, inf = (bits(f, f.const(x.ty, v)) for v in (MIN_NORMAL[x.elem], INF))
+
+    def plain():
+        k, m, _ = mantissa(f, x, normal=True)
+        return [of_parts(k, m - 1.0)]
+
+    def careful():
+        k, m, _ = mantissa(f, x)
+        return [log_edges(f, x, of_parts(k, m - 1.0))]
+    return f.if_(f.any(f.cmp("uge", bits(f, x) - least, inf - least)), careful, plain)[0]
+
+
 @function("log")
 def log(f, x):
-    k, m, _ = mantissa(f, x)
-    return log_edges(f, x, log_sum(f, k, m - 1.0))
+    return logarithm(f, x, lambda k, z: log_sum(f, k, z))
 
 
 @function("log2", "float")
 def log2_f32(f, x):
-    k, m, _ = mantissa(f, x)
-    z = m - 1.0
-    return log_edges(f, x, k + f.fma(z, C.LOG2_SLOPE, z * poly(f, z, C.LOG2_F32)))
+    return logarithm(f, x, lambda k, z: k + f.fma(z, C.LOG2_SLOPE, z * poly(f, z, C.LOG2_F32)))
 
 
 @function("log10", "float")
 def log10_f32(f, x):
-    k, m, _ = mantissa(f, x)
-    z = m - 1.0
-    t = f.fma(z, C.LOG10_SLOPE, z * poly(f, z, C.LOG10_F32))
-    return log_edges(f, x, f.fma(k, LOG10_2["float"][0], f.fma(k, LOG10_2["float"][1], t)))
+    hi, lo = LOG10_2["float"]
+    return logarithm(f, x, lambda k, z: f.fma(k, hi, f.fma(k, lo, f.fma(z, C.LOG10_SLOPE, z * poly(f, z, C.LOG10_F32)))))
 
 
 LOG10_2 = {"float": (0.30078125, 2.487456639811952e-04), "double": (0.3010299956640665, -8.532344317057107e-14)}
 PER_LN = {"log2": (1.4426950408889634, 2.0355273740931033e-17), "log10": (0.4342944819032518, 1.098319650216765e-17)}
 
 
-def log_in_base(f, x, base, whole):
-    """f64: k whole[0] + (k whole[1] + log(m) / log(base)), log(m) in two doubles."""
-    k, m, _ = mantissa(f, x)
-    z = m - 1.0
+def log_in_base(f, k, z, base, whole):
+    """f64: k whole[0] + (k whole[1] + log(1 + z) / log(base)), log(1 + z) in two doubles."""
     s = z / (z + 2.0)
     w = s * s
     half = z * z * 0.5
     hi, lo = fast_two_sum(f, z, -half)
     lo = f.fma(s, f.fma(w, poly(f, w, C.LOG_F64), half), lo)
     c, d = PER_LN[base]
-    p, e = two_prod(f, hi, f.const(x.ty, c))
+    p, e = two_prod(f, hi, f.const(z.ty, c))
     rest = f.fma(lo, c, f.fma(hi, d, f.fma(k, whole[1], e) if whole[1] else e))
     t, e = fast_two_sum(f, k * whole[0], p)
-    return log_edges(f, x, t + (e + rest))
+    return t + (e + rest)
 
 
 @function("log2", "double")
 def log2_f64(f, x):
-    return log_in_base(f, x, "log2", (1.0, 0.0))
+    return logarithm(f, x, lambda k, z: log_in_base(f, k, z, "log2", (1.0, 0.0)))
 
 
 @function("log10", "double")
 def log10_f64(f, x):
-    return log_in_base(f, x, "log10", LOG10_2["double"])
+    return logarithm(f, x, lambda k, z: log_in_base(f, k, z, "log10", LOG10_2["double"]))
 
 
 # ---- around zero ---------------------------------------------------------------------------------------------------
