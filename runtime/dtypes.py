@@ -94,8 +94,8 @@ def as_dtype(x):
         return x
     if x is bool: return bool_
     if x is int: return int64
-    if x is float: return _default
-    if x is complex: return _default.to_complex()
+    if x is float: return float64
+    if x is complex: return complex128
     if isinstance(x, np.dtype) or (isinstance(x, type) and issubclass(x, np.generic)):
         return from_numpy(np.dtype(x))
     raise TypeError(f"dtype must be a whet.dtype, not {x!r} ({type(x).__name__})")

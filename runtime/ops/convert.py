@@ -49,8 +49,8 @@ def _cast_vjp(g, _y, _x, dtype):
 
 
 cast_op = Op("to_copy", _cast, _cast_vjp, samples=lambda make: [
-    Sample(make(2, 3), dtype=dtypes.float64), Sample(make(2, 3), dtype=dtypes.float32), Sample(make(), dtype=dtypes.float64),
-    Sample(make(0, 2), dtype=dtypes.float64)])
+    Sample(make(2, 3), dtype=dtypes.float64), Sample(make(), dtype=dtypes.float64), Sample(make(0, 2), dtype=dtypes.float64),
+    Sample(make(2, 3, grad=False), dtype=dtypes.float32), Sample(make(2, 3, grad=False), dtype=dtypes.int32)])
 clone_op = Op("clone", lambda a, memory_format=preserve_format: copy_array(a, memory_format), lambda g, _y, _x, memory_format=None: [g],
               samples=lambda make: [Sample(make(2, 3)), Sample(make()), Sample(make(0, 3)),
                                     Sample(make(2, 3, 2, 2), memory_format=as_format("channels_last"))])
@@ -486,8 +486,14 @@ def _resized(a, shape, n):
     return new.reshape(shape)
 
 
-_resize_op = Op("resize", lambda a, size: _resized(a, size, int(np.prod(size, dtype=np.int64))).copy(),
-                samples=lambda make: [Sample(make(2, 3), size=(3, 2))])
+def _refilled(a, size):
+    out = np.zeros(size, a.dtype)
+    n = min(a.size, out.size)
+    out.reshape(-1)[:n] = a.reshape(-1)[:n]
+    return out
+
+
+_resize_op = Op("resize", _refilled, samples=lambda make: [Sample(make(2, 3), size=(3, 2)), Sample(make(2, 3), size=(2,))])
 
 
 @method()

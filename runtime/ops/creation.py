@@ -131,7 +131,8 @@ def _new_samples(make):
 
 
 zeros_op = Op("zeros", _zeros, samples=_new_samples)
-empty_op = Op("empty", lambda size, dtype, memory_format=None: new_array(size, dtype.np, memory_format), samples=_new_samples)
+empty_op = Op("empty", lambda size, dtype, memory_format=None: new_array(size, dtype.np, memory_format),
+              samples=lambda make: [Sample(size=(0, 4), dtype=dtypes.float32)])
 full_op = Op("full", lambda size, value, dtype, memory_format=None: _full(size, cast_number(value, dtype), dtype, memory_format),
              samples=lambda make: [Sample(size=(2, 3), value=1.5, dtype=dtypes.float32), Sample(size=(0,), value=True, dtype=dtypes.bool_)])
 constant_op = Op("constant", lambda array: array.copy(), samples=lambda make: [Sample(array=np.arange(6.0).reshape(2, 3))])
@@ -956,7 +957,6 @@ def meshgrid(*tensors, indexing=None):
     shape = tuple(t.numel() for t in tensors)
     grids = [t.reshape((1,) * i + (-1,) + (1,) * (len(tensors) - 1 - i)).expand(shape) for i, t in enumerate(tensors)]
     if swap:
-        grids = [g.transpose(0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 

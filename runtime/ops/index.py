@@ -149,6 +149,7 @@ def _sum_samples(make):
 index_op = Op("index", _gathered, _index_vjp, samples=_gather_samples)
 index_op.doc = "Elements at index tensors of one shape, one for each of the dimensions `dims`."
 index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples)
+index_op.saves = index_sum_op.saves = frozenset(range(1, 65))            # the index tensors only
 
 
 # ---- writing at index tensors ------------------------------------------------------------------------------------------------
@@ -215,6 +216,7 @@ def _put_samples(make):
 
 
 put_op = _PutOp("index_put", None, _put_vjp, samples=_put_samples)
+put_op.saves = frozenset(range(2, 66))
 
 
 # ---- reading an index ----------------------------------------------------------------------------------------------------------
