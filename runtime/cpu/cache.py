@@ -357,5 +357,7 @@ def connect():
         store = Cache(folder, secret) if secret else None
     except OSError:
         return None
-    # A source that changed while this process was starting may have been imported as it was before.
-    return store if store and max(when for _, _, when, _ in store.sources) < _started - 2_000_000_000 else None
+    # A source that changed while this process was starting may have been imported as it was before. (A time in the future says
+    # nothing of when that was.)
+    recent = lambda when: _started - 2_000_000_000 <= when <= time.time_ns()
+    return store if store and not any(recent(when) for _, _, when, _ in store.sources) else None
