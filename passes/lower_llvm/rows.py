@@ -3,6 +3,8 @@
 One generator for every program: a walk's stages become one loop whose body is the stages' expressions on vectors; what depends on row
 scalars only is computed once a row, before the loop. `cols.py` is the same for rows that run across memory.
 """
+import functools
+
 from whet.ir import scalar as sc
 from whet.ir.rows import BLOCK, EXACT, IDENTITY, INDEXED, LANES, SUMS, Keep, Reduce, Store
 from whet.passes.lower_llvm import targets
@@ -111,17 +113,102 @@ def reduction(kind, dtype):
     return (Sum if kind in SUMS else Truth if kind in ("any", "all") else Extreme)(kind, dtype)
 
 
-def fold(f, red, states):
+def fold(f, merge, states):
     """The lanes of several chunks (a list of states) folded by halves to one scalar state."""
     while len(states) > 1:
         h = len(states) // 2
-        states = [red.merge(f, a, b) for a, b in zip(states[:h], states[h:], strict=True)]
+        states = [merge(f, a, b) for a, b in zip(states[:h], states[h:], strict=True)]
     state, lanes = states[0], states[0][0].lanes
     while lanes > 1:
         lanes //= 2
         low, high = range(lanes), range(lanes, 2 * lanes)
-        state = red.merge(f, [f.shuffle(x, None, low) for x in state], [f.shuffle(x, None, high) for x in state])
+        state = merge(f, [f.shuffle(x, None, low) for x in state], [f.shuffle(x, None, high) for x in state])
     return [f.extract(x, 0) for x in state]
+
+
+class Group:
+    """A reduction of groups of elements, several chunks of lanes at once: the state is a flat list of vectors."""
+
+    def __init__(self, red, lanes, chunks):
+        self.red, self.lanes, self.chunks = red, lanes, chunks
+
+    def start(self, f):
+        return [x for _ in range(self.chunks) for x in self.red.start(f, self.lanes)]
+
+    def step(self, f, state, xs, masks, i):
+        """`xs`: the chunks of the group that begins `i` elements after the block."""
+        return [self.red.step(f, [s], x, m)[0] for s, x, m in zip(state, xs, masks, strict=True)]
+
+    def end(self, f, state):
+        return fold(f, self.red.merge, [[s] for s in state])
+
+
+class ExtremeGroup(Group):
+    """Extrema of floats, with one look for NaN and one at the signs for two chunks."""
+
+    def start(self, f):
+        m, nan, signs = self.red.start(f, self.lanes)
+        return [m] * self.chunks + [nan, signs] * (self.chunks // 2)
+
+    def step(self, f, state, xs, masks, i):
+        xs = [x if m is None else f.sel(m, x, self.red.worst) for x, m in zip(xs, masks, strict=True)]
+        out = [f.sel(f.cmp(self.red.better, s, x), s, x) for s, x in zip(state, xs, strict=False)]
+        op, bits = "and" if self.red.max else "or", vec(self.red.bits, self.lanes)
+        for a, b, nan, signs in zip(xs[::2], xs[1::2], state[self.chunks::2], state[self.chunks + 1::2], strict=True):
+            out += [nan | f.cmp("uno", a, b), f.binary(op, f.binary(op, signs, f.bitcast(a, bits)), f.bitcast(b, bits))]
+        return out
+
+    def end(self, f, state):
+        red, nans, signs = self.red, state[self.chunks::2], state[self.chunks + 1::2]
+
+        def better(f, a, b):
+            return [f.sel(f.cmp(red.better, a[0], b[0]), a[0], b[0])]
+        m, = fold(f, better, [[s] for s in state[:self.chunks]])
+        nan = f.any(functools.reduce(lambda a, b: a | b, nans))
+
+        def zero():
+            sign, = fold(f, lambda f, a, b: [f.binary("and" if red.max else "or", a[0], b[0])], [[s] for s in signs])
+            return [f.sel(f.cmp("slt", sign, 0), -0.0, f.const(m.ty, 0.0))]
+        m, = f.if_(f.cmp("oeq", m, 0.0), zero, lambda: [m])
+        return [f.sel(nan, float("nan"), m)]
+
+
+class IndexedGroup(Group):
+    """Extrema with the first position of each lane, counted from the start of the block; for floats also a look for NaN."""
+
+    def start(self, f):
+        m = f.const(vec(self.red.ty, self.lanes), self.red.worst)
+        nan = f.const(vec("i1", self.lanes), 0)
+        return [m] * self.chunks + [f.const(vec("i32", self.lanes), 0)] * self.chunks + [nan] * (self.chunks // 2 if self.red.float else 0)
+
+    def step(self, f, state, xs, masks, i):
+        red, C = self.red, self.chunks
+        xs = [x if m is None else f.sel(m, x, red.worst) for x, m in zip(xs, masks, strict=True)]
+        here = f.splat(f.conv("trunc", i, "i32"), self.lanes)
+        best = [f.sel(f.cmp(red.better, m, x), m, x) for m, x in zip(state, xs, strict=False)]
+        at = [f.sel(f.cmp(red.better, x, m), here, p) for m, x, p in zip(state[:C], xs, state[C:2 * C], strict=True)]
+        return [*best, *at, *(nan | f.cmp("uno", a, b) for a, b, nan in zip(xs[::2], xs[1::2], state[2 * C:], strict=False))]
+
+    def end(self, f, state):
+        """(the best, its first position, is there a NaN?)"""
+        red, C = self.red, self.chunks
+
+        def better(f, a, b):
+            return [f.sel(f.cmp(red.better, a[0], b[0]), a[0], b[0])]
+
+        def least(f, a, b):
+            return [f.imin(a[0], b[0])]
+        m, = fold(f, better, [[s] for s in state[:C]])
+        goal, none = f.splat(m, self.lanes), f.const(vec("i32", self.lanes), 2**31 - 1)
+        spots = [f.sel(f.cmp("oeq" if red.float else "eq", s, goal), p + f.const(p.ty, c * self.lanes) + f.iota("i32", self.lanes), none)
+                 for c, (s, p) in enumerate(zip(state[:C], state[C:2 * C], strict=True))]
+        at, = fold(f, least, [[p] for p in spots])
+        return [m, at, f.any(functools.reduce(lambda a, b: a | b, state[2 * C:])) if red.float else f.const("i1", 0)]
+
+
+def group_of(kind, dtype, lanes, chunks):
+    red = reduction(kind, dtype)
+    return (IndexedGroup if kind in INDEXED else ExtremeGroup if isinstance(red, Extreme) and red.float else Group)(red, lanes, chunks)
 
 
 def count_zeros(f, which, x):
@@ -339,77 +426,74 @@ class RowKernel(Kernel):
         self.W = lanes_for(types)
         self.used = sc.uses(*self.roots)
         self.hoisted = [f.splat(x, self.W) for x in self.emit_scalars(uniform)]
-        reds = {}
-        for k in stages:
-            s = program.stages[k]
-            if isinstance(s, Reduce):
-                reds[k] = reduction(s.kind, program.values[program.results[k]][0])
-        self.stages, self.reds = stages, reds
-        ordered = any(program.stages[k].kind in SUMS for k in reds)
-        group = LANES if ordered else max(LANES, 4 * self.W) if reds else 2 * self.W
-        self.chunks = max(1, group // self.W)
-        self.group = self.chunks * self.W
+        kinds = {k: program.stages[k].kind for k in stages if isinstance(program.stages[k], Reduce)}
+        whole, indexed, sums = ([k for k in kinds if kinds[k] in group] for group in (EXACT, INDEXED, SUMS))
+        self.chunks = max(2, LANES // self.W if sums else 4 if kinds else 2)
+        self.group, self.stages = self.chunks * self.W, stages
+        reds = self.reds = {k: group_of(kinds[k], program.values[program.results[k]][0], self.W, self.chunks) for k in whole + sums + indexed}
+        starts = {k: reds[k].start(f) for k in reds}
+        light = len(sc.walk(*self.roots)) <= 3 and self.chunks <= 4
 
-        whole = [k for k in reds if program.stages[k].kind in EXACT]                   # carried across blocks
-        indexed = [k for k in reds if program.stages[k].kind in INDEXED]
-        sums = [k for k in reds if program.stages[k].kind in SUMS]
+        def split(flat):
+            """A flat list of values as the states of the reductions; what is left over."""
+            flat = list(flat)
+            states = {}
+            for k in reds:
+                states[k], flat = flat[:len(starts[k])], flat[len(starts[k]):]
+            return states, flat
 
         def block(b, *carried, end=None):
-            carried = list(carried)
             end = f.imin(b + BLOCK, self.n) if end is None else end
-            states = {k: self.take(carried, reds[k]) for k in whole}
-            states.update({k: [reds[k].start(f, self.W) for _ in range(self.chunks)] for k in sums + indexed})
-            order = whole + sums + indexed
-            flat = [x for k in order for st in states[k] for x in st]
+            carried = list(carried)
+            states = dict(starts)
+            for k in whole:
+                states[k], carried = carried[:len(starts[k])], carried[len(starts[k]):]
+            best = carried
+            flat = [x for k in reds for x in states[k]]
 
-            def step(i, *acc, tail=False):
-                acc = list(acc)
-                now = {k: self.take(acc, reds[k]) for k in order}
-                self.group_at(i, now, end if tail else None)
-                return [x for k in order for st in now[k] for x in st]
-            full = b + ((end - b) & -self.group)
-            flat = f.loop(b, full, self.group, step, flat)
-            flat = f.loop(full, end, self.group, lambda i, *a: step(i, *a, tail=True), flat)
-            states = {k: self.take(flat, reds[k]) for k in order}
-            best = [carried.pop(0) for _ in range(3 * len(indexed))]
+            def steps(times, tail=False):
+                def step(i, *acc):
+                    now, _ = split(acc)
+                    for t in range(times):
+                        self.group_at(i + t * self.group, now, b, end if tail else None)
+                    return [x for k in reds for x in now[k]]
+                return step
+            at = b
+            for times in (4, 1) if light else (1,):
+                to = b + f.binary("and", end - b, -self.group * times)
+                flat = f.loop(at, to, self.group * times, steps(times), flat)
+                at = to
+            flat = f.loop(at, end, self.group, steps(1, tail=True), flat)
+            states, _ = split(flat)
             for k in sums:
-                x = fold(f, reds[k], states[k])[0]
+                x, = reds[k].end(f, states[k])
                 if self.partial:
                     self.put(k, 0, x)
                 else:
                     self.stacks[k].push(f.sdiv(b, BLOCK), x)
-            new_best = []
-            for q, k in enumerate(indexed):
-                new_best += self.find(k, b, end, fold(f, reds[k], states[k]), best[3 * q:3 * q + 3])
-            return [x for k in whole for st in states[k] for x in st] + new_best
+            found = [x for q, k in enumerate(indexed) for x in self.find(k, b, end, reds[k].end(f, states[k]), best[3 * q:3 * q + 3])]
+            return [x for k in whole for x in states[k]] + found
 
-        carry = [x for k in whole for _ in range(self.chunks) for x in reds[k].start(f, self.W)]
+        carry = [x for k in whole for x in starts[k]]
         for k in indexed:
-            carry += [f.const(reds[k].ty, reds[k].worst), f.const("i64", 0), f.const("i1", 0)]
+            carry += [f.const(reds[k].red.ty, reds[k].red.worst), f.const("i64", 0), f.const("i1", 0)]
         if self.partial:
-            b = f.urem(self.unit_no, self.blocks) * BLOCK
-            last = block(b, *carry)
+            last = block(f.urem(self.unit_no, self.blocks) * BLOCK, *carry)
         elif reds:
             last = f.loop(0, self.n, BLOCK, block, carry)
         else:
             last = block(f.const("i64", 0), end=self.n)
         last = list(last)
         for k in whole:
-            self.define(k, reds[k].end(f, fold(f, reds[k], self.take(last, reds[k]))))
-        for k in indexed:
-            value, at, _ = last[:3]
-            del last[:3]
-            self.define(k, value, at)
+            state, last = last[:len(starts[k])], last[len(starts[k]):]
+            self.define(k, *reds[k].end(f, state))
+        for q, k in enumerate(indexed):
+            at = last[3 * q + 1]
+            wanted = self.partial or any(program.results[k] in sc.uses(s.expr) for s in program.stages)
+            self.define(k, self.element_at(k, at) if wanted else None, at)
         if not self.partial:
             for k in sums:
                 self.define(k, self.stacks[k].total(f.sdiv(self.n + (BLOCK - 1), BLOCK)))
-
-    def take(self, flat, red):
-        """The next states of a reduction, one per chunk, off a flat list of values."""
-        size = 3 if isinstance(red, Extreme) and red.float else 1
-        out = [flat[c * size:(c + 1) * size] for c in range(self.chunks)]
-        del flat[:self.chunks * size]
-        return out
 
     def define(self, k, *xs):
         if self.partial:
@@ -438,47 +522,51 @@ class RowKernel(Kernel):
                 xs[a] = load(f, dtype, f.bytes_at(p, i * SIZE[dtype]), self.W, mask)
         return xs
 
-    def group_at(self, i, states, end):
+    def group_at(self, i, states, b, end):
         """One group of elements through all stages; `end` is given for the last, partly filled one."""
         f = self.f
-        for c in range(self.chunks):
-            at = i + c * self.W
-            mask = None if end is None else f.lanes_below(end - at, self.W)
-            xs = values(f, self.roots, self.inputs(at, mask), self.dtypes, self.W)
-            for k, x in zip(self.stages, xs, strict=True):
-                if k in states:
-                    states[k][c] = self.reds[k].step(f, states[k][c], x, mask)
-                    continue
-                j, dtype = self.out_of(k)
+        places = [i + c * self.W for c in range(self.chunks)]
+        masks = [None if end is None else f.lanes_below(end - at, self.W) for at in places]
+        got = [values(f, self.roots, self.inputs(at, mask), self.dtypes, self.W) for at, mask in zip(places, masks, strict=True)]
+        for q, k in enumerate(self.stages):
+            xs = [x[q] for x in got]
+            if k in self.reds:
+                states[k] = self.reds[k].step(f, states[k], xs, masks, i - b)
+                continue
+            j, dtype = self.out_of(k)
+            for at, x, mask in zip(places, xs, masks, strict=True):
                 store(f, dtype, x, f.bytes_at(self.out_base[j], at * SIZE[dtype]), mask)
 
-    def find(self, k, b, end, state, best):
-        """After a block: if it holds something better than the best so far, the first place where that is."""
-        f, red = self.f, self.reds[k]
-        top, was_nan = state[0], best[2]
-        better = f.cmp(red.better, top, best[0])
-        if red.float:
-            better = better | state[1]
-        better = better & ~was_nan if red.float else better
-        first_block = f.cmp("eq", b, 0)
-        goal = f.splat(top, self.W)
+    def root_at(self, k, i, mask):
+        """The vector that stage k reduces, from element i on."""
+        return values(self.f, [self.roots[self.stages.index(k)]], self.inputs(i, mask), self.dtypes, self.W)[0]
+
+    def element_at(self, k, i):
+        """What stage k reduces, at element i; in an empty row the worst there is."""
+        f, red = self.f, self.reds[k].red
+        x = self.root_at(k, i, f.lanes_below(f.imin(self.n, 1), self.W))
+        return f.sel(f.cmp("sgt", self.n, 0), f.extract(x, 0), red.worst)
+
+    def find(self, k, b, end, found, best):
+        """After a block: (best, position, was there a NaN?) of all blocks so far. The position of a NaN is searched for when one comes."""
+        f, red = self.f, self.reds[k].red
+        top, at, nan = found
+        at = b + f.conv("zext", at, "i64")
+        update = f.cmp(red.better, top, best[0]) | f.cmp("eq", b, 0) if not self.partial else f.const("i1", 1)
+        if not red.float:
+            return [f.sel(update, top, best[0]), f.sel(update, at, best[1]), best[2]]
+        at = f.sel(update & ~best[2], at, best[1])
 
         def search():
-            def test(i, x, hit):
-                return f.cmp("slt", i, end) & ~f.any(hit)
-
-            def step(i, x, hit):
+            def step(i, hit):
                 mask = f.lanes_below(end - i, self.W)
-                x = values(f, [self.roots[self.stages.index(k)]], self.inputs(i, mask), self.dtypes, self.W)[0]
-                hit = f.cmp("oeq" if red.float else "eq", x, goal)
-                if red.float:
-                    hit = f.sel(f.splat(state[1], self.W), f.cmp("uno", x, x), hit)
-                return [i + self.W, x, hit & mask]
-            none = f.const(vec("i1", self.W), 0)
-            i, x, hit = f.while_(test, step, [b, goal, none])
-            lane = f.conv("zext", first_lane(f, hit), "i64") if self.W < 64 else first_lane(f, hit)
-            return [f.extract(x, lane), i - self.W + lane, state[1] if red.float else was_nan]
-        return f.if_(better | first_block if not self.partial else f.const("i1", 1), search, lambda: best)
+                x = self.root_at(k, i, mask)
+                return [i + self.W, f.cmp("uno", x, x) & mask]
+            i, hit = f.while_(lambda i, hit: f.cmp("slt", i, end) & ~f.any(hit), step, [b, f.const(vec("i1", self.W), 0)])
+            lane = first_lane(f, hit)
+            return [i - self.W + (f.conv("zext", lane, "i64") if self.W < 64 else lane)]
+        at, = f.if_(nan & ~best[2], search, lambda: [at])
+        return [f.sel(update, top, best[0]), at, best[2] | nan]
 
 
 def first_lane(f, mask):
