@@ -337,6 +337,7 @@ class Epilogue:
         return f"{self.root}/{','.join(self.operands)}"
 
 
+SUMS = Epilogue(scalar.arg(0))
 OPERAND0 = 5                   # x, w, y, scratch and geometry come first
 
 

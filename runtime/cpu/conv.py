@@ -1,355 +1,115 @@
 """Convolution and its two gradients on arrays (N, C, *spatial), 1 to 3 spatial dimensions.
 
-f32 and f64 run on compiled kernels, f16 and bf16 through f32 with one rounding, everything else in NumPy. What a call needs
-beyond its operands (kernel, geometry, scratch sizes) depends on shapes and strides only and is kept in a `Plan`.
+f32 and f64 run on compiled kernels, f16 and bf16 through f32 with one rounding, everything else in NumPy. A float result is the
+contraction of the weights with the unfolded image in the contraction's canonical order (one chain of fused multiply-adds per
+256 steps, in the order channel, tap; the blocks' sums added in order), with zeros in the padding. In f32, 3x3 taps with stride 1
+are done by Winograd's method where `conv_plan.winograd_pays`. So bits depend on shapes and types only.
 """
-import itertools
-import math
-import os
-import threading
 from dataclasses import dataclass
 
 import numpy as np
 
 from . import native, pool
-from .window import out_sizes, reference_conv, reference_conv_input_grad, reference_conv_weight_grad, wide
-
-ELEM = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
-PLANS = 4096                   # kept at most; then all are forgotten
-DEPTHWISE_TAPS, DEPTHWISE_ROWS = 64, 4       # with more taps or outputs per group they run as other convolutions do
-WINOGRAD_SCRATCH = 1 << 19     # bytes for the transformed pixels of a unit
-REFERENCE = os.environ.get("WHET_CPU") == "numpy"
-GRAIN = 1 << 15                # vector multiply-adds in about 10 us
-
-known: dict = {}                # key -> Plan or what else a call needs
-_local = threading.local()
+from .conv_plan import ELEM, REFERENCE, Pack, conv_plan, elements, input_grad_plans, known, remember, scratch, weight_grad_plan
+from .window import reference_conv, reference_conv_input_grad, reference_conv_weight_grad, wide
 
 
-@dataclass(slots=True)
-class Plan:
-    """How to run one shape: a kernel over `units`, with its geometry and `scratch` bytes; first, weights may have to be packed."""
-    kernel: int
-    units: int
-    grain: int
-    geometry: np.ndarray
-    scratch: int
-    out: tuple
-    pack: object = None
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Weights, and what `pack` made of them."""
+    weight: np.ndarray
+    pack: Pack | None
+    data: np.ndarray | None
 
 
-def scratch(size):
-    """Address of at least `size` bytes, aligned to 64, that this thread may use until it asks again."""
-    try:
-        if _local.size >= size:
-            return _local.at
-    except AttributeError:
-        pass
-    _local.memory = np.empty(size + 64, np.uint8)
-    _local.size, at = size, _local.memory.__array_interface__["data"][0]
-    _local.at = at + -at % 64
-    return _local.at
+def pack_weight(w, x_shape, stride, padding, dilation, groups):
+    """Weights prepared for `conv` with inputs of this shape (any number of images): what each call would transform is kept.
 
-
-def remember(key, plan):
-    if len(known) >= PLANS:
-        known.clear()
-    known[key] = plan
-    return plan
-
-
-def split(n, most):
-    """Cut n into the fewest nearly equal parts of at most `most`: (parts, size of the largest)."""
-    parts = max(1, -(-n // most))
-    return parts, -(-n // parts)
-
-
-def three(values, fill):
-    """Spatial sizes or strides as (depth, height, width)."""
-    return (*[fill] * (3 - len(values)), *values)
-
-
-def elements(a):
-    """Strides in elements; None where they are no multiple of one."""
-    size = a.itemsize
-    return None if any(s % size for s in a.strides) else tuple(s // size for s in a.strides)
-
-
-@dataclass(slots=True)
-class Gathered:
-    """One kernel run: out[n, o, p] = sum over (c, tap) of w[o, c, tap] * x[n, c, p * stride + offset of tap]."""
-    elem: str
-    groups: int
-    channels: int              # of x, per group
-    rows: int                  # of w, per group
-    x_size: tuple              # depth, height, width
-    x_strides: tuple           # n, c, depth, height, width
-    images: int
-    out: tuple                 # depth, height, width
-    out_strides: tuple         # n, o, depth, height, width
-    stride: tuple
-    offsets: tuple             # per axis, of each tap
-    w_strides: tuple           # of w in elements: group, row, channel (a row's steps are channels x taps)
-    taps_at: tuple = ()        # where each tap lies in the weights, if not side by side
-
-
-def _flat_pixels(r):
-    """With one tap, on the pixel itself, an image is one row of pixels if its strides allow."""
-    xn, xc, *xs = r.x_strides
-    yn, yo, *ys = r.out_strides
-    sizes = r.out
-    if r.offsets != ((0,), (0,), (0,)) or r.stride != (1, 1, 1) or r.x_size != sizes:
-        return r
-    for strides in (xs, ys):
-        step = strides[2]
-        for axis in (2, 1, 0):
-            if sizes[axis] != 1 and strides[axis] != step:
-                return r
-            step *= sizes[axis]
-    n = math.prod(sizes)
-    r.x_size = r.out = (1, 1, n)
-    r.x_strides, r.out_strides = (xn, xc, 0, 0, xs[2]), (yn, yo, 0, 0, ys[2])
-    return r
-
-
-def _layout(**sizes):
-    """Byte offsets of a thread's pieces of scratch, and its size."""
-    at, total = {}, 0
-    for name, n in sizes.items():
-        at[name] = total
-        total += -(-n // 64) * 64
-    return {**at, "scratch": total}
-
-
-def _runs_bytes(limit, taps):
-    return (limit + 1) * 40 + limit * 4 * taps
-
-
-def _geometry(fields, offsets, taps_at=()):
-    from whet.passes.lower_llvm.conv import FIELDS
-    depth, rows, cols = offsets
-    return np.array([fields.get(name, 0) for name in FIELDS] + [a for a in depth for _ in rows] + list(rows) * len(depth)
-                    + list(cols) + list(taps_at), np.int64)
-
-
-def _grain(work, lanes, units, threads):
-    """Units in 10 us, each of `work` multiply-adds; never so few that more than `threads` parts could be made of all."""
-    return max(1, GRAIN * lanes // max(work, 1), -(-units // threads))
-
-
-def gathered_plan(r, epilogue, out_shape):
-    """The plan of a `Gathered` run."""
-    if 0 in (*r.out, r.images, r.groups, r.rows):
-        return Plan(0, 0, 1, np.empty(0, np.int64), 0, out_shape)
-    from whet.passes.lower_llvm import conv as lower
-    if winograd_pays(r):
-        if r.x_strides[-1] != 1:                                 # the call copies such an x
-            r.x_strides = _strides((r.images, r.groups * r.channels, *r.x_size))
-        return winograd_plan(r, epilogue, out_shape)
-    r = _flat_pixels(r)
-    threads = pool.get_num_threads()
-    (od, oh, ow), (d, h, w), (sd, sh, sw) = r.out, r.x_size, r.stride
-    xn, xc, xd, xh, xw = r.x_strides
-    yn, yo, yd, yh, yw = r.out_strides
-    image = od * oh * ow
-    pixels = r.images * image
-    lanes = lower.lanes_for(r.elem)
-    rowtaps, coltaps = len(r.offsets[0]) * len(r.offsets[1]), len(r.offsets[2])
-    steps = r.channels * rowtaps * coltaps
-    size = lower.BYTES[r.elem]
-    near = sw * xw if sw * xw in (1, 2) else 0
-    flat = yw == 1 and (od == 1 or yd == oh * ow) and (oh == 1 or yh == ow)
-    far = 1 if flat else 2 if yw == 2 else 0
-    fields = dict(pixels=pixels, image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xn, xg=xc * r.channels, xc=xc,
-                  xd=xd, xh=xh, xw=xw, yn=yn, yg=yo * r.rows, yo=yo, yd=yd, yh=yh, yw=yw, wg=r.w_strides[0], wo=r.w_strides[1],
-                  wk=r.w_strides[2], rows=r.rows, outs=r.rows * r.groups, rowtaps=rowtaps, coltaps=coltaps, steps=steps)
-    how = f"{'listed' if r.taps_at else 'rows'}/{near}/{far}/{epilogue.key}"
-
-    if r.channels == 1 and r.rows <= DEPTHWISE_ROWS and 1 <= steps <= DEPTHWISE_TAPS:
-        from whet.passes.lower_llvm import depthwise
-        tile = lower.Tile(r.elem, 1, lanes, 2, bool(r.taps_at))
-        panels = -(-pixels // tile.panel)
-        pixel_blocks, max_panels = split(panels, max(1, 1024 // tile.panel))
-        row_blocks = min(fields["outs"], -(-threads * 4 // pixel_blocks))
-        limit = max_panels * tile.panel
-        layout = _layout(in_at=_runs_bytes(limit, rowtaps + coltaps), list_at=limit * steps * 4)
-        units, work = pixel_blocks * row_blocks, limit * steps * -(-fields["outs"] // row_blocks)
-        kernel = native.kernel(f"conv_depthwise/{r.elem}/{lanes}/{steps}/{how}",
-                               lambda m, symbol: depthwise.forward(m, symbol, tile, steps, epilogue, near, far))
-        max_tiles = 0
-        tiles = 0
-    else:
-        tiles, rows = split(r.rows, lower.most_rows())
-        vectors = 1 if pixels <= lanes else 4 if rows < 4 and pixels > 2 * lanes else 2
-        tile = lower.Tile(r.elem, rows, lanes, vectors, bool(r.taps_at))
-        panel = tile.panel
-        panels = -(-pixels // panel)
-        pixel_blocks, max_panels = split(panels, max(1, 128 // panel))
-        row_blocks, max_tiles = split(tiles, max(1, 512 // rows))
-        if threads > 1 and r.groups * pixel_blocks * row_blocks < 8 * threads:                # even parts for the threads
-            even = -(-pixel_blocks // threads) * threads
-            if panels >= 2 * even:
-                pixel_blocks, max_panels = even, -(-panels // even)
-            elif r.groups * pixel_blocks % threads:
-                row_blocks = min(tiles, -(-row_blocks // threads) * threads)
-                max_tiles = -(-tiles // row_blocks)
-        limit = max_panels * panel
-        layout = _layout(in_at=_runs_bytes(limit, rowtaps + coltaps), out_at=_runs_bytes(limit, 0), list_at=lower.KC * 8,
-                         y_at=(max_panels * max_tiles * rows * panel + lanes) * size, b_at=max_panels * lower.KC * panel * size)
-        units, work = r.groups * pixel_blocks * row_blocks, rows * panel * max_panels * max_tiles * steps
-        kernel = native.kernel(f"conv/{r.elem}/{rows}x{vectors}x{lanes}/{how}",
-                               lambda m, symbol: lower.forward(m, symbol, tile, epilogue, near, far))
-    geometry = _geometry({**fields, **layout, "panels": panels, "pixel_blocks": pixel_blocks, "row_blocks": row_blocks,
-                          "tiles": tiles, "max_panels": max_panels, "max_tiles": max_tiles}, r.offsets, r.taps_at)
-    return Plan(kernel, units, _grain(work, lanes, units, threads), geometry, layout["scratch"] * threads, out_shape)
-
-
-@dataclass(slots=True)
-class Pack:
-    """How to transform weights: a kernel over `units` rows with its `numbers`, to an array of `size` elements."""
-    kernel: int
-    units: int
-    grain: int
-    numbers: tuple
-    size: int
-
-
-def winograd_pays(r):
-    """Whether a convolution is done by Winograd's method: a matter of its shape alone, whatever the number of images.
-
-    Transforming the weights must cost less than what is saved: more if they do not stay in the cache. Half-filled tiles waste.
+    The array is not watched: pack again when it changes.
     """
-    _, rows, cols = r.offsets
-    _, oh, ow = r.out
-    if (r.elem != "float" or r.stride != (1, 1, 1) or r.offsets[0] != (0,) or r.x_size[0] != 1 or len(rows) != 3 or len(cols) != 3
-            or {rows[1] - rows[0], rows[2] - rows[1], cols[1] - cols[0], cols[2] - cols[1]} not in ({1}, {-1})):
-        return False
-    pixels, tiles = oh * ow, -(-oh // 2) * -(-ow // 2)
-    weights = r.channels * r.rows
-    return min(r.channels, r.rows) >= 16 and pixels >= (64 if weights <= 1 << 16 else 256) and 4 * tiles <= 1.35 * pixels
-
-
-def winograd_plan(r, epilogue, out_shape):
-    """The plan of a `Gathered` run with one image plane, taps 3x3 and x's pixels side by side, by Winograd's method."""
-    from whet.passes.lower_llvm import conv as lower
-    from whet.passes.lower_llvm import winograd
-    threads, lanes, size = pool.get_num_threads(), lower.lanes_for(r.elem), lower.BYTES[r.elem]
-    (_, oh, ow), (_, h, w) = r.out, r.x_size
-    xn, xc, _, xh, _ = r.x_strides
-    yn, yo, *_ = r.out_strides
-    turned = r.offsets[1][0] > r.offsets[1][1]
-    top, left = (min(a) for a in r.offsets[1:])
-    th, tw = -(-oh // 2), -(-ow // 2)
-    pixels = r.images * th * tw
-    tiles, rows = split(r.rows, lower.most_rows())
-    tile, line = lower.Tile(r.elem, rows, lanes, 1 if pixels <= lanes else 2), r.channels + winograd.PAD
-    panel = tile.panel
-    panels = -(-pixels // panel)
-    pixel_blocks, max_panels = split(panels, max(1, WINOGRAD_SCRATCH // (16 * r.channels * panel * size)))
-    row_blocks = 1
-    if threads > 1 and r.groups * pixel_blocks < 8 * threads:
-        even = -(-pixel_blocks // threads) * threads
-        if panels >= even:
-            pixel_blocks, max_panels = even, -(-panels // even)
-        else:
-            row_blocks = min(tiles, threads)
-    limit = max_panels * panel
-    layout = _layout(in_at=_runs_bytes(limit, 6) + limit * 16, y_at=(max_panels * 16 * rows * panel + lanes) * size,
-                     b_at=max_panels * 16 * (r.channels + 1) * panel * size)
-    geometry = _geometry(
-        dict(pixels=pixels, image=th * tw, oh=th, ow=tw, d=1, h=h, w=w, sd=1, sh=2, sw=2, xn=xn, xg=xc * r.channels, xc=xc, xd=0,
-             xh=xh, xw=1, yn=yn, yg=yo * r.rows, yo=yo, yd=0, yh=2 * ow, yw=2, wg=16 * tiles * rows * line, rows=r.rows, rowtaps=4,
-             coltaps=2, steps=r.channels, panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks, tiles=tiles,
-             max_panels=max_panels, band_rows=oh, band_cols=ow, **layout), ((0,), range(top, top + 4), (left, left + 2)))
-    kernel = native.kernel(f"conv_winograd/{r.elem}/{rows}x{tile.vectors}x{lanes}/{epilogue.key}",
-                           lambda m, symbol: winograd.forward(m, symbol, tile, epilogue))
-    pack = native.kernel(f"conv_winograd_weights/{r.elem}/{rows}/{lanes}/{turned}",
-                         lambda m, symbol: winograd.weights(m, symbol, tile, turned))
-    units = r.groups * pixel_blocks * row_blocks
-    grain = _grain(16 * rows * panel * max_panels * tiles // row_blocks * r.channels, lanes, units, threads)
-    group, row, step = r.w_strides
-    numbers = (r.rows, tiles, r.channels, row, step, group)
-    return Plan(kernel, units, grain, geometry, layout["scratch"] * threads, out_shape,
-                Pack(pack, r.groups * tiles * rows, max(1, 4096 // r.channels), numbers, 16 * r.groups * tiles * rows * line))
-
-
-def _bias_epilogue(bias):
-    from whet.ir.scalar import arg
-    from whet.passes.lower_llvm.conv import Epilogue
-    return Epilogue(arg(0) + arg(1), ("channel",)) if bias else Epilogue(arg(0))
-
-
-def _strides(shape):
-    out, step = [], 1
-    for n in reversed(shape):
-        out.append(step)
-        step *= n
-    return tuple(reversed(out))
-
-
-def _conv_plan(key, x, w, bias, stride, padding, dilation, groups):
-    nd = x.ndim - 2
-    out = out_sizes(x.shape[2:], w.shape[2:], stride, padding, dilation)
-    shape = (x.shape[0], w.shape[0], *out)
-    xs, ys = elements(x), _strides(shape)
-    offsets = tuple(tuple(k * d - p for k in range(n)) for n, d, p in zip(w.shape[2:], dilation, padding))
-    r = Gathered(ELEM[x.dtype], groups, x.shape[1] // groups, w.shape[0] // groups, three(x.shape[2:], 1),
-                 (*xs[:2], *three(xs[2:], 0)), x.shape[0], three(out, 1), (*ys[:2], *three(ys[2:], 0)),
-                 three(stride, 1), (*[(0,)] * (3 - nd), *offsets), tuple(
-                     math.prod(a) for a in ((w.shape[0] // groups, *w.shape[1:]), w.shape[1:], w.shape[2:])))
-    return remember(key, gathered_plan(r, _bias_epilogue(bias), shape))
+    w = np.ascontiguousarray(w)
+    if w.dtype not in ELEM or REFERENCE:
+        return Packed(w, None, None)
+    pack = conv_plan(np.empty(x_shape, w.dtype), w, None, stride, padding, dilation, groups).pack
+    if pack is None:
+        return Packed(w, None, None)
+    data = np.empty(pack.size, w.dtype)
+    native.launch(pack.kernel, pack.units, pack.grain, w, data, *pack.numbers)
+    return Packed(w, pack, data)
 
 
 def _launch(plan, x, w, y, *operands):
-    pack = plan.pack
+    """Run a plan; w is an array or Packed. The epilogue's operands follow the geometry in the kernel's arguments."""
+    packed, pack = None, plan.pack
+    if type(w) is Packed:
+        packed, w = w, w.weight
+    if not w.flags.c_contiguous:
+        w = np.ascontiguousarray(w)
     if pack is None:
         memory = scratch(plan.scratch)
     else:
-        memory = scratch(plan.scratch + pack.size * x.itemsize)
-        u = memory + plan.scratch
-        native.launch(pack.kernel, pack.units, pack.grain, w, u, *pack.numbers)
-        w = u
         if x.strides[-1] != x.itemsize:
             x = np.ascontiguousarray(x)
+        if packed is not None and packed.pack == pack:
+            memory, w = scratch(plan.scratch), packed.data
+        else:
+            memory = scratch(plan.scratch + pack.size * x.itemsize)
+            native.launch(pack.kernel, pack.units, pack.grain, w, memory + plan.scratch, *pack.numbers)
+            w = memory + plan.scratch
     native.launch(plan.kernel, plan.units, plan.grain, x, w, y, memory, plan.geometry, *operands)
 
 
 def conv(x, w, bias, stride, padding, dilation, groups):
-    """y[n, o, p] = bias[o] + sum over (c, tap) of w[o, c, tap] * x[n, c, p * stride + tap * dilation - padding]."""
-    key = ("conv", x.shape, x.strides, x.dtype, w.shape, stride, padding, dilation, groups, bias is None,
-           pool.get_num_threads())
+    """y[n, o, p] = bias[o] + sum over (c, tap) of w[o, c, tap] * x[n, c, p * stride + tap * dilation - padding].
+
+    w may be `Packed`, bias None; the attributes are tuples with a number for each spatial dimension.
+    """
+    shape = w.weight.shape if type(w) is Packed else w.shape
+    key = ("conv", x.shape, x.strides, x.dtype, shape, stride, padding, dilation, groups, bias is None, pool.get_num_threads())
     plan = known.get(key)
     if plan is None:
+        weight = w.weight if type(w) is Packed else w
         if x.dtype not in ELEM or REFERENCE:
-            return _through(conv, reference_conv, x, w, bias, stride, padding, dilation, groups)
+            return _through(conv, reference_conv, x, weight, bias, stride, padding, dilation, groups)
         if elements(x) is None:
             return conv(x.copy(), w, bias, stride, padding, dilation, groups)
-        plan = _conv_plan(key, x, w, bias is not None, stride, padding, dilation, groups)
-    if not w.flags.c_contiguous:
-        w = np.ascontiguousarray(w)
+        plan = remember(key, conv_plan(x, weight, _bias(bias), stride, padding, dilation, groups))
     y = np.empty(plan.out, x.dtype)
     if plan.units:
+        if bias is not None and not bias.flags.c_contiguous:
+            bias = np.ascontiguousarray(bias)
         _launch(plan, x, w, y, bias)
     return y
 
 
-def _input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups):
-    """Plans of the runs that make gx: one for each remainder of the pixel coordinates by the stride, each with its own taps."""
-    nd = gy.ndim - 2
-    opg, cpg, kernel = w.shape[0] // groups, w.shape[1], w.shape[2:]
-    gs, xs = elements(gy), _strides(x_shape)
-    taps = math.prod(kernel)
-    plans = []
-    for phase in np.ndindex(*stride):
-        out = tuple(-(-(n - a) // s) if n > a else 0 for n, a, s in zip(x_shape[2:], phase, stride))
-        picked = [[k for k in range(n) if (a + p - k * d) % s == 0]
-                  for n, a, p, d, s in zip(kernel, phase, padding, dilation, stride)]
-        offsets = [tuple((a + p - k * d) // s for k in ks) for ks, a, p, d, s in zip(picked, phase, padding, dilation, stride)]
-        taps_at = [int(np.ravel_multi_index(t, kernel)) for t in itertools.product(*picked)]
-        r = Gathered(ELEM[gy.dtype], groups, opg, cpg, three(gy.shape[2:], 1), (*gs[:2], *three(gs[2:], 0)), x_shape[0],
-                     three(out, 1), (*xs[:2], *three([a * s for a, s in zip(xs[2:], stride)], 0)), (1, 1, 1),
-                     (*[(0,)] * (3 - nd), *offsets), (opg * cpg * taps, taps, cpg * taps), tuple(taps_at) or (0,))
-        plans.append((gathered_plan(r, _bias_epilogue(False), x_shape), sum(a * b for a, b in zip(phase, xs[2:]))))
-    return [(plan, at * gy.itemsize) for plan, at in plans if plan.units]
+def conv_fused(x, w, epilogue, operands, stride, padding, dilation, groups, out=None):
+    """`conv` (f32 or f64) followed by an expression of its sums: `epilogue` is a `lower_llvm.conv.Epilogue`.
+
+    `operands` are its arrays, of x's type: (O,) for "channel", the result's shape for "pixel". The result may be given, also as one
+    of the "pixel" operands. The bits are those of the separate operations.
+    """
+    shape = w.weight.shape if type(w) is Packed else w.shape
+    key = ("conv", x.shape, x.strides, x.dtype, shape, stride, padding, dilation, groups, epilogue.key, pool.get_num_threads())
+    plan = known.get(key)
+    if plan is None:
+        if elements(x) is None:
+            return conv_fused(x.copy(), w, epilogue, operands, stride, padding, dilation, groups, out)
+        weight = w.weight if type(w) is Packed else w
+        plan = remember(key, conv_plan(x, weight, epilogue, stride, padding, dilation, groups))
+    if out is None:
+        out = np.empty(plan.out, x.dtype)
+    if plan.units:
+        _launch(plan, x, w, out, *[np.ascontiguousarray(a) for a in operands])
+    return out
+
+
+def _bias(bias):
+    """The epilogue that adds a bias, if there is one."""
+    if bias is None:
+        return None
+    from whet.ir.scalar import arg
+    from whet.passes.lower_llvm.conv import Epilogue
+    return Epilogue(arg(0) + arg(1), ("channel",))
 
 
 def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
@@ -362,88 +122,12 @@ def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
             return _through(conv_input_grad, reference_conv_input_grad, gy, w, x_shape, stride, padding, dilation, groups)
         if elements(gy) is None:
             return conv_input_grad(gy.copy(), w, x_shape, stride, padding, dilation, groups)
-        plans = remember(key, _input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups))
-    if not w.flags.c_contiguous:
-        w = np.ascontiguousarray(w)
+        plans = remember(key, input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups))
     gx = np.empty(x_shape, gy.dtype)
-    if plans:
-        start = gx.__array_interface__["data"][0]
-        for plan, at in plans:
-            _launch(plan, gy, w, start + at)
+    start = gx.__array_interface__["data"][0] if len(plans) > 1 else None
+    for plan, at in plans:
+        _launch(plan, gy, w, gx if at == 0 else start + at)
     return gx
-
-
-def _weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
-    from whet.passes.lower_llvm import conv as lower
-    if 0 in w_shape:
-        return Plan(0, 0, 1, np.empty(0, np.int64), 0, w_shape)
-    nd, threads = gy.ndim - 2, pool.get_num_threads()
-    elem, lanes = ELEM[gy.dtype], lower.lanes_for(ELEM[gy.dtype])
-    outs, rows_all, image = w_shape[0] // groups, math.prod(w_shape[1:]), math.prod(gy.shape[2:])
-    xs, ys = elements(x), _strides(gy.shape)
-    if w_shape[1] == 1 and outs <= DEPTHWISE_ROWS and 0 < rows_all <= DEPTHWISE_TAPS and image * gy.shape[0]:
-        plan = _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups)
-        if plan is not None:
-            return plan
-    tiles, rows = split(rows_all, lower.most_rows())
-    vectors = 1 if outs <= lanes else 2
-    tile = lower.Tile(elem, rows, lanes, vectors)
-    size, panel = lower.BYTES[elem], tile.panel
-    panels = -(-outs // panel)
-    out_blocks, max_panels = split(panels, max(1, 256 // panel))
-    row_blocks = min(tiles, -(-threads // math.gcd(groups * out_blocks, threads)))        # even parts for the threads
-    max_tiles = -(-tiles // row_blocks)
-    units = groups * out_blocks * row_blocks
-    offsets = [tuple(k * d - p for k in range(n)) for n, d, p in zip(w_shape[2:], dilation, padding)]
-    offsets = (*[(0,)] * (3 - nd), *offsets)
-    rowtaps, coltaps = len(offsets[0]) * len(offsets[1]), len(offsets[2])
-    layout = _layout(in_at=_runs_bytes(lower.KC, rowtaps + coltaps), out_at=_runs_bytes(lower.KC, 0),
-                     y_at=max_panels * max_tiles * rows * panel * size, b_at=max_panels * (lower.KC + lanes) * panel * size,
-                     a_at=rows * (lower.KC + 16) * size)
-    (d, h, w), (_, oh, ow), (sd, sh, sw) = three(x.shape[2:], 1), three(gy.shape[2:], 1), three(stride, 1)
-    xd, xh, xw = three(xs[2:], 0)
-    geometry = _geometry(
-        dict(pixels=image * gy.shape[0], image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xs[0],
-             xg=xs[1] * w_shape[1], xc=xs[1], xd=xd, xh=xh, xw=xw, yn=ys[0], yg=ys[1] * outs, yo=ys[1], wg=outs * rows_all,
-             wo=rows_all, rows=rows_all, outs=outs, rowtaps=rowtaps, coltaps=coltaps, panels=panels, pixel_blocks=out_blocks,
-             row_blocks=row_blocks, tiles=tiles, max_panels=max_panels, max_tiles=max_tiles, **layout), offsets)
-    near = sw * xw if sw * xw in (1, 2) else 0
-    kernel = native.kernel(f"conv_weight_grad/{elem}/{rows}x{vectors}x{lanes}/{near}",
-                           lambda m, symbol: lower.weight_grad(m, symbol, tile, near))
-    grain = _grain(rows * panel * max_panels * max_tiles * image * gy.shape[0], lanes, units, threads)
-    return Plan(kernel, units, grain, geometry, layout["scratch"] * threads, w_shape)
-
-
-def _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
-    """None if a band of rows would take more scratch than it is worth."""
-    from whet.passes.lower_llvm import conv as lower
-    from whet.passes.lower_llvm import depthwise
-    nd, threads = gy.ndim - 2, pool.get_num_threads()
-    elem, taps, image = ELEM[gy.dtype], math.prod(w_shape[2:]), math.prod(gy.shape[2:])
-    lanes, size = lower.lanes_for(elem), lower.BYTES[elem]
-    offsets = (*[(0,)] * (3 - nd), *[tuple(k * d - p for k in range(n)) for n, d, p in zip(w_shape[2:], dilation, padding)])
-    depth, height, width = offsets
-    (d, h, w), (_, oh, ow), (sd, sh, sw) = three(x.shape[2:], 1), three(gy.shape[2:], 1), three(stride, 1)
-    cols = (ow - 1) * sw + width[-1] - width[0] + 1
-    span = height[-1] - height[0] + 1                            # rows under one window
-    outputs = max(1, min(oh, (4096 // cols - span) // sh + 1))   # rows of outputs to a band
-    rows = (outputs - 1) * sh + span
-    layout = _layout(in_at=len(depth) * rows * cols * lanes * size + lanes * lanes * size, out_at=(ow + lanes) * lanes * size,
-                     y_at=taps * lanes * size, b_at=taps * lanes * size)
-    if layout["scratch"] > 16 << 20:
-        return None
-    xs, ys = elements(x), _strides(gy.shape)
-    xd, xh, xw = three(xs[2:], 0)
-    geometry = _geometry(
-        dict(pixels=image * gy.shape[0], image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xs[0], xg=xs[1], xd=xd,
-             xh=xh, xw=xw, yn=ys[0], yo=ys[1], outs=w_shape[0], steps=w_shape[0] // groups, rows=len(height), max_tiles=outputs,
-             rowtaps=len(depth) * len(height), coltaps=len(width), band_rows=rows, band_cols=cols, left=width[0], **layout),
-        offsets)
-    tile, near, units = lower.Tile(elem, 1, lanes, 1), 1 if xw == 1 else 0, -(-w_shape[0] // lanes)
-    kernel = native.kernel(f"conv_depthwise_weight_grad/{elem}/{lanes}/{taps}/{near}",
-                           lambda m, symbol: depthwise.weight_grad(m, symbol, tile, taps, near))
-    grain = _grain(taps * lanes * image * gy.shape[0], lanes, units, threads)
-    return Plan(kernel, units, grain, geometry, layout["scratch"] * threads, w_shape)
 
 
 def conv_weight_grad(gy, x, w_shape, stride, padding, dilation, groups):
@@ -456,7 +140,7 @@ def conv_weight_grad(gy, x, w_shape, stride, padding, dilation, groups):
             return _through(conv_weight_grad, reference_conv_weight_grad, gy, x, w_shape, stride, padding, dilation, groups)
         if elements(x) is None:
             return conv_weight_grad(gy, x.copy(), w_shape, stride, padding, dilation, groups)
-        plan = remember(key, _weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups))
+        plan = remember(key, weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups))
     if not gy.flags.c_contiguous:
         gy = np.ascontiguousarray(gy)
     gw = np.empty(w_shape, gy.dtype)

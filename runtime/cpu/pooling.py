@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from . import native, pool, window
-from .conv import ELEM, GRAIN, REFERENCE, Plan, elements, known, remember, scratch, three
+from .conv_plan import ELEM, GRAIN, REFERENCE, Plan, elements, known, remember, scratch, three
 
 INDEXED = 1 << 31              # a plane with more pixels than this has indices beyond the kernel's
 
