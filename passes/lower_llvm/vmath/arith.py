@@ -1,6 +1,6 @@
 """Extrema, remainders, roots and neighbours."""
 from . import coefficients as C
-from .core import BIAS, INF, NAN, TOP_BIT, bits, floating, function, nearest, poly, through_double, two_prod
+from .core import BIAS, INF, NAN, TOP_BIT, bits, floating, function, nearest, poly, power, two_prod
 from .explog import mantissa
 
 
@@ -98,26 +98,25 @@ def rsqrt(f, x):
     return 1.0 / f.sqrt(x)
 
 
-@function("cbrt", "double")
+@function("cbrt")
 def cbrt(f, x):
-    """|x| = 2^(3n + i) m. z = (2^i m)^(-1/3) by a polynomial and one step of fourth order, y = 2^i m z^2, and a Newton step."""
+    """|x| = 2^(3n + i) m. z = (2^i m)^(-1/3) by a polynomial and one step of second order (f64: fourth), y = 2^i m z^2, and a
+    Newton step."""
+    e = x.elem
     k, m, _ = mantissa(f, f.fabs(x))
-    n, u = nearest(f, k, 1 / 3, BIAS["double"])
+    n, u = nearest(f, k, 1 / 3, BIAS[e])
     i = f.fma(n, -3.0, k)
     up, down = f.cmp("ogt", i, 0.5), f.cmp("olt", i, -0.5)
     a = m * f.sel(up, 2.0, f.sel(down, f.const(x.ty, 0.5), 1.0))
     z = poly(f, m, C.CBRT) * f.sel(up, 2.0 ** (-1 / 3), f.sel(down, f.const(x.ty, 2.0 ** (1 / 3)), 1.0))
     h = f.fma(-a, z * z * z, 1.0)
-    z = f.fma(z * h, f.fma(h, f.fma(h, 14 / 81, 2 / 9), 1 / 3), z)
+    z = f.fma(z * h, f.const(x.ty, 1 / 3) if e == "float" else f.fma(h, f.fma(h, 14 / 81, 2 / 9), 1 / 3), z)
     w = z * z
     y = a * w
-    p, e = two_prod(f, y, y)
-    y = f.fma(f.fma(y, e, f.fma(y, p, -a)), w * (-1 / 3), y)
-    r = f.copysign(y * floating(f, u << 52), x)
+    p, lost = two_prod(f, y, y)
+    y = f.fma(f.fma(y, lost, f.fma(y, p, -a)), w * (-1 / 3), y)
+    r = f.copysign(y * power(f, u, e), x)
     return f.sel(f.cmp("one", x, 0.0) & f.cmp("olt", f.fabs(x), INF), r, x + x)
-
-
-through_double("cbrt")
 
 
 @function("hypot", "double")

@@ -175,18 +175,23 @@ def log10_f64(f, x):
 # ---- around zero ---------------------------------------------------------------------------------------------------
 @function("log1p")
 def log1p(f, x):
+    """log of the sum 1 + x; as in `logarithm`, the edges are branched around."""
     u, lost = two_sum(f, x, f.const(x.ty, 1.0))
-    return f.copysign(log_edges(f, u, log_of_sum(f, u, lost, None)), x)
+    least, most = (bits(f, f.const(x.ty, v)) for v in (MIN_NORMAL[x.elem], 2.0 ** 60))
+    r, = f.if_(f.any(f.cmp("uge", bits(f, u) - least, most - least)),
+               lambda: [log_edges(f, u, log_of_sum(f, u, lost))], lambda: [log_of_sum(f, u, lost, large=False)])
+    return f.copysign(r, x)
 
 
-def log_of_sum(f, u, lost, more):
+def log_of_sum(f, u, lost, more=None, large=True):
     """log(u + lost) + more ln2, for a normal u >= 2^-54 and |lost| <= ulp(u), or anything small where u = 1.
 
-    u = 2^k m: log m + k ln2 + lost / u."""
+    u = 2^k m: log m + k ln2 + lost / u. `large`: u may be beyond 2^60, where 2^-k need not be a float and `lost` does not count."""
     k, m, d = mantissa(f, u, normal=True)
     z = m - 1.0
-    one = {"float": 127 << 23, "double": 1023 << 52}[u.elem]
-    tail = f.sel(f.cmp("olt", u, 2.0 ** 60), lost * floating(f, one - d), 0.0)           # 2^-k is a float only for moderate k
+    tail = lost * floating(f, bits(f, f.const(u.ty, 1.0)) - d)
+    if large:
+        tail = f.sel(f.cmp("olt", u, 2.0 ** 60), tail, 0.0)
     return log_sum(f, k if more is None else k + more, z, f.fma(tail, -z, tail))
 
 

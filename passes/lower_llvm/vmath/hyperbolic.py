@@ -87,6 +87,6 @@ def atanh(f, x):
     t = b * inverse
     lost = f.fma(-t, e, f.fma(-t, d, b)) * inverse
     u, e1 = two_sum(f, f.const(x.ty, 1.0), t)
-    r = log_of_sum(f, u, e1 + lost, None) * 0.5
+    r = log_of_sum(f, u, e1 + lost) * 0.5
     r = f.sel(f.cmp("oeq", a, 1.0), INF, r)
     return f.sel(f.cmp("ugt", a, 1.0), NAN, f.copysign(r, x))

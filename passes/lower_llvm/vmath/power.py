@@ -1,32 +1,36 @@
 """x ** y."""
 from . import coefficients as C
 from .core import BIAS, INF, NAN, TOP_BIT, bits, clamp, fast_two_sum, floating, function, gather, nearest, poly
-from .explog import LN2, exp_of_sum, mantissa
+from .explog import LN2, MIN_NORMAL, exp_of_sum, mantissa
 
 
 @function("pow", "float")
 def pow_f32(f, x, y):
-    """2^(y log2 |x|) in f64, rounded once."""
-    k, m, _ = mantissa(f, f.conv("fpext", f.fabs(x), "double"), normal=True)
-    z = m - 1.0
-    t = f.fma(z, poly(f, z, C.POW_LOG2), k) * f.conv("fpext", y, "double")
-    t = clamp(f, t, -200.0, 200.0)
+    return with_edges(f, x, y, power_f32)
+
+
+def power_f32(f, x, y, normal):
+    """2^(y log2 x) for x > 0 in f64, rounded once."""
+    k, m, _ = mantissa(f, x, normal)
+    k, z, y = (f.conv("fpext", v, "double") for v in (k, m - 1.0, y))
+    t = clamp(f, f.fma(z, poly(f, z, C.POW_LOG2), k) * y, -200.0, 200.0)
     n, u = nearest(f, t, 1.0, BIAS["double"])
-    r = poly(f, t - n, C.POW_EXP2) * floating(f, u << 52)
-    return pow_edges(f, x, y, f.conv("fptrunc", r, "float"))
+    return f.conv("fptrunc", poly(f, t - n, C.POW_EXP2) * floating(f, u << 52), "float")
 
 
 @function("pow", "double")
 def pow_f64(f, x, y):
-    """exp(y log|x|), the logarithm in two doubles, good to 2^-66.
+    return with_edges(f, x, y, power_f64)
 
-    |x| = 2^k m, j = 256/m rounded: r = m j/256 - 1 is exact, and log|x| = k ln2 - log(j/256) + log(1 + r)."""
-    k, m, _ = mantissa(f, f.fabs(x))
+
+def power_f64(f, x, y, normal):
+    """exp(y log x) for x > 0, the logarithm in two doubles, good to 2^-66.
+
+    x = 2^k m, j = 256/m rounded: r = m j/256 - 1 is exact, and log x = k ln2 - log(j/256) + log(1 + r)."""
+    k, m, _ = mantissa(f, x, normal)
     j, u = nearest(f, poly(f, m, C.POW_INVERSE), 256.0)
     r = f.fma(m, j * (1 / 256), -1.0)
-    at = (u & 0xFFF) - C.POW_FIRST
-    size = len(C.POW_LOG_HIGH)
-    at = f.sel(f.cmp("ult", at, size), at, 0)                                           # NaN has no place in the table
+    at = (u & 0xFFF) - C.POW_FIRST                               # in the table for every m, so also for what NaN gives
     hi = gather(f, f.mod.table("vmath_pow_high", "double", C.POW_LOG_HIGH), at, "double")
     lo = gather(f, f.mod.table("vmath_pow_low", "double", C.POW_LOG_LOW), at, "double")
     a, e1 = fast_two_sum(f, f.fma(k, LN2["double"][0], hi), r)                           # the first operand is exact
@@ -38,11 +42,18 @@ def pow_f64(f, x, y):
     hi, lo = fast_two_sum(f, b, rest)
     t = hi * y
     low = f.fma(hi, y, -t) + lo * y
-    return pow_edges(f, x, y, exp_of_sum(f, t, f.sel(f.cmp("olt", f.fabs(t), 1000.0), low, 0.0)))
+    return exp_of_sum(f, t, f.sel(f.cmp("olt", f.fabs(t), 1000.0), low, 0.0))
 
 
-def pow_edges(f, x, y, r):
-    """r = |x|^y for ordinary x and y; the sign and all other cases of C99."""
+def with_edges(f, x, y, power):
+    """power(x, y) with all the cases of C99; where every x is positive, normal and finite and every y finite, without asking."""
+    least, inf = (bits(f, f.const(x.ty, v)) for v in (MIN_NORMAL[x.elem], INF))
+    odd = f.cmp("uge", bits(f, x) - least, inf - least) | f.cmp("uge", f.fabs(y), INF)
+    return f.if_(f.any(odd), lambda: [edges(f, x, y, power(f, f.fabs(x), y, False))], lambda: [power(f, x, y, True)])[0]
+
+
+def edges(f, x, y, r):
+    """r = |x|^y for ordinary x and y; the sign and all other cases."""
     e = x.elem
     a = f.fabs(x)
     inf_bits = bits(f, f.const(x.ty, INF))
