@@ -108,7 +108,6 @@ def main():
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(args.threads)
     import numpy as np
-
     from whet.cpu import gemm, pool
     pool.set_num_threads(args.threads)
     if args.torch is None:

@@ -179,16 +179,17 @@ def test_the_vector_width_changes_nothing():
 def test_a_machine_without_fma_multiplies_too():
     if targets.current().name == "neon":
         pytest.skip("has it")
-    code = "import numpy as np; from whet.cpu import gemm; a = np.ones((3, 5), 'f4'); print(gemm.matmul(a, a.T).sum(), gemm.linear(a, a))"
+    code = "import numpy as np; from whet.cpu import gemm; a = np.ones((3, 5), 'f4'); print(gemm.linear(a, a).sum())"
     out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WHET_CPU": "baseline"}, check=True, capture_output=True)
-    assert out.stdout.startswith(b"45.0")
+    assert out.stdout == b"45.0\n"
 
 
 # Shapes
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i4", "i8", "u1", "c8"])
 @pytest.mark.parametrize("sa, sb", [
-    ((2, 3, 4), (4, 5)), ((3, 4), (6, 4, 5)), ((2, 3, 4), (2, 4, 5)), ((3, 1, 2, 9, 33), (4, 1, 33, 5)), ((5, 2, 3, 17, 20), (5, 2, 1, 20, 31)),
+    ((2, 3, 4), (4, 5)), ((3, 4), (6, 4, 5)), ((2, 3, 4), (2, 4, 5)), ((3, 1, 2, 9, 33), (4, 1, 33, 5)),
+    ((5, 2, 3, 17, 20), (5, 2, 1, 20, 31)),
     ((7,), (7,)), ((7,), (7, 3)), ((3, 7), (7,)), ((7,), (2, 7, 3)), ((2, 3, 7), (7,)), ((0, 3), (3, 4)), ((3, 4), (4, 0)),
     ((2, 0, 3), (3, 4)), ((0, 2, 3), (3, 4)), ((6, 4, 8, 16), (6, 4, 16, 8)), ((4, 1, 8), (8, 5)), ((4, 8, 1), (4, 1, 5)),
     ((2, 3, 1, 70), (2, 3, 70, 40)), ((2, 3, 40, 70), (2, 3, 70, 1))])
@@ -291,7 +292,8 @@ def test_linear_is_a_product_and_an_addition(m, k, n, dtype):
 
 
 @ours
-@pytest.mark.parametrize("sa, sb", [((37, 300), (300, 50)), ((2, 3, 9, 33), (2, 3, 33, 20)), ((6, 5, 7), (7, 40)), ((3, 0), (0, 4))])
+@pytest.mark.parametrize("sa, sb", [
+    ((37, 300), (300, 50)), ((2, 3, 9, 33), (2, 3, 33, 20)), ((6, 5, 7), (7, 40)), ((3, 0), (0, 4))])
 def test_an_epilogue_is_applied_to_the_rounded_product(sa, sb):
     x, bias, residual, gain = scalar.args(4)
     a, b = random(sa, "f4"), random(sb, "f4", 1)

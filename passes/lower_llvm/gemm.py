@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from whet.ir.scalar import Expr
 
 from . import pack, targets
-from .builder import vec
+from .builder import Val, vec
 from .pack import LLVM, WIDE, narrow, size
 
 KC = 256
@@ -293,10 +293,7 @@ class _Gemm:
                             for o, (p, p_m) in zip(self.operands, extra, strict=True)]
                     ahead = self.ahead(b, k0, kb, j0, j, cols, f.cmp("eq", i, 0))
 
-                    def go(vectors, sizes):
-                        self.tiles(vectors, sizes, at, (*p, kb), (n, some), ends, to, out, more, ahead)
-                    f.if_(f.cmp("sgt", n, self.shape.lanes), lambda: go(self.shape.vectors, self.shape.rows),
-                          lambda: go(1, self.narrow_rows))
+                    self.tiles(at, (*p, kb), (n, some), ends, to, out, more, ahead)
                 f.loop(0, cols, width, panel)
             f.loop(0, rows, group, row_group)
         f.loop(0, blocks, 1, k_block)
@@ -359,42 +356,51 @@ class _Gemm:
                 f.prefetch(f.bytes_at(row, x), locality=2)
         return f.sel(some, kb, 0), line
 
-    def tiles(self, vectors, sizes, a, b, size_, ends, sums, out, extra, ahead):
-        """All rows of one panel, in tiles of the given sizes; a last tile too tall starts higher and skips rows already done."""
+    def tiles(self, a, b, counts, ends, sums, out, extra, ahead):
+        """All rows of one panel, in tiles; a last tile that would be too tall starts higher and skips the rows already done."""
         f = self.f
-        n, rows = size_
+        n, rows = counts
         first, last = ends
-        width = f.const("i64", vectors * self.shape.lanes * self.s)
-        whole = f.cmp("eq", n, vectors * self.shape.lanes)
+        narrow = f.cmp("sle", n, self.shape.lanes)
+        lanes = f.sel(narrow, self.shape.lanes, f.const("i64", self.shape.width))
+        whole = f.cmp("eq", n, lanes)
         if not self.plain:
             whole = whole & ~last
 
-        def run(r, i, q):
-            start = f.imin(i, rows - r)
+        def tile(i):
+            one, all_ = self.tallest(1, self.narrow_rows, rows, i), self.tallest(self.shape.vectors, self.shape.rows, rows, i)
+            height, code = (f.sel(narrow, x, y) for x, y in zip(one, all_, strict=True))
+            start = f.imin(i, rows - height)
             direct = whole & f.cmp("eq", start, i)
             to = f.bytes_at(sums[0], start * sums[1])
-            place = f.sel(direct, to, self.buffer), f.sel(direct, sums[1], width)
-            at = f.bytes_at(a[0], start * a[1])
-            f.call(self.named(f"tile{r}x{vectors}"), "void", at, a[1], a[2], *b, *place, direct & ~first)
+            place = f.sel(direct, to, self.buffer), f.sel(direct, sums[1], lanes * self.s)
+            args = [f.bytes_at(a[0], start * a[1]), a[1], a[2], *b, *place, direct & ~first]
+            f.raw(f"call void {code.ref}({', '.join(map(repr, args))})")
 
             def finish():
                 more = [x for p, p_m in extra for x in (f.bytes_at(p, start * p_m), p_m)]
-                f.call(self.named("finish"), "void", self.buffer, width, i - start, f.const("i64", r), n, first, last, to, sums[1],
+                f.call(self.named("finish"), "void", self.buffer, lanes * self.s, i - start, height, n, first, last, to, sums[1],
                        f.bytes_at(out[0], start * out[1]), out[1], *more)
             f.if_(~direct, finish)
-            if ahead[1] is None:
-                return [i + r, q]
-            q_end = f.sdiv(f.imin(i + r, rows) * ahead[0], rows)
-            f.loop(q, q_end, 1, ahead[1])
-            return [i + r, q_end]
+            return i + height
 
-        def choose(i, q, k=0):
-            r = sizes[k]
-            if k == len(sizes) - 1:
-                return run(r, i, q)
-            left, less = rows - i, sizes[k + 1]
-            fits = f.cmp("sge", left, r) | (f.cmp("sgt", left, less) & f.cmp("sge", rows, r))
-            if k == 0:              # 15 rows are better cut as 8 + 7 than as 14 + 1
-                fits = fits & ~(f.cmp("sgt", left, r) & f.cmp("sle", left, 2 * less))
-            return f.if_(fits, lambda: run(r, i, q), lambda: choose(i, q, k + 1))
-        f.while_(lambda i, q: f.cmp("slt", i, rows), choose, [f.const("i64", 0)] * 2)
+        def step(i, q):
+            i = tile(i)
+            if ahead[1] is None:
+                return i, q
+            q_end = f.sdiv(f.imin(i, rows) * ahead[0], rows)
+            f.loop(q, q_end, 1, ahead[1])
+            return i, q_end
+        f.while_(lambda i, q: f.cmp("slt", i, rows), step, [f.const("i64", 0)] * 2)
+
+    def tallest(self, vectors, heights, rows, i):
+        """(height, code) of the best tile for the rows from i on."""
+        f, (r, *rest) = self.f, heights
+        found = f.const("i64", r), Val(f, f"@{self.named(f'tile{r}x{vectors}')}", "ptr")
+        if not rest:
+            return found
+        left = rows - i
+        fits = f.cmp("sge", left, r) | (f.cmp("sgt", left, rest[0]) & f.cmp("sge", rows, r))
+        if r == self.shape.rows[0]:              # 15 rows are better cut as 8 + 7 than as 14 + 1
+            fits = fits & ~(f.cmp("sgt", left, r) & f.cmp("sle", left, 2 * rest[0]))
+        return [f.sel(fits, x, y) for x, y in zip(found, self.tallest(vectors, rest, rows, i), strict=True)]

@@ -9,10 +9,11 @@ from .builder import vec
 from .gemm import DIMS, KC
 from .pack import LLVM, WIDE, narrow, size, widen
 
-DEPTH = 8               # rows of B that `row_rows` reads side by side
-STRIP = 2048            # columns that it sums at a time: they stay in the first-level cache
-GROUPS = 2              # vectors of columns that `row_cols` advances together: their chains hide each other's latency,
-NEAR = 1 << 19          # which pays for matrices of as many bytes; larger ones come slower than the chains go
+DEPTH = 4               # rows of B that `row_rows` reads side by side
+STRIP = 4096            # columns that it sums at a time: they stay in the first-level cache
+GROUPS = 2              # vectors of columns that `row_cols` advances together, to hide the latency of their chains; one where
+                        # memory is slower than a chain, for the fewer places it reads from at a time
+NEAR = 1 << 19          # bytes of B that the second-level cache is expected to hold
 
 
 class _Row:
@@ -66,7 +67,6 @@ class _RowRows(_Row):
     def strip(self, a, b, c, n):
         """`n` columns: DEPTH rows of B at a time go by a row of chains."""
         f, d, lanes, t = self.f, self.d, self.lanes, vec(self.ty, self.lanes)
-        whole = n & -lanes
 
         def each(body):
             f.loop(0, n, lanes, lambda j: body(j, f.at(self.chains, j, self.ty), f.at(self.sums, j, self.ty)))
@@ -77,23 +77,18 @@ class _RowRows(_Row):
             def rows(depth):
                 def pass_(k):
                     xs = [self.splat(f.bytes_at(a, (k + i) * d["a_k"])) for i in range(depth)]
-                    at = f.bytes_at(b, k * d["b_k"])
+                    starts = [f.bytes_at(b, (k + i) * d["b_k"]) for i in range(depth)]
 
-                    def vector(j, load):
-                        p, chain = f.bytes_at(at, j * self.s), f.at(self.chains, j, self.ty)
-                        acc = f.load(t, chain)
-                        for x in xs:
-                            acc = self.multiply_add(x, widen(f, load(vec(self.e, lanes), p), self.dtype, self.wide), acc)
+                    def vector(j):
+                        chain, mask = f.at(self.chains, j, self.ty), f.lanes_below(n - j, lanes)
+                        acc, ahead = f.load(t, chain), j * self.s + d["b_k"] * depth
+                        for x, p in zip(xs, starts, strict=True):
+                            y = f.mload(vec(self.e, lanes), f.at(p, j, self.e), mask)
+                            acc = self.multiply_add(x, widen(f, y, self.dtype, self.wide), acc)
                             if depth > 1:
-                                f.prefetch(f.bytes_at(p, d["b_k"] * depth), locality=2)
-                            p = f.bytes_at(p, d["b_k"])
+                                f.prefetch(f.bytes_at(p, ahead), locality=2)
                         f.store(acc, chain)
-                    f.loop(0, whole, lanes, lambda j: vector(j, f.load))
-
-                    def masked(j):
-                        mask = f.lanes_below(n - j, lanes)
-                        vector(j, lambda ty, p: f.mload(ty, p, mask))
-                    f.loop(whole, n, lanes, masked)
+                    f.loop(0, n, lanes, vector)
                 return pass_
             deep = k0 + ((k1 - k0) & -DEPTH)
             f.loop(k0, deep, DEPTH, rows(DEPTH))
@@ -106,10 +101,14 @@ class _RowRows(_Row):
             each(total)
         self.k_blocks(block)
         each(lambda j, chain, total: f.mstore(narrow(f, f.load(t, total), self.dtype), f.bytes_at(c, j * self.s),
-                                                       f.lanes_below(n - j, lanes)))
+                                              f.lanes_below(n - j, lanes)))
 
 
 class _RowCols(_Row):
+    def __init__(self, mod, symbol, dtype, far):
+        self.far = far
+        super().__init__(mod, symbol, dtype)
+
     def prepare(self):
         f, n = self.f, self.lanes
         self.chains, self.sums = f.alloca(self.ty, GROUPS * n), f.alloca(self.ty, GROUPS * n)
@@ -117,7 +116,7 @@ class _RowCols(_Row):
 
     def columns(self, a, b, c, j0, j1):
         f, lanes = self.f, self.lanes
-        most = f.sel(f.cmp("sle", self.d["n"] * self.d["k"] * self.s, NEAR), GROUPS, f.const("i64", 1))
+        most = 1 if self.far else GROUPS
 
         def some(j):
             groups = f.imin(f.sdiv(j1 - j + (lanes - 1), lanes), most)
@@ -133,31 +132,33 @@ class _RowCols(_Row):
                 body(f.imin(j + g * lanes, d["n"] - lanes), *(f.at(p, g * lanes, self.ty) for p in (self.chains, self.sums)))
             f.loop(0, groups, 1, group)
 
-        def transposed(col, k, load, fetch=None):
+        def transposed(col, k, load):
             rows, p = [], f.bytes_at(b, col * d["b_n"] + k * self.s)
-            for i in range(lanes):
+            for _ in range(lanes):
                 rows.append(widen(f, load(vec(self.e, lanes), p), self.dtype, self.wide))
                 p = f.bytes_at(p, d["b_n"])
-                if fetch:
-                    f.prefetch(f.bytes_at(fetch, i * 64), locality=2)
             return pack.transpose(f, rows)
 
-        per_row = f.imax(f.sdiv(d["k"] * self.s, 64), 1)
+        per_row, per_square = f.imax(f.sdiv(d["k"] * self.s, 64), 1), max(1, lanes * lanes * self.s // 64)
+
+        def fetch(col, k):
+            """What the next columns need, a part in each step, row after row: the order in which memory is quick."""
+            line = (f.lshr(k, lanes.bit_length() - 1) * groups + f.sdiv(col - j, lanes)) * per_square
+            row = f.udiv(line, per_row)
+            at = f.bytes_at(f.bytes_at(b, (j + groups * lanes + row) * d["b_n"]), (line - row * per_row) * 64)
+            for i in range(per_square):
+                f.prefetch(f.bytes_at(at, i * 64), locality=2)
 
         def block(k0, k1, first):
             whole = k0 + ((k1 - k0) & -lanes)
             each(lambda col, chain, total: f.store(f.const(t, 0), chain))
 
-
             def square(k):
-                start = f.lshr(k, lanes.bit_length() - 1) * groups * (lanes * lanes * self.s // 64)
-
                 def step(col, chain, total):
-                    at = start + f.sdiv(col - j, lanes) * (lanes * lanes * self.s // 64)
-                    row = f.udiv(at, per_row)
-                    fetch = f.bytes_at(f.bytes_at(b, (j + groups * lanes + row) * d["b_n"]), (at - row * per_row) * 64)
+                    if self.far:
+                        fetch(col, k)
                     acc, x = f.load(t, chain), f.bytes_at(a, k * d["a_k"])
-                    for y in transposed(col, k, f.load, fetch):
+                    for y in transposed(col, k, f.load):
                         acc = self.multiply_add(self.splat(x), y, acc)
                         x = f.bytes_at(x, d["a_k"])
                     f.store(acc, chain)
@@ -193,6 +194,6 @@ def row_rows(mod, symbol, dtype):
     _RowRows(mod, symbol, dtype)
 
 
-def row_cols(mod, symbol, dtype):
-    """Emit the kernel for a B whose k is adjacent."""
-    _RowCols(mod, symbol, dtype)
+def row_cols(mod, symbol, dtype, far):
+    """Emit the kernel for a B whose k is adjacent; `far` if it will come from beyond the second-level cache."""
+    _RowCols(mod, symbol, dtype, far)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
-
 from whet.ir import scalar
 from whet.passes.lower_llvm import gemm as kernels
 from whet.passes.lower_llvm import gemv
@@ -292,8 +291,9 @@ def _choose(short, dst, m, n, k, a, b, count, tail, packed, threads):
     if m == 1 and tail is None and not packed and (b[1] == s or (b[0] == s and n >= lanes)):
         parts = min(8 * threads, n * k * count // (UNIT_STEPS // 8)) // count
         cols = max(4 * lanes, -(-n // max(1, parts) // lanes) * lanes)
-        kind, emit = ("rows", gemv.row_rows) if b[1] == s else ("cols", gemv.row_cols)
-        return f"gemv/{short}/{kind}", lambda mod, symbol: emit(mod, symbol, short), 0, 1, cols, 0
+        far = n * k * s > gemv.NEAR
+        kind, emit = ("rows", gemv.row_rows) if b[1] == s else (f"cols/{far}", partial(gemv.row_cols, far=far))
+        return f"gemv/{short}/{kind}", partial(emit, dtype=short), 0, 1, cols, 0
     a_mode = "place"
     if short in kernels.WIDE or (_page_apart(a[0] if a[1] == s else a[1]) and m > 28 and n > 96 and k > 64):
         a_mode = "rows" if a[1] == s else "cols"         # rows a page apart would all meet in one cache set
