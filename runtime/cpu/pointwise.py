@@ -115,7 +115,8 @@ class Pointwise:
         plan = self._plans[key] = _Plan(typed, inputs, outs)
         if outs is None and len(self.roots) == 1 and plan.addr and plan.total <= plan.most:
             shape = plan.news[0][0]
-            if shape and all(a.shape == () or a.shape == shape and a.flags.c_contiguous for a in inputs):
+            # of one element nothing can be told apart: its plan is no pattern for longer ones
+            if prod(shape) > 1 and all(a.shape == () or a.shape == shape and a.flags.c_contiguous for a in inputs):
                 types = [x for a in inputs for x in ((a.dtype, "number") if a.shape == () else (a.dtype,))]
                 self._flat[types[0] if self.nin == 1 else tuple(types)] = plan.addr, plan.most, plan.grain, plan.news[0][1]
         return plan
