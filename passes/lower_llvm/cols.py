@@ -6,7 +6,7 @@ partial sums of `ir.rows` in memory. The bits are those of `rows.py`.
 import functools
 
 from whet.ir import scalar as sc
-from whet.ir.rows import BLOCK, INDEXED, LANES, SUMS, Reduce
+from whet.ir.rows import BLOCK, INDEXED, LANES, SPAN, SUMS, Reduce
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows import SIZE, Extreme, Kernel, Pairwise, Plan, lanes_for, load, reduction, store, types_in, values
 from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY, narrow, widen
@@ -43,9 +43,9 @@ def panel_lanes(program):
 
 class ColKernel(Kernel):
     """One program over rows that lie side by side in columns: outer index a, element i, column c; a unit of work is a panel of `vectors`
-    vectors of columns of one a. After n come the number of blocks (if partial) and the number of columns; then the strides of a and i of
+    vectors of columns of one a. After n come the number of spans (if partial) and the number of columns; then the strides of a and i of
     each full operand, that of a of each row operand, and those of a and i of each full output. Row outputs are a-major without gaps.
-    Results of blocks are (a, block, column). `mode` says how memory is walked:
+    Results of spans are (a, span, column). `mode` says how memory is walked:
 
         lanes        neighbouring columns are neighbours in memory; sums go through it lane by lane
         sequential   the same; sums go through it in order (better for few columns)
@@ -63,7 +63,7 @@ class ColKernel(Kernel):
     def emit(self, mod, symbol):
         self.start(mod, symbol)
         f, program = self.f, self.program
-        self.blocks = self.slot("i64") if self.partial else None
+        self.spans = self.slot("i64") if self.partial else None
         self.columns = self.slot("i64")
         full = 3 if self.mode == "apart" else 2
         self.strides = [[self.slot("i64") for _ in range({"full": full, "row": 1}.get(o.kind, 0))] for o in program.operands]
@@ -73,8 +73,8 @@ class ColKernel(Kernel):
         panels = f.sdiv(self.columns + (width - 1), width)
 
         def unit(u):
-            self.block = f.urem(u, self.blocks) if self.partial else None
-            rest = f.udiv(u, self.blocks) if self.partial else u
+            self.span = f.urem(u, self.spans) if self.partial else None
+            rest = f.udiv(u, self.spans) if self.partial else u
             a = f.udiv(rest, panels)
             c = (rest - a * panels) * width
             if self.masked:
@@ -100,7 +100,7 @@ class ColKernel(Kernel):
             return f.bytes_at(p, a * strides[0] + c * (strides[2] if full and apart else size))
         self.base = [begin(p, st, SIZE[o.dtype], o.kind == "full") if st else p
                      for o, p, st in zip(program.operands, self.address, self.strides, strict=True)]
-        lines = a * self.blocks + self.block if self.partial else a
+        lines = a * self.spans + self.span if self.partial else a
         self.out_base = [begin(p, st, SIZE[t], True) if st else f.bytes_at(p, (lines * self.columns + c) * SIZE[t])
                          for (_, t), p, st in zip(self.outs, self.out_address, self.out_strides, strict=True)]
         if apart:
@@ -130,8 +130,8 @@ class ColKernel(Kernel):
         writes = [k for k in stages if k not in kinds]
         lo, hi = f.const("i64", 0), self.n
         if self.partial:
-            lo = self.block * BLOCK
-            hi = f.imin(lo + BLOCK, self.n)
+            lo = self.span * SPAN
+            hi = f.imin(lo + SPAN, self.n)
         if others or (writes and not sums):
             self.in_order(others + (writes if not sums else []), lo, hi)
         if sums:
@@ -232,7 +232,7 @@ class ColKernel(Kernel):
         types = {k: vec(COMPUTE[reds[k].dtype], W) for k in sums}
         lanes = {k: self.memory(("lanes", k), types[k], LANES * vectors) for k in sums}
         elem = {k: SIZE[reds[k].dtype] for k in sums}
-        whole = self.partial or self.mode == "apart"                       # one block is all
+        whole = self.mode == "apart"                       # one block is all
         stacks = {} if whole else {k: Pairwise(f, reds[k], W, vectors, functools.partial(self.memory, ("stack", k))) for k in sums}
 
         def spot(k, lane, v):
@@ -337,7 +337,7 @@ class ColKernel(Kernel):
             f.loop(0, vectors, 1, one)
 
         def block(b):
-            end = f.imin(b + BLOCK, self.n)
+            end = f.imin(b + BLOCK, hi)
             count = f.imin(end - b, LANES)
             {"dense": fill_dense, "sequential": in_memory_order}.get(self.mode, lane_by_lane)(b, end, count)
             for k in sums:
@@ -346,13 +346,13 @@ class ColKernel(Kernel):
                 else:
                     fold(k, count, vectors * W)
                 if not whole:
-                    each_vector(k, lambda x, v, k=k: stacks[k].push(f.sdiv(b, BLOCK), x, v))
+                    each_vector(k, lambda x, v, k=k: stacks[k].push(f.sdiv(b - lo, BLOCK), x, v))
         if whole:
             block(lo)
         else:
             f.loop(lo, hi, BLOCK, block)
         for k in sums:
             if not whole:
-                each_vector(k, lambda x, v, k=k: stacks[k].total(f.sdiv(self.n + (BLOCK - 1), BLOCK), v))
+                each_vector(k, lambda x, v, k=k: stacks[k].total(f.sdiv(hi - lo + (BLOCK - 1), BLOCK), v))
             for v in range(vectors):
                 self.define(k, v, f.load(types[k], spot(k, 0, v)))

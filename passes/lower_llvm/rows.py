@@ -6,7 +6,7 @@ scalars only is computed once a row, before the loop. `cols.py` is the same for 
 import functools
 
 from whet.ir import scalar as sc
-from whet.ir.rows import BLOCK, EXACT, IDENTITY, INDEXED, LANES, SUMS, Keep, Reduce, Store
+from whet.ir.rows import BLOCK, EXACT, IDENTITY, INDEXED, LANES, SPAN, SUMS, Keep, Reduce, Store
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.builder import BITS, vec
 from whet.passes.lower_llvm.scalar import COMPUTE, HALF, MEMORY, compute, is_float, is_signed, narrow, widen
@@ -334,8 +334,8 @@ class Kernel:
         per output    its address
         n, then what the orientation says, then strides in bytes
 
-    With `partial` (programs of one walk) a unit of work is one block of 4096 elements of what it is otherwise, and the outputs are, in
-    order of stages, what is stored and the reductions' results of each block."""
+    With `partial` (programs of one walk) a unit of work is one span of what it is otherwise, and the outputs are, in order of stages,
+    what is stored and the reductions' results of each span."""
 
     def start(self, mod, symbol):
         f = self.f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
@@ -367,9 +367,9 @@ class Kernel:
 
 
 class RowKernel(Kernel):
-    """One program over contiguous rows; a unit of work is a row. After n come the number of blocks in a row (if partial) and, for rank 2,
+    """One program over contiguous rows; a unit of work is a row. After n come the number of spans in a row (if partial) and, for rank 2,
     the size of the inner of two outer dimensions; then `rank` strides of each full or row operand and of each full output. Row outputs
-    lie side by side. Results of blocks are (rows, blocks)."""
+    lie side by side. Results of spans are (rows, spans)."""
 
     def __init__(self, program, rank, partial=False):
         self.program, self.rank, self.partial, self.plan = program, rank, partial, Plan(program)
@@ -377,17 +377,17 @@ class RowKernel(Kernel):
     def emit(self, mod, symbol):
         self.start(mod, symbol)
         f, program = self.f, self.program
-        self.blocks = self.slot("i64") if self.partial else None
+        self.spans = self.slot("i64") if self.partial else None
         self.inner = self.slot("i64") if self.rank == 2 else None
         self.strides = [[self.slot("i64") for _ in range(self.rank)] if o.kind in ("full", "row") else [] for o in program.operands]
         self.out_strides = [[self.slot("i64") for _ in range(self.rank)] if self.has_stride(k) else [] for k, _ in self.outs]
         self.stacks = {k: Pairwise(f, reduction(s.kind, program.values[program.results[k]][0]))
-                       for k, s in enumerate(program.stages) if isinstance(s, Reduce) and s.kind in SUMS and not self.partial}
+                       for k, s in enumerate(program.stages) if isinstance(s, Reduce) and s.kind in SUMS}
         f.loop(f.args[1], f.args[2], 1, self.unit)
 
     def unit(self, u):
         f = self.f
-        self.row = f.udiv(u, self.blocks) if self.partial else u
+        self.row = f.udiv(u, self.spans) if self.partial else u
         self.unit_no = u
         if self.rank == 2:
             self.outer = f.udiv(self.row, self.inner)
@@ -434,6 +434,11 @@ class RowKernel(Kernel):
         starts = {k: reds[k].start(f) for k in reds}
         light = len(sc.walk(*self.roots)) <= 3 and self.chunks <= 4
 
+        lo, hi = f.const("i64", 0), self.n
+        if self.partial:
+            lo = f.urem(self.unit_no, self.spans) * SPAN
+            hi = f.imin(lo + SPAN, self.n)
+
         def split(flat):
             """A flat list of values as the states of the reductions; what is left over."""
             flat = list(flat)
@@ -443,7 +448,7 @@ class RowKernel(Kernel):
             return states, flat
 
         def block(b, *carried, end=None):
-            end = f.imin(b + BLOCK, self.n) if end is None else end
+            end = f.imin(b + BLOCK, hi) if end is None else end
             carried = list(carried)
             states = dict(starts)
             for k in whole:
@@ -467,22 +472,17 @@ class RowKernel(Kernel):
             states, _ = split(flat)
             for k in sums:
                 x, = reds[k].end(f, states[k])
-                if self.partial:
-                    self.put(k, 0, x)
-                else:
-                    self.stacks[k].push(f.sdiv(b, BLOCK), x)
-            found = [x for q, k in enumerate(indexed) for x in self.find(k, b, end, reds[k].end(f, states[k]), best[3 * q:3 * q + 3])]
+                self.stacks[k].push(f.sdiv(b - lo, BLOCK), x)
+            found = [x for q, k in enumerate(indexed) for x in self.find(k, lo, b, end, reds[k].end(f, states[k]), best[3 * q:3 * q + 3])]
             return [x for k in whole for x in states[k]] + found
 
         carry = [x for k in whole for x in starts[k]]
         for k in indexed:
             carry += [f.const(reds[k].red.ty, reds[k].red.worst), f.const("i64", 0), f.const("i1", 0)]
-        if self.partial:
-            last = block(f.urem(self.unit_no, self.blocks) * BLOCK, *carry)
-        elif reds:
-            last = f.loop(0, self.n, BLOCK, block, carry)
+        if reds:
+            last = f.loop(lo, hi, BLOCK, block, carry)
         else:
-            last = block(f.const("i64", 0), end=self.n)
+            last = block(lo, end=hi)
         last = list(last)
         for k in whole:
             state, last = last[:len(starts[k])], last[len(starts[k]):]
@@ -491,9 +491,8 @@ class RowKernel(Kernel):
             at = last[3 * q + 1]
             wanted = self.partial or any(program.results[k] in sc.uses(s.expr) for s in program.stages)
             self.define(k, self.element_at(k, at) if wanted else None, at)
-        if not self.partial:
-            for k in sums:
-                self.define(k, self.stacks[k].total(f.sdiv(self.n + (BLOCK - 1), BLOCK)))
+        for k in sums:
+            self.define(k, self.stacks[k].total(f.sdiv(hi - lo + (BLOCK - 1), BLOCK)))
 
     def define(self, k, *xs):
         if self.partial:
@@ -547,12 +546,12 @@ class RowKernel(Kernel):
         x = self.root_at(k, i, f.lanes_below(f.imin(self.n, 1), self.W))
         return f.sel(f.cmp("sgt", self.n, 0), f.extract(x, 0), red.worst)
 
-    def find(self, k, b, end, found, best):
+    def find(self, k, lo, b, end, found, best):
         """After a block: (best, position, was there a NaN?) of all blocks so far. The position of a NaN is searched for when one comes."""
         f, red = self.f, self.reds[k].red
         top, at, nan = found
         at = b + f.conv("zext", at, "i64")
-        update = f.cmp(red.better, top, best[0]) | f.cmp("eq", b, 0) if not self.partial else f.const("i1", 1)
+        update = f.cmp(red.better, top, best[0]) | f.cmp("eq", b, lo)
         if not red.float:
             return [f.sel(update, top, best[0]), f.sel(update, at, best[1]), best[2]]
         at = f.sel(update & ~best[2], at, best[1])

@@ -294,17 +294,17 @@ class Plan:
         return self.run(x, *scalars)[0]
 
     def _split(self, kernel_of, numbers_of, units, shape, order):
-        """Blocks of rows in parallel, one walk after the other; each walk's block results are combined before the next.
+        """Spans of rows in parallel, one walk after the other; each walk's results of spans are combined before the next.
 
-        `kernel_of(program)` is the kernel for blocks of a walk's program, `numbers_of(walk)` what it wants to know after the number of
-        blocks, `units(walk)` how many parts of a row's space there are; block results have `shape` with the blocks in its middle."""
-        program, blocks = self.program, -(-self.n // R.BLOCK)
-        shape = (shape[0], blocks, shape[1])
-        steps = [(walk, kernel_of(walk.program), units(walk) * blocks, (self.n, blocks, *numbers_of(walk))) for walk in _walks(program)]
+        `kernel_of(program)` is the kernel for spans of a walk's program, `numbers_of(walk)` what it wants to know after the number of
+        spans, `units(walk)` how many parts of a row's space there are; results of spans have `shape` with the spans in its middle."""
+        program, spans = self.program, -(-self.n // R.SPAN)
+        shape = (shape[0], spans, shape[1])
+        steps = [(walk, kernel_of(walk.program), units(walk) * spans, (self.n, spans, *numbers_of(walk))) for walk in _walks(program)]
         finish = _final(program)
         back = None if order == sorted(order) else np.argsort(order).tolist()
         kernel_rows = tuple(self.plain_rows[i] for i in order)
-        grain = max(1, self._per_grain() // (R.BLOCK * min(shape[2], 128)))
+        grain = max(1, self._per_grain() // (R.SPAN * min(shape[2], 128)))
         out_of = {k: j for j, (k, _) in enumerate(program.outputs)}
 
         def run(*operands):
@@ -323,14 +323,14 @@ class Plan:
                     if isinstance(s, R.Store):
                         at += 1
                     elif s.kind in R.INDEXED:
-                        best = rows(block_program(s.kind, NAMES[parts[at].dtype]), (parts[at],), (1,))[0][:, None]
+                        best = rows(span_program(s.kind, NAMES[parts[at].dtype]), (parts[at],), (1,))[0][:, None]
                         for j in range(2):
                             known[walk.results[k] + j] = np.take_along_axis(parts[at + j], best, 1).reshape(-1)
                         at += 2
                     else:
                         part = parts[at]
                         known[walk.results[k]] = combine(s.kind, part) if s.kind in R.SUMS else rows(
-                            block_program(s.kind, NAMES[part.dtype]), (part,), (1,))[0]
+                            span_program(s.kind, NAMES[part.dtype]), (part,), (1,))[0]
                         at += 1
             if finish is not None:
                 addr, args, sizes, results = finish
@@ -417,22 +417,22 @@ def dense(program):
 
 
 @functools.lru_cache(None)
-def block_program(kind, dtype):
-    """The best of block results: its value, or for positions which block it is in."""
+def span_program(kind, dtype):
+    """The best of results of spans: its value, or for positions which span it is in."""
     x, value, index = sc.args(3)
     return R.Program(kind, (R.Operand(dtype),), (R.Reduce(kind, x), R.StoreRow(index if kind in R.INDEXED else value)))
 
 
 def combine(kind, parts):
-    """Block results (a, blocks, columns) combined in pairs over the blocks; `parts` is overwritten."""
-    outer, blocks, columns = parts.shape
+    """Results of spans (a, spans, columns) combined in pairs over the spans; `parts` is overwritten."""
+    outer, spans, columns = parts.shape
     dtype, wide = NAMES[parts.dtype], columns >= 8
 
     def emit(module, symbol):
         from whet.passes.lower_llvm.combine import emit_combine
         emit_combine(module, symbol, kind, dtype, wide)
     out = np.empty((outer, columns), parts.dtype)
-    native.launch(native.kernel(f"combine/{kind}/{dtype}{'/wide' * wide}", emit), outer, 1 << 20, parts, out, blocks, columns)
+    native.launch(native.kernel(f"combine/{kind}/{dtype}{'/wide' * wide}", emit), outer, 1 << 20, parts, out, spans, columns)
     return out
 
 
