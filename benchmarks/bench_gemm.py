@@ -118,7 +118,7 @@ def main():
             pass
     torch = Torch(args.torch, args.threads) if args.torch else None
     top = peak(np, args.dtype) * args.threads
-    print(f"{args.dtype}, {args.threads} thread(s), peak {top:.0f} GFLOP/s; medians of {args.rounds} rounds; ratios of the best times")
+    print(f"{args.dtype}, {args.threads} thread(s), peak {top:.0f} GFLOP/s, medians of {args.rounds} rounds; ratios of best times")
     print(f"{'shape':18}{'whet':>10}{'numpy':>10}{'torch':>10}{'of peak':>9}{'ratio':>8}{'us':>12}")
     worst, clock = [], CLOCK[args.threads == 1]
     for shape in args.shapes:

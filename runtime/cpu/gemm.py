@@ -27,6 +27,7 @@ UNIT_STEPS = 1 << 20                     # multiply-adds that are worth a thread
 PLUS_BIAS = scalar.arg(0) + scalar.arg(1)
 
 _plans: dict = {}
+_quick: dict = {}                        # of plans that are one launch: what `matmul` and `linear` look up
 _scratch: list = []                      # buffers that no call uses now
 
 
@@ -51,29 +52,39 @@ def matmul(a, b, out=None, bias=None, epilogue=None, operands=()):
     `out` has the result's shape and dtype, any strides, and may overlap the operands.
     """
     if bias is None and epilogue is None and out is None:
-        plan = _plans.get((a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, pool._threads))
-        if plan is None:
-            plan = _remember(a, b)
-            if plan is None:
-                return _special(a, b)
-        c = memory.empty(plan.shape, plan.dtype)
-        if plan.swapped:
-            a, b = b, a
-        if plan.scratch or plan.parts:
-            _run(plan, (a, b, c))
+        quick = _quick.get((a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, pool._threads))
+        if quick is None:
+            return _product(a, b)
+        shape, dtype, kernel, total, grain, table, swapped = quick
+        c = memory.empty(shape, dtype)
+        if swapped:
+            native.launch(kernel, total, grain, b, a, c, table, None)
         else:
-            native.launch(plan.kernel, plan.total, plan.grain, a, b, c, plan.table, None)
+            native.launch(kernel, total, grain, a, b, c, table, None)
         return c
     if bias is not None:
         if epilogue is not None:
             raise TypeError("matmul: a bias and an epilogue together: let the epilogue add it")
         epilogue, operands = PLUS_BIAS, (bias,)
-    return _into(out, matmul(a, b) if epilogue is None else _fused(a, b, epilogue, operands))
+    return _into(out, _product(a, b, epilogue, operands))
 
 
 def linear(x, w, bias=None):
     """x (..., K) @ w (N, K).T + bias: to the bit what `matmul` and then an addition give."""
-    return matmul(x, w.T) if bias is None else matmul(x, w.T, None, bias)
+    if bias is None:
+        key = (x.dtype, w.dtype, x.shape, x.strides, w.shape, w.strides, pool._threads, "linear")
+    else:
+        key = (x.dtype, w.dtype, x.shape, x.strides, w.shape, w.strides, pool._threads, bias.dtype, bias.shape, bias.strides)
+    quick = _quick.get(key)
+    if quick is None:
+        return _product(x, w.T, None if bias is None else PLUS_BIAS, () if bias is None else (bias,), key)
+    shape, dtype, kernel, total, grain, table, swapped = quick
+    c = memory.empty(shape, dtype)
+    if swapped:
+        native.launch(kernel, total, grain, w, x, c, table, None)
+    else:
+        native.launch(kernel, total, grain, x, w, c, table, None, bias)
+    return c
 
 
 def _into(out, r):
@@ -85,18 +96,28 @@ def _into(out, r):
     return out
 
 
-def _fused(a, b, epilogue, operands):
-    """The product and its epilogue in one kernel, or one after the other where there is no such kernel."""
-    key = (epilogue, a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, pool._threads,
+def _product(a, b, epilogue=None, operands=(), quick=None):
+    """The product and its epilogue, in one kernel where there is one. A plan that is nothing but a launch is kept in `_quick`."""
+    key = (epilogue, a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, pool.get_num_threads(),
            *[x for o in operands for x in (o.dtype, o.shape, o.strides)])
     plan = _plans.get(key)
     if plan is None:
-        plan = _remember(a, b, epilogue, operands)
-    if plan is None:
-        return scalar.evaluate([epilogue], [matmul(a, b), *operands], DTYPE.__getitem__)[0]
+        plan = _make_plan(a, b, epilogue, operands)
+        if plan is None:
+            r = _special(a, b)
+            return r if epilogue is None else scalar.evaluate([epilogue], [r, *operands], DTYPE.__getitem__)[0]
+        _keep(_plans, key, plan)
+    if not plan.scratch and not plan.parts and (epilogue is None or quick):
+        _keep(_quick, quick or key[1:], (plan.shape, plan.dtype, plan.kernel, plan.total, plan.grain, plan.table, plan.swapped))
     c = memory.empty(plan.shape, plan.dtype)
-    _run(plan, (a, b, c, *operands))
+    _run(plan, (b, a, c) if plan.swapped else (a, b, c, *operands))
     return c
+
+
+def _keep(plans, key, plan):
+    if len(plans) >= MAX_PLANS:
+        plans.clear()
+    plans[key] = plan
 
 
 def _run(plan, arrays):
@@ -184,47 +205,34 @@ def matmul_packed(a, packed, bias=None, epilogue=None, operands=()):
     plan = _plans.get(key)
     if plan is None:
         like = np.broadcast_to(np.empty((), packed.dtype), packed.shape)
-        plan = _remember(a, like, epilogue, operands, True)
+        plan = _make_plan(a, like, epilogue, operands, True)
         if plan is None:
             raise TypeError(f"matmul_packed: {a.dtype}{a.shape} @ {packed.dtype}{packed.shape} has no kernel")
+        _keep(_plans, key, plan)
     c = memory.empty(plan.shape, plan.dtype)
     _run(plan, (a, packed.data, c, *operands))
     return c
 
 
 # ---- plans -----------------------------------------------------------------------------------------------------------
-def _remember(a, b, epilogue=None, operands=(), packed=False):
-    """Plan this product, for now and for later; None where it is no single product of ours."""
+def _make_plan(a, b, epilogue, operands, packed=False):
+    """The plan for arrays like these; None where they are no single product of ours."""
     threads = pool.get_num_threads()
     if a.dtype != b.dtype or a.dtype not in SHORT or a.dtype.kind == "b" or a.ndim < 2 or b.ndim < 2:
         return None
-    shape, short = _shape(a, b), SHORT[a.dtype]
-    if not kernels.supported(short):
+    shape = _shape(a, b)
+    if not kernels.supported(SHORT[a.dtype]) or any(o.dtype not in SHORT for o in operands):
         return None
-    if epilogue is not None:
-        if any(o.dtype not in SHORT for o in operands):
-            return None
-        try:
-            spread = [np.broadcast_to(o, shape) for o in operands]
-        except ValueError:
-            return None                  # the epilogue makes the result larger
-        if any(o.strides[-1] not in (0, o.itemsize) for o in spread):
-            return None
-    else:
-        spread = []
-    if len(_plans) >= MAX_PLANS:
-        _plans.clear()
-    key = (a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, threads)
-    if packed:
-        key = (Packed, epilogue, a.dtype, a.shape, a.strides, b.shape, b.dtype, threads)
-    elif epilogue is not None:
-        key = (epilogue, *key)
     try:
-        plan = _plan(shape, a, b, epilogue, spread, packed, threads)
+        operands = [np.broadcast_to(o, shape) for o in operands]
+    except ValueError:
+        return None                      # the epilogue makes the result larger
+    if any(o.strides[-1] not in (0, o.itemsize) for o in operands):
+        return None
+    try:
+        return _plan(shape, a, b, epilogue, operands, packed, threads)
     except Unsupported:
         return None
-    _plans[*key, *[x for o in operands for x in (o.dtype, o.shape, o.strides)]] = plan
-    return plan
 
 
 def _plan(shape, a, b, epilogue, operands, packed, threads):
