@@ -101,9 +101,11 @@ class Module:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def _call_with_hooks(self, args, kwargs):
-        mine = self.__dict__.get("_hooks") or _no_hooks
-        if not mine and not _global:
-            return self.forward(*args, **kwargs)
+        mine = self.__dict__.get("_hooks", _no_hooks)
+        if not _global:
+            Module._hooks = None                # again as if there had never been a global hook
+            if not mine:
+                return self.forward(*args, **kwargs)
         result, done = None, set()
         try:
             for i, hook in [*_global.forward_pre.items(), *mine.forward_pre.items()]:
@@ -572,7 +574,7 @@ class Module:
         local_metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = local_metadata
-        hooks = self.__dict__.get("_hooks") or _no_hooks
+        hooks = self.__dict__.get("_hooks", _no_hooks)
         for hook in list(hooks.state_dict_pre.values()):
             hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
@@ -588,7 +590,7 @@ class Module:
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
         """Take this module's own tensors from `state_dict`; what fits is copied at the end, when nothing was wrong anywhere."""
-        hooks = self.__dict__.get("_hooks") or _no_hooks
+        hooks = self.__dict__.get("_hooks", _no_hooks)
         for hook in list(hooks.load_pre.values()):
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         attrs = self.__dict__
@@ -664,7 +666,7 @@ class Module:
                 if child is not None:
                     below = prefix + name + "."
                     load(child, {k: v for k, v in state.items() if k.startswith(below)}, below)
-            hooks = module.__dict__.get("_hooks") or _no_hooks
+            hooks = module.__dict__.get("_hooks", _no_hooks)
             for hook in list(hooks.load_post.values()):
                 if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
                     raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "

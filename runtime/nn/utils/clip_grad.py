@@ -19,8 +19,8 @@ def _norm_of_norms(tensors, norm_type):
     tensors = list(tensors)
     if not tensors:
         return whet.tensor(0.0)
-    norms = [whet.linalg.vector_norm(t, norm_type) for t in tensors]
-    return whet.linalg.vector_norm(whet.stack(norms), norm_type)
+    norms = [t.norm(norm_type) for t in tensors]
+    return whet.stack(norms).norm(norm_type)
 
 
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):

@@ -12,7 +12,7 @@ def _norm_except(v, dim):
     """The norm over all dimensions but one (all of them for -1), kept as a broadcastable shape."""
     if dim == -1:
         return v.norm()
-    return whet.linalg.vector_norm(v, 2, dim=[d for d in range(v.ndim) if d != dim], keepdim=True)
+    return v.norm(2, dim=[d for d in range(v.ndim) if d != dim], keepdim=True)
 
 
 class _WeightNorm(Module):

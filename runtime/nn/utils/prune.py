@@ -117,7 +117,7 @@ def ln_structured(module, name, amount, n, dim, importance_scores=None):
     """Prune the channels along `dim` of least n-norm."""
     def score(value, d):
         scores = value if importance_scores is None else importance_scores
-        return whet.linalg.vector_norm(scores.movedim(d, 0).reshape(scores.shape[d], -1), n, dim=1)
+        return scores.movedim(d, 0).reshape(scores.shape[d], -1).norm(n, dim=1)
     return _structured(module, name, amount, dim, score)
 
 

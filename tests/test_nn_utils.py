@@ -1,0 +1,216 @@
+"""Helpers for modules."""
+import copy
+
+import numpy as np
+import pytest
+
+import whet
+from whet import nn
+from whet.nn import utils
+from whet.nn.utils import parametrizations, parametrize, prune, rnn, stateless
+
+
+def N(t):
+    return t.detach().numpy()
+
+
+def with_grads(*arrays):
+    out = []
+    for a in arrays:
+        p = nn.Parameter(whet.zeros(len(a)))
+        p.grad = whet.tensor(a)
+        out.append(p)
+    return out
+
+
+def test_clip_grad_norm():
+    ps = with_grads([3.0, 0.0], [0.0, 4.0])
+    assert float(utils.clip_grad_norm_(ps, 1.0)) == 5.0
+    assert np.allclose(N(ps[0].grad), [0.6, 0]) and np.allclose(N(ps[1].grad), [0, 0.8])
+    assert float(utils.clip_grad_norm_(ps, 10.0)) == pytest.approx(1.0, rel=1e-5)
+    assert np.allclose(N(ps[1].grad), [0, 0.8])
+    ps = with_grads([3.0, -5.0])
+    assert float(utils.clip_grad_norm_(ps, 1.0, norm_type=float("inf"))) == 5.0
+    assert float(utils.get_total_norm([p.grad for p in with_grads([1.0, 1.0], [1.0])], 1.0)) == 3.0
+    with pytest.raises(RuntimeError, match="non-finite"):
+        utils.clip_grad_norm_(with_grads([float("nan")]), 1.0, error_if_nonfinite=True)
+
+
+def test_clip_grad_value():
+    p, = with_grads([3.0, -5.0, 0.5])
+    utils.clip_grad_value_([p], 1)
+    assert N(p.grad).tolist() == [1, -1, 0.5]
+
+
+def test_parameters_as_a_vector():
+    m = nn.Linear(2, 3)
+    v = utils.parameters_to_vector(m.parameters())
+    assert v.shape == (9,)
+    utils.vector_to_parameters(whet.arange(9.0), m.parameters())
+    assert N(m.weight).ravel().tolist() == [0, 1, 2, 3, 4, 5] and N(m.bias).tolist() == [6, 7, 8]
+
+
+def test_functional_call():
+    m = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    w = whet.zeros(2, 2, requires_grad=True)
+    before = m[0].weight
+    out = stateless.functional_call(m, {"0.weight": w, "0.bias": whet.ones(2)}, (whet.randn(4, 2),))
+    assert m[0].weight is before and np.allclose(N(out), 0, atol=1e-3)
+    out.sum().backward()
+    assert w.grad is not None and before.grad is None
+    with pytest.raises(RuntimeError, match="Missing"):
+        stateless.functional_call(m, {"0.weight": w}, (whet.randn(4, 2),), strict=True)
+    with pytest.raises(ValueError, match="multiple dictionaries"):
+        stateless.functional_call(m, ({"0.weight": w}, {"0.weight": w}), (whet.randn(4, 2),))
+    tied = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    tied[1].weight = tied[0].weight
+    assert not N(stateless.functional_call(tied, {"0.weight": whet.zeros(2, 2), "1.bias": whet.zeros(2)}, whet.ones(1, 2))).any()
+
+
+def test_weight_norm():
+    m = parametrizations.weight_norm(nn.Linear(3, 4))
+    plain = N(m.weight).copy()
+    names = dict(m.named_parameters())
+    assert set(names) == {"bias", "parametrizations.weight.original0", "parametrizations.weight.original1"}
+    with whet.no_grad():
+        m.parametrizations.weight.original0.mul_(2)
+    assert np.allclose(N(m.weight), 2 * plain, rtol=1e-5)
+    m(whet.ones(1, 3)).sum().backward()
+    assert names["parametrizations.weight.original0"].grad is not None
+    twin = parametrizations.weight_norm(nn.Linear(3, 4))
+    twin.load_state_dict(m.state_dict())
+    assert np.allclose(N(twin.weight), N(m.weight))
+    assert np.allclose(N(copy.deepcopy(m).weight), N(m.weight))
+    utils.remove_weight_norm(m)
+    assert type(m) is nn.Linear and isinstance(m.weight, nn.Parameter) and np.allclose(N(m.weight), 2 * plain, rtol=1e-5)
+
+
+def test_spectral_norm():
+    m = parametrizations.spectral_norm(nn.Linear(6, 4), n_power_iterations=5)
+    for _ in range(5):
+        m.weight
+    assert np.linalg.norm(N(m.weight), 2) == pytest.approx(1, abs=1e-2)
+    m.eval()
+    assert bool((m.weight == m.weight).all())
+    m(whet.ones(1, 6)).sum().backward()
+    assert m.parametrizations.weight.original.grad is not None
+
+
+def test_orthogonal():
+    m = parametrizations.orthogonal(nn.Linear(5, 3))
+    w = N(m.weight)
+    assert np.allclose(w @ w.T, np.eye(3), atol=1e-5)
+
+
+def test_parametrize():
+    class Symmetric(nn.Module):
+        def forward(self, x):
+            return x.triu() + x.triu(1).T
+
+        def right_inverse(self, x):
+            return x.triu()
+
+    class Double(nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    m = nn.Linear(3, 3)
+    kept = m.weight
+    parametrize.register_parametrization(m, "weight", Symmetric())
+    assert parametrize.is_parametrized(m, "weight") and bool((m.weight == m.weight.T).all())
+    assert m.parametrizations.weight.original is kept and parametrize.type_before_parametrizations(m) is nn.Linear
+    once = N(m.weight).copy()
+    parametrize.register_parametrization(m, "weight", Double())
+    assert np.allclose(N(m.weight), 2 * once) and repr(m).startswith("ParametrizedLinear(")
+    with parametrize.cached():
+        assert m.weight is m.weight
+    assert m.weight is not m.weight
+    parametrize.remove_parametrizations(m, "weight")
+    assert type(m) is nn.Linear and m.weight is kept and np.allclose(N(kept), 2 * once)
+    with pytest.raises(ValueError, match="does not have a parameter"):
+        parametrize.register_parametrization(m, "nothing", Double())
+
+    class Cut(nn.Module):
+        def forward(self, x):
+            return x[:1]
+    with pytest.raises(ValueError, match="shape"):
+        parametrize.register_parametrization(m, "weight", Cut())
+    assert type(m) is nn.Linear and m.weight is kept
+
+
+def test_assigning_a_parametrised_tensor_goes_back_to_the_original():
+    class Exp(nn.Module):
+        def forward(self, x):
+            return x.exp()
+
+        def right_inverse(self, y):
+            return y.log()
+    m = nn.Linear(2, 2)
+    with whet.no_grad():
+        m.weight.abs_().add_(0.1)
+    parametrize.register_parametrization(m, "weight", Exp())
+    m.weight = whet.full((2, 2), 3.0)
+    assert np.allclose(N(m.weight), 3)
+
+
+def test_prune():
+    m = nn.Linear(4, 5)
+    w = N(m.weight).copy()
+    prune.l1_unstructured(m, "weight", amount=0.3)
+    assert {n for n, _ in m.named_parameters()} == {"bias", "weight_orig"} and prune.is_pruned(m)
+    mask = N(m.weight_mask)
+    assert mask.sum() == 14 and np.abs(w[mask == 0]).max() <= np.abs(w[mask == 1]).min() and (N(m.weight) == w * mask).all()
+    m(whet.ones(1, 4)).sum().backward()
+    assert not N(m.weight_orig.grad)[mask == 0].any()
+    prune.random_unstructured(m, "weight", amount=4)
+    assert N(m.weight_mask).sum() == 10 and not N(m.weight_mask)[mask == 0].any()
+    prune.remove(m, "weight")
+    assert isinstance(m.weight, nn.Parameter) and not prune.is_pruned(m) and (N(m.weight) == 0).sum() == 10
+    n = nn.Linear(4, 5)
+    prune.ln_structured(n, "weight", amount=2, n=2, dim=0)
+    assert sorted(N(n.weight_mask).sum(1)) == [0, 0, 4, 4, 4]
+    a, b = nn.Linear(3, 3), nn.Linear(3, 3)
+    prune.global_unstructured([(a, "weight"), (b, "weight")], prune.l1_unstructured, amount=6)
+    assert N(a.weight_mask).sum() + N(b.weight_mask).sum() == 12
+    with pytest.raises(ValueError, match="has to be pruned"):
+        prune.remove(b, "bias")
+    with pytest.raises(ValueError, match="smaller than"):
+        prune.l1_unstructured(nn.Linear(1, 1), "weight", amount=2)
+
+
+def test_fusion():
+    conv, bn = nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3)
+    for _ in range(3):
+        bn(conv(whet.randn(4, 2, 6, 6)))
+    conv.eval()
+    bn.eval()
+    x = whet.randn(2, 2, 6, 6)
+    assert np.allclose(N(utils.fuse_conv_bn_eval(conv, bn)(x)), N(bn(conv(x))), atol=1e-5)
+    lin, bn = nn.Linear(4, 3, bias=False).eval(), nn.BatchNorm1d(3)
+    bn(whet.randn(8, 3) * 3)
+    bn.eval()
+    x = whet.randn(5, 4)
+    assert np.allclose(N(utils.fuse_linear_bn_eval(lin, bn)(x)), N(bn(lin(x))), atol=1e-5)
+    with pytest.raises(AssertionError, match="eval"):
+        utils.fuse_conv_bn_eval(conv.train(), nn.BatchNorm2d(3))
+
+
+def test_padding_and_packing():
+    seqs = [whet.arange(3.0), whet.arange(1.0) + 5, whet.arange(2.0) + 7]
+    padded = rnn.pad_sequence(seqs, batch_first=True, padding_value=-1)
+    assert N(padded).tolist() == [[0, 1, 2], [5, -1, -1], [7, 8, -1]]
+    assert N(rnn.pad_sequence(seqs, batch_first=True, padding_side="left"))[1].tolist() == [0, 0, 5]
+    assert [N(s).tolist() for s in rnn.unpad_sequence(padded, whet.tensor([3, 1, 2]), batch_first=True)] == [[0, 1, 2], [5], [7, 8]]
+    packed = rnn.pack_padded_sequence(padded, whet.tensor([3, 1, 2]), batch_first=True, enforce_sorted=False)
+    assert packed.batch_sizes.tolist() == [3, 2, 1] and packed.sorted_indices.tolist() == [0, 2, 1]
+    assert N(packed.data).tolist() == [0, 7, 5, 1, 8, 2]
+    back, lengths = rnn.pad_packed_sequence(packed, batch_first=True, padding_value=-1, total_length=4)
+    assert N(back).tolist() == [[0, 1, 2, -1], [5, -1, -1, -1], [7, 8, -1, -1]] and lengths.tolist() == [3, 1, 2]
+    assert [N(s).tolist() for s in rnn.unpack_sequence(packed)] == [[0, 1, 2], [5], [7, 8]]
+    with pytest.raises(RuntimeError, match="sorted in decreasing order"):
+        rnn.pack_sequence(seqs)
+    with pytest.raises(RuntimeError, match="greater than 0"):
+        rnn.pack_padded_sequence(padded, [3, 2, 0], batch_first=True)
+    with pytest.raises(ValueError, match="total_length"):
+        rnn.pad_packed_sequence(packed, total_length=2)
+    assert packed.double().data.dtype is whet.float64
