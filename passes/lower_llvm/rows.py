@@ -369,17 +369,24 @@ class Kernel:
 class RowKernel(Kernel):
     """One program over contiguous rows; a unit of work is a row. After n come the number of spans in a row (if partial) and, for rank 2,
     the size of the inner of two outer dimensions; then `rank` strides of each full or row operand and of each full output. Row outputs
-    lie side by side. Results of spans are (rows, spans)."""
+    lie side by side. Results of spans are (rows, spans).
 
-    def __init__(self, program, rank, partial=False):
-        self.program, self.rank, self.partial, self.plan = program, rank, partial, Plan(program)
+    With `pieces` (programs that only reduce values) a row is made of pieces of equal length, anywhere: that length comes before the strides
+    and each full operand has a last stride, from piece to piece. A block that lies in several pieces is first brought together."""
+
+    def __init__(self, program, rank, partial=False, pieces=False):
+        self.program, self.rank, self.partial, self.pieces, self.plan = program, rank, partial, pieces, Plan(program)
 
     def emit(self, mod, symbol):
         self.start(mod, symbol)
         f, program = self.f, self.program
         self.spans = self.slot("i64") if self.partial else None
         self.inner = self.slot("i64") if self.rank == 2 else None
-        self.strides = [[self.slot("i64") for _ in range(self.rank)] if o.kind in ("full", "row") else [] for o in program.operands]
+        self.piece = self.slot("i64") if self.pieces else None
+        self.strides = [[self.slot("i64") for _ in range(self.rank + (self.pieces and o.kind == "full"))] if o.kind in ("full", "row") else []
+                        for o in program.operands]
+        self.together = {i: f.alloca(MEMORY[o.dtype], BLOCK + LANES) for i, o in enumerate(program.operands) if o.kind == "full"
+                         } if self.pieces else {}
         self.out_strides = [[self.slot("i64") for _ in range(self.rank)] if self.has_stride(k) else [] for k, _ in self.outs]
         self.stacks = {k: Pairwise(f, reduction(s.kind, program.values[program.results[k]][0]))
                        for k, s in enumerate(program.stages) if isinstance(s, Reduce) and s.kind in SUMS}
@@ -449,6 +456,7 @@ class RowKernel(Kernel):
 
         def block(b, *carried, end=None):
             end = f.imin(b + BLOCK, hi) if end is None else end
+            self.at_block = {a: self.gathered(a, b, end) for a in self.used if a in self.together}
             carried = list(carried)
             states = dict(starts)
             for k in whole:
@@ -517,9 +525,37 @@ class RowKernel(Kernel):
             if kind == "index":
                 xs[a] = f.splat(f.conv("trunc", i, COMPUTE[dtype]), self.W) + f.iota(COMPUTE[dtype], self.W)
             else:
-                p = self.out_base[self.plan.kept[a]] if kind == "kept" else self.base[a]
+                p = self.out_base[self.plan.kept[a]] if kind == "kept" else self.at_block.get(a, self.base[a])
                 xs[a] = load(f, dtype, f.bytes_at(p, i * SIZE[dtype]), self.W, mask)
         return xs
+
+    def gathered(self, a, b, end):
+        """Where operand a's row would begin if the elements b to end lay as they do in a row of one piece."""
+        f, dtype = self.f, self.program.operands[a].dtype
+        size, ty = SIZE[dtype], vec(MEMORY[dtype], self.W)
+        stride = self.strides[a][-1]
+
+        def source(i):
+            number = f.udiv(i, self.piece)
+            return f.bytes_at(self.base[a], number * stride), i - number * self.piece
+
+        def bring():
+            def piece(at):
+                p, first = source(at)
+                count = f.imin(self.piece - first, end - at)
+                p, q = f.bytes_at(p, first * size), f.bytes_at(self.together[a], (at - b) * size)
+                whole = count & -self.W
+                f.loop(0, whole, self.W, lambda i: f.store(f.load(ty, f.bytes_at(p, i * size)), f.bytes_at(q, i * size)))
+
+                def rest(i):
+                    mask = f.lanes_below(count - i, self.W)
+                    f.mstore(f.mload(ty, f.bytes_at(p, i * size), mask), f.bytes_at(q, i * size), mask)
+                f.loop(whole, count, self.W, rest)
+                return [at + count]
+            f.while_(lambda at: f.cmp("slt", at, end), piece, [b])
+            return [f.bytes_at(self.together[a], 0 - b * size)]
+        p, first = source(b)
+        return f.if_(f.cmp("sle", first + (end - b), self.piece), lambda: [f.bytes_at(p, (first - b) * size)], bring)[0]
 
     def group_at(self, i, states, b, end):
         """One group of elements through all stages; `end` is given for the last, partly filled one."""

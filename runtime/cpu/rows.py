@@ -115,6 +115,11 @@ class Plan:
         return all(isinstance(s, R.StoreRow) or isinstance(s, R.Reduce) and (s.kind in R.EXACT or s.kind in R.SUMS and self._type(k) == "i64")
                    for k, s in enumerate(stages)) and all(o.kind in ("full", "row", "scalar") for o in self.program.operands)
 
+    def _only_values(self):
+        """Does the program only reduce elements to values, wherever they are?"""
+        return all(isinstance(s, R.StoreRow) or isinstance(s, R.Reduce) and s.kind not in R.INDEXED for s in self.program.stages) and all(
+            o.kind in ("full", "row", "scalar") for o in self.program.operands)
+
     def _type(self, k):
         return self.program.values[self.program.results[k]][0]
 
@@ -134,8 +139,12 @@ class Plan:
         row_steps = dict(zip(self.outer, _row_strides(self.plain_rows, 1), strict=True))
         reduced = _Dims([shape[a] for a in inside], [[st[a] for st, _ in arrays] for a in inside])
         rest = _Dims([shape[a] for a in outer], [[*(st[a] for st, _ in arrays), *(row_steps[a] * size for _, size in rows_at)] for a in outer])
-        if self.n and len(reduced.sizes) > 1 or len(rest.sizes) > 2:
+        if len(rest.sizes) > 2:
             return None
+        if self.n and len(reduced.sizes) > 1:
+            pieces = len(reduced.sizes) == 2 and self._only_values() and all(
+                s == size for s, (_, size) in zip(reduced.strides[1], arrays, strict=True))
+            return self._by_rows(rest, len(arrays), [self.outer.index(a) for a in outer], reduced) if pieces else None
         step = reduced.strides[0] if self.n > 1 else [size for _, size in arrays]
         order = [self.outer.index(a) for a in outer]
         if self.n <= SHORT and len(rest.sizes) == 1 and self.count >= 16 and self._rows_lie_flat(rest, len(arrays), rows_at) and any(
@@ -167,20 +176,27 @@ class Plan:
                 at += 1
         return numbers
 
-    def _by_rows(self, rest, arrays, order):
+    def _by_rows(self, rest, arrays, order, reduced=None):
+        """`reduced`: rows are in pieces, this is how."""
         rank = max(1, len(rest.sizes))
         strides = rest.strides or [[0] * (arrays + len(self.program.operands))]
 
-        def of(i):
+        def row(i):
             return [s[i] for s in strides]
-        inner = [rest.sizes[1]] if rank == 2 else []
+
+        def full(i):
+            return [*row(i), reduced.strides[0][i]] if reduced else row(i)
+
+        def plain(size):
+            return [size] if rank == 1 else [size * rest.sizes[1], size]
+        sizes = [*([rest.sizes[1]] if rank == 2 else []), *([reduced.sizes[1]] if reduced else [])]
         if self._splits(self.count):
-            return self._split(lambda p: row_kernel(p, rank, True),
-                               lambda walk: [*inner, *self._walk_strides(walk, arrays, of, of, lambda size: [size] if rank == 1 else [
-                                   size * rest.sizes[1], size])], lambda walk: self.count, (self.count, 1), order)
+            return self._split(lambda p: row_kernel(p, rank, True, reduced is not None),
+                               lambda walk: [*sizes, *self._walk_strides(walk, arrays, full, row, plain)],
+                               lambda walk: self.count, (self.count, 1), order)
         grain = max(1, self._per_grain() // max(1, self.n))
-        numbers = [self.n, *inner, *self._strides_in_order(arrays, of, of)]
-        return self._direct(row_kernel(self.program, rank, False), self.count, grain, numbers, order)
+        numbers = [self.n, *sizes, *self._strides_in_order(arrays, full, row)]
+        return self._direct(row_kernel(self.program, rank, False, reduced is not None), self.count, grain, numbers, order)
 
     def _by_columns(self, step, rest, arrays, order, mode=None):
         columns, outer = rest.sizes[-1], rest.sizes[0] if len(rest.sizes) == 2 else 1
@@ -387,11 +403,11 @@ HEAVY = frozenset("exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid 
 
 
 # ---- kernels ------------------------------------------------------------------------------------------------------
-def row_kernel(program, rank, partial):
+def row_kernel(program, rank, partial=False, pieces=False):
     def emit(module, symbol):
         from whet.passes.lower_llvm.rows import RowKernel
-        RowKernel(program, rank, partial).emit(module, symbol)
-    return native.kernel(f"rows/{rank}{'/part' * partial}/{program.key}", emit)
+        RowKernel(program, rank, partial, pieces).emit(module, symbol)
+    return native.kernel(f"rows/{rank}{'/part' * partial}{'/pieces' * pieces}/{program.key}", emit)
 
 
 def column_kernel(program, vectors, mode, masked, partial):
@@ -479,4 +495,4 @@ def _final(program):
     operands = tuple(R.Operand(program.values[a][0], program.values[a][1]) for a in used)
     last = R.Program(program.name, operands, tuple(R.StoreRow(sc.substitute(program.stages[k].expr, new)) for k in stages))
     sizes = [DTYPES[o.dtype].itemsize for o in operands if o.kind == "row"]
-    return row_kernel(last, 1, False), used, sizes, stages
+    return row_kernel(last, 1), used, sizes, stages
