@@ -67,10 +67,6 @@ def floating(f, u):
     return f.conv("bitcast", u, {"i32": "float", "i64": "double"}[u.elem])
 
 
-def is_nan(f, x):
-    return f.cmp("uno", x, x)
-
-
 def clamp(f, x, lo, hi):
     """NaN passes through."""
     x = f.sel(f.cmp("olt", x, lo), lo, x)
@@ -107,11 +103,6 @@ def two_prod(f, a, b):
     """(p, e): p + e = a * b exactly."""
     p = a * b
     return p, f.fma(a, b, -p)
-
-
-def both(f, a, b):
-    """Two conditions at once."""
-    return a & b
 
 
 def gather(f, table, index, elem):

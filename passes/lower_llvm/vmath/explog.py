@@ -207,11 +207,13 @@ def expm1(f, x):
 
 @function("sigmoid")
 def sigmoid(f, x):
-    """1 / (1 + 2^n (1 + q)) for -x = n ln2 + log(1 + q); the divisor is formed with one rounding."""
+    """1 / (1 + 2^n (1 + q)) for -x = n ln2 + log(1 + q); the divisor is formed with one rounding, up to 2^n + 1 that is none."""
     e = x.elem
     edge, shift = EXP_LOW[e]
     q, u = exp_parts(f, clamp(f, -x, {"float": -32.0, "double": -64.0}[e], -EXP_RANGE[e][0]))
     low = f.cmp("olt", x, edge)
     s = power(f, f.sel(low, u - shift, u), e)
-    r = 1.0 / f.fma(s, q, s + 1.0)
+    whole = s + 1.0
+    lost = 1.0 - (whole - s)
+    r = 1.0 / (f.fma(s, q, lost) + whole)
     return f.sel(low, r * 2.0 ** -shift, r)
