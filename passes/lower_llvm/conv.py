@@ -54,9 +54,13 @@ def lanes_for(elem):
     return targets.current().lanes(BYTES[elem])
 
 
-def most_rows():
-    """Rows of the largest tile that leaves registers for its operands."""
-    return 14 if targets.current().name in ("avx512", "neon") else 6
+def tile_rows(n):
+    """Rows of the register tile for n rows in all, at most n: few sizes, so that kernels are shared, with few rows to spare.
+
+    8 rows of two vectors keep two multiply-adders of 4 cycles busy; where there are 16 registers, 6 rows leave some for operands.
+    """
+    sizes = (12, 8, 4, 2, 1) if targets.current().name in ("avx512", "neon") else (6, 4, 2, 1)
+    return min((r for r in sizes if r <= n), key=lambda r: -(-n // r) * (r + 1))
 
 
 def micro(m, name, t):

@@ -178,7 +178,8 @@ def gathered_plan(r, epilogue, out_shape):
         max_tiles = 0
         tiles = 0
     else:
-        tiles, rows = split(r.rows, lower.most_rows())
+        rows = lower.tile_rows(r.rows)
+        tiles = -(-r.rows // rows)
         vectors = 1 if pixels <= lanes else 4 if rows < 4 and pixels > 2 * lanes else 2
         tile = lower.Tile(r.elem, rows, lanes, vectors, bool(r.taps_at))
         panel = tile.panel
@@ -240,7 +241,8 @@ def winograd_plan(r, epilogue, out_shape):
     top, left = (min(a) for a in r.offsets[1:])
     th, tw = -(-oh // 2), -(-ow // 2)
     pixels = r.images * th * tw
-    tiles, rows = split(r.rows, lower.most_rows())
+    rows = lower.tile_rows(r.rows)
+    tiles = -(-r.rows // rows)
     tile, line = lower.Tile(r.elem, rows, lanes, 1 if pixels <= lanes else 2), r.channels + winograd.PAD
     panel = tile.panel
     panels = -(-pixels // panel)
@@ -346,7 +348,8 @@ def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
         plan = _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups)
         if plan is not None:
             return plan
-    tiles, rows = split(rows_all, lower.most_rows())
+    rows = lower.tile_rows(rows_all)
+    tiles = -(-rows_all // rows)
     vectors = 1 if outs <= lanes else 2
     tile = lower.Tile(elem, rows, lanes, vectors)
     size, panel = lower.BYTES[elem], tile.panel
