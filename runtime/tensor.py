@@ -1,43 +1,14 @@
 """Tensor: an array, its place in the recorded graph, and methods that the ops bring.
 
-The fields live in `Base`, which is either the native type (runtime/cpu) or the plain Python class below with the same
-fields; `Tensor` adds everything else. Ops attach their methods in `whet/ops/__init__.py`.
-
-_array   the NumPy array (memory, shape, strides)          _node   what made this tensor, None for a leaf
-_grad    `.grad`                                           _cell   version counter shared by all views, None: never written, no views
-_base    the tensor this is a view of, or None             _hist   the history count of the cell at which `_node` was valid
-_rg      bits: 1 requires grad, 2 made in inference mode, 4 view made in no_grad mode, 8 one of several views of one call
-_extra   dict of rare things: hooks, retains_grad
+The fields live in `tensor_base.Base`; `Tensor` adds everything else. Ops attach their methods in `whet/ops/__init__.py`.
 """
 import numpy as np
 
 from . import devices, dtypes
 from .autograd import modes
 from .dtypes import FROM_NUMPY
+from .tensor_base import Cell, extend, native_wrap, new
 
-
-class Cell:
-    """The version of a piece of memory (`v`), how often its recorded history was rewritten (`h`), and the last op that wrote."""
-    __slots__ = ("v", "h", "writer")
-
-    def __init__(self):
-        self.v = self.h = 0
-        self.writer = None
-
-
-class PyBase:
-    """The tensor's fields in plain Python: used where the native type cannot be."""
-    __slots__ = ("_array", "_node", "_grad", "_cell", "_base", "_hist", "_rg", "_extra", "__weakref__", "__dict__")
-
-    def __new__(cls, *args, **kwargs):
-        t = object.__new__(cls)
-        t._node = t._grad = t._cell = t._base = t._extra = None
-        t._hist = t._rg = 0
-        return t
-
-
-Base = PyBase
-_new = object.__new__
 
 
 class Size(tuple):
@@ -67,7 +38,8 @@ class Size(tuple):
         return Size(tuple.__mul__(self, n))
 
 
-class Tensor(Base):
+@extend
+class Tensor:
     """A multi-dimensional array that can be differentiated through.
 
     >>> import whet
@@ -91,7 +63,7 @@ class Tensor(Base):
     @staticmethod
     def _make_subclass(cls, data, require_grad=False):
         """A tensor of class `cls` over the memory of `data`."""
-        t = Base.__new__(cls)
+        t = new(cls)
         t._array = data._array
         t._cell = data._shared()
         t._rg = 1 if require_grad else 0
@@ -100,7 +72,7 @@ class Tensor(Base):
         return t
 
     def _as(self, cls):
-        t = Base.__new__(cls)
+        t = new(cls)
         for k in ("_array", "_node", "_grad", "_cell", "_base", "_hist", "_rg", "_extra"):
             setattr(t, k, getattr(self, k))
         return t
@@ -446,13 +418,14 @@ class Tensor(Base):
         return sorted(set(object.__dir__(self)))
 
 
-def wrap(array):
+def py_wrap(array):
     """A leaf tensor over an array, without a copy. (NumPy scalars become 0-d arrays.)"""
-    t = _new(Tensor)
+    t = new(Tensor)
     t._array = array if type(array) is np.ndarray else np.asarray(array)
-    t._node = t._grad = t._cell = t._base = t._extra = None
-    t._hist = t._rg = 0
     return t
+
+
+wrap = native_wrap or py_wrap
 
 
 def owner(a):

@@ -370,6 +370,12 @@ class Fn:
     def cbr(self, c, a, b):
         self.raw(f"br i1 {c.ref}, label %{a}, label %{b}")
 
+    def bail(self, c, label):
+        """Leave for `label` where `c` holds; go on in a new block."""
+        self.n += 1
+        self.cbr(c, label, f"ok{self.n}")
+        self.label(f"ok{self.n}")
+
     def ret(self, x=None):
         """End the function here (the last block falls into `ret void` by itself)."""
         self.raw(f"ret {x.ty} {x.ref}" if x is not None else "ret void")

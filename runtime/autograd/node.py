@@ -2,21 +2,26 @@
 
 An *edge* is what an input leads to: the node that made it, the leaf tensor itself where gradients end, or None.
 """
-import itertools
 import traceback
 
+from .. import tensor_base
+from ..dtypes import FROM_NUMPY
 from . import modes
 
-next_number = itertools.count().__next__
+next_number = tensor_base.next_number
 
 
-class Meta:
+RELEASED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved "
+            "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need "
+            "to backward through the graph a second time or if you need to access saved tensors after calling backward.")
+
+
+class Shape:
     """What a backward may ask of an input that was not saved."""
     __slots__ = ("shape", "dtype", "ndim")
 
-    def __init__(self, t):
-        a = t._array
-        self.shape, self.dtype, self.ndim = a.shape, t.dtype, a.ndim
+    def __init__(self, shape, dtype):
+        self.shape, self.dtype, self.ndim = shape, dtype, len(shape)
 
     def numel(self):
         n = 1
@@ -31,7 +36,16 @@ class Meta:
         return self.shape if dim is None else self.shape[dim]
 
     def __repr__(self):
-        return f"Meta({self.shape}, {self.dtype})"
+        return f"{type(self).__name__}({self.shape}, {self.dtype})"
+
+
+class Meta(Shape):
+    """The shape and type of a tensor."""
+    __slots__ = ()
+
+    def __init__(self, t):
+        a = t._array
+        self.shape, self.dtype, self.ndim = a.shape, FROM_NUMPY[a.dtype], a.ndim
 
 
 class SavedOutput:
@@ -116,10 +130,7 @@ class Node:
     def saved_inputs(self):
         """The inputs as the backward sees them; raises if one was changed since."""
         if self.released:
-            raise RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have "
-                               "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-                               "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time "
-                               "or if you need to access saved tensors after calling backward.")
+            raise RuntimeError(RELEASED)
         for x, v in zip(self.inputs, self.versions):
             if type(x) is Packed:
                 return tuple(y.unpack(y.value) if type(y) is Packed else y for y in self.inputs)
@@ -190,3 +201,66 @@ def tied(saved, node):
         t._rg = 1
         t._node = node if node.nout == 1 else OutputOf(node, saved.index)
     return t
+
+
+# ---- the native node -------------------------------------------------------------------------------------------------
+def _native_node(cls):
+    """Give the native node type the interface of Node."""
+    edge_names, saved_names, version_names = ([f"{k}{i}" for i in range(5)] for k in ("edge", "saved", "version"))
+
+    def edges(self):
+        n = self.nin
+        if n == 1:
+            return (self.edge0,)
+        if n == 2:
+            return (self.edge0, self.edge1)
+        return tuple([getattr(self, k) for k in edge_names[:n]])
+
+    def inputs(self):
+        return tuple([getattr(self, k) for k in saved_names[:self.nin]])
+
+    def versions(self):
+        return tuple([getattr(self, k) for k in version_names[:self.nin]])
+
+    def saved_inputs(self):
+        if self.released_:
+            raise RuntimeError(RELEASED)
+        n = self.nin
+        xs = (self.saved0,) if n == 1 else (self.saved0, self.saved1) if n == 2 else inputs(self)
+        for i, x in enumerate(xs):
+            if isinstance(x, Base):
+                c = x._cell
+                if c is not None and c.v != getattr(self, version_names[i]):
+                    raise changed(self.op, x._array, c.v, getattr(self, version_names[i]), x)
+        return xs
+
+    def saved_outputs(self):
+        if self.released_:
+            raise RuntimeError(RELEASED)
+        c = self.out_cell
+        if c is None:
+            return ()
+        s = object.__new__(SavedOutput)
+        s.array, s.cell, s.version, s.index = self.out_array, c, self.out_version, 0
+        if c.v != s.version:
+            raise changed(self.op, s.array, c.v, s.version, s)
+        return (tied(s, self),)
+
+    def release(self):
+        held = self.out_cell is not None
+        for k in saved_names[:self.nin]:
+            held = held or isinstance(getattr(self, k), Base)
+            setattr(self, k, None)
+        if held:
+            self.out_array = self.out_cell = None
+            self.released_ = 1
+    Base = tensor_base.Base
+    cls.edges, cls.inputs, cls.versions = property(edges), property(inputs), property(versions)
+    cls.released, cls.nout, cls.metadata = property(lambda self: bool(self.released_)), 1, None
+    cls.saved_inputs, cls.saved_outputs, cls.release = saved_inputs, saved_outputs, release
+    cls.name, cls.__repr__, cls.next_functions = Node.name, Node.__repr__, Node.next_functions
+    cls.register_hook, cls.register_prehook = Node.register_hook, Node.register_prehook
+
+
+if tensor_base.NativeNode is not None:
+    _native_node(tensor_base.NativeNode)

@@ -1,10 +1,15 @@
 """All ops. Importing this package defines them, and gives Tensor its methods."""
+from .. import tensor_base
 from ..tensor import Tensor
 from . import surface
 
 for _family in ("pointwise", "arithmetic", "creation", "convert", "view", "movement", "index", "reduce", "sort", "contract",
                 "random", "window", "norm", "activation", "loss", "embedding", "vision", "interop", "operators"):
     __import__(f"{__name__}.{_family}")
+
+if tensor_base.Base is not tensor_base.PyBase:
+    from .doors import install
+    install()
 
 for _name, _fn in surface.METHODS.items():
     if _name not in Tensor.__dict__:

@@ -57,7 +57,11 @@ def _linear_samples(make):
     yield Sample(make(1, 4), make(5, 4), make(5))
 
 
-linear_op = Op("linear", gemm.linear, _linear_vjp, samples=_linear_samples)
+def _linear(x, w, bias=None):
+    return gemm.linear(x, w, None if bias is None else np.ascontiguousarray(bias))
+
+
+linear_op = Op("linear", _linear, _linear_vjp, samples=_linear_samples)
 linear_op.family = "contract"
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import dtypes
 from ..autograd import modes
+from ..cpu import entries
 from ..cpu.pointwise import Pointwise
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
 from . import registry
@@ -40,6 +41,7 @@ class PointwiseOp(Op):
     name, or "real" (the real type of a complex result). kinds: which of bool, int, float, complex may come in.
     """
     family = "pointwise"
+    memo = dynamic_numbers = True
 
     def __init__(self, name, fn, *, vjp=None, promote="default", keep=(), kinds="bifc", differentiable=None, result=None, samples=None,
                  register=True, saves=None, doc=None, check=None):
@@ -182,6 +184,9 @@ class PointwiseOp(Op):
     def forward(self, *arrays, out=None):
         kernel, number, t = self.plan(arrays)
         xs = [x if type(x) is np.ndarray else self._number(x, number, t) for x in arrays]
+        for i, x in enumerate(arrays):
+            if type(x) is not np.ndarray:
+                entries.number(i, xs[i])
         if out is None:
             return kernel(xs)[0]
         return kernel(xs, [out])[0]
@@ -289,7 +294,8 @@ def inplace(op, t, args, attrs=None):
 def inplace_now(op, t, args, attrs, ip):
     name = op.name + "_"
     inputs = (t, *args)
-    recording = modes.state.flags & modes.GRAD and op.differentiable and any(registry.is_tensor(x) and x._rg & 1 for x in inputs)
+    recording = modes.state.flags & modes.GRAD and op.differentiable and any(
+        registry.is_tensor(x) and (x._rg & 1 or x._base is not None and x.requires_grad) for x in inputs)
     ip.check_writable(t, name)
     if recording:
         if t._base is not None:

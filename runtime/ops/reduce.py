@@ -597,7 +597,8 @@ class ScanOp(Op):
         super().__init__(name, vjp=vjp, samples=_one_dim, nondiff_outputs=nondiff_outputs)
 
     def forward(self, x, *, dim):
-        return getattr(scans, self.name)(x, dim)
+        r = getattr(scans, self.name)(x, dim)
+        return tuple(r) if type(r) is list else r
 
 
 def _cumextreme_vjp(g, y, _x, *, dim):

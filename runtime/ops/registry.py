@@ -8,6 +8,7 @@ import inspect
 
 import numpy as np
 
+from .. import tensor_base
 from ..autograd import modes
 from ..autograd.node import Node, OutputOf
 from ..dtypes import FROM_NUMPY
@@ -29,6 +30,9 @@ class Op:
     view_is_safe = True             # False: one of several views made by one call (writing to it is refused)
     pure = True
     random = False
+    memo = False                    # may a call be replayed as its one launch (or view)? see cpu/entries.py
+    dynamic_numbers = False         # numbers are read by the kernel, so a replay may have others
+    detaches = False                # a view without a base
     write = None                    # write(array, *arrays, **attrs): the in-place form, where it is cheaper than computing and copying
 
     def __init__(self, name, forward=None, vjp=None, *, samples=None, differentiable=None, nondiff_outputs=(), register=True, inner=False, doc=None):
@@ -87,6 +91,8 @@ def edge_of(t):
     if t._base is not None and t._cell.h != t._hist:
         from ..autograd.inplace import refresh_view
         refresh_view(t)
+        if not t._rg & 1:
+            return None
     return t._node or t
 
 
@@ -94,13 +100,14 @@ def is_tensor(x):
     return hasattr(x, "_array")
 
 
-def apply(op, inputs, attrs):
+def apply_python(op, inputs, attrs):
     """Run an op on tensors: compute, wrap the result, record it where a gradient may be asked for."""
     if state.flags & SPECIAL and state.observers:
         return state.observers[-1](op, inputs, attrs)
     return execute(op, inputs, attrs)
 
 
+apply = tensor_base.native_apply or apply_python
 OPERANDS = frozenset((int, float, bool, complex, type(None)))          # what may stand beside tensors
 
 
@@ -119,7 +126,11 @@ def arrays_of(op, inputs):
 
 def execute(op, inputs, attrs):
     """Compute and record, with no observer asked."""
-    result = op.forward(*arrays_of(op, inputs), **attrs)
+    return finish(op, inputs, attrs, op.forward(*arrays_of(op, inputs), **attrs))
+
+
+def finish(op, inputs, attrs, result):
+    """Wrap the arrays of a result, and record it."""
     flags = state.flags
     if type(result) is tuple:
         outs = tuple([wrap(a) for a in result])
@@ -133,7 +144,7 @@ def execute(op, inputs, attrs):
         return outs
     if flags & GRAD and op.differentiable:
         for x in inputs:
-            if hasattr(x, "_array") and x._rg & 1:
+            if hasattr(x, "_array") and (x._rg & 1 or x._base is not None and x.requires_grad):
                 record(op, inputs, attrs, outs)
                 break
     return outs
@@ -180,4 +191,10 @@ def record(op, inputs, attrs, outs):
     return node
 
 
-from ..tensor import wrap  # noqa: E402  (tensors know their ops, ops make tensors)
+from ..tensor import Tensor, wrap  # noqa: E402  (tensors know their ops, ops make tensors)
+
+if tensor_base.native_apply is not None:
+    from ..cpu import entries
+    entries.begin(Tensor, tensor_base.NativeNode, tensor_base.Cell, record)
+    modes.on_change.append(tensor_base.set_native_flags)
+    modes.set_flags(state.flags)

@@ -1,0 +1,670 @@
+"""The native entries: how `a + b`, `x.exp()` and every other op call runs without the interpreter where the same call ran before.
+
+A *recipe* is what is left of an op's call once operand types, shapes, strides and attributes are known: a kernel, its arguments and
+the results' layout (or, for a view, an offset and a layout). The Python side records a recipe the first time (runtime/cpu/entries.py);
+`core` here looks it up by operation and operands, makes the results, runs the kernel and records the autograd node. Whatever it does
+not know is a miss, and a miss is an ordinary call of the Python path, which raises all errors.
+
+Layouts are in 8-byte words unless said otherwise. CTX is one block of memory shared with the Python side.
+"""
+from .builder import Module, Val
+
+HEAD = 16                                   # PyObject: reference count, type
+# byte offsets of fields
+T = dict(array=16, node=24, grad=32, cell=40, base=48, hist=56, rg=64, extra=72, dict=80, weak=88, size=96)
+C = dict(v=16, h=24, writer=32, size=40)
+MAX_IN, MAX_OUT, MAX_DIMS, MAX_SLOTS, BUCKETS, THUNKS = 5, 4, 6, 96, 4096, 160
+N = dict(op=16, attrs=24, seq=32, nin=40, pre_hooks=48, post_hooks=56, trace=64, released=72, out_array=80, out_cell=88, out_version=96,
+         weak=104, edges=112, saved=112 + 8 * MAX_IN, versions=112 + 16 * MAX_IN, size=112 + 24 * MAX_IN)
+A = dict(data=16, nd=24, dims=32, strides=40, base=48, descr=56, flags=64)
+# words of CTX
+CTX = {name: 8 * i for i, name in enumerate(
+    ("tstate", "flags", "seq", "tensor", "parameter", "node", "cell", "slow", "sync", "record", "empty", "hits", "misses"))}
+CTX["table"], CTX["desc"] = 256, 256 + 8 * BUCKETS
+DESC = dict(op=0, attrs=8, slow=16, count=24, reflected=32, size=40)
+CTX_BYTES = CTX["desc"] + DESC["size"] * THUNKS
+# words of a recipe, as byte offsets
+R = {name: 8 * i for i, name in enumerate(
+    ("hash", "op", "attrs", "nin", "next", "kernel", "total", "grain", "nslots", "nouts", "flags", "saves"))}
+R["metas"] = 8 * 16
+R["operands"] = R["metas"] + 8 * MAX_IN
+OPERAND = 8 * (3 + 2 * MAX_DIMS)            # kind, descr, nd, dims, strides
+R["outs"] = R["operands"] + OPERAND * MAX_IN
+OUT = 8 * (3 + 2 * MAX_DIMS)                # descr, nd, is it row-major (of a view: its byte offset), dims, strides
+R["slots"] = R["outs"] + OUT * MAX_OUT
+SLOT = 16                                   # kind, value
+RECIPE_BYTES = R["slots"] + SLOT * MAX_SLOTS
+NOTHING, TENSOR, FLOAT, INT, VALUE = range(5)                       # kinds of operands; VALUE: a number that is part of the key
+CONST, DATA, RESULT, F32, F64, I64 = range(6)                       # kinds of slots; the last three point to a number of that type
+DIFF, SAVES_OUT, VIEW, UNSAFE, NO_BASE, BY_VALUE = 1, 2, 4, 8, 16, 32
+GRAD, INFERENCE, SPECIAL = 1, 2, 4
+MISS = 1
+
+
+def _ptr(f, name):
+    return Val(f, f"@{name}", "ptr")
+
+
+class Glue:
+    """CPython and field access on a builder.Fn."""
+
+    def __init__(self, f):
+        self.f = f
+
+    def ld(self, p, off, ty="ptr"):
+        return self.f.load(ty, self.f.bytes_at(p, off), 8 if ty != "i32" else 4)
+
+    def st(self, v, p, off):
+        self.f.store(v, self.f.bytes_at(p, off), 8)
+
+    def ctx(self, name, ty="ptr"):
+        return self.ld(_ptr(self.f, "whet_ctx"), CTX[name], ty)
+
+    def i64(self, p):
+        return self.f.conv("ptrtoint", p, "i64")
+
+    def ptr(self, i):
+        return self.f.conv("inttoptr", self.f.as_val(i, "i64"), "ptr")
+
+    def null(self, p):
+        return self.f.cmp("eq", p, 0)
+
+    def same(self, p, q):
+        return self.f.cmp("eq", p, q)
+
+    def absent(self, p):
+        """NULL or None: fields that Python cleared hold None."""
+        return self.f.binary("or", self.null(p), self.same(p, _ptr(self.f, "_Py_NoneStruct")))
+
+    def call(self, name, ret, *args):
+        return self.f.call(name, ret, *args)
+
+    def inc(self, p):
+        self.f.call("Py_IncRef", "void", p)
+
+    def dec(self, p):
+        self.f.call("Py_DecRef", "void", p)
+
+    def type_of(self, o):
+        return self.ld(o, 8)
+
+    def none(self):
+        """A new reference to None."""
+        n = _ptr(self.f, "_Py_NoneStruct")
+        self.inc(n)
+        return n
+
+    def new(self, size, type_name, fields):
+        """A new object of `size` bytes with these fields zeroed (all that `fields` names)."""
+        f = self.f
+        p = f.call("PyObject_Malloc", "ptr", f.as_val(size, "i64"))
+        f.call("PyObject_Init", "ptr", p, self.ctx(type_name))
+        for off in fields:
+            self.st(f.as_val(0, "i64"), p, off)
+        return p
+
+    def new_cell(self):
+        return self.new(C["size"], "cell", (C["v"], C["h"], C["writer"]))
+
+
+def _deallocs(m):
+    for name, owned, weak in (("tensor", [T[k] for k in ("dict", "array", "node", "grad", "cell", "base", "extra")], T["weak"]),
+                              ("cell", [C["writer"]], None)):
+        f = m.fn(f"{name}_dealloc", [("ptr", "o")])
+        g = Glue(f)
+        o, = f.args
+        tp = g.type_of(o)
+        if weak is not None:
+            f.if_(f.cmp("ne", g.ld(o, weak), 0), lambda: f.call("PyObject_ClearWeakRefs", "void", o))
+        for off in owned:
+            g.dec(g.ld(o, off))
+        f.call("PyObject_Free", "void", o)
+        g.dec(tp)
+
+    # A node that only the dying one holds goes on a list threaded through its `op` field: no recursion however long the chain.
+    f = m.fn("node_dealloc", [("ptr", "o")])
+    g = Glue(f)
+    o, = f.args
+    tp = g.type_of(o)
+    head = f.alloca("i64", 1)
+    g.dec(g.ld(o, N["op"]))
+    g.st(f.as_val(0, "i64"), o, N["op"])
+    f.store(o, head)
+    f.br("loop")
+    f.label("loop")
+    cur = f.load("ptr", head)
+    f.store(g.ld(cur, N["op"]), head)
+    f.if_(f.cmp("ne", g.ld(cur, N["weak"]), 0), lambda: f.call("PyObject_ClearWeakRefs", "void", cur))
+    for off in ("attrs", "pre_hooks", "post_hooks", "trace", "out_array", "out_cell"):
+        g.dec(g.ld(cur, N[off]))
+    for i in range(MAX_IN):
+        g.dec(g.ld(cur, N["saved"] + 8 * i))
+    for i in range(MAX_IN):
+        child = g.ld(cur, N["edges"] + 8 * i)
+
+        def maybe(child=child):
+            mine = f.binary("and", g.same(g.type_of(child), tp), f.cmp("eq", g.ld(child, 0, "i64"), 1))
+
+            def push():
+                g.dec(g.ld(child, N["op"]))
+                g.st(f.load("ptr", head), child, N["op"])
+                f.store(child, head)
+            f.if_(mine, push, lambda: g.dec(child))
+        f.if_(f.cmp("ne", child, 0), maybe)
+    f.call("PyObject_Free", "void", cur)
+    g.dec(tp)
+    f.cbr(g.null(f.load("ptr", head)), "done", "loop")
+    f.label("done")
+
+
+def _mix(f, h, x):
+    h = f.binary("mul", f.binary("xor", h, x), -7046029254386353131)
+    return h ^ f.lshr(h, 29)
+
+
+def _record(m):
+    """whet_record(op, inputs, attrs, results): the Python side records a node."""
+    f = m.fn("whet_record", [("ptr", "op"), ("ptr", "args"), ("ptr", "attrs"), ("ptr", "answer")], "ptr", "internal")
+    g = Glue(f)
+    box = f.alloca("i64", 4)
+    for i, a in enumerate(f.args):
+        f.store(a, f.at(box, i, "i64"), 8)
+    f.ret(f.call("PyObject_Vectorcall", "ptr", g.ctx("record"), box, f.as_val(4, "i64"), Val(f, "null", "ptr")))
+
+
+def _core(m):
+    """core(op, inputs, n, attrs) -> a new reference, null with an error set, or MISS."""
+    f = m.fn("core", [("ptr", "op"), ("ptr", "ins"), ("i64", "n"), ("ptr", "attrs")], "ptr", "internal")
+    g = Glue(f)
+    op, ins, n, attrs = f.args
+    arrays, numbers, kinds = f.alloca("i64", MAX_IN), f.alloca("double", MAX_IN), f.alloca("i64", MAX_IN)
+    typed = f.alloca("i64", MAX_IN)
+    slots, outs, tensors = f.alloca("i64", MAX_SLOTS), f.alloca("i64", MAX_OUT), f.alloca("i64", MAX_OUT)
+    wants = f.alloca("i64", 1)
+
+    def word(p, i, ty="i64"):
+        return f.load(ty, f.at(p, i, "i64"), 8)
+
+    def put(p, i, v):
+        f.store(v, f.at(p, i, "i64"), 8)
+
+    # whose modes does CTX hold?
+    here = f.call("PyThreadState_Get", "ptr")
+
+    def sync():
+        r = f.call("PyObject_CallNoArgs", "ptr", g.ctx("sync"))
+        f.bail(g.null(r), "error")
+        g.dec(r)
+    f.if_(f.cmp("ne", here, g.ctx("tstate")), sync)
+    flags = g.ctx("flags", "i64")
+    f.bail(f.cmp("ne", flags & (SPECIAL | INFERENCE), 0), "miss")
+    f.bail(f.cmp("sgt", n, MAX_IN), "miss")
+    f.store(f.as_val(0, "i64"), wants)
+    tensor_t, parameter_t = g.ctx("tensor"), g.ctx("parameter")
+
+    # the operands, and a hash of what is known of them
+    def operand(i, h):
+        o = word(ins, i, "ptr")
+        t = g.type_of(o)
+        is_tensor = f.binary("or", g.same(t, tensor_t), g.same(t, parameter_t))
+
+        def tensor():
+            a = g.ld(o, T["array"])
+            f.bail(g.null(a), "miss")
+            f.bail(f.cmp("ne", g.type_of(a), _ptr(f, "whet_ndarray")), "miss")
+            base = g.ld(o, T["base"])
+
+            def fresh():
+                f.bail(f.cmp("ne", g.ld(g.ld(o, T["cell"]), C["h"], "i64"), g.ld(o, T["hist"], "i64")), "miss")
+            f.if_(g.absent(base), None_, fresh)
+            rg = g.ld(o, T["rg"], "i64")
+            f.bail(f.cmp("ne", rg & 2, 0), "miss")
+            f.store(f.load("i64", wants) | (rg & 1), wants)
+            nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+            f.bail(f.cmp("sgt", nd, MAX_DIMS), "miss")
+            f.bail(f.cmp("eq", g.ld(a, A["flags"], "i32") & 0x100, 0), "miss")
+            dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
+            x = _mix(f, h, g.i64(g.ld(a, A["descr"])) + nd)
+            x, = f.loop(0, nd, 1, lambda d, x: [_mix(f, _mix(f, x, word(dims, d)), word(strides, d))], [x])
+            put(arrays, i, a)
+            put(kinds, i, f.as_val(TENSOR, "i64"))
+            return [x]
+
+        def number():
+            def real():
+                f.store(g.ld(o, HEAD, "double"), f.at(numbers, i, "double"))
+                put(kinds, i, f.as_val(FLOAT, "i64"))
+                return [_mix(f, h, FLOAT)]
+
+            def other():
+                def whole():
+                    v = f.call("PyLong_AsDouble", "double", o)
+                    size = f.fabs(v)
+                    f.bail(f.binary("xor", f.cmp("ole", size, 9007199254740992.0), 1), "unset")
+
+                    def failed():
+                        f.bail(f.cmp("ne", f.call("PyErr_Occurred", "ptr"), 0), "unset")
+                    f.if_(f.cmp("oeq", v, -1.0), failed)
+                    f.store(v, f.at(numbers, i, "double"))
+                    put(kinds, i, f.as_val(INT, "i64"))
+                    return [_mix(f, h, INT)]
+
+                def rest():
+                    f.bail(f.cmp("ne", o, _ptr(f, "_Py_NoneStruct")), "miss")
+                    put(kinds, i, f.as_val(NOTHING, "i64"))
+                    return [_mix(f, h, 77)]
+                return f.if_(g.same(t, _ptr(f, "PyLong_Type")), whole, rest)
+            return f.if_(g.same(t, _ptr(f, "PyFloat_Type")), real, other)
+        return f.if_(is_tensor, tensor, number)
+
+    def None_():
+        return []
+    h, = f.loop(0, n, 1, operand, [_mix(f, g.i64(op), n)])
+
+    # the recipe
+    bucket = g.ld(f.bytes_at(_ptr(f, "whet_ctx"), CTX["table"]), (h & (BUCKETS - 1)) << 3)
+    f.br("chain_in")
+    f.label("chain_in")
+    before = f.block
+    f.br("chain")
+    f.label("chain")
+    at = len(f.lines)
+    f.lines.append("")
+    r = Val(f, f.new(), "ptr")
+    f.bail(g.null(r), "miss")
+    f.bail(f.cmp("ne", g.ld(r, R["hash"], "i64"), h), "next")
+    f.bail(f.cmp("ne", g.ld(r, R["op"]), op), "next")
+    f.bail(f.cmp("ne", g.ld(r, R["nin"], "i64"), n), "next")
+
+    def matches(i, ok):
+        q = f.bytes_at(r, R["operands"] + 0)
+        q = f.bytes_at(q, i * OPERAND)
+        kind, mine = word(q, 0), word(kinds, i)
+
+        def tensor():
+            a = word(arrays, i, "ptr")
+            nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+            dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
+            bad = f.binary("or", f.cmp("ne", word(q, 1), g.i64(g.ld(a, A["descr"]))), f.cmp("ne", word(q, 2), nd))
+            diff, = f.loop(0, f.sel(bad, 0, nd), 1, lambda d, x: [
+                x | (word(dims, d) ^ word(q, d + 3)) | (word(strides, d) ^ word(q, d + (3 + MAX_DIMS)))], [f.as_val(0, "i64")])
+            return [f.binary("and", f.binary("xor", bad, 1), f.cmp("eq", diff, 0))]
+
+        def number():
+            same = f.cmp("eq", kind, mine)
+            bits = f.cmp("eq", word(q, 1), word(numbers, i))
+            by_value = f.cmp("ne", g.ld(r, R["flags"], "i64") & BY_VALUE, 0)
+            is_number = f.cmp("ne", kind, NOTHING)
+            return [f.binary("and", same, f.binary("or", bits, f.binary("xor", f.binary("and", by_value, is_number), 1)))]
+        both = f.binary("and", f.cmp("eq", kind, TENSOR), f.cmp("eq", mine, TENSOR))
+        good, = f.if_(both, tensor, number)
+        return [f.binary("and", ok, good)]
+    ok, = f.loop(0, n, 1, matches, [f.as_val(1, "i1")])
+    f.bail(f.binary("xor", ok, 1), "next")
+    theirs = g.ld(r, R["attrs"])
+
+    def compare():
+        e = f.call("PyObject_RichCompareBool", "i32", attrs, theirs, f.as_val(2, "i32"))
+        f.bail(f.cmp("slt", e, 0), "error")
+        return [f.cmp("eq", e, 1)]
+    equal, = f.if_(g.same(attrs, theirs), lambda: [f.as_val(1, "i1")], compare)
+    f.cbr(equal, "found", "next")
+    f.label("next")
+    follow = g.ld(r, R["next"])
+    f.br("chain")
+    f.lines[at] = f" {r.ref} = phi ptr [{bucket.ref}, %{before}], [{follow.ref}, %next]"
+
+    # the results
+    f.label("found")
+    rflags, nouts = g.ld(r, R["flags"], "i64"), g.ld(r, R["nouts"], "i64")
+
+    def result(i):
+        q = f.bytes_at(f.bytes_at(r, R["outs"]), i * OUT)
+        descr, nd, plain = word(q, 0, "ptr"), word(q, 1), word(q, 2)
+        dims, strides = f.at(q, 3, "i64"), f.at(q, 3 + MAX_DIMS, "i64")
+
+        def view():
+            a = word(arrays, 0, "ptr")
+            g.inc(descr)
+            data = f.bytes_at(g.ld(a, A["data"]), word(q, 2))
+            v = f.call("whet_NewFromDescr", "ptr", _ptr(f, "whet_ndarray"), descr, f.conv("trunc", nd, "i32"), dims, strides, data,
+                       g.ld(a, A["flags"], "i32") & 0x400, f.as_val(0, "ptr"))
+            f.bail(g.null(v), "error")
+            g.inc(a)
+            f.call("whet_SetBaseObject", "i32", v, a)
+            return [v]
+
+        def fresh():
+            v = f.call("whet_array_new", "ptr", descr, nd, dims, f.sel(f.cmp("ne", plain, 0), Val(f, "null", "ptr"), strides))
+            f.bail(g.null(v), "error")
+            return [v]
+        v, = f.if_(f.cmp("ne", rflags & VIEW, 0), view, fresh)
+        put(outs, i, v)
+    f.loop(0, nouts, 1, result)
+
+    # the kernel
+    kernel = g.ld(r, R["kernel"])
+
+    def launch():
+        def slot(i):
+            q = f.bytes_at(f.bytes_at(r, R["slots"]), i * SLOT)
+            kind, value = word(q, 0), word(q, 1)
+
+            def named():
+                def data():
+                    which, off = value & 255, value >> 8
+                    return [g.i64(g.ld(word(arrays, which, "ptr"), A["data"])) + off]
+
+                def more():
+                    def out():
+                        which, off = value & 255, value >> 8
+                        return [g.i64(g.ld(word(outs, which, "ptr"), A["data"])) + off]
+
+                    def number():
+                        x = f.load("double", f.at(numbers, value, "double"))
+                        place = f.at(typed, value, "i64")
+                        f.if_(f.cmp("eq", kind, F32), lambda: f.store(f.conv("fptrunc", x, "float"), place, 8),
+                              lambda: f.if_(f.cmp("eq", kind, F64), lambda: f.store(x, place, 8),
+                                            lambda: f.store(f.conv("fptosi", x, "i64"), place, 8)) and None)
+                        return [g.i64(place)]
+                    return f.if_(f.cmp("eq", kind, RESULT), out, number)
+                return f.if_(f.cmp("eq", kind, DATA), data, more)
+            v, = f.if_(f.cmp("eq", kind, CONST), lambda: [value], named)
+            put(slots, i, v)
+        f.loop(0, g.ld(r, R["nslots"], "i64"), 1, slot)
+        total, grain = g.ld(r, R["total"], "i64"), g.ld(r, R["grain"], "i64")
+
+        def alone():
+            f.raw(f"call void {kernel.ref}(ptr {slots.ref}, i64 0, i64 {total.ref}, i64 0)")
+
+        def shared():
+            def release():
+                th = f.call("PyEval_SaveThread", "ptr")
+                f.call("whet_pool_run", "void", kernel, slots, total, grain)
+                f.call("PyEval_RestoreThread", "void", th)
+
+            def hold():
+                f.call("whet_pool_run", "void", kernel, slots, total, grain)
+            f.if_(f.cmp("sge", f.sdiv(total, 5), grain), release, hold)
+        f.if_(f.cmp("slt", f.sdiv(total, 2), grain), alone, shared)
+    f.if_(f.cmp("ne", kernel, 0), launch)
+
+    # tensors around the results
+    view = f.cmp("ne", rflags & VIEW, 0)
+    src = word(ins, 0, "ptr")
+
+    def wrap(i):
+        t = g.new(T["size"], "tensor", [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")])
+        g.st(word(outs, i, "ptr"), t, T["array"])
+
+        def share():
+            have = g.ld(src, T["cell"])
+
+            def make():
+                c = g.new_cell()
+                g.dec(have)
+                g.st(c, src, T["cell"])
+                return [c]
+            cell, = f.if_(g.absent(have), make, lambda: [have])
+            g.inc(cell)
+            g.st(cell, t, T["cell"])
+            g.st(g.ld(cell, C["h"], "i64"), t, T["hist"])
+
+            def based():
+                b = g.ld(src, T["base"])
+
+                def inherit():
+                    g.inc(b)
+                    return [b, g.ld(src, T["rg"], "i64") & 12]
+
+                def own():
+                    g.inc(src)
+                    return [src, f.as_val(0, "i64")]
+                base, bits = f.if_(g.absent(b), own, inherit)
+                g.st(base, t, T["base"])
+                silent = f.sel(f.cmp("eq", flags & GRAD, 0), 4, f.as_val(0, "i64"))
+                unsafe = f.sel(f.cmp("ne", rflags & UNSAFE, 0), 8, f.as_val(0, "i64"))
+                g.st(bits | silent | unsafe, t, T["rg"])
+            f.if_(f.cmp("eq", rflags & NO_BASE, 0), based)
+        f.if_(view, share)
+        put(tensors, i, t)
+    f.loop(0, nouts, 1, wrap)
+    single = f.cmp("eq", nouts, 1)
+
+    def several():
+        tup = f.call("PyTuple_New", "ptr", nouts)
+        f.loop(0, nouts, 1, lambda i: f.call("PyTuple_SetItem", "i32", tup, i, word(tensors, i, "ptr")) and None)
+        return [tup]
+    answer, = f.if_(single, lambda: [word(tensors, 0, "ptr")], several)
+    grads = f.binary("and", f.cmp("ne", f.load("i64", wants), 0), f.cmp("eq", (flags & GRAD) & (rflags & DIFF), 1))
+    f.bail(f.binary("xor", grads, 1), "done")
+
+    def python_record():
+        args = f.call("PyTuple_New", "ptr", n)
+
+        def give(i):
+            o = word(ins, i, "ptr")
+            g.inc(o)
+            f.call("PyTuple_SetItem", "i32", args, i, o)
+        f.loop(0, n, 1, give)
+        a = f.call("whet_record", "ptr", op, args, attrs, answer)
+        g.dec(args)
+        f.bail(g.null(a), "unwind")
+        g.dec(a)
+
+    def native_record():
+        t = answer
+        node = g.new(N["size"], "node", range(HEAD, N["size"], 8))
+        g.inc(op)
+        g.st(op, node, N["op"])
+        g.inc(attrs)
+        g.st(attrs, node, N["attrs"])
+        seq = g.ctx("seq", "i64")
+        g.st(seq, node, N["seq"])
+        g.st(seq + 1, _ptr(f, "whet_ctx"), CTX["seq"])
+        g.st(n, node, N["nin"])
+        saves = g.ld(r, R["saves"], "i64")
+
+        def each(i):
+            o = word(ins, i, "ptr")
+            is_tensor = f.cmp("eq", word(kinds, i), TENSOR)
+
+            def tensor():
+                def edge():
+                    made = g.ld(o, T["node"])
+                    e = f.sel(g.absent(made), o, made)
+                    g.inc(e)
+                    put(f.bytes_at(node, N["edges"]), i, e)
+                f.if_(f.cmp("ne", g.ld(o, T["rg"], "i64") & 1, 0), edge)
+
+                def keep():
+                    cell = g.ld(o, T["cell"])
+                    v, = f.if_(g.absent(cell), lambda: [f.as_val(0, "i64")], lambda: [g.ld(cell, C["v"], "i64")])
+                    put(f.bytes_at(node, N["versions"]), i, v)
+                    return [o]
+                bit = f.binary("lshr", saves, i) & 1
+                kept, = f.if_(f.cmp("ne", bit, 0), keep, lambda: [word(f.bytes_at(r, R["metas"]), i, "ptr")])
+                return [kept]
+            kept, = f.if_(is_tensor, tensor, lambda: [o])
+            g.inc(kept)
+            put(f.bytes_at(node, N["saved"]), i, kept)
+        f.loop(0, n, 1, each)
+
+        def output():
+            have = g.ld(t, T["cell"])
+
+            def make():
+                c = g.new_cell()
+                g.st(c, t, T["cell"])
+                return [c]
+            cell, = f.if_(g.null(have), make, lambda: [have])
+            g.inc(cell)
+            g.st(cell, node, N["out_cell"])
+            g.st(g.ld(cell, C["v"], "i64"), node, N["out_version"])
+            arr = g.ld(t, T["array"])
+            g.inc(arr)
+            g.st(arr, node, N["out_array"])
+        f.if_(f.cmp("ne", rflags & SAVES_OUT, 0), output)
+        g.st(node, t, T["node"])
+        g.st(g.ld(t, T["rg"], "i64") | 1, t, T["rg"])
+    f.if_(single, native_record, python_record)
+    f.br("done")
+    f.label("done")
+    f.ret(answer)
+    f.label("unwind")
+    g.dec(answer)
+    f.br("error")
+    f.label("unset")
+    f.call("PyErr_Clear", "void")
+    f.br("miss")
+    f.label("miss")
+    f.ret(Val(f, f"inttoptr (i64 {MISS} to ptr)", "ptr"))
+    f.label("error")
+    f.ret(Val(f, "null", "ptr"))
+
+
+def _doors(m):
+    """The callables: apply(op, inputs, attrs), nb_* slots, methods and functions by descriptor number."""
+    f = m.fn("apply", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
+    g = Glue(f)
+    _, argv, count = f.args
+    f.bail(f.cmp("ne", count, 3), "slow")
+    op, ins, attrs = (f.load("ptr", f.at(argv, i, "i64"), 8) for i in range(3))
+    f.bail(f.cmp("ne", g.type_of(ins), _ptr(f, "PyTuple_Type")), "slow")
+    empty = f.cmp("eq", f.call("PyDict_Size", "i64", attrs), 0)
+    attrs = f.sel(empty, g.ctx("empty"), attrs)
+    r = f.call("core", "ptr", op, f.bytes_at(ins, 24), g.ld(ins, 16, "i64"), attrs)
+    f.bail(f.cmp("eq", g.i64(r), MISS), "slow")
+    f.ret(r)
+    f.label("slow")
+    f.ret(f.call("PyObject_Vectorcall", "ptr", g.ctx("slow"), argv, count, Val(f, "null", "ptr")))
+
+    # door(number, argv, count, kwnames): a descriptor's op on `count` positional operands
+    f = m.fn("door", [("i64", "k"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")], "ptr", "internal")
+    g = Glue(f)
+    k, argv, count, kw = f.args
+    d = f.bytes_at(f.bytes_at(_ptr(f, "whet_ctx"), CTX["desc"]), k * DESC["size"])
+    f.bail(f.cmp("ne", kw, 0), "slow")
+    f.bail(f.cmp("ne", count, g.ld(d, DESC["count"], "i64")), "slow")
+    r = f.call("core", "ptr", g.ld(d, DESC["op"]), argv, count, g.ld(d, DESC["attrs"]))
+    f.bail(f.cmp("eq", g.i64(r), MISS), "slow")
+    f.ret(r)
+    f.label("slow")
+    f.ret(f.call("PyObject_Vectorcall", "ptr", g.ld(d, DESC["slow"]), argv, count, kw))
+
+    # binary slots: the left or the right operand is a tensor
+    f = m.fn("binary", [("i64", "k"), ("ptr", "a"), ("ptr", "b")], "ptr", "internal")
+    g = Glue(f)
+    k, a, b = f.args
+    box = f.alloca("i64", 2)
+    f.store(a, box, 8)
+    f.store(b, f.at(box, 1, "i64"), 8)
+    d = f.bytes_at(f.bytes_at(_ptr(f, "whet_ctx"), CTX["desc"]), k * DESC["size"])
+    r = f.call("core", "ptr", g.ld(d, DESC["op"]), box, f.as_val(2, "i64"), g.ld(d, DESC["attrs"]))
+    f.bail(f.cmp("eq", g.i64(r), MISS), "slow")
+    f.ret(r)
+    f.label("slow")
+    left = f.call("PyType_IsSubtype", "i32", g.type_of(a), g.ctx("tensor"))
+
+    def direct():
+        return [f.call("PyObject_Vectorcall", "ptr", g.ld(d, DESC["slow"]), box, f.as_val(2, "i64"), Val(f, "null", "ptr"))]
+
+    def swapped():
+        f.store(b, box, 8)
+        f.store(a, f.at(box, 1, "i64"), 8)
+        return [f.call("PyObject_Vectorcall", "ptr", g.ld(d, DESC["reflected"]), box, f.as_val(2, "i64"), Val(f, "null", "ptr"))]
+    r, = f.if_(f.cmp("ne", left, 0), direct, swapped)
+    f.ret(r)
+
+    for name in SLOTS:
+        k = SLOTS.index(name)
+        if name in UNARY:
+            f = m.fn(f"nb_{name}", [("ptr", "a")], "ptr")
+            box = f.alloca("i64", 1)
+            f.store(f.args[0], box, 8)
+            f.ret(f.call("door", "ptr", f.as_val(k, "i64"), box, f.as_val(1, "i64"), Val(f, "null", "ptr")))
+        else:
+            f = m.fn(f"nb_{name}", [("ptr", "a"), ("ptr", "b")], "ptr")
+            f.ret(f.call("binary", "ptr", f.as_val(k, "i64"), *f.args))
+
+    # a method has its operand in `self`: put in front of the others; more than a few are left to a tuple-free slow call
+    f = m.fn("method", [("i64", "k"), ("ptr", "self"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")], "ptr", "internal")
+    g = Glue(f)
+    k, self, argv, count, kw = f.args
+    names, = f.if_(f.cmp("ne", kw, 0), lambda: [f.call("PyTuple_Size", "i64", kw)], lambda: [f.as_val(0, "i64")])
+    box = f.alloca("i64", 65)
+    f.bail(f.cmp("sgt", names + count, 64), "many")
+    f.store(self, box, 8)
+    f.loop(0, names + count, 1, lambda i: f.store(f.load("ptr", f.at(argv, i, "i64"), 8), f.at(box, i + 1, "i64"), 8))
+    f.ret(f.call("door", "ptr", k, box, count + 1, kw))
+    f.label("many")
+    e = f.load("ptr", _ptr(f, "PyExc_TypeError"))
+    f.call("PyErr_SetString", "void", e, Val(f, "@too_many", "ptr"))
+    f.ret(Val(f, "null", "ptr"))
+    for k in range(THUNKS):
+        f = m.fn(f"method{k}", [("ptr", "self"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")], "ptr")
+        f.ret(f.call("method", "ptr", f.as_val(k, "i64"), *f.args))
+        f = m.fn(f"function{k}", [("ptr", "self"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")], "ptr")
+        f.ret(f.call("door", "ptr", f.as_val(k, "i64"), *f.args[1:]))
+
+    f = m.fn("next_number", [("ptr", "self"), ("ptr", "none")], "ptr")
+    g = Glue(f)
+    seq = g.ctx("seq", "i64")
+    g.st(seq + 1, _ptr(f, "whet_ctx"), CTX["seq"])
+    f.ret(f.call("PyLong_FromLongLong", "ptr", seq))
+
+    # set_flags(flags): the modes of the calling thread
+    f = m.fn("set_flags", [("ptr", "self"), ("ptr", "flags")], "ptr")
+    g = Glue(f)
+    v = f.call("PyLong_AsLongLong", "i64", f.args[1])
+    g.st(v, _ptr(f, "whet_ctx"), CTX["flags"])
+    g.st(f.call("PyThreadState_Get", "ptr"), _ptr(f, "whet_ctx"), CTX["tstate"])
+    f.ret(g.none())
+
+    # wrap(array): a leaf tensor
+    f = m.fn("wrap", [("ptr", "self"), ("ptr", "a")], "ptr")
+    g = Glue(f)
+    a = f.args[1]
+    f.bail(f.cmp("ne", g.type_of(a), _ptr(f, "whet_ndarray")), "convert")
+    g.inc(a)
+    f.br("make")
+    f.label("convert")
+    box = f.alloca("i64", 1)
+    f.store(a, box, 8)
+    made = f.call("PyObject_Vectorcall", "ptr", g.ld(_ptr(f, "whet_ctx"), 8 * 20), box, f.as_val(1, "i64"), Val(f, "null", "ptr"))
+    f.bail(g.null(made), "error")
+    end = f.block
+    f.br("make")
+    f.label("make")
+    arr = f.v("ptr", f"phi ptr [{a.ref}, %ok{_before(f)}], [{made.ref}, %{end}]")
+    t = g.new(T["size"], "tensor", [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")])
+    g.st(arr, t, T["array"])
+    f.ret(t)
+    f.label("error")
+    f.ret(Val(f, "null", "ptr"))
+
+
+def _before(f):
+    """The number of the first `ok` block of this function."""
+    return next(line[2:-1] for line in f.lines if line.startswith("ok"))
+
+
+ASARRAY = 8 * 20                            # the word of CTX with numpy.asarray
+UNARY = ("negative", "absolute")
+SLOTS = ("add", "subtract", "multiply", "true_divide", "matrix_multiply", *UNARY)      # the first descriptors, in this order
+NAMES = ["tensor_dealloc", "cell_dealloc", "node_dealloc", "apply", "next_number", "set_flags", "wrap", *[f"nb_{s}" for s in SLOTS],
+         *[f"{kind}{k}" for kind in ("method", "function") for k in range(THUNKS)]]
+
+
+def source():
+    """The IR text of the entries."""
+    m = Module()
+    for name in ("whet_ctx", "whet_ndarray", "_Py_NoneStruct", "PyFloat_Type", "PyLong_Type", "PyTuple_Type"):
+        m.decls[name] = f"@{name} = external global i8"
+    m.decls["PyExc_TypeError"] = "@PyExc_TypeError = external global ptr"
+    m.tables["too_many"] = '@too_many = internal constant [19 x i8] c"too many arguments\\00"'
+    _deallocs(m)
+    _record(m)
+    _core(m)
+    _doors(m)
+    return m.text()

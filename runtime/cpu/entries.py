@@ -1,0 +1,415 @@
+"""Calls that were made before, made again by machine code: see passes/lower_llvm/entries.py.
+
+Here are the native types' Python side, and `first`, which runs a call the ordinary way while listening to what it launches, and
+turns a call that was one launch (or a view) into a recipe. Only ops that say so (`memo`) are remembered: their forward must be a
+function of shapes, strides, types, attributes and numbers, with one launch at most, and no check of the data.
+"""
+import ctypes as C
+import functools
+import struct
+import threading
+
+import numpy as np
+
+from ..autograd import modes
+from ..dtypes import FROM_NUMPY
+from . import native
+
+_keep: list = []
+_state = threading.Lock()
+
+
+class _Layout:
+    """The generator's layout, without loading the generator: the numbers are part of its image."""
+
+
+def load():
+    """(Base, Cell, Node, functions) made of machine code, or None where that cannot be."""
+    global L, ctx, ctx_at
+    if not native.enabled():
+        return None
+    from ..passes.lower_llvm import entries as L       # layouts only: no LLVM is loaded by it
+    buffer = (C.c_int64 * (L.CTX_BYTES // 8))()
+    ctx, ctx_at = buffer, C.addressof(buffer)
+    native.export("whet_ctx", ctx_at)
+    native.export("whet_array_new", native.symbol("array_new"))
+    at = native.image("entries", L.source, L.NAMES)
+    types = _types(L, at)
+    functions = {name: native.function(at[name], name, flags=flags) for name, flags in (
+        ("apply", native.METH_FASTCALL), ("next_number", native.METH_NOARGS), ("set_flags", native.METH_O), ("wrap", native.METH_O))}
+    _set(L.ASARRAY, np.asarray)
+    return (*types, functions, at)
+
+
+def _set(offset, thing):
+    """Put an object into CTX, which owns it from then on."""
+    native._forever(thing)
+    ctx[offset // 8] = id(thing)
+
+
+class _Member(C.Structure):
+    _fields_ = [("name", C.c_char_p), ("type", C.c_int), ("offset", C.c_ssize_t), ("flags", C.c_int), ("doc", C.c_char_p)]
+
+
+def _members(fields):
+    """A PyMemberDef table: name -> (type, offset, read-only?)."""
+    table = (_Member * (len(fields) + 1))(*[_Member(n.encode(), t, o, ro, None) for n, (t, o, ro) in fields.items()])
+    native._forever(table)
+    return C.addressof(table)
+
+
+class _GetSet(C.Structure):
+    _fields_ = [("name", C.c_char_p), ("get", C.c_void_p), ("set", C.c_void_p), ("doc", C.c_char_p), ("closure", C.c_void_p)]
+
+
+def _dict_getset():
+    """`__dict__` of a native type with a dictionary."""
+    at = [C.cast(getattr(C.pythonapi, f), C.c_void_p) for f in ("PyObject_GenericGetDict", "PyObject_GenericSetDict")]
+    table = (_GetSet * 2)(_GetSet(b"__dict__", *at))
+    native._forever(table)
+    return C.addressof(table)
+
+
+def _types(L, at):
+    obj, i64, size = 6, 17, 19                          # Py_T_OBJECT, Py_T_LONGLONG, Py_T_PYSSIZET
+    free, mem, nb = 52, 72, dict(add=7, subtract=36, multiply=29, true_divide=37, matrix_multiply=75, negative=30, absolute=6)
+    T, K, N = L.T, L.C, L.N
+    tensor = dict(_array=(obj, T["array"], 0), _node=(obj, T["node"], 0), _grad=(obj, T["grad"], 0), _cell=(obj, T["cell"], 0),
+                  _base=(obj, T["base"], 0), _extra=(obj, T["extra"], 0), _hist=(i64, T["hist"], 0), _rg=(i64, T["rg"], 0),
+                  __dictoffset__=(size, T["dict"], 1), __weaklistoffset__=(size, T["weak"], 1))
+    cell = dict(v=(i64, K["v"], 0), h=(i64, K["h"], 0), writer=(obj, K["writer"], 0))
+    node = dict(op=(obj, N["op"], 1), attrs=(obj, N["attrs"], 1), seq=(i64, N["seq"], 0), nin=(i64, N["nin"], 1), pre_hooks=(obj, N["pre_hooks"], 0),
+                post_hooks=(obj, N["post_hooks"], 0), trace=(obj, N["trace"], 0), released_=(i64, N["released"], 0),
+                out_array=(obj, N["out_array"], 0), out_cell=(obj, N["out_cell"], 0), out_version=(i64, N["out_version"], 0),
+                __weaklistoffset__=(size, N["weak"], 1),
+                **{f"edge{i}": (obj, N["edges"] + 8 * i, 0) for i in range(L.MAX_IN)},
+                **{f"saved{i}": (obj, N["saved"] + 8 * i, 0) for i in range(L.MAX_IN)},
+                **{f"version{i}": (i64, N["versions"] + 8 * i, 0) for i in range(L.MAX_IN)})
+    slots = [(nb[n], at[f"nb_{n}"]) for n in L.SLOTS]
+    base = native.make_type("whet.tensor.Tensor", T["size"], [(free, at["tensor_dealloc"]), (mem, _members(tensor)), (73, _dict_getset()), *slots])
+    cells = native.make_type("whet.Cell", K["size"], [(free, at["cell_dealloc"]), (mem, _members(cell))])
+    nodes = native.make_type("whet.NativeNode", N["size"], [(free, at["node_dealloc"]), (mem, _members(node))])
+    return base, cells, nodes
+
+
+# ---- recipes --------------------------------------------------------------------------------------------------------
+class Tape:
+    """What a call launched."""
+
+    def __init__(self):
+        self.launches, self.numbers = [], {}
+
+    def __call__(self, *args):
+        self.launches.append(args)
+
+
+_recipes: list = []
+_local = threading.local()
+
+
+def number(i, array):
+    """Say that `array`, about to be an argument of a launch, is the number given as operand i."""
+    tape = getattr(_local, "tape", None)
+    if tape is not None:
+        tape.numbers[id(array)] = i, array
+
+
+def first(op, inputs, attrs):
+    """Run a call the ordinary way; remember it where that is possible."""
+    from ..ops import registry
+    state = modes.state
+    if state.flags & (modes.SPECIAL | modes.INFERENCE) or not op.memo or type(inputs) is not tuple or len(inputs) > L.MAX_IN:
+        return registry.apply_python(op, inputs, attrs)
+    kinds = []
+    for x in inputs:
+        if type(x) in _tensor_types and type(x._array) is np.ndarray and x._array.ndim <= L.MAX_DIMS and x._array.flags.aligned:
+            kinds.append(L.TENSOR)
+        elif type(x) is float:
+            kinds.append(L.FLOAT)
+        elif type(x) is int:
+            kinds.append(L.INT)
+        elif x is None:
+            kinds.append(L.NOTHING)
+        else:
+            return registry.apply_python(op, inputs, attrs)
+    arrays = [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)]
+    if not op.is_view and not _apart(arrays, kinds):
+        return registry.apply_python(op, inputs, attrs)
+    tape = _local.tape = Tape()
+    try:
+        with _state, native.taping(tape):
+            result = op.forward(*arrays, **attrs)
+    finally:
+        _local.tape = None
+    made = result if type(result) is tuple else (result,)
+    recipe = _recipe(op, attrs, kinds, arrays, made, tape)
+    if recipe is not None:
+        _insert(op, attrs, kinds, arrays, recipe)
+    return registry.finish(op, inputs, attrs, result)
+
+
+def _apart(arrays, kinds):
+    """Make each operand's memory its own, so that a launch's arguments tell which operand they are; False where that cannot be."""
+    seen = []
+    for i, (a, k) in enumerate(zip(arrays, kinds)):
+        if k != L.TENSOR:
+            continue
+        if any(np.may_share_memory(a, b) for b in seen):
+            if not a.flags.c_contiguous:
+                return False
+            arrays[i] = a = a.copy()
+        seen.append(a)
+    return True
+
+
+def _pointer(a):
+    return a.__array_interface__["data"][0]
+
+
+def _recipe(op, attrs, kinds, arrays, made, tape):
+    """The words of a recipe, or None where the call was not one launch of known arguments."""
+    tensors = [(i, a) for i, (a, k) in enumerate(zip(arrays, kinds)) if k == L.TENSOR]
+    if not tensors or any(type(m) is not np.ndarray or m.ndim > L.MAX_DIMS for m in made) or len(made) > L.MAX_OUT:
+        return None
+    words = [0] * (L.RECIPE_BYTES // 8)
+
+    def put(offset, value):
+        words[offset // 8] = value
+    by_value = not op.dynamic_numbers and any(k in (L.FLOAT, L.INT) for k in kinds)
+    flags = (L.DIFF if op.differentiable and (len(made) > 1 or made[0].dtype.kind in "fcV") else 0) | (L.BY_VALUE if by_value else 0)
+    if flags & L.DIFF and op.saves_output:
+        flags |= L.SAVES_OUT
+    owned = [op, attrs]
+    if op.is_view:
+        source = arrays[0]
+        if tape.launches or len(made) != 1 or made[0].size == 0 or source.size == 0:
+            return None
+        low, high = np.lib.array_utils.byte_bounds(source)
+        offset = _pointer(made[0]) - _pointer(source)
+        if not low <= _pointer(made[0]) < high or not np.may_share_memory(made[0], source):
+            return None
+        flags |= L.VIEW | (0 if op.view_is_safe else L.UNSAFE) | (L.NO_BASE if op.detaches else 0)
+        offsets = [offset]
+    else:
+        if len(tape.launches) != 1:
+            return None
+        kernel, total, grain, *args = tape.launches[0]
+        if any(m.size == 0 for m in made) or len(args) > L.MAX_SLOTS or not isinstance(total, int) or total <= 0:
+            return None
+        slots = _slots(args, tensors, made, tape)
+        if slots is None:
+            return None
+        put(L.R["kernel"], kernel)
+        put(L.R["total"], total)
+        put(L.R["grain"], max(grain, 1))
+        put(L.R["nslots"], len(slots))
+        for k, (kind, value) in enumerate(slots):
+            put(L.R["slots"] + k * L.SLOT, kind)
+            put(L.R["slots"] + k * L.SLOT + 8, value)
+        owned += [a for a in args if isinstance(a, np.ndarray) and not any(np.may_share_memory(a, m) for m in made)
+                  and not any(a is t for _, t in tensors)]
+        offsets = [int(m.flags.c_contiguous) for m in made]
+    metas = []
+    for i, (a, k) in enumerate(zip(arrays, kinds)):
+        if k == L.TENSOR and flags & L.DIFF and len(made) == 1:
+            meta = _meta(a)
+            metas.append(meta)
+            put(L.R["metas"] + 8 * i, id(meta))
+    saves = range(L.MAX_IN) if op.saves is None else op.saves
+    put(L.R["op"], id(op))
+    put(L.R["attrs"], id(attrs))
+    put(L.R["nin"], len(kinds))
+    put(L.R["nouts"], len(made))
+    put(L.R["flags"], flags)
+    put(L.R["saves"], sum(1 << i for i in saves) if flags & L.DIFF else 0)
+    for i, (a, k) in enumerate(zip(arrays, kinds)):
+        at = L.R["operands"] + i * L.OPERAND
+        put(at, k)
+        if k == L.TENSOR:
+            _layout(put, at + 8, a)
+        elif k in (L.FLOAT, L.INT):
+            put(at + 8, _bits(a))
+    for i, (m, off) in enumerate(zip(made, offsets)):
+        at = L.R["outs"] + i * L.OUT
+        put(at, id(m.dtype))
+        put(at + 8, m.ndim)
+        put(at + 16, off)
+        for d, (n, st) in enumerate(zip(m.shape, m.strides)):
+            put(at + 24 + 8 * d, n)
+            put(at + 24 + 8 * (L.MAX_DIMS + d), st)
+        owned.append(m.dtype)
+    owned += metas + [a.dtype for _, a in tensors]
+    return words, owned
+
+
+def _meta(a):
+    from ..autograd.node import Shape
+    return Shape(a.shape, FROM_NUMPY[a.dtype])
+
+
+def _bits(x):
+    return struct.unpack("<q", struct.pack("<d", float(x)))[0]
+
+
+def _layout(put, at, a):
+    put(at, id(a.dtype))
+    put(at + 8, a.ndim)
+    for d, (n, st) in enumerate(zip(a.shape, a.strides)):
+        put(at + 16 + 8 * d, n)
+        put(at + 16 + 8 * (L.MAX_DIMS + d), st)
+
+
+def _slots(args, tensors, made, tape):
+    """Each argument as (kind, value): something of an operand or a result, a number, or a constant."""
+    out = []
+    for a in args:
+        if a is None:
+            out.append((L.CONST, 0))
+        elif isinstance(a, np.ndarray):
+            at = _pointer(a)
+            if id(a) in tape.numbers:
+                kind = {"f": {4: L.F32, 8: L.F64}.get(a.dtype.itemsize), "i": L.I64 if a.dtype.itemsize == 8 else None}.get(a.dtype.kind)
+                if kind is None:
+                    return None
+                out.append((kind, tape.numbers[id(a)][0]))
+                continue
+            found = _within(at, made, L.RESULT) or _within(at, [t for _, t in tensors], L.DATA)
+            if found:
+                kind, which, offset = found
+                which = which if kind == L.RESULT else tensors[which][0]
+                out.append((kind, which | offset << 8))
+            elif a.dtype == np.int64 and a.ndim == 1:               # a table of sizes and strides, which the plan made
+                out.append((L.CONST, at))
+            else:
+                return None
+        elif isinstance(a, float):
+            out.append((L.CONST, _bits(a)))
+        elif isinstance(a, int):
+            if _within(a, made, L.RESULT) or _within(a, [t for _, t in tensors], L.DATA):
+                return None
+            out.append((L.CONST, a if a < 1 << 63 else a - (1 << 64)))
+        else:
+            return None
+    return out
+
+
+def _within(address, arrays, kind):
+    for k, a in enumerate(arrays):
+        if a.size:
+            low, high = np.lib.array_utils.byte_bounds(a)
+            if low <= address < high:
+                return kind, k, address - _pointer(a)
+    return None
+
+
+def _mix(h, x):
+    h = (h ^ x) * -7046029254386353131 & 0xFFFFFFFFFFFFFFFF
+    return h ^ h >> 29
+
+
+def _hash(op, kinds, arrays):
+    """As the machine code computes it."""
+    mask = 0xFFFFFFFFFFFFFFFF
+    h = _mix(id(op), len(kinds))
+    for a, k in zip(arrays, kinds):
+        if k == L.TENSOR:
+            h = _mix(h, id(a.dtype) + a.ndim)
+            for n, st in zip(a.shape, a.strides):
+                h = _mix(_mix(h, n & mask), st & mask)
+        else:
+            h = _mix(h, 77 if k == L.NOTHING else k)
+    return h
+
+
+MAX_RECIPES = 1 << 16
+
+
+def _insert(op, attrs, kinds, arrays, recipe):
+    words, owned = recipe
+    if len(_recipes) >= MAX_RECIPES:
+        forget()
+    h = _hash(op, kinds, arrays)
+    bucket = (L.CTX["table"] + 8 * (h & (L.BUCKETS - 1))) // 8
+    stored = attrs or _empty
+    words[L.R["hash"] // 8] = h if h < 1 << 63 else h - (1 << 64)
+    words[L.R["attrs"] // 8] = id(stored)
+    words[L.R["next"] // 8] = ctx[bucket]
+    buffer = (C.c_int64 * len(words))(*words)
+    _recipes.append((buffer, owned, stored))
+    ctx[bucket] = C.addressof(buffer)
+
+
+def forget():
+    """Drop all recipes (they hold kernels' cuts for a number of threads, and plans' tables)."""
+    if "L" not in globals():
+        return
+    for k in range(L.BUCKETS):
+        ctx[L.CTX["table"] // 8 + k] = 0
+    _recipes.clear()
+
+
+# ---- setting up --------------------------------------------------------------------------------------------------------
+_tensor_types: tuple = ()
+_empty: dict = {}
+
+
+def begin(tensor, node, cell, record):
+    """Tell the machine code the classes and functions that it meets."""
+    _set(L.CTX["tensor"], tensor)
+    _set(L.CTX["parameter"], tensor)
+    _set(L.CTX["node"], node)
+    _set(L.CTX["cell"], cell)
+    _set(L.CTX["slow"], first)
+    _set(L.CTX["record"], record)
+    _set(L.CTX["empty"], _empty)
+    _set(L.CTX["sync"], _sync)
+    global _tensor_types
+    _tensor_types = (tensor,)
+
+
+def also(parameter):
+    """A subclass without operators of its own that is treated as a tensor."""
+    global _tensor_types
+    _set(L.CTX["parameter"], parameter)
+    _tensor_types = (*_tensor_types[:1], parameter)
+
+
+def _sync():
+    modes.set_flags(modes.state.flags)
+
+
+_doors: list = []
+
+
+def door(op, attrs, count, slow, reflected=None, number=None):
+    """The number of a descriptor: `op` called on `count` positional operands, `slow` for all other calls."""
+    k = len(_doors) if number is None else number
+    if number is None:
+        _doors.append(op)
+    at = L.CTX["desc"] + L.DESC["size"] * k
+    _set(at + L.DESC["op"], op)
+    _set(at + L.DESC["attrs"], attrs or _empty)
+    _set(at + L.DESC["slow"], slow)
+    ctx[(at + L.DESC["count"]) // 8] = count
+    if reflected is not None:
+        _set(at + L.DESC["reflected"], reflected)
+    return k
+
+
+def reserve(n):
+    """The first n descriptors belong to the operators."""
+    _doors.extend([None] * (n - len(_doors)))
+
+
+@functools.lru_cache(None)
+def _descr_new():
+    make = C.pythonapi.PyDescr_NewMethod
+    make.restype, make.argtypes = C.py_object, [C.py_object, C.c_void_p]
+    return make
+
+
+def method(base, address, name, doc):
+    """A method descriptor of `base` made of machine code."""
+    definition = native.MethodDef(name.encode(), address, native.METH_FASTCALL | native.METH_KEYWORDS, (doc or "").encode())
+    native._forever(definition)
+    return _descr_new()(base, C.addressof(definition))

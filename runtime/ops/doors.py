@@ -1,0 +1,69 @@
+"""Which ops' functions, methods and operators are entered through machine code.
+
+Every pointwise function whose operands are all positional gets a native method and a native function; so do the plain forms of a few
+others. The Python functions stay what they are behind them: they take every call that the entry does not know.
+"""
+import inspect
+
+from .. import tensor_base
+from ..cpu import entries, native
+from . import contract, pointwise, reduce
+from .pointwise_family import PointwiseOp
+from .registry import REGISTRY
+from .surface import FUNCTIONS, METHODS
+
+WHOLE = {"dim": None, "keepdim": False}
+# the operators of the native type: slot -> (op, dunder)
+OPERATORS = {"add": (pointwise.add_op, "add"), "subtract": (pointwise.sub_op, "sub"), "multiply": (REGISTRY["mul"], "mul"),
+             "true_divide": (pointwise.div_op, "truediv"), "matrix_multiply": (contract.matmul_op, "matmul"),
+             "negative": (REGISTRY["neg"], "neg"), "absolute": (REGISTRY["abs"], "abs")}
+# methods and functions beyond the pointwise ones: name -> (op, attributes, operands)
+PLAIN = {"sum": (reduce.sum_op, WHOLE, 1), "mean": (reduce.mean_op, WHOLE, 1), "add": (pointwise.add_op, None, 2),
+         "sub": (pointwise.sub_op, None, 2), "div": (pointwise.div_op, None, 2), "mm": (contract.matmul_op, None, 2)}
+
+
+def install():
+    """Put the native entries in the place of the Python functions."""
+    layout = entries.L
+    entries.reserve(len(layout.SLOTS))
+    for k, slot in enumerate(layout.SLOTS):
+        op, name = OPERATORS[slot]
+        binary = slot not in layout.UNARY
+        entries.door(op, None, 2 if binary else 1, METHODS.pop(f"__{name}__"), METHODS.pop(f"__r{name}__") if binary else None, number=k)
+    for name, fn in list(FUNCTIONS.items()):
+        op = getattr(fn, "op", None)
+        if isinstance(op, PointwiseOp) and all(p.kind is not p.KEYWORD_ONLY for p in op.params):
+            _enter(name, op, None, op.nin, fn)
+    for name, (op, attrs, count) in PLAIN.items():
+        _enter(name, op, attrs, count, FUNCTIONS[name])
+
+
+_numbers: dict = {}
+
+
+def _enter(name, op, attrs, count, fn):
+    """A native function and (where there is a method) a native method in front of the Python ones."""
+    if (fn, "f") not in _numbers:
+        if len(entries._doors) >= entries.L.THUNKS - 1:
+            return
+        k = entries.door(op, attrs, count, fn)
+        doc = f"{fn.__name__}{_plain_signature(fn)}\n--\n\n{inspect.getdoc(fn) or ''}"
+        made = native.function(tensor_base.addresses[f"function{k}"], fn.__name__, doc, native.METH_FASTCALL | native.METH_KEYWORDS)
+        _numbers[fn, "f"] = made
+    FUNCTIONS[name] = _numbers[fn, "f"]
+    method = METHODS.get(name)
+    if method is not None:
+        if (method, "m") not in _numbers:
+            if len(entries._doors) >= entries.L.THUNKS - 1:
+                return
+            k = entries.door(op, attrs, count, method)
+            _numbers[method, "m"] = entries.method(tensor_base.Base, tensor_base.addresses[f"method{k}"], method.__name__,
+                                                   f"{method.__name__}{_plain_signature(method)}\n--\n\n{inspect.getdoc(method) or ''}")
+        METHODS[name] = _numbers[method, "m"]
+
+
+def _plain_signature(fn):
+    """A signature as builtins carry it in their docstring."""
+    sig = inspect.signature(fn)
+    ps = [p.replace(annotation=p.empty) for p in sig.parameters.values()]
+    return str(sig.replace(parameters=ps, return_annotation=sig.empty))

@@ -1,0 +1,55 @@
+"""The fields of tensors: a native type where that can be, the same in plain Python elsewhere.
+
+_array   the NumPy array (memory, shape, strides)          _node   what made this tensor, None for a leaf
+_grad    `.grad`                                           _cell   version counter shared by all views, None: never written, no views
+_base    the tensor this is a view of, or None             _hist   the history count of the cell at which `_node` was valid
+_rg      bits: 1 requires grad, 2 made in inference mode, 4 view made in no_grad mode, 8 one of several views of one call
+_extra   dict of rare things: hooks, retains_grad
+"""
+import itertools
+
+from .cpu import entries
+
+
+class PyCell:
+    """The version of a piece of memory (`v`), how often its recorded history was rewritten (`h`), and the last op that wrote."""
+    __slots__ = ("v", "h", "writer")
+
+    def __init__(self):
+        self.v = self.h = 0
+        self.writer = None
+
+
+class PyBase:
+    """The tensor's fields in plain Python."""
+    __slots__ = ("_array", "_node", "_grad", "_cell", "_base", "_hist", "_rg", "_extra", "__weakref__", "__dict__")
+
+    def __new__(cls, *args, **kwargs):
+        t = object.__new__(cls)
+        t._node = t._grad = t._cell = t._base = t._extra = None
+        t._hist = t._rg = 0
+        return t
+
+
+_loaded = entries.load()
+if _loaded:
+    Base, Cell, NativeNode, _functions, addresses = _loaded
+    native_apply, next_number, native_wrap = _functions["apply"], _functions["next_number"], _functions["wrap"]
+    set_native_flags = _functions["set_flags"]
+else:
+    Base, Cell, NativeNode, addresses, native_apply, native_wrap, set_native_flags = PyBase, PyCell, None, {}, None, None, None
+    next_number = itertools.count().__next__
+
+new = PyBase.__new__ if Base is PyBase else object.__new__         # an instance with empty fields, of any subclass
+
+
+def extend(cls):
+    """The tensor class with the attributes of `cls`: the native type itself (a Python subclass of it would be tracked by the garbage
+    collector), or a subclass of the Python fields."""
+    body = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__", "__slots__", "__module__")}
+    if Base is PyBase:
+        return type(cls.__name__, (Base,), {**body, "__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__})
+    for name, value in body.items():
+        setattr(Base, name, value)
+    Base.__module__ = cls.__module__
+    return Base
