@@ -159,7 +159,8 @@ def _divisor(per_axis):
 def _divide(total, divisor, dtype):
     if dtype.kind in "iu":
         return (np.sign(total) * (np.abs(total) // divisor)).astype(dtype)      # towards zero
-    return (total / divisor.astype(total.dtype)).astype(dtype, copy=False)
+    with np.errstate(all="ignore"):
+        return (total / divisor.astype(total.dtype)).astype(dtype, copy=False)
 
 
 def reference_avg_pool(x, kernel, stride, padding, ceil_mode=False, count_include_pad=True, divisor_override=None):
