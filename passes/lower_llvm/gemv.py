@@ -1,6 +1,6 @@
-"""A row times a matrix, for matrices that are read once: the same order of sums as `gemm`, the same table and operands.
+"""Few rows times a matrix that is read once: the same order of sums as `gemm`, the same table and operands.
 
-Two kernels, by which of B's strides is the element's: `row_rows` (n adjacent) lets B's rows pass by a row of sums; `row_cols`
+Two kernels, by which of B's strides is the element's: `few_rows` (n adjacent) lets B's rows pass by rows of sums; `few_cols`
 (k adjacent, as in x @ w.T) brings as many columns as a vector has lanes side by side by register transposes. A matrix times a
 column is the same thing: its transpose is a row times a matrix.
 """
@@ -9,27 +9,30 @@ from .builder import vec
 from .gemm import DIMS, KC
 from .pack import LLVM, WIDE, narrow, size, widen
 
-DEPTH = 4               # rows of B that `row_rows` reads side by side
+DEPTH = 4               # rows of B that `few_rows` reads side by side
 STRIP = 4096            # columns that it sums at a time: they stay in the first-level cache
-GROUPS = 2              # vectors of columns that `row_cols` advances together, to hide the latency of their chains; one where
+GROUPS = 2              # vectors of columns that `few_cols` advances together, to hide the latency of their chains; one where
                         # memory is slower than a chain, for the fewer places it reads from at a time
 NEAR = 1 << 19          # bytes of B that the second-level cache is expected to hold
 
 
-class _Row:
+class _Few:
     """What both kernels share: the operands, and the walk over units of `cols` columns."""
 
-    def __init__(self, mod, symbol, dtype):
-        self.dtype, self.wide = dtype, WIDE.get(dtype, dtype)
+    def __init__(self, mod, symbol, dtype, m):
+        self.dtype, self.wide, self.m = dtype, WIDE.get(dtype, dtype), m
         self.s, self.ty, self.e = size(dtype), LLVM[self.wide], LLVM[dtype]
         self.lanes = targets.current().lanes(size(self.wide))
+        self.t = vec(self.ty, self.lanes)
         f = self.f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
         args, begin, end, _ = f.args
         a, b, c, table = (f.load("ptr", f.at(args, i, "i64")) for i in range(4))
         d = self.d = {n: f.load("i64", f.at(table, i, "i64")) for i, n in enumerate(DIMS)}
         across = f.sdiv(d["n"] + d["cols"] - 1, d["cols"])
         self.blocks = f.imax(f.sdiv(d["k"] + (KC - 1), KC), 1)
-        self.prepare()
+        room = self.room()               # the chains of the block at hand, and the sums of those before it: a line for each row
+        self.chains, self.sums = ([f.alloca(self.ty, room) for _ in range(m)] for _ in range(2))
+        self.square = f.alloca(self.ty, self.lanes**2)
 
         def unit(u):
             z, j = f.sdiv(u, across), f.srem(u, across)
@@ -40,15 +43,34 @@ class _Row:
             return [u + run]
         f.while_(lambda u: f.cmp("slt", u, end), unit, [begin])
 
-    def prepare(self):
-        """Code before the walk."""
-
     def multiply_add(self, x, y, acc):
         return self.f.fma(x, y, acc) if acc.is_float else x * y + acc
+
+    def a_at(self, a, k):
+        """Where the rows' elements k are."""
+        return [self.f.bytes_at(a, k * self.d["a_k"] + self.d["a_m"] * r) for r in range(self.m)]
 
     def splat(self, p):
         """One element, widened, in all lanes."""
         return self.f.splat(widen(self.f, self.f.load(self.e, p), self.dtype, self.wide), self.lanes)
+
+    def clear(self, at):
+        for p in self.chains:
+            self.f.store(self.f.const(self.t, 0), self.f.at(p, at, self.ty))
+
+    def add_up(self, at, first):
+        """The block is done: its chains go to the sums."""
+        f, t = self.f, self.t
+        for chain, total in zip(self.chains, self.sums, strict=True):
+            acc, p = f.load(t, f.at(chain, at, self.ty)), f.at(total, at, self.ty)
+            acc, = f.if_(first, lambda: [acc], lambda: [f.load(t, p) + acc])
+            f.store(acc, p)
+
+    def results(self, c, at):
+        """(rounded sums, place) of each row."""
+        f = self.f
+        return [(narrow(f, f.load(self.t, f.at(p, at, self.ty)), self.dtype), f.bytes_at(c, self.d["c_m"] * r))
+                for r, p in enumerate(self.sums)]
 
     def k_blocks(self, body):
         """body(k0, k1, first) for each block of K."""
@@ -56,81 +78,72 @@ class _Row:
         f.loop(0, self.blocks, 1, lambda q: body(q * KC, f.imin(q * KC + KC, self.d["k"]), f.cmp("eq", q, 0)))
 
 
-class _RowRows(_Row):
-    def prepare(self):
-        self.chains, self.sums = (self.f.alloca(self.ty, STRIP + self.lanes) for _ in range(2))
+class _FewRows(_Few):
+    def room(self):
+        self.strip_width = STRIP // (1 << (self.m - 1).bit_length())
+        return self.strip_width + self.lanes
 
     def columns(self, a, b, c, j0, j1):
-        f = self.f
-        f.loop(j0, j1, STRIP, lambda j: self.strip(a, f.bytes_at(b, j * self.s), f.bytes_at(c, j * self.s), f.imin(j1 - j, STRIP)))
+        f, width = self.f, self.strip_width
+        f.loop(j0, j1, width, lambda j: self.strip(a, f.bytes_at(b, j * self.s), f.bytes_at(c, j * self.s), f.imin(j1 - j, width)))
 
     def strip(self, a, b, c, n):
-        """`n` columns: DEPTH rows of B at a time go by a row of chains."""
-        f, d, lanes, t = self.f, self.d, self.lanes, vec(self.ty, self.lanes)
-
-        def each(body):
-            f.loop(0, n, lanes, lambda j: body(j, f.at(self.chains, j, self.ty), f.at(self.sums, j, self.ty)))
+        """`n` columns: DEPTH rows of B at a time go by the chains."""
+        f, d, lanes, ty = self.f, self.d, self.lanes, vec(self.e, self.lanes)
 
         def block(k0, k1, first):
-            each(lambda j, chain, total: f.store(f.const(t, 0), chain))
+            f.loop(0, n, lanes, self.clear)
 
             def rows(depth):
                 def pass_(k):
-                    xs = [self.splat(f.bytes_at(a, (k + i) * d["a_k"])) for i in range(depth)]
+                    xs = [[self.splat(p) for p in self.a_at(a, k + i)] for i in range(depth)]
                     starts = [f.bytes_at(b, (k + i) * d["b_k"]) for i in range(depth)]
 
                     def vector(j):
-                        chain, mask = f.at(self.chains, j, self.ty), f.lanes_below(n - j, lanes)
-                        acc, ahead = f.load(t, chain), j * self.s + d["b_k"] * depth
+                        mask, ahead = f.lanes_below(n - j, lanes), j * self.s + d["b_k"] * depth
+                        chains = [f.at(p, j, self.ty) for p in self.chains]
+                        acc = [f.load(self.t, p) for p in chains]
                         for x, p in zip(xs, starts, strict=True):
-                            y = f.mload(vec(self.e, lanes), f.at(p, j, self.e), mask)
-                            acc = self.multiply_add(x, widen(f, y, self.dtype, self.wide), acc)
+                            y = widen(f, f.mload(ty, f.at(p, j, self.e), mask), self.dtype, self.wide)
+                            acc = [self.multiply_add(x, y, z) for x, z in zip(x, acc, strict=True)]
                             if depth > 1:
                                 f.prefetch(f.bytes_at(p, ahead), locality=2)
-                        f.store(acc, chain)
+                        for z, p in zip(acc, chains, strict=True):
+                            f.store(z, p)
                     f.loop(0, n, lanes, vector)
                 return pass_
             deep = k0 + ((k1 - k0) & -DEPTH)
             f.loop(k0, deep, DEPTH, rows(DEPTH))
             f.loop(deep, k1, 1, rows(1))
-
-            def total(j, chain, total):
-                acc = f.load(t, chain)
-                acc, = f.if_(first, lambda: [acc], lambda: [f.load(t, total) + acc])
-                f.store(acc, total)
-            each(total)
+            f.loop(0, n, lanes, lambda j: self.add_up(j, first))
         self.k_blocks(block)
-        each(lambda j, chain, total: f.mstore(narrow(f, f.load(t, total), self.dtype), f.bytes_at(c, j * self.s),
-                                              f.lanes_below(n - j, lanes)))
+
+        def out(j):
+            for x, row in self.results(c, j):
+                f.mstore(x, f.bytes_at(row, j * self.s), f.lanes_below(n - j, lanes))
+        f.loop(0, n, lanes, out)
 
 
-class _RowCols(_Row):
-    def __init__(self, mod, symbol, dtype, far):
+class _FewCols(_Few):
+    def __init__(self, mod, symbol, dtype, m, far):
         self.far = far
-        super().__init__(mod, symbol, dtype)
+        super().__init__(mod, symbol, dtype, m)
 
-    def prepare(self):
-        f, n = self.f, self.lanes
-        self.chains, self.sums = f.alloca(self.ty, GROUPS * n), f.alloca(self.ty, GROUPS * n)
-        self.square = f.alloca(self.ty, n * n)
+    def room(self):
+        return GROUPS * self.lanes
 
     def columns(self, a, b, c, j0, j1):
         f, lanes = self.f, self.lanes
         most = 1 if self.far else GROUPS
-
-        def some(j):
-            groups = f.imin(f.sdiv(j1 - j + (lanes - 1), lanes), most)
-            self.strip(a, b, c, j, groups)
-        f.loop(j0, j1, most * lanes, some)
+        f.loop(j0, j1, most * lanes, lambda j: self.strip(a, b, c, j, f.imin(f.sdiv(j1 - j + (lanes - 1), lanes), most)))
 
     def strip(self, a, b, c, j, groups):
         """`groups` vectors of columns from j on; the last one of all starts so early that it is whole."""
-        f, d, lanes, t = self.f, self.d, self.lanes, vec(self.ty, self.lanes)
+        f, d, lanes = self.f, self.d, self.lanes
 
         def each(body):
-            def group(g):
-                body(f.imin(j + g * lanes, d["n"] - lanes), *(f.at(p, g * lanes, self.ty) for p in (self.chains, self.sums)))
-            f.loop(0, groups, 1, group)
+            """body(first column, where its chains are) for each group"""
+            f.loop(0, groups, 1, lambda g: body(f.imin(j + g * lanes, d["n"] - lanes), g * lanes))
 
         def transposed(col, k, load):
             rows, p = [], f.bytes_at(b, col * d["b_n"] + k * self.s)
@@ -151,49 +164,52 @@ class _RowCols(_Row):
 
         def block(k0, k1, first):
             whole = k0 + ((k1 - k0) & -lanes)
-            each(lambda col, chain, total: f.store(f.const(t, 0), chain))
+            each(lambda col, at: self.clear(at))
 
             def square(k):
-                def step(col, chain, total):
+                def step(col, at):
                     if self.far:
                         fetch(col, k)
-                    acc, x = f.load(t, chain), f.bytes_at(a, k * d["a_k"])
-                    for y in transposed(col, k, f.load):
-                        acc = self.multiply_add(self.splat(x), y, acc)
-                        x = f.bytes_at(x, d["a_k"])
-                    f.store(acc, chain)
+                    ys = transposed(col, k, f.load)
+                    for p, x in zip(self.chains, self.a_at(a, k), strict=True):
+                        acc, p = None, f.at(p, at, self.ty)
+                        for y in ys:
+                            acc = self.multiply_add(self.splat(x), y, f.load(self.t, p) if acc is None else acc)
+                            x = f.bytes_at(x, d["a_k"])
+                        f.store(acc, p)
                 each(step)
             f.loop(k0, whole, lanes, square)
 
             def rest(k):
                 mask = f.lanes_below(k1 - k, lanes)
 
-                def step(col, chain, total):
+                def step(col, at):
                     for i, y in enumerate(transposed(col, k, lambda ty, p: f.mload(ty, p, mask))):
                         f.store(y, f.at(self.square, i * lanes, self.ty))
 
-                    def one(i, acc):
-                        x, y = self.splat(f.bytes_at(a, (k + i) * d["a_k"])), f.load(t, f.at(self.square, i * lanes, self.ty))
-                        return self.multiply_add(x, y, acc)
-                    acc, = f.loop(0, k1 - k, 1, one, [f.load(t, chain)])
-                    f.store(acc, chain)
+                    def one(i, *acc):
+                        y = f.load(self.t, f.at(self.square, i * lanes, self.ty))
+                        return [self.multiply_add(self.splat(x), y, z) for x, z in zip(self.a_at(a, k + i), acc, strict=True)]
+                    places = [f.at(p, at, self.ty) for p in self.chains]
+                    for z, p in zip(f.loop(0, k1 - k, 1, one, [f.load(self.t, p) for p in places]), places, strict=True):
+                        f.store(z, p)
                 each(step)
             f.loop(whole, k1, lanes, rest)
-
-            def total(col, chain, total):
-                acc = f.load(t, chain)
-                acc, = f.if_(first, lambda: [acc], lambda: [f.load(t, total) + acc])
-                f.store(acc, total)
-            each(total)
+            each(lambda col, at: self.add_up(at, first))
         self.k_blocks(block)
-        each(lambda col, chain, total: f.store(narrow(f, f.load(t, total), self.dtype), f.bytes_at(c, col * self.s)))
+
+        def out(col, at):
+            for x, row in self.results(c, at):
+                f.store(x, f.bytes_at(row, col * self.s))
+        each(out)
 
 
-def row_rows(mod, symbol, dtype):
-    """Emit the kernel for a B whose n is adjacent."""
-    _RowRows(mod, symbol, dtype)
+def few_rows(mod, symbol, dtype, m):
+    """Emit the kernel for m rows and a B whose n is adjacent."""
+    _FewRows(mod, symbol, dtype, m)
 
 
-def row_cols(mod, symbol, dtype, far):
-    """Emit the kernel for a B whose k is adjacent; `far` if it will come from beyond the second-level cache."""
-    _RowCols(mod, symbol, dtype, far)
+def few_cols(mod, symbol, dtype, m, far):
+    """Emit the kernel for m rows and a B whose k is adjacent and that has at least as many columns as a vector has lanes;
+    `far` if B will come from beyond the second-level cache."""
+    _FewCols(mod, symbol, dtype, m, far)

@@ -24,6 +24,7 @@ DTYPE = {s: d for d, s in SHORT.items()}
 MAX_COLS = 2048                          # of a unit: 256 rows of them are packed at a time
 MAX_PLANS = 8192
 UNIT_STEPS = 1 << 20                     # multiply-adds that are worth a thread of their own: some microseconds
+FEW = 8                                  # rows for which `gemv` is quicker than packing
 PLUS_BIAS = scalar.arg(0) + scalar.arg(1)
 
 _plans: dict = {}
@@ -296,12 +297,13 @@ def _collapse(sizes, sides):
 def _choose(short, dst, m, n, k, a, b, count, tail, packed, threads):
     """The kernel, as (key, emit), and how it is used: (whether B is read in place, rows and columns of a unit, scratch bytes)."""
     s, lanes = DTYPE[short].itemsize, kernels.shape(short).lanes
-    if m == 1 and tail is None and not packed and (b[1] == s or (b[0] == s and n >= lanes)):
+    few = FEW if n * k * s > 1 << 16 else 1          # where B is not in the first-level cache, it is best read once and in order
+    if 0 < m <= few and count and tail is None and not packed and (b[1] == s or (b[0] == s and n >= lanes)):
         parts = min(8 * threads, n * k * count // (UNIT_STEPS // 8)) // count
         cols = max(4 * lanes, -(-n // max(1, parts) // lanes) * lanes)
         far = n * k * s > gemv.NEAR
-        kind, emit = ("rows", gemv.row_rows) if b[1] == s else (f"cols/{far}", partial(gemv.row_cols, far=far))
-        return f"gemv/{short}/{kind}", partial(emit, dtype=short), 0, 1, cols, 0
+        kind, emit = ("rows", gemv.few_rows) if b[1] == s else (f"cols/{far}", partial(gemv.few_cols, far=far))
+        return f"gemv/{short}/{kind}/{m}", partial(emit, dtype=short, m=m), 0, m, cols, 0
     a_mode = "place"
     if short in kernels.WIDE or (_page_apart(a[0] if a[1] == s else a[1]) and m > 28 and n > 96 and k > 64):
         a_mode = "rows" if a[1] == s else "cols"         # rows a page apart would all meet in one cache set
