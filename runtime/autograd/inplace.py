@@ -5,7 +5,7 @@ sends the gradient through the written region to the op and the rest to the old 
 the history count of their common cell and are re-derived from the base when next asked.
 """
 from . import modes
-from .node import Node
+from .node import Meta, Node
 
 
 def check_writable(t, name):
@@ -46,24 +46,46 @@ def check_view_for_history(t, name):
 
 
 def geometry(t, base):
-    """The view as shape, strides and offset over the base's memory, in elements."""
-    a, b = t._array, base._array
-    size = a.itemsize
-    if a.dtype == b.dtype:
-        offset = (a.__array_interface__["data"][0] - b.__array_interface__["data"][0]) // size
-        return dict(size=a.shape, stride=tuple(s // size for s in a.strides), offset=offset, exact=True)
-    return None
+    """The view as shape, strides and offset over the base's memory, in elements; None where elements are not the same numbers.
+
+    via: "real" if the view shows parts of complex numbers, "complex" if it shows pairs of the base's numbers as complex ones; the
+    geometry counts real numbers then.
+    """
+    a, b, via = t._array, base._array, None
+    if a.dtype != b.dtype:
+        if b.dtype.kind == "c" and a.dtype == b.real.dtype:
+            via, b = "real", b[..., None].view(a.dtype)
+        elif a.dtype.kind == "c" and b.dtype == a.real.dtype:
+            via, a = "complex", a[..., None].view(b.dtype)
+        else:
+            return None
+    n = a.itemsize
+    offset = (a.__array_interface__["data"][0] - b.__array_interface__["data"][0]) // n
+    return dict(size=a.shape, stride=tuple(s // n for s in a.strides), offset=offset, base_shape=b.shape,
+                base_stride=tuple(s // n for s in b.strides), via=via)
+
+
+def _plain_node(op, edge, source, **attrs):
+    from ..tensor import wrap
+    n = Node(op, (edge,), attrs)
+    n.inputs, n.versions = (Meta(wrap(source)),), (0,)
+    return n
 
 
 def view_node(t, base_edge):
-    """A node that says: t is this region of the base."""
+    """A node (or two) that says: t is this region of the base. None for a view whose elements are other numbers than the base's."""
     from ..ops.registry import REGISTRY
-    from .node import Meta
     g = geometry(t, t._base)
-    op = REGISTRY["as_strided_of"]
-    n = Node(op, (base_edge,), dict(size=g["size"], stride=g["stride"], offset=g["offset"]))
-    n.inputs, n.versions = (Meta(t._base),), (0,)
-    n.attrs["base_stride"] = tuple(s // t._base._array.itemsize for s in t._base._array.strides)
+    if g is None:
+        return None
+    source = t._base._array
+    if g["via"] == "real":
+        base_edge = _plain_node(REGISTRY["view_as_real"], base_edge, source)
+        source = source[..., None].view(t._array.dtype)
+    n = _plain_node(REGISTRY["as_strided"], base_edge, source, size=g["size"], stride=g["stride"], offset=g["offset"],
+                    base_stride=g["base_stride"])
+    if g["via"] == "complex":
+        n = _plain_node(REGISTRY["view_as_complex"], n, t._array[..., None].view(source.dtype))
     return n
 
 
@@ -71,11 +93,10 @@ def refresh_view(t):
     """Derive a view's history from its base again, after the base was rewritten."""
     base = t._base
     t._hist = t._cell.h
-    if base._rg & 1:
-        t._node = view_node(t, base._node or base)
+    t._node = view_node(t, base._node or base) if base._rg & 1 else None
+    if t._node is not None:
         t._rg |= 1
     else:
-        t._node = None
         t._rg &= ~1
 
 
@@ -87,49 +108,17 @@ class _CopySlicesOp:
 
     @staticmethod
     def backward(node, g):
-        fn, where = node.attrs["fn"], node.attrs["where"]
-        from ..ops import as_strided
-        whole = g.clone(memory_format="contiguous")
-        place = _in_contiguous(where, node.attrs["base_shape"], node.attrs["base_stride"])
-        if place is None:
-            raise NotImplementedError("backward through an in-place write to this view of a non-contiguous base is not supported")
-        region = as_strided(whole, *place)
+        from ..ops.view import region_of_copy
+        fn = node.attrs["fn"]
+        whole, region = region_of_copy(g, node.attrs["where"])
         inner = list(fn.op.backward(fn, region.clone()))
         if node.edges[0] is None:
             whole = None
+        elif inner[0] is None:
+            region.zero_()
         else:
-            first = inner[0] if fn.edges[0] is not None or node.attrs["through"] else None
-            if first is None:
-                region.zero_()
-            else:
-                region.copy_(first)
+            region.copy_(inner[0])
         return [whole, *inner[1:]]
-
-
-def _in_contiguous(where, shape, stride):
-    """The region (over a base with `stride`) as a region of a row-major copy of the base."""
-    size, step, offset = where["size"], where["stride"], where["offset"]
-    dense, n = [0] * len(shape), 1
-    for d in range(len(shape) - 1, -1, -1):
-        dense[d] = n
-        n *= shape[d]
-    if tuple(dense) == tuple(stride):
-        return size, step, offset
-    order = sorted((d for d in range(len(shape)) if shape[d] > 1), key=lambda d: -abs(stride[d]))
-
-    def split(amount):
-        """An offset in base memory as coordinates of the base, mapped to the dense layout."""
-        total, left = 0, amount
-        for d in order:
-            if stride[d] == 0:
-                return None
-            k = int(left / stride[d])
-            total += k * dense[d]
-            left -= k * stride[d]
-        return total if left == 0 else None
-    new_offset = split(offset)
-    new_step = [split(s) for s in step]
-    return None if new_offset is None or None in new_step else (size, tuple(new_step), new_offset)
 
 
 _copy_slices = _CopySlicesOp()
@@ -151,10 +140,7 @@ def rebase(t, op, inputs, edges, attrs, save):
     if where is None:
         raise RuntimeError(f"{op.name}: writing in place through a view of another dtype cannot be recorded for gradients")
     from ..ops.registry import edge_of
-    b = base._array
-    node = Node(_copy_slices, (edge_of(base), *edges[1:]),
-                dict(fn=fn, where=where, base_shape=b.shape, base_stride=tuple(s // b.itemsize for s in b.strides),
-                     through=edges[0] is not None))
+    node = Node(_copy_slices, (edge_of(base), *edges[1:]), dict(fn=fn, where=where))
     base._node = node
     base._rg |= 1
     base._hist = cell.h

@@ -259,7 +259,7 @@ class _Index:
     __slots__ = ("basic", "whole", "at")
 
     def __init__(self, shape, index):
-        index = [i if i is None or i is ... or type(i) in (int, builtins.slice, bool) or is_tensor(i) else _entry(i)
+        index = [i if i is None or i is ... or type(i) in (int, builtins.slice, bool) else _index_tensor(i) if is_tensor(i) else _entry(i)
                  for i in _as_tuple(index)]
         used = 0
         for i in index:

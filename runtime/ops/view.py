@@ -673,13 +673,26 @@ def as_strided(input, size, stride, storage_offset=None):
     size, stride = sizes((size,), "as_strided"), sizes((stride,), "as_strided", "stride")
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape: {list(size)}, {list(stride)}")
-    if any(s < 0 for s in stride):
+    if any(s < 0 for s in stride) and not any(s < 0 for s in input._array.strides):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     indexing.checked_size(size, "as_strided")
     if storage_offset is not None and storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
     offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
     return apply(as_strided_op, (input,), {"size": size, "stride": stride, "offset": offset, "base_stride": _element_strides(input._array)})
+
+
+def region_of_copy(g, where):
+    """(a copy of g, laid out as the base of a view was; the view's region of it). For gradients of in-place writes to views."""
+    base, stride = where["base_shape"], where["base_stride"]
+    size, offset = where["size"], where["offset"]
+    before, n = _block(base, stride, size, where["stride"], offset)
+    memory = FUNCTIONS["empty"](max(n, 0), dtype=g.dtype.to_real() if where["via"] == "real" else g.dtype)
+    inner = as_strided(memory, base, stride, before)
+    region = as_strided(memory, size, where["stride"], before + offset)
+    whole = view_as_complex(inner) if where["via"] == "real" else inner
+    whole.copy_(g)
+    return whole, view_as_complex(region) if where["via"] == "complex" else region
 
 
 # ---- several views at once -------------------------------------------------------------------------------------------
@@ -985,8 +998,10 @@ def reshape_inplace(op, t, attrs):
     if modes.state.observers:
         return modes.state.observers[-1].inplace(op, t, (), attrs)
     if modes.state.flags & modes.GRAD and t.requires_grad:
-        if t.is_leaf:
-            raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation ({name}).")
+        source = t if t._base is None else t._base
+        if source._rg & 1 and source._node is None:
+            what = "a leaf Variable" if source is t else "a view of a leaf Variable"
+            raise RuntimeError(f"{what} that requires grad is being used in an in-place operation ({name}).")
         ip.check_view_for_history(t, name)
         node = Node(op, (edge_of(t),), attrs)
         node.save((t,), t, op)
