@@ -170,6 +170,8 @@ class Elementwise(Optimizer):
                 values, held = ([whet.view_as_real(t) for t in ts] for ts in (values, held))
             if values[0].dtype in (whet.float16, whet.bfloat16):
                 values = [t.to(whet.float32) for t in values]
+            # as in the kernel, where a number has the elements' type also when the parameter is a single element
+            numbers = [n.to(values[0].dtype) if isinstance(n, whet.Tensor) else n for n in numbers]
             p_, g_, *states = values
             new = self.elements(whet, kind, p_, g_, states, numbers)
             for t, x in zip(held, new):

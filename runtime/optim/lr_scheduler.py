@@ -328,6 +328,7 @@ class SequentialLR(LRScheduler):
             _set(group, "lr", group["initial_lr"])
         for s in schedulers:
             s.last_epoch -= 1
+            s._step_count -= 1
         self._start(schedulers[0])
         self._last_lr = schedulers[0].get_last_lr()
 
