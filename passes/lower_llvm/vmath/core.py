@@ -2,6 +2,7 @@
 import math
 
 from ..builder import Val, vec
+from . import coefficients
 
 FUNCTIONS: dict = {}
 MAGIC = {"float": 1.5 * 2.0 ** 23, "double": 1.5 * 2.0 ** 52}      # adding it leaves an integer in the low bits of the mantissa
@@ -50,12 +51,23 @@ def through_double(name):
     function(name, "float")(narrow)
 
 
-def poly(f, x, cs):
-    """cs[0] + cs[1] x + ... by Horner's rule in fma."""
+def poly(f, x, cs, chains=1):
+    """cs[0] + cs[1] x + ... by Horner's rule in fma; in 2 or 4 chains side by side where one would be the longest wait."""
+    if chains > 1:
+        square = x * x
+        even, odd = poly(f, square, cs[0::2], chains // 2), poly(f, square, cs[1::2], chains // 2)
+        return f.fma(odd, x, even)
     r = f.const(x.ty, cs[-1])
     for c in cs[-2::-1]:
         r = f.fma(r, x, c)
     return r
+
+
+def fitted(f, x, name, chains=1):
+    """The polynomial `name`_F32 or `name`_F64 of `coefficients`; the f64 one, being longer, in `chains`."""
+    if x.elem == "float":
+        return poly(f, x, getattr(coefficients, name + "_F32"))
+    return poly(f, x, getattr(coefficients, name + "_F64"), chains)
 
 
 def bits(f, x):
@@ -103,16 +115,3 @@ def two_prod(f, a, b):
     """(p, e): p + e = a * b exactly."""
     p = a * b
     return p, f.fma(a, b, -p)
-
-
-def gather(f, table, index, elem):
-    """table[index] lane by lane; `table` is the address of an array of `elem`, the index an integer Val."""
-    if not index.lanes:
-        return f.load(elem, f.at(table, f.conv("sext", index, "i64"), elem))
-    ty = vec(elem, index.lanes)
-    at = f.v(vec("ptr", index.lanes), f"getelementptr {elem}, ptr {table.ref}, {index.ty} {index.ref}")
-    name = f"llvm.masked.gather.v{index.lanes}{'f64' if elem == 'double' else 'f32' if elem == 'float' else elem}.v{index.lanes}p0"
-    mask = vec("i1", index.lanes)
-    f.mod.declare(name, ty, [at.ty, mask, ty])
-    align = 4 if elem in ("float", "i32") else 8
-    return f.v(ty, f"call {ty} @{name}({at.ty} align {align} {at.ref}, {mask} splat (i1 true), {ty} poison)")

@@ -1,6 +1,6 @@
 """Exponentials, logarithms and what is made of them."""
 from . import coefficients as C
-from .core import BIAS, INF, NAN, bits, clamp, fast_two_sum, floating, function, nearest, poly, power, two_prod, two_sum
+from .core import BIAS, INF, NAN, bits, clamp, fast_two_sum, fitted, floating, function, nearest, poly, power, two_prod, two_sum
 
 LOG2E = 1.4426950408889634
 LN2 = {"float": (0.693145751953125, 1.42860682030941723e-06),             # n * the first is exact for |n| < 2^11
@@ -17,7 +17,7 @@ def exp_parts(f, x, plus=0):
 
 def exp_poly(f, r):
     """(e^r - 1 - r) / r^2 for |r| <= ln2 / 2."""
-    return poly(f, r, C.EXP_F32 if r.elem == "float" else C.EXP_F64)
+    return fitted(f, r, "EXP", 2)
 
 
 def exp_parts_of_sum(f, x, tail, plus=0):
@@ -56,11 +56,11 @@ def exp_scale(f, p, u, low):
 
 @function("exp2")
 def exp2(f, x):
-    lo, hi, edge, cs = (-151.0, 129.0, -124.0, C.EXP2_F32) if x.elem == "float" else (-1076.0, 1025.0, -1020.0, C.EXP2_F64)
+    lo, hi, edge = (-151.0, 129.0, -124.0) if x.elem == "float" else (-1076.0, 1025.0, -1020.0)
     b = clamp(f, x, lo, hi)
     n, u = nearest(f, b, 1.0, BIAS[x.elem] - 1)
     r = b - n
-    return exp_scale(f, f.fma(r, poly(f, r, cs), 1.0), u, f.cmp("olt", x, edge))
+    return exp_scale(f, f.fma(r, fitted(f, r, "EXP2", 2), 1.0), u, f.cmp("olt", x, edge))
 
 
 # ---- logarithms ----------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def log_sum(f, k, z, tail=None):
     w = s * s
     half = z * z * 0.5
     low = k * lo if tail is None else f.fma(k, lo, tail)
-    return f.fma(k, hi, z - (half - f.fma(s, f.fma(w, poly(f, w, C.LOG_F64), half), low)))
+    return f.fma(k, hi, z - (half - f.fma(s, f.fma(w, poly(f, w, C.LOG_F64, 2), half), low)))
 
 
 def log_edges(f, x, r):
@@ -154,7 +154,7 @@ def log_in_base(f, k, z, base, whole):
     w = s * s
     half = z * z * 0.5
     hi, lo = fast_two_sum(f, z, -half)
-    lo = f.fma(s, f.fma(w, poly(f, w, C.LOG_F64), half), lo)
+    lo = f.fma(s, f.fma(w, poly(f, w, C.LOG_F64, 2), half), lo)
     c, d = PER_LN[base]
     p, e = two_prod(f, hi, f.const(z.ty, c))
     rest = f.fma(lo, c, f.fma(hi, d, f.fma(k, whole[1], e) if whole[1] else e))

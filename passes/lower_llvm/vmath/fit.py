@@ -52,7 +52,6 @@ HALF_LN2 = LN2 / 2 * mp.mpf("1.001")
 SQRT_HALF = mp.sqrt(mp.mpf(1) / 2)
 M_LO, M_HI = SQRT_HALF - 1, 2 * SQRT_HALF - 1                      # m - 1 for a mantissa m in [sqrt 1/2, sqrt 2)
 QUARTER_PI = mp.pi / 4 * mp.mpf("1.005")
-POW_STEPS = 256                                                   # of the table of logarithms
 TINY = mp.mpf(10) ** -40
 
 
@@ -109,9 +108,9 @@ def polynomials():
     # pow of f32 in f64: log2(1 + f) = f p(f), 2^r = p(r)
     yield "pow_log2", lambda f: mp.log1p(f) / LN2 / f, M_LO, M_HI, 11, float, None
     yield "pow_exp2", lambda r: mp.mpf(2) ** r, -.5001, .5001, 6, float, None
-    # pow of f64: a start for 1/m, log(1 + r) = r - r^2/2 + r^3 p(r)
-    yield "pow_inverse", lambda m: 1 / m, SQRT_HALF, 2 * SQRT_HALF, 4, float, lambda m: m
-    yield "pow_log", lambda r: (mp.log1p(r) - r + r * r / 2) / r ** 3, -.0033, .0033, 5, float, None
+    # pow of f64: atanh(s) = s + s^3/3 + s^5 p(s^2)
+    fifth = lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1 - z / 3) / z ** 2
+    yield "pow_log", fifth, mp.mpf(10) ** -15, smax, 6, float, None
     yield "cbrt", lambda m: 1 / mp.cbrt(m), SQRT_HALF, 2 * SQRT_HALF, 5, float, lambda m: mp.cbrt(m)
     # erf: x + x p(x^2) up to 1.1, 1 - p(x - 2.5)^4 up to 3.93, where it rounds to 1
     yield "erf_small_f32", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, TINY, 1.1 ** 2, 6, single, None
@@ -174,13 +173,6 @@ def emit_module(polys):
     out += [f"DIGAMMA_ROOT = ({root!r}, {float(DIGAMMA_ROOT - 1 - root)!r})                # less 1"]
     out += [f"LGAMMA_CONSTANT = {float(mp.log(2 * mp.pi) / 2 - mp.mpf(1) / 2)!r}"]
     out += [f"LOG{b}_SLOPE = {single(1 / mp.log(b))!r}" for b in (2, 10)]
-    low, high = int(POW_STEPS * SQRT_HALF) - 1, int(POW_STEPS * 2 * SQRT_HALF) + 2
-    out += [f"# -log(j / {POW_STEPS}) for j from {low}, the first part a multiple of 2^-42.", f"POW_FIRST = {low}"]
-    logs = [-mp.log(mp.mpf(j) / POW_STEPS) for j in range(low, high)]
-    parts = [float(mp.nint(v * 2 ** 42)) / 2 ** 42 for v in logs]
-    for name, column in (("HIGH", parts), ("LOW", [float(v - p) for v, p in zip(logs, parts, strict=True)])):
-        rows = [column[i:i + 5] for i in range(0, len(column), 5)]
-        out += [f"POW_LOG_{name} = (", *("    " + ", ".join(map(repr, row)) + "," for row in rows), ")"]
     out += ["# The bits of 2/pi in words of 64, after a word of zeros.", "TWO_OVER_PI_WORDS = ("]
     with mp.workprec(1400):
         digits = int(mp.floor(mp.mpf(2) ** 1280 * 2 / mp.pi))

@@ -1,6 +1,5 @@
 """Hyperbolic functions and their inverses, the latter as log(u + lost) of a sum whose rounding error is kept."""
-from . import coefficients as C
-from .core import BIAS, INF, NAN, fast_two_sum, function, nearest, poly, power, two_sum
+from .core import BIAS, INF, NAN, fast_two_sum, fitted, function, nearest, power, two_sum
 from .explog import LN2, LN2_F32, LOG2E, exp_parts, log_of_sum
 
 
@@ -11,7 +10,7 @@ def tanh(f, x):
     top = 10.0 if single else 20.0
     a = f.fabs(x)
     z = x * x
-    small = f.fma(x * z, poly(f, z, C.TANH_F32 if single else C.TANH_F64), x)
+    small = f.fma(x * z, fitted(f, z, "TANH", 2), x)
     b = f.sel(f.cmp("ogt", a, top), top, a)
     n, u = nearest(f, b, 2 * LOG2E, BIAS[x.elem])
     if single:                                                           # n is small: one constant for ln2 is enough
@@ -20,7 +19,7 @@ def tanh(f, x):
         hi, lo = LN2["double"]
         r = f.fma(n, -lo / 2, f.fma(n, -hi / 2, b))
     s = power(f, u, x.elem)
-    big = 1.0 - 2.0 / f.fma(s, r * poly(f, r, C.EXP_TWICE_F32 if single else C.EXP_TWICE_F64), s + 1.0)
+    big = 1.0 - 2.0 / f.fma(s, r * fitted(f, r, "EXP_TWICE", 2), s + 1.0)
     return f.copysign(f.sel(f.cmp("olt", a, 0.55), small, big), x)
 
 
@@ -43,7 +42,7 @@ def sinh(f, x):
     """|x| < 1: a polynomial; above: (e^|x| - e^-|x|) / 2."""
     a = f.fabs(x)
     z = x * x
-    small = f.fma(x * z, poly(f, z, C.SINH_F32 if x.elem == "float" else C.SINH_F64), x)
+    small = f.fma(x * z, fitted(f, z, "SINH", 2), x)
     e = half_exp(f, a)
     return f.sel(f.cmp("olt", a, 1.0), small, f.copysign(e - 0.25 / e, x))
 

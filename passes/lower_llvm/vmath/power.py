@@ -1,6 +1,6 @@
 """x ** y."""
 from . import coefficients as C
-from .core import BIAS, INF, NAN, TOP_BIT, bits, clamp, fast_two_sum, floating, function, gather, nearest, poly
+from .core import BIAS, INF, NAN, TOP_BIT, bits, clamp, fast_two_sum, floating, function, nearest, poly, two_prod
 from .explog import LN2, MIN_NORMAL, exp_of_sum, mantissa
 
 
@@ -13,7 +13,7 @@ def power_f32(f, x, y, normal):
     """2^(y log2 x) for x > 0 in f64, rounded once."""
     k, m, _ = mantissa(f, x, normal)
     k, z, y = (f.conv("fpext", v, "double") for v in (k, m - 1.0, y))
-    t = clamp(f, f.fma(z, poly(f, z, C.POW_LOG2), k) * y, -200.0, 200.0)
+    t = clamp(f, f.fma(z, poly(f, z, C.POW_LOG2, 2), k) * y, -200.0, 200.0)
     n, u = nearest(f, t, 1.0, BIAS["double"])
     return f.conv("fptrunc", poly(f, t - n, C.POW_EXP2) * floating(f, u << 52), "float")
 
@@ -24,25 +24,38 @@ def pow_f64(f, x, y):
 
 
 def power_f64(f, x, y, normal):
-    """exp(y log x) for x > 0, the logarithm in two doubles, good to 2^-66.
-
-    x = 2^k m, j = 256/m rounded: r = m j/256 - 1 is exact, and log x = k ln2 - log(j/256) + log(1 + r)."""
-    k, m, _ = mantissa(f, x, normal)
-    j, u = nearest(f, poly(f, m, C.POW_INVERSE), 256.0)
-    r = f.fma(m, j * (1 / 256), -1.0)
-    at = (u & 0xFFF) - C.POW_FIRST                               # in the table for every m, so also for what NaN gives
-    hi = gather(f, f.mod.table("vmath_pow_high", "double", C.POW_LOG_HIGH), at, "double")
-    lo = gather(f, f.mod.table("vmath_pow_low", "double", C.POW_LOG_LOW), at, "double")
-    a, e1 = fast_two_sum(f, f.fma(k, LN2["double"][0], hi), r)                           # the first operand is exact
-    h = r * -0.5
-    square = r * h
-    b, e2 = fast_two_sum(f, a, square)
-    rest = f.fma(k, LN2["double"][1], lo) + e1 + f.fma(r, h, -square) + e2
-    rest = f.fma(r * r * r, poly(f, r, C.POW_LOG), rest)
-    hi, lo = fast_two_sum(f, b, rest)
+    """exp(y log x) for x > 0, the logarithm in two doubles."""
+    hi, lo = long_log(f, x, normal)
     t = hi * y
     low = f.fma(hi, y, -t) + lo * y
     return exp_of_sum(f, t, f.sel(f.cmp("olt", f.fabs(t), 1000.0), low, 0.0))
+
+
+def long_log(f, x, normal):
+    """log x in two doubles, good to 2^-65: with x = 2^k m and s = (m - 1) / (m + 1), k ln2 + 2s + 2s (s^2/3 + s^4 p(s^2)).
+
+    Only the last term is formed in one double."""
+    k, m, _ = mantissa(f, x, normal)
+    d, d_lost = fast_two_sum(f, f.const(x.ty, 1.0), m)
+    inverse = 1.0 / d
+    s = (m - 1.0) * inverse
+    s_lost = f.fma(-s, d_lost, f.fma(-s, d, m - 1.0)) * inverse
+    s2, s2_lost = s + s, s_lost + s_lost
+    w, w_lost = two_prod(f, s, s)
+    w_lost = f.fma(s2, s_lost, w_lost)
+    p, p_lost = two_prod(f, w, f.const(x.ty, THIRD[0]))
+    p_lost = f.fma(w_lost, THIRD[0], f.fma(w, THIRD[1], p_lost))
+    t, t_lost = fast_two_sum(f, p, w * w * poly(f, w, C.POW_LOG, 2))
+    t_lost = t_lost + p_lost
+    c, c_lost = two_prod(f, s2, t)
+    c_lost = f.fma(s2, t_lost, f.fma(s2_lost, t, c_lost))
+    log_m, lost = fast_two_sum(f, s2, c)
+    lost = f.fma(k, LN2["double"][1], lost + (s2_lost + c_lost))
+    hi, more = fast_two_sum(f, k * LN2["double"][0], log_m)                   # the product is exact, and zero or the larger one
+    return fast_two_sum(f, hi, more + lost)
+
+
+THIRD = 0.3333333333333333, 1.850371707708594e-17
 
 
 def with_edges(f, x, y, power):

@@ -17,11 +17,11 @@ def erf_f32(f, x):
     return f.sel(f.cmp("olt", a, 1.1), small, big)
 
 
-def erfc_of_magnitude(f, a):
+def erfc_of_magnitude(f, a, chains=1):
     """erfc(a) for 1/2 <= a <= 28: e^(-a^2) p(q) / (a + 2), q = (a - 2) / (a + 2), the product rounded once."""
     d, lost = two_sum(f, a, f.const(a.ty, 2.0))
     inverse = 1.0 / d
-    p = poly(f, (a - 2.0) * inverse, C.ERFC)
+    p = poly(f, (a - 2.0) * inverse, C.ERFC, chains)
     v = p * inverse
     tail = (f.fma(-v, d, p) - v * lost) * inverse
     square = a * a
@@ -33,8 +33,8 @@ def erfc_of_magnitude(f, a):
 def erf_f64(f, x):
     """|x| < 0.9: x + x p(x^2); above: 1 - erfc(|x|), flat from 6 on."""
     a = f.fabs(x)
-    small = f.fma(x, poly(f, x * x, C.ERF_SMALL_F64), x)
-    big = 1.0 - erfc_of_magnitude(f, f.sel(f.cmp("ogt", a, 6.0), 6.0, a))
+    small = f.fma(x, poly(f, x * x, C.ERF_SMALL_F64, 2), x)
+    big = 1.0 - erfc_of_magnitude(f, f.sel(f.cmp("ogt", a, 6.0), 6.0, a), 4)
     return f.sel(f.cmp("olt", a, 0.9), small, f.copysign(big, x))
 
 
@@ -42,7 +42,7 @@ def erf_f64(f, x):
 def erfc(f, x):
     """|x| < 1/2: 1 - erf(x)."""
     a = f.fabs(x)
-    small = 1.0 - f.fma(x, poly(f, x * x, C.ERF_SMALL_F64), x)
+    small = 1.0 - f.fma(x, poly(f, x * x, C.ERF_SMALL_F64, 2), x)
     r = erfc_of_magnitude(f, f.sel(f.cmp("ogt", a, 28.0), 28.0, a))
     return f.sel(f.cmp("olt", a, 0.5), small, f.sel(f.cmp("olt", x, 0.0), 2.0 - r, r))
 
@@ -118,7 +118,7 @@ def lgamma(f, x):
     s = t / (t + 2.0)
     z = s * s
     half = t * t * 0.5
-    around_one = f.fma(t, p - 1.0, half - s * f.fma(z, poly(f, z, C.LGAMMA_LOG), half))
+    around_one = f.fma(t, p - 1.0, half - s * f.fma(z, poly(f, z, C.LGAMMA_LOG, 2), half))
     small = f.sel(near_one & ~low, around_one, around_two)
     inverse = 1.0 / y
     large = f.fma(y - 0.5, logarithm - 1.0, f.fma(inverse, poly(f, inverse * inverse, C.LGAMMA_STIRLING), C.LGAMMA_CONSTANT))

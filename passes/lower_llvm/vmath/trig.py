@@ -1,7 +1,7 @@
 """Circular functions and their inverses."""
 from ..builder import vec
 from . import coefficients as C
-from .core import INF, NAN, TOP_BIT, bits, fast_two_sum, floating, function, nearest, poly, two_prod
+from .core import INF, NAN, TOP_BIT, bits, fast_two_sum, fitted, floating, function, nearest, two_prod
 
 TWO_OVER_PI = 0.6366197723675814
 # pi/2 in three parts, for x - n pi/2 by three fma: the first difference is exact.
@@ -94,12 +94,11 @@ def far_function(mod):
 
 
 def sin_poly(f, r, lo, z):
-    return f.fma(r * z, poly(f, z, C.SIN_F32 if r.elem == "float" else C.SIN_F64), lo) + r
+    return f.fma(r * z, fitted(f, z, "SIN"), lo) + r
 
 
 def cos_poly(f, r, lo, z):
-    tail = poly(f, z, C.COS_F32 if r.elem == "float" else C.COS_F64)
-    return f.fma(z, f.fma(z, tail, -0.5), 1.0)
+    return f.fma(z, f.fma(z, fitted(f, z, "COS"), -0.5), 1.0)
 
 
 def sincos(f, x, ahead):
@@ -126,7 +125,7 @@ def tan(f, x):
     """tan(r) = r + r^3 p(r^2), or -1 / tan(r) in the odd quadrants, with what the sum and the quotient lost."""
     r, lo, u = reduce(f, x)
     z = r * r
-    t, e = fast_two_sum(f, r, f.fma(r * z, poly(f, z, C.TAN_F32 if x.elem == "float" else C.TAN_F64), f.fma(lo, z, lo)))
+    t, e = fast_two_sum(f, r, f.fma(r * z, fitted(f, z, "TAN", 4), f.fma(lo, z, lo)))
     w = 1.0 / t
     w = f.fma(w, f.fma(-w, t, 1.0) - w * e, w)
     t = f.sel(f.cmp("ne", u & 1, 0), -w, t)
@@ -144,7 +143,7 @@ def arc(f, x):
     high = f.cmp("ogt", a, 0.5)
     z = f.sel(high, f.fma(a, -0.5, 0.5), x * x)
     s = f.sel(high, f.sqrt(z), x)
-    return high, s, s * z * poly(f, z, C.ASIN_F32 if x.elem == "float" else C.ASIN_F64)
+    return high, s, s * z * fitted(f, z, "ASIN", 2)
 
 
 @function("asin")
@@ -168,7 +167,7 @@ def acos(f, x):
 def arctangent_tail(f, t):
     """arctan(t) - t for 0 <= t <= 1."""
     z = t * t
-    return t * z * poly(f, z, C.ATAN_F32 if t.elem == "float" else C.ATAN_F64)
+    return t * z * fitted(f, z, "ATAN", 4)
 
 
 @function("atan")
