@@ -142,7 +142,7 @@ def first(op, inputs, attrs):
     finally:
         _local.tape = None
     made = result if type(result) is tuple else (result,)
-    recipe = _recipe(op, attrs, kinds, arrays, made, tape)
+    recipe = None if type(result) is tuple and len(result) == 1 else _recipe(op, attrs, kinds, arrays, made, tape)
     if recipe is not None:
         _insert(op, attrs, kinds, arrays, recipe)
     return registry.finish(op, inputs, attrs, result)

@@ -34,7 +34,7 @@ def _matmul_samples(make):
 
 
 matmul_op = Op("matmul", gemm.matmul, _matmul_vjp, samples=_matmul_samples)
-matmul_op.family = "contract"
+matmul_op.family, matmul_op.memo = "contract", True
 
 
 def _linear_vjp(g, _y, x, w, bias=None, *, needs):
@@ -62,7 +62,7 @@ def _linear(x, w, bias=None):
 
 
 linear_op = Op("linear", _linear, _linear_vjp, samples=_linear_samples)
-linear_op.family = "contract"
+linear_op.family, linear_op.memo = "contract", True
 
 
 def _check(name, a, b):

@@ -24,6 +24,8 @@ PLAIN = {"sum": (reduce.sum_op, WHOLE, 1), "mean": (reduce.mean_op, WHOLE, 1), "
 
 def install():
     """Put the native entries in the place of the Python functions."""
+    for op in REGISTRY.values():
+        op.memo = op.memo or op.is_view
     layout = entries.L
     entries.reserve(len(layout.SLOTS))
     for k, slot in enumerate(layout.SLOTS):

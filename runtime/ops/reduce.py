@@ -47,6 +47,7 @@ def restore(g, shape, dim, keepdim):
 class ReduceOp(Op):
     """A reduction by a kernel of `cpu.reduce`; `dim` is a tuple of axes or None for all."""
     family = "reduce"
+    memo = True
 
     def __init__(self, name, kind=None, *, pre=None, **kw):
         self.kind, self.pre = kind or name, pre
