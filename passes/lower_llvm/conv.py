@@ -134,13 +134,14 @@ def divmod_(f, a, b):
 class Runs:
     """The runs of a block of pixels: where they lie in x and y, their slots in the panels, which lanes are inside the image.
 
-    Kept in scratch as columns, `limit` long: first run of each panel; x, y, slot and lanes of each run; then for each row of taps
-    a word of ones or zeros, for each column of taps the lanes inside. With `rows` a run stays in an output row, and the masks
-    exist; without, in an image whose pixels are neighbours in y.
+    Kept in scratch as columns, `limit` long: first run of each panel; x, y, slot and lanes (a bit each) of each run; then for each
+    row of taps a word of ones or zeros, for each column of taps the lanes inside (every second bit if `near` is 2, see `reader`).
+    With `rows` a run stays in an output row, and the masks exist; without, in an image whose pixels are neighbours in y.
     """
 
-    def __init__(self, f, g, memory, tile, limit, panel, rows=True):
+    def __init__(self, f, g, memory, tile, limit, panel, near=1, rows=True):
         self.f, self.g, self.geo, self.t, self.limit, self.panel, self.rows = f, g, g.table, tile, limit, panel, rows
+        self.near = near
         self.first, self.x, self.y, self.slot, self.lanes = (f.bytes_at(memory, (limit + 1) * (8 * i)) for i in range(5))
         self.rowmask = f.bytes_at(memory, (limit + 1) * 40)
         self.colmask = f.bytes_at(self.rowmask, g.rowtaps * limit * 4)
@@ -180,7 +181,7 @@ class Runs:
             count = f.imin(f.imin(t.lanes, g.image - q), high - p)
             f.store(n * g.yn + q, f.at(self.y, e, "i64"))
         f.store(p - low, f.at(self.slot, e, "i64"))
-        f.store(count, f.at(self.lanes, e, "i64"))
+        f.store((f.const("i64", 1) << count) - 1, f.at(self.lanes, e, "i64"))
         f.store(p + count, here)
         f.store(e + 1, nth)
 
@@ -197,7 +198,8 @@ class Runs:
             low, high = self._column_bits(ox * g.sw + table(f, self.geo, q + g.rowtaps * 2), count)
             one = f.const("i64", 1)
             bits = ((one << high) - 1) & ~((one << low) - 1)
-            f.store(f.conv("trunc", bits, "i32"), f.at(self.colmask, q * self.limit + e, "i32"))
+            bits = f.conv("trunc", bits, "i32")
+            f.store(spread(f, bits) if self.near == 2 else bits, f.at(self.colmask, q * self.limit + e, "i32"))
         f.loop(0, g.coltaps, 1, col)
 
     def _more(self, e, oy, ox, count):
@@ -219,13 +221,13 @@ class Runs:
 
     def own(self, e):
         """The lanes of run e."""
-        return self.f.lanes_below(self.get(self.lanes, e), self.t.lanes)
+        return lane_mask(self.f, self.t, self.get(self.lanes, e, "i64"))
 
     def inside(self, e, r, q):
         """Bits of those lanes of run e that lie inside the image under the tap."""
         return self.get(self.rowmask, r * self.limit + e, "i32") & self.get(self.colmask, q * self.limit + e, "i32")
 
-    def fill(self, j, src, k0, k1, out, near):
+    def fill(self, j, src, k0, k1, out):
         """Copy panel j's values of steps k0..k1 to `out`, [step][pixel]; `src` is x at the group's first channel.
 
         Tap by tap, so that a run's lanes are worked out once for all channels.
@@ -240,7 +242,7 @@ class Runs:
             to = f.at(out, (c0 * taps + tap - k0) * self.panel, t.elem)
 
             def run(e):
-                own, read = self.own(e), reader(f, t, near, self.inside(e, r, q), g)
+                own, read = self.own(e), reader(f, t, self.near, self.inside(e, r, q), g)
 
                 def channel(_, p, to):
                     f.mstore(read(p), to, own)
@@ -249,7 +251,7 @@ class Runs:
             self.each(j, run)
         f.loop(0, g.rowtaps, 1, lambda r: f.loop(0, g.coltaps, 1, lambda q: tap(r, q)))
 
-    def fill_row(self, src, k, out, near):
+    def fill_row(self, src, k, out):
         """Copy all the pixels' values of step k to `out`, side by side."""
         f, g, t = self.f, self.g, self.t
         c, tap = divmod_(f, k, g.rowtaps * g.coltaps)
@@ -257,7 +259,7 @@ class Runs:
         p = f.at(src, self.tap_at(r, q) + c * g.xc, t.elem)
 
         def run(e):
-            v = reader(f, t, near, self.inside(e, r, q), g)(f.at(p, self.get(self.x, e), t.elem))
+            v = reader(f, t, self.near, self.inside(e, r, q), g)(f.at(p, self.get(self.x, e), t.elem))
             f.mstore(v, f.at(out, self.get(self.slot, e), t.elem), self.own(e))
         self.each(0, run)
 
@@ -269,18 +271,20 @@ def spread(f, bits):
     return bits
 
 
-def reader(f, t, near, bits, g, is_spread=False):
-    """A function that loads a vector of x in the lanes of an i32. They lie `near` apart: 1, 2, or 0 for any distance."""
-    def mask(bits):
-        return f.bitcast(f.conv("trunc", bits, f"i{t.lanes}"), vec("i1", t.lanes))
+def lane_mask(f, t, bits):
+    """The low bits of an integer as a mask."""
+    return f.bitcast(f.conv("trunc", bits, f"i{t.lanes}"), vec("i1", t.lanes))
+
+
+def reader(f, t, near, bits, g):
+    """A function that loads a vector of x in the lanes of an i32. They lie `near` apart: 1, 2 (bits too), or 0 for any distance."""
+    lanes = lane_mask(f, t, bits)
     if near == 1:
-        lanes = mask(bits)
         return lambda p: f.mload(t.vec, p, lanes)
     if near == 2:
-        bits = bits if is_spread else spread(f, bits)
-        low, high, n = mask(bits), mask(f.lshr(bits, t.lanes)), t.lanes
-        return lambda p: f.shuffle(f.mload(t.vec, p, low), f.mload(t.vec, f.at(p, n, t.elem), high), range(0, 2 * n, 2))
-    lanes, apart = mask(bits), f.splat(g.sw * g.xw, t.lanes) * f.iota("i64", t.lanes)
+        high, n = lane_mask(f, t, f.lshr(bits, t.lanes)), t.lanes
+        return lambda p: f.shuffle(f.mload(t.vec, p, lanes), f.mload(t.vec, f.at(p, n, t.elem), high), range(0, 2 * n, 2))
+    apart = f.splat(g.sw * g.xw, t.lanes) * f.iota("i64", t.lanes)
     return lambda p: gather(f, t, p, apart, lanes)
 
 
@@ -359,7 +363,7 @@ def forward(m, symbol, t, epilogue, near, far):
     mine = f.bytes_at(scratch, worker * g.scratch)
     b, totals = f.bytes_at(mine, g.b_at), f.bytes_at(mine, g.y_at)
     limit = g.max_panels * t.panel
-    inside = Runs(f, g, f.bytes_at(mine, g.in_at), t, limit, t.panel)
+    inside = Runs(f, g, f.bytes_at(mine, g.in_at), t, limit, t.panel, near)
     outside = inside if far != 1 else Runs(f, g, f.bytes_at(mine, g.out_at), t, limit, t.panel, rows=False)
 
     def unit(u):
@@ -385,7 +389,7 @@ def forward(m, symbol, t, epilogue, near, far):
             steps = k1 - k0
             panel_size = steps * t.panel
 
-            f.loop(0, panels, 1, lambda j: inside.fill(j, xg, k0, k1, f.at(b, j * panel_size, t.elem), near))
+            f.loop(0, panels, 1, lambda j: inside.fill(j, xg, k0, k1, f.at(b, j * panel_size, t.elem)))
 
             listed = f.bytes_at(mine, g.list_at)
             if t.listed:
@@ -403,47 +407,60 @@ def forward(m, symbol, t, epilogue, near, far):
             f.loop(tile0, tile1, 1, rows)
         f.loop(0, f.imax(g.steps, 1), KC, block)      # once at least: without channels the sums are zeros
 
-        def row(i, r):
-            channel = row_of(i) + r
-            given = [f.load(t.elem, f.at(p, group * g.rows + channel, t.elem)) if kind == "channel" else p
-                     for p, kind in zip(operands, epilogue.operands, strict=True)]
-            base = group * g.yg + channel * g.yo
+        def out(i, j):
+            """Store the new rows of tile i, panel j."""
+            src, again = tile_at(j, i), i * t.rows - row_of(i)
 
-            def run(e, src):
-                acc = f.load(t.vec, f.at(src, outside.get(outside.slot, e), t.elem))
-                finish(f, t, epilogue, acc, given, y, base + outside.get(outside.y, e),
-                       outside.get(outside.lanes, e), far, g)
-            f.loop(0, panels, 1, lambda j: outside.each(j, lambda e: run(e, f.at(tile_at(j, i), r * t.panel, t.elem))))
-        f.loop(tile0, tile1, 1, lambda i: f.loop(i * t.rows - row_of(i), t.rows, 1, lambda r: row(i, r)))
+            def run(e):
+                put = writer(f, t, epilogue, outside.get(outside.lanes, e), far, g)
+                first = row_of(i) + again
+                to = y_row(first) + outside.get(outside.y, e)
+                acc = f.at(src, outside.get(outside.slot, e), t.elem)
+
+                def row(r, to):
+                    given = [f.load(t.elem, f.at(p, group * g.rows + row_of(i) + r, t.elem)) if kind == "channel" else p
+                             for p, kind in zip(operands, epilogue.operands, strict=True)]
+                    put(f.load(t.vec, f.at(acc, r * t.panel, t.elem)), given, y, to)
+                    return to + g.yo
+                f.loop(again, t.rows, 1, row, [to])
+            outside.each(j, run)
+
+        def y_row(row):
+            return group * g.yg + row * g.yo
+        f.loop(tile0, tile1, 1, lambda i: f.loop(0, panels, 1, lambda j: out(i, j)))
     f.loop(begin, end, 1, unit)
 
 
-def finish(f, t, epilogue, acc, given, y, at, count, far, g):
-    """Apply the epilogue to a vector of sums; store its first `count` lanes at y + at, `far` apart: 1, 2, or 0 for any distance."""
-    n = t.lanes
+def writer(f, t, epilogue, bits, far, g):
+    """A function (sums, operands, y, at) that applies the epilogue to a vector of sums and stores it at y + at.
+
+    Its lanes are the low bits of an i64; they go `far` apart: 1, 2, or 0 for any distance.
+    """
+    n, mask = t.lanes, lane_mask(f, t, bits)
     if far == 2:
-        even = f.cmp("eq", f.iota("i64", n) & 1, 0)
-        low, high = f.lanes_below(count * 2, n) & even, f.lanes_below(count * 2 - n, n) & even
-    else:
-        mask = f.lanes_below(count, n)
-        apart = f.splat(g.yw, n) * f.iota("i64", n) if far == 0 else None
+        bits = spread(f, bits)
+        mask, high = lane_mask(f, t, bits), lane_mask(f, t, f.lshr(bits, n))
+    apart = f.splat(g.yw, n) * f.iota("i64", n) if far == 0 else None
+    dtype = "f32" if t.elem == "float" else "f64"
 
     def there(p):
-        p = f.at(p, at, t.elem)
         if far == 2:
-            return f.shuffle(f.mload(t.vec, p, low), f.mload(t.vec, f.at(p, n, t.elem), high), range(0, 2 * n, 2))
+            return f.shuffle(f.mload(t.vec, p, mask), f.mload(t.vec, f.at(p, n, t.elem), high), range(0, 2 * n, 2))
         return f.mload(t.vec, p, mask) if far == 1 else gather(f, t, p, apart, mask)
-    if epilogue.root != scalar.arg(0):
-        values = [acc] + [there(v) if v.ty == "ptr" else v for v in given]
-        acc = emit_scalar(f, [epilogue.root], values, ["f32" if t.elem == "float" else "f64"] * len(values), t.lanes)[0]
-    to = f.at(y, at, t.elem)
-    if far == 2:
-        f.mstore(f.shuffle(acc, None, [i // 2 for i in range(n)]), to, low)
-        f.mstore(f.shuffle(acc, None, [(n + i) // 2 for i in range(n)]), f.at(to, n, t.elem), high)
-    elif far == 1:
-        f.mstore(acc, to, mask)
-    else:
-        scatter(f, t, acc, to, apart, mask)
+
+    def put(acc, operands, y, at):
+        if epilogue.root != scalar.arg(0):
+            values = [acc] + [there(f.at(v, at, t.elem)) if v.ty == "ptr" else v for v in operands]
+            acc = emit_scalar(f, [epilogue.root], values, [dtype] * len(values), n)[0]
+        to = f.at(y, at, t.elem)
+        if far == 2:
+            f.mstore(f.shuffle(acc, None, [i // 2 for i in range(n)]), to, mask)
+            f.mstore(f.shuffle(acc, None, [(n + i) // 2 for i in range(n)]), f.at(to, n, t.elem), high)
+        elif far == 1:
+            f.mstore(acc, to, mask)
+        else:
+            scatter(f, t, acc, to, apart, mask)
+    return put
 
 
 def weight_grad(m, symbol, t, near):
@@ -459,7 +476,7 @@ def weight_grad(m, symbol, t, near):
     g = Geometry(f, args, 4)
     mine = f.bytes_at(scratch, worker * g.scratch)
     a, b, totals = (f.bytes_at(mine, at) for at in (g.a_at, g.b_at, g.y_at))
-    inside = Runs(f, g, f.bytes_at(mine, g.in_at), t, f.const("i64", KC), KC)
+    inside = Runs(f, g, f.bytes_at(mine, g.in_at), t, f.const("i64", KC), KC, near)
     outside = Runs(f, g, f.bytes_at(mine, g.out_at), t, f.const("i64", KC), KC, rows=False)
     row_stride, panel_size = KC + 16, (KC + t.lanes) * t.panel        # a run may write a vector past the last pixel
 
@@ -488,7 +505,7 @@ def weight_grad(m, symbol, t, near):
                     rows = [f.at(yg, f.imin(first + i, g.outs - 1) * g.yo, t.elem) for i in range(t.lanes)]
 
                     def run(e):
-                        p, mask = outside.get(outside.y, e), f.lanes_below(outside.get(outside.lanes, e), t.lanes)
+                        p, mask = outside.get(outside.y, e), outside.own(e)
                         to = f.at(out, outside.get(outside.slot, e) * t.panel + v * t.lanes, t.elem)
                         for i, pixel in enumerate(transpose(f, [f.mload(t.vec, f.at(row, p, t.elem), mask) for row in rows])):
                             f.store(pixel, f.at(to, i * t.panel, t.elem))
@@ -497,7 +514,7 @@ def weight_grad(m, symbol, t, near):
 
             def rows(i):
                 first = row_of(i)
-                f.loop(0, t.rows, 1, lambda r: inside.fill_row(xg, first + r, f.at(a, r * row_stride, t.elem), near))
+                f.loop(0, t.rows, 1, lambda r: inside.fill_row(xg, first + r, f.at(a, r * row_stride, t.elem)))
                 f.loop(panel0, panel1, 1, lambda j: f.call(
                     multiply, "void", a, f.const("i64", row_stride), a, f.at(b, (j - panel0) * panel_size, t.elem), tile_at(j, i),
                     steps, f.cmp("eq", n, 0)))

@@ -2,7 +2,7 @@
 
 The order is that of `conv.forward`, one chain over the taps, so the bits are too.
 """
-from .conv import KC, OPERAND0, Geometry, Runs, divmod_, finish, load_row, reader, share, spread, table, while_
+from .conv import KC, OPERAND0, Geometry, Runs, divmod_, load_row, reader, share, table, while_, writer
 from .layout import planes_to_pixels
 
 HELD = 25                      # weights of a channel that stay in registers
@@ -17,7 +17,7 @@ def forward(m, symbol, t, taps, epilogue, near, far):
     g = Geometry(f, args, 4)
     mine = f.bytes_at(scratch, worker * g.scratch)
     limit = g.max_panels * t.panel
-    runs = Runs(f, g, f.bytes_at(mine, g.in_at), t, limit, t.panel)
+    runs = Runs(f, g, f.bytes_at(mine, g.in_at), t, limit, t.panel, near)
     masks = f.bytes_at(mine, g.list_at)
     places = [divmod_(f, f.const("i64", k), g.coltaps) for k in range(taps)]
     tap_at = [runs.tap_at(r, q) for r, q in places]
@@ -32,8 +32,7 @@ def forward(m, symbol, t, taps, epilogue, near, far):
 
         def note(e):
             for k, (r, q) in enumerate(places):
-                bits = runs.inside(e, r, q)
-                f.store(spread(f, bits) if near == 2 else bits, f.at(masks, e * taps + k, "i32"))
+                f.store(runs.inside(e, r, q), f.at(masks, e * taps + k, "i32"))
         f.loop(0, count, 1, note)
 
         def channel(o):
@@ -51,8 +50,8 @@ def forward(m, symbol, t, taps, epilogue, near, far):
                 p, acc = f.at(xo, runs.get(runs.x, e), t.elem), f.const(t.vec, 0.0)
                 for k in range(taps):
                     bits = f.load("i32", f.at(masks, e * taps + k, "i32"))
-                    acc = f.fma(held[k] if held else weight(k), reader(f, t, near, bits, g, True)(f.at(p, tap_at[k], t.elem)), acc)
-                finish(f, t, epilogue, acc, given, y, base + runs.get(runs.y, e), runs.get(runs.lanes, e), far, g)
+                    acc = f.fma(held[k] if held else weight(k), reader(f, t, near, bits, g)(f.at(p, tap_at[k], t.elem)), acc)
+                writer(f, t, epilogue, runs.get(runs.lanes, e), far, g)(acc, given, y, base + runs.get(runs.y, e))
             f.loop(0, count, 1, run)
         f.loop(first, last, 1, channel)
     f.loop(begin, end, 1, unit)

@@ -9,7 +9,7 @@ Tiles of all images follow each other in panels, as pixels do in `conv.forward`.
 tiles' V into scratch for all channels, then goes through the output channels a register tile at a time.
 """
 from .builder import vec
-from .conv import KC, OPERAND0, Geometry, Runs, divmod_, finish, micro, share
+from .conv import KC, OPERAND0, Geometry, Runs, divmod_, lane_mask, micro, share, writer
 from .layout import transpose
 
 PAD = 16                       # elements
@@ -34,7 +34,7 @@ def transform_weight(w):
 class TileRuns(Runs):
     """Runs of tiles: neighbours in a row of tiles. A mask of columns covers the two vectors of pixels under a vector of tiles.
 
-    Two more columns: how many pixels the run has in its two rows of outputs (band_rows x band_cols of them).
+    Two more columns: the lanes of the two vectors of pixels in each of its two rows of outputs (band_rows x band_cols of them).
     """
 
     def __init__(self, f, g, memory, tile, limit, panel):
@@ -43,9 +43,9 @@ class TileRuns(Runs):
 
     def _more(self, e, oy, ox, count):
         f, g = self.f, self.g
-        width = f.imin(count * 2, g.band_cols - ox * 2)
-        f.store(width, f.at(self.widths[0], e, "i64"))
-        f.store(f.sel(f.cmp("slt", oy * 2 + 1, g.band_rows), width, 0), f.at(self.widths[1], e, "i64"))
+        bits = (f.const("i64", 1) << f.imin(count * 2, g.band_cols - ox * 2)) - 1
+        f.store(bits, f.at(self.widths[0], e, "i64"))
+        f.store(f.sel(f.cmp("slt", oy * 2 + 1, g.band_rows), bits, 0), f.at(self.widths[1], e, "i64"))
 
     def _column_bits(self, ix, count):
         f, g = self.f, self.g
@@ -119,7 +119,7 @@ def forward(m, symbol, t, epilogue):
                 for r in range(4):
                     for q in range(2):
                         bits = runs.inside(e, f.const("i64", r), f.const("i64", q))
-                        masks += [f.bitcast(f.conv("trunc", f.lshr(bits, half * n), f"i{n}"), vec("i1", n)) for half in range(2)]
+                        masks += [lane_mask(f, t, f.lshr(bits, half * n)) for half in range(2)]
 
                 def channel(c, p, to):
                     d = []
@@ -151,25 +151,28 @@ def forward(m, symbol, t, epilogue):
                         f.at(products, (j * 16 + z) * tile_size, t.elem), steps, first))
                 f.loop(0, g.steps, KC, block)
             f.loop(0, 16, 1, frequency)
-            f.loop(i * t.rows - row0, t.rows, 1, lambda r: f.loop(0, panels, 1, lambda j: out(j, r, row0 + r)))
+            f.loop(0, panels, 1, lambda j: out(j, row0, i * t.rows - row0))
 
-        def out(j, r, channel):
-            given = [f.load(t.elem, f.at(p, group * g.rows + channel, t.elem)) if kind == "channel" else p
-                     for p, kind in zip(operands, epilogue.operands, strict=True)]
-            src, base = f.at(products, j * 16 * tile_size + r * t.panel, t.elem), group * g.yg + channel * g.yo
-
+        def out(j, row0, again):
+            """Turn the products of panel j into outputs, from row `again` of the tile on."""
             def run(e):
-                p = f.at(src, runs.get(runs.slot, e), t.elem)
-                m = [[f.load(t.vec, f.at(p, (4 * a + b) * tile_size, t.elem)) for b in range(4)] for a in range(4)]
-                down = [transform_out([m[a][b] for a in range(4)]) for b in range(4)]
-                place = base + runs.get(runs.y, e)
-                for a in range(2):
-                    left, right = transform_out([down[b][a] for b in range(4)])
-                    count = runs.get(runs.widths[a], e)
-                    for half in range(2):
-                        v = f.shuffle(left, right, [(half * n + k) // 2 + k % 2 * n for k in range(n)])
-                        at = place + (g.band_cols * a if a else 0) + half * n
-                        finish(f, t, epilogue, v, given, y, at, count - half * n, 1, g)
+                src = f.at(products, j * 16 * tile_size + runs.get(runs.slot, e), t.elem)
+                lanes = [f.lshr(runs.get(width, e), half * n) for width in runs.widths for half in range(2)]
+                puts = [writer(f, t, epilogue, bits, 1, g) for bits in lanes]
+
+                def row(r, to):
+                    given = [f.load(t.elem, f.at(p, group * g.rows + row0 + r, t.elem)) if kind == "channel" else p
+                             for p, kind in zip(operands, epilogue.operands, strict=True)]
+                    p = f.at(src, r * t.panel, t.elem)
+                    m = [[f.load(t.vec, f.at(p, (4 * a + b) * tile_size, t.elem)) for b in range(4)] for a in range(4)]
+                    down = [transform_out([m[a][b] for a in range(4)]) for b in range(4)]
+                    for a in range(2):
+                        left, right = transform_out([down[b][a] for b in range(4)])
+                        for half in range(2):
+                            v = f.shuffle(left, right, [(half * n + k) // 2 + k % 2 * n for k in range(n)])
+                            puts[2 * a + half](v, given, y, to + (g.band_cols * a if a else 0) + half * n)
+                    return to + g.yo
+                f.loop(again, t.rows, 1, row, [group * g.yg + (row0 + again) * g.yo + runs.get(runs.y, e)])
             runs.each(j, run)
         f.loop(tile0, tile1, 1, rows)
     f.loop(begin, end, 1, unit)
