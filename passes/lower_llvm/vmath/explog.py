@@ -30,9 +30,11 @@ def exp_parts_of_sum(f, x, tail, plus=0):
     return r, f.fma(r * r, exp_poly(f, r), (a - r) + tail), u
 
 
-EXP_RANGE = {"float": (-104.5, 89.0), "double": (-746.0, 710.0)}
 # Below `edge` the result is close to the subnormals: it is computed 2^shift too large.
 EXP_LOW = {"float": (-86.0, 64), "double": (-707.0, 128)}
+# The lower end is the n at which that power of two, n - 1 + shift, has the bits of zero: e^-inf is then no slow underflow.
+LEAST_POWER = {"float": -126 - 64, "double": -1022 - 128}
+EXP_RANGE = {"float": (-131.7, 89.0), "double": (-797.12, 710.0)}
 
 
 @function("exp")
@@ -56,8 +58,8 @@ def exp_scale(f, p, u, low):
 
 @function("exp2")
 def exp2(f, x):
-    lo, hi, edge = (-151.0, 129.0, -124.0) if x.elem == "float" else (-1076.0, 1025.0, -1020.0)
-    b = clamp(f, x, lo, hi)
+    hi, edge = (129.0, -124.0) if x.elem == "float" else (1025.0, -1020.0)
+    b = clamp(f, x, float(LEAST_POWER[x.elem]), hi)
     n, u = nearest(f, b, 1.0, BIAS[x.elem] - 1)
     r = b - n
     return exp_scale(f, f.fma(r, fitted(f, r, "EXP2", 2), 1.0), u, f.cmp("olt", x, edge))
@@ -210,7 +212,7 @@ def sigmoid(f, x):
     """1 / (1 + 2^n (1 + q)) for -x = n ln2 + log(1 + q); the divisor is formed with one rounding, up to 2^n + 1 that is none."""
     e = x.elem
     edge, shift = EXP_LOW[e]
-    q, u = exp_parts(f, clamp(f, -x, {"float": -32.0, "double": -64.0}[e], -EXP_RANGE[e][0]))
+    q, u = exp_parts(f, clamp(f, -x, *{"float": (-32.0, 104.5), "double": (-64.0, 746.0)}[e]))
     low = f.cmp("olt", x, edge)
     s = power(f, f.sel(low, u - shift, u), e)
     whole = s + 1.0

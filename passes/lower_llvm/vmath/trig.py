@@ -97,7 +97,7 @@ def sin_poly(f, r, lo, z):
     return f.fma(r * z, fitted(f, z, "SIN"), lo) + r
 
 
-def cos_poly(f, r, lo, z):
+def cos_poly(f, z):
     return f.fma(z, f.fma(z, fitted(f, z, "COS"), -0.5), 1.0)
 
 
@@ -106,7 +106,7 @@ def sincos(f, x, ahead):
     r, lo, u = reduce(f, x)
     z = r * r
     u = u + ahead
-    v = f.sel(f.cmp("ne", u & 1, 0), cos_poly(f, r, lo, z), sin_poly(f, r, lo, z))
+    v = f.sel(f.cmp("ne", u & 1, 0), cos_poly(f, z), sin_poly(f, r, lo, z))
     return floating(f, bits(f, v) ^ ((u & 2) << (30 if x.elem == "float" else 62)))
 
 
