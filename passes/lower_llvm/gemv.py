@@ -213,3 +213,49 @@ def few_cols(mod, symbol, dtype, m, far):
     """Emit the kernel for m rows and a B whose k is adjacent and that has at least as many columns as a vector has lanes;
     `far` if B will come from beyond the second-level cache."""
     _FewCols(mod, symbol, dtype, m, far)
+
+
+def dot(mod, symbol, dtype):
+    """Emit the kernel (a, b, sums, k): the sum of each block of K of a product of two vectors, for at least one whole block.
+
+    A unit is a vector of blocks, side by side by register transposes; what is left of K is the first unit's. `sums` has room for
+    a vector at least."""
+    wide = WIDE.get(dtype, dtype)
+    s, e, ty, lanes = size(dtype), LLVM[dtype], LLVM[wide], targets.current().lanes(size(wide))
+    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, _ = f.args
+    a, b, sums = (f.load("ptr", f.at(args, i, "i64")) for i in range(3))
+    k = f.load("i64", f.at(args, 3, "i64"))
+    whole = f.sdiv(k, KC)
+
+    def multiply_add(x, y, acc):
+        return f.fma(x, y, acc) if acc.is_float else x * y + acc
+
+    def unit(u):
+        first = f.imin(u * lanes, f.imax(whole - lanes, 0))         # the last unit does some blocks again
+
+        def square(i, acc):
+            at = [(f.imin(first + r, whole - 1) * KC + i) * s for r in range(lanes)]
+            x, y = (pack.transpose(f, [widen(f, f.load(vec(e, lanes), f.bytes_at(p, o)), dtype, wide) for o in at]) for p in (a, b))
+            for v, w in zip(x, y, strict=True):
+                acc = multiply_add(v, w, acc)
+            return acc
+        acc, = f.loop(0, KC, lanes, square, [f.const(vec(ty, lanes), 0)])
+        f.store(acc, f.at(sums, first, ty))
+    f.loop(begin, end, 1, unit)
+
+    def rest():
+        x, y = (lambda i, p=p: widen(f, f.load(e, f.at(p, i, e)), dtype, wide) for p in (a, b))
+        acc, = f.loop(whole * KC, k, 1, lambda i, acc: multiply_add(x(i), y(i), acc), [f.const(ty, 0)])
+        f.store(acc, f.at(sums, whole, ty))
+    f.if_(f.cmp("eq", begin, 0) & f.cmp("slt", whole * KC, k), rest)
+
+
+def add_up(mod, symbol, dtype):
+    """Emit the kernel (sums, n, out): n block sums added left to right, rounded to one element."""
+    wide = WIDE.get(dtype, dtype)
+    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    sums, out = (f.load("ptr", f.at(f.args[0], i, "i64")) for i in (0, 2))
+    n, ty = f.load("i64", f.at(f.args[0], 1, "i64")), LLVM[wide]
+    total, = f.loop(1, n, 1, lambda i, total: total + f.load(ty, f.at(sums, i, ty)), [f.load(ty, sums)])
+    f.store(narrow(f, total, dtype), out)

@@ -25,6 +25,7 @@ MAX_COLS = 2048                          # of a unit: 256 rows of them are packe
 MAX_PLANS = 8192
 UNIT_STEPS = 1 << 20                     # multiply-adds that are worth a thread of their own: some microseconds
 FEW = 8                                  # rows for which `gemv` is quicker than packing
+LONG = 512                               # elements of vectors whose product is worth its own kernel
 PLUS_BIAS = scalar.arg(0) + scalar.arg(1)
 
 _plans: dict = {}
@@ -99,6 +100,9 @@ def _into(out, r):
 
 def _product(a, b, epilogue=None, operands=(), quick=None):
     """The product and its epilogue, in one kernel where there is one. A plan that is nothing but a launch is kept in `_quick`."""
+    if a.ndim < 2 or b.ndim < 2:
+        r = _special(a, b)
+        return r if epilogue is None else scalar.evaluate([epilogue], [r, *operands], DTYPE.__getitem__)[0]
     key = (epilogue, a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, pool.get_num_threads(),
            *[x for o in operands for x in (o.dtype, o.shape, o.strides)])
     plan = _plans.get(key)
@@ -150,7 +154,7 @@ def _special(a, b):
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError(f"matmul: both operands need at least one dimension: {a.shape} @ {b.shape}")
     if a.ndim == 1:
-        return matmul(a[None], b)[..., 0, :] if b.ndim > 1 else matmul(a[None], b[:, None])[0, 0, ...]
+        return matmul(a[None], b)[..., 0, :] if b.ndim > 1 else _dot(a, b)
     if b.ndim == 1:
         return matmul(a, b[:, None])[..., 0]
     if a.dtype.kind == "c":
@@ -164,6 +168,22 @@ def _special(a, b):
     wide = DTYPE[kernels.WIDE.get(SHORT[a.dtype], SHORT[a.dtype])]
     _shape(a, b)
     return np.matmul(a.astype(wide, copy=False), b.astype(wide, copy=False)).astype(a.dtype, copy=False)
+
+
+def _dot(a, b):
+    """Two vectors: as a matrix product, but long ones with their blocks side by side, which one column does not allow."""
+    short = SHORT.get(a.dtype)
+    if short is None or a.shape != b.shape or not kernels.supported(short) or a.size < LONG or a.dtype.kind == "b":
+        return matmul(a[None], b[:, None])[0, 0, ...]
+    a, b, k = np.ascontiguousarray(a), np.ascontiguousarray(b), a.size
+    wide = DTYPE[kernels.WIDE.get(short, short)]
+    lanes, blocks = kernels.shape(short).lanes, -(-k // kernels.KC)
+    sums = memory.empty((max(lanes, blocks),), wide)
+    kernel = native.kernel(f"gemv/{short}/dot", partial(gemv.dot, dtype=short))
+    native.launch(kernel, -(-(k // kernels.KC) // lanes), 4, a, b, sums, k)
+    c = memory.empty((), a.dtype)
+    native.launch(native.kernel(f"gemv/{short}/add_up", partial(gemv.add_up, dtype=short)), 1, 1, sums, blocks, c)
+    return c
 
 
 def _shape(a, b):
