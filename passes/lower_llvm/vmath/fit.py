@@ -99,7 +99,7 @@ def polynomials():
     yield "log_f64", two_atanh, TINY, smax, 6, float, lambda z: z
     tanh_tail = lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
     yield "exp_twice_f32", lambda r: mp.expm1(2 * r) / r, -HALF_LN2 / 2, HALF_LN2 / 2, 5, single, lambda r: r
-    yield "tanh_f32", tanh_tail, TINY, .56 ** 2, 5, single, lambda z: z
+    yield "tanh_f32", tanh_tail, TINY, .56 ** 2, 4, single, lambda z: z
     yield "exp_twice_f64", lambda r: mp.expm1(2 * r) / r, -HALF_LN2 / 2, HALF_LN2 / 2, 11, float, lambda r: r
     yield "tanh_f64", tanh_tail, TINY, .56 ** 2, 10, float, lambda z: z
     sinh_tail = lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
