@@ -10,7 +10,7 @@ import os
 import ml_dtypes
 import numpy as np
 
-from whet.cpu import native
+from whet.cpu import memory, native
 from whet.ir import rows as R
 from whet.ir import scalar as sc
 
@@ -20,7 +20,7 @@ NAMES = {np.dtype(t): n for t, n in (
     ("f2", "f16"), (BF16, "bf16"), ("f4", "f32"), ("f8", "f64"), ("c8", "c64"), ("c16", "c128"))}
 DTYPES = {n: d for d, n in NAMES.items()}
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"       # run everything with NumPy, slowly
-LONG = 1 << 17                  # a row of so many elements is worth more than one thread
+LONG = 1 << 20                  # a row of so many bytes is worth more than one thread
 SHORT = 24                      # rows of so few elements are taken many at a time, their elements gathered
 _plans: dict = {}
 
@@ -95,7 +95,7 @@ class Plan:
         if REFERENCE or any(o.dtype not in SUPPORTED for o in self.program.operands):
             return self._reference
         if not self.count or (not self.n and all(self.full_out)):
-            return lambda *operands: [np.empty(s, t) for s, t in zip(self.out_shapes, self.out_types, strict=True)]
+            return lambda *operands: [memory.empty(s, t) for s, t in zip(self.out_shapes, self.out_types, strict=True)]
         if any(self._must_copy(x, o) for x, o in zip(operands, self.program.operands, strict=True)):
             return self._with_contiguous
         chosen = self._orient(operands)
@@ -272,12 +272,13 @@ class Plan:
 
     def _splits(self, units):
         """Are there too few units for all threads, and rows long enough to share?"""
-        return self.n >= LONG and units < 16 and units * self.n >= 2 * LONG
+        size = self.n * max(DTYPES[o.dtype].itemsize for o in self.program.operands if o.kind == "full")
+        return size >= LONG and units < 16 and units * self.n >= 2 * R.SPAN
 
     # ---- running
     def _direct(self, addr, units, grain, numbers, order):
         """One launch."""
-        launch, empty, types = native.launch, np.empty, self.out_types
+        launch, empty, types = native.launch, memory.empty, self.out_types
         back = None if order == sorted(order) else np.argsort(order).tolist()
         shapes = self.out_shapes if back is None else [tuple(self.plain_rows[i] for i in order)] * len(types)
 
@@ -314,43 +315,40 @@ class Plan:
 
         `kernel_of(program)` is the kernel for spans of a walk's program, `numbers_of(walk)` what it wants to know after the number of
         spans, `units(walk)` how many parts of a row's space there are; results of spans have `shape` with the spans in its middle."""
-        program, spans = self.program, -(-self.n // R.SPAN)
+        program, spans, empty, launch = self.program, -(-self.n // R.SPAN), memory.empty, native.launch
         shape = (shape[0], spans, shape[1])
-        steps = [(walk, kernel_of(walk.program), units(walk) * spans, (self.n, spans, *numbers_of(walk))) for walk in _walks(program)]
-        finish = _final(program)
         back = None if order == sorted(order) else np.argsort(order).tolist()
         kernel_rows = tuple(self.plain_rows[i] for i in order)
         grain = max(1, self._per_grain() // (R.SPAN * min(shape[2], 128)))
-        out_of = {k: j for j, (k, _) in enumerate(program.outputs)}
+        steps = []
+        for walk in _walks(program):
+            made = walk.program.block_outputs()
+            combiners, at = [], 0
+            for k, s in enumerate(walk.program.stages):
+                if isinstance(s, R.Reduce):
+                    combiners.append((walk.results[k], at, combiner(s.kind, made[at][1], shape)))
+                at += 2 if isinstance(s, R.Reduce) and s.kind in R.INDEXED else 1
+            parts = [(walk.stores.get(k), DTYPES[t]) for k, t in made]
+            args = [a for a in walk.args if program.values[a][1] != "index"]
+            steps.append((kernel_of(walk.program), units(walk) * spans, args, walk.reads_out, parts, (self.n, spans, *numbers_of(walk)), combiners))
+        finish = _final(program)
+        out_specs = [(self.shape if full else kernel_rows, t) for full, t in zip(self.full_out, self.out_types, strict=True)]
+        place = {k: j for j, (k, _) in enumerate(program.outputs)}
 
         def run(*operands):
-            outs = [np.empty(self.shape if full else kernel_rows, t) for full, t in zip(self.full_out, self.out_types, strict=True)]
+            outs = [empty(*spec) for spec in out_specs]
             known = dict(enumerate(operands))
-            for walk, addr, total, numbers in steps:
-                parts = []
-                for k, dtype in walk.program.block_outputs():
-                    stored = walk.stores.get(k)
-                    parts.append(np.empty(shape, DTYPES[dtype]) if stored is None else outs[stored])
-                for a, j in walk.reads_out:
+            for addr, total, args, reads_out, parts, numbers, combiners in steps:
+                for a, j in reads_out:
                     known[a] = outs[j]
-                native.launch(addr, total, grain, *[known[a] for a in walk.args if known[a] is not None], *parts, *numbers)
-                at = 0
-                for k, s in enumerate(walk.program.stages):
-                    if isinstance(s, R.Store):
-                        at += 1
-                    elif s.kind in R.INDEXED:
-                        best = rows(span_program(s.kind, NAMES[parts[at].dtype]), (parts[at],), (1,))[0][:, None]
-                        for j in range(2):
-                            known[walk.results[k] + j] = np.take_along_axis(parts[at + j], best, 1).reshape(-1)
-                        at += 2
-                    else:
-                        part = parts[at]
-                        known[walk.results[k]] = combine(s.kind, part) if s.kind in R.SUMS else rows(
-                            span_program(s.kind, NAMES[part.dtype]), (part,), (1,))[0]
-                        at += 1
+                made = [empty(shape, t) if j is None else outs[j] for j, t in parts]
+                launch(addr, total, grain, *[known[a] for a in args], *made, *numbers)
+                for a, at, combined in combiners:
+                    for j, y in enumerate(combined(*made[at:at + 2])):
+                        known[a + j] = y
             if finish is not None:
                 addr, args, sizes, results = finish
-                native.launch(addr, self.count, 1 << 14, *[known[a] for a in args], *[outs[out_of[k]] for k in results], 0, *sizes)
+                launch(addr, self.count, 1 << 14, *[known[a] for a in args], *[outs[place[k]] for k in results], 0, *sizes)
             return [y if full else (y if back is None else np.ascontiguousarray(y.transpose(back))).reshape(self.row_shape)
                     for y, full in zip(outs, self.full_out, strict=True)]
         return run
@@ -439,17 +437,32 @@ def span_program(kind, dtype):
     return R.Program(kind, (R.Operand(dtype),), (R.Reduce(kind, x), R.StoreRow(index if kind in R.INDEXED else value)))
 
 
-def combine(kind, parts):
-    """Results of spans (a, spans, columns) combined in pairs over the spans; `parts` is overwritten."""
-    outer, spans, columns = parts.shape
-    dtype, wide = NAMES[parts.dtype], columns >= 8
+def combiner(kind, dtype, shape):
+    """A function that combines results of spans (outer, spans, columns) over the spans: the list of the row results.
 
-    def emit(module, symbol):
-        from whet.passes.lower_llvm.combine import emit_combine
-        emit_combine(module, symbol, kind, dtype, wide)
-    out = np.empty((outer, columns), parts.dtype)
-    native.launch(native.kernel(f"combine/{kind}/{dtype}{'/wide' * wide}", emit), outer, 1 << 20, parts, out, spans, columns)
-    return out
+    It gets the results, and for positions those too. Sums and products are combined in pairs, in place."""
+    outer, spans, columns = shape
+    if kind in R.SUMS:
+        wide, out_type = columns >= 8, DTYPES[dtype]
+
+        def emit(module, symbol):
+            from whet.passes.lower_llvm.combine import emit_combine
+            emit_combine(module, symbol, kind, dtype, wide)
+        addr = native.kernel(f"combine/{kind}/{dtype}{'/wide' * wide}", emit)
+
+        def pairwise(parts, *_):
+            out = memory.empty((outer, columns), out_type)
+            native.launch(addr, outer, 1 << 20, parts, out, spans, columns)
+            return [out]
+        return pairwise
+    plan = Plan(span_program(kind, dtype), (np.empty(shape, DTYPES[dtype]),), (1,))
+    if kind in R.EXACT:
+        return lambda parts, *_: plan(parts)
+
+    def positions(parts, at):
+        best = plan(parts)[0][:, None]
+        return [np.take_along_axis(y, best, 1).reshape(-1) for y in (parts, at)]
+    return positions
 
 
 class Walk:

@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 
-from whet.cpu import native
+from whet.cpu import memory, native
 from whet.cpu.reduce import accumulator
 from whet.cpu.rows import BF16, DTYPES, NAMES, REFERENCE
 
@@ -49,7 +49,7 @@ def _run(kind, x, axis, out):
     n, name = x.shape[axis], NAMES[x.dtype]
     if REFERENCE or name[0] == "c" or n >= 2**31:
         return reference(kind, x, axis, out)
-    results = [np.empty(x.shape, out)] + ([np.empty(x.shape, np.int64)] if kind in ("max", "min") else [])
+    results = [memory.empty(x.shape, out)] + ([memory.empty(x.shape, np.dtype(np.int64))] if kind in ("max", "min") else [])
     if not x.size:
         return results
     x = np.asarray(x, order="C")

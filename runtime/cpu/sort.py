@@ -5,7 +5,7 @@ sorts; its elements are packed with their positions (`passes.lower_llvm.sort`) w
 """
 import numpy as np
 
-from whet.cpu import native
+from whet.cpu import memory, native
 from whet.cpu.rows import NAMES, REFERENCE, SUPPORTED
 
 _PACKED = SUPPORTED - {"i64", "u64", "f64"}
@@ -98,7 +98,7 @@ def _pack(x, descending):
     def emit(module, symbol):
         from whet.passes.lower_llvm.sort import emit_pack
         emit_pack(module, symbol, name, descending)
-    out = np.empty(x.shape, np.uint64)
+    out = memory.empty(x.shape, np.dtype(np.uint64))
     native.launch(native.kernel(f"sort/pack/{name}{'/down' * descending}", emit), x.shape[0], _grain(x.shape[1]), x, out, x.shape[1],
                   x.shape[1] * x.itemsize)
     return out
@@ -111,7 +111,7 @@ def _unpack(packed, x, descending):
     def emit(module, symbol):
         from whet.passes.lower_llvm.sort import emit_unpack
         emit_unpack(module, symbol, name, descending)
-    values, positions = np.empty(packed.shape, x.dtype), np.empty(packed.shape, np.int64)
+    values, positions = memory.empty(packed.shape, x.dtype), memory.empty(packed.shape, np.dtype(np.int64))
     native.launch(native.kernel(f"sort/unpack/{name}{'/down' * descending}", emit), rows, _grain(k), packed, x, values, positions, k,
                   packed.strides[0], x.shape[1] * x.itemsize)
     return values, positions
