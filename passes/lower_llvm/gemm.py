@@ -7,6 +7,7 @@ A kernel's operands are the data pointers of A, B and C, a table of integers (`D
 the epilogue reads. All strides are in bytes and may have any value, except that C's elements are adjacent in a row.
 A work unit is a block of `rows` x `cols` of one product of the batch.
 """
+import functools
 from dataclasses import dataclass
 
 from whet.ir.scalar import Expr
@@ -36,6 +37,7 @@ class Shape:
         return self.lanes * self.vectors
 
 
+@functools.lru_cache(None)
 def shape(dtype):
     """The register tiles of the current target for the type that the kernel computes in."""
     t = targets.current()
@@ -43,6 +45,7 @@ def shape(dtype):
     return Shape((14, 8, 4, 2, 1) if many else (6, 4, 2, 1), t.lanes(size(WIDE.get(dtype, dtype))))
 
 
+@functools.lru_cache(None)
 def supported(dtype):
     """Can the current target compute it? Floats need a fused multiply-add in hardware."""
     return WIDE.get(dtype, dtype) not in ("f32", "f64") or targets.current().name != "baseline"
