@@ -6,26 +6,38 @@ import numpy as np
 from .. import devices, dtypes, indexing
 from ..autograd import modes
 from ..cpu import pointwise as kernels
-from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY
+from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
+from ..ir import scalar as s
 from ..tensor import Tensor, contiguous_format, owner, preserve_format, wrap
 from . import pointwise as p
+from .arithmetic import NO_ATTRS
 from .creation import as_format, like_array, new_array
-from .pointwise_family import inplace
+from .pointwise_family import PointwiseOp, inplace
 from .registry import Op, apply, is_tensor
-from .samples import Sample
+from .samples import Sample, reals
 from .surface import FUNCTIONS, METHODS, function, method
 
-
 # ---- conversion of types ---------------------------------------------------------------------------------------------
+def _cast_op(d):
+    return PointwiseOp(f"to_{d.name}", lambda input: s.cast(input, d.short), vjp=lambda g, y, x: [g], promote="none", kinds="bif",
+                       result=d.short, samples=reals(-3, 3, grad=False))
+
+
+CASTS = {d: _cast_op(d) for d in dtypes.ALL.values() if d.kind in (INT, FLOAT)}
+CASTS[dtypes.bool_] = p.to_bool
+
+
 def cast_array(a, dtype):
     """An array's values in another type: towards zero for integers, real parts of complex numbers; order in memory kept."""
     if a.dtype == dtype.np:
         return a
-    out = like_array(a, dtype.np)
+    if a.dtype.kind != "c" and dtype.kind != COMPLEX:
+        return CASTS[dtype].forward(a)
     if a.dtype.kind == "c" and dtype.kind != COMPLEX:
-        a = a != 0 if dtype.kind == BOOL else a.real
+        return cast_array(a.real, dtype) if dtype.kind != BOOL else a != 0
+    out = like_array(a, dtype.np)
     with np.errstate(all="ignore"):
-        kernels.copy(out, a)
+        out[...] = a
     return out
 
 
@@ -38,34 +50,38 @@ def copy_array(a, memory_format=preserve_format):
     return kernels.copy(out, a)
 
 
-def _cast(a, dtype):
-    r = cast_array(a, dtype)
-    return copy_array(a) if r is a else r
-
-
 def _cast_vjp(g, _y, _x, dtype):
     from ..autograd.engine import cast_gradient
     return [cast_gradient(g, _x)]
 
 
-cast_op = Op("to_copy", _cast, _cast_vjp, samples=lambda make: [
-    Sample(make(2, 3), dtype=dtypes.float64), Sample(make(), dtype=dtypes.float64), Sample(make(0, 2), dtype=dtypes.float64),
-    Sample(make(2, 3, grad=False), dtype=dtypes.float32), Sample(make(2, 3, grad=False), dtype=dtypes.int32)])
-clone_op = Op("clone", lambda a, memory_format=preserve_format: copy_array(a, memory_format), lambda g, _y, _x, memory_format=None: [g],
-              samples=lambda make: [Sample(make(2, 3)), Sample(make()), Sample(make(0, 3)),
-                                    Sample(make(2, 3, 2, 2), memory_format=as_format("channels_last"))])
+cast_complex_op = Op("to_complex", cast_array, _cast_vjp, samples=lambda make: [
+    Sample(make(2, 3), dtype=dtypes.complex128), Sample(make(), dtype=dtypes.complex128), Sample(make(0, 2), dtype=dtypes.complex128)])
+cast_complex_op.doc = "Conversion where one of the types is complex."
+clone_op = PointwiseOp("clone", lambda input: input, vjp=lambda g, y, x: [g], promote="none", samples=reals(-3, 3))
+copy_to_format_op = Op("clone_format", copy_array, lambda g, _y, _x, memory_format: [g], samples=lambda make: [
+    Sample(make(2, 3), memory_format=contiguous_format), Sample(make(2, 3, 2, 2), memory_format=as_format("channels_last"))])
 
 
 def cast(t, dtype):
     """The tensor in another type; itself if it has that type."""
-    return t if t.dtype is dtype else apply(cast_op, (t,), {"dtype": dtype})
+    have = t.dtype
+    if have is dtype:
+        return t
+    if have.kind == COMPLEX or dtype.kind == COMPLEX:
+        return apply(cast_complex_op, (t,), {"dtype": dtype})
+    return apply(CASTS[dtype], (t,), NO_ATTRS)
 
 
 @function()
 def clone(input, *, memory_format=preserve_format):
     """A copy with the same history."""
+    if memory_format is preserve_format:
+        return apply(clone_op, (input,), NO_ATTRS)
     memory_format = as_format(memory_format)
-    return apply(clone_op, (input,), {} if memory_format is preserve_format else {"memory_format": memory_format})
+    if memory_format is preserve_format:
+        return apply(clone_op, (input,), NO_ATTRS)
+    return apply(copy_to_format_op, (input,), {"memory_format": memory_format})
 
 
 @method()
@@ -76,7 +92,7 @@ def contiguous(self, memory_format=contiguous_format):
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     if self.is_contiguous(memory_format):
         return self
-    return apply(clone_op, (self,), {"memory_format": memory_format})
+    return apply(copy_to_format_op, (self,), {"memory_format": memory_format})
 
 
 @method()
@@ -87,6 +103,9 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
     >>> whet.tensor([1.7, -1.7]).to(whet.int32)
     tensor([ 1, -1], dtype=whet.int32)
     """
+    if len(args) == 1 and type(args[0]) is dtypes.dtype and not copy and device is None and memory_format is preserve_format:
+        if self.dtype.kind != COMPLEX:
+            return cast(self, args[0])
     if args:
         first = args[0]
         if type(first) is dtypes.dtype:
@@ -117,7 +136,7 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
     if self.dtype.kind == COMPLEX and dtype.kind < COMPLEX and dtype.kind != BOOL:
         import warnings
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
-    r = apply(cast_op, (self,), {"dtype": dtype})
+    r = cast(self, dtype)
     return r if wanted else clone(r, memory_format=memory_format)
 
 
@@ -139,7 +158,8 @@ METHODS["type"] = _type
 
 def _named(name, dtype):
     def convert(self, memory_format=preserve_format):
-        return self if self.dtype is dtype and memory_format is preserve_format else to(self, dtype, memory_format=memory_format)
+        return cast(self, dtype) if memory_format is preserve_format and self.dtype.kind != COMPLEX else \
+            to(self, dtype, memory_format=memory_format)
     convert.__name__ = convert.__qualname__ = name
     convert.__doc__ = f"The tensor as {dtype.name}."
     METHODS[name] = convert

@@ -497,6 +497,9 @@ def _list_array(values, own, dtype, shape):
         return a.astype(dtype.np, copy=False).reshape(shape)
     if dtype.kind == BOOL:
         return np.array(values, np.complex128 if own.kind == COMPLEX else None).astype(bool).reshape(shape)
+    if dtype.itemsize >= 4 and dtype.kind != INT and own.kind < COMPLEX:
+        with np.errstate(over="ignore"):
+            return np.array(values, dtype.np).reshape(shape)
     wide = np.complex128 if own.kind == COMPLEX else np.float64
     a = np.array(values, wide).reshape(shape)
     if dtype.kind == INT:

@@ -12,7 +12,7 @@ from .. import dtypes, indexing
 from ..autograd import inplace as ip
 from ..autograd import modes
 from ..dtypes import FLOAT, INT
-from ..tensor import wrap
+from ..tensor import Tensor, wrap
 from .convert import copy_op
 from .creation import as_tensor, cast_number, empty_array, scalar_tensor, tensor, zeros
 from .pointwise_family import inplace
@@ -379,6 +379,7 @@ def _entry(x):
         raise IndexError(f"{_KINDS} (got {type(x).__name__})") from None
 
 
+_FIRST = {"dims": (0,)}
 _PLAIN = {int, builtins.slice, type(None), type(...)}
 
 
@@ -420,8 +421,12 @@ def __getitem__(self, index):
                         break
                 if plain:
                     return _view_of(self, self._array[index if ... in index else (*index, ...)], flags)
+            elif kind is Tensor and index._array.dtype == np.bool_ and index._array.ndim and index._array.shape == self._array.shape:
+                return wrap(self._array[index._array])
         except (IndexError, TypeError):
             pass                                          # said again below, in this library's words
+    if type(index) is Tensor and index._array.ndim and index._array.dtype == np.int64 and self._array.ndim:
+        return apply(index_op, (self, index), _FIRST)
     found = _Index(self._array.shape, index)
     if not found.at:
         return found.view(self)
@@ -446,8 +451,19 @@ def _as_value(t, value):
 
 def __setitem__(self, index, value):
     """Write to a part of the tensor."""
-    value = _as_value(self, value)
     flags = state.flags
+    kind = type(value)
+    if (kind is float or kind is int or kind is bool) and not flags & (INFERENCE | SPECIAL) and not self._rg & 3 and self._base is None:
+        where = type(index)
+        if (where is int or where is builtins.slice and index.step is None) and self._array.dtype.kind == ("f" if kind is float else "i"):
+            try:
+                ip.check_writable(self, "fill_")
+                self._array[index] = value
+                self._bump("fill_")
+                return
+            except (IndexError, TypeError, OverflowError):
+                pass                                      # said again below, in this library's words
+    value = _as_value(self, value)
     recording = flags & GRAD and (value.requires_grad or self.requires_grad)
     if not recording and not flags & (INFERENCE | SPECIAL) and self._array.dtype == value._array.dtype and not self._rg & 2:
         kinds = {type(i) for i in index} if type(index) is tuple else {type(index)}

@@ -14,7 +14,6 @@ from ..autograd.node import Node
 from ..dtypes import COMPLEX, FLOAT
 from ..indexing import as_int, sizes
 from . import dims
-from .convert import clone_op
 from .creation import complex_op
 from .registry import Op, apply, edge_of, is_tensor
 from .samples import Sample
@@ -688,8 +687,8 @@ def region_of_copy(g, where):
     size, offset = where["size"], where["offset"]
     before, n = _block(base, stride, size, where["stride"], offset)
     memory = FUNCTIONS["empty"](max(n, 0), dtype=g.dtype.to_real() if where["via"] == "real" else g.dtype)
-    inner = as_strided(memory, base, stride, before)
-    region = as_strided(memory, size, where["stride"], before + offset)
+    inner = apply(as_strided_op, (memory,), {"size": base, "stride": stride, "offset": before, "base_stride": (1,)})
+    region = apply(as_strided_op, (memory,), {"size": size, "stride": where["stride"], "offset": before + offset, "base_stride": (1,)})
     whole = view_as_complex(inner) if where["via"] == "real" else inner
     whole.copy_(g)
     return whole, view_as_complex(region) if where["via"] == "complex" else region
@@ -1046,8 +1045,3 @@ def as_strided_(self, size, stride, storage_offset=None):
     offset = 0 if storage_offset is None else storage_offset - self.storage_offset()
     return reshape_inplace(as_strided_op, self, {"size": sizes((size,), "as_strided_"), "stride": sizes((stride,), "as_strided_", "stride"),
                                                  "offset": offset, "base_stride": _element_strides(self._array)})
-
-
-def view_copy(input, size):
-    """The tensor in another shape, copied."""
-    return apply(clone_op, (reshape(input, size),), {})
