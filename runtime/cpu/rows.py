@@ -10,7 +10,7 @@ import os
 import ml_dtypes
 import numpy as np
 
-from whet.cpu import memory, native
+from whet.cpu import memory, native, pointwise
 from whet.ir import rows as R
 from whet.ir import scalar as sc
 
@@ -43,6 +43,11 @@ def remember(plans, key, plan):
         plans.clear()
     plans[key] = plan
     return plan
+
+
+def contiguous(x):
+    """A contiguous copy, or x itself."""
+    return x if x.flags.c_contiguous else pointwise.copy(memory.empty(x.shape, x.dtype), x)
 
 
 class _Dims:
@@ -283,7 +288,7 @@ class Plan:
         shapes = self.out_shapes if back is None else [tuple(self.plain_rows[i] for i in order)] * len(types)
 
         def in_order(y):
-            return y if back is None else np.ascontiguousarray(y.transpose(back)).reshape(self.row_shape)
+            return y if back is None else contiguous(y.transpose(back)).reshape(self.row_shape)
         numbers = tuple(numbers)
         if len(types) == 1 and len(self.passed) == len(self.program.operands) and back is None:
             shape, dtype = shapes[0], types[0]
@@ -349,7 +354,7 @@ class Plan:
             if finish is not None:
                 addr, args, sizes, results = finish
                 launch(addr, self.count, 1 << 14, *[known[a] for a in args], *[outs[place[k]] for k in results], 0, *sizes)
-            return [y if full else (y if back is None else np.ascontiguousarray(y.transpose(back))).reshape(self.row_shape)
+            return [y if full else (y if back is None else contiguous(y.transpose(back))).reshape(self.row_shape)
                     for y, full in zip(outs, self.full_out, strict=True)]
         return run
 
@@ -359,9 +364,9 @@ class Plan:
             if o.kind == "row":
                 kept = x.reshape(self._kept_shape()) if x.size == self.count else np.broadcast_to(
                     x if x.ndim == len(self.shape) else np.expand_dims(x, self.axes), self._kept_shape())
-                return np.ascontiguousarray(kept).reshape(self.plain_rows)
+                return contiguous(kept).reshape(self.plain_rows)
             if o.kind == "col":
-                return np.ascontiguousarray(np.broadcast_to(x, tuple(self.shape[a] for a in self.axes)))
+                return contiguous(np.broadcast_to(x, tuple(self.shape[a] for a in self.axes)))
             return x
         return rows(self.program, [plain(x, o) for x, o in zip(operands, self.program.operands, strict=True)], self.axes)
 
@@ -369,12 +374,12 @@ class Plan:
         """Every full operand copied to (outer, reduced) order first."""
         order = self.outer + self.axes
         back = np.argsort(order).tolist()
-        flat = [np.ascontiguousarray(x.transpose(order)).reshape(self.count, self.n) if o.kind == "full"
+        flat = [contiguous(x.transpose(order)).reshape(self.count, self.n) if o.kind == "full"
                 else x.reshape(self.count) if o.kind == "row" else x.reshape(self.n) if o.kind == "col" else x
                 for x, o in zip(operands, self.program.operands, strict=True)]
         outs = rows(self.program, flat, (1,))
         moved = tuple(self.shape[a] for a in order)
-        return [np.ascontiguousarray(y.reshape(moved).transpose(back)) if full else y.reshape(self.row_shape)
+        return [contiguous(y.reshape(moved).transpose(back)) if full else y.reshape(self.row_shape)
                 for y, full in zip(outs, self.full_out, strict=True)]
 
     def _reference(self, *operands):
@@ -392,7 +397,7 @@ class Plan:
             return None if o.kind == "index" else DTYPES[o.dtype].type(x)
         outs = R.run(self.program, [two(x, o) for x, o in zip(operands, self.program.operands, strict=True)], self.n, DTYPES.__getitem__)
         moved = tuple(self.shape[a] for a in order)
-        return [np.ascontiguousarray(y.reshape(moved).transpose(back)) if full else y.reshape(self.row_shape)
+        return [contiguous(y.reshape(moved).transpose(back)) if full else y.reshape(self.row_shape)
                 for y, full in zip(outs, self.full_out, strict=True)]
 
 

@@ -3,17 +3,21 @@
 NaN is greater than everything; equal elements keep their order, also when sorting down, so positions are always well defined. NumPy
 sorts; its elements are packed with their positions (`passes.lower_llvm.sort`) where both fit in 64 bits.
 """
+import math
+
 import numpy as np
 
 from whet.cpu import memory, native
-from whet.cpu.rows import NAMES, REFERENCE, SUPPORTED
+from whet.cpu.rows import NAMES, REFERENCE, SUPPORTED, contiguous
 
 _PACKED = SUPPORTED - {"i64", "u64", "f64"}
+_U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
+_kernels: dict = {}
 
 
 def sort(x, axis=-1, descending=False, stable=False):
     """(values, positions as i64) along an axis. Always stable."""
-    return _along(x, axis, lambda rows: _sort_rows(rows, descending))
+    return _along(x, axis, _sort_rows, descending)
 
 
 def argsort(x, axis=-1, descending=False, stable=False):
@@ -23,17 +27,17 @@ def argsort(x, axis=-1, descending=False, stable=False):
 
 def topk(x, k, axis=-1, largest=True, sorted=True):
     """The k largest (or smallest) along an axis in order, with their positions; of equal ones the first."""
-    return _along(x, axis, lambda rows: _first(rows, k, largest))
+    return _along(x, axis, _first, k, largest)
 
 
 def kthvalue(x, k, axis=-1):
     """The k-th smallest (from 1) along an axis and its position: (values, positions) with the axis at size 1."""
-    return _along(x, axis, lambda rows: _nth(rows, k - 1))
+    return _along(x, axis, _nth, k - 1)
 
 
 def median(x, axis=-1, ignore_nan=False):
     """The lower of the middle elements along an axis and its position, the axis at size 1; a NaN if there is one and it counts."""
-    return _along(x, axis, lambda rows: _median(rows, ignore_nan))
+    return _along(x, axis, _median, ignore_nan)
 
 
 def mode(x, axis=-1):
@@ -77,43 +81,57 @@ def _runs(values, positions, shape):
 
 
 # ---- along an axis ------------------------------------------------------------------------------------------------
-def _along(x, axis, run):
+def _along(x, axis, run, *choices):
     """`run` on contiguous rows (k, n), its (values, positions) put back in place."""
-    if x.ndim == 0:
-        values, positions = run(x.reshape(1, 1))
-        return values.reshape(values.shape[1:] if values.shape[1] != 1 else ()), positions.reshape(() if positions.shape[1] == 1 else -1)
-    moved = np.moveaxis(x, axis, -1)
-    rows = np.ascontiguousarray(moved).reshape(int(np.prod(moved.shape[:-1])), moved.shape[-1])
-    return tuple(np.ascontiguousarray(np.moveaxis(y.reshape(*moved.shape[:-1], y.shape[-1]), -1, axis)) for y in run(rows))
+    nd = x.ndim
+    if nd == 1 and x.flags.c_contiguous:
+        values, positions = run(x[None], *choices)
+        return values[0], positions[0]
+    if nd == 0:
+        values, positions = run(x.reshape(1, 1), *choices)
+        return (values.reshape(()), positions.reshape(())) if values.size == 1 else (values[0], positions[0])
+    axis %= nd
+    n = x.shape[axis]
+    rest = x.shape[:axis] + x.shape[axis + 1:]
+    count = math.prod(rest)
+    if axis == nd - 1 and x.flags.c_contiguous:
+        return tuple(y.reshape(*rest, y.shape[1]) for y in run(x.reshape(count, n), *choices))
+    order = [*range(axis), *range(axis + 1, nd), axis]
+    back = np.argsort(order)
+    moved = contiguous(x.transpose(order)).reshape(count, n)
+    return tuple(contiguous(y.reshape(*rest, y.shape[1]).transpose(back)) for y in run(moved, *choices))
 
 
 def _packs(x):
     return not REFERENCE and NAMES[x.dtype] in _PACKED and x.shape[1] <= 1 << 32
 
 
+def _kernel(kind, dtype, descending):
+    found = _kernels.get((kind, dtype, descending))
+    if found is None:
+        name = NAMES[dtype]
+
+        def emit(module, symbol):
+            from whet.passes.lower_llvm import sort as lowered
+            (lowered.emit_pack if kind == "pack" else lowered.emit_unpack)(module, symbol, name, descending)
+        found = _kernels[kind, dtype, descending] = native.kernel(f"sort/{kind}/{name}{'/down' * descending}", emit)
+    return found
+
+
 def _pack(x, descending):
     """Rows as packed numbers."""
-    name = NAMES[x.dtype]
-
-    def emit(module, symbol):
-        from whet.passes.lower_llvm.sort import emit_pack
-        emit_pack(module, symbol, name, descending)
-    out = memory.empty(x.shape, np.dtype(np.uint64))
-    native.launch(native.kernel(f"sort/pack/{name}{'/down' * descending}", emit), x.shape[0], _grain(x.shape[1]), x, out, x.shape[1],
-                  x.shape[1] * x.itemsize)
+    rows, n = x.shape
+    out = memory.empty(x.shape, _U64)
+    native.launch(_kernel("pack", x.dtype, descending), rows, _grain(n), x, out, n, n * x.itemsize)
     return out
 
 
 def _unpack(packed, x, descending):
     """(values, positions) of packed numbers made from x."""
-    name, (rows, k) = NAMES[x.dtype], packed.shape
-
-    def emit(module, symbol):
-        from whet.passes.lower_llvm.sort import emit_unpack
-        emit_unpack(module, symbol, name, descending)
-    values, positions = memory.empty(packed.shape, x.dtype), memory.empty(packed.shape, np.dtype(np.int64))
-    native.launch(native.kernel(f"sort/unpack/{name}{'/down' * descending}", emit), rows, _grain(k), packed, x, values, positions, k,
-                  packed.strides[0], x.shape[1] * x.itemsize)
+    rows, k = packed.shape
+    values, positions = memory.empty(packed.shape, x.dtype), memory.empty(packed.shape, _I64)
+    native.launch(_kernel("unpack", x.dtype, descending), rows, _grain(k), packed, x, values, positions, k, packed.strides[0],
+                  x.shape[1] * x.itemsize)
     return values, positions
 
 
@@ -161,7 +179,7 @@ def _sort_rows(x, descending):
 def _first(x, k, descending):
     n = x.shape[1]
     if not _packs(x):
-        order = _order(x, descending)[:, :k]
+        order = np.ascontiguousarray(_order(x, descending)[:, :k])
         return np.take_along_axis(x, order, 1), order
     packed = _pack(x, descending)
     if k < n // 2 and n > 64:
