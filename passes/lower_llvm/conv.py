@@ -25,7 +25,7 @@ KC = 256                       # steps in a block of the canonical order
 
 FIELDS = ("pixels image oh ow d h w sd sh sw xn xg xc xd xh xw yn yg yo yd yh yw wg wo wk rows outs rowtaps coltaps steps "
           "panels pixel_blocks row_blocks tiles max_panels max_tiles scratch in_at out_at "
-          "list_at y_at b_at a_at band_rows band_cols left").split()
+          "list_at y_at b_at a_at band_rows band_cols left top bottom").split()
 FIELD = {name: i for i, name in enumerate(FIELDS)}
 TABLES = len(FIELDS)           # then the tables: depth and row offset of each row of taps, column offset of each column,
                                # and where each tap lies in the weights (for `Tile.listed`)

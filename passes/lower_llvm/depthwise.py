@@ -1,16 +1,133 @@
-"""Convolutions of one input channel per group: nothing is packed, each tap is a vector load and a multiply-add.
+"""Convolutions of one input channel per group. Nothing is packed: each tap is a load and a multiply-add.
 
-The order is that of `conv.forward`, one chain over the taps, so the bits are too.
+With many channels a vector holds one pixel of several channels, for windows of any stride and maps of any width: `Band` turns rows
+of the image that way, padding written out. With few channels a vector holds neighbouring pixels (`forward_few`).
+The orders are those of `conv.forward` and `conv.weight_grad`, so the bits are too.
 """
 from .conv import KC, OPERAND0, Geometry, Runs, divmod_, load_row, reader, share, table, while_, writer
-from .layout import planes_to_pixels
+from .layout import planes_to_pixels, transpose
 
 HELD = 25                      # weights of a channel that stay in registers
 HELD_SUMS = 14                 # sums of a weight gradient that do
+PIXELS = 4                     # outputs whose chains run side by side
+
+
+class Band:
+    """Rows of x under some rows of outputs as [depth][row][column][channel], zeros outside the image.
+
+    band_cols is the width with padding, `left` the leftmost tap, `top` and `bottom` the first and last row of taps; `steps`
+    channels of the output share one of x. Neighbours in a row of x lie side by side if `near` is 1.
+    """
+
+    def __init__(self, f, g, t, memory, x, taps, near):
+        self.f, self.g, self.t, self.memory, self.x, self.near = f, g, t, memory, x, near
+        n = t.lanes
+        self.size = g.band_rows * g.band_cols * n
+        self.tap_at = []                     # from a window's first pixel, in elements
+        for k in range(taps):
+            r, q = divmod_(f, f.const("i64", k), g.coltaps)
+            depth, across = f.udiv(r, g.rows), table(f, g.table, q + g.rowtaps * 2) - g.left
+            self.tap_at.append(depth * self.size + ((table(f, g.table, r + g.rowtaps) - g.top) * g.band_cols + across) * n)
+
+    def bring(self, image, oz, oy0, oy1, planes):
+        """What outputs oy0..oy1 of depth oz read; `planes` are the offsets of the channels in x."""
+        f, g = self.f, self.g
+        y0 = oy0 * g.sh + g.top
+        rows = (oy1 - 1) * g.sh + g.bottom + 1 - y0
+
+        def depth(k):
+            z = oz * g.sd + table(f, g.table, k * g.rows)
+            f.loop(0, rows, 1, lambda i: self._row(image, z, y0 + i, k * self.size + i * g.band_cols * self.t.lanes, planes))
+        f.loop(0, f.udiv(g.rowtaps, g.rows), 1, depth)
+
+    def _row(self, image, z, v, at, planes):
+        f, g, t, n = self.f, self.g, self.t, self.t.lanes
+        to = f.at(self.memory, at, t.elem)
+        inside = f.cmp("ult", v, g.h) & f.cmp("ult", z, g.d)
+        low = f.imax(0, 0 - g.left)
+        high = f.sel(inside, f.imax(low, f.imin(g.band_cols, g.w - g.left)), low)
+        base = image * g.xn + z * g.xd + v * g.xh
+
+        def zeros(c):
+            f.store(f.const(t.vec, 0.0), f.at(to, c * n, t.elem))
+
+        def copy():
+            planes_to_pixels(f, t.vec, [f.at(self.x, at + base, t.elem) for at in planes], low + g.left, high + g.left,
+                             f.at(to, low * n, t.elem), lambda p, c, mask: load_row(f, t, p, c, mask, self.near, g))
+        f.loop(0, f.imin(low, g.band_cols), 1, zeros)
+        f.if_(inside, copy)
+        f.loop(high, g.band_cols, 1, zeros)
+
+    def row(self, oy, oy0):
+        """Where the windows of output row oy begin, in a band brought for oy0.."""
+        return self.f.at(self.memory, (oy - oy0) * self.g.sh * self.g.band_cols * self.t.lanes, self.t.elem)
 
 
 def forward(m, symbol, t, taps, epilogue, near, far):
-    """The kernel over units (block of channels, block of pixels); arguments as `conv.forward`, the number of taps fixed."""
+    """The kernel over units (image, depth, band of rows, vector of channels), for a number of taps; arguments as `conv.forward`."""
+    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, worker = f.args
+    x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
+    g = Geometry(f, args, 4)
+    mine = f.bytes_at(scratch, worker * g.scratch)
+    line, weights = f.bytes_at(mine, g.out_at), f.bytes_at(mine, g.y_at)
+    band = Band(f, g, t, f.bytes_at(mine, g.in_at), x, taps, near)
+    n = t.lanes
+
+    def unit(u):
+        rest, block = divmod_(f, u, g.panels)
+        rest, rows = divmod_(f, rest, g.row_blocks)
+        image, oz = divmod_(f, rest, f.udiv(g.image, g.oh * g.ow))
+        first = block * n
+        channels = [f.imin(first + i, g.outs - 1) for i in range(n)]
+        oy0 = rows * g.max_tiles
+        oy1 = f.imin(oy0 + g.max_tiles, g.oh)
+        band.bring(image, oz, oy0, oy1, [f.udiv(c, g.steps) * g.xg for c in channels])
+        if t.listed:
+            for i, c in enumerate(channels):
+                group, row = divmod_(f, c, g.steps)
+                src = f.at(w, group * g.wg + row * g.wo, t.elem)
+                for k in range(taps):
+                    at = table(f, g.table, g.rowtaps * 2 + g.coltaps + k)
+                    f.store(f.load(t.elem, f.at(src, at, t.elem)), f.at(weights, k * n + i, t.elem))
+        else:
+            planes_to_pixels(f, t.vec, [f.at(w, c * taps, t.elem) for c in channels], f.const("i64", 0), f.const("i64", taps),
+                             weights, lambda p, k, mask: f.mload(t.vec, f.at(p, k, t.elem), mask))
+
+        def weight(k):
+            return f.load(t.vec, f.at(weights, k * n, t.elem))
+        held = [weight(k) for k in range(taps)] if taps <= HELD else None
+
+        def row(oy):
+            src = band.row(oy, oy0)
+
+            def pixels(ox):
+                at, sums = f.at(src, ox * g.sw * n, t.elem), [f.const(t.vec, 0.0)] * PIXELS
+                starts = [f.at(at, g.sw * (i * n) if i else 0, t.elem) for i in range(PIXELS)]
+                for k in range(taps):
+                    v = held[k] if held else weight(k)
+                    sums = [f.fma(v, f.load(t.vec, f.at(p, band.tap_at[k], t.elem)), a) for p, a in zip(starts, sums)]
+                for i, a in enumerate(sums):
+                    f.store(a, f.at(line, (ox + i) * n, t.elem))
+            f.loop(0, g.ow, PIXELS, pixels)
+            base = image * g.yn + oz * g.yd + oy * g.yh
+
+            def out(ox):
+                put = writer(f, t, epilogue, (f.const("i64", 1) << f.imin(g.ow - ox, n)) - 1, far, g)
+                lines = [f.load(t.vec, f.at(line, (ox + i) * n, t.elem)) for i in range(n)]
+                for i, v in enumerate(transpose(f, lines)):
+                    def store(v=v, c=first + i):
+                        given = [f.load(t.elem, f.at(p, c, t.elem)) if kind == "channel" else p
+                                 for p, kind in zip(operands, epilogue.operands, strict=True)]
+                        put(v, given, y, base + c * g.yo + ox * g.yw)
+                    f.if_(f.cmp("slt", first + i, g.outs), store)
+            f.loop(0, g.ow, n, out)
+        f.loop(oy0, oy1, 1, row)
+    f.loop(begin, end, 1, unit)
+
+
+def forward_few(m, symbol, t, taps, epilogue, near, far):
+    """The same over units (block of pixels, block of channels), with a vector of neighbouring pixels."""
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, worker = f.args
     x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
@@ -58,62 +175,31 @@ def forward(m, symbol, t, taps, epilogue, near, far):
 
 
 def weight_grad(m, symbol, t, taps, near):
-    """The kernel over vectors of output channels, args gy, x, gw, scratch, geometry: the sums of `conv.weight_grad`, in its order.
-
-    A vector holds one pixel of several channels. Bands of image rows are brought into scratch as [row][column][channel] with the
-    padding written out, so a tap is a plain load; `left` is the leftmost tap, band_cols the width with padding.
-    """
+    """The kernel over vectors of output channels, args gy, x, gw, scratch, geometry."""
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, worker = f.args
     gy, x, gw, scratch = (f.load("ptr", f.at(args, i, "i64")) for i in range(4))
     g = Geometry(f, args, 4)
     mine = f.bytes_at(scratch, worker * g.scratch)
     band, line, sums, totals = (f.bytes_at(mine, at) for at in (g.in_at, g.out_at, g.y_at, g.b_at))
-    n, depths, size = t.lanes, f.udiv(g.rowtaps, g.rows), g.band_rows * g.band_cols * t.lanes
-    top = table(f, g.table, g.rowtaps)
-    tap_at = []                              # from the window's first pixel in the band, in elements
-    for k in range(taps):
-        r, q = divmod_(f, f.const("i64", k), g.coltaps)
-        depth = f.udiv(r, g.rows)
-        across = table(f, g.table, q + g.rowtaps * 2) - g.left
-        tap_at.append(depth * size + ((table(f, g.table, r + g.rowtaps) - top) * g.band_cols + across) * n)
+    moved = Band(f, g, t, band, x, taps, near)
+    n, tap_at = t.lanes, moved.tap_at
     parts = -(-taps // HELD_SUMS)
     cuts = [taps * i // parts for i in range(parts + 1)]
 
     def unit(u):
         first = u * n
         channels = [f.imin(first + i, g.outs - 1) for i in range(n)]
-        x_at = [f.udiv(c, g.steps) * g.xg for c in channels]        # steps: output channels per group
+        x_at = [f.udiv(c, g.steps) * g.xg for c in channels]
         for k in range(taps):
             f.store(f.const(t.vec, 0.0), f.at(sums, k * n, t.elem))
 
-        def bring(image, depth, z, y0, rows):
-            """Rows y0.. of depth z to the band's place `depth`; what lies outside is zeros."""
-            def row(i):
-                v, to = y0 + i, f.at(band, depth * size + i * g.band_cols * n, t.elem)
-                inside = f.cmp("ult", v, g.h) & f.cmp("ult", z, g.d)
-                low = f.imax(0, 0 - g.left)
-                high = f.sel(inside, f.imax(low, f.imin(g.band_cols, g.w - g.left)), low)
-                base = image * g.xn + z * g.xd + v * g.xh
-
-                def zeros(c):
-                    f.store(f.const(t.vec, 0.0), f.at(to, c * n, t.elem))
-                f.loop(0, f.imin(low, g.band_cols), 1, zeros)
-
-                def copy():
-                    rows = [f.at(x, at + base, t.elem) for at in x_at]
-                    planes_to_pixels(f, t.vec, rows, low + g.left, high + g.left, f.at(to, low * n, t.elem),
-                                     lambda p, c, mask: load_row(f, t, p, c, mask, near, g))
-                f.if_(inside, copy)
-                f.loop(high, g.band_cols, 1, zeros)
-            f.loop(0, rows, 1, row)
-
-        def output_row(image, oz, oy, y0):
+        def output_row(image, oz, oy, oy0):
             pixel0 = (oz * g.oh + oy) * g.ow
             base = image * g.yn + pixel0
             planes_to_pixels(f, t.vec, [f.at(gy, base + c * g.yo, t.elem) for c in channels], f.const("i64", 0), g.ow, line,
                              lambda p, c, mask: f.mload(t.vec, f.at(p, c, t.elem), mask))
-            src = f.at(band, (oy * g.sh + top - y0) * g.band_cols * n, t.elem)
+            src = moved.row(oy, oy0)
             start = image * g.image + pixel0
 
             def part(p):
@@ -143,10 +229,8 @@ def weight_grad(m, symbol, t, taps, near):
         def bands(image, oz):
             def some(oy0):
                 oy1 = f.imin(oy0 + g.max_tiles, g.oh)
-                y0 = oy0 * g.sh + top
-                rows = f.imin(g.band_rows, (oy1 - 1) * g.sh + table(f, g.table, g.rowtaps * 2 - 1) + 1 - y0)
-                f.loop(0, depths, 1, lambda k: bring(image, k, oz * g.sd + table(f, g.table, k * g.rows), y0, rows))
-                f.loop(oy0, oy1, 1, lambda oy: output_row(image, oz, oy, y0))
+                moved.bring(image, oz, oy0, oy1, x_at)
+                f.loop(oy0, oy1, 1, lambda oy: output_row(image, oz, oy, oy0))
             f.loop(0, g.oh, g.max_tiles, some)
         images, out_depth = f.udiv(g.pixels, g.image), f.udiv(g.image, g.oh * g.ow)
         f.loop(0, images, 1, lambda image: f.loop(0, out_depth, 1, lambda oz: bands(image, oz)))

@@ -135,6 +135,23 @@ def _grain(work, lanes, units, threads):
     return max(1, GRAIN * lanes // max(work, 1), -(-units // threads))
 
 
+def _band(r, lanes, size, taps):
+    """Fields for a depthwise kernel's bands: max_tiles rows of outputs and what they read; None if that takes too much scratch."""
+    depth, height, width = r.offsets
+    _, oh, ow = r.out
+    _, sh, sw = r.stride
+    cols = (ow - 1) * sw + max(width) - min(width) + 1
+    span = max(height) - min(height) + 1                         # rows under one window
+    outputs = max(1, min(oh, (4096 // cols - span) // sh + 1))
+    rows = (outputs - 1) * sh + span
+    fields = _layout(in_at=(len(depth) * rows * cols + lanes + 4 * sw) * lanes * size, out_at=(ow + lanes) * lanes * size,
+                     y_at=(taps + lanes) * lanes * size, b_at=(taps + lanes) * lanes * size)
+    if fields["scratch"] > 16 << 20:
+        return None
+    return {**fields, "band_rows": rows, "band_cols": cols, "left": min(width), "top": min(height), "bottom": max(height),
+            "max_tiles": outputs}
+
+
 def gathered_plan(r, epilogue, out_shape):
     """The plan of a `Gathered` run; an epilogue of None stores the sums."""
     if 0 in (*r.out, r.images, r.groups, r.rows):
@@ -162,21 +179,33 @@ def gathered_plan(r, epilogue, out_shape):
     fields = dict(pixels=pixels, image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xn, xg=xc * r.channels, xc=xc,
                   xd=xd, xh=xh, xw=xw, yn=yn, yg=yo * r.rows, yo=yo, yd=yd, yh=yh, yw=yw, wg=r.w_strides[0], wo=r.w_strides[1],
                   wk=r.w_strides[2], rows=r.rows, outs=r.rows * r.groups, rowtaps=rowtaps, coltaps=coltaps, steps=steps)
-    how = f"{'listed' if r.taps_at else 'rows'}/{near}/{far}/{epilogue.key}"
-
     if r.channels == 1 and r.rows <= DEPTHWISE_ROWS and 1 <= steps <= DEPTHWISE_TAPS:
         from whet.passes.lower_llvm import depthwise
+        band = _band(r, lanes, size, steps) if 2 * fields["outs"] >= lanes else None
         tile = lower.Tile(r.elem, 1, lanes, 2, bool(r.taps_at))
-        panels = -(-pixels // tile.panel)
-        pixel_blocks, max_panels = split(panels, max(1, 1024 // tile.panel))
-        row_blocks = min(fields["outs"], -(-threads * 4 // pixel_blocks))
-        limit = max_panels * tile.panel
-        layout = _layout(in_at=_runs_bytes(limit, rowtaps + coltaps), list_at=limit * steps * 4)
-        units, work = pixel_blocks * row_blocks, limit * steps * -(-fields["outs"] // row_blocks)
-        kernel = native.kernel(f"conv_depthwise/{r.elem}/{lanes}/{steps}/{how}",
-                               lambda m, symbol: depthwise.forward(m, symbol, tile, steps, epilogue, near, far))
-        max_tiles = 0
-        tiles = 0
+        panels, max_panels, tiles, max_tiles = -(-fields["outs"] // lanes), 0, 0, 0
+        if band is not None:
+            layout = band
+            pixel_blocks, row_blocks = 0, -(-oh // band["max_tiles"])
+            if threads > 1:                                       # a band for every thread, if there are so few units
+                while row_blocks * panels * r.images * od < 2 * threads and band["max_tiles"] > 8:
+                    band["max_tiles"] = -(-band["max_tiles"] // 2)
+                    row_blocks = -(-oh // band["max_tiles"])
+            max_tiles = band["max_tiles"]
+            fields.update(steps=r.rows, rows=len(r.offsets[1]))
+            units, work = row_blocks * panels * r.images * od, max_tiles * ow * steps * lanes
+            name, emit, near = "band", depthwise.forward, int(xw == 1)
+        else:
+            panels = -(-pixels // tile.panel)
+            pixel_blocks, max_panels = split(panels, max(1, 1024 // tile.panel))
+            row_blocks = min(fields["outs"], -(-threads * 4 // pixel_blocks))
+            limit = max_panels * tile.panel
+            layout = _layout(in_at=_runs_bytes(limit, rowtaps + coltaps), list_at=limit * steps * 4)
+            units, work = pixel_blocks * row_blocks, limit * steps * -(-fields["outs"] // row_blocks)
+            name, emit = "few", depthwise.forward_few
+        how = f"{'listed' if r.taps_at else 'rows'}/{near}/{far}/{epilogue.key}"
+        kernel = native.kernel(f"conv_depthwise/{name}/{r.elem}/{lanes}/{steps}/{how}",
+                               lambda m, symbol: emit(m, symbol, tile, steps, epilogue, near, far))
     else:
         rows = lower.tile_rows(r.rows)
         tiles = -(-r.rows // rows)
@@ -197,10 +226,11 @@ def gathered_plan(r, epilogue, out_shape):
         layout = _layout(in_at=_runs_bytes(limit, rowtaps + coltaps), out_at=_runs_bytes(limit, 0), list_at=lower.KC * 8,
                          y_at=(max_panels * max_tiles * rows * panel + lanes) * size, b_at=max_panels * lower.KC * panel * size)
         units, work = r.groups * pixel_blocks * row_blocks, rows * panel * max_panels * max_tiles * steps
+        how = f"{'listed' if r.taps_at else 'rows'}/{near}/{far}/{epilogue.key}"
         kernel = native.kernel(f"conv/{r.elem}/{rows}x{vectors}x{lanes}/{how}",
                                lambda m, symbol: lower.forward(m, symbol, tile, epilogue, near, far))
-    geometry = _geometry({**fields, **layout, "panels": panels, "pixel_blocks": pixel_blocks, "row_blocks": row_blocks,
-                          "tiles": tiles, "max_panels": max_panels, "max_tiles": max_tiles}, r.offsets, r.taps_at)
+    geometry = _geometry({**fields, "panels": panels, "pixel_blocks": pixel_blocks, "row_blocks": row_blocks,
+                          "tiles": tiles, "max_panels": max_panels, "max_tiles": max_tiles, **layout}, r.offsets, r.taps_at)
     return Plan(kernel, units, _grain(work, lanes, units, threads), geometry, layout["scratch"] * threads, out_shape)
 
 
@@ -325,9 +355,10 @@ def input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups):
                   for n, a, p, d, s in zip(kernel, phase, padding, dilation, stride)]
         offsets = [tuple((a + p - k * d) // s for k in ks) for ks, a, p, d, s in zip(picked, phase, padding, dilation, stride)]
         taps_at = [int(np.ravel_multi_index(t, kernel)) for t in itertools.product(*picked)]
+        listed = () if opg == 1 and taps_at == list(range(taps)) else tuple(taps_at) or (0,)
         r = Gathered(ELEM[gy.dtype], groups, opg, cpg, three(gy.shape[2:], 1), (*gs[:2], *three(gs[2:], 0)), x_shape[0],
                      three(out, 1), (*xs[:2], *three([a * s for a, s in zip(xs[2:], stride)], 0)), (1, 1, 1),
-                     (*[(0,)] * (3 - nd), *offsets), (opg * cpg * taps, taps, cpg * taps), tuple(taps_at) or (0,))
+                     (*[(0,)] * (3 - nd), *offsets), (opg * cpg * taps, taps, cpg * taps), listed)
         plans.append((gathered_plan(r, None, x_shape), sum(a * b for a, b in zip(phase, xs[2:]))))
     return [(plan, at * gy.itemsize) for plan, at in plans if plan.units]
 
@@ -386,25 +417,20 @@ def _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, group
     elem, taps, image = ELEM[gy.dtype], math.prod(w_shape[2:]), math.prod(gy.shape[2:])
     lanes, size = lower.lanes_for(elem), lower.BYTES[elem]
     offsets = (*[(0,)] * (3 - nd), *[tuple(k * d - p for k in range(n)) for n, d, p in zip(w_shape[2:], dilation, padding)])
-    depth, height, width = offsets
-    (d, h, w), (_, oh, ow), (sd, sh, sw) = three(x.shape[2:], 1), three(gy.shape[2:], 1), three(stride, 1)
-    cols = (ow - 1) * sw + width[-1] - width[0] + 1
-    span = height[-1] - height[0] + 1                            # rows under one window
-    outputs = max(1, min(oh, (4096 // cols - span) // sh + 1))   # rows of outputs to a band
-    rows = (outputs - 1) * sh + span
-    layout = _layout(in_at=len(depth) * rows * cols * lanes * size + lanes * lanes * size, out_at=(ow + lanes) * lanes * size,
-                     y_at=taps * lanes * size, b_at=taps * lanes * size)
-    if layout["scratch"] > 16 << 20:
-        return None
     xs, ys = elements(x), dense(gy.shape)
     xd, xh, xw = three(xs[2:], 0)
+    r = Gathered(elem, groups, 1, w_shape[0] // groups, three(x.shape[2:], 1), (*xs[:2], xd, xh, xw), x.shape[0],
+                 three(gy.shape[2:], 1), (), three(stride, 1), offsets, ())
+    band = _band(r, lanes, size, taps)
+    if band is None:
+        return None
+    (d, h, w), (_, oh, ow), (sd, sh, sw) = r.x_size, r.out, r.stride
     geometry = _geometry(
         dict(pixels=image * gy.shape[0], image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xs[0], xg=xs[1], xd=xd,
-             xh=xh, xw=xw, yn=ys[0], yo=ys[1], outs=w_shape[0], steps=w_shape[0] // groups, rows=len(height), max_tiles=outputs,
-             rowtaps=len(depth) * len(height), coltaps=len(width), band_rows=rows, band_cols=cols, left=width[0], **layout),
-        offsets)
+             xh=xh, xw=xw, yn=ys[0], yo=ys[1], outs=w_shape[0], steps=r.rows, rows=len(offsets[1]),
+             rowtaps=len(offsets[0]) * len(offsets[1]), coltaps=len(offsets[2]), **band), offsets)
     tile, near, units = lower.Tile(elem, 1, lanes, 1), 1 if xw == 1 else 0, -(-w_shape[0] // lanes)
     kernel = native.kernel(f"conv_depthwise_weight_grad/{elem}/{lanes}/{taps}/{near}",
                            lambda m, symbol: depthwise.weight_grad(m, symbol, tile, taps, near))
     grain = _grain(taps * lanes * image * gy.shape[0], lanes, units, threads)
-    return Plan(kernel, units, grain, geometry, layout["scratch"] * threads, w_shape)
+    return Plan(kernel, units, grain, geometry, band["scratch"] * threads, w_shape)
