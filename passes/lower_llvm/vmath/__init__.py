@@ -5,8 +5,8 @@
 
 Only IEEE + - * / sqrt fma, rounding to integers, selects and integer operations are used, so the number of lanes cannot change
 a bit, and nothing outside the module is called. NaN, infinities, signed zeros and subnormals are as C99 says. Errors are below
-1.7 units of the last place in f32 and 2 in f64 (but near the zeros of the gamma family, and 3 and 6 in its second and third
-derivative of negative numbers); `tests/test_vmath.py` has the bound of each function.
+1.7 units of the last place in f32 and 2 in f64 (but near the zeros of lgamma and digamma; trigamma 3, polygamma2 6);
+`tests/test_vmath.py` has the bound of each function.
 
 `fit` makes the coefficients, `check` compares with references over all of f32.
 """

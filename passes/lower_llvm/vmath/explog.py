@@ -37,10 +37,22 @@ LEAST_POWER = {"float": -126 - 64, "double": -1022 - 128}
 EXP_RANGE = {"float": (-131.7, 89.0), "double": (-797.12, 710.0)}
 
 
+def unless_far(f, x, plain, careful):
+    """plain() where every |x| is below the edges of EXP_LOW, which is nearly always: careful() is right everywhere, but longer."""
+    far = f.cmp("uge", f.fabs(x), -EXP_LOW[x.elem][0])
+    return f.if_(f.any(far), lambda: [careful()], lambda: [plain()])[0]
+
+
 @function("exp")
 def exp(f, x):
-    q, u = exp_parts(f, clamp(f, x, *EXP_RANGE[x.elem]), -1)
-    return exp_scale(f, q + 1.0, u, f.cmp("olt", x, EXP_LOW[x.elem][0]))
+    def plain():
+        q, u = exp_parts(f, x)
+        return (q + 1.0) * power(f, u, x.elem)
+
+    def careful():
+        q, u = exp_parts(f, clamp(f, x, *EXP_RANGE[x.elem]), -1)
+        return exp_scale(f, q + 1.0, u, f.cmp("olt", x, EXP_LOW[x.elem][0]))
+    return unless_far(f, x, plain, careful)
 
 
 def exp_of_sum(f, x, tail):
@@ -209,13 +221,22 @@ def expm1(f, x):
 
 @function("sigmoid")
 def sigmoid(f, x):
-    """1 / (1 + 2^n (1 + q)) for -x = n ln2 + log(1 + q); the divisor is formed with one rounding, up to 2^n + 1 that is none."""
-    e = x.elem
-    edge, shift = EXP_LOW[e]
-    q, u = exp_parts(f, clamp(f, -x, *{"float": (-32.0, 104.5), "double": (-64.0, 746.0)}[e]))
-    low = f.cmp("olt", x, edge)
-    s = power(f, f.sel(low, u - shift, u), e)
+    """1 / (1 + 2^n (1 + q)) for -x = n ln2 + log(1 + q)."""
+    edge, shift = EXP_LOW[x.elem]
+
+    def plain():
+        q, u = exp_parts(f, -x)
+        return sigmoid_of(f, q, power(f, u, x.elem))
+
+    def careful():
+        q, u = exp_parts(f, clamp(f, -x, *{"float": (-32.0, 104.5), "double": (-64.0, 746.0)}[x.elem]))
+        low = f.cmp("olt", x, edge)
+        r = sigmoid_of(f, q, power(f, f.sel(low, u - shift, u), x.elem))
+        return f.sel(low, r * 2.0 ** -shift, r)
+    return unless_far(f, x, plain, careful)
+
+
+def sigmoid_of(f, q, s):
+    """1 / (1 + s (1 + q)), the divisor formed with one rounding: s q is exact, and 1 + s is made good."""
     whole = s + 1.0
-    lost = 1.0 - (whole - s)
-    r = 1.0 / (f.fma(s, q, lost) + whole)
-    return f.sel(low, r * 2.0 ** -shift, r)
+    return 1.0 / (f.fma(s, q, 1.0 - (whole - s)) + whole)

@@ -1,6 +1,7 @@
 """Fits the polynomials of this package and writes `coefficients.py`:  python -m whet.passes.lower_llvm.vmath.fit
 
-Run by hand when a polynomial changes (needs mpmath); nothing here runs when the package is imported.
+Run by hand when a polynomial changes (needs mpmath); nothing here runs when the package is imported. A new polynomial that the
+package already reads is made by running this file by its path.
 
 A polynomial is a weighted least-squares fit at Chebyshev nodes (close to the minimax one), with coefficients rounded one by one,
 lowest first, to the type they are used in; each rounding is made good by the coefficients that are still free.
