@@ -12,8 +12,7 @@ from .pack import LLVM, WIDE, narrow, size, widen
 DEPTH = 4               # rows of B that `few_rows` reads side by side
 STRIP = 4096            # columns that it sums at a time: they stay in the first-level cache
 GROUPS = 2              # vectors of columns that `few_cols` advances together, to hide the latency of their chains; one where
-                        # memory is slower than a chain, for the fewer places it reads from at a time
-NEAR = 1 << 19          # bytes of B that the second-level cache is expected to hold
+FAR = 1 << 23           # B has so many bytes that memory, slower than a chain, likes few places better
 
 
 class _Few:
@@ -125,16 +124,14 @@ class _FewRows(_Few):
 
 
 class _FewCols(_Few):
-    def __init__(self, mod, symbol, dtype, m, far):
-        self.far = far
-        super().__init__(mod, symbol, dtype, m)
-
     def room(self):
         return GROUPS * self.lanes
 
     def columns(self, a, b, c, j0, j1):
         f, lanes = self.f, self.lanes
-        most = 1 if self.far else GROUPS
+        far = f.cmp("sgt", self.d["n"] * self.d["k"] * self.s, FAR)
+        most = f.sel(far, 1, f.const("i64", GROUPS))
+        self.ahead = f.sel(far, 512, f.const("i64", 128))
         f.loop(j0, j1, most * lanes, lambda j: self.strip(a, b, c, j, f.imin(f.sdiv(j1 - j + (lanes - 1), lanes), most)))
 
     def strip(self, a, b, c, j, groups):
@@ -145,22 +142,14 @@ class _FewCols(_Few):
             """body(first column, where its chains are) for each group"""
             f.loop(0, groups, 1, lambda g: body(f.imin(j + g * lanes, d["n"] - lanes), g * lanes))
 
-        def transposed(col, k, load):
+        def transposed(col, k, load, fetch=False):
             rows, p = [], f.bytes_at(b, col * d["b_n"] + k * self.s)
             for _ in range(lanes):
                 rows.append(widen(f, load(vec(self.e, lanes), p), self.dtype, self.wide))
+                if fetch:
+                    f.prefetch(f.bytes_at(p, self.ahead))
                 p = f.bytes_at(p, d["b_n"])
             return pack.transpose(f, rows)
-
-        per_row, per_square = f.imax(f.sdiv(d["k"] * self.s, 64), 1), max(1, lanes * lanes * self.s // 64)
-
-        def fetch(col, k):
-            """What the next columns need, a part in each step, row after row: the order in which memory is quick."""
-            line = (f.lshr(k, lanes.bit_length() - 1) * groups + f.sdiv(col - j, lanes)) * per_square
-            row = f.udiv(line, per_row)
-            at = f.bytes_at(f.bytes_at(b, (j + groups * lanes + row) * d["b_n"]), (line - row * per_row) * 64)
-            for i in range(per_square):
-                f.prefetch(f.bytes_at(at, i * 64), locality=2)
 
         def block(k0, k1, first):
             whole = k0 + ((k1 - k0) & -lanes)
@@ -168,9 +157,7 @@ class _FewCols(_Few):
 
             def square(k):
                 def step(col, at):
-                    if self.far:
-                        fetch(col, k)
-                    ys = transposed(col, k, f.load)
+                    ys = transposed(col, k, f.load, fetch=True)
                     for p, x in zip(self.chains, self.a_at(a, k), strict=True):
                         acc, p = None, f.at(p, at, self.ty)
                         for y in ys:
@@ -209,10 +196,9 @@ def few_rows(mod, symbol, dtype, m):
     _FewRows(mod, symbol, dtype, m)
 
 
-def few_cols(mod, symbol, dtype, m, far):
-    """Emit the kernel for m rows and a B whose k is adjacent and that has at least as many columns as a vector has lanes;
-    `far` if B will come from beyond the second-level cache."""
-    _FewCols(mod, symbol, dtype, m, far)
+def few_cols(mod, symbol, dtype, m):
+    """Emit the kernel for m rows and a B whose k is adjacent and that has at least as many columns as a vector has lanes."""
+    _FewCols(mod, symbol, dtype, m)
 
 
 def dot(mod, symbol, dtype):

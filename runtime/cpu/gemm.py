@@ -321,8 +321,7 @@ def _choose(short, dst, m, n, k, a, b, count, tail, packed, threads):
     if 0 < m <= few and count and tail is None and not packed and (b[1] == s or (b[0] == s and n >= lanes)):
         parts = min(8 * threads, n * k * count // (UNIT_STEPS // 8)) // count
         cols = max(4 * lanes, -(-n // max(1, parts) // lanes) * lanes)
-        far = n * k * s > gemv.NEAR
-        kind, emit = ("rows", gemv.few_rows) if b[1] == s else (f"cols/{far}", partial(gemv.few_cols, far=far))
+        kind, emit = ("rows", gemv.few_rows) if b[1] == s else ("cols", gemv.few_cols)
         return f"gemv/{short}/{kind}/{m}", partial(emit, dtype=short, m=m), 0, m, cols, 0
     a_mode = "place"
     if short in kernels.WIDE or (_page_apart(a[0] if a[1] == s else a[1]) and m > 28 and n > 96 and k > 64):
