@@ -20,7 +20,7 @@ from .surface import FUNCTIONS, METHODS, function, method
 # ---- conversion of types ---------------------------------------------------------------------------------------------
 def _cast_op(d):
     return PointwiseOp(f"to_{d.name}", lambda input: s.cast(input, d.short), vjp=lambda g, y, x: [g], promote="none", kinds="bif",
-                       result=d.short, samples=reals(-3, 3, grad=False))
+                       result=d.short, samples=reals(-3 if d.is_signed else 0, 3, grad=False))
 
 
 CASTS = {d: _cast_op(d) for d in dtypes.ALL.values() if d.kind in (INT, FLOAT)}
