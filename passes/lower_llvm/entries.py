@@ -13,19 +13,19 @@ HEAD = 16                                   # PyObject: reference count, type
 # byte offsets of fields
 T = dict(array=16, node=24, grad=32, cell=40, base=48, hist=56, rg=64, extra=72, dict=80, weak=88, size=96)
 C = dict(v=16, h=24, writer=32, size=40)
-MAX_IN, MAX_OUT, MAX_DIMS, MAX_SLOTS, BUCKETS, THUNKS = 5, 4, 6, 96, 4096, 160
+MAX_IN, MAX_OUT, MAX_DIMS, MAX_SLOTS, BUCKETS, THUNKS = 5, 4, 6, 96, 4096, 320
 N = dict(op=16, attrs=24, seq=32, nin=40, pre_hooks=48, post_hooks=56, trace=64, released=72, out_array=80, out_cell=88, out_version=96,
          weak=104, edges=112, saved=112 + 8 * MAX_IN, versions=112 + 16 * MAX_IN, size=112 + 24 * MAX_IN)
 A = dict(data=16, nd=24, dims=32, strides=40, base=48, descr=56, flags=64)
 # words of CTX
 CTX = {name: 8 * i for i, name in enumerate(
-    ("tstate", "flags", "seq", "tensor", "parameter", "node", "cell", "slow", "sync", "record", "empty", "hits", "misses"))}
+    ("tstate", "flags", "seq", "tensor", "parameter", "node", "cell", "slow", "sync", "record", "empty", "stale"))}
 CTX["table"], CTX["desc"] = 256, 256 + 8 * BUCKETS
-DESC = dict(op=0, attrs=8, slow=16, count=24, reflected=32, size=40)
+DESC = dict(op=0, attrs=8, slow=16, count=24, reflected=32, writer=40, size=48)
 CTX_BYTES = CTX["desc"] + DESC["size"] * THUNKS
 # words of a recipe, as byte offsets
 R = {name: 8 * i for i, name in enumerate(
-    ("hash", "op", "attrs", "nin", "next", "kernel", "total", "grain", "nslots", "nouts", "flags", "saves"))}
+    ("hash", "op", "attrs", "nin", "next", "kernel", "total", "grain", "nslots", "nouts", "flags", "saves", "itemsize"))}
 R["metas"] = 8 * 16
 R["operands"] = R["metas"] + 8 * MAX_IN
 OPERAND = 8 * (3 + 2 * MAX_DIMS)            # kind, descr, nd, dims, strides
@@ -173,10 +173,13 @@ def _record(m):
 
 
 def _core(m):
-    """core(op, inputs, n, attrs) -> a new reference, null with an error set, or MISS."""
-    f = m.fn("core", [("ptr", "op"), ("ptr", "ins"), ("i64", "n"), ("ptr", "attrs")], "ptr", "internal")
+    """core(op, inputs, n, attrs, writer) -> a new reference, null with an error set, or MISS.
+
+    With a writer (the name of an in-place op) the result goes into the first operand's memory, and that operand is returned."""
+    f = m.fn("core", [("ptr", "op"), ("ptr", "ins"), ("i64", "n"), ("ptr", "attrs"), ("ptr", "writer")], "ptr", "internal")
     g = Glue(f)
-    op, ins, n, attrs = f.args
+    op, ins, n, attrs, writer = f.args
+    writing = f.cmp("ne", writer, 0)
     arrays, numbers, kinds = f.alloca("i64", MAX_IN), f.alloca("double", MAX_IN), f.alloca("i64", MAX_IN)
     typed = f.alloca("i64", MAX_IN)
     slots, outs, tensors = f.alloca("i64", MAX_SLOTS), f.alloca("i64", MAX_OUT), f.alloca("i64", MAX_OUT)
@@ -314,14 +317,22 @@ def _core(m):
     f.br("chain")
     f.lines[at] = f" {r.ref} = phi ptr [{bucket.ref}, %{before}], [{follow.ref}, %next]"
 
-    # the results
     f.label("found")
     rflags, nouts = g.ld(r, R["flags"], "i64"), g.ld(r, R["nouts"], "i64")
+    _may_write(f, g, writing, r, flags, rflags, nouts, n, wants, kinds, arrays, word)
+
+    # the results
 
     def result(i):
         q = f.bytes_at(f.bytes_at(r, R["outs"]), i * OUT)
         descr, nd, plain = word(q, 0, "ptr"), word(q, 1), word(q, 2)
         dims, strides = f.at(q, 3, "i64"), f.at(q, 3 + MAX_DIMS, "i64")
+
+        def here():
+            return [word(arrays, 0, "ptr")]
+
+        def elsewhere():
+            return f.if_(f.cmp("ne", rflags & VIEW, 0), view, fresh)
 
         def view():
             a = word(arrays, 0, "ptr")
@@ -338,7 +349,7 @@ def _core(m):
             v = f.call("whet_array_new", "ptr", descr, nd, dims, f.sel(f.cmp("ne", plain, 0), Val(f, "null", "ptr"), strides))
             f.bail(g.null(v), "error")
             return [v]
-        v, = f.if_(f.cmp("ne", rflags & VIEW, 0), view, fresh)
+        v, = f.if_(writing, here, elsewhere)
         put(outs, i, v)
     f.loop(0, nouts, 1, result)
 
@@ -389,9 +400,27 @@ def _core(m):
         f.if_(f.cmp("slt", f.sdiv(total, 2), grain), alone, shared)
     f.if_(f.cmp("ne", kernel, 0), launch)
 
-    # tensors around the results
-    view = f.cmp("ne", rflags & VIEW, 0)
     src = word(ins, 0, "ptr")
+    f.cbr(writing, "written", "around")
+    f.label("written")
+    have = g.ld(src, T["cell"])
+
+    def first_write():
+        c = g.new_cell()
+        g.dec(have)
+        g.st(c, src, T["cell"])
+        return [c]
+    cell, = f.if_(g.absent(have), first_write, lambda: [have])
+    g.st(g.ld(cell, C["v"], "i64") + 1, cell, C["v"])
+    g.inc(writer)
+    g.dec(g.ld(cell, C["writer"]))
+    g.st(writer, cell, C["writer"])
+    g.inc(src)
+    f.ret(src)
+
+    # tensors around the results
+    f.label("around")
+    view = f.cmp("ne", rflags & VIEW, 0)
 
     def wrap(i):
         t = g.new(T["size"], "tensor", [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")])
@@ -523,6 +552,136 @@ def _core(m):
     f.ret(Val(f, "null", "ptr"))
 
 
+def _may_write(f, g, writing, r, flags, rflags, nouts, n, wants, kinds, arrays, word):
+    """In place: leave for the Python path unless nothing is recorded, the result fits the first operand exactly, and no other operand
+    shares its memory in another way than being it."""
+    def check():
+        f.bail(f.cmp("ne", f.load("i64", wants) & flags & GRAD, 0), "miss")
+        f.bail(f.cmp("ne", rflags & (VIEW | BY_VALUE), 0), "miss")
+        f.bail(f.cmp("ne", nouts, 1), "miss")
+        f.bail(f.cmp("ne", word(kinds, 0), TENSOR), "miss")
+        a = word(arrays, 0, "ptr")
+        f.bail(f.cmp("ne", g.ld(a, A["flags"], "i32") & 0x401, 0x401), "miss")
+        q = f.bytes_at(r, R["outs"])
+        nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+        f.bail(f.cmp("ne", word(q, 0), g.i64(g.ld(a, A["descr"]))), "miss")
+        f.bail(f.cmp("ne", word(q, 1), nd), "miss")
+        dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
+        item = f.at(q, 3 + MAX_DIMS, "i64")
+        diff, size = f.loop(0, nd, 1, lambda d, x, s: [
+            x | (word(dims, d) ^ word(q, d + 3)) | (word(strides, d) ^ word(item, d)), f.binary("mul", s, word(dims, d))],
+            [f.as_val(0, "i64"), f.as_val(1, "i64")])
+        f.bail(f.cmp("ne", diff, 0), "miss")
+        low = g.i64(g.ld(a, A["data"]))
+        widest = g.ld(r, R["itemsize"], "i64")
+        high = low + size * widest
+
+        def other(i):
+            def tensor():
+                b = word(arrays, i, "ptr")
+                f.bail(f.cmp("eq", g.ld(b, A["flags"], "i32") & 1, 0), "miss")
+                at = g.i64(g.ld(b, A["data"]))
+                bdims = g.ld(b, A["dims"])
+                bnd = f.conv("zext", g.ld(b, A["nd"], "i32"), "i64")
+                count, = f.loop(0, bnd, 1, lambda d, s: [f.binary("mul", s, word(bdims, d))], [f.as_val(1, "i64")])
+                itself = f.binary("and", f.cmp("eq", at, low), f.cmp("eq", count, size))
+                apart = f.binary("or", f.cmp("sge", at, high), f.cmp("sle", at + count * widest, low))
+                f.bail(f.binary("xor", f.binary("or", itself, apart), 1), "miss")
+            f.if_(f.cmp("eq", word(kinds, i), TENSOR), tensor)
+        f.loop(1, n, 1, other)
+    f.if_(writing, check)
+
+
+def _nodes(m):
+    """What the engine asks of a node at every step, without the interpreter."""
+    # edges: a tuple with None where nothing flows
+    f = m.fn("node_edges", [("ptr", "o"), ("ptr", "closure")], "ptr")
+    g = Glue(f)
+    o, _ = f.args
+    n = g.ld(o, N["nin"], "i64")
+    t = f.call("PyTuple_New", "ptr", n)
+    f.bail(g.null(t), "fail")
+
+    def edge(i):
+        e = f.load("ptr", f.at(f.bytes_at(o, N["edges"]), i, "i64"), 8)
+        e = f.sel(g.null(e), _ptr(f, "_Py_NoneStruct"), e)
+        g.inc(e)
+        f.call("PyTuple_SetItem", "i32", t, i, e)
+    f.loop(0, n, 1, edge)
+    f.br("fail")
+    f.label("fail")
+    f.ret(t)
+
+    # saved_inputs(): the inputs if none was written since, else (and after a release) the Python method decides
+    f = m.fn("node_saved_inputs", [("ptr", "o"), ("ptr", "unused")], "ptr")
+    g = Glue(f)
+    o, _ = f.args
+    n = g.ld(o, N["nin"], "i64")
+    f.bail(f.cmp("ne", g.ld(o, N["released"], "i64"), 0), "slow")
+    tensor_t, parameter_t = g.ctx("tensor"), g.ctx("parameter")
+
+    def current(i):
+        x = f.load("ptr", f.at(f.bytes_at(o, N["saved"]), i, "i64"), 8)
+        f.bail(g.null(x), "slow")
+        t = g.type_of(x)
+
+        def version():
+            cell = g.ld(x, T["cell"])
+            v, = f.if_(g.absent(cell), lambda: [f.as_val(0, "i64")], lambda: [g.ld(cell, C["v"], "i64")])
+            f.bail(f.cmp("ne", v, f.load("i64", f.at(f.bytes_at(o, N["versions"]), i, "i64"), 8)), "slow")
+        f.if_(f.binary("or", g.same(t, tensor_t), g.same(t, parameter_t)), version)
+    f.loop(0, n, 1, current)
+    t = f.call("PyTuple_New", "ptr", n)
+    f.bail(g.null(t), "fail")
+
+    def saved(i):
+        x = f.load("ptr", f.at(f.bytes_at(o, N["saved"]), i, "i64"), 8)
+        g.inc(x)
+        f.call("PyTuple_SetItem", "i32", t, i, x)
+    f.loop(0, n, 1, saved)
+    f.br("fail")
+    f.label("fail")
+    f.ret(t)
+    f.label("slow")
+    box = f.alloca("i64", 1)
+    f.store(o, box, 8)
+    f.ret(f.call("PyObject_Vectorcall", "ptr", g.ctx("stale"), box, f.as_val(1, "i64"), Val(f, "null", "ptr")))
+
+    # release(): drop what was saved
+    f = m.fn("node_release", [("ptr", "o"), ("ptr", "unused")], "ptr")
+    g = Glue(f)
+    o, _ = f.args
+    n = g.ld(o, N["nin"], "i64")
+    tensor_t, parameter_t = g.ctx("tensor"), g.ctx("parameter")
+
+    def drop(i):
+        at = f.at(f.bytes_at(o, N["saved"]), i, "i64")
+        x = f.load("ptr", at, 8)
+
+        def clear():
+            t = g.type_of(x)
+            mine = f.binary("or", g.same(t, tensor_t), g.same(t, parameter_t))
+
+            def tensor():
+                g.st(f.as_val(1, "i64"), o, N["released"])
+                f.store(Val(f, "null", "ptr"), at, 8)
+                g.dec(x)
+            f.if_(mine, tensor)
+        f.if_(f.cmp("ne", x, 0), clear)
+    f.loop(0, n, 1, drop)
+    out = g.ld(o, N["out_cell"])
+
+    def outputs():
+        g.st(f.as_val(1, "i64"), o, N["released"])
+        arr = g.ld(o, N["out_array"])
+        g.st(Val(f, "null", "ptr"), o, N["out_array"])
+        g.st(Val(f, "null", "ptr"), o, N["out_cell"])
+        g.dec(arr)
+        g.dec(out)
+    f.if_(g.absent(out), lambda: [], outputs)
+    f.ret(g.none())
+
+
 def _doors(m):
     """The callables: apply(op, inputs, attrs), nb_* slots, methods and functions by descriptor number."""
     f = m.fn("apply", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
@@ -533,7 +692,7 @@ def _doors(m):
     f.bail(f.cmp("ne", g.type_of(ins), _ptr(f, "PyTuple_Type")), "slow")
     empty = f.cmp("eq", f.call("PyDict_Size", "i64", attrs), 0)
     attrs = f.sel(empty, g.ctx("empty"), attrs)
-    r = f.call("core", "ptr", op, f.bytes_at(ins, 24), g.ld(ins, 16, "i64"), attrs)
+    r = f.call("core", "ptr", op, f.bytes_at(ins, 24), g.ld(ins, 16, "i64"), attrs, Val(f, "null", "ptr"))
     f.bail(f.cmp("eq", g.i64(r), MISS), "slow")
     f.ret(r)
     f.label("slow")
@@ -546,7 +705,7 @@ def _doors(m):
     d = f.bytes_at(f.bytes_at(_ptr(f, "whet_ctx"), CTX["desc"]), k * DESC["size"])
     f.bail(f.cmp("ne", kw, 0), "slow")
     f.bail(f.cmp("ne", count, g.ld(d, DESC["count"], "i64")), "slow")
-    r = f.call("core", "ptr", g.ld(d, DESC["op"]), argv, count, g.ld(d, DESC["attrs"]))
+    r = f.call("core", "ptr", g.ld(d, DESC["op"]), argv, count, g.ld(d, DESC["attrs"]), g.ld(d, DESC["writer"]))
     f.bail(f.cmp("eq", g.i64(r), MISS), "slow")
     f.ret(r)
     f.label("slow")
@@ -560,7 +719,7 @@ def _doors(m):
     f.store(a, box, 8)
     f.store(b, f.at(box, 1, "i64"), 8)
     d = f.bytes_at(f.bytes_at(_ptr(f, "whet_ctx"), CTX["desc"]), k * DESC["size"])
-    r = f.call("core", "ptr", g.ld(d, DESC["op"]), box, f.as_val(2, "i64"), g.ld(d, DESC["attrs"]))
+    r = f.call("core", "ptr", g.ld(d, DESC["op"]), box, f.as_val(2, "i64"), g.ld(d, DESC["attrs"]), Val(f, "null", "ptr"))
     f.bail(f.cmp("eq", g.i64(r), MISS), "slow")
     f.ret(r)
     f.label("slow")
@@ -652,7 +811,7 @@ def _before(f):
 ASARRAY = 8 * 20                            # the word of CTX with numpy.asarray
 UNARY = ("negative", "absolute")
 SLOTS = ("add", "subtract", "multiply", "true_divide", "matrix_multiply", *UNARY)      # the first descriptors, in this order
-NAMES = ["tensor_dealloc", "cell_dealloc", "node_dealloc", "apply", "next_number", "set_flags", "wrap", *[f"nb_{s}" for s in SLOTS],
+NAMES = ["tensor_dealloc", "cell_dealloc", "node_dealloc", "apply", "next_number", "set_flags", "wrap", "node_edges", "node_saved_inputs", "node_release", *[f"nb_{s}" for s in SLOTS],
          *[f"{kind}{k}" for kind in ("method", "function") for k in range(THUNKS)]]
 
 
@@ -666,5 +825,6 @@ def source():
     _deallocs(m)
     _record(m)
     _core(m)
+    _nodes(m)
     _doors(m)
     return m.text()

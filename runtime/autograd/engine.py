@@ -9,6 +9,9 @@ import warnings
 import weakref
 from operator import attrgetter
 
+import numpy as np
+
+from ..tensor_base import Base
 from . import modes
 from .hooks import add_hook
 from .node import Node, OutputOf
@@ -24,7 +27,7 @@ def _reach(roots):
     stack = list(roots)
     while stack:
         for e in stack.pop().edges:
-            if e is not None and e not in seen and not hasattr(e, "_array"):
+            if e is not None and e not in seen and not isinstance(e, Base):
                 seen.add(e)
                 stack.append(e)
     return sorted(seen, key=_by_number)
@@ -44,14 +47,15 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True):
     grads, leaves, captured = {}, {}, {}
     start = []
     for e, g in zip(roots, gradients):
-        if hasattr(e, "_array"):
+        if isinstance(e, Base):
             _give_leaf(leaves, e, g)
         else:
             grads[e] = g if e not in grads else grads[e] + g
             start.append(e)
     order = _reach(start)
     need = None if targets is None else _needed(order, targets)
-    before = modes.state.flags
+    state = modes.state
+    before = state.flags
     modes.set_flags(before | modes.GRAD if create else before & ~modes.GRAD)
     try:
         for node in reversed(order):
@@ -78,15 +82,14 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True):
             results = node.op.backward(node, g)
             if node.post_hooks:
                 results = _run_post_hooks(node, results, g)
-            if modes.state.anomaly:
+            if state.anomaly:
                 _check_nan(node, results)
-            edges = node.edges
             if not keep:
                 node.release()
-            for e, r in zip(edges, results):
+            for e, r in zip(node.edges, results):
                 if r is None or e is None:
                     continue
-                if hasattr(e, "_array"):
+                if isinstance(e, Base):
                     if targets is None or id(e) in targets:
                         _give_leaf(leaves, e, r)
                 else:
@@ -107,7 +110,7 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True):
 
 
 def _give_leaf(leaves, leaf, g):
-    if leaf.dtype is not g.dtype:
+    if leaf._array.dtype is not g._array.dtype:
         g = cast_gradient(g, leaf)
     have = leaves.get(id(leaf))
     leaves[id(leaf)] = (leaf, g, False) if have is None else (leaf, have[1] + g, True)
@@ -195,8 +198,7 @@ def _start(tensors, gradients, what):
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if t.dtype.kind == 3:
                 raise RuntimeError("grad can be implicitly created only for real scalar outputs but got " + repr(t.dtype))
-            from ..ops.creation import ones_like
-            g = ones_like(t)
+            g = wrap(np.ones(t._array.shape, t._array.dtype))
         elif not hasattr(g, "_array"):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         elif g._array.shape != t._array.shape:
@@ -234,7 +236,7 @@ def _keys(inputs):
     out = []
     for t in inputs:
         e = edge_of(t)
-        out.append(id(t) if e is None or hasattr(e, "_array") else e)
+        out.append(id(t) if e is None or isinstance(e, Base) else e)
     return out
 
 
@@ -303,7 +305,7 @@ def register_tensor_hook(t, hook):
         if r is not None and not hasattr(r, "_array"):
             raise TypeError(f"expected a Tensor or None from the hook, got {type(r).__name__}")
         return r
-    if hasattr(e, "_array"):
+    if isinstance(e, Base):
         if t._extra is None:
             t._extra = {}
         return add_hook(t._extra.setdefault("hooks", {}), checked)
@@ -337,5 +339,7 @@ def retain_grad(t):
     t._extra = t._extra or {}
     t._extra["retains_grad"] = True
 
+
+from ..tensor import wrap  # noqa: E402  (tensors know the engine, the engine makes tensors)
 
 __all__ = ["Node", "backward", "grad", "run"]

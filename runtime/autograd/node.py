@@ -204,35 +204,27 @@ def tied(saved, node):
 
 
 # ---- the native node -------------------------------------------------------------------------------------------------
+_NAMES = [[f"{k}{i}" for i in range(5)] for k in ("saved", "version")]
+
+
+def stale_inputs(node):
+    """`saved_inputs` of a native node that was released, or one of whose inputs was written to (or is of a class of its own)."""
+    if node.released_:
+        raise RuntimeError(RELEASED)
+    xs = node.inputs
+    for x, v in zip(xs, node.versions):
+        if isinstance(x, tensor_base.Base) and x._version != v:
+            raise changed(node.op, x._array, x._version, v, x)
+    return xs
+
+
 def _native_node(cls):
-    """Give the native node type the interface of Node."""
-    edge_names, saved_names, version_names = ([f"{k}{i}" for i in range(5)] for k in ("edge", "saved", "version"))
-
-    def edges(self):
-        n = self.nin
-        if n == 1:
-            return (self.edge0,)
-        if n == 2:
-            return (self.edge0, self.edge1)
-        return tuple([getattr(self, k) for k in edge_names[:n]])
-
+    """Give the native node type the rest of Node's interface."""
     def inputs(self):
-        return tuple([getattr(self, k) for k in saved_names[:self.nin]])
+        return tuple([getattr(self, k) for k in _NAMES[0][:self.nin]])
 
     def versions(self):
-        return tuple([getattr(self, k) for k in version_names[:self.nin]])
-
-    def saved_inputs(self):
-        if self.released_:
-            raise RuntimeError(RELEASED)
-        n = self.nin
-        xs = (self.saved0,) if n == 1 else (self.saved0, self.saved1) if n == 2 else inputs(self)
-        for i, x in enumerate(xs):
-            if isinstance(x, Base):
-                c = x._cell
-                if c is not None and c.v != getattr(self, version_names[i]):
-                    raise changed(self.op, x._array, c.v, getattr(self, version_names[i]), x)
-        return xs
+        return tuple([getattr(self, k) for k in _NAMES[1][:self.nin]])
 
     def saved_outputs(self):
         if self.released_:
@@ -245,19 +237,9 @@ def _native_node(cls):
         if c.v != s.version:
             raise changed(self.op, s.array, c.v, s.version, s)
         return (tied(s, self),)
-
-    def release(self):
-        held = self.out_cell is not None
-        for k in saved_names[:self.nin]:
-            held = held or isinstance(getattr(self, k), Base)
-            setattr(self, k, None)
-        if held:
-            self.out_array = self.out_cell = None
-            self.released_ = 1
-    Base = tensor_base.Base
-    cls.edges, cls.inputs, cls.versions = property(edges), property(inputs), property(versions)
+    cls.inputs, cls.versions = property(inputs), property(versions)
     cls.released, cls.nout, cls.metadata = property(lambda self: bool(self.released_)), 1, None
-    cls.saved_inputs, cls.saved_outputs, cls.release = saved_inputs, saved_outputs, release
+    cls.saved_outputs = saved_outputs
     cls.name, cls.__repr__, cls.next_functions = Node.name, Node.__repr__, Node.next_functions
     cls.register_hook, cls.register_prehook = Node.register_hook, Node.register_prehook
 

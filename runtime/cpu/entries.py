@@ -62,12 +62,23 @@ class _GetSet(C.Structure):
     _fields_ = [("name", C.c_char_p), ("get", C.c_void_p), ("set", C.c_void_p), ("doc", C.c_char_p), ("closure", C.c_void_p)]
 
 
-def _dict_getset():
-    """`__dict__` of a native type with a dictionary."""
-    at = [C.cast(getattr(C.pythonapi, f), C.c_void_p) for f in ("PyObject_GenericGetDict", "PyObject_GenericSetDict")]
-    table = (_GetSet * 2)(_GetSet(b"__dict__", *at))
+def _getset(name, get, set_=None):
+    """A PyGetSetDef table of one attribute."""
+    table = (_GetSet * 2)(_GetSet(name, get, set_))
     native._forever(table)
     return C.addressof(table)
+
+
+def _dict_getset():
+    """`__dict__` of a native type with a dictionary."""
+    return _getset(b"__dict__", *[C.cast(getattr(C.pythonapi, f), C.c_void_p) for f in ("PyObject_GenericGetDict", "PyObject_GenericSetDict")])
+
+
+def _methods(table):
+    """A PyMethodDef table: name -> (address, flags)."""
+    made = (native.MethodDef * (len(table) + 1))(*[native.MethodDef(n.encode(), a, fl, None) for n, (a, fl) in table.items()])
+    native._forever(made)
+    return C.addressof(made)
 
 
 def _types(L, at):
@@ -88,7 +99,9 @@ def _types(L, at):
     slots = [(nb[n], at[f"nb_{n}"]) for n in L.SLOTS]
     base = native.make_type("whet.tensor.Tensor", T["size"], [(free, at["tensor_dealloc"]), (mem, _members(tensor)), (73, _dict_getset()), *slots])
     cells = native.make_type("whet.Cell", K["size"], [(free, at["cell_dealloc"]), (mem, _members(cell))])
-    nodes = native.make_type("whet.NativeNode", N["size"], [(free, at["node_dealloc"]), (mem, _members(node))])
+    nodes = native.make_type("whet.NativeNode", N["size"], [
+        (free, at["node_dealloc"]), (mem, _members(node)), (73, _getset(b"edges", at["node_edges"])),
+        (64, _methods({"saved_inputs": (at["node_saved_inputs"], native.METH_NOARGS), "release": (at["node_release"], native.METH_NOARGS)}))])
     return base, cells, nodes
 
 
@@ -104,6 +117,7 @@ class Tape:
 
 
 _recipes: list = []
+_known: set = set()
 _local = threading.local()
 
 
@@ -146,6 +160,21 @@ def first(op, inputs, attrs):
     if recipe is not None:
         _insert(op, attrs, kinds, arrays, recipe)
     return registry.finish(op, inputs, attrs, result)
+
+
+def learn(op, inputs, attrs):
+    """Have a recipe for a call that is about to be made in place; False where it had one already."""
+    if not op.memo or modes.state.flags & (modes.SPECIAL | modes.INFERENCE) or len(inputs) > L.MAX_IN:
+        return False
+    if not all(type(x) in _tensor_types and x._array.flags.c_contiguous and x._array.ndim <= L.MAX_DIMS or type(x) in (float, int) for x in inputs):
+        return False
+    kinds = [L.TENSOR if type(x) in _tensor_types else L.FLOAT if type(x) is float else L.INT for x in inputs]
+    h = _hash(op, kinds, [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)])
+    if (h, id(attrs) if attrs else 0) in _known:
+        return False
+    with modes.no_grad():
+        first(op, inputs, attrs)
+    return True
 
 
 def _apart(arrays, kinds):
@@ -221,6 +250,7 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
     put(L.R["nin"], len(kinds))
     put(L.R["nouts"], len(made))
     put(L.R["flags"], flags)
+    put(L.R["itemsize"], max(a.itemsize for a in (*made, *[t for _, t in tensors])))
     put(L.R["saves"], sum(1 << i for i in saves) if flags & L.DIFF else 0)
     for i, (a, k) in enumerate(zip(arrays, kinds)):
         at = L.R["operands"] + i * L.OPERAND
@@ -329,6 +359,9 @@ def _insert(op, attrs, kinds, arrays, recipe):
     if len(_recipes) >= MAX_RECIPES:
         forget()
     h = _hash(op, kinds, arrays)
+    if (h, id(attrs) if attrs else 0) in _known:
+        return
+    _known.add((h, id(attrs) if attrs else 0))
     bucket = (L.CTX["table"] + 8 * (h & (L.BUCKETS - 1))) // 8
     stored = attrs or _empty
     words[L.R["hash"] // 8] = h if h < 1 << 63 else h - (1 << 64)
@@ -346,6 +379,7 @@ def forget():
     for k in range(L.BUCKETS):
         ctx[L.CTX["table"] // 8 + k] = 0
     _recipes.clear()
+    _known.clear()
 
 
 # ---- setting up --------------------------------------------------------------------------------------------------------
@@ -353,7 +387,7 @@ _tensor_types: tuple = ()
 _empty: dict = {}
 
 
-def begin(tensor, node, cell, record):
+def begin(tensor, node, cell, record, stale):
     """Tell the machine code the classes and functions that it meets."""
     _set(L.CTX["tensor"], tensor)
     _set(L.CTX["parameter"], tensor)
@@ -361,6 +395,7 @@ def begin(tensor, node, cell, record):
     _set(L.CTX["cell"], cell)
     _set(L.CTX["slow"], first)
     _set(L.CTX["record"], record)
+    _set(L.CTX["stale"], stale)
     _set(L.CTX["empty"], _empty)
     _set(L.CTX["sync"], _sync)
     global _tensor_types
@@ -381,8 +416,9 @@ def _sync():
 _doors: list = []
 
 
-def door(op, attrs, count, slow, reflected=None, number=None):
-    """The number of a descriptor: `op` called on `count` positional operands, `slow` for all other calls."""
+def door(op, attrs, count, slow, reflected=None, number=None, writer=None):
+    """The number of a descriptor: `op` called on `count` positional operands, `slow` for all other calls. With `writer` (a name) the
+    call is in place."""
     k = len(_doors) if number is None else number
     if number is None:
         _doors.append(op)
@@ -393,6 +429,8 @@ def door(op, attrs, count, slow, reflected=None, number=None):
     ctx[(at + L.DESC["count"]) // 8] = count
     if reflected is not None:
         _set(at + L.DESC["reflected"], reflected)
+    if writer is not None:
+        _set(at + L.DESC["writer"], writer)
     return k
 
 

@@ -21,6 +21,11 @@ OPERATORS = {"add": (pointwise.add_op, "add"), "subtract": (pointwise.sub_op, "s
 PLAIN = {"sum": (reduce.sum_op, WHOLE, 1), "mean": (reduce.mean_op, WHOLE, 1), "add": (pointwise.add_op, None, 2),
          "sub": (pointwise.sub_op, None, 2), "div": (pointwise.div_op, None, 2), "mm": (contract.matmul_op, None, 2)}
 
+# in-place methods and operators; those of Python's operators are methods under their dunder names
+INPLACE = {"add_": pointwise.add_op, "sub_": pointwise.sub_op, "mul_": REGISTRY["mul"], "div_": pointwise.div_op,
+           "__iadd__": pointwise.add_op, "__isub__": pointwise.sub_op, "__imul__": REGISTRY["mul"], "__itruediv__": pointwise.div_op,
+           **{f"{n}_": REGISTRY[n] for n in ("exp", "neg", "sqrt", "relu", "tanh", "sigmoid", "clamp_min", "clamp_max", "abs", "square")}}
+
 
 def install():
     """Put the native entries in the place of the Python functions."""
@@ -38,6 +43,11 @@ def install():
             _enter(name, op, None, op.nin, fn)
     for name, (op, attrs, count) in PLAIN.items():
         _enter(name, op, attrs, count, FUNCTIONS[name])
+    for name in INPLACE:
+        slow = METHODS[name]
+        k = entries.door(INPLACE[name], None, INPLACE[name].nin, slow, writer=name)
+        METHODS[name] = entries.method(tensor_base.Base, tensor_base.addresses[f"method{k}"], name,
+                                       f"{name}{_plain_signature(slow)}\n--\n\n{inspect.getdoc(slow) or ''}")
 
 
 _numbers: dict = {}

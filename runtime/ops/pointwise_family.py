@@ -10,13 +10,15 @@ import inspect
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, tensor_base
 from ..autograd import modes
 from ..cpu import entries
 from ..cpu.pointwise import Pointwise
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
+from ..autograd.engine import cast_gradient
+from ..autograd.node import Shape
 from . import registry
-from .registry import Op
+from .registry import Op, apply
 
 _scalar = None
 
@@ -203,39 +205,59 @@ class PointwiseOp(Op):
     def backward(self, node, g):
         xs = node.saved_inputs()
         y = node.saved_outputs()[0] if self.saves_output else None
-        complex_ = g.dtype.kind == COMPLEX or any(hasattr(x, "shape") and x.dtype.kind == COMPLEX for x in xs)
-        out = []
+        if g._array.dtype.kind == "c" or self.result == "real":
+            return self._complex_backward(node, g, y, xs)
+        nin, out = self.nin, []
         for i, e in enumerate(node.edges):
             if e is None:
                 out.append(None)
                 continue
-            got = self.gradient(i)
+            got = self._grads[i] if i in self._grads else self.gradient(i)
             if got is None:
-                from .creation import zeros
-                out.append(zeros(xs[i].shape, dtype=xs[i].dtype))
+                out.append(_zeros(xs[i]))
                 continue
             if got == "pass":
                 r = g
             else:
                 op, used = got
-                operands = [g if u == self.nin else y if u == self.nin + 1 else xs[u] for u in used]
-                if complex_:       # the gradient of a holomorphic function: g times the conjugate of its derivative
-                    operands = [g.conj() if u == self.nin else x for u, x in zip(used, operands)]
-                r = op(*operands)
-                if complex_:
-                    r = r.conj()
+                r = apply(op, tuple([xs[u] if u < nin else g if u == nin else y for u in used]), NO_ATTRS)
             x = xs[i]
-            if r._array.shape != x.shape:
-                r = r.sum_to_size(x.shape)
-            if r.dtype is not x.dtype:
-                r = registry_cast(r, x)
+            if isinstance(x, Shape):
+                shape, dtype = x.shape, x.dtype.np
+            else:
+                shape, dtype = x._array.shape, x._array.dtype
+            a = r._array
+            if a.shape != shape:
+                r = r.sum_to_size(shape)
+            if a.dtype is not dtype:
+                r = cast_gradient(r, x)
             out.append(r)
         return out
 
+    def _complex_backward(self, node, g, y, xs):
+        """The gradient of a holomorphic function: g times the conjugate of its derivative."""
+        out = []
+        for i, e in enumerate(node.edges):
+            got = None if e is None else self.gradient(i)
+            if got is None:
+                out.append(None if e is None else _zeros(xs[i]))
+                continue
+            r = g
+            if got != "pass":
+                op, used = got
+                r = op(*[g.conj() if u == self.nin else y if u == self.nin + 1 else xs[u] for u in used]).conj()
+            if tuple(r.shape) != tuple(xs[i].shape):
+                r = r.sum_to_size(xs[i].shape)
+            out.append(cast_gradient(r, xs[i]))
+        return out
 
-def registry_cast(g, like):
-    from ..autograd.engine import cast_gradient
-    return cast_gradient(g, like)
+
+NO_ATTRS: dict = {}
+
+
+def _zeros(x):
+    from .creation import zeros
+    return zeros(x.shape, dtype=x.dtype)
 
 
 def _replace(s, e, old, new):
@@ -308,6 +330,8 @@ def inplace_now(op, t, args, attrs, ip):
             kept[0] = _before(t)
         kept_versions = [x._version if registry.is_tensor(x) else 0 for x in kept]
     if isinstance(op, PointwiseOp):
+        if not recording and tensor_base.native_apply is not None:
+            entries.learn(op, inputs, attrs)            # the next such call is made by machine code
         _write_pointwise(op, t, args, name)
     elif op.write is not None:
         op.write(*[x._array if registry.is_tensor(x) else x for x in inputs], **attrs)

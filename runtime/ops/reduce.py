@@ -17,6 +17,7 @@ from .registry import Op, apply, is_tensor
 from .rows_family import RowsOp
 from .samples import Sample, reals
 from .surface import function
+from .view import expand_op
 
 
 def _samples(make):
@@ -39,9 +40,7 @@ def restore(g, shape, dim, keepdim):
     """A reduction's gradient at the shape of its input."""
     if not keepdim and dim is not None:
         g = g.reshape(dims.kept(shape, dim))
-    elif dim is None and not keepdim and g.ndim != len(shape):
-        g = g.reshape((1,) * len(shape))
-    return g.expand(shape)
+    return apply(expand_op, (g,), {"size": shape})
 
 
 class ReduceOp(Op):

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import tensor_base
 from ..autograd import modes
-from ..autograd.node import Node, OutputOf
+from ..autograd.node import Node, OutputOf, stale_inputs
 from ..dtypes import FROM_NUMPY
 
 REGISTRY: dict = {}                 # name -> Op
@@ -195,6 +195,6 @@ from ..tensor import Tensor, wrap  # noqa: E402  (tensors know their ops, ops ma
 
 if tensor_base.native_apply is not None:
     from ..cpu import entries
-    entries.begin(Tensor, tensor_base.NativeNode, tensor_base.Cell, record)
+    entries.begin(Tensor, tensor_base.NativeNode, tensor_base.Cell, record, stale_inputs)
     modes.on_change.append(tensor_base.set_native_flags)
     modes.set_flags(state.flags)
