@@ -23,6 +23,7 @@ SHORT = {np.dtype(t): s for t, s in (
 DTYPE = {s: d for d, s in SHORT.items()}
 MAX_COLS = 2048                          # of a unit: 256 rows of them are packed at a time
 MAX_PLANS = 8192
+ROWS_EACH = 112                          # that a thread should have below each other
 UNIT_STEPS = 1 << 20                     # multiply-adds that are worth a thread of their own: some microseconds
 FEW = 8                                  # rows for which `gemv` is quicker than packing
 LONG = 512                               # elements of vectors whose product is worth its own kernel
@@ -339,14 +340,11 @@ def _page_apart(stride):
 
 
 def _units(short, m, n, k, count, threads):
-    """Rows and columns of a work unit. A thread gets adjacent units and does those below each other as one; so units are small
-    where there is much to do, and the columns are cut only where the rows do not give each thread its share."""
+    """Rows and columns of a work unit. A thread's units are neighbours, and those below each other it does as one: so a unit is one
+    tile high. The columns are cut where a thread would get too few rows to make up for the packing of all columns of B."""
     tile = kernels.shape(short)
-    steps = m * n * k * count
+    useful = min(threads, m * n * k * count // UNIT_STEPS)
     across = -(-n // (MAX_COLS if short not in kernels.WIDE else MAX_COLS // 4)) or 1
-    parts = min(8 * threads, steps // UNIT_STEPS)                # the number of units that we would like
-    while count * across * -(-m // tile.rows[0]) < parts and n > across * tile.width:
-        across += 1
-    down = -(-parts // (count * across)) or 1
-    return (max(step, -(-size // cuts // step) * step)
-            for size, cuts, step in ((m, min(down, 64), tile.rows[0]), (n, across, tile.width)))
+    if useful > 1:
+        across = max(across, min(-(-useful * ROWS_EACH // (m * count)), n // (2 * tile.width)))
+    return tile.rows[0], max(1, -(-n // across // tile.width)) * tile.width
