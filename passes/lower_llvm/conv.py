@@ -498,19 +498,18 @@ def weight_grad(m, symbol, t, near):
             inside.build(n, n + 1, g.pixels)
             outside.build(n, n + 1, g.pixels)
 
-            def columns(j):
-                out = f.at(b, (j - panel0) * panel_size, t.elem)
-                for v in range(t.vectors):
-                    first = j * t.panel + v * t.lanes
-                    rows = [f.at(yg, f.imin(first + i, g.outs - 1) * g.yo, t.elem) for i in range(t.lanes)]
+            def columns(j, v):
+                """Turn vector v of panel j's output channels into [pixel][channel]."""
+                first, out = j * t.panel + v * t.lanes, f.at(b, (j - panel0) * panel_size + v * t.lanes, t.elem)
+                rows = [f.at(yg, f.imin(first + i, g.outs - 1) * g.yo, t.elem) for i in range(t.lanes)]
 
-                    def run(e):
-                        p, mask = outside.get(outside.y, e), outside.own(e)
-                        to = f.at(out, outside.get(outside.slot, e) * t.panel + v * t.lanes, t.elem)
-                        for i, pixel in enumerate(transpose(f, [f.mload(t.vec, f.at(row, p, t.elem), mask) for row in rows])):
-                            f.store(pixel, f.at(to, i * t.panel, t.elem))
-                    outside.each(0, run)
-            f.loop(panel0, panel1, 1, columns)
+                def run(e):
+                    p, mask = outside.get(outside.y, e), outside.own(e)
+                    to = f.at(out, outside.get(outside.slot, e) * t.panel, t.elem)
+                    for i, pixel in enumerate(transpose(f, [f.mload(t.vec, f.at(row, p, t.elem), mask) for row in rows])):
+                        f.store(pixel, f.at(to, i * t.panel, t.elem))
+                outside.each(0, run)
+            f.loop(panel0, panel1, 1, lambda j: f.loop(0, t.vectors, 1, lambda v: columns(j, v)))
 
             def rows(i):
                 first = row_of(i)
@@ -521,18 +520,16 @@ def weight_grad(m, symbol, t, near):
             f.loop(tile0, tile1, 1, rows)
         f.loop(0, f.imax(f.udiv(g.pixels + (KC - 1), KC), 1), 1, block)
 
-        def out(i, j):
-            """Transpose a tile's totals, a square at a time, to rows of gw."""
-            src = tile_at(j, i)
-            for v in range(t.vectors):
-                first = j * t.panel + v * t.lanes
-                for r in range(0, t.rows, t.lanes):
-                    n = min(t.lanes, t.rows - r)
-                    square = [f.load(t.vec, f.at(src, (r + k) * t.panel + v * t.lanes, t.elem)) if k < n else f.const(t.vec, 0.0)
-                              for k in range(t.lanes)]
-                    mask = f.lanes_below(n, t.lanes)
-                    for k, channel in enumerate(transpose(f, square)):
-                        f.if_(f.cmp("slt", first + k, g.outs), lambda: f.mstore(
-                            channel, f.at(wg, (first + k) * g.wo + row_of(i) + r, t.elem), mask))
-        f.loop(tile0, tile1, 1, lambda i: f.loop(panel0, panel1, 1, lambda j: out(i, j)))
+        def out(i, j, v):
+            """Transpose vector v of a tile's totals to rows of gw, a square at a time."""
+            src, first = f.at(tile_at(j, i), v * t.lanes, t.elem), j * t.panel + v * t.lanes
+            for r in range(0, t.rows, t.lanes):
+                n = min(t.lanes, t.rows - r)
+                square = [f.load(t.vec, f.at(src, (r + k) * t.panel, t.elem)) for k in range(n)]
+                square += [f.const(t.vec, 0.0)] * (t.lanes - n)
+                mask = f.lanes_below(n, t.lanes)
+                for k, channel in enumerate(transpose(f, square)):
+                    f.if_(f.cmp("slt", first + k, g.outs), lambda: f.mstore(
+                        channel, f.at(wg, (first + k) * g.wo + row_of(i) + r, t.elem), mask))
+        f.loop(tile0, tile1, 1, lambda i: f.loop(panel0, panel1, 1, lambda j: f.loop(0, t.vectors, 1, lambda v: out(i, j, v))))
     f.loop(begin, end, 1, unit)
