@@ -146,7 +146,8 @@ def cross_entropy_backward(w, smooth=False):
 # ---- norms and moments --------------------------------------------------------------------------------------------
 @program
 def layer_norm(w, weight=True, bias=True):
-    """x, [weight (col)], [bias (col)], eps, n -> (x - mean) / sqrt(var + eps) * weight + bias, row: mean, row: 1 / sqrt(var + eps)"""
+    """x, [weight (col)], [bias (col)], eps, n -> (x - mean) / sqrt(var + eps) * weight + bias, row: mean, row: 1 / sqrt(var +
+    eps)"""
     x = w.full()
     scale, shift = w.col() if weight else None, w.col() if bias else None
     eps, n = w.number(), w.number()
@@ -240,6 +241,7 @@ def batch_norm_backward(w):
 
 @program
 def normalize(w):
-    """x, mean (row), r (row), weight (row), bias (row) -> (x - mean) * r * weight + bias: batch norm along everything but channels"""
+    """x, mean (row), r (row), weight (row), bias (row) -> (x - mean) * r * weight + bias: batch norm along everything but
+    channels"""
     x, mean, r, scale, shift = w.full(), w.row(), w.row(), w.row(), w.row()
     w.store((x - mean) * r * scale + shift)

@@ -11,19 +11,19 @@ Operands are seen by expressions as arg(0), arg(1), ...; what stages define cont
     Store       an output per element; defines nothing
     StoreRow    an output per row, of row scalars; defines nothing
 
-Types are written out: an expression sees an operand in its own type, and what a stage reduces or stores has the type that the stage
-needs, so programs on f16 or bf16 cast to f32 where they compute and back where they store. A reduction's result has its operand's type.
+Types are written out: an expression sees an operand in its own type, and what a stage reduces or stores has the type that the
+stage needs, so programs on f16 or bf16 cast to f32 where they compute and back where they store. A reduction's result has its
+operand's type.
 
-**The order of a sum or product** of n elements, a function of n alone: element i belongs to block i // 4096 and in it to lane i % 32.
-A lane starts at the identity (+0 or 1) and takes its elements in order; the 32 lanes are folded by halves: lane l with lane l + 16, then
-with l + 8, l + 4, l + 2, l + 1 (the lower lane on the left). Block results are combined in pairs, neighbours first, level by level, an
-odd one at the end going up unchanged. A row without elements gives the identity. Lanes that no element reached may be left out: they
-hold the identity.
+**The order of a sum or product** of n elements, a function of n alone: element i belongs to block i // 4096 and in it to lane i %
+32. A lane starts at the identity (+0 or 1) and takes its elements in order; the 32 lanes are folded by halves: lane l with lane l
++ 16, then with l + 8, l + 4, l + 2, l + 1 (the lower lane on the left). Block results are combined in pairs, neighbours first,
+level by level, an odd one at the end going up unchanged. A row without elements gives the identity. Lanes that no element reached
+may be left out: they hold the identity.
 
-Extrema are exact and need no order: NaN if any element is NaN (the canonical quiet NaN), +0 above -0. Positions are those of the first
-greatest (or least) element; a NaN counts as greatest (or least), zeros of both signs are equal. The greatest of no elements is the least
-number of the type (and the least the greatest), its position 0.
-"""
+Extrema are exact and need no order: NaN if any element is NaN (the canonical quiet NaN), +0 above -0. Positions are those of the
+first greatest (or least) element; a NaN counts as greatest (or least), zeros of both signs are equal. The greatest of no elements
+is the least number of the type (and the least the greatest), its position 0. """
 from dataclasses import dataclass, field
 
 from whet.ir import scalar
@@ -131,7 +131,7 @@ class Program:
             return o.kind if o.kind == "index" else f"{o.dtype}[{ {'full': 'r,i', 'row': 'r', 'col': 'i', 'scalar': ''}[o.kind]}]"
         lines = [f"{self.name}({', '.join(f'x{i}: {sig(o)}' for i, o in enumerate(self.operands))}):"]
         for s, at in zip(self.stages, self.results, strict=True):
-            what = {Reduce: lambda s: s.kind, Keep: lambda s: "keep", Store: lambda s: "store", StoreRow: lambda s: "store_row"}[type(s)](s)
+            what = s.kind if isinstance(s, Reduce) else {Keep: "keep", Store: "store", StoreRow: "store_row"}[type(s)]
             names = "" if isinstance(s, Store | StoreRow) else f"x{at}, x{at + 1} = " if what in INDEXED else f"x{at} = "
             lines.append(f"  {names}{what} {s.expr}")
         return "\n".join(lines)
@@ -158,7 +158,8 @@ class Program:
                 ready.append(at)
             (rows if isinstance(s, StoreRow) else walks).setdefault(at, []).append(k)
         last = max([0, *walks, *(a - 1 for a in rows)])
-        return [Pass(tuple(walks.get(w, ())), tuple(k for a in sorted(rows) if max(a - 1, 0) == w for k in rows[a])) for w in range(last + 1)]
+        after = [tuple(k for a in sorted(rows) if max(a - 1, 0) == w for k in rows[a]) for w in range(last + 1)]
+        return [Pass(tuple(walks.get(w, ())), after[w]) for w in range(last + 1)]
 
 
 def run(program, operands, n, to_dtype):
@@ -182,8 +183,9 @@ def run(program, operands, n, to_dtype):
                 at = (np.argmax if s.kind == "max_index" else np.argmin)(wide, 1, keepdims=True)
                 vals += [np.take_along_axis(wide, at, 1), at]
             elif s.kind in ("max", "min"):
-                least, most = (False, True) if t.kind == "b" else (-np.inf, np.inf) if t.kind not in "iu" else (np.iinfo(t).min, np.iinfo(t).max)
-                f, start = (np.max, least) if s.kind == "max" else (np.min, most)
+                ends = (False, True) if t.kind == "b" else (-np.inf, np.inf)
+                ends = (np.iinfo(t).min, np.iinfo(t).max) if t.kind in "iu" else ends
+                f, start = (np.max, ends[0]) if s.kind == "max" else (np.min, ends[1])
                 vals.append(f(wide, 1, keepdims=True, initial=start).astype(t, copy=False))
             else:
                 f = {"sum": np.sum, "prod": np.prod, "any": np.any, "all": np.all}[s.kind]

@@ -109,7 +109,10 @@ def test_thread_count_changes_nothing(threads, shape, axes):
 
 
 def samples(shape):
+    """Arrays of every type in two dimensions, of a few in the rest."""
     for name, d in DTYPES.items():
+        if len(shape) != 2 and name not in ("bool", "i32", "bf16", "f32"):
+            continue
         if name[0] == "c":
             yield (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(d)
         elif name in ("f16", "bf16", "f32", "f64"):
@@ -118,12 +121,13 @@ def samples(shape):
             yield np.asarray(rng.integers(0 if name[0] in "bu" else -100, 2 if name == "bool" else 100, shape)).astype(d)
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (7,), (3, 0), (0, 3), (33, 70), (4, 33, 17), (2, 3, 5, 9)])
+@pytest.mark.parametrize("shape", [(), (0,), (7,), (3, 0), (0, 3), (33, 30), (4, 33, 17), (2, 3, 5, 9)])
 def test_every_kind_type_and_axis_agrees_with_numpy(shape):
     for x in samples(shape):
-        kinds = ["sum", "prod", "any", "all"]
+        main = NAMES[x.dtype] in ("f32", "i32", "bf16")
+        kinds = ["sum", "prod", "any", "all"] if main else ["sum"]
         kinds += ["mean"] if NAMES[x.dtype][0] in "fc" or x.dtype == BF16 else []
-        kinds += ["max", "min", "argmax", "min_index"] if NAMES[x.dtype][0] != "c" else []
+        kinds += ["max", "min", "argmax", "min_index"] if main else ["max", "min_index"] if NAMES[x.dtype][0] != "c" else []
         views = [x, x.T, x[::-1], x[..., ::2]] if x.ndim else [x]
         for v, kind in itertools.product(views, kinds):
             for axes in [None, *(c for r in range(v.ndim + 1) for c in itertools.combinations(range(v.ndim), r))][:6]:
@@ -219,8 +223,9 @@ def inputs(program, shape, axes, dtype):
 
 
 PROGRAMS = [rowops.softmax, rowops.softmax_backward, rowops.log_softmax, rowops.log_softmax_backward, rowops.logsumexp,
-            rowops.logsumexp_backward, rowops.cross_entropy, rowops.cross_entropy_backward, rowops.layer_norm, rowops.layer_norm_backward,
-            rowops.layer_norm_backward_weight, rowops.rms_norm, rowops.rms_norm_backward, rowops.var_mean, rowops.normalize]
+            rowops.logsumexp_backward, rowops.cross_entropy, rowops.cross_entropy_backward, rowops.layer_norm,
+            rowops.layer_norm_backward, rowops.layer_norm_backward_weight, rowops.rms_norm, rowops.rms_norm_backward,
+            rowops.var_mean, rowops.normalize]
 
 
 def wide(program, operands):
@@ -232,7 +237,8 @@ def wide(program, operands):
 @pytest.mark.parametrize("make", PROGRAMS, ids=lambda p: p.__name__)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16"])
 def test_row_programs_agree_with_f64(make, dtype):
-    for shape, axes in (((5, 70), (1,)), ((3, 33, 20), (1,)), ((2, 3, 40), (1, 2)), ((3, 1), (1,)), ((4, 0), (1,)), ((2, 4100), (1,))):
+    for shape, axes in (((5, 70), (1,)), ((3, 33, 20), (1,)), ((2, 3, 40), (1, 2)), ((3, 1), (1,)),
+                        ((4, 0), (1,)), ((40, 5), (1,))):
         program = make(dtype)
         xs = inputs(program, shape, axes, dtype)
         twin, ys = wide(program, xs)
@@ -242,7 +248,9 @@ def test_row_programs_agree_with_f64(make, dtype):
         def two(x, o):
             if o.kind == "full":
                 return x.transpose(order).reshape(-1, n) if n else x.reshape(shape[0], 0)
-            return x.reshape(-1, 1) if o.kind == "row" else x.reshape(1, n) if o.kind == "col" else None if o.kind == "index" else np.float64(x)
+            if o.kind in ("row", "col"):
+                return x.reshape(-1, 1) if o.kind == "row" else x.reshape(1, n)
+            return None if o.kind == "index" else np.float64(x)
         want = R.run(twin, [two(y, o) for y, o in zip(ys, twin.operands, strict=True)], n, DTYPES.__getitem__)
         got = rows(program, xs, axes)
         tol = {"f32": 2e-5, "f64": 1e-12, "f16": 4e-3, "bf16": 3e-2}[dtype]
@@ -308,3 +316,20 @@ def test_a_program_that_makes_no_sense_is_refused():
     assert str(rowops.softmax("f32")).splitlines()[1:] == [
         "  x1 = max x0", "  x2 = keep exp(sub(x0, x1))", "  x3 = sum x2", "  store div(x2, x3)"]
     assert [len(p.stages) for p in reduction_program("sum", "f32").passes()] == [1]
+
+
+def test_a_kept_value_is_not_overwritten_while_it_is_needed():
+    x = sc.arg(0)
+    program = R.Program("kept", (R.Operand("f32"),), (
+        R.Keep(sc.exp(x)), R.Keep(sc.arg(1) * 2), R.Reduce("sum", sc.arg(1)), R.Store(sc.arg(1) / sc.arg(3)),
+        R.Reduce("sum", sc.arg(2) / sc.arg(3)), R.Store(sc.arg(2) / sc.arg(4))))
+    a = rng.standard_normal((5, 60)).astype("f4")
+    e = np.exp(a.astype("f8"))
+    s = e.sum(1, keepdims=True)
+    for y, axes in ((a, (1,)), (np.ascontiguousarray(a.T), (0,)), (np.ascontiguousarray(a[:, :6]), (1,))):
+        if y.size < a.size:
+            e, s = e[:, :6], e[:, :6].sum(1, keepdims=True)
+        first, second = rows(program, [y], axes)
+        first, second = (first.T, second.T) if axes == (0,) else (first, second)
+        np.testing.assert_allclose(first, e / s, rtol=1e-5)
+        np.testing.assert_allclose(second, e * 2 / (e * 2 / s).sum(1, keepdims=True), rtol=1e-5)

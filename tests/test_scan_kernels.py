@@ -111,10 +111,11 @@ def test_thread_count_changes_nothing():
     before = pool.get_num_threads()
     x = rng.standard_normal((300, 500)).astype("f4")
     for axis in (0, 1):
-        pool.set_num_threads(1)
-        one = [scan.cumsum(x, axis), scan.logcumsumexp(x, axis), *scan.cummax(x, axis)]
-        pool.set_num_threads(2)
-        assert all(same(a, b) for a, b in zip(one, [scan.cumsum(x, axis), scan.logcumsumexp(x, axis), *scan.cummax(x, axis)], strict=True))
+        results = []
+        for threads in (1, 2):
+            pool.set_num_threads(threads)
+            results.append([scan.cumsum(x, axis), scan.logcumsumexp(x, axis), *scan.cummax(x, axis)])
+        assert all(same(a, b) for a, b in zip(*results, strict=True))
     pool.set_num_threads(before)
 
 

@@ -1,14 +1,14 @@
 """Row programs as LLVM code, for rows that run across memory: neighbours in memory belong to different rows.
 
-A vector holds the same element of neighbouring rows, so row scalars are vectors and nothing is folded across lanes; sums keep the 32
-partial sums of `ir.rows` in memory. The bits are those of `rows.py`.
-"""
+A vector holds the same element of neighbouring rows, so row scalars are vectors and nothing is folded across lanes; sums keep the
+32 partial sums of `ir.rows` in memory. The bits are those of `rows.py`. """
 import functools
 
 from whet.ir import scalar as sc
 from whet.ir.rows import BLOCK, INDEXED, LANES, SPAN, SUMS, Reduce
 from whet.passes.lower_llvm.builder import vec
-from whet.passes.lower_llvm.rows import SIZE, Extreme, Kernel, Pairwise, Plan, lanes_for, load, reduction, store, types_in, values
+from whet.passes.lower_llvm.lanes import SIZE, Extreme, Pairwise, lanes_for, load, reduction, store, types_in, values
+from whet.passes.lower_llvm.rows import Kernel, Plan
 from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY, narrow, widen
 
 AHEAD = 2                        # elements (of one lane) that are fetched before they are needed
@@ -42,18 +42,18 @@ def panel_lanes(program):
 
 
 class ColKernel(Kernel):
-    """One program over rows that lie side by side in columns: outer index a, element i, column c; a unit of work is a panel of `vectors`
-    vectors of columns of one a. After n come the number of spans (if partial) and the number of columns; then the strides of a and i of
-    each full operand, that of a of each row operand, and those of a and i of each full output. Row outputs are a-major without gaps.
-    Results of spans are (a, span, column). `mode` says how memory is walked:
+    """One program over rows that lie side by side in columns: outer index a, element i, column c; a unit of work is a panel of
+    `vectors` vectors of columns of one a. After n come the number of spans (if partial) and the number of columns; then the
+    strides of a and i of each full operand, that of a of each row operand, and those of a and i of each full output. Row outputs
+    are a-major without gaps. Results of spans are (a, span, column). `mode` says how memory is walked:
 
         lanes        neighbouring columns are neighbours in memory; sums go through it lane by lane
         sequential   the same; sums go through it in order (better for few columns)
         dense        the same, for one panel without gaps between the elements' lines: 32 of them are one long line
         apart        columns are anywhere: full operands and outputs have a third stride, that of c; rows are shorter than a block
 
-    `masked`: the last panel may reach beyond the columns. Else there are columns enough for a panel, and the last one overlaps the one
-    before it, which is right where nothing that is stored is read again."""
+    `masked`: the last panel may reach beyond the columns. Else there are columns enough for a panel, and the last one overlaps
+    the one before it, which is right where nothing that is stored is read again."""
 
     def __init__(self, program, vectors, mode="lanes", masked=False, partial=False):
         self.program, self.partial, self.mode, self.masked = program, partial, mode, masked
@@ -119,7 +119,8 @@ class ColKernel(Kernel):
 
     def uniforms(self, exprs, v):
         defined = self.program.values
-        return values(self.f, exprs, [self.known[v].get(i) for i in range(len(defined))], [d[0] for d in defined], self.W) if exprs else []
+        known = [self.known[v].get(i) for i in range(len(defined))]
+        return values(self.f, exprs, known, [d[0] for d in defined], self.W) if exprs else []
 
     def walk(self, p):
         f, program = self.f, self.program
@@ -144,8 +145,12 @@ class ColKernel(Kernel):
         self.roots, self.dtypes = roots, dtypes + [sc.typeof(e, dtypes) for e in uniform]
         self.used = sc.uses(*roots)
         self.hoisted = [self.uniforms(uniform, v) for v in range(self.vectors)]
-        return {k: (Best if self.program.stages[k].kind in INDEXED else reduction)(self.program.stages[k].kind, self.program.values[self.program.results[k]][0])
-                for k in stages if isinstance(self.program.stages[k], Reduce)}
+        reds = {}
+        for k in stages:
+            s = self.program.stages[k]
+            if isinstance(s, Reduce):
+                reds[k] = (Best if s.kind in INDEXED else reduction)(s.kind, self.program.values[self.program.results[k]][0])
+        return reds
 
     def element(self, i, v):
         """The stages' values for element i of the rows in vector v."""
@@ -255,8 +260,9 @@ class ColKernel(Kernel):
                 def step(i, *flat):
                     for arg in self.used if ahead else ():
                         if arg < len(self.base) and self.program.operands[arg].kind == "full":
+                            there = f.bytes_at(self.base[arg], (i + AHEAD * LANES) * self.strides[arg][1])
                             for v in range(vectors):
-                                f.prefetch(f.bytes_at(self.base[arg], (i + AHEAD * LANES) * self.strides[arg][1] + v * W * SIZE[self.dtypes[arg]]))
+                                f.prefetch(f.bytes_at(there, v * W * SIZE[self.dtypes[arg]]))
                     acc = {k: list(flat[q * vectors:(q + 1) * vectors]) for q, k in enumerate(sums)}
                     visit(i, acc)
                     return [x for k in sums for x in acc[k]]
@@ -301,9 +307,8 @@ class ColKernel(Kernel):
                         at = c + v * W
                         mask = f.lanes_below(rest - at, W) if last else f.lanes_below(line - at, W) if many == 1 else None
                         p = f.bytes_at(start, (g * line + at) * SIZE[dtype])
-                        xs = [None] * len(self.dtypes)
+                        xs = [a if o.kind == "scalar" else None for a, o in zip(self.address, program.operands, strict=True)]
                         xs[arg] = load(f, dtype, p, W, mask)
-                        xs = [self.address[i] if program.values[i][1] == "scalar" else x for i, x in enumerate(xs[:len(program.operands)])]
                         out += reds[k].step(f, [x], values(f, self.roots, xs, self.dtypes, W)[0], mask)
                     return out
                 state = f.loop(0, lines, 1, add, [reds[k].start(f, W)[0]] * many)

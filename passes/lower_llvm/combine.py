@@ -2,8 +2,9 @@
 from whet.ir.rows import LANES
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.builder import vec
-from whet.passes.lower_llvm.rows import SIZE, reduction
+from whet.passes.lower_llvm.lanes import SIZE, reduction
 from whet.passes.lower_llvm.scalar import COMPUTE
+
 
 def emit_combine(mod, symbol, kind, dtype, wide):
     """Combine x[a, spans, columns] over spans, level by level and in place, into y[a, columns]; a unit of work is one a.

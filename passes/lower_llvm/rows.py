@@ -1,251 +1,24 @@
 """Row programs as LLVM code, for rows whose elements lie side by side: a row is walked in groups of lanes, block by block.
 
-One generator for every program: a walk's stages become one loop whose body is the stages' expressions on vectors; what depends on row
-scalars only is computed once a row, before the loop. `cols.py` is the same for rows that run across memory.
-"""
-import functools
-
+One generator for every program: a walk's stages become one loop whose body is the stages' expressions on vectors; what depends on
+row scalars only is computed once a row, before the loop. `cols.py` is the same for rows that run across memory. """
 from whet.ir import scalar as sc
-from whet.ir.rows import BLOCK, EXACT, IDENTITY, INDEXED, LANES, SPAN, SUMS, Keep, Reduce, Store
-from whet.passes.lower_llvm import targets
-from whet.passes.lower_llvm.builder import BITS, vec
-from whet.passes.lower_llvm.scalar import COMPUTE, HALF, MEMORY, compute, is_float, is_signed, narrow, widen
-
-SIZE = {"bool": 1, "u8": 1, "i8": 1, "u16": 2, "i16": 2, "u32": 4, "i32": 4, "u64": 8, "i64": 8, "f16": 2, "bf16": 2, "f32": 4, "f64": 8}
-LEVELS = 40                     # of pairs of blocks: more elements than memory can hold
-
-
-def load(f, dtype, p, lanes, mask=None):
-    """Elements as expressions see them; lanes outside the mask are zero."""
-    ty = vec(MEMORY[dtype], lanes)
-    return widen(f, f.load(ty, p) if mask is None else f.mload(ty, p, mask), dtype)
-
-
-def values(f, roots, inputs, dtypes, lanes):
-    """Expressions' values; those of a half type rounded, as if they had been stored."""
-    xs, types = compute(f, roots, inputs, dtypes, lanes)
-    return [widen(f, narrow(f, x, t), t) if t in HALF and r.op not in ("arg", "cast") else x for x, t, r in zip(xs, types, roots, strict=True)]
-
-
-def store(f, dtype, x, p, mask=None):
-    x = narrow(f, x, dtype)
-    f.store(x, p) if mask is None else f.mstore(x, p, mask)
-
-
-def scalar_slot(f, dtype, slot):
-    """A number passed by value: a double or an i64 in its slot."""
-    if is_float(dtype):
-        return f.conv("fptrunc", slot("double"), COMPUTE[dtype])
-    return f.conv("trunc", slot("i64"), COMPUTE[dtype])
-
-
-# ---- reductions, lane by lane -------------------------------------------------------------------------------------
-class Sum:
-    """sum, prod: one accumulator."""
-
-    def __init__(self, kind, dtype):
-        self.identity, self.dtype = IDENTITY[kind], dtype
-        self.op = "add" if kind == "sum" else "mul"
-
-    def start(self, f, lanes):
-        return [f.const(vec(COMPUTE[self.dtype], lanes), self.identity)]
-
-    def step(self, f, state, x, mask=None):
-        return [self.merge(f, state, [x if mask is None else f.sel(mask, x, self.identity)])[0]]
-
-    def merge(self, f, a, b):
-        return [f.binary(self.op, a[0], b[0])]
-
-    def end(self, f, state):
-        return state[0]
-
-
-class Truth(Sum):
-    """any, all."""
-
-    def __init__(self, kind, dtype):
-        self.identity, self.dtype, self.op = IDENTITY[kind], dtype, "or" if kind == "any" else "and"
-
-
-class Extreme:
-    """max, min: the greatest number so far; for floats also whether a NaN came by, and the signs that tell -0 from +0."""
-
-    def __init__(self, kind, dtype):
-        self.max, self.dtype, self.ty, self.float = kind.startswith("max"), dtype, COMPUTE[dtype], is_float(dtype)
-        bits = BITS[self.ty]
-        self.bits = f"i{bits}"
-        self.better = ("o" if self.float else "s" if is_signed(dtype) else "u") + ("gt" if self.max else "lt")
-        if self.float:
-            self.worst = float("-inf") if self.max else float("inf")
-        elif is_signed(dtype):
-            self.worst = -(1 << bits - 1) if self.max else (1 << bits - 1) - 1
-        else:
-            self.worst = 0 if self.max else (1 << bits) - 1
-
-    def start(self, f, lanes):
-        m = f.const(vec(self.ty, lanes), self.worst)
-        if not self.float:
-            return [m]
-        return [m, f.const(vec("i1", lanes), 0), f.const(vec(self.bits, lanes), -1 if self.max else 0)]
-
-    def step(self, f, state, x, mask=None):
-        if mask is not None:
-            x = f.sel(mask, x, self.worst)
-        return self.merge(f, state, [x] if not self.float else [x, f.cmp("uno", x, x), f.bitcast(x, vec(self.bits, x.lanes))])
-
-    def merge(self, f, a, b):
-        m = f.sel(f.cmp(self.better, a[0], b[0]), a[0], b[0])
-        if not self.float:
-            return [m]
-        return [m, a[1] | b[1], f.binary("and" if self.max else "or", a[2], b[2])]
-
-    def end(self, f, state):
-        """NaN if there was one; a zero is -0 where all elements (max) or any element (min) had the sign."""
-        m = state[0]
-        if not self.float:
-            return m
-        zero = f.sel(f.cmp("slt", state[2], 0), -0.0, f.const(m.ty, 0.0))
-        m = f.sel(f.cmp("oeq", m, 0.0), zero, m)
-        return f.sel(state[1], float("nan"), m)
-
-
-def reduction(kind, dtype):
-    return (Sum if kind in SUMS else Truth if kind in ("any", "all") else Extreme)(kind, dtype)
-
-
-def fold(f, merge, states):
-    """The lanes of several chunks (a list of states) folded by halves to one scalar state."""
-    while len(states) > 1:
-        h = len(states) // 2
-        states = [merge(f, a, b) for a, b in zip(states[:h], states[h:], strict=True)]
-    state, lanes = states[0], states[0][0].lanes
-    while lanes > 1:
-        lanes //= 2
-        low, high = range(lanes), range(lanes, 2 * lanes)
-        state = merge(f, [f.shuffle(x, None, low) for x in state], [f.shuffle(x, None, high) for x in state])
-    return [f.extract(x, 0) for x in state]
-
-
-class Group:
-    """A reduction of groups of elements, several chunks of lanes at once: the state is a flat list of vectors."""
-
-    def __init__(self, red, lanes, chunks):
-        self.red, self.lanes, self.chunks = red, lanes, chunks
-
-    def start(self, f):
-        return [x for _ in range(self.chunks) for x in self.red.start(f, self.lanes)]
-
-    def step(self, f, state, xs, masks, i):
-        """`xs`: the chunks of the group that begins `i` elements after the block."""
-        return [self.red.step(f, [s], x, m)[0] for s, x, m in zip(state, xs, masks, strict=True)]
-
-    def end(self, f, state):
-        return fold(f, self.red.merge, [[s] for s in state])
-
-
-class ExtremeGroup(Group):
-    """Extrema of floats, with one look for NaN and one at the signs for two chunks."""
-
-    def start(self, f):
-        m, nan, signs = self.red.start(f, self.lanes)
-        return [m] * self.chunks + [nan, signs] * (self.chunks // 2)
-
-    def step(self, f, state, xs, masks, i):
-        xs = [x if m is None else f.sel(m, x, self.red.worst) for x, m in zip(xs, masks, strict=True)]
-        out = [f.sel(f.cmp(self.red.better, s, x), s, x) for s, x in zip(state, xs, strict=False)]
-        op, bits = "and" if self.red.max else "or", vec(self.red.bits, self.lanes)
-        for a, b, nan, signs in zip(xs[::2], xs[1::2], state[self.chunks::2], state[self.chunks + 1::2], strict=True):
-            out += [nan | f.cmp("uno", a, b), f.binary(op, f.binary(op, signs, f.bitcast(a, bits)), f.bitcast(b, bits))]
-        return out
-
-    def end(self, f, state):
-        red, nans, signs = self.red, state[self.chunks::2], state[self.chunks + 1::2]
-
-        def better(f, a, b):
-            return [f.sel(f.cmp(red.better, a[0], b[0]), a[0], b[0])]
-        m, = fold(f, better, [[s] for s in state[:self.chunks]])
-        nan = f.any(functools.reduce(lambda a, b: a | b, nans))
-
-        def zero():
-            sign, = fold(f, lambda f, a, b: [f.binary("and" if red.max else "or", a[0], b[0])], [[s] for s in signs])
-            return [f.sel(f.cmp("slt", sign, 0), -0.0, f.const(m.ty, 0.0))]
-        m, = f.if_(f.cmp("oeq", m, 0.0), zero, lambda: [m])
-        return [f.sel(nan, float("nan"), m)]
-
-
-class IndexedGroup(Group):
-    """Extrema with the first position of each lane, counted from the start of the block; for floats also a look for NaN."""
-
-    def start(self, f):
-        m = f.const(vec(self.red.ty, self.lanes), self.red.worst)
-        nan = f.const(vec("i1", self.lanes), 0)
-        return [m] * self.chunks + [f.const(vec("i32", self.lanes), 0)] * self.chunks + [nan] * (self.chunks // 2 if self.red.float else 0)
-
-    def step(self, f, state, xs, masks, i):
-        red, C = self.red, self.chunks
-        xs = [x if m is None else f.sel(m, x, red.worst) for x, m in zip(xs, masks, strict=True)]
-        here = f.splat(f.conv("trunc", i, "i32"), self.lanes)
-        best = [f.sel(f.cmp(red.better, m, x), m, x) for m, x in zip(state, xs, strict=False)]
-        at = [f.sel(f.cmp(red.better, x, m), here, p) for m, x, p in zip(state[:C], xs, state[C:2 * C], strict=True)]
-        return [*best, *at, *(nan | f.cmp("uno", a, b) for a, b, nan in zip(xs[::2], xs[1::2], state[2 * C:], strict=False))]
-
-    def end(self, f, state):
-        """(the best, its first position, is there a NaN?)"""
-        red, C = self.red, self.chunks
-
-        def better(f, a, b):
-            return [f.sel(f.cmp(red.better, a[0], b[0]), a[0], b[0])]
-
-        def least(f, a, b):
-            return [f.imin(a[0], b[0])]
-        m, = fold(f, better, [[s] for s in state[:C]])
-        goal, none = f.splat(m, self.lanes), f.const(vec("i32", self.lanes), 2**31 - 1)
-        spots = [f.sel(f.cmp("oeq" if red.float else "eq", s, goal), p + f.const(p.ty, c * self.lanes) + f.iota("i32", self.lanes), none)
-                 for c, (s, p) in enumerate(zip(state[:C], state[C:2 * C], strict=True))]
-        at, = fold(f, least, [[p] for p in spots])
-        return [m, at, f.any(functools.reduce(lambda a, b: a | b, state[2 * C:])) if red.float else f.const("i1", 0)]
-
-
-def group_of(kind, dtype, lanes, chunks):
-    red = reduction(kind, dtype)
-    return (IndexedGroup if kind in INDEXED else ExtremeGroup if isinstance(red, Extreme) and red.float else Group)(red, lanes, chunks)
-
-
-def count_zeros(f, which, x):
-    f.mod.declare(f"llvm.{which}.i64", "i64", ["i64", "i1"])
-    return f.v("i64", f"call i64 @llvm.{which}.i64(i64 {x.ref}, i1 false)")
-
-
-class Pairwise:
-    """Block results combined in pairs while they come: slot l of a small stack holds the result of 2**l blocks. `width` results at once,
-    of which every call treats one, number v."""
-
-    def __init__(self, f, red, lanes=0, width=1, memory=None):
-        self.f, self.red, self.width, self.lanes, self.ty = f, red, width, lanes, vec(COMPUTE[red.dtype], lanes)
-        self.stack = (memory or f.alloca)(self.ty, LEVELS * width)
-
-    def slot(self, level, v):
-        return self.f.at(self.stack, self.f.as_val(level, "i64") * self.width + v, self.ty)
-
-    def push(self, block, x, v=0):
-        """Add the result of block number `block`."""
-        f = self.f
-        carries = count_zeros(f, "cttz", ~block)
-        x, = f.loop(0, carries, 1, lambda l, s: self.red.merge(f, [f.load(self.ty, self.slot(l, v))], [s])[0], [x])
-        f.store(x, self.slot(carries, v))
-
-    def total(self, blocks, v=0):
-        """The combined result of `blocks` blocks; the identity of none."""
-        f = self.f
-        some = f.cmp("ne", blocks, 0)
-        first = f.sel(some, count_zeros(f, "cttz", blocks), 0)
-        end = 64 - count_zeros(f, "ctlz", blocks)
-
-        def up(level, s):
-            has = f.cmp("ne", f.lshr(blocks, level) & 1, 0)
-            return f.sel(has, self.red.merge(f, [f.load(self.ty, self.slot(level, v))], [s])[0], s)
-        start = f.sel(some, f.load(self.ty, self.slot(first, v)), self.red.start(f, self.lanes)[0])
-        return f.loop(first + 1, end, 1, up, [start])[0]
+from whet.ir.rows import BLOCK, EXACT, INDEXED, LANES, SPAN, SUMS, Keep, Reduce, Store
+from whet.passes.lower_llvm.builder import vec
+from whet.passes.lower_llvm.lanes import (
+    SIZE,
+    Pairwise,
+    first_lane,
+    group_of,
+    lanes_for,
+    load,
+    reduction,
+    scalar_slot,
+    store,
+    types_in,
+    values,
+)
+from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY
 
 
 # ---- what a walk computes -----------------------------------------------------------------------------------------
@@ -255,33 +28,34 @@ class Plan:
     def __init__(self, program):
         self.program, self.passes = program, program.passes()
         self.walk_of = {k: w for w, p in enumerate(self.passes) for k in p.stages}
-        out_of = {k: j for j, (k, _) in enumerate(program.outputs)}
         self.kept = {}                          # arg of a kept value -> the output that holds it meanwhile
         again = {}                              # arg of a kept value -> its expression
-        stages = program.stages
+        stages, kept_by = program.stages, {}
+        reads = []                              # what each stage reads, also through kept values
         for k, s in enumerate(stages):
+            used = set(sc.uses(s.expr))
+            reads.append(used.union(*(reads[kept_by[a]] for a in used if a in kept_by)))
             if isinstance(s, Keep):
-                a = program.results[k]
-                last = max((self.walk_of[j] for j, t in enumerate(stages) if j in self.walk_of and a in sc.uses(t.expr)), default=0)
-                home = [out_of[j] for j, t in enumerate(stages) if isinstance(t, Store) and self.walk_of[j] >= last > self.walk_of[k]
-                        and program.outputs[out_of[j]][1] == program.values[a][0] and out_of[j] not in self.kept.values()]
-                if home:
-                    self.kept[a] = home[0]
-                again[a] = s.expr
-        self.again = again
+                kept_by[program.results[k]] = k
+        for a, k in kept_by.items():
+            last = max((self.walk_of[j] for j in self.walk_of if a in reads[j]), default=0)
+            for j, (m, dtype) in enumerate(program.outputs):
+                if (isinstance(stages[m], Store) and self.walk_of[m] >= last > self.walk_of[k]
+                        and dtype == program.values[a][0] and j not in self.kept.values()):
+                    self.kept[a] = j
+                    break
+            again[a] = stages[k].expr
+        self.again, self.kept_by = again, kept_by
 
     def expression(self, k):
         """Stage k's expression, with kept values that this walk cannot read replaced by their own expressions."""
         walk, e = self.walk_of[k], self.program.stages[k].expr
         while True:
             gone = {a: self.again[a] for a in sc.uses(e) if a in self.again and not (
-                a in self.kept and self.walk_of[self._stage(a)] < walk)}
+                a in self.kept and self.walk_of[self.kept_by[a]] < walk)}
             if not gone:
                 return e
             e = sc.substitute(e, gone)
-
-    def _stage(self, a):
-        return max(k for k, r in enumerate(self.program.results) if r <= a and isinstance(self.program.stages[k], Keep))
 
     def work(self, k):
         """Does stage k do anything in its walk? A kept value that is computed again does not."""
@@ -314,18 +88,6 @@ class Plan:
         return found[e]
 
 
-def lanes_for(types):
-    """How many elements to work on at once: a register's worth of the narrowest type, or of 4 bytes where it meets wider ones."""
-    sizes = [SIZE[t] for t in types if t != "bool"] or [1]
-    least = min(sizes)
-    return min(LANES, targets.current().lanes(least if least == max(sizes) else max(least, 4)))
-
-
-def types_in(roots, dtypes):
-    """The types that occur in expressions."""
-    return {sc.typeof(e, dtypes) for e in sc.walk(*roots)} - {None}
-
-
 # ---- the kernel ---------------------------------------------------------------------------------------------------
 class Kernel:
     """What kernels of row programs in both orientations share. Argument slots, in order:
@@ -334,15 +96,17 @@ class Kernel:
         per output    its address
         n, then what the orientation says, then strides in bytes
 
-    With `partial` (programs of one walk) a unit of work is one span of what it is otherwise, and the outputs are, in order of stages,
-    what is stored and the reductions' results of each span."""
+    With `partial` (programs of one walk) a unit of work is one span of what it is otherwise, and the outputs are, in order of
+    stages, what is stored and the reductions' results of each span."""
 
     def start(self, mod, symbol):
         f = self.f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
         self.at = 0
         program = self.program
-        self.address = [None if o.kind == "index" else scalar_slot(f, o.dtype, self.slot) if o.kind == "scalar" else self.slot("ptr")
-                        for o in program.operands]
+        self.address = []
+        for o in program.operands:
+            scalar = o.kind == "scalar"
+            self.address.append(None if o.kind == "index" else scalar_slot(f, o.dtype, self.slot) if scalar else self.slot("ptr"))
         self.outs = program.outputs if not self.partial else program.block_outputs()
         self.out_address = [self.slot("ptr") for _ in self.outs]
         self.n = self.slot("i64")
@@ -367,12 +131,13 @@ class Kernel:
 
 
 class RowKernel(Kernel):
-    """One program over contiguous rows; a unit of work is a row. After n come the number of spans in a row (if partial) and, for rank 2,
-    the size of the inner of two outer dimensions; then `rank` strides of each full or row operand and of each full output. Row outputs
-    lie side by side. Results of spans are (rows, spans).
+    """One program over contiguous rows; a unit of work is a row. After n come the number of spans in a row (if partial) and, for
+    rank 2, the size of the inner of two outer dimensions; then `rank` strides of each full or row operand and of each full
+    output. Row outputs lie side by side. Results of spans are (rows, spans).
 
-    With `pieces` (programs that only reduce values) a row is made of pieces of equal length, anywhere: that length comes before the strides
-    and each full operand has a last stride, from piece to piece. A block that lies in several pieces is first brought together."""
+    With `pieces` (programs that only reduce values) a row is made of pieces of equal length, anywhere: that length comes before
+    the strides and each full operand has a last stride, from piece to piece. A block that lies in several pieces is first brought
+    together."""
 
     def __init__(self, program, rank, partial=False, pieces=False):
         self.program, self.rank, self.partial, self.pieces, self.plan = program, rank, partial, pieces, Plan(program)
@@ -383,8 +148,8 @@ class RowKernel(Kernel):
         self.spans = self.slot("i64") if self.partial else None
         self.inner = self.slot("i64") if self.rank == 2 else None
         self.piece = self.slot("i64") if self.pieces else None
-        self.strides = [[self.slot("i64") for _ in range(self.rank + (self.pieces and o.kind == "full"))] if o.kind in ("full", "row") else []
-                        for o in program.operands]
+        count = {"full": self.rank + self.pieces, "row": self.rank}
+        self.strides = [[self.slot("i64") for _ in range(count.get(o.kind, 0))] for o in program.operands]
         self.together = {i: f.alloca(MEMORY[o.dtype], BLOCK + LANES) for i, o in enumerate(program.operands) if o.kind == "full"
                          } if self.pieces else {}
         self.out_strides = [[self.slot("i64") for _ in range(self.rank)] if self.has_stride(k) else [] for k, _ in self.outs]
@@ -414,7 +179,8 @@ class RowKernel(Kernel):
         """Where this row of an operand begins."""
         if not strides:
             return address
-        return self.f.bytes_at(address, self.row * strides[0] if self.rank == 1 else self.outer * strides[0] + self.rest * strides[1])
+        at = self.row * strides[0] if self.rank == 1 else self.outer * strides[0] + self.rest * strides[1]
+        return self.f.bytes_at(address, at)
 
     def emit_scalars(self, exprs):
         defined = self.program.values
@@ -437,7 +203,8 @@ class RowKernel(Kernel):
         whole, indexed, sums = ([k for k in kinds if kinds[k] in group] for group in (EXACT, INDEXED, SUMS))
         self.chunks = max(2, LANES // self.W if sums else 4 if kinds else 2)
         self.group, self.stages = self.chunks * self.W, stages
-        reds = self.reds = {k: group_of(kinds[k], program.values[program.results[k]][0], self.W, self.chunks) for k in whole + sums + indexed}
+        reds = self.reds = {k: group_of(kinds[k], program.values[program.results[k]][0], self.W, self.chunks)
+                            for k in whole + sums + indexed}
         starts = {k: reds[k].start(f) for k in reds}
         light = len(sc.walk(*self.roots)) <= 3 and self.chunks <= 4
 
@@ -481,7 +248,9 @@ class RowKernel(Kernel):
             for k in sums:
                 x, = reds[k].end(f, states[k])
                 self.stacks[k].push(f.sdiv(b - lo, BLOCK), x)
-            found = [x for q, k in enumerate(indexed) for x in self.find(k, lo, b, end, reds[k].end(f, states[k]), best[3 * q:3 * q + 3])]
+            found = []
+            for q, k in enumerate(indexed):
+                found += self.find(k, lo, b, end, reds[k].end(f, states[k]), best[3 * q:3 * q + 3])
             return [x for k in whole for x in states[k]] + found
 
         carry = [x for k in whole for x in starts[k]]
@@ -583,7 +352,8 @@ class RowKernel(Kernel):
         return f.sel(f.cmp("sgt", self.n, 0), f.extract(x, 0), red.worst)
 
     def find(self, k, lo, b, end, found, best):
-        """After a block: (best, position, was there a NaN?) of all blocks so far. The position of a NaN is searched for when one comes."""
+        """After a block: (best, position, was there a NaN?) of all blocks so far. The position of a NaN is searched for when one
+        comes."""
         f, red = self.f, self.reds[k].red
         top, at, nan = found
         at = b + f.conv("zext", at, "i64")
@@ -602,12 +372,3 @@ class RowKernel(Kernel):
             return [i - self.W + (f.conv("zext", lane, "i64") if self.W < 64 else lane)]
         at, = f.if_(nan & ~best[2], search, lambda: [at])
         return [f.sel(update, top, best[0]), at, best[2] | nan]
-
-
-def first_lane(f, mask):
-    """The number of the first lane that holds (one of them must)."""
-    ty = f"i{mask.lanes}"
-    f.mod.declare(f"llvm.cttz.{ty}", ty, [ty, "i1"])
-    bits = f.bitcast(mask, ty)
-    lane = f.v(ty, f"call {ty} @llvm.cttz.{ty}({ty} {bits.ref}, i1 true)")
-    return f.conv("zext", lane, "i32") if mask.lanes < 32 else lane

@@ -1,17 +1,16 @@
 """Running sums, products, extrema and log-sum-exps along rows, in one stated order.
 
-**The order**, a function of the number of elements alone: blocks of 4096 elements, in them groups of 16. In a group, for d = 1, 2, 4, 8 every
-element at d or beyond becomes (the one d before) + (itself). A block's carry starts at the identity; an element's local result is carry +
-its own, and the carry becomes carry + the last of the group. The base of the first block is the identity; a result is base + local, and
-the next base is base + the last local result of the block. So 16 additions are under way at once, blocks can be computed apart, and the
-error grows with n / 4096, not with n. For extrema (exact) the order does not matter.
-"""
+**The order**, a function of the number of elements alone: blocks of 4096 elements, in them groups of 16. In a group, for d = 1,
+2, 4, 8 every element at d or beyond becomes (the one d before) + (itself). A block's carry starts at the identity; an element's
+local result is carry + its own, and the carry becomes carry + the last of the group. The base of the first block is the identity;
+a result is base + local, and the next base is base + the last local result of the block. So 16 additions are under way at once,
+blocks can be computed apart, and the error grows with n / 4096, not with n. For extrema (exact) the order does not matter. """
 import math
 
 from whet.ir.rows import BLOCK
 from whet.passes.lower_llvm import targets, vmath
 from whet.passes.lower_llvm.builder import Val, vec
-from whet.passes.lower_llvm.rows import SIZE, Extreme, load, store
+from whet.passes.lower_llvm.lanes import SIZE, Extreme, load, store
 from whet.passes.lower_llvm.scalar import COMPUTE, convert
 
 GROUP = 16
@@ -175,8 +174,8 @@ def emit_columns(mod, symbol, kind, dtype, acc, out, vectors=4):
         f.loop(0, used, 1, lambda v: put(bases, v, one))
 
         def group(i):
-            """Elements i to i + 15 of all the panel's columns. Beyond the end the last one is read again; what is then stored in its place
-            is stored before its own result."""
+            """Elements i to i + 15 of all the panel's columns. Beyond the end the last one is read again; what is then stored in
+            its place is stored before its own result."""
             lines = [a * n + f.imin(i + k, n - 1) for k in range(GROUP)]
 
             def vector(v):

@@ -1,11 +1,11 @@
 """Sorting by packed keys: an element and its position as one unsigned 64-bit number whose order is the order wanted.
 
-The upper half is a key of the element (unsigned, at most 32 bits), the lower half its position, so any sort of such numbers is stable.
-Equal elements have equal keys (zeros of both signs, all NaNs); NaN is greater than everything. Descending keys are the complement.
-"""
+The upper half is a key of the element (unsigned, at most 32 bits), the lower half its position, so any sort of such numbers is
+stable. Equal elements have equal keys (zeros of both signs, all NaNs); NaN is greater than everything. Descending keys are the
+complement. """
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.builder import BITS, vec
-from whet.passes.lower_llvm.rows import SIZE, load, store
+from whet.passes.lower_llvm.lanes import SIZE, load, store
 from whet.passes.lower_llvm.scalar import COMPUTE, is_float, is_signed, narrow
 
 NAN_KEY = 0xFFFFFFFF

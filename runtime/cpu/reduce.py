@@ -3,7 +3,6 @@ import functools
 import math
 
 import numpy as np
-
 from whet.cpu.rows import BF16, DTYPES, NAMES, REFERENCE, Plan, remember, rows
 from whet.ir import rows as R
 from whet.ir import scalar as sc
@@ -17,9 +16,9 @@ _plans: dict = {}
 def reduce(kind, x, axes=None, keepdims=False, out_dtype=None, pre=None):
     """Reduce an array over `axes` (a tuple of axes >= 0, or None for all).
 
-    kind: sum, prod, mean (in `out_dtype`; sums of integers are i64), max, min, any, all; argmax, argmin and max_index, min_index, which
-    return (values, indices): positions are those in the reduced axes, taken as one in row-major order. `pre` is a scalar expression of
-    arg(0) that is applied to each element first."""
+    kind: sum, prod, mean (in `out_dtype`; sums of integers are i64), max, min, any, all; argmax, argmin and max_index, min_index,
+    which return (values, indices): positions are those in the reduced axes, taken as one in row-major order. `pre` is a scalar
+    expression of arg(0) that is applied to each element first."""
     key = (kind, x.dtype, x.shape, x.strides, axes, keepdims, out_dtype, pre)
     plan = _plans.get(key)
     if plan is None:
@@ -52,7 +51,8 @@ def reduction_program(kind, dtype, out=None, pre=None):
     if kind in ("max", "min"):
         return R.Program(name, (R.Operand(dtype),), (R.Reduce(kind, e), R.StoreRow(value)))
     found = R.Reduce({"argmax": "max_index", "argmin": "min_index"}.get(kind, kind), e)
-    return R.Program(name, (R.Operand(dtype),), (found, *([R.StoreRow(value)] if kind.endswith("index") else []), R.StoreRow(index)))
+    values = [R.StoreRow(value)] if kind.endswith("index") else []
+    return R.Program(name, (R.Operand(dtype),), (found, *values, R.StoreRow(index)))
 
 
 def _cast(e, src, dst):
@@ -90,7 +90,8 @@ def reference(kind, x, axes=None, keepdims=False, out_dtype=None, pre=None):
             name = NAMES[x.dtype]
             out = np.dtype(out_dtype) if out_dtype is not None else x.dtype if name[0] in "fc" or name == "bf16" else np.dtype("i8")
             acc = DTYPES[accumulator(NAMES[out])]
-            r = (np.prod if kind == "prod" else np.sum)(x.astype(out, copy=False).astype(acc, copy=False), ax, dtype=acc, keepdims=keepdims)
+            x = x.astype(out, copy=False).astype(acc, copy=False)
+            r = (np.prod if kind == "prod" else np.sum)(x, ax, dtype=acc, keepdims=keepdims)
             if kind == "mean":
                 r = r / acc.type(math.prod(x.shape[a] for a in ax))
             return np.asarray(r, out, order="C")

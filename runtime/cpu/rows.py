@@ -1,24 +1,20 @@
 """Row programs on NumPy arrays: which kernel, over which axes, in which order of memory.
 
-What follows from shapes and strides (orientation, copies, long rows split over threads) is decided once and kept. It never changes a
-bit of a result: every way through here adds in the order that `ir.rows` states.
-"""
+What follows from shapes and strides (orientation, copies, long rows split over threads) is decided once and kept. It never
+changes a bit of a result: every way through here adds in the order that `ir.rows` states. """
 import functools
 import math
 import os
 
-import ml_dtypes
 import numpy as np
-
 from whet.cpu import memory, native, pointwise
+from whet.dtypes import FROM_NUMPY
 from whet.ir import rows as R
 from whet.ir import scalar as sc
 
-BF16 = np.dtype(ml_dtypes.bfloat16)
-NAMES = {np.dtype(t): n for t, n in (
-    ("?", "bool"), ("u1", "u8"), ("u2", "u16"), ("u4", "u32"), ("u8", "u64"), ("i1", "i8"), ("i2", "i16"), ("i4", "i32"), ("i8", "i64"),
-    ("f2", "f16"), (BF16, "bf16"), ("f4", "f32"), ("f8", "f64"), ("c8", "c64"), ("c16", "c128"))}
-DTYPES = {n: d for d, n in NAMES.items()}
+NAMES = {np_dtype: d.short for np_dtype, d in FROM_NUMPY.items()}
+DTYPES = {d.short: d.np for d in FROM_NUMPY.values()}
+BF16 = DTYPES["bf16"]
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"       # run everything with NumPy, slowly
 LONG = 1 << 20                  # a row of so many bytes is worth more than one thread
 SHORT = 24                      # rows of so few elements are taken many at a time, their elements gathered
@@ -28,8 +24,9 @@ _plans: dict = {}
 def rows(program, operands, axes=(-1,)):
     """Run a row program along `axes` (one axis, or several taken as one in row-major order): the list of its outputs.
 
-    Full operands have one shape. Row operands have that shape without the axes, or with size 1 there; column operands have the axes'
-    sizes; scalars are Python numbers; an index operand is None. Full outputs have the full shape, row outputs that without the axes."""
+    Full operands have one shape. Row operands have that shape without the axes, or with size 1 there; column operands have the
+    axes' sizes; scalars are Python numbers; an index operand is None. Full outputs have the full shape, row outputs that without
+    the axes."""
     key = (program, axes, *[(x.shape, x.strides) if isinstance(x, np.ndarray) else None for x in operands])
     plan = _plans.get(key)
     if plan is None:
@@ -51,7 +48,8 @@ def contiguous(x):
 
 
 class _Dims:
-    """The outer or the reduced dimensions: sizes, and strides of every array; neighbours are one dimension where every array allows it."""
+    """The outer or the reduced dimensions: sizes, and strides of every array; neighbours are one dimension where every array
+    allows it."""
 
     def __init__(self, sizes, strides):
         self.sizes, self.strides = [], []                     # strides[dimension][array]
@@ -116,14 +114,13 @@ class Plan:
 
     def _order_free(self):
         """May elements be taken in any order? Then memory's own is best."""
-        stages = self.program.stages
-        return all(isinstance(s, R.StoreRow) or isinstance(s, R.Reduce) and (s.kind in R.EXACT or s.kind in R.SUMS and self._type(k) == "i64")
-                   for k, s in enumerate(stages)) and all(o.kind in ("full", "row", "scalar") for o in self.program.operands)
+        return self._only_values() and all(s.kind in R.EXACT or self._type(k) == "i64" for k, s in enumerate(self.program.stages)
+                                           if isinstance(s, R.Reduce))
 
     def _only_values(self):
         """Does the program only reduce elements to values, wherever they are?"""
-        return all(isinstance(s, R.StoreRow) or isinstance(s, R.Reduce) and s.kind not in R.INDEXED for s in self.program.stages) and all(
-            o.kind in ("full", "row", "scalar") for o in self.program.operands)
+        return all(isinstance(s, R.StoreRow) or isinstance(s, R.Reduce) and s.kind not in R.INDEXED
+                   for s in self.program.stages) and all(o.kind in ("full", "row", "scalar") for o in self.program.operands)
 
     def _type(self, k):
         return self.program.values[self.program.results[k]][0]
@@ -133,7 +130,8 @@ class Plan:
         program, shape = self.program, self.shape
         arrays = [(x.strides, x.itemsize) for x, o in zip(operands, program.operands, strict=True) if o.kind == "full"]
         natural = _row_strides(shape, 1)
-        arrays += [([s * t.itemsize for s in natural], t.itemsize) for full, t in zip(self.full_out, self.out_types, strict=True) if full]
+        arrays += [([s * t.itemsize for s in natural], t.itemsize)
+                   for full, t in zip(self.full_out, self.out_types, strict=True) if full]
         rows_at = [(len(arrays) + i, x.itemsize) for i, x in enumerate(
             x for x, o in zip(operands, program.operands, strict=True) if o.kind == "row")]
 
@@ -143,7 +141,8 @@ class Plan:
         inside = by_memory(self.axes) if self._order_free() else list(self.axes)
         row_steps = dict(zip(self.outer, _row_strides(self.plain_rows, 1), strict=True))
         reduced = _Dims([shape[a] for a in inside], [[st[a] for st, _ in arrays] for a in inside])
-        rest = _Dims([shape[a] for a in outer], [[*(st[a] for st, _ in arrays), *(row_steps[a] * size for _, size in rows_at)] for a in outer])
+        rest = _Dims([shape[a] for a in outer],
+                     [[*(st[a] for st, _ in arrays), *(row_steps[a] * size for _, size in rows_at)] for a in outer])
         if len(rest.sizes) > 2:
             return None
         if self.n and len(reduced.sizes) > 1:
@@ -152,18 +151,17 @@ class Plan:
             return self._by_rows(rest, len(arrays), [self.outer.index(a) for a in outer], reduced) if pieces else None
         step = reduced.strides[0] if self.n > 1 else [size for _, size in arrays]
         order = [self.outer.index(a) for a in outer]
-        if self.n <= SHORT and len(rest.sizes) == 1 and self.count >= 16 and self._rows_lie_flat(rest, len(arrays), rows_at) and any(
-                s != size for s, (_, size) in zip(rest.strides[0], arrays, strict=False)):
-            return self._by_columns(step, rest, len(arrays), order, "apart")
+        if self.n <= SHORT and self.count >= 16 and len(rest.sizes) == 1:
+            steps = rest.strides[0]
+            if all(s == size for s, (_, size) in zip(steps[len(arrays):], rows_at, strict=True)) and any(
+                    s != size for s, (_, size) in zip(steps, arrays, strict=False)):
+                return self._by_columns(step, rest, len(arrays), order, "apart")
         if all(s == size for s, (_, size) in zip(step, arrays, strict=True)):
             return self._by_rows(rest, len(arrays), order)
         if rest.sizes and self.n < 2**31 and all(s == size for s, size in zip(
                 rest.strides[-1], [size for _, size in arrays] + [size for _, size in rows_at], strict=True)):
             return self._by_columns(step, rest, len(arrays), order)
         return None
-
-    def _rows_lie_flat(self, rest, arrays, rows_at):
-        return all(s == size for s, (_, size) in zip(rest.strides[0][arrays:], rows_at, strict=True))
 
     def _strides_in_order(self, arrays, full, row):
         """The strides as kernels want them: of operands, then of outputs. `full(i)`, `row(i)` give those of array i."""
@@ -318,8 +316,9 @@ class Plan:
     def _split(self, kernel_of, numbers_of, units, shape, order):
         """Spans of rows in parallel, one walk after the other; each walk's results of spans are combined before the next.
 
-        `kernel_of(program)` is the kernel for spans of a walk's program, `numbers_of(walk)` what it wants to know after the number of
-        spans, `units(walk)` how many parts of a row's space there are; results of spans have `shape` with the spans in its middle."""
+        `kernel_of(program)` is the kernel for spans of a walk's program, `numbers_of(walk)` what it wants to know after the
+        number of spans, `units(walk)` how many parts of a row's space there are; results of spans have `shape` with the spans in
+        its middle."""
         program, spans, empty, launch = self.program, -(-self.n // R.SPAN), memory.empty, native.launch
         shape = (shape[0], spans, shape[1])
         back = None if order == sorted(order) else np.argsort(order).tolist()
@@ -335,7 +334,8 @@ class Plan:
                 at += 2 if isinstance(s, R.Reduce) and s.kind in R.INDEXED else 1
             parts = [(walk.stores.get(k), DTYPES[t]) for k, t in made]
             args = [a for a in walk.args if program.values[a][1] != "index"]
-            steps.append((kernel_of(walk.program), units(walk) * spans, args, walk.reads_out, parts, (self.n, spans, *numbers_of(walk)), combiners))
+            steps.append((kernel_of(walk.program), units(walk) * spans, args, walk.reads_out, parts,
+                          (self.n, spans, *numbers_of(walk)), combiners))
         finish = _final(program)
         out_specs = [(self.shape if full else kernel_rows, t) for full, t in zip(self.full_out, self.out_types, strict=True)]
         place = {k: j for j, (k, _) in enumerate(program.outputs)}
@@ -395,7 +395,8 @@ class Plan:
             if o.kind == "col":
                 return np.broadcast_to(x, tuple(self.shape[a] for a in self.axes)).reshape(1, self.n)
             return None if o.kind == "index" else DTYPES[o.dtype].type(x)
-        outs = R.run(self.program, [two(x, o) for x, o in zip(operands, self.program.operands, strict=True)], self.n, DTYPES.__getitem__)
+        flat = [two(x, o) for x, o in zip(operands, self.program.operands, strict=True)]
+        outs = R.run(self.program, flat, self.n, DTYPES.__getitem__)
         moved = tuple(self.shape[a] for a in order)
         return [contiguous(y.reshape(moved).transpose(back)) if full else y.reshape(self.row_shape)
                 for y, full in zip(outs, self.full_out, strict=True)]
@@ -431,8 +432,8 @@ def column_shape(program):
 def dense(program):
     """Is it one sum of one operand, in one walk, so that many short lines can be added up as few long ones?"""
     reduced = [s for s in program.stages if isinstance(s, R.Reduce)]
-    return (len(reduced) == 1 and reduced[0].kind in R.SUMS and all(isinstance(s, R.Reduce | R.StoreRow | R.Store) for s in program.stages)
-            and not any(isinstance(s, R.Store) for s in program.stages) and sc.uses(reduced[0].expr) == [0])
+    return (len(reduced) == 1 and reduced[0].kind in R.SUMS and all(isinstance(s, R.Reduce | R.StoreRow) for s in program.stages)
+            and [i for i in sc.uses(reduced[0].expr) if program.values[i][1] != "scalar"] == [0])
 
 
 @functools.lru_cache(None)

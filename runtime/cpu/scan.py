@@ -2,7 +2,6 @@
 import math
 
 import numpy as np
-
 from whet.cpu import memory, native
 from whet.cpu.reduce import accumulator
 from whet.cpu.rows import BF16, DTYPES, NAMES, REFERENCE
@@ -37,9 +36,10 @@ def logcumsumexp(x, axis):
 
 def _sums(kind, x, axis, out_dtype):
     name = NAMES[x.dtype]
-    out = np.dtype(out_dtype) if out_dtype is not None else x.dtype if name[0] == "c" or name in ("f16", "bf16", "f32", "f64") else np.dtype("i8")
-    if x.dtype != out and NAMES[out] in ("f16", "bf16", "f32", "f64", "bool"):
-        x = x.astype(out)                             # each element is converted first; integers are cut at the end, to the same effect
+    floats = ("f16", "bf16", "f32", "f64")
+    out = np.dtype(out_dtype) if out_dtype is not None else x.dtype if name[0] == "c" or name in floats else np.dtype("i8")
+    if x.dtype != out and NAMES[out] in (*floats, "bool"):
+        x = x.astype(out)                             # element by element, first; integers may as well be cut at the end
     return _run(kind, x, axis, out)[0]
 
 
@@ -73,7 +73,7 @@ def _lanes():
 def _kernel(kind, dtype, out, columns):
     key = (kind, dtype, out, columns)
     if key not in _found:
-        acc = "f32" if kind == "logsumexp" and dtype in ("f16", "bf16") else dtype if kind in ("max", "min", "logsumexp") else accumulator(out)
+        acc = dtype if kind in ("max", "min") else accumulator(out)
 
         def emit(module, symbol):
             from whet.passes.lower_llvm import scan

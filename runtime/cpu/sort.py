@@ -6,7 +6,6 @@ sorts; its elements are packed with their positions (`passes.lower_llvm.sort`) w
 import math
 
 import numpy as np
-
 from whet.cpu import memory, native
 from whet.cpu.rows import NAMES, REFERENCE, SUPPORTED, contiguous
 
