@@ -1,0 +1,89 @@
+"""Train a small convolutional network on scikit-learn's images of handwritten digits; beside PyTorch, where it is installed.
+
+    python examples/digits.py [epochs]
+"""
+import importlib
+import sys
+import time
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+EPOCHS, BATCH = 12, 64
+
+
+def images():
+    """1797 images of 8x8 pixels, split into training and held-out ones."""
+    x, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    x, y = x[order].reshape(-1, 1, 8, 8).astype("f4") / 16, y[order].astype("i8")
+    return (x[:1437], y[:1437]), (x[1437:], y[1437:])
+
+
+def network(nn):
+    """Two convolutions with batch norm, a pool, two linear layers."""
+    return nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
+        nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(512, 64), nn.ReLU(), nn.Dropout(0.2), nn.Linear(64, 10))
+
+
+def bar(name, epoch, epochs, step, steps, loss):
+    """One line that fills up (only where somebody watches)."""
+    if sys.stdout.isatty():
+        done = int(24 * step / steps)
+        print(f"\r{name:6s} epoch {epoch:2d}/{epochs} [{'#' * done}{'.' * (24 - done)}] loss {loss:.4f} ", end="", flush=True)
+
+
+def train(m, epochs):
+    """Train with one framework `m`; (accuracy on held-out images, seconds per epoch)."""
+    nn, optim = importlib.import_module(f"{m.__name__}.nn"), importlib.import_module(f"{m.__name__}.optim")
+    F = importlib.import_module(f"{m.__name__}.nn.functional")
+    m.manual_seed(0)
+    (x, y), (tx, ty) = [(m.tensor(a), m.tensor(b)) for a, b in images()]
+    model = network(nn)
+    opt = optim.Adam(model.parameters(), lr=2e-3)
+    steps, seconds = -(-len(y) // BATCH), []
+    for epoch in range(1, epochs + 1):
+        start, total = time.perf_counter(), 0.0
+        model.train()
+        order = m.randperm(len(y))
+        for k in range(steps):
+            pick = order[k * BATCH:(k + 1) * BATCH]
+            loss = F.cross_entropy(model(x[pick]), y[pick])
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            total += loss.item()
+            bar(m.__name__, epoch, epochs, k + 1, steps, total / (k + 1))
+        seconds.append(time.perf_counter() - start)
+        if not sys.stdout.isatty():
+            print(f"{m.__name__:6s} epoch {epoch:2d}/{epochs}  loss {total / steps:.4f}  {seconds[-1]:.3f} s")
+    model.eval()
+    with m.no_grad():
+        right = (model(tx).argmax(1) == ty).to(m.float32).mean().item()
+    if sys.stdout.isatty():
+        print()
+    return right, float(np.median(seconds))
+
+
+def main():
+    epochs = int(sys.argv[1]) if len(sys.argv) > 1 else EPOCHS
+    import whet
+    rows = [("whet", *train(whet, epochs))]
+    try:
+        import torch
+    except ImportError:
+        print("(torch is not installed: no comparison)")
+    else:
+        torch.set_num_threads(whet.get_num_threads())
+        rows.append(("torch", *train(torch, epochs)))
+    print(f"\n{'':8s}{'held-out accuracy':>20s}{'seconds per epoch':>20s}")
+    for name, right, seconds in rows:
+        print(f"{name:8s}{right:20.1%}{seconds:20.3f}")
+    if rows[0][1] < 0.97:
+        sys.exit(f"whet reached {rows[0][1]:.1%}, expected at least 97 %")
+
+
+if __name__ == "__main__":
+    main()
