@@ -32,7 +32,8 @@ _NAMES = {"BOOL": dtypes.bool_, "U8": dtypes.uint8, "I8": dtypes.int8, "U16": dt
 _SPELLED = {d: name for name, d in _NAMES.items()}
 _NUMPY = {name: d.np for name, d in _NAMES.items()}
 MAX_HEADER = 100_000_000
-MAX_DEPTH = 500
+MAX_DEPTH = 100
+_DAMAGE = KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, StopIteration, RecursionError
 _CLASSES = {"Parameter": Parameter, "Buffer": Buffer}
 
 
@@ -204,7 +205,7 @@ class _Writer:
             low, high = _extent(first)
             if same and first.nbytes <= high - low:
                 order = _order(first)
-                name = add(self.paths[group[0]], np.ascontiguousarray(first))
+                name = add(self.paths[group[0]], first if first.flags.c_contiguous else first.copy())
                 for i in group:
                     refs[i] = {"entry": name, **({"order": order} if order else {})}
                 continue
@@ -268,6 +269,8 @@ def _memory(arrays, group, low, high):
     out = np.zeros(high - low, np.uint8)
     for i in group:
         a = arrays[i]
+        # an element that is repeated is written once
+        a = a[tuple(slice(0, 1) if s == 0 and n > 1 else slice(None) for n, s in zip(a.shape, a.strides))]
         _view(out, dtypes.FROM_NUMPY[a.dtype].name, list(a.shape), list(a.strides), a.__array_interface__["data"][0] - low)[...] = a
     return out
 
@@ -339,7 +342,7 @@ class _Reader:
         try:
             self.refs, self.pickles = structure["tensors"], structure["pickles"]
             return self.value(structure["tree"])
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as e:
+        except _DAMAGE as e:
             raise RuntimeError(f"load: {self.name}: the structure is damaged: {e!r}") from None
 
     def check(self, header):

@@ -322,7 +322,8 @@ def test_losses_register_weights_and_old_reductions():
 
 def test_triplet_loss_with_a_distance_of_ones_own():
     a, p, n = (whet.randn(4, 3) for _ in range(3))
-    loss = nn.TripletMarginWithDistanceLoss(distance_function=lambda x, y: (x - y).abs().max(1).values, margin=0.5, reduction="none")
+    loss = nn.TripletMarginWithDistanceLoss(distance_function=lambda x, y: (x - y).abs().max(1).values, margin=0.5,
+                                            reduction="none")
     d1, d2 = np.abs(N(a) - N(p)).max(1), np.abs(N(a) - N(n)).max(1)
     close(loss(a, p, n), np.maximum(d1 - d2 + 0.5, 0))
 

@@ -28,8 +28,10 @@ def same(a, b):
 
 def test_members_are_found_in_order():
     net = Net()
-    assert [n for n, _ in net.named_parameters()] == ["scale", "a.weight", "a.bias", "b.0.weight", "b.0.bias", "b.2.weight", "b.2.bias"]
-    assert [n for n, _ in net.named_buffers()] == ["seen", "scratch", "b.2.running_mean", "b.2.running_var", "b.2.num_batches_tracked"]
+    assert [n for n, _ in net.named_parameters()] == [
+        "scale", "a.weight", "a.bias", "b.0.weight", "b.0.bias", "b.2.weight", "b.2.bias"]
+    assert [n for n, _ in net.named_buffers()] == [
+        "seen", "scratch", "b.2.running_mean", "b.2.running_var", "b.2.num_batches_tracked"]
     assert [n for n, _ in net.named_modules()] == ["", "a", "b", "b.0", "b.1", "b.2"]
     assert [n for n, _ in net.named_children()] == ["a", "b"]
     assert net.get_submodule("b.0") is net.b[0] and net.get_parameter("b.0.bias") is net.b[0].bias
@@ -91,7 +93,7 @@ def test_names_are_checked():
                 self.w = nn.Parameter(whet.ones(1))
         Early()
     with pytest.raises(AttributeError, match="'Module' object has no attribute 'nothing'"):
-        m.nothing
+        m.nothing  # noqa: B018
 
 
 def test_explicit_buffers():
@@ -133,7 +135,7 @@ def test_load_state_dict_says_all_that_is_wrong_and_changes_nothing():
     text = str(e.value)
     assert text.startswith("Error(s) in loading state_dict for Net:")
     assert 'Missing key(s) in state_dict: "a.bias".' in text and 'Unexpected key(s) in state_dict: "extra", "b.7.x".' in text
-    assert "size mismatch for b.2.bias: copying a param with shape whet.Size([7]) from checkpoint, the shape in current model is" in text
+    assert "size mismatch for b.2.bias: copying a param with shape whet.Size([7]) from checkpoint, the shape in current" in text
     assert all(same(v, before[k]) for k, v in net.state_dict().items())
     state["b.2.bias"] = whet.zeros(4)
     missing, unexpected = net.load_state_dict(state, strict=False)
@@ -395,7 +397,7 @@ def test_lazy_modules():
     m = nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d())
     assert m[0].has_uninitialized_params() and "Uninitialized" in repr(m[0].weight)
     with pytest.raises(RuntimeError, match="uninitialized"):
-        m[0].weight.shape
+        m[0].weight.shape  # noqa: B018
     copy.deepcopy(m)(x)
     y = m(x)
     assert type(m[0]) is nn.Linear and m[0].in_features == 5 and y.shape == (2, 3) and type(m[1]) is nn.BatchNorm1d

@@ -88,7 +88,7 @@ def test_weight_norm():
 def test_spectral_norm():
     m = parametrizations.spectral_norm(nn.Linear(6, 4), n_power_iterations=5)
     for _ in range(5):
-        m.weight
+        m.weight  # noqa: B018  (each use is an iteration)
     assert np.linalg.norm(N(m.weight), 2) == pytest.approx(1, abs=1e-2)
     m.eval()
     assert bool((m.weight == m.weight).all())

@@ -12,11 +12,13 @@ from whet.optim import elementwise, lr_scheduler, swa_utils
 
 SHAPES = [(3, 4), (5,), (), (0, 2), (4097,), (2, 3, 4)]
 KINDS = [
-    ("SGD", {}), ("SGD", dict(lr=0.1, momentum=0.9)), ("SGD", dict(lr=0.1, momentum=0.9, dampening=0.1, weight_decay=0.01, maximize=True)),
+    ("SGD", {}), ("SGD", dict(lr=0.1, momentum=0.9)),
+    ("SGD", dict(lr=0.1, momentum=0.9, dampening=0.1, weight_decay=0.01, maximize=True)),
     ("SGD", dict(lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1)), ("Adam", {}),
     ("Adam", dict(lr=0.1, betas=(0.4, 0.9), weight_decay=0.1, amsgrad=True)),
     ("Adam", dict(maximize=True, weight_decay=0.1, decoupled_weight_decay=True)), ("AdamW", dict(amsgrad=True, weight_decay=0.3)),
-    ("Adamax", dict(weight_decay=0.1)), ("NAdam", dict(weight_decay=0.1)), ("NAdam", dict(decoupled_weight_decay=True, weight_decay=0.1)),
+    ("Adamax", dict(weight_decay=0.1)), ("NAdam", dict(weight_decay=0.1)),
+    ("NAdam", dict(decoupled_weight_decay=True, weight_decay=0.1)),
     ("RAdam", dict(weight_decay=0.1)), ("RAdam", dict(betas=(0.9, 0.99), decoupled_weight_decay=True, weight_decay=0.1)),
     ("ASGD", dict(weight_decay=0.1, t0=2)), ("Rprop", {}), ("RMSprop", dict(weight_decay=0.1)),
     ("RMSprop", dict(centered=True, momentum=0.9, maximize=True)), ("RMSprop", dict(centered=True, alpha=0.3)),
@@ -205,7 +207,7 @@ def test_large_numbers_of_parameters():
 
 
 def test_mixed_dtypes_and_groups():
-    a, b, c = whet.ones(2, requires_grad=True), whet.ones(2, dtype=whet.float64, requires_grad=True), whet.ones(2, requires_grad=True)
+    a, b, c = (whet.ones(2, dtype=t, requires_grad=True) for t in (whet.float32, whet.float64, whet.float32))
     opt = optim.SGD([{"params": [a, b]}, {"params": c, "lr": 1.0}], lr=0.5)
     for p in (a, b, c):
         p.grad = whet.ones_like(p)
@@ -252,8 +254,8 @@ def test_differentiable_steps():
     np.testing.assert_allclose(w0.grad.numpy(), [0.7, 0.7], rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop", "RMSprop", "Adagrad", "Adadelta",
-                                  "Adafactor", "SparseAdam"])
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop", "RMSprop", "Adagrad",
+                                  "Adadelta", "Adafactor", "SparseAdam"])
 def test_state_goes_on_where_it_was(name):
     options = {"momentum": 0.9} if name == "SGD" else {}
     a = parameters(shapes=[(3, 4), (5,)])
@@ -429,10 +431,11 @@ def test_one_cycle():
 
 
 def test_schedules_in_sequence_and_in_chains():
-    got = rates(lambda o: lr_scheduler.SequentialLR(o, [lr_scheduler.ConstantLR(o, 0.1, 100), lr_scheduler.ExponentialLR(o, 0.5)], [3]),
-                epochs=6)
+    def parts(o, n):
+        return [lr_scheduler.ConstantLR(o, 0.1, n), lr_scheduler.ExponentialLR(o, 0.5)]
+    got = rates(lambda o: lr_scheduler.SequentialLR(o, parts(o, 100), [3]), epochs=6)
     np.testing.assert_allclose(got, [0.01, 0.01, 0.01, 0.1, 0.05, 0.025, 0.0125])
-    got = rates(lambda o: lr_scheduler.ChainedScheduler([lr_scheduler.ConstantLR(o, 0.1, 2), lr_scheduler.ExponentialLR(o, 0.5)]), 3)
+    got = rates(lambda o: lr_scheduler.ChainedScheduler(parts(o, 2)), 3)
     np.testing.assert_allclose(got, [0.01, 0.005, 0.025, 0.0125])
 
 

@@ -447,8 +447,8 @@ class ReduceLROnPlateau(LRScheduler):
             if len(self.optimizer.param_groups) != len(self.min_lrs):
                 raise RuntimeError(f"The number of param groups in the `optimizer` ({len(self.optimizer.param_groups)}) differs "
                                    f"from when `ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new "
-                                   "param group being added to the optimizer. Please modify the `min_lrs` field to match the length of "
-                                   "the `optimizer` param groups.")
+                                   "param group being added to the optimizer. Please modify the `min_lrs` field to match the "
+                                   "length of the `optimizer` param groups.")
             for group, low in zip(self.optimizer.param_groups, self.min_lrs):
                 old = float(group["lr"])
                 new = max(old * self.factor, low)

@@ -1,0 +1,322 @@
+"""save and load: everything comes back, nothing else happens, and damage is an exception."""
+import io
+import json
+import os
+import pickle
+import struct
+from collections import OrderedDict, defaultdict
+
+import numpy as np
+import pytest
+
+import whet
+from whet import nn, optim
+
+DTYPES = [whet.bool, whet.uint8, whet.int8, whet.uint16, whet.int16, whet.uint32, whet.int32, whet.uint64, whet.int64, whet.float16,
+          whet.bfloat16, whet.float32, whet.float64, whet.complex64, whet.complex128]
+
+
+def through(obj, **k):
+    f = io.BytesIO()
+    whet.save(obj, f)
+    f.seek(0)
+    return whet.load(f, **k)
+
+
+def bits(t):
+    return t.dtype, tuple(t.shape), t.detach().contiguous().numpy().tobytes()
+
+
+def raw(obj):
+    f = io.BytesIO()
+    whet.save(obj, f)
+    return f.getvalue()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_every_dtype_and_shape(dtype, tmp_path):
+    rng = np.random.default_rng(0)
+    for shape in ((), (3,), (0, 2), (2, 3, 4)):
+        t = whet.tensor(rng.standard_normal(shape) * 3).to(dtype)
+        whet.save({"t": t}, tmp_path / "f")
+        for options in ({}, {"mmap": True}):
+            back = whet.load(tmp_path / "f", **options)["t"]
+            assert bits(back) == bits(t)
+            if back.numel():
+                back.zero_()                                 # the memory is ours, also when mapped
+        assert bits(whet.load(tmp_path / "f")["t"]) == bits(t)
+
+
+def test_structures():
+    t = whet.arange(3)
+    obj = {"a": [1, -2**70, 1.5, float("inf"), True, None, "text \u00e9\x00"], 5: (t, {"x": ()}), (1, "k"): {1, 2}, None: 2j,
+           "bytes": b"\x00\xff", "dtype": whet.bfloat16, "size": t.shape, "device": whet.device("cpu"),
+           "array": np.ones((2, 2), np.int8),
+           "number": np.float32(2.5), "o": OrderedDict(b=1, a=2), "d": defaultdict(list, {1: [2]}), "f": frozenset([3])}
+    back = through(obj)
+    assert list(back) == list(obj) and back["a"] == obj["a"] and back[(1, "k")] == {1, 2} and back[None] == 2j
+    assert bits(back[5][0]) == bits(t) and back[5][1] == {"x": ()}
+    assert back["bytes"] == b"\x00\xff" and back["dtype"] is whet.bfloat16
+    assert isinstance(back["size"], whet.Size) and back["size"] == (3,) and back["device"] == whet.device("cpu")
+    assert back["array"].dtype == np.int8 and back["number"] == 2.5 and type(back["number"]) is np.float32
+    assert list(back["o"].items()) == [("b", 1), ("a", 2)] and isinstance(back["o"], OrderedDict)
+    assert back["d"][9] == [] and back["d"][1] == [2] and back["f"] == frozenset([3])
+    assert np.isnan(through(float("nan"))) and through([]) == [] and through("x") == "x" and bits(through(t)) == bits(t)
+    with pytest.raises(ValueError, match="contains itself"):
+        loop = []
+        loop.append(loop)
+        raw(loop)
+
+
+def test_layouts_and_flags():
+    a = whet.randn(2, 3, 4, 5)
+    last = a.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
+    back = through([last, a[:, ::2], a.flip(0), a[0, 0, 0, :1].expand(1000, 5), nn.Parameter(whet.ones(2)),
+                    nn.Buffer(whet.ones(1), persistent=False), whet.ones(1, requires_grad=True)])
+    for x, y in zip(back, [last, a[:, ::2], a.flip(0), a[0, 0, 0, :1].expand(1000, 5)]):
+        assert bits(x) == bits(y)
+    assert back[0].stride() == last.stride()
+    assert isinstance(back[4], nn.Parameter) and back[4].requires_grad and isinstance(back[5], nn.Buffer) and not back[5].persistent
+    assert back[6].requires_grad and back[6].is_leaf
+    assert len(raw(whet.ones(1).expand(10**6, 10**6))) < 2000
+
+
+def test_shared_memory_stays_shared_and_is_stored_once():
+    t = whet.arange(10.0)
+    obj = {"whole": t, "same": t, "again": t.view(10), "part": t[2:5], "back": t.flip(0), "rows": t.view(2, 5)}
+    back = through(obj)
+    assert back["same"] is back["whole"]
+    back["whole"][3] = 100
+    assert back["again"][3].item() == back["part"][1].item() == back["rows"][0, 3].item() == 100
+    assert bits(back["back"]) == bits(t.flip(0))
+    assert len(raw([whet.zeros(1000)] * 1)) + 500 > len(raw([(z := whet.zeros(1000)), z, z.view(10, 100)]))
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    model[1].weight = model[0].weight
+    state = through(model.state_dict())
+    state["0.weight"].zero_()
+    assert not state["1.weight"].any()
+
+
+def test_a_state_dict_is_a_plain_safetensors_file():
+    model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    data = raw(model.state_dict())
+    n, = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + n])
+    assert n % 8 == 0 and set(header) == {"__metadata__", *model.state_dict()}
+    assert all(isinstance(v, str) for v in header["__metadata__"].values())
+    e = header["0.weight"]
+    assert e["dtype"] == "F32" and e["shape"] == [3, 2]
+    a = np.frombuffer(data[8 + n:], np.uint8)[slice(*e["data_offsets"])].view(np.float32)
+    assert (a.reshape(3, 2) == model[0].weight.detach().numpy()).all()
+    other = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    state = through(model.state_dict())
+    assert state._metadata["1"] == {"version": 2}
+    other.load_state_dict(state)
+    assert bits(other[0].weight) == bits(model[0].weight)
+
+
+def safetensors(header, data=b""):
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def test_plain_safetensors_files_load():
+    a = np.arange(6, dtype=np.float32)
+    data = safetensors({"x": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "__metadata__": {"format": "pt"},
+                        "b": {"dtype": "BF16", "shape": [], "data_offsets": [24, 26]}}, a.tobytes() + b"\x80\x3f")
+    back = whet.load(io.BytesIO(data))
+    assert set(back) == {"x", "b"} and back["x"].tolist() == [[0, 1, 2], [3, 4, 5]] and back["b"].item() == 1
+    assert whet.load(io.BytesIO(safetensors({}))) == {}
+
+
+def test_training_goes_on_from_a_checkpoint(tmp_path):
+    def make():
+        model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+        return model, optim.Adam(model.parameters(), lr=0.05)
+
+    def train(model, opt):
+        opt.zero_grad()
+        model(whet.ones(2, 3)).square().sum().backward()
+        opt.step()
+    model, opt = make()
+    for _ in range(3):
+        train(model, opt)
+    whet.save({"model": model.state_dict(), "opt": opt.state_dict(), "epoch": 3}, tmp_path / "c.st")
+    saved = whet.load(tmp_path / "c.st")
+    other, again = make()
+    other.load_state_dict(saved["model"])
+    again.load_state_dict(saved["opt"])
+    assert saved["epoch"] == 3 and list(saved["opt"]["state"]) == [0, 1, 2, 3]
+    for _ in range(2):
+        train(model, opt)
+        train(other, again)
+    assert all(bits(p) == bits(q) for p, q in zip(model.parameters(), other.parameters()))
+
+
+class Thing:
+    def __init__(self, t):
+        self.t = t
+
+
+class Evil:
+    ran = []
+
+    def __reduce__(self):
+        return Evil.ran.append, ("ran",)
+
+
+def test_pickles_only_when_asked_for():
+    t = whet.ones(3)
+    data = raw({"thing": Thing(t), "t": t})
+    with pytest.raises(pickle.UnpicklingError, match="Thing.*weights_only=False"):
+        whet.load(io.BytesIO(data))
+    back = whet.load(io.BytesIO(data), weights_only=False)
+    assert isinstance(back["thing"], Thing) and back["thing"].t is back["t"]
+    model = through(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), weights_only=False)
+    assert model(whet.ones(1, 2)).shape == (1, 2)
+    for data in (raw(Evil()), pickle.dumps(Evil()), pickle.dumps(Evil(), 2) + b" " * 20):
+        with pytest.raises((pickle.UnpicklingError, RuntimeError)):
+            whet.load(io.BytesIO(data))
+    assert Evil.ran == []
+    assert whet.load(io.BytesIO(pickle.dumps({"a": 1})), weights_only=False) == {"a": 1}
+
+
+def test_map_location():
+    f = io.BytesIO(raw({"a": whet.ones(2)}))
+    for where in ("cpu", whet.device("cpu"), {"cpu": "cpu"}, lambda t, loc: t * 2, lambda t, loc: None):
+        f.seek(0)
+        assert whet.load(f, map_location=where)["a"].tolist() in ([1, 1], [2, 2])
+
+
+def test_files_are_replaced_whole(tmp_path, monkeypatch):
+    path = tmp_path / "f"
+    whet.save([1, whet.ones(2)], path)
+    before = path.read_bytes()
+
+    def full(*a):
+        raise OSError("no space left")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space"):
+        whet.save([2, whet.zeros(5)], path)
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["f"]
+    monkeypatch.undo()
+    (tmp_path / "link").symlink_to(path)
+    whet.save(3, tmp_path / "link")
+    assert whet.load(path) == 3 and (tmp_path / "link").is_symlink()
+    with pytest.raises(FileNotFoundError):
+        whet.load(tmp_path / "nothing")
+    with pytest.raises(ValueError, match="mmap"):
+        whet.load(io.BytesIO(before), mmap=True)
+
+
+SAMPLE = {"w": whet.arange(6.0).view(2, 3), "flags": whet.tensor([True, False]), "n": [1, 2.5, ("x", None)]}
+
+
+def equal(a, b):
+    if isinstance(a, whet.Tensor):
+        return isinstance(b, whet.Tensor) and bits(a) == bits(b)
+    if isinstance(a, dict):
+        return isinstance(b, dict) and a.keys() == b.keys() and all(equal(a[k], b[k]) for k in a)
+    if isinstance(a, list | tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(equal, a, b))
+    return a == b
+
+
+def test_a_flipped_byte_is_an_error_or_does_not_matter():
+    data = raw(SAMPLE)
+    for i in range(len(data)):
+        for change in (0x01, 0x20, 0x80, 0xFF):
+            damaged = data[:i] + bytes([data[i] ^ change]) + data[i + 1:]
+            try:
+                back = whet.load(io.BytesIO(damaged))
+            except (RuntimeError, pickle.UnpicklingError):
+                continue
+            assert equal(back, SAMPLE), i
+
+
+def test_a_file_cut_short_is_an_error(tmp_path):
+    data = raw(SAMPLE)
+    for n in range(len(data)):
+        with pytest.raises(RuntimeError):
+            whet.load(io.BytesIO(data[:n]))
+    with pytest.raises(RuntimeError):
+        whet.load(io.BytesIO(data + b"x"))
+    for cut in (data[:-1], data + b"x"):
+        (tmp_path / "f").write_bytes(cut)
+        with pytest.raises(RuntimeError):
+            whet.load(tmp_path / "f", mmap=True)
+
+
+@pytest.mark.parametrize("header", [
+    [], 3, {"x": 1}, {"x": {"dtype": "F32", "shape": [2]}}, {"x": {"dtype": "F99", "shape": [1], "data_offsets": [0, 4]}},
+    {"x": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}}, {"x": {"dtype": "F32", "shape": [1.0], "data_offsets": [0, 4]}},
+    {"x": {"dtype": "F32", "shape": [2**62, 2**62], "data_offsets": [0, 4]}},
+    {"x": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}}, {"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 2**60]}},
+    {"x": {"dtype": "F32", "shape": [0] * 65, "data_offsets": [0, 0]}},
+    {"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}, "y": {"dtype": "F32", "shape": [1], "data_offsets": [2, 6]}},
+    {"x": {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]}}, {"__metadata__": {"whet": "{}"}}, {"__metadata__": 3},
+    {"__metadata__": {"whet": "{}", "whet.crc32": "1"}}, {"x": {"dtype": ["F32"], "shape": [1], "data_offsets": [0, 4]}},
+    {"x": {"dtype": "BOOL", "shape": [4], "data_offsets": [0, 4]}}], ids=lambda h: str(h)[:60])
+def test_bad_headers(header):
+    with pytest.raises(RuntimeError):
+        whet.load(io.BytesIO(safetensors(header, b"\x01\x02\x03\x04")))
+
+
+def test_hostile_headers():
+    entry = b'"x": {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]}'
+    twice = b"{" + entry + b", " + entry + b"}"
+    for text in (twice, b"[" * 100000, b'{"a":' * 50000, b"\xff\xfe", b"", b"NaN"):
+        with pytest.raises(RuntimeError):
+            whet.load(io.BytesIO(struct.pack("<Q", len(text)) + text))
+    for data in (b"", b"\x00" * 7, b"\xff" * 100, b"PK\x03\x04" + b"\0" * 30, struct.pack("<Q", 2**40)):
+        with pytest.raises(RuntimeError):
+            whet.load(io.BytesIO(data))
+
+
+def forged(tree, tensors=(), entries=(("m", "U8", [8]),), pickles=()):
+    """A file with a valid checksum and any structure."""
+    import zlib
+
+    from whet.serialization import _canonical
+    header, at = {}, 0
+    for name, dtype, shape in entries:
+        n = int(np.prod(shape)) * {"U8": 1, "F32": 4}[dtype]
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + n]}
+        at += n
+    inner = json.dumps({"version": 1, "tree": tree, "tensors": list(tensors), "pickles": list(pickles), "crc32": {}})
+    check = str(zlib.crc32((inner + _canonical(header)).encode()))
+    return safetensors({"__metadata__": {"whet": inner, "whet.crc32": check}, **header}, bytes(at))
+
+
+@pytest.mark.parametrize("tree, tensors", [
+    ({"tensor": 0}, []), ({"tensor": -1}, [{"entry": "m"}]), ({"tensor": "x"}, []), ({"what": 1}, []), ({}, []), ({"dict": 3}, []),
+    ({"dict": [[[1], 2]]}, []), ({"tensor": 0}, [{"entry": "zzz"}]), ({"tensor": 0}, [{"entry": "m", "order": [5]}]),
+    *[({"tensor": 0}, [{"entry": "m", "view": view}]) for view in (
+        ["float32", [3], [4], 0], ["float32", [2], [4], 1], ["float32", [2], [-4], 0], ["float32", [2], [2**63], 0],
+        ["nonsense", [2], [4], 0], ["float32", [1], [4], -4])],
+    ({"tensor": 0}, [{"entry": "m", "class": "os.system"}]), ({"tensor": 0}, [{"entry": "m", "requires_grad": True}]),
+    ({"tensor": 0}, [{"entry": "m", "complex": True}]), ({"defaultdict": [], "factory": "eval"}, []), ({"dtype": "__class__"}, []),
+    ({"bytes": "!!"}, []), ({"float": "exec"}, []), ({"complex": [1, 2, 3]}, []), ({"device": "moon"}, []), ({"set": [[1]]}, [])],
+    ids=lambda x: str(x)[:50])
+def test_forged_structures(tree, tensors):
+    with pytest.raises(RuntimeError):
+        whet.load(io.BytesIO(forged(tree, tensors)))
+
+
+def test_deep_structures():
+    deep = x = []
+    for _ in range(90):
+        x.append([])
+        x = x[0]
+    assert through(deep) == deep
+    for _ in range(200):
+        x.append([])
+        x = x[0]
+    with pytest.raises(ValueError, match="nested more than"):
+        raw(deep)
+    nested = "[" * 5000 + "]" * 5000
+    with pytest.raises(RuntimeError):
+        import zlib
+        inner = '{"version":1,"tree":' + nested + ',"tensors":[],"pickles":[]}'
+        check = str(zlib.crc32((inner + "{}").encode()))
+        whet.load(io.BytesIO(safetensors({"__metadata__": {"whet": inner, "whet.crc32": check}})))
