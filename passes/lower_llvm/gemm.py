@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from whet.ir.scalar import Expr
 
-from . import pack, targets
+from . import pack, scalar, targets
 from .builder import Val, vec
 from .pack import LLVM, WIDE, narrow, size
 
@@ -80,6 +80,17 @@ class Epilogue:
     expression: Expr
     operands: tuple = ()
 
+    def emit(self, f, x, dtype, operands, i, j, mask):
+        """The vector that is stored for the products x (in memory form) in row i from column j on.
+
+        operands: (pointer, row stride) of each. Lanes outside of the mask are not read."""
+        read, lanes = [], x.lanes
+        for o, (p, p_m) in zip(self.operands, operands, strict=True):
+            p, e = f.bytes_at(p, i * p_m), LLVM[o.dtype]
+            read.append(f.mload(vec(e, lanes), f.bytes_at(p, j * size(o.dtype)), mask) if o.along else f.splat(f.load(e, p), lanes))
+        y, = scalar.emit(f, [self.expression], [x, *read], [dtype, *(o.dtype for o in self.operands)], lanes)
+        return y
+
     def __str__(self):
         return f"{self.expression} of {' '.join(f'{o.dtype}{o.along:d}' for o in self.operands)}"
 
@@ -92,6 +103,12 @@ def gemm(mod, symbol, dtype, a_mode="place", b_mode="rows", dst=None, epilogue=N
     dst: the element type of C, by default that of A and B. epilogue: see `Epilogue`.
     """
     _Gemm(mod, symbol, dtype, a_mode, b_mode, dst or dtype, epilogue).emit()
+
+
+def load_operands(f, args, table, epilogue):
+    """(pointer, strides of row, outer and inner batch) of each operand of the epilogue, from a kernel's arguments."""
+    return [[f.load("ptr", f.at(args, 5 + i, "i64")), *(f.load("i64", f.at(table, len(DIMS) + 3 * i + j, "i64")) for j in range(3))]
+            for i in range(len(epilogue.operands) if epilogue else 0)]
 
 
 def pack_b(mod, symbol, dtype, b_mode):
@@ -198,25 +215,12 @@ class _Gemm:
                 def out():
                     y = narrow(f, x, self.dtype)
                     if self.epilogue:
-                        pairs = zip(self.operands, extra[::2], extra[1::2], strict=True)
-                        y = self.apply(f, y, [self.read(f, o, p, p_m, i, j, mask) for o, p, p_m in pairs])
+                        y = self.epilogue.emit(f, y, self.dtype, list(zip(extra[::2], extra[1::2], strict=True)), i, j, mask)
                     q = f.bytes_at(f.bytes_at(c, i * c_m), j * size(self.dst))
                     f.mstore(y, q, mask)
                 f.if_(last, out, lambda: f.mstore(x, p, mask))
             f.loop(0, cols, lanes, vector)
         f.loop(skip, rows, 1, row)
-
-    def read(self, f, operand, p, p_m, i, j, mask):
-        p, lanes, e = f.bytes_at(p, i * p_m), self.shape.lanes, LLVM[operand.dtype]
-        if operand.along:
-            return f.mload(vec(e, lanes), f.bytes_at(p, j * size(operand.dtype)), mask)
-        return f.splat(f.load(e, p), lanes)
-
-    def apply(self, f, x, read):
-        from .scalar import emit
-        y, = emit(f, [self.epilogue.expression], [x, *read], [self.dtype, *(o.dtype for o in self.epilogue.operands)],
-                  self.shape.lanes)
-        return y
 
     # ---- the driver --------------------------------------------------------------------------------------------------
     def emit(self):
@@ -235,10 +239,8 @@ class _Gemm:
         f = self.f = self.mod.fn(self.symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
         args, begin, end, worker = f.args
         self.a, self.b, self.c, table, scratch = (f.load("ptr", f.at(args, i, "i64")) for i in range(5))
-        self.extra = [f.load("ptr", f.at(args, 5 + i, "i64")) for i, _ in enumerate(self.operands)]
+        operands = load_operands(f, args, table, self.epilogue)
         d = self.d = {n: f.load("i64", f.at(table, i, "i64")) for i, n in enumerate(DIMS)}
-        self.extra_strides = [[f.load("i64", f.at(table, len(DIMS) + 3 * i + j, "i64")) for j in range(3)]
-                              for i, _ in enumerate(self.extra)]
         self.scratch = f.bytes_at(scratch, worker * d["scratch"])
         self.panel = f.alloca("i8", KC * sh.width * self.s)
         self.buffer = f.alloca("i8", sh.rows[0] * sh.width * self.s)
@@ -251,8 +253,7 @@ class _Gemm:
             outer, inner = f.sdiv(z, d["inner"]), f.srem(z, d["inner"])
             a, b, c = (f.bytes_at(p, outer * d[f"{x}_outer"] + inner * d[f"{x}_inner"])
                        for x, p in (("a", self.a), ("b", self.b), ("c", self.c)))
-            extra = [(f.bytes_at(p, outer * p_o + inner * p_i), p_m)
-                     for p, (p_m, p_o, p_i) in zip(self.extra, self.extra_strides, strict=True)]
+            extra = [(f.bytes_at(p, outer * p_o + inner * p_i), p_m) for p, p_m, p_o, p_i in operands]
             run = f.imin(end - u, down - i)              # units that lie below each other share their panels of B
             if self.dst != self.wide:
                 run = f.imin(run, f.imax(f.sdiv(f.const("i64", MC), d["rows"]), 1))

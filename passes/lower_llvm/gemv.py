@@ -6,7 +6,7 @@ column is the same thing: its transpose is a row times a matrix.
 """
 from . import pack, targets
 from .builder import vec
-from .gemm import DIMS, KC
+from .gemm import DIMS, KC, load_operands
 from .pack import LLVM, WIDE, narrow, size, widen
 
 DEPTH = 4               # rows of B that `few_rows` reads side by side
@@ -18,8 +18,8 @@ FAR = 1 << 23           # B has so many bytes that memory, slower than a chain, 
 class _Few:
     """What both kernels share: the operands, and the walk over units of `cols` columns."""
 
-    def __init__(self, mod, symbol, dtype, m):
-        self.dtype, self.wide, self.m = dtype, WIDE.get(dtype, dtype), m
+    def __init__(self, mod, symbol, dtype, m, dst, epilogue):
+        self.dtype, self.wide, self.m, self.dst, self.epilogue = dtype, WIDE.get(dtype, dtype), m, dst or dtype, epilogue
         self.s, self.ty, self.e = size(dtype), LLVM[self.wide], LLVM[dtype]
         self.lanes = targets.current().lanes(size(self.wide))
         self.t = vec(self.ty, self.lanes)
@@ -29,14 +29,17 @@ class _Few:
         d = self.d = {n: f.load("i64", f.at(table, i, "i64")) for i, n in enumerate(DIMS)}
         across = f.sdiv(d["n"] + d["cols"] - 1, d["cols"])
         self.blocks = f.imax(f.sdiv(d["k"] + (KC - 1), KC), 1)
+        operands = load_operands(f, args, table, epilogue)
         room = self.room()               # the chains of the block at hand, and the sums of those before it: a line for each row
-        self.chains, self.sums = ([f.alloca(self.ty, room) for _ in range(m)] for _ in range(2))
+        chains, sums = (f.alloca(self.ty, room * m) for _ in range(2))
+        self.chains, self.sums = ([f.at(p, room * r, self.ty) for r in range(m)] for p in (chains, sums))
         self.square = f.alloca(self.ty, self.lanes**2)
 
         def unit(u):
             z, j = f.sdiv(u, across), f.srem(u, across)
             outer, inner = f.sdiv(z, d["inner"]), f.srem(z, d["inner"])
             at = [f.bytes_at(p, outer * d[f"{x}_outer"] + inner * d[f"{x}_inner"]) for x, p in (("a", a), ("b", b), ("c", c))]
+            self.extra = [(f.bytes_at(p, outer * p_o + inner * p_i), p_m) for p, p_m, p_o, p_i in operands]
             run = f.imin(end - u, across - j)
             self.columns(*at, j * d["cols"], f.imin((j + run) * d["cols"], d["n"]))
             return [u + run]
@@ -65,11 +68,16 @@ class _Few:
             acc, = f.if_(first, lambda: [acc], lambda: [f.load(t, p) + acc])
             f.store(acc, p)
 
-    def results(self, c, at):
-        """(rounded sums, place) of each row."""
+    def put(self, c, col, at, mask):
+        """The sums at `at` are the results from column `col` on, in the lanes of the mask."""
         f = self.f
-        return [(narrow(f, f.load(self.t, f.at(p, at, self.ty)), self.dtype), f.bytes_at(c, self.d["c_m"] * r))
-                for r, p in enumerate(self.sums)]
+
+        def row(r):
+            x = narrow(f, f.load(self.t, f.at(self.sums[0], r * self.room() + at, self.ty)), self.dtype)
+            if self.epilogue:
+                x = self.epilogue.emit(f, x, self.dtype, self.extra, r, col, mask)
+            f.mstore(x, f.bytes_at(f.bytes_at(c, r * self.d["c_m"]), col * size(self.dst)), mask)
+        f.loop(0, self.m, 1, row)
 
     def k_blocks(self, body):
         """body(k0, k1, first) for each block of K."""
@@ -79,15 +87,14 @@ class _Few:
 
 class _FewRows(_Few):
     def room(self):
-        self.strip_width = STRIP // (1 << (self.m - 1).bit_length())
-        return self.strip_width + self.lanes
+        return STRIP // (1 << (self.m - 1).bit_length()) + self.lanes
 
     def columns(self, a, b, c, j0, j1):
-        f, width = self.f, self.strip_width
-        f.loop(j0, j1, width, lambda j: self.strip(a, f.bytes_at(b, j * self.s), f.bytes_at(c, j * self.s), f.imin(j1 - j, width)))
+        f, width = self.f, self.room() - self.lanes
+        f.loop(j0, j1, width, lambda j: self.strip(a, f.bytes_at(b, j * self.s), c, j, f.imin(j1 - j, width)))
 
-    def strip(self, a, b, c, n):
-        """`n` columns: DEPTH rows of B at a time go by the chains."""
+    def strip(self, a, b, c, j0, n):
+        """`n` columns from j0 on, where `b` points: DEPTH rows of B at a time go by the chains."""
         f, d, lanes, ty = self.f, self.d, self.lanes, vec(self.e, self.lanes)
 
         def block(k0, k1, first):
@@ -117,10 +124,7 @@ class _FewRows(_Few):
             f.loop(0, n, lanes, lambda j: self.add_up(j, first))
         self.k_blocks(block)
 
-        def out(j):
-            for x, row in self.results(c, j):
-                f.mstore(x, f.bytes_at(row, j * self.s), f.lanes_below(n - j, lanes))
-        f.loop(0, n, lanes, out)
+        f.loop(0, n, lanes, lambda j: self.put(c, j0 + j, j, f.lanes_below(n - j, lanes)))
 
 
 class _FewCols(_Few):
@@ -184,21 +188,17 @@ class _FewCols(_Few):
             f.loop(whole, k1, lanes, rest)
             each(lambda col, at: self.add_up(at, first))
         self.k_blocks(block)
-
-        def out(col, at):
-            for x, row in self.results(c, at):
-                f.store(x, f.bytes_at(row, col * self.s))
-        each(out)
+        each(lambda col, at: self.put(c, col, at, f.const(vec("i1", lanes), True)))
 
 
-def few_rows(mod, symbol, dtype, m):
+def few_rows(mod, symbol, dtype, m, dst=None, epilogue=None):
     """Emit the kernel for m rows and a B whose n is adjacent."""
-    _FewRows(mod, symbol, dtype, m)
+    _FewRows(mod, symbol, dtype, m, dst, epilogue)
 
 
-def few_cols(mod, symbol, dtype, m):
+def few_cols(mod, symbol, dtype, m, dst=None, epilogue=None):
     """Emit the kernel for m rows and a B whose k is adjacent and that has at least as many columns as a vector has lanes."""
-    _FewCols(mod, symbol, dtype, m)
+    _FewCols(mod, symbol, dtype, m, dst, epilogue)
 
 
 def dot(mod, symbol, dtype):

@@ -84,7 +84,7 @@ def linear(x, w, bias=None):
     shape, dtype, kernel, total, grain, table, swapped = quick
     c = memory.empty(shape, dtype)
     if swapped:
-        native.launch(kernel, total, grain, w, x, c, table, None)
+        native.launch(kernel, total, grain, w, x, c, table, None, bias)
     else:
         native.launch(kernel, total, grain, x, w, c, table, None, bias)
     return c
@@ -116,7 +116,7 @@ def _product(a, b, epilogue=None, operands=(), quick=None):
     if not plan.scratch and not plan.parts and (epilogue is None or quick):
         _keep(_quick, quick or key[1:], (plan.shape, plan.dtype, plan.kernel, plan.total, plan.grain, plan.table, plan.swapped))
     c = memory.empty(plan.shape, plan.dtype)
-    _run(plan, (b, a, c) if plan.swapped else (a, b, c, *operands))
+    _run(plan, (b, a, c, *operands) if plan.swapped else (a, b, c, *operands))
     return c
 
 
@@ -260,12 +260,9 @@ def _make_plan(a, b, epilogue, operands, packed=False):
 def _plan(shape, a, b, epilogue, operands, packed, threads):
     """The plan for arrays like these; `operands` have the result's shape."""
     batch, (m, n), k, s = shape[:-2], shape[-2:], a.shape[-1], a.dtype.itemsize
-    short = SHORT[a.dtype]
-    tail, dst = None, short
+    short = dst = SHORT[a.dtype]
     if epilogue is not None:
-        kinds = tuple(kernels.Operand(SHORT[o.dtype], o.strides[-1] != 0) for o in operands)
-        tail = kernels.Epilogue(epilogue, kinds)
-        dst = scalar.typeof(epilogue, [short, *(o.dtype for o in kinds)]) or short
+        dst = scalar.typeof(epilogue, [short, *(SHORT[o.dtype] for o in operands)]) or short
     c = np.broadcast_to(np.empty((), DTYPE[dst]), shape)          # for its shape: its strides are a new array's
     c_strides = [c.itemsize * int(np.prod(shape[i + 1:], dtype=np.int64)) for i in range(len(shape))]
     sides = [np.broadcast_to(x, (*batch, *x.shape[-2:])).strides for x in (a, b)] + [c_strides] + [o.strides for o in operands]
@@ -280,9 +277,14 @@ def _plan(shape, a, b, epilogue, operands, packed, threads):
         for y in batches:
             y.pop()
         c = n * c[1], c[1]
-    if n == 1 and m > 1 and tail is None and not packed:
+    if n == 1 and m > 1 and not packed and all(x[0] in (0, o.itemsize) for x, o in zip(more, operands, strict=True)):
         swapped = True                   # a column is a row of the transpose, whose kernels are the better ones
         m, n, a, b, batches[:2] = n, m, b[::-1], a[::-1], batches[1::-1]
+        more = [x[::-1] for x in more]
+    tail = None
+    if epilogue is not None:
+        kinds = (kernels.Operand(SHORT[o.dtype], x[1] != 0) for x, o in zip(more, operands, strict=True))
+        tail = kernels.Epilogue(epilogue, tuple(kinds))
     if n == 1 and b[0] != s:
         b = b[0], s                      # any stride will do: name the one that needs no transposing
     parts = tuple(tuple(sum(map(int.__mul__, at, y)) for y in batches)
@@ -296,7 +298,7 @@ def _plan(shape, a, b, epilogue, operands, packed, threads):
     for x, (x_outer, x_inner) in zip("abc", batches[:3], strict=True):
         facts[f"{x}_outer"], facts[f"{x}_inner"] = x_outer, x_inner
     numbers = [facts[x] for x in kernels.DIMS] + [x for o, y in zip(more, batches[3:], strict=True) for x in (o[0], *y)]
-    grain = max(1, (UNIT_STEPS // 8 if m == 1 else UNIT_STEPS) // max(1, rows * cols * k))
+    grain = max(1, (UNIT_STEPS if m > FEW else UNIT_STEPS // 8) // max(1, rows * cols * k))
     kernel, table = native.kernel(key, emit), np.array(numbers, np.int64)
     return Plan(shape, DTYPE[dst], kernel, total, grain, table, scratch * threads, swapped, parts)
 
@@ -318,12 +320,12 @@ def _collapse(sizes, sides):
 def _choose(short, dst, m, n, k, a, b, count, tail, packed, threads):
     """The kernel, as (key, emit), and how it is used: (whether B is read in place, rows and columns of a unit, scratch bytes)."""
     s, lanes = DTYPE[short].itemsize, kernels.shape(short).lanes
-    few = FEW if n * k * s > 1 << 16 else 1          # where B is not in the first-level cache, it is best read once and in order
-    if 0 < m <= few and count and tail is None and not packed and (b[1] == s or (b[0] == s and n >= lanes)):
+    few = 1 if n * k * s <= 1 << 16 else FEW if s >= 4 else 3          # B in the first-level cache is as good in any order
+    if 0 < m <= few and count and not packed and (b[1] == s or (b[0] == s and n >= lanes)):
         parts = min(8 * threads, n * k * count // (UNIT_STEPS // 8)) // count
         cols = max(4 * lanes, -(-n // max(1, parts) // lanes) * lanes)
         kind, emit = ("rows", gemv.few_rows) if b[1] == s else ("cols", gemv.few_cols)
-        return f"gemv/{short}/{kind}/{m}", partial(emit, dtype=short, m=m), 0, m, cols, 0
+        return f"gemv/{short}/{kind}/{m}/{tail or ''}", partial(emit, dtype=short, m=m, dst=dst, epilogue=tail), 0, m, cols, 0
     a_mode = "place"
     if short in kernels.WIDE or (_page_apart(a[0] if a[1] == s else a[1]) and m > 28 and n > 96 and k > 64):
         a_mode = "rows" if a[1] == s else "cols"         # rows a page apart would all meet in one cache set
