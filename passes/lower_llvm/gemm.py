@@ -3,9 +3,13 @@
 The order of each output element: K in blocks of 256; in a block one chain of fused multiply-adds in k order from +0; the
 block sums added left to right. Register tile, vector width, packing, strides and the cut into work units change no bit of it.
 
-A kernel's operands are the data pointers of A, B and C, a table of integers (`DIMS`), per-thread scratch memory, and what
-the epilogue reads. All strides are in bytes and may have any value, except that C's elements are adjacent in a row.
-A work unit is a block of `rows` x `cols` of one product of the batch.
+A kernel's arguments are slots of 8 bytes: the data pointers of A, B and C, the address of a table of integers (`DIMS`), the
+address of scratch memory, and the data pointers of what the epilogue reads. All strides are in bytes and may have any value,
+except that C's elements are adjacent in a row. A work unit is a block of `rows` x `cols` of one product of the batch: unit u is
+rows i, columns j of product z with u = (z * across + j) * down + i, `down` and `across` being m / rows and n / cols rounded up.
+
+The kernel "gemm/f32/place/rows/" (f64 likewise; "cols" for a B whose n is not adjacent) needs no scratch memory up to m = MC, so
+that a small product can be one direct call: units 0..1, rows >= m, cols >= n a multiple of 32, inner = 1, in_place = 1.
 """
 import functools
 from dataclasses import dataclass

@@ -5,6 +5,7 @@ found again by them, so that a small product costs a dictionary look-up and a la
 result: the order of the sums is the kernels' (`passes/lower_llvm/gemm.py`), and it knows only K.
 """
 import itertools
+import math
 from functools import partial
 from typing import NamedTuple
 
@@ -263,8 +264,7 @@ def _plan(shape, a, b, epilogue, operands, packed, threads):
     short = dst = SHORT[a.dtype]
     if epilogue is not None:
         dst = scalar.typeof(epilogue, [short, *(SHORT[o.dtype] for o in operands)]) or short
-    c = np.broadcast_to(np.empty((), DTYPE[dst]), shape)          # for its shape: its strides are a new array's
-    c_strides = [c.itemsize * int(np.prod(shape[i + 1:], dtype=np.int64)) for i in range(len(shape))]
+    c_strides = [DTYPE[dst].itemsize * math.prod(shape[i + 1:]) for i in range(len(shape))]
     sides = [np.broadcast_to(x, (*batch, *x.shape[-2:])).strides for x in (a, b)] + [c_strides] + [o.strides for o in operands]
     batch, batches = _collapse(batch, [x[:-2] for x in sides])
     a, b, c, *more = (tuple(x[-2:]) for x in sides)
@@ -330,7 +330,7 @@ def _choose(short, dst, m, n, k, a, b, count, tail, packed, threads):
     if short in kernels.WIDE or (_page_apart(a[0] if a[1] == s else a[1]) and m > 28 and n > 96 and k > 64):
         a_mode = "rows" if a[1] == s else "cols"         # rows a page apart would all meet in one cache set
     b_mode = "packed" if packed else "rows" if b[1] == s else "cols"
-    in_place = b[1] == s and (m <= 28 or not _page_apart(b[0]))
+    in_place = b[1] == s and (m <= 28 or not _page_apart(b[0]) and n * k * s <= gemv.FAR)
     rows, cols = _units(short, m, n, k, count, threads)
     scratch = -(-kernels.scratch_bytes(short, dst, a_mode, m, cols) // 64) * 64
     emit = partial(kernels.gemm, dtype=short, a_mode=a_mode, b_mode=b_mode, dst=dst, epilogue=tail)
