@@ -35,9 +35,10 @@ _loaded = entries.load()
 if _loaded:
     Base, Cell, NativeNode, _functions, addresses = _loaded
     native_apply, next_number, native_wrap = _functions["apply"], _functions["next_number"], _functions["wrap"]
-    set_native_flags = _functions["set_flags"]
+    set_native_flags, native_view_of = _functions["set_flags"], _functions["view_of"]
 else:
-    Base, Cell, NativeNode, addresses, native_apply, native_wrap, set_native_flags = PyBase, PyCell, None, {}, None, None, None
+    Base, Cell, NativeNode, addresses = PyBase, PyCell, None, {}
+    native_apply = native_wrap = set_native_flags = native_view_of = None
     next_number = itertools.count().__next__
 
 new = PyBase.__new__ if Base is PyBase else object.__new__         # an instance with empty fields, of any subclass

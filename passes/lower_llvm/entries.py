@@ -427,34 +427,7 @@ def _core(m):
         g.st(word(outs, i, "ptr"), t, T["array"])
 
         def share():
-            have = g.ld(src, T["cell"])
-
-            def make():
-                c = g.new_cell()
-                g.dec(have)
-                g.st(c, src, T["cell"])
-                return [c]
-            cell, = f.if_(g.absent(have), make, lambda: [have])
-            g.inc(cell)
-            g.st(cell, t, T["cell"])
-            g.st(g.ld(cell, C["h"], "i64"), t, T["hist"])
-
-            def based():
-                b = g.ld(src, T["base"])
-
-                def inherit():
-                    g.inc(b)
-                    return [b, g.ld(src, T["rg"], "i64") & 12]
-
-                def own():
-                    g.inc(src)
-                    return [src, f.as_val(0, "i64")]
-                base, bits = f.if_(g.absent(b), own, inherit)
-                g.st(base, t, T["base"])
-                silent = f.sel(f.cmp("eq", flags & GRAD, 0), 4, f.as_val(0, "i64"))
-                unsafe = f.sel(f.cmp("ne", rflags & UNSAFE, 0), 8, f.as_val(0, "i64"))
-                g.st(bits | silent | unsafe, t, T["rg"])
-            f.if_(f.cmp("eq", rflags & NO_BASE, 0), based)
+            _share(f, g, src, t, flags, f.cmp("ne", rflags & UNSAFE, 0), f.cmp("eq", rflags & NO_BASE, 0))
         f.if_(view, share)
         put(tensors, i, t)
     f.loop(0, nouts, 1, wrap)
@@ -550,6 +523,37 @@ def _core(m):
     f.ret(Val(f, f"inttoptr (i64 {MISS} to ptr)", "ptr"))
     f.label("error")
     f.ret(Val(f, "null", "ptr"))
+
+
+def _share(f, g, src, t, flags, unsafe, based):
+    """Make the new tensor `t` a view of `src`: one version cell, the base whose history it follows, what the view may be used for."""
+    have = g.ld(src, T["cell"])
+
+    def make():
+        c = g.new_cell()
+        g.dec(have)
+        g.st(c, src, T["cell"])
+        return [c]
+    cell, = f.if_(g.absent(have), make, lambda: [have])
+    g.inc(cell)
+    g.st(cell, t, T["cell"])
+    g.st(g.ld(cell, C["h"], "i64"), t, T["hist"])
+
+    def base():
+        b = g.ld(src, T["base"])
+
+        def inherit():
+            g.inc(b)
+            return [b, g.ld(src, T["rg"], "i64") & 12]
+
+        def own():
+            g.inc(src)
+            return [src, f.as_val(0, "i64")]
+        root, bits = f.if_(g.absent(b), own, inherit)
+        g.st(root, t, T["base"])
+        silent = f.sel(f.cmp("eq", flags & GRAD, 0), 4, f.as_val(0, "i64"))
+        g.st(bits | silent | f.sel(unsafe, 8, f.as_val(0, "i64")), t, T["rg"])
+    f.if_(based, base)
 
 
 def _may_write(f, g, writing, r, flags, rflags, nouts, n, wants, kinds, arrays, word):
@@ -803,6 +807,24 @@ def _doors(m):
     f.ret(Val(f, "null", "ptr"))
 
 
+def _view_of(m):
+    """view_of(tensor, array): the array, a view of the tensor's, as a tensor that is a view of it. Nothing is recorded."""
+    f = m.fn("view_of", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
+    g = Glue(f)
+    src, arr = f.load("ptr", f.args[1], 8), f.load("ptr", f.at(f.args[1], 1, "i64"), 8)
+    t = g.new(T["size"], "tensor", [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")])
+    g.inc(arr)
+    g.st(arr, t, T["array"])
+    here = f.call("PyThreadState_Get", "ptr")
+
+    def sync():
+        r = f.call("PyObject_CallNoArgs", "ptr", g.ctx("sync"))
+        g.dec(r)
+    f.if_(f.cmp("ne", here, g.ctx("tstate")), sync)
+    _share(f, g, src, t, g.ctx("flags", "i64"), f.as_val(0, "i1"), f.as_val(1, "i1"))
+    f.ret(t)
+
+
 def _before(f):
     """The number of the first `ok` block of this function."""
     return next(line[2:-1] for line in f.lines if line.startswith("ok"))
@@ -811,7 +833,7 @@ def _before(f):
 ASARRAY = 8 * 20                            # the word of CTX with numpy.asarray
 UNARY = ("negative", "absolute")
 SLOTS = ("add", "subtract", "multiply", "true_divide", "matrix_multiply", *UNARY)      # the first descriptors, in this order
-NAMES = ["tensor_dealloc", "cell_dealloc", "node_dealloc", "apply", "next_number", "set_flags", "wrap", "node_edges", "node_saved_inputs", "node_release", *[f"nb_{s}" for s in SLOTS],
+NAMES = ["tensor_dealloc", "cell_dealloc", "node_dealloc", "apply", "next_number", "set_flags", "wrap", "view_of", "node_edges", "node_saved_inputs", "node_release", *[f"nb_{s}" for s in SLOTS],
          *[f"{kind}{k}" for kind in ("method", "function") for k in range(THUNKS)]]
 
 
@@ -826,5 +848,6 @@ def source():
     _record(m)
     _core(m)
     _nodes(m)
+    _view_of(m)
     _doors(m)
     return m.text()

@@ -36,7 +36,8 @@ def load():
     at = native.image("entries", L.source, L.NAMES)
     types = _types(L, at)
     functions = {name: native.function(at[name], name, flags=flags) for name, flags in (
-        ("apply", native.METH_FASTCALL), ("next_number", native.METH_NOARGS), ("set_flags", native.METH_O), ("wrap", native.METH_O))}
+        ("apply", native.METH_FASTCALL), ("next_number", native.METH_NOARGS), ("set_flags", native.METH_O), ("wrap", native.METH_O),
+        ("view_of", native.METH_FASTCALL))}
     _set(L.ASARRAY, np.asarray)
     return (*types, functions, at)
 
@@ -128,9 +129,11 @@ def number(i, array):
         tape.numbers[id(array)] = i, array
 
 
+registry = None            # whet.ops.registry, once there is one
+
+
 def first(op, inputs, attrs):
     """Run a call the ordinary way; remember it where that is possible."""
-    from ..ops import registry
     state = modes.state
     if state.flags & (modes.SPECIAL | modes.INFERENCE) or not op.memo or type(inputs) is not tuple or len(inputs) > L.MAX_IN:
         return registry.apply_python(op, inputs, attrs)
@@ -398,7 +401,8 @@ def begin(tensor, node, cell, record, stale):
     _set(L.CTX["stale"], stale)
     _set(L.CTX["empty"], _empty)
     _set(L.CTX["sync"], _sync)
-    global _tensor_types
+    global _tensor_types, registry
+    from ..ops import registry
     _tensor_types = (tensor,)
 
 

@@ -1,6 +1,8 @@
 """Tensors that a Module owns: parameters (trained), buffers (kept), and those whose shape the first input decides."""
 import whet
 
+from .. import tensor_base
+from ..cpu import entries
 from ..tensor import Tensor
 
 
@@ -25,6 +27,10 @@ class Parameter(Tensor):
 
     def __reduce_ex__(self, protocol):
         return _rebuild, (type(self), self.data, self.requires_grad)
+
+
+if tensor_base.native_apply is not None:
+    entries.also(Parameter)                 # ops on exact Parameters run natively as those on tensors
 
 
 class Buffer(Tensor):

@@ -365,7 +365,7 @@ def _pair(a, ia, b, ib, keep):
         full = [size(i) if i in shared else x.shape[k] for k, i in enumerate(order)]
         if tuple(full) != tuple(x.shape):
             x = x.expand(full)
-        return x.reshape([_product(size(i) if i in shared else x.shape[order.index(i)] for i in g) for g in groups])
+        return x.reshape([_count(size(i) if i in shared else x.shape[order.index(i)] for i in g) for g in groups])
     left = arrange(a, ia, batch + only_a + summed, (batch, only_a, summed))
     right = arrange(b, ib, batch + summed + only_b, (batch, summed, only_b))
     if not batch:
@@ -376,7 +376,7 @@ def _pair(a, ia, b, ib, keep):
     return r.reshape(shape), batch + only_a + only_b
 
 
-def _product(ns):
+def _count(ns):
     n = 1
     for k in ns:
         n *= k

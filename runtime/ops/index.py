@@ -16,7 +16,7 @@ from ..tensor import Tensor, wrap
 from .convert import copy_op
 from .creation import as_tensor, cast_number, empty_array, scalar_tensor, tensor, zeros
 from .pointwise_family import inplace
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, is_tensor, view_of
 from .samples import Sample
 from .surface import METHODS, function, method
 from .view import slice_op
@@ -61,34 +61,16 @@ def _gathered(a, *index, dims):
 
 
 def scatter_rows(out, places, rows):
-    """out[places[k]] += rows[k], in the order of k; both are 2-d. Half types are summed in float32."""
+    """out[places[k]] += rows[k], in the order of k; both are 2-d, `out` is row-major. Half types are summed in float32."""
     if not rows.size:
         return out
     if out.dtype.itemsize == 2 and dtypes.FROM_NUMPY[out.dtype].kind == FLOAT:
-        wide = scatter_rows(out.astype(np.float32), places, rows.astype(np.float32))
-        out[...] = wide.astype(out.dtype)
+        out[...] = scatter_rows(out.astype(np.float32), places, rows.astype(np.float32)).astype(out.dtype)
         return out
-    if out.shape[1] == 1 and out.flags.c_contiguous:
-        np.add.at(out.reshape(-1), places, rows.reshape(-1))
-        return out
-    if out.dtype == np.bool_:
-        np.logical_or.at(out, places, rows)
-        return out
-    # All rows of one place in a run, in their order; what is there already comes first: a sum from left to right.
-    order = np.argsort(places, kind="stable")
-    ordered = places[order]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    where = ordered[starts]
-    if len(starts) == len(ordered):
-        out[where] += rows[order]
-        return out
-    runs = empty_array((len(ordered) + len(starts), rows.shape[1]), out.dtype)
-    heads = starts + np.arange(len(starts))
-    body = np.ones(len(runs), bool)
-    body[heads] = False
-    runs[heads] = out[where]
-    runs[body] = rows[order]
-    out[where] = np.add.reduceat(runs, heads, 0)
+    n = out.shape[1]
+    if n != 1:
+        places = (places[:, None] * n + np.arange(n)).reshape(-1)
+    (np.logical_or if out.dtype == np.bool_ else np.add).at(out.reshape(-1), places, rows.reshape(-1))
     return out
 
 
@@ -291,10 +273,10 @@ class _Index:
                 self._slice(i, shape[source])
                 source, out = source + 1, out + 1
             elif type(i) is int:
-                self._number(i, shape[source], out)
+                self._number(i, shape[source])
                 source += 1
             elif not i._array.ndim and not _is_mask(i):
-                self._number(int(i.item()), shape[source], out)
+                self._number(int(i.item()), shape[source])
                 source += 1
             elif not i._array.ndim:
                 self._entry(None)
@@ -330,9 +312,9 @@ class _Index:
         else:
             self._entry((start, stop, step))
 
-    def _number(self, i, n, out):
+    def _number(self, i, n):
         if not -n <= i < n:
-            raise IndexError(f"index {i} is out of bounds for dimension {out} with size {n}")
+            raise IndexError(f"index {i} is out of bounds for dimension {len(self.basic)} with size {n}")
         self._entry(i + n if i < 0 else i)
 
     def view(self, t):
@@ -383,24 +365,6 @@ _FIRST = {"dims": (0,)}
 _PLAIN = {int, builtins.slice, type(None), type(...)}
 
 
-def _view_of(t, a, flags):
-    """A view without history."""
-    v = wrap(a)
-    base = t._base
-    cell = t._cell
-    if cell is None:
-        cell = t._shared()
-    v._cell = cell
-    v._hist = cell.h
-    if base is None:
-        v._base = t
-        v._rg = 0 if flags & GRAD else 4
-    else:
-        v._base = base
-        v._rg = t._rg & 12 | (0 if flags & GRAD else 4)
-    return v
-
-
 def __getitem__(self, index):
     """A part of the tensor: see `whet.ops.index`."""
     flags = state.flags
@@ -408,10 +372,10 @@ def __getitem__(self, index):
         kind = type(index)
         try:
             if kind is int:
-                return _view_of(self, self._array[index, ...], flags)
+                return view_of(self, self._array[index, ...])
             if kind is builtins.slice:
                 if index.step is None:
-                    return _view_of(self, self._array[index], flags)
+                    return view_of(self, self._array[index])
             elif kind is tuple:
                 plain = True
                 for i in index:
@@ -420,7 +384,7 @@ def __getitem__(self, index):
                         plain = False
                         break
                 if plain:
-                    return _view_of(self, self._array[index if ... in index else (*index, ...)], flags)
+                    return view_of(self, self._array[index if ... in index else (*index, ...)])
             elif kind is Tensor and index._array.dtype == np.bool_ and index._array.ndim and index._array.shape == self._array.shape:
                 return wrap(self._array[index._array])
         except (IndexError, TypeError):

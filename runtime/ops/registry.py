@@ -164,6 +164,26 @@ def share(op, source, outs, flags):
         t._rg = extra | (source._rg & 12 if source._base is not None else 0)
 
 
+def _view_of(t, a):
+    """The array `a`, a view of the tensor's, as a view of the tensor. Nothing is recorded."""
+    v = wrap(a)
+    base = t._base
+    cell = v._cell = t._shared()
+    v._hist = cell.h
+    v._base = t if base is None else base
+    v._rg = (0 if base is None else t._rg & 12) | (0 if state.flags & GRAD else 4)
+    return v
+
+
+view_of = tensor_base.native_view_of or _view_of
+
+
+def unrecorded(t):
+    """Can a view of `t` be made now without a node, and with nobody watching?"""
+    flags = state.flags
+    return not flags & (modes.INFERENCE | SPECIAL) and not (flags & GRAD and (t._rg & 1 or t._base is not None and t.requires_grad))
+
+
 def record(op, inputs, attrs, outs):
     """Give the results a node. Only floating point (and complex) results carry gradients."""
     edges = tuple([edge_of(x) if hasattr(x, "_array") else None for x in inputs])

@@ -15,7 +15,7 @@ from ..dtypes import COMPLEX, FLOAT
 from ..indexing import as_int, sizes
 from . import dims
 from .creation import complex_op
-from .registry import Op, apply, edge_of, is_tensor
+from .registry import Op, apply, edge_of, is_tensor, unrecorded, view_of
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function, method
 
@@ -84,6 +84,12 @@ reshape.__module__ = "whet"
 
 def _reshape_method(self, *shape):
     """See `whet.reshape`."""
+    a = self._array
+    if a.flags.c_contiguous and unrecorded(self):
+        try:
+            return view_of(self, a.reshape(*shape))
+        except (TypeError, ValueError):
+            pass                                              # said again below, in this library's words
     return reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
 
 
