@@ -17,7 +17,7 @@ DTYPES = {d.short: d.np for d in FROM_NUMPY.values()}
 BF16 = DTYPES["bf16"]
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"       # run everything with NumPy, slowly
 LONG = 1 << 20                  # a row of so many bytes is worth more than one thread
-SHORT = 24                      # rows of so few elements are taken many at a time, their elements gathered
+SHORT = 12                      # rows of so few elements are taken many at a time, their elements gathered
 _plans: dict = {}
 
 
