@@ -12,7 +12,7 @@ from ..ir import scalar as s
 from ..tensor import wrap
 from . import dims
 from .creation import cast_number, empty_array, scalar_tensor, tensor, zeros
-from .index import add_at, in_bounds, index_op, nonzero, put_in, put_op
+from .index import add_at, in_bounds, index_op, nonzero, put_in, put_op, scatter_rows
 from .pointwise_family import PointwiseOp, inplace
 from .registry import Op, apply, is_tensor
 from .samples import Sample, booleans, reals
@@ -274,15 +274,8 @@ def _scatter_add_write(a, src, index, dim):
     flat, same = _flat_for_write(a)
     at = _places(index, a.shape or (1,), dim).reshape(-1)
     values = _crop(src, index.shape).reshape(-1) if src.ndim else np.full(at.shape, src)
-    if flat.dtype.itemsize == 2 and FROM_NUMPY[flat.dtype].kind == FLOAT:
-        wide = flat.astype(np.float32)
-        np.add.at(wide, at, values.astype(np.float32))
-        flat[...] = wide.astype(flat.dtype)
-    elif flat.dtype == np.bool_:
-        np.logical_or.at(flat, at, values)
-    else:
-        np.add.at(flat, at, np.ascontiguousarray(values))
-    if not same or not np.may_share_memory(flat, a):
+    scatter_rows(flat.reshape(-1, 1), at, np.ascontiguousarray(values).reshape(-1, 1))
+    if not same:
         a[...] = flat.reshape(a.shape)
     return a
 
@@ -414,7 +407,7 @@ def _scatter_reduce_write(a, src, index, dim, reduce, include_self):
         return a
     flat, same = _flat_for_write(a)
     _reduce_into(flat, _places(index, a.shape or (1,), dim).reshape(-1), _crop(src, index.shape).reshape(-1), reduce, include_self)
-    if not same or not np.may_share_memory(flat, a):
+    if not same:
         a[...] = flat.reshape(a.shape)
     return a
 
@@ -644,7 +637,7 @@ def _index_reduce_write(a, source, index, dim, reduce, include_self):
     at = _places(np.broadcast_to(i.reshape((-1,) + (1,) * (len(shape) - 1 - dim)), shape), a.shape or (1,), dim)
     flat, same = _flat_for_write(a)
     _reduce_into(flat, at.reshape(-1), source.reshape(-1), reduce, include_self)
-    if not same or not np.may_share_memory(flat, a):
+    if not same:
         a[...] = flat.reshape(a.shape)
     return a
 
