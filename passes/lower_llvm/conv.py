@@ -23,9 +23,9 @@ from .scalar import emit as emit_scalar
 
 KC = 256                       # steps in a block of the canonical order
 
-FIELDS = ("pixels image oh ow d h w sd sh sw xn xg xc xd xh xw yn yg yo yd yh yw wg wo wk rows outs rowtaps coltaps steps "
+FIELDS = ("pixels image oh ow d h w sd sh sw xn xg xc xd xh xw yn yg yo yd yh yw wg wo wk rows outs rowtaps coltaps steps channels "
           "panels pixel_blocks row_blocks tiles max_panels max_tiles scratch in_at out_at "
-          "list_at y_at b_at a_at band_rows band_cols left top bottom").split()
+          "list_at tap_at y_at b_at a_at band_rows band_cols left top bottom").split()
 FIELD = {name: i for i, name in enumerate(FIELDS)}
 TABLES = len(FIELDS)           # then the tables: depth and row offset of each row of taps, column offset of each column,
                                # and where each tap lies in the weights (for `Tile.listed`)
@@ -227,29 +227,44 @@ class Runs:
         """Bits of those lanes of run e that lie inside the image under the tap."""
         return self.get(self.rowmask, r * self.limit + e, "i32") & self.get(self.colmask, q * self.limit + e, "i32")
 
+    def list_taps(self, memory):
+        """Note where each tap lies, for `fill`; once, before anything else."""
+        f, g = self.f, self.g
+        self.taps = memory
+
+        def row(r):
+            f.loop(0, g.coltaps, 1, lambda q: f.store(self.tap_at(r, q), f.at(memory, r * g.coltaps + q, "i64")))
+        f.loop(0, g.rowtaps, 1, row)
+
     def fill(self, j, src, k0, k1, out):
         """Copy panel j's values of steps k0..k1 to `out`, [step][pixel]; `src` is x at the group's first channel.
 
-        Tap by tap, so that a run's lanes are worked out once for all channels.
+        Run by run and tap by tap, so that a run's lanes are worked out once for all channels.
         """
         f, g, t = self.f, self.g, self.t
-        taps = g.rowtaps * g.coltaps
+        count = g.rowtaps * g.coltaps
+        whole, channels, stride = f.cmp("sle", g.steps, KC), g.channels, count * self.panel
 
-        def tap(r, q):
-            tap = r * g.coltaps + q
-            c0, c1 = f.udiv(k0 - tap + taps - 1, taps), f.udiv(k1 - tap + taps - 1, taps)
-            p = f.at(src, self.tap_at(r, q) + c0 * g.xc, t.elem)
-            to = f.at(out, (c0 * taps + tap - k0) * self.panel, t.elem)
+        def run(e):
+            own, p0, to0 = self.own(e), f.at(src, self.get(self.x, e), t.elem), f.at(out, self.get(self.slot, e), t.elem)
 
-            def run(e):
-                own, read = self.own(e), reader(f, t, self.near, self.inside(e, r, q), g)
+            def tap(r, q):
+                tap = r * g.coltaps + q
+                c0, c1 = f.if_(whole, lambda: [f.const("i64", 0), channels], lambda: [
+                    f.udiv(k0 - tap + count - 1, count), f.udiv(k1 - tap + count - 1, count)])
+                read = reader(f, t, self.near, self.inside(e, r, q), g)
+                p = f.at(p0, f.load("i64", f.at(self.taps, tap, "i64")) + c0 * g.xc, t.elem)
+                to = f.at(to0, c0 * stride + (tap - k0) * self.panel, t.elem)
+                even = c0 + ((c1 - c0) & -2)
 
-                def channel(_, p, to):
+                def two(_, p, to):
                     f.mstore(read(p), to, own)
-                    return f.at(p, g.xc, t.elem), f.at(to, taps * self.panel, t.elem)
-                f.loop(c0, c1, 1, channel, [f.at(p, self.get(self.x, e), t.elem), f.at(to, self.get(self.slot, e), t.elem)])
-            self.each(j, run)
-        f.loop(0, g.rowtaps, 1, lambda r: f.loop(0, g.coltaps, 1, lambda q: tap(r, q)))
+                    f.mstore(read(f.at(p, g.xc, t.elem)), f.at(to, stride, t.elem), own)
+                    return f.at(p, g.xc * 2, t.elem), f.at(to, stride * 2, t.elem)
+                last, at = f.loop(c0, even, 2, two, [p, to])
+                f.if_(f.cmp("slt", even, c1), lambda: f.mstore(read(last), at, own))
+            f.loop(0, g.rowtaps, 1, lambda r: f.loop(0, g.coltaps, 1, lambda q: tap(r, q)))
+        self.each(j, run)
 
     def fill_row(self, src, k, out):
         """Copy all the pixels' values of step k to `out`, side by side."""
@@ -364,6 +379,7 @@ def forward(m, symbol, t, epilogue, near, far):
     b, totals = f.bytes_at(mine, g.b_at), f.bytes_at(mine, g.y_at)
     limit = g.max_panels * t.panel
     inside = Runs(f, g, f.bytes_at(mine, g.in_at), t, limit, t.panel, near)
+    inside.list_taps(f.bytes_at(mine, g.tap_at))
     outside = inside if far != 1 else Runs(f, g, f.bytes_at(mine, g.out_at), t, limit, t.panel, rows=False)
 
     def unit(u):

@@ -178,7 +178,8 @@ def gathered_plan(r, epilogue, out_shape):
     far = 1 if flat else 2 if yw == 2 else 0
     fields = dict(pixels=pixels, image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xn, xg=xc * r.channels, xc=xc,
                   xd=xd, xh=xh, xw=xw, yn=yn, yg=yo * r.rows, yo=yo, yd=yd, yh=yh, yw=yw, wg=r.w_strides[0], wo=r.w_strides[1],
-                  wk=r.w_strides[2], rows=r.rows, outs=r.rows * r.groups, rowtaps=rowtaps, coltaps=coltaps, steps=steps)
+                  wk=r.w_strides[2], rows=r.rows, outs=r.rows * r.groups, rowtaps=rowtaps, coltaps=coltaps, steps=steps,
+                  channels=r.channels)
     if r.channels == 1 and r.rows <= DEPTHWISE_ROWS and 1 <= steps <= DEPTHWISE_TAPS:
         from whet.passes.lower_llvm import depthwise
         band = _band(r, lanes, size, steps) if 2 * fields["outs"] >= lanes else None
@@ -224,6 +225,7 @@ def gathered_plan(r, epilogue, out_shape):
                 max_tiles = -(-tiles // row_blocks)
         limit = max_panels * panel
         layout = _layout(in_at=_runs_bytes(limit, rowtaps + coltaps), out_at=_runs_bytes(limit, 0), list_at=lower.KC * 8,
+                         tap_at=rowtaps * coltaps * 8,
                          y_at=(max_panels * max_tiles * rows * panel + lanes) * size, b_at=max_panels * lower.KC * panel * size)
         units, work = r.groups * pixel_blocks * row_blocks, rows * panel * max_panels * max_tiles * steps
         how = f"{'listed' if r.taps_at else 'rows'}/{near}/{far}/{epilogue.key}"
