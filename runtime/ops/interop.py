@@ -123,7 +123,9 @@ def _call(ours, names):
         if "dtype" in given:
             given["dtype"] = dtypes.as_dtype(given["dtype"])
         first = given.pop("", _NO)
-        fn = FUNCTIONS[ours]
+        fn = FUNCTIONS.get(ours)
+        if fn is None:
+            raise TypeError(f"numpy's {ours} is not supported on whet tensors")
         return _deliver(fn(**given) if first is _NO else fn(first, **given), out)
     return adapter
 
