@@ -150,7 +150,10 @@ def first(op, inputs, attrs):
         else:
             return registry.apply_python(op, inputs, attrs)
     arrays = [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)]
-    if not op.is_view and not _apart(arrays, kinds):
+    layout = tuple([(x.shape, x.strides, x.dtype) if type(x) is np.ndarray else None for x in arrays])
+    if attrs:
+        layout += tuple(attrs.items())
+    if op.refused and layout in op.refused or not op.is_view and not _apart(arrays, kinds):
         return registry.apply_python(op, inputs, attrs)
     tape = _local.tape = Tape()
     try:
@@ -162,6 +165,10 @@ def first(op, inputs, attrs):
     recipe = None if type(result) is tuple and len(result) == 1 else _recipe(op, attrs, kinds, arrays, made, tape)
     if recipe is not None:
         _insert(op, attrs, kinds, arrays, recipe)
+    else:
+        if len(op.refused) > 1000:
+            op.refused.clear()
+        op.refused.add(layout)                    # not tried again
     return registry.finish(op, inputs, attrs, result)
 
 

@@ -3,9 +3,12 @@ import numpy as np
 
 from ..cpu import gemm
 from ..dtypes import BOOL, COMPLEX, promote_types
+from .pointwise_family import NO_ATTRS
+from .reduce import sum_op
 from .registry import Op, apply, is_tensor
 from .samples import Sample
 from .surface import METHODS, function, method
+from .view import transpose_op
 
 
 def _h(x):
@@ -37,17 +40,21 @@ matmul_op = Op("matmul", gemm.matmul, _matmul_vjp, samples=_matmul_samples)
 matmul_op.family, matmul_op.memo = "contract", True
 
 
+COLUMNS, SWAP = {"dim": (0,), "keepdim": False}, {"dim0": 0, "dim1": 1}
+
+
 def _linear_vjp(g, _y, x, w, bias=None, *, needs):
     gx = gw = gb = None
+    if w.dtype.kind == COMPLEX:
+        x, w = x.conj(), w.conj()
     if needs[0]:
-        gx = matmul_op(g, w if w.dtype.kind != COMPLEX else w.conj())
-    if needs[1] or (len(needs) > 2 and needs[2]):
-        g2 = g if g.ndim == 2 else g.reshape(-1, g.shape[-1])
-        if needs[1]:
-            x2 = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
-            gw = matmul_op(_h(g2), x2) if x.dtype.kind != COMPLEX else matmul_op(g2.mT, x2.conj())
-        if len(needs) > 2 and needs[2]:
-            gb = g2.sum(0)
+        gx = apply(matmul_op, (g, w), NO_ATTRS)
+    g2 = g if g._array.ndim == 2 else g.reshape(-1, g.shape[-1])
+    if needs[1]:
+        x2 = x if x._array.ndim == 2 else x.reshape(-1, x.shape[-1])
+        gw = apply(matmul_op, (apply(transpose_op, (g2,), SWAP), x2), NO_ATTRS)
+    if len(needs) > 2 and needs[2]:
+        gb = apply(sum_op, (g2,), COLUMNS)
     return [gx, gw, gb][:len(needs)]
 
 

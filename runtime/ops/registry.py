@@ -41,6 +41,7 @@ class Op:
             self.forward = forward
         self.samples, self.inner = samples, inner          # inner: made by another op's backward alone, whose tests reach it
         self.nondiff_outputs = frozenset(nondiff_outputs)
+        self.refused: set = set()       # operand layouts of calls that cannot be replayed
         self.doc = doc
         self.set_vjp(vjp)
         self.differentiable = vjp is not None if differentiable is None else differentiable
