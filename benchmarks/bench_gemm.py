@@ -30,10 +30,18 @@ def parse(shape):
 
 
 def operands(np, shape, dtype):
+    """Two random arrays that begin on a cache line, as those of all frameworks do."""
     batch, m, k, n, transposed = parse(shape)
     rng = np.random.default_rng(0)
-    a = rng.standard_normal((*batch, m, k)).astype(dtype)
-    b = rng.standard_normal((*batch, n, k) if transposed else (*batch, k, n)).astype(dtype)
+
+    def array(*sizes):
+        x = rng.standard_normal(sizes).astype(dtype)
+        room = np.empty(x.nbytes + 64, np.uint8)
+        start = -room.ctypes.data % 64
+        y = room[start:start + x.nbytes].view(dtype).reshape(sizes)
+        y[...] = x
+        return y
+    a, b = array(*batch, m, k), array(*batch, n, k) if transposed else array(*batch, k, n)
     return a, b.swapaxes(-1, -2) if transposed else b
 
 

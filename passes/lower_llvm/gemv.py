@@ -134,7 +134,9 @@ class _FewCols(_Few):
     def columns(self, a, b, c, j0, j1):
         f, lanes = self.f, self.lanes
         far = f.cmp("sgt", self.d["n"] * self.d["k"] * self.s, FAR)
-        most = f.sel(far, 1, f.const("i64", GROUPS))
+        # a page apart, columns meet in one set of the first-level cache: lines that two steps share would not stay
+        shared = f.cmp("eq", self.d["b_n"] & 4095, 0) & f.cmp("ne", f.v("i64", f"ptrtoint {b!r} to i64") & 63, 0)
+        most = f.sel(far | shared, 1, f.const("i64", GROUPS))
         self.ahead = f.sel(far, 512, f.const("i64", 128))
         f.loop(j0, j1, most * lanes, lambda j: self.strip(a, b, c, j, f.imin(f.sdiv(j1 - j + (lanes - 1), lanes), most)))
 
