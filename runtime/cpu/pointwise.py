@@ -37,7 +37,7 @@ class Pointwise:
     def __call__(self, inputs, outs=None):
         """The results, as a list of arrays: new ones, or `outs`, which may be inputs but must not overlap one in another way.
 
-        New results keep the order in memory that all inputs of full size share, else they are row-major.
+        New results are dense, in the order in memory of the first input that has one.
         """
         if self.nin == 2:                                    # the usual calls first, in few steps
             a, b = inputs
@@ -210,19 +210,36 @@ def _cache_bytes():
 
 
 def _results(shape, inputs, dtypes):
-    """What new results are made from, and their strides: of the order in memory that all inputs of full size share and are
-    dense in, else row-major."""
-    orders = set()
-    for a in inputs:
-        if a.shape == shape and a.ndim > 1:
-            order = range(a.ndim) if a.flags.c_contiguous else sorted(range(a.ndim), key=lambda d: -a.strides[d])
-            orders.add(tuple(order) if a.transpose(order).flags.c_contiguous else None)
-    order = orders.pop() if len(orders) == 1 else None
+    """What new results are made from, and their strides: dense, of the inputs' order in memory."""
+    order = _order(shape, inputs)
     rows = tuple(range(len(shape)))
-    strides = [_dense(shape, order or rows, t.itemsize) for t in dtypes]
-    if order in (None, rows):
+    strides = [_dense(shape, order, t.itemsize) for t in dtypes]
+    if order == rows:
         return [(shape, t) for t in dtypes], strides
     return [(shape, t, s) for t, s in zip(dtypes, strides, strict=True)], strides
+
+
+def _order(shape, inputs):
+    """The dimensions from the outermost in memory: of two, the one with larger steps in the first input that tells them apart."""
+    given = [np.broadcast_to(a, shape).strides for a in inputs if a.ndim]
+
+    def inside(i, j):
+        """Does dimension i lie inside j? None where no input tells."""
+        for st in given:
+            if st[i] and st[j] and shape[i] != 1 != shape[j] and st[i] != st[j]:
+                return abs(st[i]) < abs(st[j])
+        return None
+    order = list(range(len(shape)))
+    for k in range(len(shape) - 2, -1, -1):
+        at = k
+        for other in range(k + 1, len(shape)):
+            wrong = inside(order[at], order[other])
+            if wrong:
+                order[at], order[other] = order[other], order[at]
+                at = other
+            elif wrong is not None:
+                break
+    return tuple(order)
 
 
 def _dense(shape, order, itemsize):

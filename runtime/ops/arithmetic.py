@@ -2,7 +2,7 @@
 import math
 import operator
 
-from ..dtypes import BOOL, FLOAT
+from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from . import pointwise as p
 from .pointwise_family import inplace, write_out
 from .registry import apply, is_tensor
@@ -16,7 +16,9 @@ def _run(op, args, out=None):
 
 
 def _kind(x):
-    return x.dtype.kind if is_tensor(x) else BOOL if isinstance(x, bool) else FLOAT if isinstance(x, float) else 1
+    """The category of a tensor or a number."""
+    return x.dtype.kind if is_tensor(x) else BOOL if isinstance(x, bool) else FLOAT if isinstance(x, float) else \
+        COMPLEX if isinstance(x, complex) else INT
 
 
 def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_form=True):
@@ -61,10 +63,10 @@ def _add(input, other, alpha):
 
 def _sub(input, other, alpha):
     """input - alpha * other"""
-    if _kind(input) == BOOL and _kind(other) == BOOL and is_tensor(input) and is_tensor(other):
+    if _kind(input) == BOOL and _kind(other) == BOOL:
         raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
                            "instead.")
-    if _kind(other) == BOOL and is_tensor(other) or (_kind(input) == BOOL and is_tensor(input)):
+    if BOOL in (_kind(input), _kind(other)):
         raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
                            "`~` or `logical_not()` operator instead.")
     if alpha == 1:
@@ -97,7 +99,31 @@ def _floor_divide(input, other):
     return p.div_floor, (input, other)
 
 
-_square = FUNCTIONS["square"].op
+_square, _positive, _sqrt = p.square_.op, p.positive.op, p.sqrt_.op
+
+
+def _remainder(input, other):
+    """What the division rounded down leaves; its sign is the divisor's."""
+    _check_zero("remainder", input, other)
+    return p.remainder_op, (input, other)
+
+
+def _fmod(input, other):
+    """What the division rounded towards zero leaves; its sign is the dividend's."""
+    _check_zero("fmod", input, other)
+    return p.fmod_op, (input, other)
+
+
+def _sign(input):
+    """-1, 0 or 1"""
+    if _kind(input) == COMPLEX:
+        raise NotImplementedError("Unlike NumPy, whet.sign doesn't return 0+0j for complex zero. Use whet.sgn instead.")
+    return (p.sign_op if _kind(input) else p.to_bool), (input,)
+
+
+def _sgn(input):
+    """x / |x|, 0 at 0: the sign, also of complex numbers"""
+    return (p.sgn_complex, (input,)) if _kind(input) == COMPLEX else _sign(input)
 
 
 def _pow(input, exponent):
@@ -108,9 +134,9 @@ def _pow(input, exponent):
         if exponent == 2 and type(exponent) is int and input.dtype.kind >= 1 or exponent == 2 and input.dtype.kind >= FLOAT:
             return _square, (input,)
         if exponent == 1 and type(exponent) is int and input.dtype.kind >= 1:
-            return FUNCTIONS["positive"].op if input.dtype.kind else p.pow_op, ((input,) if input.dtype.kind else (input, exponent))
+            return _positive, (input,)
         if exponent == 0.5 and input.dtype.kind >= FLOAT:
-            return FUNCTIONS["sqrt"].op, (input,)
+            return _sqrt, (input,)
         if type(exponent) is int and exponent < 0 and input.dtype.kind < FLOAT:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
     return p.pow_op, (input, exponent)
@@ -159,7 +185,7 @@ def _nan_to_num(input, nan, posinf, neginf):
     """NaN and the infinities replaced by numbers"""
     from ..dtypes import finfo
     if input.dtype.kind < FLOAT:
-        return FUNCTIONS["positive"].op if input.dtype.kind else p.to_bool, (input,)
+        return _positive if input.dtype.kind else p.to_bool, (input,)
     if input.dtype.kind == 3:
         raise RuntimeError("nan_to_num: complex tensors are not supported")
     limit = finfo(input.dtype)
@@ -171,6 +197,10 @@ add = _define("add", _add, "input, other, *, alpha=1")
 sub = _define("sub", _sub, "input, other, *, alpha=1", aliases=["subtract"])
 div = _define("div", _div, "input, other, *, rounding_mode=None", aliases=["divide"])
 true_divide = _define("true_divide", lambda a, b: (p.div_op, (a, b)), "input, other")
+remainder = _define("remainder", _remainder, "input, other")
+fmod = _define("fmod", _fmod, "input, other")
+sign = _define("sign", _sign, "input")
+sgn = _define("sgn", _sgn, "input")
 floor_divide = _define("floor_divide", _floor_divide, "input, other")
 pow_ = _define("pow", _pow, "input, exponent")
 float_power = _define("float_power", _float_power, "input, exponent")
@@ -284,7 +314,7 @@ def _op(name):
 
 OPERATORS = {
     "add": lambda a, b: (p.add_op, (a, b)), "sub": lambda a, b: _sub(a, b, 1), "mul": _op("mul"), "truediv": lambda a, b: (p.div_op, (a, b)),
-    "floordiv": _floor_divide, "mod": _op("remainder"), "pow": _pow, "and": _op("bitwise_and"), "or": _op("bitwise_or"),
+    "floordiv": _floor_divide, "mod": _remainder, "pow": _pow, "and": _op("bitwise_and"), "or": _op("bitwise_or"),
     "xor": _op("bitwise_xor"), "lshift": _op("bitwise_left_shift"), "rshift": _op("bitwise_right_shift"),
 }
 COMPARISONS = {n: _op(n) for n in ("lt", "le", "gt", "ge")}
@@ -315,4 +345,4 @@ METHODS["__invert__"] = METHODS["bitwise_not"]
 
 @method("__pos__")
 def __pos__(self):
-    return apply(FUNCTIONS["positive"].op, (self,), NO_ATTRS)
+    return apply(_positive, (self,), NO_ATTRS)

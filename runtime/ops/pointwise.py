@@ -85,14 +85,28 @@ div_floor = PointwiseOp("div_floor", lambda input, other: s.floordiv(input, othe
                         vjp=lambda g, y, a, b: [None, None])
 div_trunc = PointwiseOp("div_trunc", lambda input, other: s.truncdiv(input, other), samples=(R, AWAY), differentiable=True, kinds="bif",
                         vjp=lambda g, y, a, b: [None, None])
-remainder = f("remainder", lambda input, other: s.mod(input, other), kinds="bif", samples=(reals(5.1, 6.9), reals(3.1, 4.9)),
-              vjp=lambda g, y, a, b: [g, -(g * floor(a / b))])
-fmod = f("fmod", lambda input, other: s.fmod(input, other), kinds="bif", samples=(reals(5.1, 6.9), reals(3.1, 4.9)),
-         vjp=lambda g, y, a, b: [g, -(g * trunc(a / b))])
+remainder_op = PointwiseOp("remainder", lambda input, other: s.mod(input, other), kinds="bif", samples=(reals(5.1, 6.9), reals(3.1, 4.9)),
+                           vjp=lambda g, y, a, b: [g, -(g * floor(a / b))])
+fmod_op = PointwiseOp("fmod", lambda input, other: s.fmod(input, other), kinds="bif", samples=(reals(5.1, 6.9), reals(3.1, 4.9)),
+                      vjp=lambda g, y, a, b: [g, -(g * trunc(a / b))])
 neg = f("neg", lambda input: -input, alias=["negative"], samples=R, kinds="ifc")
 positive = f("positive", lambda input: input * 1, samples=R, kinds="ifc", inplace=False, vjp=lambda g, y, x: [g])
-abs = f("abs", lambda input: absolute(input), alias=["absolute"], samples=AWAY, result="real")
-sign_ = f("sign", lambda input: sign(input), samples=AWAY, kinds="bif", vjp=lambda g, y, x: [None])
+
+
+def _sign(x):
+    return where(isnan(x), 0, sign(x))
+
+
+def _unit(x):
+    """x / |x|, 0 at 0: the sign of a complex number."""
+    return where(eq(x, 0), 0, x / absolute(x))
+
+
+abs = f("abs", lambda input: absolute(input), alias=["absolute"], samples=AWAY, result="real", kinds="ifc",
+        vjp=lambda g, y, x: [g * _sign(x)], complex_vjp=lambda g, y, x: [g * _unit(x)])
+sign_op = PointwiseOp("sign", _sign, samples=AWAY, kinds="if", vjp=lambda g, y, x: [None])
+sgn_complex = PointwiseOp("sgn", _unit, samples=AWAY, vjp=lambda g, y, x: [None],
+                          complex_vjp=lambda g, y, x: [where(eq(x, 0), 0, (g - y * y * s.conj(g)) / (2 * absolute(x)))])
 sqrt_ = _float("sqrt", lambda input: sqrt(input), POSITIVE, vjp=lambda g, y, x: [g / (2 * y)])
 rsqrt_ = _float("rsqrt", lambda input: rsqrt(input), POSITIVE, vjp=lambda g, y, x: [-0.5 * g * (y * y * y)])
 square_ = f("square", lambda input: square(input), samples=R, vjp=lambda g, y, x: [g * (2 * x)])
@@ -134,7 +148,7 @@ clamp_max_op = PointwiseOp("clamp_max", lambda input, max: minimum(input, max), 
 
 # ---- exponentials and logarithms ----
 exp_ = _float("exp", lambda input: exp(input), R)
-exp2_ = _float("exp2", lambda input: exp2(input), R, kinds="bif")
+exp2_ = _float("exp2", lambda input: exp2(input), R, complex=lambda input: exp(input * math.log(2)))
 expm1_ = _float("expm1", lambda input: expm1(input), R)
 log_ = _float("log", lambda input: log(input), POSITIVE, vjp=lambda g, y, x: [g / x])
 log2_ = _float("log2", lambda input: log2(input), POSITIVE, vjp=lambda g, y, x: [g / (x * math.log(2))])
@@ -155,7 +169,7 @@ logaddexp2 = f("logaddexp2", lambda input, other: _logaddexp(input * math.log(2)
 xlogy = _float("xlogy", lambda input, other: where(isnan(other), other, where(eq(input, 0), 0, input * log(other))), (R, POSITIVE),
                kinds="bif", vjp=lambda g, y, x, z: [where(eq(x, 0) & le(z, 0), 0, g * log(z)), g * (x / z)])
 logit_op = PointwiseOp("logit", lambda input: log(input / (1 - input)), promote="float", kinds="bif", samples=reals(0.1, 0.9),
-                       vjp=lambda g, y, x: [g / (x * (1 - x))])
+                       vjp=lambda g, y, x: [where(lt(x, 0) | gt(x, 1), math.nan, g / (x * (1 - x)))])
 
 # ---- trigonometry ----
 sin_ = _float("sin", lambda input: sin(input), R)
@@ -169,7 +183,8 @@ sinh_ = _float("sinh", lambda input: sinh(input), R)
 cosh_ = _float("cosh", lambda input: cosh(input), R)
 tanh_ = _float("tanh", lambda input: tanh(input), R)
 asinh_ = _float("asinh", lambda input: asinh(input), R, alias=["arcsinh"])
-acosh_ = _float("acosh", lambda input: acosh(input), reals(1.2, 4), alias=["arccosh"])
+acosh_ = _float("acosh", lambda input: acosh(input), reals(1.2, 4), alias=["arccosh"],
+                vjp=lambda g, y, x: [g * (rsqrt(x - 1) * rsqrt(x + 1))])
 atanh_ = _float("atanh", lambda input: atanh(input), UNIT, alias=["arctanh"], vjp=lambda g, y, x: [g / (1 - x * x)])
 sinc = _float("sinc", lambda input: where(eq(input, 0), 1, sin(input * math.pi) / (input * math.pi)), AWAY,
               vjp=lambda g, y, x: [where(eq(x, 0), 0, g * (cos(x * math.pi) - y) / x)])
@@ -277,5 +292,5 @@ threshold_op = PointwiseOp("threshold", lambda input, threshold, value: where(le
                            samples=(AWAY, reals(0, 0), NUMBER), vjp=lambda g, y, x, t, v: [where(le(x, t), 0, g), None, None])
 
 # ---- complex numbers ----
-conj_op = PointwiseOp("conj_physical", lambda input: s.conj(input), samples=R)
+conj_op = PointwiseOp("conj_physical", lambda input: s.conj(input), samples=R, complex_vjp=lambda g, y, x: [s.conj(g)])
 to_bool = PointwiseOp("to_bool", lambda input: cast(input, "bool"), result="bool", samples=R)

@@ -40,14 +40,16 @@ class PointwiseOp(Op):
 
     promote: "default" (the operands' common type), "float" (integers become the default float), "none" (each operand keeps its type).
     keep: operand positions that take no part in promotion (a condition). result: None (the type of the expression), a short dtype
-    name, or "real" (the real type of a complex result). kinds: which of bool, int, float, complex may come in.
+    name, or "real" (the real type of a complex result). kinds: which of bool, int, float, complex may come in. complex: the expression
+    for complex operands, where it is another. complex_vjp: the gradients of complex operands, where the function has no complex
+    derivative.
     """
     family = "pointwise"
     memo = dynamic_numbers = True
 
     def __init__(self, name, fn, *, vjp=None, promote="default", keep=(), kinds="bifc", differentiable=None, result=None, samples=None,
-                 register=True, saves=None, doc=None, check=None):
-        self.fn, self.vjp_fn = fn, vjp
+                 register=True, saves=None, doc=None, check=None, complex=None, complex_vjp=None):
+        self.fn, self.vjp_fn, self.complex_fn, self.complex_vjp = fn, vjp, complex, complex_vjp
         ps = list(inspect.signature(fn).parameters.values())
         self.params = ps
         self.nin = len(ps)
@@ -55,7 +57,7 @@ class PointwiseOp(Op):
         self.kinds = frozenset(KINDS[k] for k in kinds)
         self.check = check
         self._plans: dict = {}
-        self._root = None
+        self._roots: dict = {}
         self._grads: dict = {}
         dtypes.on_default_change.append(self._plans.clear)
         super().__init__(name, samples=samples, register=register, doc=doc,
@@ -65,35 +67,45 @@ class PointwiseOp(Op):
     # ---- the expression ----
     @property
     def root(self):
-        if self._root is None:
+        return self._expression(False)
+
+    def _expression(self, complex_):
+        """The op as an expression: of real, or of complex operands."""
+        fn = self.complex_fn if complex_ and self.complex_fn else self.fn
+        root = self._roots.get(fn)
+        if root is None:
             s = scalar()
             xs = s.args(self.nin)
             named = {p.name: x for p, x in zip(self.params, xs) if p.kind is p.KEYWORD_ONLY}
-            self._root = s.lift(self.fn(*xs[:self.nin - len(named)], **named))
-        return self._root
+            root = self._roots[fn] = s.lift(fn(*xs[:self.nin - len(named)], **named))
+        return root
 
-    def gradient(self, i):
+    def gradient(self, i, complex_=False):
         """(op, positions): the pointwise op that computes operand i's gradient, and what it reads of (g, y, *inputs)."""
-        got = self._grads.get(i)
+        complex_ = complex_ and (self.complex_fn or self.complex_vjp) is not None
+        key = ("complex", i) if complex_ else i
+        got = self._grads.get(key)
         if got is None:
-            got = self._grads[i] = self._derive(i)
+            got = self._grads[key] = self._derive(i, complex_)
         return got
 
-    def _derive(self, i):
+    def _derive(self, i, complex_):
         s = scalar()
         n = self.nin
         g, y = s.arg(n), s.arg(n + 1)
-        if self.vjp_fn is not None:
-            e = self.vjp_fn(g, y, *s.args(n))[i]
+        vjp = (self.complex_vjp or not self.complex_fn and self.vjp_fn) if complex_ else self.vjp_fn
+        if vjp:
+            e = vjp(g, y, *s.args(n))[i]
         else:
-            e, = s.differentiate(self.root, g, [i])
+            root = self._expression(complex_)
+            e, = s.differentiate(root, g, [i])
             if e is not None:
-                e = _replace(s, e, self.root, y)
+                e = _replace(s, e, root, y)
         if e is None:
             return None
         used = s.uses(e)
-        if used == [n]:
-            return "pass" if e is g else self._gradient_op(s, e, i, used)
+        if used == [n] and e is g:
+            return "pass"
         return self._gradient_op(s, e, i, used)
 
     def _gradient_op(self, s, e, i, used):
@@ -112,10 +124,11 @@ class PointwiseOp(Op):
         for i in range(self.nin):
             if i in self.keep and self.promote != "none":
                 continue
-            got = self.gradient(i)
-            if got and got != "pass":
-                need.update(u for u in got[1] if u < self.nin)
-                out |= self.nin + 1 in got[1]
+            for complex_ in {False, COMPLEX in self.kinds}:
+                got = self.gradient(i, complex_)
+                if got and got != "pass":
+                    need.update(u for u in got[1] if u < self.nin)
+                    out |= self.nin + 1 in got[1]
         self._needs = frozenset(need), out
 
     @property
@@ -165,8 +178,10 @@ class PointwiseOp(Op):
     def _make_plan(self, arrays):
         s = scalar()
         t = self.compute_type(arrays)
+        if not any(type(x) is np.ndarray for x in arrays):
+            raise TypeError(f"{self.name}(): argument '{self.params[0].name}' (position 1) must be Tensor, not {type(arrays[0]).__name__}")
         if t.kind not in self.kinds:
-            raise RuntimeError(f"\"{self.name}\" not implemented for '{t.letter}'")
+            raise NotImplementedError(f"\"{self.name}\" not implemented for '{t.letter}'")
         wide = t.short if t.short not in ("f16", "bf16") else "f32"
         by = {}
         for i, x in enumerate(arrays):
@@ -174,8 +189,11 @@ class PointwiseOp(Op):
                 continue
             if type(x) is np.ndarray and FROM_NUMPY[x.dtype].short != wide:
                 by[i] = s.cast(s.arg(i), wide)
-        root = s.substitute(self.root, by) if by else self.root
-        if self.result not in (None, "real"):
+        root = self._expression(t.kind == COMPLEX)
+        root = s.substitute(root, by) if by else root
+        if self.result == "real" and t.kind == COMPLEX:
+            root = s.cast(root, t.to_real().short)
+        elif self.result not in (None, "real"):
             if s.typeof(root, {i: wide for i in range(self.nin)}) != self.result:
                 root = s.cast(root, self.result)
         elif wide != t.short and s.typeof(root, {i: wide for i in range(self.nin)}) == wide:
@@ -189,13 +207,14 @@ class PointwiseOp(Op):
         for i, x in enumerate(arrays):
             if type(x) is not np.ndarray:
                 entries.number(i, xs[i])
-        if out is None:
-            return kernel(xs)[0]
-        return kernel(xs, [out])[0]
+        try:
+            return kernel(xs, None if out is None else [out])[0]
+        except ValueError:
+            raise _misfit(xs) from None
 
     def _number(self, x, number, t):
-        if t.kind == INT and not t.is_signed and x < 0:
-            return np.asarray(int(x) & ((1 << (8 * t.itemsize)) - 1)).astype(number)
+        if t.kind == INT and not dtypes.iinfo(t).min <= x <= dtypes.iinfo(t).max:                # whole numbers wrap around
+            return np.asarray(int(x) & ((1 << (8 * t.itemsize)) - 1)).astype(f"u{t.itemsize}").view(number)
         try:
             return np.asarray(x, number)
         except OverflowError:
@@ -205,7 +224,7 @@ class PointwiseOp(Op):
     def backward(self, node, g):
         xs = node.saved_inputs()
         y = node.saved_outputs()[0] if self.saves_output else None
-        if g._array.dtype.kind == "c" or self.result == "real":
+        if g._array.dtype.kind == "c" or self.result == "real" and any(registry.is_tensor(x) and x.dtype.kind == COMPLEX for x in xs):
             return self._complex_backward(node, g, y, xs)
         nin, out = self.nin, []
         for i, e in enumerate(node.edges):
@@ -235,21 +254,36 @@ class PointwiseOp(Op):
         return out
 
     def _complex_backward(self, node, g, y, xs):
-        """The gradient of a holomorphic function: g times the conjugate of its derivative."""
-        out = []
+        """The gradient of a function with a complex derivative: g times its conjugate; else as the op states it."""
+        out, holomorphic = [], not self.complex_vjp
         for i, e in enumerate(node.edges):
-            got = None if e is None else self.gradient(i)
+            got = None if e is None else self.gradient(i, True)
             if got is None:
                 out.append(None if e is None else _zeros(xs[i]))
                 continue
             r = g
             if got != "pass":
                 op, used = got
-                r = op(*[g.conj() if u == self.nin else y if u == self.nin + 1 else xs[u] for u in used]).conj()
+                h = g.conj() if holomorphic else g
+                r = op(*[h if u == self.nin else y if u == self.nin + 1 else xs[u] for u in used])
+                r = r.conj() if holomorphic else r
             if tuple(r.shape) != tuple(xs[i].shape):
                 r = r.sum_to_size(xs[i].shape)
             out.append(cast_gradient(r, xs[i]))
         return out
+
+
+def _misfit(xs):
+    """The error of shapes that do not broadcast; names the first dimension that does not fit."""
+    shapes = [x.shape for x in xs if x.ndim]
+    have = shapes[0]
+    for other in shapes[1:]:
+        for k in range(-1, -min(len(have), len(other)) - 1, -1):
+            if have[k] != other[k] and 1 not in (have[k], other[k]):
+                return RuntimeError(f"The size of tensor a ({have[k]}) must match the size of tensor b ({other[k]}) at non-singleton "
+                                    f"dimension {max(len(have), len(other)) + k}")
+        have = np.broadcast_shapes(have, other)
+    return RuntimeError(f"shapes do not fit: {[list(s) for s in shapes]}")
 
 
 NO_ATTRS: dict = {}
