@@ -3,14 +3,12 @@
 Every pointwise function whose operands are all positional gets a native method and a native function; so do the plain forms of a few
 others. The Python functions stay what they are behind them: they take every call that the entry does not know.
 """
-import inspect
-
 from .. import tensor_base
 from ..cpu import entries, native
 from . import contract, pointwise, reduce
 from .pointwise_family import PointwiseOp
 from .registry import REGISTRY
-from .surface import FUNCTIONS, METHODS
+from .surface import FUNCTIONS, METHODS, signature
 
 WHOLE = {"dim": None, "keepdim": False}
 # the operators of the native type: slot -> (op, dunder)
@@ -47,7 +45,7 @@ def install():
         slow = METHODS[name]
         k = entries.door(INPLACE[name], None, INPLACE[name].nin, slow, writer=name)
         METHODS[name] = entries.method(tensor_base.Base, tensor_base.addresses[f"method{k}"], name,
-                                       f"{name}{_plain_signature(slow)}\n--\n\n{inspect.getdoc(slow) or ''}")
+                                       f"{name}{signature(slow)}\n--\n\n{slow.__doc__ or ''}")
 
 
 _numbers: dict = {}
@@ -59,7 +57,7 @@ def _enter(name, op, attrs, count, fn):
         if len(entries._doors) >= entries.L.THUNKS - 1:
             return
         k = entries.door(op, attrs, count, fn)
-        doc = f"{fn.__name__}{_plain_signature(fn)}\n--\n\n{inspect.getdoc(fn) or ''}"
+        doc = f"{fn.__name__}{signature(fn)}\n--\n\n{fn.__doc__ or ''}"
         made = native.function(tensor_base.addresses[f"function{k}"], fn.__name__, doc, native.METH_FASTCALL | native.METH_KEYWORDS)
         _numbers[fn, "f"] = made
     FUNCTIONS[name] = _numbers[fn, "f"]
@@ -70,12 +68,5 @@ def _enter(name, op, attrs, count, fn):
                 return
             k = entries.door(op, attrs, count, method)
             _numbers[method, "m"] = entries.method(tensor_base.Base, tensor_base.addresses[f"method{k}"], method.__name__,
-                                                   f"{method.__name__}{_plain_signature(method)}\n--\n\n{inspect.getdoc(method) or ''}")
+                                                   f"{method.__name__}{signature(method)}\n--\n\n{method.__doc__ or ''}")
         METHODS[name] = _numbers[method, "m"]
-
-
-def _plain_signature(fn):
-    """A signature as builtins carry it in their docstring."""
-    sig = inspect.signature(fn)
-    ps = [p.replace(annotation=p.empty) for p in sig.parameters.values()]
-    return str(sig.replace(parameters=ps, return_annotation=sig.empty))

@@ -55,13 +55,12 @@ class Op:
         self.saves, self.saves_output, self._wants_needs = frozenset(), False, False
         if vjp is None:
             return
-        ps = list(inspect.signature(vjp).parameters.values())
-        positional = [p for p in ps if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        self.saves_output = not positional[1].name.startswith("_")
-        variadic = next((p for p in ps if p.kind == p.VAR_POSITIONAL), None)
-        self.saves = None if variadic is not None and not variadic.name.startswith("_") else frozenset(
-            i for i, p in enumerate(positional[2:]) if not p.name.startswith("_"))
-        self._wants_needs = any(p.name == "needs" for p in ps)
+        code = vjp.__code__
+        names, n, k = code.co_varnames, code.co_argcount, code.co_kwonlyargcount
+        self.saves_output = not names[1].startswith("_")
+        every = code.co_flags & inspect.CO_VARARGS and not names[n + k].startswith("_")
+        self.saves = None if every else frozenset(i for i, p in enumerate(names[2:n]) if not p.startswith("_"))
+        self._wants_needs = "needs" in names[:n + k]
 
     def __repr__(self):
         return f"<op {self.name}>"

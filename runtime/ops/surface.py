@@ -2,6 +2,7 @@
 
 `FUNCTIONS` (whet.NAME), `METHODS` (Tensor.NAME) are filled here and published once, in `whet/__init__` and `ops/__init__`.
 """
+import functools
 import inspect
 
 from . import pointwise_family, registry
@@ -15,14 +16,34 @@ def _doc(name, op):
     return op.doc or f"Elementwise {name.replace('_', ' ')}. See also the method of the same name."
 
 
+@functools.lru_cache(None)
+def _compiled(source):
+    return compile(source, "<whet>", "exec")
+
+
 def compile_function(name, source, env):
-    """A function from a line of source: called as directly as a hand-written one."""
+    """A function from a line of source: called as directly as a hand-written one. (Most ops share their lines: compiled once.)"""
     scope = dict(env)
-    exec(compile(source, f"<whet.{name}>", "exec"), scope)
-    fn = scope[name]
-    fn.__module__ = "whet"
-    fn.__qualname__ = name
+    exec(_compiled(source.replace(f"def {name}(", "def _f(", 1)), scope)
+    fn = scope["_f"]
+    fn.__module__, fn.__name__, fn.__qualname__ = "whet", name, name
     return fn
+
+
+def signature(fn):
+    """The signature of a plain function as text: `(input, other, *, out=None)`."""
+    code, n = fn.__code__, fn.__code__.co_argcount
+    names, defaults = code.co_varnames, fn.__defaults__ or ()
+    out = [a if i < n - len(defaults) else f"{a}={defaults[i - n + len(defaults)]!r}" for i, a in enumerate(names[:n])]
+    if code.co_flags & 4:
+        out.append("*" + names[n + code.co_kwonlyargcount])
+    elif code.co_kwonlyargcount:
+        out.append("*")
+    kw = fn.__kwdefaults__ or {}
+    out += [f"{a}={kw[a]!r}" if a in kw else a for a in names[n:n + code.co_kwonlyargcount]]
+    if code.co_flags & 8:
+        out.append("**" + names[n + code.co_kwonlyargcount + (1 if code.co_flags & 4 else 0)])
+    return f"({', '.join(out)})"
 
 
 def pointwise_function(name, fn, *, alias=(), method=True, inplace=True, **kw):
