@@ -29,7 +29,6 @@ from dataclasses import dataclass, field
 from whet.ir import scalar
 
 LANES, BLOCK = 32, 4096
-SPAN = 8 * BLOCK                # the part of a long row that a thread takes at once: blocks that are combined with each other first
 SUMS = ("sum", "prod")
 EXACT = ("max", "min", "any", "all")
 INDEXED = ("max_index", "min_index")

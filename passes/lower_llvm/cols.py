@@ -5,7 +5,7 @@ A vector holds the same element of neighbouring rows, so row scalars are vectors
 import functools
 
 from whet.ir import scalar as sc
-from whet.ir.rows import BLOCK, INDEXED, LANES, SPAN, SUMS, Reduce
+from whet.ir.rows import BLOCK, INDEXED, LANES, SUMS, Reduce
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.lanes import SIZE, Extreme, Pairwise, lanes_for, load, reduction, store, types_in, values
 from whet.passes.lower_llvm.rows import Kernel, Plan
@@ -63,7 +63,7 @@ class ColKernel(Kernel):
     def emit(self, mod, symbol):
         self.start(mod, symbol)
         f, program = self.f, self.program
-        self.spans = self.slot("i64") if self.partial else None
+        self.spans, self.span = (self.slot("i64"), self.slot("i64")) if self.partial else (None, None)
         self.columns = self.slot("i64")
         full = 3 if self.mode == "apart" else 2
         self.strides = [[self.slot("i64") for _ in range({"full": full, "row": 1}.get(o.kind, 0))] for o in program.operands]
@@ -73,7 +73,7 @@ class ColKernel(Kernel):
         panels = f.sdiv(self.columns + (width - 1), width)
 
         def unit(u):
-            self.span = f.urem(u, self.spans) if self.partial else None
+            self.part = f.urem(u, self.spans) if self.partial else None
             rest = f.udiv(u, self.spans) if self.partial else u
             a = f.udiv(rest, panels)
             c = (rest - a * panels) * width
@@ -100,7 +100,7 @@ class ColKernel(Kernel):
             return f.bytes_at(p, a * strides[0] + c * (strides[2] if full and apart else size))
         self.base = [begin(p, st, SIZE[o.dtype], o.kind == "full") if st else p
                      for o, p, st in zip(program.operands, self.address, self.strides, strict=True)]
-        lines = a * self.spans + self.span if self.partial else a
+        lines = a * self.spans + self.part if self.partial else a
         self.out_base = [begin(p, st, SIZE[t], True) if st else f.bytes_at(p, (lines * self.columns + c) * SIZE[t])
                          for (_, t), p, st in zip(self.outs, self.out_address, self.out_strides, strict=True)]
         if apart:
@@ -131,8 +131,8 @@ class ColKernel(Kernel):
         writes = [k for k in stages if k not in kinds]
         lo, hi = f.const("i64", 0), self.n
         if self.partial:
-            lo = self.span * SPAN
-            hi = f.imin(lo + SPAN, self.n)
+            lo = self.part * self.span
+            hi = f.imin(lo + self.span, self.n)
         if others or (writes and not sums):
             self.in_order(others + (writes if not sums else []), lo, hi)
         if sums:

@@ -3,7 +3,7 @@
 One generator for every program: a walk's stages become one loop whose body is the stages' expressions on vectors; what depends on
 row scalars only is computed once a row, before the loop. `cols.py` is the same for rows that run across memory. """
 from whet.ir import scalar as sc
-from whet.ir.rows import BLOCK, EXACT, INDEXED, LANES, SPAN, SUMS, Keep, Reduce, Store
+from whet.ir.rows import BLOCK, EXACT, INDEXED, LANES, SUMS, Keep, Reduce, Store
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.lanes import (
     SIZE,
@@ -96,8 +96,8 @@ class Kernel:
         per output    its address
         n, then what the orientation says, then strides in bytes
 
-    With `partial` (programs of one walk) a unit of work is one span of what it is otherwise, and the outputs are, in order of
-    stages, what is stored and the reductions' results of each span."""
+    With `partial` (programs of one walk) a unit of work is one span (2**k blocks) of what it is otherwise, and the outputs are,
+    in order of stages, what is stored and the reductions' results of each span."""
 
     def start(self, mod, symbol):
         f = self.f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
@@ -145,7 +145,7 @@ class RowKernel(Kernel):
     def emit(self, mod, symbol):
         self.start(mod, symbol)
         f, program = self.f, self.program
-        self.spans = self.slot("i64") if self.partial else None
+        self.spans, self.span = (self.slot("i64"), self.slot("i64")) if self.partial else (None, None)
         self.inner = self.slot("i64") if self.rank == 2 else None
         self.piece = self.slot("i64") if self.pieces else None
         count = {"full": self.rank + self.pieces, "row": self.rank}
@@ -210,8 +210,8 @@ class RowKernel(Kernel):
 
         lo, hi = f.const("i64", 0), self.n
         if self.partial:
-            lo = f.urem(self.unit_no, self.spans) * SPAN
-            hi = f.imin(lo + SPAN, self.n)
+            lo = f.urem(self.unit_no, self.spans) * self.span
+            hi = f.imin(lo + self.span, self.n)
 
         def split(flat):
             """A flat list of values as the states of the reductions; what is left over."""

@@ -213,7 +213,7 @@ class Plan:
         mode = mode or self._column_mode(step, columns)
         vectors, panels = self._panels(self.program, columns, outer)
         units = outer * panels
-        if self._splits(units):
+        if self._splits(units, columns // panels):
             return self._split(lambda p: column_kernel(p, self._panels(p, columns, outer)[0], mode if mode != "dense" or dense(p)
                                                        else "sequential", self._masked(p, columns, outer), True),
                                lambda walk: [columns, *self._walk_strides(walk, arrays, of, row_of, lambda size: [size * columns])],
@@ -273,10 +273,10 @@ class Plan:
         heavy = sum(e.op in HEAVY for e in sc.walk(*(s.expr for s in self.program.stages)))
         return (1 << 17) // (1 + len(self.program.passes()) // 2 + 4 * heavy)
 
-    def _splits(self, units):
+    def _splits(self, units, columns=1):
         """Are there too few units for all threads, and rows long enough to share?"""
-        size = self.n * max(DTYPES[o.dtype].itemsize for o in self.program.operands if o.kind == "full")
-        return size >= LONG and units < 16 and units * self.n >= 2 * R.SPAN
+        size = self.n * columns * max(DTYPES[o.dtype].itemsize for o in self.program.operands if o.kind == "full")
+        return size >= LONG and units < 16 and self.n >= 2 * span_of(columns)
 
     # ---- running
     def _direct(self, addr, units, grain, numbers, order):
@@ -317,13 +317,14 @@ class Plan:
         """Spans of rows in parallel, one walk after the other; each walk's results of spans are combined before the next.
 
         `kernel_of(program)` is the kernel for spans of a walk's program, `numbers_of(walk)` what it wants to know after the
-        number of spans, `units(walk)` how many parts of a row's space there are; results of spans have `shape` with the spans in
+        length of a span, `units(walk)` how many parts of a row's space there are; results of spans have `shape` with the spans in
         its middle."""
-        program, spans, empty, launch = self.program, -(-self.n // R.SPAN), memory.empty, native.launch
+        program, span, empty, launch = self.program, span_of(shape[1]), memory.empty, native.launch
+        spans = -(-self.n // span)
         shape = (shape[0], spans, shape[1])
         back = None if order == sorted(order) else np.argsort(order).tolist()
         kernel_rows = tuple(self.plain_rows[i] for i in order)
-        grain = max(1, self._per_grain() // (R.SPAN * min(shape[2], 128)))
+        grain = max(1, self._per_grain() // (span * min(shape[2], 256)))
         steps = []
         for walk in _walks(program):
             made = walk.program.block_outputs()
@@ -335,7 +336,7 @@ class Plan:
             parts = [(walk.stores.get(k), DTYPES[t]) for k, t in made]
             args = [a for a in walk.args if program.values[a][1] != "index"]
             steps.append((kernel_of(walk.program), units(walk) * spans, args, walk.reads_out, parts,
-                          (self.n, spans, *numbers_of(walk)), combiners))
+                          (self.n, spans, span, *numbers_of(walk)), combiners))
         finish = _final(program)
         out_specs = [(self.shape if full else kernel_rows, t) for full, t in zip(self.full_out, self.out_types, strict=True)]
         place = {k: j for j, (k, _) in enumerate(program.outputs)}
@@ -400,6 +401,12 @@ class Plan:
         moved = tuple(self.shape[a] for a in order)
         return [contiguous(y.reshape(moved).transpose(back)) if full else y.reshape(self.row_shape)
                 for y, full in zip(outs, self.full_out, strict=True)]
+
+
+def span_of(columns):
+    """How many elements of a row a thread takes at once: 2**k blocks, which are combined with each other first; 64 Ki elements in
+    all."""
+    return R.BLOCK << max(0, ((1 << 16) // (R.BLOCK * columns)).bit_length() - 1)
 
 
 SUPPORTED = {n for n in DTYPES if n[0] != "c"}
