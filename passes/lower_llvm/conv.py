@@ -145,45 +145,48 @@ class Runs:
         self.first, self.x, self.y, self.slot, self.lanes = (f.bytes_at(memory, (limit + 1) * (8 * i)) for i in range(5))
         self.rowmask = f.bytes_at(memory, (limit + 1) * 40)
         self.colmask = f.bytes_at(self.rowmask, g.rowtaps * limit * 4)
-        self.here = f.alloca("i64", 2, 16)
 
     def get(self, column, i, ty="i64"):
         return self.f.load(ty, self.f.at(column, i, ty))
 
     def build(self, panel0, panel1, pixels):
-        """Cut the pixels of panels panel0..panel1 (up to pixel number `pixels`) into runs."""
-        f = self.f
-        here, nth = self.here, f.bytes_at(self.here, 8)
-        f.store(f.const("i64", 0), nth)
+        """Cut the pixels of panels panel0..panel1 (up to pixel number `pixels`) into runs.
 
-        def panel(j):
-            f.store(f.load("i64", nth), f.at(self.first, j - panel0, "i64"))
-            low = j * self.panel
-            high = f.imin(low + self.panel, pixels)
-            f.store(low, here)
-            while_(f, lambda: f.cmp("slt", f.load("i64", here), high), lambda: self._one(here, nth, low, high))
-        f.loop(panel0, panel1, 1, panel)
-        f.store(f.load("i64", nth), f.at(self.first, panel1 - panel0, "i64"))
-
-    def _one(self, here, nth, low, high):
+        Walks along the coordinates (image, depth, row, column): divisions would cost more than the rest.
+        """
         f, g, t = self.f, self.g, self.t
-        p, e = f.load("i64", here), f.load("i64", nth)
-        n, q = divmod_(f, p, g.image)
-        if self.rows:
-            row, ox = divmod_(f, q, g.ow)
-            oz, oy = divmod_(f, row, g.oh)
-            count = f.imin(f.imin(t.lanes, g.ow - ox), high - p)
-            f.store(n * g.xn + oz * g.sd * g.xd + oy * g.sh * g.xh + ox * g.sw * g.xw, f.at(self.x, e, "i64"))
-            f.store(n * g.yn + oz * g.yd + oy * g.yh + ox * g.yw, f.at(self.y, e, "i64"))
-            self._masks(e, oz, oy, ox, count)
-            self._more(e, oy, ox, count)
-        else:
-            count = f.imin(f.imin(t.lanes, g.image - q), high - p)
-            f.store(n * g.yn + q, f.at(self.y, e, "i64"))
-        f.store(p - low, f.at(self.slot, e, "i64"))
-        f.store((f.const("i64", 1) << count) - 1, f.at(self.lanes, e, "i64"))
-        f.store(p + count, here)
-        f.store(e + 1, nth)
+        start, end = panel0 * self.panel, f.imin(panel1 * self.panel, pixels)
+        n, q = divmod_(f, start, g.image)
+        row, ox = divmod_(f, q, g.ow) if self.rows else (q, q)
+        oz, oy = divmod_(f, row, g.oh) if self.rows else (q, q)
+        zero = f.const("i64", 0)
+        f.store(zero, self.first)
+
+        def run(p, e, panel, slot, n, q, oz, oy, ox):
+            room = f.imin(t.lanes, f.imin(end - p, self.panel - slot))
+            count = f.imin(room, g.ow - ox if self.rows else g.image - q)
+            if self.rows:
+                f.store(n * g.xn + oz * g.sd * g.xd + oy * g.sh * g.xh + ox * g.sw * g.xw, f.at(self.x, e, "i64"))
+                f.store(n * g.yn + oz * g.yd + oy * g.yh + ox * g.yw, f.at(self.y, e, "i64"))
+                self._masks(e, oz, oy, ox, count)
+                self._more(e, oy, ox, count)
+            else:
+                f.store(n * g.yn + q, f.at(self.y, e, "i64"))
+            f.store(slot, f.at(self.slot, e, "i64"))
+            f.store((f.const("i64", 1) << count) - 1, f.at(self.lanes, e, "i64"))
+            p, e, slot, q, ox = p + count, e + 1, slot + count, q + count, ox + count
+            f.store(e, f.at(self.first, panel + 1, "i64"))              # the last run of a panel leaves what stays
+            full = f.cmp("eq", slot, self.panel)
+            panel, slot = panel + f.conv("zext", full, "i64"), f.sel(full, 0, slot)
+            if self.rows:
+                wrap = f.cmp("eq", ox, g.ow)
+                ox, oy = f.sel(wrap, 0, ox), oy + f.conv("zext", wrap, "i64")
+                wrap = f.cmp("eq", oy, g.oh)
+                oy, oz = f.sel(wrap, 0, oy), oz + f.conv("zext", wrap, "i64")
+            wrap = f.cmp("eq", q, g.image)
+            oz, q, n = f.sel(wrap, 0, oz), f.sel(wrap, 0, q), n + f.conv("zext", wrap, "i64")
+            return p, e, panel, slot, n, q, oz, oy, ox
+        f.while_(lambda p, *_: f.cmp("slt", p, end), run, [start, zero, zero, zero, n, q, oz, oy, ox])
 
     def _masks(self, e, oz, oy, ox, count):
         f, g = self.f, self.g
@@ -208,7 +211,13 @@ class Runs:
     def _column_bits(self, ix, count):
         """The first lane inside the image and the first after it, where the run's first lane lies at column ix."""
         f, g = self.f, self.g
-        return f.imax(0, f.imin(32, f.sdiv(g.sw - 1 - ix, g.sw))), f.imax(0, f.imin(count, f.sdiv(g.w - 1 - ix + g.sw, g.sw)))
+        if self.near == 1:                                              # the step is 1
+            low, high = 0 - ix, g.w - ix
+        elif self.near == 2:                                            # 1 or 2
+            low, high = (g.sw - 1 - ix) >> (g.sw - 1), (g.w - 1 - ix + g.sw) >> (g.sw - 1)
+        else:
+            low, high = f.sdiv(g.sw - 1 - ix, g.sw), f.sdiv(g.w - 1 - ix + g.sw, g.sw)
+        return f.imax(0, f.imin(32, low)), f.imax(0, f.imin(count, high))
 
     def each(self, j, body):
         """body(run) for the runs of panel j (counted from the first)."""
@@ -326,19 +335,6 @@ def scatter(f, t, x, p, stride, mask):
     name = f"llvm.masked.scatter.v{t.lanes}{'f32' if t.elem == 'float' else 'f64'}.v{t.lanes}p0"
     f.mod.declare(name, "void", [t.vec, ptrs, mask.ty])
     f.raw(f"call void @{name}({t.vec} {x.ref}, {ptrs} align {BYTES[t.elem]} {at.ref}, {mask.ty} {mask.ref})")
-
-
-def while_(f, cond, body):
-    """while cond(): body()"""
-    f.n += 1
-    head, inside, done = f"w{f.n}", f"i{f.n}", f"d{f.n}"
-    f.br(head)
-    f.label(head)
-    f.cbr(cond(), inside, done)
-    f.label(inside)
-    body()
-    f.br(head)
-    f.label(done)
 
 
 def share(f, i, total, parts):

@@ -4,7 +4,7 @@ With many channels a vector holds one pixel of several channels, for windows of 
 of the image that way, padding written out. With few channels a vector holds neighbouring pixels (`forward_few`).
 The orders are those of `conv.forward` and `conv.weight_grad`, so the bits are too.
 """
-from .conv import KC, OPERAND0, Geometry, Runs, divmod_, load_row, reader, share, table, while_, writer
+from .conv import KC, OPERAND0, Geometry, Runs, divmod_, load_row, reader, share, table, writer
 from .layout import planes_to_pixels, transpose
 
 HELD = 25                      # weights of a channel that stay in registers
@@ -222,9 +222,7 @@ def weight_grad(m, symbol, t, taps, near):
                         f.store(f.const(t.vec, 0.0), f.at(sums, k * n, t.elem))
                 f.if_(last, flush)
                 return stop
-            at = f.alloca("i64", 1, 8)
-            f.store(f.const("i64", 0), at)
-            while_(f, lambda: f.cmp("slt", f.load("i64", at), g.ow), lambda: f.store(part(f.load("i64", at)), at))
+            f.while_(lambda p: f.cmp("slt", p, g.ow), lambda p: [part(p)], [f.const("i64", 0)])
 
         def bands(image, oz):
             def some(oy0):

@@ -143,9 +143,10 @@ def conv_weight_grad(gy, x, w_shape, stride, padding, dilation, groups):
         plan = remember(key, weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups))
     if not gy.flags.c_contiguous:
         gy = np.ascontiguousarray(gy)
+    if not plan.units:                                              # no weights, or no outputs to sum over
+        return np.zeros(w_shape, gy.dtype)
     gw = np.empty(w_shape, gy.dtype)
-    if plan.units:
-        native.launch(plan.kernel, plan.units, plan.grain, gy, x, gw, scratch(plan.scratch), plan.geometry)
+    native.launch(plan.kernel, plan.units, plan.grain, gy, x, gw, scratch(plan.scratch), plan.geometry)
     return gw
 
 

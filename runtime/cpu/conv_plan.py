@@ -371,7 +371,7 @@ def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     if gy.shape[:2] != (x.shape[0], w_shape[0]) or x.shape[1] != w_shape[1] * groups or w_shape[0] % groups:
         raise RuntimeError(f"conv_weight_grad: gradient {gy.shape}, input {x.shape} and weight {w_shape} do not fit "
                            f"with {groups} groups")
-    if 0 in w_shape:
+    if 0 in w_shape or 0 in gy.shape:
         return Plan(0, 0, 1, np.empty(0, np.int64), 0, w_shape)
     nd, threads = gy.ndim - 2, pool.get_num_threads()
     elem, lanes = ELEM[gy.dtype], lower.lanes_for(ELEM[gy.dtype])
