@@ -141,7 +141,7 @@ class _Writer:
             return below(x)
         if kind in (tuple, Size, set, frozenset):
             return {kind.__name__.lower(): below(x)}
-        if kind is dict or kind is OrderedDict or kind.__name__ == "_StateDict":
+        if kind is dict or kind is OrderedDict or kind.__name__ == "StateDict":
             pairs = [[self.node(k, path), self.node(v, f"{path}.{k}" if path else str(k))] for k, v in x.items()]
             out = {"dict" if kind is dict else "ordered": pairs}
             if hasattr(x, "_metadata"):
@@ -450,8 +450,8 @@ class _Reader:
         if kind in ("dict", "ordered", "defaultdict"):
             out = {"dict": dict, "ordered": OrderedDict, "defaultdict": defaultdict}[kind]()
             if kind == "ordered" and "metadata" in node:
-                from .nn.module import _StateDict
-                out = _StateDict()
+                from .nn.state import StateDict
+                out = StateDict()
                 out._metadata = self.value(node["metadata"])
             if kind == "defaultdict" and node["factory"]:
                 out.default_factory = {"dict": dict, "list": list, "int": int, "float": float, "set": set}[node["factory"]]

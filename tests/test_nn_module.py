@@ -4,7 +4,6 @@ import pickle
 from collections import OrderedDict
 
 import pytest
-
 import whet
 from whet import nn
 

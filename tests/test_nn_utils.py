@@ -3,7 +3,6 @@ import copy
 
 import numpy as np
 import pytest
-
 import whet
 from whet import nn
 from whet.nn import utils

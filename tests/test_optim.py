@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-
 import whet
 from whet import nn, optim
 from whet.optim import elementwise, lr_scheduler, swa_utils

@@ -8,7 +8,6 @@ from collections import OrderedDict, defaultdict
 
 import numpy as np
 import pytest
-
 import whet
 from whet import nn, optim
 
@@ -254,7 +253,8 @@ def test_a_file_cut_short_is_an_error(tmp_path):
     {"x": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}}, {"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 2**60]}},
     {"x": {"dtype": "F32", "shape": [0] * 65, "data_offsets": [0, 0]}},
     {"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}, "y": {"dtype": "F32", "shape": [1], "data_offsets": [2, 6]}},
-    {"x": {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]}}, {"__metadata__": {"whet": "{}"}}, {"__metadata__": 3},
+    {"x": {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]}}, {"__metadata__": {"whet": "{}"}},
+    {"__metadata__": 3},
     {"__metadata__": {"whet": "{}", "whet.crc32": "1"}}, {"x": {"dtype": ["F32"], "shape": [1], "data_offsets": [0, 4]}},
     {"x": {"dtype": "BOOL", "shape": [4], "data_offsets": [0, 4]}}], ids=lambda h: str(h)[:60])
 def test_bad_headers(header):

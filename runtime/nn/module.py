@@ -2,27 +2,18 @@
 an attribute lookup and no more); three ordered sets of names say which attributes are which."""
 import functools
 import weakref
-from collections import OrderedDict, namedtuple
 from collections.abc import MutableMapping
 
 import whet
 
-from ..autograd import Function
 from ..tensor import Tensor
-from ..utils.hooks import Hooks, RemovableHandle
-from .parameter import Buffer, Parameter, is_lazy
+from ..utils.hooks import RemovableHandle
+from . import hooks
+from .parameter import Buffer, Parameter
+from .state import Stateful
 
 __all__ = ["Module", "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
            "register_module_full_backward_pre_hook"]
-
-
-class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
-    """What `load_state_dict` found wrong with the keys."""
-
-    def __repr__(self):
-        return super().__repr__() if self.missing_keys or self.unexpected_keys else "<All keys matched successfully>"
-
-    __str__ = __repr__
 
 
 class _Members(MutableMapping):
@@ -55,29 +46,12 @@ class _Members(MutableMapping):
         return repr(dict(self))
 
 
-class _ModuleHooks:
-    """All hooks of one module; made when the first is registered, so that a call without hooks checks one word."""
-    __slots__ = ("forward_pre", "forward", "backward_pre", "backward", "with_kwargs", "always", "state_dict_pre", "state_dict",
-                 "load_pre", "load_post")
-
-    def __init__(self):
-        for name in self.__slots__:
-            setattr(self, name, Hooks())
-
-    def __bool__(self):
-        return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
-
-
-_global = _ModuleHooks()
-
-
-class Module:
+class Module(Stateful):
     """Base class of all layers and models: assign Parameters, buffers and Modules as attributes, and define `forward`."""
 
     training: bool
     dump_patches = False
-    _version = 1
-    _hooks = None               # a _ModuleHooks once this module, or (on the class itself) any global hook, has one
+    _hooks = None               # a hooks.ModuleHooks once this module, or (on the class itself) any global hook, has one
     call_super_init = False
 
     def __init__(self, *args, **kwargs):
@@ -101,14 +75,14 @@ class Module:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def _call_with_hooks(self, args, kwargs):
-        mine = self.__dict__.get("_hooks", _no_hooks)
-        if not _global:
+        mine = self.__dict__.get("_hooks", hooks.none)
+        if not hooks.for_all:
             Module._hooks = None                # again as if there had never been a global hook
             if not mine:
                 return self.forward(*args, **kwargs)
         result, done = None, set()
         try:
-            for i, hook in [*_global.forward_pre.items(), *mine.forward_pre.items()]:
+            for i, hook in [*hooks.for_all.forward_pre.items(), *mine.forward_pre.items()]:
                 if i in mine.with_kwargs:
                     changed = hook(self, args, kwargs)
                     if changed is not None:
@@ -121,23 +95,23 @@ class Module:
                     if changed is not None:
                         args = changed if isinstance(changed, tuple) else (changed,)
             backward = None
-            if mine.backward or mine.backward_pre or _global.backward or _global.backward_pre:
-                backward = _BackwardHooks(self, [*_global.backward_pre.values(), *mine.backward_pre.values()],
-                                          [*_global.backward.values(), *mine.backward.values()])
+            if mine.backward or mine.backward_pre or hooks.for_all.backward or hooks.for_all.backward_pre:
+                backward = hooks.BackwardHooks(self, [*hooks.for_all.backward_pre.values(), *mine.backward_pre.values()],
+                                          [*hooks.for_all.backward.values(), *mine.backward.values()])
                 args = backward.inputs(args)
             result = self.forward(*args, **kwargs)
-            for i, hook in [*_global.forward.items(), *mine.forward.items()]:
+            for i, hook in [*hooks.for_all.forward.items(), *mine.forward.items()]:
                 done.add(i)
                 result = self._run_forward_hook(hook, i, mine, args, kwargs, result)
             return result if backward is None else backward.outputs(result)
         except BaseException:
-            for i, hook in [*_global.forward.items(), *mine.forward.items()]:
-                if i not in done and (i in mine.always or i in _global.always):
+            for i, hook in [*hooks.for_all.forward.items(), *mine.forward.items()]:
+                if i not in done and (i in mine.always or i in hooks.for_all.always):
                     self._run_forward_hook(hook, i, mine, args, kwargs, result)
             raise
 
     def _run_forward_hook(self, hook, i, mine, args, kwargs, result):
-        if i in mine.with_kwargs or i in _global.with_kwargs:
+        if i in mine.with_kwargs or i in hooks.for_all.with_kwargs:
             changed = hook(self, args, kwargs, result)
         else:
             changed = hook(self, args, result)
@@ -145,25 +119,25 @@ class Module:
 
     # ---- hooks ---------------------------------------------------------------------------------------------------------------
     def _hook_lists(self):
-        if not isinstance(self.__dict__.get("_hooks"), _ModuleHooks):
-            self.__dict__["_hooks"] = _ModuleHooks()
+        if not isinstance(self.__dict__.get("_hooks"), hooks.ModuleHooks):
+            self.__dict__["_hooks"] = hooks.ModuleHooks()
         return self.__dict__["_hooks"]
 
     def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
         """Call `hook(module, args)` before every `forward`; it may return new arguments."""
-        return _register(self._hook_lists(), "forward_pre", hook, prepend, with_kwargs)
+        return hooks.register(self._hook_lists(), "forward_pre", hook, prepend, with_kwargs)
 
     def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
         """Call `hook(module, args, output)` after every `forward`; it may return a new output."""
-        return _register(self._hook_lists(), "forward", hook, prepend, with_kwargs, always_call)
+        return hooks.register(self._hook_lists(), "forward", hook, prepend, with_kwargs, always_call)
 
     def register_full_backward_pre_hook(self, hook, prepend=False):
         """Call `hook(module, grad_output)` before the module's gradients are computed; it may return new ones."""
-        return _register(self._hook_lists(), "backward_pre", hook, prepend)
+        return hooks.register(self._hook_lists(), "backward_pre", hook, prepend)
 
     def register_full_backward_hook(self, hook, prepend=False):
         """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known; it may return new ones."""
-        return _register(self._hook_lists(), "backward", hook, prepend)
+        return hooks.register(self._hook_lists(), "backward", hook, prepend)
 
     def register_state_dict_pre_hook(self, hook):
         """Call `hook(module, prefix, keep_vars)` before `state_dict` is filled."""
@@ -541,149 +515,6 @@ class Module:
                         p.grad.requires_grad_(False)
                     p.grad.zero_()
 
-    # ---- state ---------------------------------------------------------------------------------------------------------------
-    def get_extra_state(self):
-        """Override (with `set_extra_state`) to keep more than tensors in the state_dict."""
-        raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called.")
-
-    def set_extra_state(self, state):
-        """The counterpart of `get_extra_state`."""
-        raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
-
-    def _has_extra_state(self, door):
-        return getattr(type(self), door) is not getattr(Module, door)
-
-    def _save_to_state_dict(self, destination, prefix, keep_vars):
-        attrs = self.__dict__
-        for name in attrs["_parameter_names"]:
-            if attrs[name] is not None:
-                destination[prefix + name] = attrs[name] if keep_vars or is_lazy(attrs[name]) else attrs[name].detach()
-        for name in attrs["_buffer_names"]:
-            if attrs[name] is not None and name not in attrs["_transient_names"]:
-                destination[prefix + name] = attrs[name] if keep_vars or is_lazy(attrs[name]) else attrs[name].detach()
-        if self._has_extra_state("get_extra_state"):
-            destination[prefix + "_extra_state"] = self.get_extra_state()
-
-    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
-        """Name -> tensor for all parameters and persistent buffers, sharing memory with them (detached unless `keep_vars`)."""
-        if args:
-            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args):])
-        if destination is None:
-            destination = _StateDict()
-            destination._metadata = OrderedDict()
-        local_metadata = {"version": self._version}
-        if hasattr(destination, "_metadata"):
-            destination._metadata[prefix[:-1]] = local_metadata
-        hooks = self.__dict__.get("_hooks", _no_hooks)
-        for hook in list(hooks.state_dict_pre.values()):
-            hook(self, prefix, keep_vars)
-        self._save_to_state_dict(destination, prefix, keep_vars)
-        for name in self.__dict__["_module_names"]:
-            module = self.__dict__[name]
-            if module is not None:
-                module.state_dict(destination=destination, prefix=prefix + name + ".", keep_vars=keep_vars)
-        for hook in list(hooks.state_dict.values()):
-            changed = hook(self, destination, prefix, local_metadata)
-            if changed is not None:
-                destination = changed
-        return destination
-
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
-        """Take this module's own tensors from `state_dict`; what fits is copied at the end, when nothing was wrong anywhere."""
-        hooks = self.__dict__.get("_hooks", _no_hooks)
-        for hook in list(hooks.load_pre.values()):
-            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-        attrs = self.__dict__
-        assign = local_metadata.get("assign_to_params_buffers", False)
-        later = local_metadata.get("later")
-        own = [n for n in attrs["_parameter_names"]] + [n for n in attrs["_buffer_names"] if n not in attrs["_transient_names"]]
-        for name in own:
-            mine, key = attrs[name], prefix + name
-            if mine is None:
-                continue
-            if key not in state_dict:
-                if strict:
-                    missing_keys.append(key)
-                continue
-            given = state_dict[key]
-            if not isinstance(given, Tensor):
-                error_msgs.append(f'While copying the parameter named "{key}", expected whet.Tensor or Tensor-like object from '
-                                  f"checkpoint but received {type(given)}")
-                continue
-            if not is_lazy(mine):
-                if is_lazy(given) or (not assign and given.ndim == 1 and mine.ndim == 0 and given.shape[0] == 1):
-                    given = given[0]                # checkpoints of long ago have scalars of one element
-                if tuple(given.shape) != tuple(mine.shape):
-                    error_msgs.append(f"size mismatch for {key}: copying a param with shape {_size(given)} from checkpoint, "
-                                      f"the shape in current model is {_size(mine)}.")
-                    continue
-            take = functools.partial(self._take, name, given, assign)
-            take() if later is None else later.append(take)
-        extra = prefix + "_extra_state"
-        if self._has_extra_state("set_extra_state"):
-            if extra in state_dict:
-                self.set_extra_state(state_dict[extra])
-            elif strict:
-                missing_keys.append(extra)
-        elif strict and extra in state_dict:
-            unexpected_keys.append(extra)
-        if strict:
-            known = {*attrs["_parameter_names"], *attrs["_buffer_names"], "_extra_state"}
-            for key in state_dict:
-                if key.startswith(prefix) and key != extra:
-                    name, *below = key[len(prefix):].split(".")
-                    if (attrs.get(name) is None or name not in attrs["_module_names"]) if below else name not in known:
-                        unexpected_keys.append(key)
-
-    def _take(self, name, given, assign):
-        mine = self.__dict__[name]
-        with whet.no_grad():
-            if assign:
-                if isinstance(mine, Parameter) and not isinstance(given, Parameter):
-                    given = Parameter(given, requires_grad=mine.requires_grad)
-                self.__dict__[name] = given
-                return
-            if is_lazy(mine):
-                if is_lazy(given):
-                    return
-                mine.materialize(given.shape)
-            mine.copy_(given)
-
-    def load_state_dict(self, state_dict, strict=True, assign=False):
-        """Copy (or with `assign` put) the tensors of `state_dict` into this module; nothing is changed if anything is wrong."""
-        if not hasattr(state_dict, "keys"):
-            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        missing, unexpected, errors, later = [], [], [], []
-        metadata = getattr(state_dict, "_metadata", None)
-        state_dict = OrderedDict(state_dict)
-
-        def load(module, state, prefix):
-            local = dict({} if metadata is None else metadata.get(prefix[:-1], {}))
-            local["assign_to_params_buffers"], local["later"] = assign, later
-            module._load_from_state_dict(state, prefix, local, True, missing, unexpected, errors)
-            for name in module.__dict__["_module_names"]:
-                child = module.__dict__[name]
-                if child is not None:
-                    below = prefix + name + "."
-                    load(child, {k: v for k, v in state.items() if k.startswith(below)}, below)
-            hooks = module.__dict__.get("_hooks", _no_hooks)
-            for hook in list(hooks.load_post.values()):
-                if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
-                    raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "
-                                         "new values, if incompatible_keys need to be modified, it should be done inplace.")
-
-        load(self, state_dict, "")
-        if strict:
-            for what, keys in (("Missing", missing), ("Unexpected", unexpected)):
-                if keys:
-                    names = ", ".join(f'"{k}"' for k in keys)
-                    errors.insert(0, f"{what} key(s) in state_dict: {names}. ")
-        if errors:
-            raise RuntimeError("Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(errors)))
-        for take in later:
-            take()
-        return _IncompatibleKeys(missing, unexpected)
-
     # ---- printing ------------------------------------------------------------------------------------------------------------
     def _get_name(self):
         return type(self).__name__
@@ -704,10 +535,6 @@ class Module:
         self.__dict__.update(state)
 
 
-class _StateDict(OrderedDict):
-    """An ordered dict that carries `_metadata` (the modules' versions)."""
-
-
 def _own_parameters(module):
     return [(n, module.__dict__[n]) for n in module.__dict__["_parameter_names"]]
 
@@ -721,10 +548,6 @@ def _type_name(x):
     return t.__name__ if t.__module__ == "builtins" else f"{t.__module__}.{t.__qualname__}"
 
 
-def _size(t):
-    return f"whet.Size({list(t.shape)})"
-
-
 def _indent(text):
     first, *rest = text.split("\n")
     return "\n".join([first, *("  " + line for line in rest)])
@@ -734,25 +557,9 @@ def _call_with_module(hook, module, *args):
     return hook(module(), *args)
 
 
-# ---- hooks ---------------------------------------------------------------------------------------------------------------------
-_no_hooks = _ModuleHooks()
-
-
-def _register(lists, kind, hook, prepend=False, with_kwargs=False, always=False):
-    also = []
-    if with_kwargs:
-        also.append(lists.with_kwargs)
-    if always:
-        also.append(lists.always)
-    handle = getattr(lists, kind).add(hook, *also, prepend=prepend)
-    for facts in also:
-        facts[handle.id] = True
-    return handle
-
-
 def _register_global(kind, hook, with_kwargs=False, always=False):
-    Module._hooks = _no_hooks       # seen by every module that has none of its own: calls then look at the global hooks too
-    return _register(_global, kind, hook, False, with_kwargs, always)
+    Module._hooks = hooks.none       # seen by every module that has none of its own: calls then look at the global hooks too
+    return hooks.register(hooks.for_all, kind, hook, False, with_kwargs, always)
 
 
 def register_module_forward_pre_hook(hook) -> RemovableHandle:
@@ -773,86 +580,3 @@ def register_module_full_backward_pre_hook(hook) -> RemovableHandle:
 def register_module_full_backward_hook(hook) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` after the backward of every module."""
     return _register_global("backward", hook)
-
-
-class _Tap(Function):
-    """The identity, which shows the gradients of all its results to a function, and passes on what that returns."""
-
-    @staticmethod
-    def forward(ctx, see, *tensors):
-        ctx.see = see
-        ctx.set_materialize_grads(False)
-        return tuple(t.view_as(t) for t in tensors)
-
-    @staticmethod
-    def backward(ctx, *grads):
-        return None, *ctx.see(grads)
-
-
-class _BackwardHooks:
-    """The full backward hooks of one call: the gradients are looked at where they enter the module and where they leave it."""
-
-    def __init__(self, module, before, after):
-        self.module, self.before, self.after = module, before, after
-        self.grad_output, self.places, self.n_inputs = None, None, 0
-
-    def _tap(self, values, see):
-        """Send the tensors among `values` that need a gradient through a _Tap; also their positions (None if there are none)."""
-        places = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v.requires_grad]
-        if not places or not whet.is_grad_enabled():
-            return values, None
-        values = list(values)
-        for i, t in zip(places, _Tap.apply(see, *(values[i] for i in places))):
-            values[i] = t
-        return tuple(values), places
-
-    def inputs(self, args):
-        self.n_inputs = len(args)
-        args, self.places = self._tap(args, self._on_grad_input)
-        return args
-
-    def outputs(self, result):
-        single = not isinstance(result, tuple | list)
-        values = (result,) if single else tuple(result)
-        if not all(isinstance(v, Tensor) or v is None for v in values) and single:
-            return result                                  # a dict or another structure: torch, too, leaves it alone
-        n = len(values)
-
-        def on_grad_output(grads, n=n):
-            full = [None] * n
-            for i, g in zip(places, grads):
-                full[i] = g
-            full = tuple(full)
-            for hook in self.before:
-                changed = hook(self.module, full)
-                if changed is not None:
-                    full = changed if isinstance(changed, tuple) else (changed,)
-                    if len(full) != n:
-                        raise RuntimeError(f"Backward pre hook returned an invalid number of grad_output, got {len(full)}, "
-                                           f"but expected {n}")
-            self.grad_output = full
-            if self.places is None:                        # no input needs a gradient: this is the only moment there is
-                for hook in self.after:
-                    if hook(self.module, (None,) * self.n_inputs, full) is not None:
-                        raise RuntimeError("Backward hook for Modules where no input requires gradient should always return None "
-                                           "or None for all gradients.")
-            return [full[i] for i in places]
-
-        values, places = self._tap(values, on_grad_output)
-        if single:
-            return values[0]
-        return type(result)(*values) if hasattr(result, "_fields") else type(result)(values)
-
-    def _on_grad_input(self, grads):
-        full = [None] * self.n_inputs
-        for i, g in zip(self.places, grads):
-            full[i] = g
-        full = tuple(full)
-        for hook in self.after:
-            changed = hook(self.module, full, self.grad_output)
-            if changed is not None:
-                full = changed if isinstance(changed, tuple) else (changed,)
-                if len(full) != self.n_inputs:
-                    raise RuntimeError(f"Backward hook returned an invalid number of grad_input, got {len(full)}, "
-                                       f"but expected {self.n_inputs}")
-        return [full[i] for i in self.places]

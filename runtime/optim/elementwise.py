@@ -5,7 +5,6 @@ import operator
 import os
 
 import numpy as np
-
 import whet
 from whet.ir import scalar as S
 

@@ -3,7 +3,6 @@ import copy
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 
 import numpy as np
-
 import whet
 
 from ...tensor import Tensor

@@ -1,0 +1,173 @@
+"""The state of modules: names and tensors out and in."""
+import functools
+from collections import OrderedDict, namedtuple
+
+import whet
+
+from ..tensor import Tensor
+from . import hooks
+from .parameter import Parameter, is_lazy
+
+
+class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+    """What `load_state_dict` found wrong with the keys."""
+
+    def __repr__(self):
+        return super().__repr__() if self.missing_keys or self.unexpected_keys else "<All keys matched successfully>"
+
+    __str__ = __repr__
+
+
+class StateDict(OrderedDict):
+    """An ordered dict that carries `_metadata` (the modules' versions)."""
+
+
+class Stateful:
+    """The part of Module that saves and loads."""
+    _version = 1
+
+    def get_extra_state(self):
+        """Override (with `set_extra_state`) to keep more than tensors in the state_dict."""
+        raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called.")
+
+    def set_extra_state(self, state):
+        """The counterpart of `get_extra_state`."""
+        raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
+
+    def _has_extra_state(self, door):
+        return getattr(type(self), door) is not getattr(Stateful, door)
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        attrs = self.__dict__
+        for name in attrs["_parameter_names"]:
+            if attrs[name] is not None:
+                destination[prefix + name] = attrs[name] if keep_vars or is_lazy(attrs[name]) else attrs[name].detach()
+        for name in attrs["_buffer_names"]:
+            if attrs[name] is not None and name not in attrs["_transient_names"]:
+                destination[prefix + name] = attrs[name] if keep_vars or is_lazy(attrs[name]) else attrs[name].detach()
+        if self._has_extra_state("get_extra_state"):
+            destination[prefix + "_extra_state"] = self.get_extra_state()
+
+    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
+        """Name -> tensor for all parameters and persistent buffers, sharing memory with them (detached unless `keep_vars`)."""
+        if args:
+            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args):])
+        if destination is None:
+            destination = StateDict()
+            destination._metadata = OrderedDict()
+        local_metadata = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = local_metadata
+        own = self.__dict__.get("_hooks", hooks.none)
+        for hook in list(own.state_dict_pre.values()):
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name in self.__dict__["_module_names"]:
+            module = self.__dict__[name]
+            if module is not None:
+                module.state_dict(destination=destination, prefix=prefix + name + ".", keep_vars=keep_vars)
+        for hook in list(own.state_dict.values()):
+            changed = hook(self, destination, prefix, local_metadata)
+            if changed is not None:
+                destination = changed
+        return destination
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+        """Take this module's own tensors from `state_dict`; what fits is copied at the end, when nothing was wrong anywhere."""
+        own = self.__dict__.get("_hooks", hooks.none)
+        for hook in list(own.load_pre.values()):
+            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        attrs = self.__dict__
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        later = local_metadata.get("later")
+        names = [*attrs["_parameter_names"]] + [n for n in attrs["_buffer_names"] if n not in attrs["_transient_names"]]
+        for name in names:
+            mine, key = attrs[name], prefix + name
+            if mine is None:
+                continue
+            if key not in state_dict:
+                if strict:
+                    missing_keys.append(key)
+                continue
+            given = state_dict[key]
+            if not isinstance(given, Tensor):
+                error_msgs.append(f'While copying the parameter named "{key}", expected whet.Tensor or Tensor-like object from '
+                                  f"checkpoint but received {type(given)}")
+                continue
+            if not is_lazy(mine):
+                if is_lazy(given) or (not assign and given.ndim == 1 and mine.ndim == 0 and given.shape[0] == 1):
+                    given = given[0]                # checkpoints of long ago have scalars of one element
+                if tuple(given.shape) != tuple(mine.shape):
+                    error_msgs.append(f"size mismatch for {key}: copying a param with shape {_size(given)} from checkpoint, "
+                                      f"the shape in current model is {_size(mine)}.")
+                    continue
+            take = functools.partial(self._take, name, given, assign)
+            take() if later is None else later.append(take)
+        extra = prefix + "_extra_state"
+        if self._has_extra_state("set_extra_state"):
+            if extra in state_dict:
+                self.set_extra_state(state_dict[extra])
+            elif strict:
+                missing_keys.append(extra)
+        elif strict and extra in state_dict:
+            unexpected_keys.append(extra)
+        if strict:
+            known = {*attrs["_parameter_names"], *attrs["_buffer_names"], "_extra_state"}
+            for key in state_dict:
+                if key.startswith(prefix) and key != extra:
+                    name, *below = key[len(prefix):].split(".")
+                    if (attrs.get(name) is None or name not in attrs["_module_names"]) if below else name not in known:
+                        unexpected_keys.append(key)
+
+    def _take(self, name, given, assign):
+        mine = self.__dict__[name]
+        with whet.no_grad():
+            if assign:
+                if isinstance(mine, Parameter) and not isinstance(given, Parameter):
+                    given = Parameter(given, requires_grad=mine.requires_grad)
+                self.__dict__[name] = given
+                return
+            if is_lazy(mine):
+                if is_lazy(given):
+                    return
+                mine.materialize(given.shape)
+            mine.copy_(given)
+
+    def load_state_dict(self, state_dict, strict=True, assign=False):
+        """Copy (or with `assign` put) the tensors of `state_dict` into this module; nothing is changed if anything is wrong."""
+        if not hasattr(state_dict, "keys"):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        missing, unexpected, errors, later = [], [], [], []
+        metadata = getattr(state_dict, "_metadata", None)
+        state_dict = OrderedDict(state_dict)
+
+        def load(module, state, prefix):
+            local = dict({} if metadata is None else metadata.get(prefix[:-1], {}))
+            local["assign_to_params_buffers"], local["later"] = assign, later
+            module._load_from_state_dict(state, prefix, local, True, missing, unexpected, errors)
+            for name in module.__dict__["_module_names"]:
+                child = module.__dict__[name]
+                if child is not None:
+                    below = prefix + name + "."
+                    load(child, {k: v for k, v in state.items() if k.startswith(below)}, below)
+            own = module.__dict__.get("_hooks", hooks.none)
+            for hook in list(own.load_post.values()):
+                if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
+                    raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "
+                                         "new values, if incompatible_keys need to be modified, it should be done inplace.")
+
+        load(self, state_dict, "")
+        if strict:
+            for what, keys in (("Missing", missing), ("Unexpected", unexpected)):
+                if keys:
+                    names = ", ".join(f'"{k}"' for k in keys)
+                    errors.insert(0, f"{what} key(s) in state_dict: {names}. ")
+        if errors:
+            raise RuntimeError("Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(errors)))
+        for take in later:
+            take()
+        return _IncompatibleKeys(missing, unexpected)
+
+
+def _size(t):
+    return f"whet.Size({list(t.shape)})"
