@@ -214,7 +214,7 @@ def dot(mod, symbol, dtype):
     args, begin, end, _ = f.args
     a, b, sums = (f.load("ptr", f.at(args, i, "i64")) for i in range(3))
     k = f.load("i64", f.at(args, 3, "i64"))
-    whole = f.sdiv(k, KC)
+    whole, held = f.sdiv(k, KC), f.alloca(ty, lanes * lanes)
 
     def multiply_add(x, y, acc):
         return f.fma(x, y, acc) if acc.is_float else x * y + acc
@@ -224,9 +224,12 @@ def dot(mod, symbol, dtype):
 
         def square(i, acc):
             at = [(f.imin(first + r, whole - 1) * KC + i) * s for r in range(lanes)]
-            x, y = (pack.transpose(f, [widen(f, f.load(vec(e, lanes), f.bytes_at(p, o)), dtype, wide) for o in at]) for p in (a, b))
-            for v, w in zip(x, y, strict=True):
-                acc = multiply_add(v, w, acc)
+            x, y = (lambda p=p: pack.transpose(f, [widen(f, f.load(vec(e, lanes), f.bytes_at(p, o)), dtype, wide) for o in at])
+                    for p in (a, b))
+            for r, v in enumerate(x()):              # two squares in registers would be one too many
+                f.store(v, f.at(held, r * lanes, ty))
+            for r, w in enumerate(y()):
+                acc = multiply_add(f.load(vec(ty, lanes), f.at(held, r * lanes, ty)), w, acc)
             return acc
         acc, = f.loop(0, KC, lanes, square, [f.const(vec(ty, lanes), 0)])
         f.store(acc, f.at(sums, first, ty))
