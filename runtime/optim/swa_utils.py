@@ -6,7 +6,7 @@ import whet
 
 from ..nn.module import Module
 from ..nn.norm import _BatchNorm
-from .lr_scheduler import LRScheduler, _each
+from .schedules import LRScheduler, each_group
 
 __all__ = ["AveragedModel", "SWALR", "update_bn", "get_ema_multi_avg_fn", "get_ema_avg_fn", "get_swa_multi_avg_fn",
            "get_swa_avg_fn"]
@@ -123,7 +123,7 @@ class SWALR(LRScheduler):
     """Anneal to a fixed rate in `anneal_epochs` epochs, and stay there."""
 
     def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
-        for group, lr in zip(optimizer.param_groups, _each(optimizer, swa_lr, "swa_lr")):
+        for group, lr in zip(optimizer.param_groups, each_group(optimizer, swa_lr, "swa_lr")):
             group["swa_lr"] = lr
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}")

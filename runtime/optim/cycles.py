@@ -1,0 +1,346 @@
+"""Schedules that look at more than the epoch: cycles, restarts, metrics, and other schedules."""
+import math
+import warnings
+from bisect import bisect_right
+
+from .optimizer import Optimizer
+from .schedules import LRScheduler, each_group, is_function, number, set_option
+
+__all__ = ["CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR", "ReduceLROnPlateau", "SequentialLR", "ChainedScheduler"]
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Cosine annealing that starts again after `T_0` epochs, each time after `T_mult` times as many."""
+
+    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
+        if T_0 <= 0 or not isinstance(T_0, int):
+            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
+        if T_mult < 1 or not isinstance(T_mult, int):
+            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        share = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
+
+    def step(self, epoch=None):
+        """Go on by one epoch, or to a (fractional) one."""
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
+        if epoch is None:
+            epoch = self.last_epoch + 1
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
+        elif epoch < 0:
+            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+        elif epoch < self.T_0:
+            self.T_i, self.T_cur = self.T_0, epoch
+        elif self.T_mult == 1:
+            self.T_i, self.T_cur = self.T_0, epoch % self.T_0
+        else:
+            n = int(math.log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
+            self.T_cur = epoch - self.T_0 * (self.T_mult ** n - 1) / (self.T_mult - 1)
+            self.T_i = self.T_0 * self.T_mult ** n
+        self.last_epoch = math.floor(epoch)
+        self._step_count += 1
+        for group, lr in zip(self.optimizer.param_groups, self.get_lr()):
+            set_option(group, "lr", lr)
+        self._last_lr = [number(lr) for lr in self._rates()]
+
+
+class CyclicLR(LRScheduler):
+    """Back and forth between two rates (and, the other way round, between two momenta)."""
+
+    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0,
+                 scale_fn=None, scale_mode="cycle", cycle_momentum=True, base_momentum=0.8, max_momentum=0.9, last_epoch=-1):
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        for lr, group in zip(each_group(optimizer, base_lr, "base_lr"), optimizer.param_groups):
+            if last_epoch == -1:
+                set_option(group, "lr", lr)
+                group["initial_lr"] = number(group["lr"])
+        self.max_lrs = each_group(optimizer, max_lr, "max_lr")
+        up, down = float(step_size_up), float(step_size_up if step_size_down is None else step_size_down)
+        self.total_size, self.step_ratio = up + down, up / (up + down)
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError("mode is invalid and scale_fn is None")
+        self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
+        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+                raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+            self.base_momentums = each_group(optimizer, base_momentum, "base_momentum")
+            self.max_momentums = each_group(optimizer, max_momentum, "max_momentum")
+            if last_epoch == -1:
+                for m_max, m_base, group in zip(self.max_momentums, self.base_momentums, optimizer.param_groups):
+                    _set_momentum(group, m_max)
+                    group["max_momentum"], group["base_momentum"] = m_max, m_base
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = each_group(optimizer, base_lr, "base_lr")
+
+    def scale_fn(self, x):
+        """The height of a cycle, of its number or of the iteration."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        return 1.0 if self.mode == "triangular" else 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else self.gamma ** x
+
+    def get_lr(self):
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        height *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for m_base, m_max, group in zip(self.base_momentums, self.max_momentums, self.optimizer.param_groups):
+                _set_momentum(group, m_max - (m_max - m_base) * height)
+        return [base + (top - base) * height for base, top in zip(self.base_lrs, self.max_lrs)]
+
+    def state_dict(self):
+        """Everything but the optimizer and a plain scale function."""
+        state = super().state_dict()
+        f = state.pop("_scale_fn_custom")
+        state["_scale_fn_custom"] = None if f is None or is_function(f) else dict(f.__dict__)
+        return state
+
+    def load_state_dict(self, state_dict):
+        """Take over a state."""
+        state_dict = dict(state_dict)
+        attrs = state_dict.pop("_scale_fn_custom", None)
+        super().load_state_dict(state_dict)
+        if attrs is not None:
+            self._scale_fn_custom.__dict__.update(attrs)
+
+
+def _set_momentum(group, value):
+    if "betas" in group:
+        group["betas"] = (value, *group["betas"][1:])
+    else:
+        group["momentum"] = value
+
+
+class OneCycleLR(LRScheduler):
+    """Up to `max_lr` and down to almost nothing, in one cycle."""
+
+    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3, anneal_strategy="cos",
+                 cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0, final_div_factor=1e4,
+                 three_phase=False, last_epoch=-1):
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        if total_steps is None and (epochs is None or steps_per_epoch is None):
+            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+        for name, value in (("total_steps", total_steps),) if total_steps is not None else \
+                (("epochs", epochs), ("steps_per_epoch", steps_per_epoch)):
+            if value <= 0 or not isinstance(value, int):
+                raise ValueError(f"Expected positive integer {name}, but got {value}")
+        self.total_steps = total_steps if total_steps is not None else epochs * steps_per_epoch
+        if not 0 <= pct_start <= 1 or not isinstance(pct_start, float):
+            raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+        self._anneal_func_type = anneal_strategy
+        peak = float(pct_start * self.total_steps)
+        last = self.total_steps - 1
+        low, high = ("initial", "max")
+        if three_phase:
+            self._schedule_phases = [(peak - 1, low, high), (2 * peak - 2, high, low), (last, low, "min")]
+        else:
+            self._schedule_phases = [(peak - 1, low, high), (last, high, "min")]
+        if last_epoch == -1:
+            for group, top in zip(optimizer.param_groups, each_group(optimizer, max_lr, "max_lr")):
+                group["initial_lr"], group["max_lr"] = top / div_factor, top
+                group["min_lr"] = group["initial_lr"] / final_div_factor
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+                raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+            self.use_beta1 = "betas" in optimizer.defaults
+            if last_epoch == -1:
+                for group, m_max, m_base in zip(optimizer.param_groups, each_group(optimizer, max_momentum, "max_momentum"),
+                                                each_group(optimizer, base_momentum, "base_momentum")):
+                    _set_momentum(group, m_max)
+                    group["max_momentum"], group["base_momentum"] = m_max, m_base
+        super().__init__(optimizer, last_epoch)
+
+    def _between(self, start, end, share):
+        if self._anneal_func_type == "linear":
+            return (end - start) * share + start
+        return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
+
+    def get_lr(self):
+        step = self.last_epoch
+        if step > self.total_steps:
+            raise ValueError(f"Tried to step {step} times. The total number of steps is {self.total_steps}")
+        start = 0.0
+        for end, _, _ in self._schedule_phases[:-1]:
+            if step <= end:
+                break
+            start = end
+        end, a, b = next(phase for phase in self._schedule_phases if step <= phase[0] or phase is self._schedule_phases[-1])
+        share = (step - start) / (end - start)
+        momentum = {"initial": "max_momentum", "max": "base_momentum", "min": "max_momentum"}
+        rates = []
+        for group in self.optimizer.param_groups:
+            rates.append(self._between(group[f"{a}_lr"], group[f"{b}_lr"], share))
+            if self.cycle_momentum:
+                _set_momentum(group, self._between(group[momentum[a]], group[momentum[b]], share))
+        return rates
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """Times `factor` when a metric has not improved for `patience` epochs."""
+
+    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0, min_lr=0,
+                 eps=1e-8):
+        if factor >= 1.0:
+            raise ValueError("Factor should be < 1.0.")
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        if mode not in ("min", "max"):
+            raise ValueError("mode " + mode + " is unknown!")
+        if threshold_mode not in ("rel", "abs"):
+            raise ValueError("threshold mode " + threshold_mode + " is unknown!")
+        self.optimizer, self.mode, self.factor, self.patience, self.threshold = optimizer, mode, factor, patience, threshold
+        self.threshold_mode, self.cooldown, self.eps = threshold_mode, cooldown, eps
+        self.min_lrs = each_group(optimizer, min_lr, "min_lrs")
+        self.last_epoch = 0
+        self._last_lr = [number(lr) for lr in self._rates()]
+        self._reset()
+
+    def _reset(self):
+        self.best = math.inf if self.mode == "min" else -math.inf
+        self.cooldown_counter = self.num_bad_epochs = 0
+
+    @property
+    def in_cooldown(self):
+        """Are bad epochs ignored now?"""
+        return self.cooldown_counter > 0
+
+    def is_better(self, a, best):
+        """Is `a` an improvement worth the name?"""
+        sign = -1 if self.mode == "min" else 1
+        if self.threshold_mode == "rel":
+            line = best * (1.0 + sign * self.threshold)
+        else:
+            line = best + sign * self.threshold
+        return a < line if self.mode == "min" else a > line
+
+    def step(self, metrics, epoch=None):
+        """Look at this epoch's metric."""
+        now = float(metrics)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if self.is_better(now, self.best):
+            self.best, self.num_bad_epochs = now, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.in_cooldown:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            if len(self.optimizer.param_groups) != len(self.min_lrs):
+                raise RuntimeError(f"The number of param groups in the `optimizer` ({len(self.optimizer.param_groups)}) differs "
+                                   f"from when `ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new "
+                                   "param group being added to the optimizer. Please modify the `min_lrs` field to match the "
+                                   "length of the `optimizer` param groups.")
+            for group, low in zip(self.optimizer.param_groups, self.min_lrs):
+                old = float(group["lr"])
+                new = max(old * self.factor, low)
+                if old - new > self.eps:
+                    set_option(group, "lr", new)
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+        self._last_lr = [number(lr) for lr in self._rates()]
+
+
+class SequentialLR(LRScheduler):
+    """Several schedulers, one after the other; milestones say when the next takes over."""
+
+    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
+        if not schedulers:
+            raise ValueError(f"{type(self).__name__} expects at least one scheduler, but got no scheduler.")
+        for i, s in enumerate(schedulers):
+            if not hasattr(s, "optimizer"):
+                raise TypeError(f"{type(self).__name__} at index {i} should have `optimizer` as its attribute.")
+            if isinstance(s, ReduceLROnPlateau):
+                raise ValueError(f"{type(self).__name__} does not support `ReduceLROnPlateau` scheduler as it requires additional "
+                                 "kwargs to be specified when calling `step`, but got one at index "
+                                 f"{i} in the given schedulers sequence.")
+            if s.optimizer is not optimizer:
+                raise ValueError(f"{type(self).__name__} expects all schedulers to belong to the same optimizer, but got scheduler "
+                                 f"{type(s).__name__} at index {i} which is different from the optimizer passed in.")
+        if len(milestones) != len(schedulers) - 1:
+            raise ValueError("Sequential Schedulers expects number of schedulers provided to be one more than the number of "
+                             f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones to be "
+                             f"equal to {len(milestones)}")
+        self.optimizer, self._schedulers = optimizer, schedulers
+        self._milestones, self.last_epoch = list(milestones), last_epoch + 1
+        for group in optimizer.param_groups:                # all have set the rates: start again with the first alone
+            set_option(group, "lr", group["initial_lr"])
+        for s in schedulers:
+            s.last_epoch -= 1
+            s._step_count -= 1
+        self._start(schedulers[0])
+        self._last_lr = schedulers[0].get_last_lr()
+
+    @staticmethod
+    def _start(scheduler):
+        scheduler._initial = True
+        scheduler.step()
+        scheduler._initial = False
+
+    def step(self):
+        """Go to the next epoch."""
+        self.last_epoch += 1
+        i = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[i]
+        if i > 0 and self._milestones[i - 1] == self.last_epoch:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                scheduler.step(0)
+        else:
+            scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+    def state_dict(self):
+        """Everything but the optimizer."""
+        state = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_schedulers")}
+        state["_schedulers"] = [s.state_dict() for s in self._schedulers]
+        return state
+
+    def load_state_dict(self, state_dict):
+        """Take over a state."""
+        state_dict = dict(state_dict)
+        for s, state in zip(self._schedulers, state_dict.pop("_schedulers")):
+            s.load_state_dict(state)
+        self.__dict__.update(state_dict)
+
+
+class ChainedScheduler(LRScheduler):
+    """Several schedulers at once."""
+
+    def __init__(self, schedulers, optimizer=None):
+        if not schedulers:
+            raise ValueError(f"{type(self).__name__} expects at least one scheduler to be chained, but got no scheduler.")
+        optimizer = optimizer or schedulers[0].optimizer
+        for i, s in enumerate(schedulers):
+            if isinstance(s, ReduceLROnPlateau):
+                raise ValueError(f"{type(self).__name__} does not support `ReduceLROnPlateau` scheduler as it requires additional "
+                                 f"kwargs to be specified when calling `step`, but got one at index {i} in the given schedulers "
+                                 "sequence.")
+            if s.optimizer is not optimizer:
+                raise ValueError(f"{type(self).__name__} expects all schedulers to belong to the same optimizer, but got scheduler "
+                                 f"{type(s).__name__} at index {i} in {[t.optimizer for t in schedulers]}, which is different from "
+                                 f"{optimizer.__class__.__name__}.")
+        self.optimizer, self._schedulers = optimizer, schedulers
+        self._last_lr = [number(lr) for lr in self._rates()]
+
+    def step(self):
+        """Go to the next epoch."""
+        for s in self._schedulers:
+            s.step()
+        self._last_lr = [number(lr) for lr in self._rates()]
+
+    state_dict = SequentialLR.state_dict
+    load_state_dict = SequentialLR.load_state_dict

@@ -1,0 +1,260 @@
+"""Schedules that are a formula of the epoch."""
+import math
+import warnings
+from bisect import bisect_right
+from collections import Counter
+
+from ..tensor import Tensor
+from .optimizer import Optimizer
+
+__all__ = ["LRScheduler", "LambdaLR", "MultiplicativeLR", "StepLR", "MultiStepLR", "ConstantLR", "LinearLR", "ExponentialLR",
+           "CosineAnnealingLR", "PolynomialLR"]
+
+ORDER_WARNING = ("Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them in the opposite order: "
+                 "`optimizer.step()` before `lr_scheduler.step()`. Else the first value of the learning rate schedule is skipped.")
+
+
+def number(x):
+    return x.clone() if isinstance(x, Tensor) else x
+
+
+def set_option(group, name, value):
+    """Write an option; a tensor keeps its identity."""
+    if isinstance(group[name], Tensor):
+        group[name].fill_(float(value))
+    else:
+        group[name] = float(value) if isinstance(value, Tensor) else value
+
+
+def each_group(optimizer, value, name):
+    """One value for each parameter group."""
+    if isinstance(value, list | tuple):
+        if len(value) != len(optimizer.param_groups):
+            raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
+                             f"param_groups has {len(optimizer.param_groups)}.")
+        return list(value)
+    return [value] * len(optimizer.param_groups)
+
+
+class LRScheduler:
+    """Base class: a subclass gives `get_lr`, the rates of the groups at `last_epoch` (`_get_closed_form_lr` where a formula
+    exists)."""
+
+    def __init__(self, optimizer, last_epoch=-1):
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", number(group["lr"]))
+            elif "initial_lr" not in group:
+                raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
+                               f"last_epoch >= 0.")
+        self.base_lrs = [number(group["initial_lr"]) for group in optimizer.param_groups]
+        self.last_epoch, self._step_count, self._initial = last_epoch, 0, True
+        optimizer._stepped = optimizer.__dict__.get("_stepped", False)
+        self.step()
+        self._initial = False
+
+    def get_lr(self):
+        """The learning rates of the groups now."""
+        raise NotImplementedError
+
+    def get_last_lr(self):
+        """The learning rates that were set last."""
+        return self._last_lr
+
+    def _rates(self):
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def step(self, epoch=None):
+        """Go to the next epoch (or, deprecated, to a given one)."""
+        self._step_count += 1
+        if self._step_count == 2 and not self.optimizer.__dict__.get("_stepped"):
+            warnings.warn(ORDER_WARNING, UserWarning, stacklevel=2)
+        if epoch is None:
+            self.last_epoch += 1
+            rates = self.get_lr()
+        else:
+            warnings.warn("The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible.",
+                          UserWarning, stacklevel=2)
+            self.last_epoch = epoch
+            rates = self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr()
+        for group, lr in zip(self.optimizer.param_groups, rates):
+            set_option(group, "lr", lr)
+        self._last_lr = [number(lr) for lr in self._rates()]
+
+    def state_dict(self):
+        """Everything but the optimizer."""
+        return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
+
+    def load_state_dict(self, state_dict):
+        """Take over a state."""
+        self.__dict__.update(state_dict)
+
+
+class LambdaLR(LRScheduler):
+    """The initial rate times a function of the epoch."""
+
+    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+        self.lr_lambdas = each_group(optimizer, lr_lambda, "lr_lambda")
+        super().__init__(optimizer, last_epoch)
+
+    def state_dict(self):
+        """Everything but the optimizer and plain functions (callable objects give their attributes)."""
+        state = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas")}
+        state["lr_lambdas"] = [None if is_function(f) else dict(f.__dict__) for f in self.lr_lambdas]
+        return state
+
+    def load_state_dict(self, state_dict):
+        """Take over a state."""
+        state_dict = dict(state_dict)
+        for f, attrs in zip(self.lr_lambdas, state_dict.pop("lr_lambdas")):
+            if attrs is not None:
+                f.__dict__.update(attrs)
+        self.__dict__.update(state_dict)
+
+    def get_lr(self):
+        return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs)]
+
+
+def is_function(f):
+    return not hasattr(f, "__dict__") or type(f).__name__ in ("function", "builtin_function_or_method", "method")
+
+
+class MultiplicativeLR(LambdaLR):
+    """The last rate times a function of the epoch."""
+
+    def get_lr(self):
+        if self._initial or self.last_epoch <= 0:
+            return self._rates()
+        return [lr * f(self.last_epoch) for f, lr in zip(self.lr_lambdas, self._rates())]
+
+
+class StepLR(LRScheduler):
+    """Times gamma every `step_size` epochs."""
+
+    def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self.last_epoch == 0 or self.last_epoch % self.step_size:
+            return self._rates()
+        return [lr * self.gamma for lr in self._rates()]
+
+    def _get_closed_form_lr(self):
+        return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
+
+
+class MultiStepLR(LRScheduler):
+    """Times gamma at each milestone."""
+
+    def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
+        self.milestones, self.gamma = Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        times = self.milestones.get(self.last_epoch, 0)
+        return [lr * self.gamma ** times for lr in self._rates()] if times else self._rates()
+
+    def _get_closed_form_lr(self):
+        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return [base * self.gamma ** passed for base in self.base_lrs]
+
+
+class ConstantLR(LRScheduler):
+    """Times `factor` until `total_iters`."""
+
+    def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
+        if not 0 <= factor <= 1:
+            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self.last_epoch == 0:
+            return [lr * self.factor for lr in self._rates()]
+        return self._rates() if self.last_epoch != self.total_iters else [lr * (1.0 / self.factor) for lr in self._rates()]
+
+    def _get_closed_form_lr(self):
+        now = 1 if self.last_epoch >= self.total_iters else self.factor
+        return [base * now for base in self.base_lrs]
+
+
+class LinearLR(LRScheduler):
+    """A factor that goes from `start_factor` to `end_factor` in `total_iters` epochs."""
+
+    def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
+        if not 0 < start_factor <= 1:
+            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+        if not 0 <= end_factor <= 1:
+            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self.last_epoch == 0:
+            return [lr * self.start_factor for lr in self._rates()]
+        if self._initial or self.last_epoch > self.total_iters:
+            return self._rates()
+        change = self.end_factor - self.start_factor
+        factor = 1.0 + change / (self.total_iters * self.start_factor + (self.last_epoch - 1) * change)
+        return [lr * factor for lr in self._rates()]
+
+    def _get_closed_form_lr(self):
+        change = (self.end_factor - self.start_factor) * min(self.total_iters, self.last_epoch) / self.total_iters
+        return [base * (self.start_factor + change) for base in self.base_lrs]
+
+
+class ExponentialLR(LRScheduler):
+    """Times gamma every epoch."""
+
+    def __init__(self, optimizer, gamma, last_epoch=-1):
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        return self._rates() if self._initial or self.last_epoch == 0 else [lr * self.gamma for lr in self._rates()]
+
+    def _get_closed_form_lr(self):
+        return [base * self.gamma ** self.last_epoch for base in self.base_lrs]
+
+
+class PolynomialLR(LRScheduler):
+    """To zero in `total_iters` epochs, along a power of what is left."""
+
+    def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self._initial or self.last_epoch == 0 or self.last_epoch > self.total_iters:
+            return self._rates()
+        factor = ((1.0 - self.last_epoch / self.total_iters) / (1.0 - (self.last_epoch - 1) / self.total_iters)) ** self.power
+        return [lr * factor for lr in self._rates()]
+
+    def _get_closed_form_lr(self):
+        left = (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
+        return [base * left for base in self.base_lrs]
+
+
+class CosineAnnealingLR(LRScheduler):
+    """To `eta_min` in `T_max` epochs along a cosine (and back)."""
+
+    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self._initial or self.last_epoch == 0:
+            return self._rates()
+        t, n, low = self.last_epoch, self.T_max, self.eta_min
+        if (t - 1 - n) % (2 * n) == 0:
+            return [lr + (base - low) * (1 - math.cos(math.pi / n)) / 2 for base, lr in zip(self.base_lrs, self._rates())]
+        factor = (1 + math.cos(math.pi * t / n)) / (1 + math.cos(math.pi * (t - 1) / n))
+        return [factor * (lr - low) + low for lr in self._rates()]
+
+    def _get_closed_form_lr(self):
+        share = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
