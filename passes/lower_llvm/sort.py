@@ -98,3 +98,57 @@ def emit_unpack(mod, symbol, dtype, descending):
         f.loop(0, full, W, group)
         f.loop(full, k, W, lambda i: group(i, True))
     f.loop(begin, end, 1, row)
+
+
+def emit_first(mod, symbol, dtype, descending):
+    """The first k of each row in order, packed, for small k: what cannot be among them is passed over a vector at a time.
+
+    Slots: x (rows, n), packed (rows, k), n, stride of x's rows in bytes, k (1 to n); a unit of work is a row."""
+    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, _ = f.args
+    x, y = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
+    n, stride, k = (f.load("i64", f.at(args, i, "i64")) for i in (2, 3, 4))
+    W = targets.current().lanes(4)
+    line = f.alloca("i32", W)
+
+    def row(r):
+        src, best = f.bytes_at(x, r * stride), f.at(y, r * k, "i64")
+
+        def keys(i, lanes, mask=None):
+            u = key_of(f, dtype, load(f, dtype, f.bytes_at(src, i * SIZE[dtype]), lanes, mask))
+            return ~u if descending else u
+
+        def put(p, count):
+            """p into the `count` numbers in order, all that are greater moving up."""
+            def goes_up(j):
+                before = f.load("i64", f.at(best, f.imax(j - 1, 0), "i64"))
+                return f.cmp("sgt", j, 0) & f.cmp("ugt", before, p)
+
+            def up(j):
+                f.store(f.load("i64", f.at(best, j - 1, "i64")), f.at(best, j, "i64"))
+                return [j - 1]
+            j, = f.while_(goes_up, up, [count])
+            f.store(p, f.at(best, j, "i64"))
+
+        def packed(u, i):
+            return (f.conv("zext", u, "i64") << 32) | i
+        f.loop(0, k, 1, lambda i: put(packed(keys(i, 0), i), i))
+
+        def last():
+            return f.load("i64", f.at(best, k - 1, "i64"))
+
+        def group(i, limit):
+            u = keys(i, W, f.lanes_below(n - i, W))
+            better = f.cmp("ult", u, f.splat(limit, W)) & f.lanes_below(n - i, W)
+
+            def some():
+                f.store(u, line)
+
+                def one(lane):
+                    p = packed(f.load("i32", f.at(line, lane, "i32")), i + lane)
+                    f.if_(f.cmp("ult", p, last()), lambda: put(p, k - 1))
+                f.loop(0, f.imin(n - i, W), 1, one)
+                return [f.conv("trunc", f.lshr(last(), 32), "i32")]
+            return f.if_(f.any(better), some, lambda: [limit])
+        f.loop(k, n, W, group, [f.conv("trunc", f.lshr(last(), 32), "i32")])
+    f.loop(begin, end, 1, row)

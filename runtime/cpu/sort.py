@@ -10,6 +10,7 @@ from whet.cpu import memory, native
 from whet.cpu.rows import NAMES, REFERENCE, SUPPORTED, contiguous
 
 _PACKED = SUPPORTED - {"i64", "u64", "f64"}
+FEW, SHORT = 128, 1 << 14          # one in so many, of so few: they are found without packing all
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _kernels: dict = {}
 
@@ -112,7 +113,7 @@ def _kernel(kind, dtype, descending):
 
         def emit(module, symbol):
             from whet.passes.lower_llvm import sort as lowered
-            (lowered.emit_pack if kind == "pack" else lowered.emit_unpack)(module, symbol, name, descending)
+            getattr(lowered, f"emit_{kind}")(module, symbol, name, descending)
         found = _kernels[kind, dtype, descending] = native.kernel(f"sort/{kind}/{name}{'/down' * descending}", emit)
     return found
 
@@ -180,6 +181,10 @@ def _first(x, k, descending):
     if not _packs(x):
         order = np.ascontiguousarray(_order(x, descending)[:, :k])
         return np.take_along_axis(x, order, 1), order
+    if 0 < k * FEW <= n <= SHORT:
+        best = memory.empty((x.shape[0], k), _U64)
+        native.launch(_kernel("first", x.dtype, descending), x.shape[0], _grain(n), x, best, n, n * x.itemsize, k)
+        return _unpack(best, x, descending)
     packed = _pack(x, descending)
     if k < n // 2 and n > 64:
         packed.partition(max(k - 1, 0), 1)
