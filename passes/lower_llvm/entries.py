@@ -19,7 +19,7 @@ N = dict(op=16, attrs=24, seq=32, nin=40, pre_hooks=48, post_hooks=56, trace=64,
 A = dict(data=16, nd=24, dims=32, strides=40, base=48, descr=56, flags=64)
 # words of CTX
 CTX = {name: 8 * i for i, name in enumerate(
-    ("tstate", "flags", "seq", "tensor", "parameter", "node", "cell", "slow", "sync", "record", "empty", "stale"))}
+    ("thread", "flags", "seq", "tensor", "parameter", "node", "cell", "slow", "sync", "record", "empty", "stale", "away"))}
 CTX["table"], CTX["desc"] = 256, 256 + 8 * BUCKETS
 DESC = dict(op=0, attrs=8, slow=16, count=24, reflected=32, writer=40, size=48)
 CTX_BYTES = CTX["desc"] + DESC["size"] * THUNKS
@@ -162,6 +162,11 @@ def _mix(f, h, x):
     return h ^ f.lshr(h, 29)
 
 
+def _thread(f):
+    """The number of the calling thread (its state's address may be that of a thread which ended)."""
+    return f.call("PyThreadState_GetID", "i64", f.call("PyThreadState_Get", "ptr"))
+
+
 def _record(m):
     """whet_record(op, inputs, attrs, results): the Python side records a node."""
     f = m.fn("whet_record", [("ptr", "op"), ("ptr", "args"), ("ptr", "attrs"), ("ptr", "answer")], "ptr", "internal")
@@ -192,13 +197,13 @@ def _core(m):
         f.store(v, f.at(p, i, "i64"), 8)
 
     # whose modes does CTX hold?
-    here = f.call("PyThreadState_Get", "ptr")
+    here = _thread(f)
 
     def sync():
         r = f.call("PyObject_CallNoArgs", "ptr", g.ctx("sync"))
         f.bail(g.null(r), "error")
         g.dec(r)
-    f.if_(f.cmp("ne", here, g.ctx("tstate")), sync)
+    f.if_(f.cmp("ne", here, g.ctx("thread", "i64")), sync)
     flags = g.ctx("flags", "i64")
     f.bail(f.cmp("ne", flags & (SPECIAL | INFERENCE), 0), "miss")
     f.bail(f.cmp("sgt", n, MAX_IN), "miss")
@@ -243,7 +248,7 @@ def _core(m):
                 def whole():
                     v = f.call("PyLong_AsDouble", "double", o)
                     size = f.fabs(v)
-                    f.bail(f.binary("xor", f.cmp("ole", size, 9007199254740992.0), 1), "unset")
+                    f.bail(f.binary("xor", f.cmp("olt", size, 9007199254740992.0), 1), "unset")   # exact as a double
 
                     def failed():
                         f.bail(f.cmp("ne", f.call("PyErr_Occurred", "ptr"), 0), "unset")
@@ -319,7 +324,7 @@ def _core(m):
 
     f.label("found")
     rflags, nouts = g.ld(r, R["flags"], "i64"), g.ld(r, R["nouts"], "i64")
-    _may_write(f, g, writing, r, flags, rflags, nouts, n, wants, kinds, arrays, word)
+    _may_write(f, g, writing, r, flags, rflags, nouts, n, wants, ins, kinds, arrays, word)
 
     # the results
 
@@ -390,9 +395,13 @@ def _core(m):
 
         def shared():
             def release():
+                # while a thread is away from the interpreter no recipe may be freed: it comes back to one
+                block = _ptr(f, "whet_ctx")
+                g.st(g.ctx("away", "i64") + 1, block, CTX["away"])
                 th = f.call("PyEval_SaveThread", "ptr")
                 f.call("whet_pool_run", "void", kernel, slots, total, grain)
                 f.call("PyEval_RestoreThread", "void", th)
+                g.st(g.ctx("away", "i64") - 1, block, CTX["away"])
 
             def hold():
                 f.call("whet_pool_run", "void", kernel, slots, total, grain)
@@ -556,14 +565,16 @@ def _share(f, g, src, t, flags, unsafe, based):
     f.if_(based, base)
 
 
-def _may_write(f, g, writing, r, flags, rflags, nouts, n, wants, kinds, arrays, word):
-    """In place: leave for the Python path unless nothing is recorded, the result fits the first operand exactly, and no other operand
-    shares its memory in another way than being it."""
+def _may_write(f, g, writing, r, flags, rflags, nouts, n, wants, ins, kinds, arrays, word):
+    """In place: leave for the Python path unless nothing is recorded (nor need be for the base of a view), the result fits the first
+    operand exactly, and no other operand shares its memory in another way than being it."""
     def check():
         f.bail(f.cmp("ne", f.load("i64", wants) & flags & GRAD, 0), "miss")
         f.bail(f.cmp("ne", rflags & (VIEW | BY_VALUE), 0), "miss")
         f.bail(f.cmp("ne", nouts, 1), "miss")
         f.bail(f.cmp("ne", word(kinds, 0), TENSOR), "miss")
+        base = g.ld(word(ins, 0, "ptr"), T["base"])
+        f.if_(g.absent(base), lambda: None, lambda: f.bail(f.cmp("ne", g.ld(base, T["rg"], "i64") & flags & GRAD, 0), "miss"))
         a = word(arrays, 0, "ptr")
         f.bail(f.cmp("ne", g.ld(a, A["flags"], "i32") & 0x401, 0x401), "miss")
         q = f.bytes_at(r, R["outs"])
@@ -588,7 +599,8 @@ def _may_write(f, g, writing, r, flags, rflags, nouts, n, wants, kinds, arrays, 
                 bdims = g.ld(b, A["dims"])
                 bnd = f.conv("zext", g.ld(b, A["nd"], "i32"), "i64")
                 count, = f.loop(0, bnd, 1, lambda d, s: [f.binary("mul", s, word(bdims, d))], [f.as_val(1, "i64")])
-                itself = f.binary("and", f.cmp("eq", at, low), f.cmp("eq", count, size))
+                itself = f.binary("and", f.binary("and", f.cmp("eq", at, low), f.cmp("eq", count, size)),
+                                  g.same(g.ld(b, A["descr"]), g.ld(a, A["descr"])))
                 apart = f.binary("or", f.cmp("sge", at, high), f.cmp("sle", at + count * widest, low))
                 f.bail(f.binary("xor", f.binary("or", itself, apart), 1), "miss")
             f.if_(f.cmp("eq", word(kinds, i), TENSOR), tensor)
@@ -781,7 +793,7 @@ def _doors(m):
     g = Glue(f)
     v = f.call("PyLong_AsLongLong", "i64", f.args[1])
     g.st(v, _ptr(f, "whet_ctx"), CTX["flags"])
-    g.st(f.call("PyThreadState_Get", "ptr"), _ptr(f, "whet_ctx"), CTX["tstate"])
+    g.st(_thread(f), _ptr(f, "whet_ctx"), CTX["thread"])
     f.ret(g.none())
 
     # wrap(array): a leaf tensor
@@ -815,12 +827,12 @@ def _view_of(m):
     t = g.new(T["size"], "tensor", [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")])
     g.inc(arr)
     g.st(arr, t, T["array"])
-    here = f.call("PyThreadState_Get", "ptr")
+    here = _thread(f)
 
     def sync():
         r = f.call("PyObject_CallNoArgs", "ptr", g.ctx("sync"))
         g.dec(r)
-    f.if_(f.cmp("ne", here, g.ctx("tstate")), sync)
+    f.if_(f.cmp("ne", here, g.ctx("thread", "i64")), sync)
     _share(f, g, src, t, g.ctx("flags", "i64"), f.as_val(0, "i1"), f.as_val(1, "i1"))
     f.ret(t)
 

@@ -27,6 +27,8 @@ def check_writable(t, name):
             raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation ({name}).")
         return
     b = t._base
+    if b._rg & 1:
+        check_view_for_history(t, name)
     if b._rg & 1 and b._node is None:
         raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation ({name}).")
 
@@ -128,10 +130,16 @@ def rebase(t, op, inputs, edges, attrs, save):
     """Give `t`, just written in place by `op`, its new history. `save(node)` stores what the op's backward needs."""
     fn = Node(op, edges, attrs)
     save(fn)
+    adopt(t, fn, fn, edges)
+
+
+def adopt(t, fn, made, edges):
+    """Make node `fn` the history of `t`, into whose memory it wrote: `made` is `fn` or the one of its outputs that `t` is."""
+    op = fn.op
     cell = t._shared()
     cell.h += 1
     if t._base is None:
-        t._node = fn
+        t._node = made
         t._rg |= 1
         t._hist = cell.h
         return

@@ -103,7 +103,11 @@ class Node:
         from .hooks import add_hook
         if self.pre_hooks is None:
             self.pre_hooks = {}
-        return add_hook(self.pre_hooks, lambda g, fn=fn: _one(fn((g,))))
+
+        def hook(g):
+            r = fn(tuple(g) if isinstance(g, list) else (g,))
+            return r if r is None or not isinstance(r, tuple | list) else list(r) if isinstance(g, list) else r[0]
+        return add_hook(self.pre_hooks, hook)
 
     def save(self, inputs, result, op):
         """Keep what the op's backward reads: tensors with their versions, metadata of the rest."""
@@ -115,6 +119,9 @@ class Node:
                 kept.append(x)
                 versions.append(0)
             elif keep is None or i in keep:
+                if x._rg & 2:
+                    raise RuntimeError("Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
+                                       "tensor and use it in autograd.")
                 versions.append(x._version)
                 kept.append(Packed(hooks[-1][0](x), hooks[-1][1]) if hooks else x)
             else:
@@ -153,7 +160,8 @@ class Node:
         return tuple(out)
 
     def release(self):
-        if self.inputs or self.outputs:
+        """Drop what was saved. A node that saved no tensor stays as it is, and can run again."""
+        if self.outputs or any([type(x) is Packed or isinstance(x, tensor_base.Base) for x in self.inputs]):
             self.inputs = self.outputs = ()
             self.released = True
 
@@ -168,10 +176,6 @@ class OutputOf:
     @property
     def edges(self):
         return (self.parent,)
-
-
-def _one(r):
-    return r[0] if isinstance(r, tuple) else r
 
 
 def backward_name(op):

@@ -11,9 +11,10 @@ import threading
 
 import numpy as np
 
+from .. import dtypes
 from ..autograd import modes
 from ..dtypes import FROM_NUMPY
-from . import native
+from . import native, pool
 
 _keep: list = []
 _state = threading.Lock()
@@ -118,6 +119,7 @@ class Tape:
 
 
 _recipes: list = []
+_retired: list = []
 _known: set = set()
 _local = threading.local()
 
@@ -377,17 +379,22 @@ def _insert(op, attrs, kinds, arrays, recipe):
     words[L.R["hash"] // 8] = h if h < 1 << 63 else h - (1 << 64)
     words[L.R["attrs"] // 8] = id(stored)
     words[L.R["next"] // 8] = ctx[bucket]
+    words = words[:(L.R["slots"] + L.SLOT * words[L.R["nslots"] // 8]) // 8]
     buffer = (C.c_int64 * len(words))(*words)
     _recipes.append((buffer, owned, stored))
     ctx[bucket] = C.addressof(buffer)
 
 
 def forget():
-    """Drop all recipes (they hold kernels' cuts for a number of threads, and plans' tables)."""
+    """Drop all recipes: they hold kernels' cuts for a number of threads, plans' tables, and result types that follow the default."""
     if "L" not in globals():
         return
     for k in range(L.BUCKETS):
         ctx[L.CTX["table"] // 8 + k] = 0
+    if ctx[L.CTX["away"] // 8]:                     # a thread that runs a kernel now comes back to its recipe
+        _retired.extend(_recipes)
+    else:
+        _retired.clear()
     _recipes.clear()
     _known.clear()
 
@@ -411,6 +418,8 @@ def begin(tensor, node, cell, record, stale):
     global _tensor_types, registry
     from ..ops import registry
     _tensor_types = (tensor,)
+    dtypes.on_default_change.append(forget)
+    pool.on_change.append(forget)
 
 
 def also(parameter):

@@ -43,6 +43,7 @@ THREADS, CPUS = 0, 8
 
 _threads = None
 _stop = None
+on_change: list = []                     # told when the number of threads changes: what was cut for the old one is dropped
 
 _SERIAL = """
 define void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %grain) nounwind {
@@ -623,6 +624,8 @@ def set_num_threads(n):
     n = min(n, MAX_THREADS)
     if n != _threads:
         stop()                           # where workers run and how long they wait depends on how many they are
+        for f in on_change:
+            f()
     _threads = n
     if SUPPORTED:
         settings = state()["whet_settings"]

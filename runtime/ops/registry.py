@@ -200,10 +200,6 @@ def record(op, inputs, attrs, outs):
         return node
     if FROM_NUMPY[outs._array.dtype].kind < 2:
         return None
-    for x in inputs:
-        if hasattr(x, "_array") and x._rg & 2:
-            raise RuntimeError("Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
-                               "tensor and use it in autograd.")
     node = Node(op, edges, attrs)
     node.save(inputs, outs, op)
     outs._node = node
