@@ -36,7 +36,8 @@ def sizes(args, op, argument="size"):
         except TypeError:
             if len(args) == 1 and not hasattr(s, "_array") and hasattr(s, "__iter__") and not isinstance(s, str):
                 return sizes(tuple(s), op, argument)
-            raise TypeError(f"{op}(): argument '{argument}' (position {i + 1}) must be tuple of ints, not {type(s).__name__}") from None
+            got = type(s).__name__
+            raise TypeError(f"{op}(): argument '{argument}' (position {i + 1}) must be tuple of ints, not {got}") from None
     return tuple(out)
 
 
@@ -68,8 +69,8 @@ def infer_size(size, numel):
             return size
     elif n == 0:
         if numel == 0:
-            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(size)} because the unspecified dimension size -1 can "
-                               "be any value and is ambiguous")
+            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(size)} because the unspecified dimension "
+                               "size -1 can be any value and is ambiguous")
     elif numel % n == 0:
         return size[:unknown] + (numel // n,) + size[unknown + 1:]
     raise RuntimeError(f"shape '{list(size)}' is invalid for input of size {numel}")
@@ -122,8 +123,8 @@ def strided(a, shape, strides, offset=0):
     first = at + sum(s * (n - 1) for s, n in zip(strides, shape) if s < 0)
     last = at + sum(s * (n - 1) for s, n in zip(strides, shape) if s > 0) + size
     if first < low or last > high:
-        raise RuntimeError(f"setStorage: sizes {list(shape)}, strides {[s // size for s in strides]} and the offset need memory from byte "
-                           f"{first - low} to {last - low}, which is out of bounds for storage of size {high - low}")
+        raise RuntimeError(f"setStorage: sizes {list(shape)}, strides {[s // size for s in strides]} and the offset need memory "
+                           f"from byte {first - low} to {last - low}, which is out of bounds for storage of size {high - low}")
     flat = root.reshape(-1) if root.flags.c_contiguous else root.T.reshape(-1) if root.flags.f_contiguous else None
     if flat is None or flat.size == 0:
         r = np.lib.stride_tricks.as_strided(a[(0,) * a.ndim + (...,)], shape, strides) if offset == 0 else \

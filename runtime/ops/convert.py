@@ -17,6 +17,7 @@ from .registry import Op, apply, is_tensor
 from .samples import Sample, reals
 from .surface import FUNCTIONS, METHODS, function, method
 
+
 # ---- conversion of types ---------------------------------------------------------------------------------------------
 def _cast_op(d):
     return PointwiseOp(f"to_{d.name}", lambda input: s.cast(input, d.short), vjp=lambda g, y, x: [g], promote="none", kinds="bif",
@@ -56,7 +57,8 @@ def _cast_vjp(g, _y, _x, dtype):
 
 
 cast_complex_op = Op("to_complex", cast_array, _cast_vjp, samples=lambda make: [
-    Sample(make(2, 3), dtype=dtypes.complex128), Sample(make(), dtype=dtypes.complex128), Sample(make(0, 2), dtype=dtypes.complex128)])
+    Sample(make(2, 3), dtype=dtypes.complex128), Sample(make(), dtype=dtypes.complex128),
+    Sample(make(0, 2), dtype=dtypes.complex128)])
 cast_complex_op.doc = "Conversion where one of the types is complex."
 clone_op = PointwiseOp("clone", lambda input: input, vjp=lambda g, y, x: [g], promote="none", samples=reals(-3, 3))
 copy_to_format_op = Op("clone_format", copy_array, lambda g, _y, _x, memory_format: [g], samples=lambda make: [
@@ -120,7 +122,8 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
             try:
                 dtype, *rest = dtypes.as_dtype(first), *args[1:]
             except TypeError:
-                raise TypeError(f"to() received an invalid combination of arguments - got ({', '.join(type(x).__name__ for x in args)})") \
+                raise TypeError("to() received an invalid combination of arguments - got "
+                                f"({', '.join(type(x).__name__ for x in args)})") \
                     from None
         if len(rest) > 2:
             raise TypeError(f"to() takes at most {len(args) - len(rest) + 2} positional arguments, got {len(args)}")
@@ -165,7 +168,8 @@ def _named(name, dtype):
     METHODS[name] = convert
 
 
-for _name, _dtype in (("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16), ("bfloat16", dtypes.bfloat16),
+for _name, _dtype in (("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16),
+                      ("bfloat16", dtypes.bfloat16),
                       ("int", dtypes.int32), ("long", dtypes.int64), ("short", dtypes.int16), ("char", dtypes.int8),
                       ("byte", dtypes.uint8), ("bool", dtypes.bool_), ("cfloat", dtypes.complex64), ("cdouble", dtypes.complex128)):
     _named(_name, _dtype)
@@ -272,8 +276,8 @@ def copy_(self, src, non_blocking=False):
     if a != b and (len(b) > len(a) or any(n != m and n != 1 for n, m in zip(b[::-1], a[::-1]))):
         raise RuntimeError(f"copy_: output with shape {list(a)} doesn't match the broadcast shape of source {list(b)}"
                            if len(b) > len(a) else
-                           f"The size of tensor a ({_clash(a, b)[0]}) must match the size of tensor b ({_clash(a, b)[1]}) at non-singleton "
-                           f"dimension {_clash(a, b)[2]}: copy_ of {list(b)} into {list(a)}")
+                           f"The size of tensor a ({_clash(a, b)[0]}) must match the size of tensor b ({_clash(a, b)[1]}) at "
+                           f"non-singleton dimension {_clash(a, b)[2]}: copy_ of {list(b)} into {list(a)}")
     if self.dtype.kind < FLOAT and src._rg & 1:
         src = src.detach()
     return inplace(copy_op, self, (src,))
@@ -395,7 +399,8 @@ class UntypedStorage:
         if not n:
             return np.empty(0, np.uint8)
         return indexing.strided(self._root.reshape(-1)[:1].view(np.uint8) if self._root.flags.c_contiguous else
-                                np.lib.stride_tricks.as_strided(self._root.view(np.dtype(f"V{self._root.itemsize}")), (1,)).view(np.uint8),
+                                np.lib.stride_tricks.as_strided(self._root.view(np.dtype(f"V{self._root.itemsize}")),
+                                                                (1,)).view(np.uint8),
                                 (n,), (1,))
 
     def __getitem__(self, i):
@@ -479,7 +484,7 @@ def _refuse_resize(t, op):
 
 @method()
 def resize_(self, *sizes, memory_format=contiguous_format):
-    """Give this tensor another shape, in its memory if that is large enough and in new memory otherwise; values stay in memory order."""
+    """Give this tensor another shape: in its memory if that is large enough, else in new memory. Values stay in memory order."""
     _refuse_resize(self, "resize_")
     shape = indexing.checked_size(indexing.sizes(sizes, "resize_"), "resize_")
     a = self._array
@@ -576,7 +581,8 @@ def _bottom(a):
 def _region(a):
     """The block of memory under `a` as a 1-d array of bytes (the same object for every view of it), and where `a` starts in it."""
     root = owner(a)
-    if not a.size or not (root.flags.c_contiguous or root.flags.f_contiguous) or root.nbytes > 4 * a.nbytes + 4096 and root.dtype == np.uint8:
+    dense = root.flags.c_contiguous or root.flags.f_contiguous
+    if not a.size or not dense or root.dtype == np.uint8 and root.nbytes > 4 * a.nbytes + 4096:
         return np.ascontiguousarray(a), None
     return root, a.__array_interface__["data"][0] - root.__array_interface__["data"][0]
 
@@ -595,8 +601,9 @@ def __deepcopy__(self, memo):
     if id(self) in memo:
         return memo[id(self)]
     if self.grad_fn is not None:
-        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. If you "
-                           "were attempting to deepcopy a module, this may be because of a whet.nn.utils.weight_norm usage.")
+        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                           "moment. If you were attempting to deepcopy a module, this may be because of a "
+                           "whet.nn.utils.weight_norm usage.")
     from copy import deepcopy
     a = self._array
     root, at = _region(a)
@@ -632,7 +639,8 @@ def __reduce_ex__(self, protocol):
         raise RuntimeError("pickling a tensor with history is not supported: detach() it first")
     a = self._array
     root, at = _region(a)
-    return _rebuild, (self.__class__, root, at, self.dtype, a.shape, a.strides, bool(self._rg & 1), dict(getattr(self, "__dict__", {})))
+    return _rebuild, (self.__class__, root, at, self.dtype, a.shape, a.strides, bool(self._rg & 1),
+                      dict(getattr(self, "__dict__", {})))
 
 
 copyreg.constructor(_rebuild)

@@ -15,7 +15,7 @@ from .samples import Sample
 from .surface import FUNCTIONS, function, method
 
 
-# ---- memory --------------------------------------------------------------------------------------------------------
+# ---- memory ----------------------------------------------------------------------------------------------------------
 def empty_array(shape, dtype):
     """An uninitialised row-major array; large ones come from blocks that are kept for reuse."""
     return memory.empty(shape, dtype)
@@ -53,15 +53,15 @@ def as_format(memory_format):
     return memory_format
 
 
-# ---- options that every constructor takes ---------------------------------------------------------------------------
+# ---- options that every constructor takes ----------------------------------------------------------------------------
 def _check_options(op, layout, device, pin_memory=False):
     if device is not None:
         devices.as_device(device)
     if layout is not None and layout is not strided:
         raise RuntimeError(f"{op}: layout {layout!r} is not supported, only whet.strided is")
     if pin_memory:
-        raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on "
-                           "this system.")
+        raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available "
+                           "on this system.")
 
 
 def _require(t, requires_grad):
@@ -134,7 +134,8 @@ zeros_op = Op("zeros", _zeros, samples=_new_samples)
 empty_op = Op("empty", lambda size, dtype, memory_format=None: new_array(size, dtype.np, memory_format),
               samples=lambda make: [Sample(size=(0, 4), dtype=dtypes.float32)])
 full_op = Op("full", lambda size, value, dtype, memory_format=None: _full(size, cast_number(value, dtype), dtype, memory_format),
-             samples=lambda make: [Sample(size=(2, 3), value=1.5, dtype=dtypes.float32), Sample(size=(0,), value=True, dtype=dtypes.bool_)])
+             samples=lambda make: [Sample(size=(2, 3), value=1.5, dtype=dtypes.float32),
+                                   Sample(size=(0,), value=True, dtype=dtypes.bool_)])
 constant_op = Op("constant", lambda array: array.copy(), samples=lambda make: [Sample(array=np.arange(6.0).reshape(2, 3))])
 
 
@@ -305,7 +306,8 @@ def new(self, *args, device=None):
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Uninitialised memory with the given strides (in elements)."""
     _check_options("empty_strided", layout, device, pin_memory)
-    size, stride = indexing.checked_size(indexing.sizes((size,), "empty_strided"), "empty_strided"), indexing.sizes((stride,), "empty_strided")
+    size = indexing.checked_size(indexing.sizes((size,), "empty_strided"), "empty_strided")
+    stride = indexing.sizes((stride,), "empty_strided")
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape: {list(size)}, {list(stride)}")
     if any(s < 0 for s in stride):
@@ -336,7 +338,9 @@ _NUMBERS = {bool, int, builtins.float, builtins.complex}
 
 
 def _is_sequence(x):
-    return isinstance(x, list | tuple) or hasattr(x, "__len__") and hasattr(x, "__getitem__") and not isinstance(x, str | bytes | dict)
+    if isinstance(x, list | tuple):
+        return True
+    return hasattr(x, "__len__") and hasattr(x, "__getitem__") and not isinstance(x, str | bytes | dict)
 
 
 def _leaf_dtype(x):
@@ -399,7 +403,8 @@ class _Scan:
             self._join(_leaf_dtype(x))
         elif _is_sequence(x):
             if depth == len(self.shape):
-                raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as a number: the nested sequences have different depths")
+                raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as a number: the nested sequences have "
+                                "different depths")
             if len(x) != self.shape[depth]:
                 raise self._ragged(depth, len(x))
             kinds = set(map(type, x))
@@ -450,7 +455,7 @@ def array_of(data, dtype=None):
         if hasattr(data, "__dlpack__"):
             from .interop import import_dlpack
             return array_of(import_dlpack(data), dtype)
-        if hasattr(data, "__array_interface__") or t not in _NUMBERS and not isinstance(data, numbers.Number) and hasattr(data, "__array__"):
+        if hasattr(data, "__array_interface__") or not isinstance(data, numbers.Number) and hasattr(data, "__array__"):
             return array_of(np.asarray(data), dtype)
         own = _leaf_dtype(data)
         value = data if isinstance(data, numbers.Number) else _plain(data)
@@ -541,7 +546,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     if is_tensor(data):
         import warnings
         warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-                      "sourceTensor.detach().clone().requires_grad_(True), rather than whet.tensor(sourceTensor).", UserWarning, stacklevel=2)
+                      "sourceTensor.detach().clone().requires_grad_(True), rather than whet.tensor(sourceTensor).", UserWarning,
+                      stacklevel=2)
         t = data.detach().clone()
         return _require(t if dtype is None else t.to(dtypes.as_dtype(dtype)), requires_grad)
     if dtype is not None:
@@ -574,7 +580,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """The object as a tensor; `copy` forces a new one (True), forbids it (False) or leaves it open (None)."""
     _check_options("asarray", None, device)
     dtype = dtypes.as_dtype(dtype)
-    if not is_tensor(obj) and not isinstance(obj, np.ndarray) and not hasattr(obj, "__dlpack__") and isinstance(obj, bytes | bytearray | memoryview):
+    if isinstance(obj, bytes | bytearray | memoryview):
         d = dtype or dtypes.get_default_dtype()
         obj = frombuffer(obj, dtype=d)
     if is_tensor(obj):
@@ -617,8 +623,8 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     if count == 0 or count < -1:
         raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
     if count > 0 and offset + count * d.itemsize > size:
-        raise ValueError(f"requested buffer length ({count} * {d.itemsize} bytes) after offset ({offset} bytes) must not be greater than "
-                         f"actual buffer length ({size} bytes)")
+        raise ValueError(f"requested buffer length ({count} * {d.itemsize} bytes) after offset ({offset} bytes) must not be "
+                         f"greater than actual buffer length ({size} bytes)")
     if count < 0 and (size - offset) % d.itemsize:
         raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
                          f"({d.itemsize})")
@@ -733,7 +739,8 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
         dtype = out.dtype if out is not None else \
             dtypes.get_default_dtype() if any(isinstance(x, builtins.float) for x in (start, end, step)) else dtypes.int64
     n = _count(start, end, step)
-    return _finish(apply(arange_op, (), {"start": start, "step": step, "n": n, "dtype": dtypes.as_dtype(dtype)}), "arange", out, requires_grad)
+    return _finish(apply(arange_op, (), {"start": start, "step": step, "n": n, "dtype": dtypes.as_dtype(dtype)}), "arange", out,
+                   requires_grad)
 
 
 @function(method=False)
@@ -744,7 +751,8 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
         raise TypeError("range() missing 1 required positional arguments: \"end\"")
     start, end, step = _number(start), _number(end), _number(step)
     n = _count(start, end, step, inclusive=True)
-    return _finish(apply(arange_op, (), {"start": start, "step": step, "n": n, "dtype": _float_dtype(dtype)}), "range", out, requires_grad)
+    return _finish(apply(arange_op, (), {"start": start, "step": step, "n": n, "dtype": _float_dtype(dtype)}), "range", out,
+                   requires_grad)
 
 
 def _linspace(start, end, steps, dtype):
@@ -783,7 +791,8 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     dtype = dtypes.as_dtype(dtype)
     if not endpoint and steps:
         end = start + (end - start) * (steps - 1) / steps
-    return _finish(apply(linspace_op, (), {"start": start, "end": end, "steps": steps, "dtype": dtype}), "linspace", out, requires_grad)
+    return _finish(apply(linspace_op, (), {"start": start, "end": end, "steps": steps, "dtype": dtype}), "linspace", out,
+                   requires_grad)
 
 
 def _logspace(start, end, steps, base, dtype):
@@ -856,7 +865,8 @@ _triangle("triu_indices", np.triu_indices)
 # ---- windows ---------------------------------------------------------------------------------------------------------
 def _window(name, formula, extra=()):
     """Publish a window function: `formula(k, n, *parameters)` over the positions k of a window of n + 1 points."""
-    def window(window_length, periodic=True, *args, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
+    def window(window_length, periodic=True, *args, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+               **kw):
         _check_options(name, layout, device, pin_memory)
         d = _float_dtype(dtype)
         if d.kind != FLOAT:
@@ -904,7 +914,8 @@ def _complex_vjp(g, _y, _real, _imag):
     return [g.real.sum_to_size(_real.shape), g.imag.sum_to_size(_imag.shape)]
 
 
-complex_op = Op("complex", _complex, _complex_vjp, samples=lambda make: [Sample(make(2, 3), make(2, 3)), Sample(make(3), make(2, 1))])
+complex_op = Op("complex", _complex, _complex_vjp, samples=lambda make: [
+    Sample(make(2, 3), make(2, 3)), Sample(make(3), make(2, 1))])
 
 
 @function(method=False)
@@ -919,7 +930,8 @@ def complex(real, imag, *, out=None):
         if not is_tensor(x):
             raise TypeError(f"complex(): expected two Tensors, got {type(x).__name__}")
     if real.dtype is not imag.dtype:
-        raise RuntimeError(f"Expected object of scalar type {real.dtype.letter} but got scalar type {imag.dtype.letter} for second argument")
+        raise RuntimeError(f"Expected object of scalar type {real.dtype.letter} but got scalar type {imag.dtype.letter} for second "
+                           "argument")
     if real.dtype.kind != FLOAT or real.dtype is dtypes.bfloat16:
         raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
                            f"{real.dtype.letter} and {imag.dtype.letter}")

@@ -3,6 +3,7 @@
 Sums at equal places are taken in the order of the index, so that they are the same on every run.
 """
 import builtins
+from math import prod
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def _line(a, d):
     return (FULL,) * d + (a,)
 
 
-# ---- gather ------------------------------------------------------------------------------------------------------------
+# ---- gather ----------------------------------------------------------------------------------------------------------
 def _places(index, shape, dim):
     """Where `index` points in a row-major array of `shape`: every other coordinate is the element's own."""
     at = in_bounds(index, shape[dim], dim, negative=False, error=RuntimeError)
@@ -120,8 +121,8 @@ def _gather_shape(op, input, dim, index):
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     for k in range(n if index._array.ndim else 0):
         if k != d and index._array.shape[k] > input._array.shape[k]:
-            raise RuntimeError(f"Size does not match at dimension {k} expected index {list(index._array.shape)} to be no larger than self "
-                               f"{list(input._array.shape)} apart from dimension {d}")
+            raise RuntimeError(f"Size does not match at dimension {k} expected index {list(index._array.shape)} to be no larger "
+                               f"than self {list(input._array.shape)} apart from dimension {d}")
     return d
 
 
@@ -149,8 +150,8 @@ def take_along_dim(input, indices, dim=None):
     if dim is None:
         return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
     if input.ndim != indices.ndim:
-        raise RuntimeError(f"take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} dimensions "
-                           f"for input, and {indices.ndim} dimensions for indices")
+        raise RuntimeError(f"take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} "
+                           f"dimensions for input, and {indices.ndim} dimensions for indices")
     d = dims.one(dim, input.ndim)
     common = _broadcast_except(tuple(input.shape), tuple(indices.shape), d)
     a, i = list(common), list(common)
@@ -206,7 +207,8 @@ def put_(self, index, source, accumulate=False):
     if self._array.flags.c_contiguous:
         put_in(self.view(-1), [index], (0,), source, accumulate)
         return self
-    return self.copy_(apply(put_op, (reshape(self, (-1,)), source, index), {"dims": (0,), "accumulate": accumulate}).view(self.shape))
+    return self.copy_(apply(put_op, (reshape(self, (-1,)), source, index),
+                            {"dims": (0,), "accumulate": accumulate}).view(self.shape))
 
 
 @method()
@@ -215,7 +217,7 @@ def put(self, index, source, accumulate=False):
     return self.clone(memory_format="contiguous").put_(index, source, accumulate)
 
 
-# ---- scatter -----------------------------------------------------------------------------------------------------------
+# ---- scatter ---------------------------------------------------------------------------------------------------------
 def _crop(src, shape):
     return src if src.shape == shape else src[tuple([builtins.slice(0, n) for n in shape])]
 
@@ -294,12 +296,12 @@ def _scatter_shape(op, self, dim, index, src):
     shapes = self._array.shape, index._array.shape, src._array.shape if is_tensor(src) else index._array.shape
     if index._array.size:
         if max(len(shapes[1]), 1) != max(n, 1) or max(len(shapes[2]), 1) != max(n, 1):
-            raise RuntimeError("Index tensor must have the same number of dimensions as self tensor" if max(len(shapes[1]), 1) != max(n, 1) else
-                               "Index tensor must have the same number of dimensions as src tensor")
+            other = "self" if max(len(shapes[1]), 1) != max(n, 1) else "src"
+            raise RuntimeError(f"Index tensor must have the same number of dimensions as {other} tensor")
         a, i, v = [s_ or (1,) for s_ in shapes]
         if any(k != d and i[k] > a[k] for k in range(len(i))) or any(i[k] > v[k] for k in range(len(i))):
-            raise RuntimeError(f"{op}(): Expected index {list(shapes[1])} to be no larger than self {list(shapes[0])} apart from dimension {d} and "
-                               f"to be no larger size than src {list(shapes[2])}")
+            raise RuntimeError(f"{op}(): Expected index {list(shapes[1])} to be no larger than self {list(shapes[0])} apart from "
+                               f"dimension {d} and to be no larger size than src {list(shapes[2])}")
         in_bounds(index._array, a[d], d, negative=False, error=RuntimeError)
     return d
 
@@ -367,7 +369,7 @@ def _check_scatter_add(self, dim, index, src):
 scatter_add, scatter_add_ = writes(scatter_add_op, _check_scatter_add)
 
 
-# ---- reductions into places ---------------------------------------------------------------------------------------------
+# ---- reductions into places ------------------------------------------------------------------------------------------
 _COMBINE = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum, "mean": np.add}
 
 
@@ -487,7 +489,7 @@ def _check_scatter_reduce(self, dim, index, src, reduce, *, include_self=True):
 scatter_reduce, scatter_reduce_ = writes(scatter_reduce_op, _check_scatter_reduce)
 
 
-# ---- whole slices by a 1-d index ----------------------------------------------------------------------------------------
+# ---- whole slices by a 1-d index -------------------------------------------------------------------------------------
 def _index_select(a, index, dim):
     if not a.ndim:
         in_bounds(index, 1, 0, negative=False)
@@ -538,7 +540,8 @@ def _index_add_write(a, source, index, dim):
 
 index_add_op = WriteOp("index_add", _index_add_write, lambda g, _y, _x, _source, index, dim, needs: [
     g, index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None], samples=lambda make: [
-    Sample(make(3, 2), make(4, 2), _i([2, 0, 2, 1]), dim=0), Sample(make(2, 3), make(2, 1), _i([1]), dim=1), Sample(make(3), make(2), _i([1, 1]), dim=0)])
+    Sample(make(3, 2), make(4, 2), _i([2, 0, 2, 1]), dim=0), Sample(make(2, 3), make(2, 1), _i([1]), dim=1),
+    Sample(make(3), make(2), _i([1, 1]), dim=0)])
 
 
 def _sliced(op, self, dim, index, source, error=RuntimeError):
@@ -550,15 +553,18 @@ def _sliced(op, self, dim, index, source, error=RuntimeError):
     n = self._array.shape[d] if self._array.ndim else 1
     if source is not None:
         if source.dtype is not self.dtype:
-            raise RuntimeError(f"{op}_(): self ({self.dtype.letter}) and source ({source.dtype.letter}) must have the same scalar type")
+            raise RuntimeError(f"{op}_(): self ({self.dtype.letter}) and source ({source.dtype.letter}) must have the same scalar "
+                               "type")
         have = source._array.shape[d] if source._array.ndim else 1
         if have != index.numel():
-            raise RuntimeError(f"{op}_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({have}), for dim: {d}")
+            raise RuntimeError(f"{op}_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({have}), for "
+                               f"dim: {d}")
         if source._array.ndim and self._array.ndim:
             a, b = list(self._array.shape), list(source._array.shape)
             if len(a) != len(b) or a[:d] + a[d + 1:] != b[:d] + b[d + 1:]:
-                raise RuntimeError(f"{op}_(): Source/destination tensor must have same slice shapes except the specified dimension. Destination "
-                                   f"slice shape: {a} at dimension {d} and source slice shape: {b} at dimension {d}.")
+                raise RuntimeError(f"{op}_(): Source/destination tensor must have same slice shapes except the specified "
+                                   "dimension. Destination slice shape: "
+                                   f"{a} at dimension {d} and source slice shape: {b} at dimension {d}.")
     in_bounds(index._array, n, d, negative=op == "index_fill", error=error)
     return d
 
@@ -621,7 +627,8 @@ def _check_index_fill(self, dim, index, value):
     d = _sliced("index_fill", self, dim, index, None, IndexError)
     if is_tensor(value):
         if value.ndim:
-            raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+            raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+                               "dimension(s).")
         value = value.to(self.dtype)
     else:
         value = wrap(cast_number(value, self.dtype))
@@ -667,7 +674,7 @@ def _check_index_reduce(self, dim, index, source, reduce, *, include_self=True):
 index_reduce, index_reduce_ = writes(index_reduce_op, _check_index_reduce)
 
 
-# ---- masks ---------------------------------------------------------------------------------------------------------------
+# ---- masks -----------------------------------------------------------------------------------------------------------
 masked_fill_op = PointwiseOp("masked_fill", lambda input, mask, value: s.where(mask, value, input), keep=(1,),
                              samples=(reals(-3, 3), booleans, reals(-3, 3)))
 
@@ -678,7 +685,8 @@ def _check_masked_fill(self, mask, value):
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}")
     if is_tensor(value):
         if value._array.ndim:
-            raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+            raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+                               "dimension(s).")
         return value.to(self.dtype)
     return wrap(cast_number(value, self.dtype))
 
@@ -722,12 +730,14 @@ def _masked_scatter_write(a, source, mask):
 def _masked_scatter_vjp(g, _y, _x, _source, mask, needs):
     gs = None
     if needs[1]:
-        gs = pad_to(masked_select(g, mask.expand(g.shape)), (int(np.prod(tuple(_source.shape), dtype=np.int64)),)).reshape(tuple(_source.shape))
+        shape = tuple(_source.shape)
+        gs = pad_to(masked_select(g, mask.expand(g.shape)), (prod(shape),)).reshape(shape)
     return [masked_fill(g, mask, 0) if needs[0] else None, gs, None]
 
 
 masked_scatter_op = WriteOp("masked_scatter", _masked_scatter_write, _masked_scatter_vjp, samples=lambda make: [
-    Sample(make(2, 3), make(4), tensor([[True, False, True], [False, True, False]])), Sample(make(2, 2), make(4), tensor([True, False]))])
+    Sample(make(2, 3), make(4), tensor([[True, False, True], [False, True, False]])),
+    Sample(make(2, 2), make(4), tensor([True, False]))])
 
 
 def _check_masked_scatter(self, mask, source):
@@ -756,7 +766,7 @@ def masked_scatter_(self, mask, source):
     return inplace(masked_scatter_op, self, (source, mask), {})
 
 
-# ---- filling ---------------------------------------------------------------------------------------------------------------
+# ---- filling ---------------------------------------------------------------------------------------------------------
 def _fill_write(a, value):
     a[...] = value
     return a
@@ -835,5 +845,3 @@ def one_hot(tensor, num_classes=-1):
     elif a.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
     return zeros(*a.shape, num_classes, dtype=dtypes.int64).scatter(-1, tensor.unsqueeze(-1), 1)
-
-

@@ -24,7 +24,7 @@ from .view import slice_op
 state, GRAD, INFERENCE, SPECIAL = modes.state, modes.GRAD, modes.INFERENCE, modes.SPECIAL
 
 
-# ---- places, checked ---------------------------------------------------------------------------------------------------
+# ---- places, checked -------------------------------------------------------------------------------------------------
 def in_bounds(index, n, dim, *, negative=True, error=IndexError):
     """An index array as non-negative int64 places of a dimension of size n; raises if one lies outside."""
     i = index if index.dtype == np.int64 else index.astype(np.int64)
@@ -40,7 +40,7 @@ def in_bounds(index, n, dim, *, negative=True, error=IndexError):
     return np.where(i < 0, i + n, i)
 
 
-# ---- gathering by index tensors ------------------------------------------------------------------------------------------
+# ---- gathering by index tensors --------------------------------------------------------------------------------------
 def _key(shape, index, dims):
     """NumPy's index for index arrays at some dimensions, checked."""
     key = [builtins.slice(None)] * (dims[-1] + 1)
@@ -134,7 +134,7 @@ index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples)
 index_op.saves = index_sum_op.saves = frozenset(range(1, 65))            # the index tensors only
 
 
-# ---- writing at index tensors ------------------------------------------------------------------------------------------------
+# ---- writing at index tensors ----------------------------------------------------------------------------------------
 class _PutOp(Op):
     """self[index] = values, or += values in index order."""
 
@@ -165,8 +165,8 @@ def _fitted(values, shape):
     try:
         return np.broadcast_to(values, shape)
     except ValueError:
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
-                           f"{list(shape)}") from None
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+                           f"shape {list(shape)}") from None
 
 
 def _result_shape(shape, index_shape, dims):
@@ -201,7 +201,7 @@ put_op = _PutOp("index_put", None, _put_vjp, samples=_put_samples)
 put_op.saves = frozenset(range(2, 66))
 
 
-# ---- reading an index ----------------------------------------------------------------------------------------------------------
+# ---- reading an index ------------------------------------------------------------------------------------------------
 _KINDS = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices"
 
 
@@ -236,12 +236,14 @@ def _index_tensor(x):
 class _Index:
     """What a user's index says: a basic index, then index tensors for some dimensions of the view that it gives.
 
-    basic: one entry for each dimension in turn (see `slice_op`); whole: does it change anything?; at: {dimension of the view: tensor}.
+    basic: one entry for each dimension in turn (see `slice_op`); whole: does that leave the tensor as it is?; at: index tensors by
+    dimension of the view.
     """
     __slots__ = ("basic", "whole", "at")
 
     def __init__(self, shape, index):
-        index = [i if i is None or i is ... or type(i) in (int, builtins.slice, bool) else _index_tensor(i) if is_tensor(i) else _entry(i)
+        index = [i if i is None or i is ... or type(i) in (int, builtins.slice, bool) else _index_tensor(i) if is_tensor(i)
+                 else _entry(i)
                  for i in _as_tuple(index)]
         used = 0
         for i in index:
@@ -249,8 +251,8 @@ class _Index:
                 used += i._array.ndim if is_tensor(i) and _is_mask(i) else 1
         if used > len(shape):
             if not shape and len(index) == 1 and type(index[0]) is int:
-                raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
-                                 "0-dim tensor to a number")
+                raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+                                 "convert a 0-dim tensor to a number")
             raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
         self.basic, self.at, self.whole = [], {}, True
         source = out = 0
@@ -288,8 +290,8 @@ class _Index:
                 if _is_mask(i):
                     for d in range(n):
                         if i._array.shape[d] != shape[source + d]:
-                            raise IndexError(f"The shape of the mask {list(i._array.shape)} at index {d} does not match the shape of the "
-                                             f"indexed tensor {list(shape)} at index {source + d}")
+                            raise IndexError(f"The shape of the mask {list(i._array.shape)} at index {d} does not match the shape "
+                                             f"of the indexed tensor {list(shape)} at index {source + d}")
                 self.basic += [(None, None, None)] * n
                 source, out = source + n, out + n
 
@@ -361,32 +363,36 @@ def _entry(x):
         raise IndexError(f"{_KINDS} (got {type(x).__name__})") from None
 
 
-_FIRST = {"dims": (0,)}
+_ALL, _FIRST = builtins.slice(None), {"dims": (0,)}
 _PLAIN = {int, builtins.slice, type(None), type(...)}
+
+
+def _plain(index):
+    """NumPy's form of an index of whole numbers, None, `...` and slices without a step; None for any other."""
+    kind = type(index)
+    if kind is int:
+        return index, ...
+    if kind is tuple:
+        for i in index:
+            k = type(i)
+            if k not in _PLAIN or k is builtins.slice and i.step is not None:
+                return None
+        return index if ... in index else (*index, ...)
+    return index if kind is builtins.slice and index.step is None or index is ... or index is None else None
 
 
 def __getitem__(self, index):
     """A part of the tensor: see `whet.ops.index`."""
     flags = state.flags
     if not flags & (INFERENCE | SPECIAL) and not (flags & GRAD and (self._rg & 1 or self._base is not None and self.requires_grad)):
-        kind = type(index)
         try:
-            if kind is int:
-                return view_of(self, self._array[index, ...])
-            if kind is builtins.slice:
-                if index.step is None:
-                    return view_of(self, self._array[index])
-            elif kind is tuple:
-                plain = True
-                for i in index:
-                    k = type(i)
-                    if k not in _PLAIN or k is builtins.slice and i.step is not None:
-                        plain = False
-                        break
-                if plain:
-                    return view_of(self, self._array[index if ... in index else (*index, ...)])
-            elif kind is Tensor and index._array.dtype == np.bool_ and index._array.ndim and index._array.shape == self._array.shape:
-                return wrap(self._array[index._array])
+            plain = _plain(index)
+            if plain is not None:
+                return view_of(self, self._array[plain])
+            if type(index) is Tensor:
+                i = index._array
+                if i.dtype == np.bool_ and i.ndim and i.shape == self._array.shape:
+                    return wrap(self._array[i])
         except (IndexError, TypeError):
             pass                                          # said again below, in this library's words
     if type(index) is Tensor and index._array.ndim and index._array.dtype == np.int64 and self._array.ndim:
@@ -402,7 +408,7 @@ def __getitem__(self, index):
 METHODS["__getitem__"] = __getitem__
 
 
-# ---- assignment --------------------------------------------------------------------------------------------------------------------
+# ---- assignment ------------------------------------------------------------------------------------------------------
 def _as_value(t, value):
     if is_tensor(value):
         return value
@@ -413,34 +419,37 @@ def _as_value(t, value):
     raise TypeError(f"can't assign a {type(value).__name__} to a whet.{t.dtype.letter}Tensor")
 
 
+def _small(value, array):
+    """Is the value a number that the array's type surely holds?"""
+    kind = type(value)
+    if kind is float:
+        return array.dtype.kind == "f" and -65504.0 <= value <= 65504.0
+    return kind is int and array.dtype.kind in "fi" and -128 <= value < 128
+
+
 def __setitem__(self, index, value):
     """Write to a part of the tensor."""
-    flags = state.flags
-    kind = type(value)
-    if (kind is float or kind is int or kind is bool) and not flags & (INFERENCE | SPECIAL) and not self._rg & 3 and self._base is None:
-        where = type(index)
-        if (where is int or where is builtins.slice and index.step is None) and self._array.dtype.kind == ("f" if kind is float else "i"):
+    if not state.flags & (INFERENCE | SPECIAL) and not self._rg & 2:
+        a, plain, src = self._array, _plain(index), value
+        if plain is not None and not _small(value, a):
+            value = _as_value(self, value)
+            src = value._array
+            if src.dtype != a.dtype or state.flags & GRAD and value.requires_grad:
+                plain = None
+        if plain is not None and not (state.flags & GRAD and self.requires_grad):
             try:
-                ip.check_writable(self, "fill_")
-                self._array[index] = value
-                self._bump("fill_")
-                return
-            except (IndexError, TypeError, OverflowError):
-                pass                                      # said again below, in this library's words
-    value = _as_value(self, value)
-    recording = flags & GRAD and (value.requires_grad or self.requires_grad)
-    if not recording and not flags & (INFERENCE | SPECIAL) and self._array.dtype == value._array.dtype and not self._rg & 2:
-        kinds = {type(i) for i in index} if type(index) is tuple else {type(index)}
-        if kinds <= _PLAIN and not any(type(i) is builtins.slice and i.step is not None for i in (index if type(index) is tuple else (index,))):
-            try:
-                part = self._array[index if type(index) is tuple and ... in index else (*index, ...) if type(index) is tuple else (index, ...)]
+                part = a[plain]
             except (IndexError, TypeError):
-                part = None
-            if part is not None:
+                pass                                      # said again below, in this library's words
+            else:
                 ip.check_writable(self, "copy_")
-                _write_part(part, value._array)
+                if src is value:
+                    part[...] = value
+                else:
+                    _write_part(part, src)
                 self._bump("copy_")
                 return
+    value = _as_value(self, value)
     found = _Index(self._array.shape, index)
     t = self if found.whole else found.view(self)
     if not found.at:
@@ -469,10 +478,10 @@ def _check_expands(have, want):
         n = want[-k] if k <= len(want) else None
         if n is None or have[-k] != n and have[-k] != 1:
             if n is None:
-                raise RuntimeError(f"The number of sizes of the source ({len(have)}) is larger than that of the part it is assigned to "
-                                   f"({len(want)}).  Target sizes: {list(want)}.  Tensor sizes: {list(have)}")
-            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({have[-k]}) at non-singleton dimension "
-                               f"{len(want) - k}.  Target sizes: {list(want)}.  Tensor sizes: {list(have)}")
+                raise RuntimeError(f"The number of sizes of the source ({len(have)}) is larger than that of the part it is "
+                                   f"assigned to ({len(want)}).  Target sizes: {list(want)}.  Tensor sizes: {list(have)}")
+            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({have[-k]}) at non-singleton "
+                               f"dimension {len(want) - k}.  Target sizes: {list(want)}.  Tensor sizes: {list(have)}")
 
 
 def _write_part(part, src):
@@ -503,9 +512,9 @@ def _put_arguments(t, indices, values):
     if not is_tensor(values):
         values = wrap(cast_number(values, t.dtype))
     if values.dtype is not t.dtype:
-        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {t.dtype.letter} for the destination and "
-                           f"{values.dtype.letter} for the source.")
-    found = _Index(t._array.shape, tuple([builtins.slice(None) if i is None else i if i._array.ndim else i.reshape(1) for i in indices]))
+        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {t.dtype.letter} for the destination "
+                           f"and {values.dtype.letter} for the source.")
+    found = _Index(t._array.shape, tuple([_ALL if i is None else i if i._array.ndim else i.reshape(1) for i in indices]))
     return (*found.places(), values)
 
 
@@ -523,7 +532,7 @@ def index_put(input, indices, values, accumulate=False):
     return apply(put_op, (input, values, *places), {"dims": dims, "accumulate": accumulate})
 
 
-# ---- where is it not zero ---------------------------------------------------------------------------------------------------------------
+# ---- where is it not zero --------------------------------------------------------------------------------------------
 def _nonzero(a):
     if not a.ndim:
         return np.zeros((int(bool(a)), 0), np.int64)

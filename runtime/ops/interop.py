@@ -28,13 +28,17 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
     return wrap(np.asarray(array).astype(bool) if array.dtype == bool else np.asarray(array))
 
 
-# ---- NumPy's functions on tensors --------------------------------------------------------------------------------------
+# ---- NumPy's functions on tensors ------------------------------------------------------------------------------------
 _UFUNCS = {                         # NumPy's name where it differs from ours
-    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2",
-    "arctanh": "atanh", "conjugate": "conj", "divide": "true_divide", "equal": "eq", "not_equal": "ne", "greater": "gt", "greater_equal": "ge",
-    "less": "lt", "less_equal": "le", "invert": "bitwise_not", "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift",
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh", "conjugate": "conj", "divide": "true_divide", "equal": "eq", "not_equal": "ne", "greater": "gt",
+    "greater_equal": "ge",
+    "less": "lt", "less_equal": "le", "invert": "bitwise_not", "left_shift": "bitwise_left_shift",
+    "right_shift": "bitwise_right_shift",
     "negative": "neg", "power": "pow", "rint": "round", "multiply": "mul", "subtract": "sub", "fabs": "abs", "degrees": "rad2deg",
-    "radians": "deg2rad", "float_power": "float_power", "mod": "remainder", "bitwise_invert": "bitwise_not", "cbrt": None, "spacing": None,
+    "radians": "deg2rad", "float_power": "float_power", "mod": "remainder", "bitwise_invert": "bitwise_not", "cbrt": None,
+    "spacing": None,
     "isnat": None, "modf": None, "divmod": None, "acos": "acos", "vecdot": "linalg_vecdot",
 }
 _REDUCE = {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_and": "all", "logical_or": "any"}
@@ -46,6 +50,10 @@ def _ours(x):
     if isinstance(x, np.ndarray):
         return wrap(x)
     return x.item() if isinstance(x, np.generic) and x.dtype.kind in "biufc" else x
+
+
+def _tensors(*xs):
+    return [x if is_tensor(x) else FUNCTIONS["as_tensor"](_ours(x)) for x in xs]
 
 
 def _deliver(result, out):
@@ -85,7 +93,8 @@ def __array_ufunc__(self, ufunc, way, *inputs, out=None, where=True, **kwargs):
             a, b = (x if is_tensor(x) else FUNCTIONS["as_tensor"](x) for x in inputs)
             return _deliver(fn(a.reshape(*a.shape, *[1] * b.ndim), b), out)
     call = name if way == "__call__" else f"{name}.{way}"
-    raise TypeError(f"numpy.{call} is not supported on whet tensors; convert with tensor.detach().numpy() to leave the recorded graph")
+    raise TypeError(f"numpy.{call} is not supported on whet tensors; convert with tensor.detach().numpy() to leave the recorded "
+                    "graph")
 
 
 def _reduced(fn, x, axis, keepdims):
@@ -102,7 +111,7 @@ _NO = np._NoValue
 
 
 def _call(ours, names):
-    """An adapter: NumPy's parameters in order (`names`, "theirs=ours" where ours differs; "theirs=" comes first) to those of `ours`."""
+    """An adapter: NumPy's parameters in order, "theirs=ours" where ours has another name; "theirs=" is given first, by position."""
     pairs = [tuple((n.split("=") * 2)[:2]) for n in names.split()]
 
     def adapter(*args, **kwargs):
@@ -153,7 +162,8 @@ def _spread(name):
     def adapter(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None, **kwargs):
         keep = False if keepdims is np._NoValue else bool(keepdims)
         c = ddof if correction in (None, np._NoValue) else correction
-        return _deliver(FUNCTIONS[name](a if dtype is None else a.to(dtypes.as_dtype(dtype)), axis, correction=c, keepdim=keep), out)
+        return _deliver(FUNCTIONS[name](a if dtype is None else a.to(dtypes.as_dtype(dtype)), axis, correction=c, keepdim=keep),
+                        out)
     return adapter
 
 
@@ -243,7 +253,8 @@ def _concatenate(arrays, axis=0, out=None, *, dtype=None, casting=None):
 
 
 def _stacking(name):
-    return lambda arrays, **kwargs: FUNCTIONS[name]([_ours(x) for x in arrays], **({"dim": kwargs["axis"]} if "axis" in kwargs else {}))
+    return lambda arrays, **kwargs: FUNCTIONS[name]([_ours(x) for x in arrays],
+                                                    **({"dim": kwargs["axis"]} if "axis" in kwargs else {}))
 
 
 def _stack(arrays, axis=0, out=None, *, dtype=None, casting=None):
@@ -263,53 +274,64 @@ def _einsum(*operands, out=None, **kwargs):
 
 def _two(name):
     def adapter(a, b, out=None):
-        a, b = (x if is_tensor(x) else FUNCTIONS["as_tensor"](_ours(x)) for x in (a, b))
+        a, b = _tensors(a, b)
         return _deliver(FUNCTIONS[name](a, b), out)
     return adapter
 
 
 def _dot(a, b, out=None):
-    a, b = (x if is_tensor(x) else FUNCTIONS["as_tensor"](_ours(x)) for x in (a, b))
+    a, b = _tensors(a, b)
     if not a.ndim or not b.ndim:
         return _deliver(a * b, out)
     return _deliver(FUNCTIONS["matmul"](a, b) if b.ndim <= 2 else FUNCTIONS["tensordot"](a, b, ([a.ndim - 1], [b.ndim - 2])), out)
 
 
 def _tensordot(a, b, axes=2):
-    a, b = (x if is_tensor(x) else FUNCTIONS["as_tensor"](_ours(x)) for x in (a, b))
+    a, b = _tensors(a, b)
     return FUNCTIONS["tensordot"](a, b, axes)
 
 
 _FUNCTIONS = {
-    "sum": _reduction("sum", "dtype"), "mean": _reduction("mean", "dtype"), "prod": _prod, "all": _reduction("all"), "any": _reduction("any"),
+    "sum": _reduction("sum", "dtype"), "mean": _reduction("mean", "dtype"), "prod": _prod, "all": _reduction("all"),
+    "any": _reduction("any"),
     "max": _extremum("amax"), "amax": _extremum("amax"), "min": _extremum("amin"), "amin": _extremum("amin"), "std": _spread("std"),
-    "var": _spread("var"), "argmax": _call("argmax", "a= axis=dim keepdims=keepdim"), "argmin": _call("argmin", "a= axis=dim keepdims=keepdim"),
+    "var": _spread("var"), "argmax": _call("argmax", "a= axis=dim keepdims=keepdim"),
+    "argmin": _call("argmin", "a= axis=dim keepdims=keepdim"),
     "cumsum": _cumulative("cumsum"), "cumprod": _cumulative("cumprod"), "count_nonzero": _call("count_nonzero", "a= axis=dim"),
     "nansum": _reduction("nansum", "dtype"), "nanmean": _reduction("nanmean", "dtype"),
-    "concatenate": _concatenate, "stack": _stack, "hstack": _stacking("hstack"), "vstack": _stacking("vstack"), "dstack": _stacking("dstack"),
+    "concatenate": _concatenate, "stack": _stack, "hstack": _stacking("hstack"), "vstack": _stacking("vstack"),
+    "dstack": _stacking("dstack"),
     "column_stack": _stacking("column_stack"), "split": _split, "array_split": lambda ary, indices_or_sections, axis=0: list(
         FUNCTIONS["tensor_split"](ary, indices_or_sections, axis)),
     "reshape": _call("reshape", "a= shape"), "ravel": _call("ravel", "a="), "transpose": _transpose, "permute_dims": _transpose,
     "swapaxes": _call("transpose", "a= axis1=dim0 axis2=dim1"), "moveaxis": _call("movedim", "a= source destination"),
     "squeeze": _squeeze, "expand_dims": _expand_dims, "broadcast_to": _call("broadcast_to", "array= shape"),
     "broadcast_arrays": lambda *args, subok=False: FUNCTIONS["broadcast_tensors"](*[_ours(x) for x in args]),
-    "flip": _flip, "fliplr": _call("fliplr", "m="), "flipud": _call("flipud", "m="), "roll": _call("roll", "a= shift=shifts axis=dims"),
-    "rot90": _call("rot90", "m= k axes=dims"), "tile": _call("tile", "A= reps=dims"), "repeat": _repeat, "atleast_1d": _call("atleast_1d", "a="),
+    "flip": _flip, "fliplr": _call("fliplr", "m="), "flipud": _call("flipud", "m="),
+    "roll": _call("roll", "a= shift=shifts axis=dims"),
+    "rot90": _call("rot90", "m= k axes=dims"), "tile": _call("tile", "A= reps=dims"), "repeat": _repeat,
+    "atleast_1d": _call("atleast_1d", "a="),
     "atleast_2d": _call("atleast_2d", "a="), "atleast_3d": _call("atleast_3d", "a="),
     "tril": _call("tril", "m= k=diagonal"), "triu": _call("triu", "m= k=diagonal"), "diag": _call("diag", "v= k=diagonal"),
-    "diagonal": _call("diagonal", "a= offset axis1=dim1 axis2=dim2"), "trace": _call("trace", "a="), "diff": _call("diff", "a= n axis=dim"),
-    "where": _where, "nonzero": lambda a: FUNCTIONS["nonzero"](a, as_tuple=True), "argwhere": _call("argwhere", "a="), "take": _take,
+    "diagonal": _call("diagonal", "a= offset axis1=dim1 axis2=dim2"), "trace": _call("trace", "a="),
+    "diff": _call("diff", "a= n axis=dim"),
+    "where": _where, "nonzero": lambda a: FUNCTIONS["nonzero"](a, as_tuple=True), "argwhere": _call("argwhere", "a="),
+    "take": _take,
     "take_along_axis": _call("take_along_dim", "arr= indices axis=dim"), "sort": _sort, "argsort": _argsort,
     "searchsorted": lambda a, v, side="left", sorter=None: FUNCTIONS["searchsorted"](_ours(a), _ours(v), side=side, sorter=sorter),
-    "clip": _call("clamp", "a= a_min=min a_max=max min max"), "round": _call("round", "a= decimals"), "around": _call("round", "a= decimals"),
-    "real": _call("real", "val="), "imag": _call("imag", "val="), "angle": _call("angle", "z="), "nan_to_num": _call("nan_to_num", "x= nan posinf neginf"),
+    "clip": _call("clamp", "a= a_min=min a_max=max min max"), "round": _call("round", "a= decimals"),
+    "around": _call("round", "a= decimals"),
+    "real": _call("real", "val="), "imag": _call("imag", "val="), "angle": _call("angle", "z="),
+    "nan_to_num": _call("nan_to_num", "x= nan posinf neginf"),
     "isclose": _call("isclose", "a= b=other rtol atol equal_nan"), "allclose": _call("allclose", "a= b=other rtol atol equal_nan"),
-    "array_equal": lambda a1, a2, equal_nan=False: FUNCTIONS["equal"](*[x if is_tensor(x) else FUNCTIONS["as_tensor"](_ours(x)) for x in (a1, a2)]),
-    "zeros_like": _like("zeros_like"), "ones_like": _like("ones_like"), "empty_like": _like("empty_like"), "full_like": _like("full_like"),
+    "array_equal": lambda a1, a2, equal_nan=False: FUNCTIONS["equal"](*_tensors(a1, a2)),
+    "zeros_like": _like("zeros_like"), "ones_like": _like("ones_like"), "empty_like": _like("empty_like"),
+    "full_like": _like("full_like"),
     "copy": lambda a, order="K", subok=False: a.clone(), "shape": lambda a: tuple(a.shape), "ndim": lambda a: a.ndim,
     "size": lambda a, axis=None: a.numel() if axis is None else a.shape[axis],
-    "dot": _dot, "inner": _two("inner"), "outer": _two("outer"), "kron": _two("kron"), "vdot": _two("vdot"), "einsum": _einsum, "tensordot": _tensordot,
-    "meshgrid": lambda *xi, indexing="xy", sparse=False, copy=True: FUNCTIONS["meshgrid"](*[_ours(x) for x in xi], indexing=indexing),
+    "dot": _dot, "inner": _two("inner"), "outer": _two("outer"), "kron": _two("kron"), "vdot": _two("vdot"), "einsum": _einsum,
+    "tensordot": _tensordot,
+    "meshgrid": lambda *xi, indexing="xy", sparse=False, copy=True: FUNCTIONS["meshgrid"](*map(_ours, xi), indexing=indexing),
     "bincount": lambda x, weights=None, minlength=0: FUNCTIONS["bincount"](_ours(x), _ours(weights), minlength),
     "unique": lambda ar, return_index=False, return_inverse=False, return_counts=False, axis=None, **kw: FUNCTIONS["unique"](
         ar, True, return_inverse, return_counts, axis),
@@ -325,20 +347,22 @@ def __array_function__(self, func, types, args, kwargs):
     """A NumPy function on tensors: the op that does the same, with gradients."""
     fn = _FUNCTIONS.get(func.__name__) if func.__module__ in ("numpy", "numpy.lib", "numpy._core.multiarray") else None
     if fn is None:
-        raise TypeError(f"{func.__module__}.{func.__name__} is not supported on whet tensors; convert with tensor.detach().numpy() to leave "
-                        "the recorded graph")
+        raise TypeError(f"{func.__module__}.{func.__name__} is not supported on whet tensors; convert with tensor.detach().numpy() "
+                        "to leave the recorded graph")
     return fn(*args, **kwargs)
 
 
-# ---- DLPack ------------------------------------------------------------------------------------------------------------
+# ---- DLPack ----------------------------------------------------------------------------------------------------------
 class DLDeviceType(enum.IntEnum):
     """Device kinds of the DLPack protocol."""
     kDLCPU = 1
 
 
 class _DLTensor(C.Structure):
-    _fields_ = [("data", C.c_void_p), ("device_type", C.c_int32), ("device_id", C.c_int32), ("ndim", C.c_int32), ("code", C.c_uint8),
-                ("bits", C.c_uint8), ("lanes", C.c_uint16), ("shape", C.c_void_p), ("strides", C.c_void_p), ("byte_offset", C.c_uint64)]
+    _fields_ = [("data", C.c_void_p), ("device_type", C.c_int32), ("device_id", C.c_int32), ("ndim", C.c_int32),
+                ("code", C.c_uint8),
+                ("bits", C.c_uint8), ("lanes", C.c_uint16), ("shape", C.c_void_p), ("strides", C.c_void_p),
+                ("byte_offset", C.c_uint64)]
 
 
 _NAMES = {b"dltensor": 0, b"dltensor_versioned": 32}          # capsule name -> where the DLTensor starts in what it points to
@@ -353,8 +377,8 @@ def _content(capsule):
     """The DLTensor in a capsule that nobody has taken yet."""
     name = _capsule_name(capsule) if type(capsule).__name__ == "PyCapsule" else None
     if name not in _NAMES:
-        raise RuntimeError("from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have "
-                           "already constructed a tensor from it once.")
+        raise RuntimeError("from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you "
+                           "might have already constructed a tensor from it once.")
     return _DLTensor.from_address(_capsule_pointer(capsule, name) + _NAMES[name])
 
 

@@ -97,8 +97,8 @@ def cat(tensors, dim=0, *, axis=None):
             raise RuntimeError(f"Tensors must have same number of dimensions: got {n} and {len(s)}")
         if s[:d] != want[:d] or s[d + 1:] != want[d + 1:]:
             e = next(k for k in range(n) if k != d and s[k] != want[k])
-            raise RuntimeError(f"Sizes of tensors must match except in dimension {d}. Expected size {want[e]} but got size {s[e]} for "
-                               f"tensor number {i} in the list.")
+            raise RuntimeError(f"Sizes of tensors must match except in dimension {d}. Expected size {want[e]} but got size {s[e]} "
+                               f"for tensor number {i} in the list.")
     return apply(cat_op, tuple(kept), {"dim": d})
 
 
@@ -114,7 +114,8 @@ def _stack(*arrays, dim):
 
 
 stack_op = Op("stack", _stack, lambda g, _y, *_xs, dim: list(apply(unbind_op, (g,), {"dim": dim})), samples=lambda make: [
-    Sample(make(2, 3), make(2, 3), dim=0), Sample(make(2, 3), make(2, 3), dim=2), Sample(make(), make(), dim=0), Sample(make(0), dim=1)])
+    Sample(make(2, 3), make(2, 3), dim=0), Sample(make(2, 3), make(2, 3), dim=2), Sample(make(), make(), dim=0),
+    Sample(make(0), dim=1)])
 
 
 @function(method=False, out=True)
@@ -134,8 +135,8 @@ def stack(tensors, dim=0, *, axis=None):
     want = tensors[0]._array.shape
     for i, t in enumerate(tensors):
         if t._array.shape != want:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(want)} at entry 0 and {list(t._array.shape)} at "
-                               f"entry {i}")
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(want)} at entry 0 and "
+                               f"{list(t._array.shape)} at entry {i}")
     return apply(stack_op, tuple(common_type(tensors)), {"dim": dims.one(dim, len(want) + 1)})
 
 
@@ -154,7 +155,8 @@ def _join(name, grow, doc):
 hstack = _join("hstack", atleast_1d, "Tensors joined side by side.")
 vstack = _join("vstack", atleast_2d, "Tensors joined as rows.")
 dstack = _join("dstack", atleast_3d, "Tensors joined along the third dimension.")
-column_stack = _join("column_stack", lambda t: t.reshape(-1, 1) if t.ndim < 2 else t, "1-d tensors joined as columns, others side by side.")
+column_stack = _join("column_stack", lambda t: t.reshape(-1, 1) if t.ndim < 2 else t, "1-d tensors joined as columns, others side "
+                                                                                      "by side.")
 FUNCTIONS["row_stack"] = FUNCTIONS["vstack"]
 
 
@@ -345,7 +347,8 @@ def _triangular(name, keep):
         return np.where(mask, a, np.zeros((), a.dtype))
 
     op = Op(name, forward, lambda g, _y, _x, diagonal: [apply(op, (g,), {"diagonal": diagonal})], samples=lambda make: [
-        Sample(make(3, 4), diagonal=0), Sample(make(2, 3, 3), diagonal=-1), Sample(make(3, 2), diagonal=1), Sample(make(0, 2), diagonal=0)])
+        Sample(make(3, 4), diagonal=0), Sample(make(2, 3, 3), diagonal=-1), Sample(make(3, 2), diagonal=1),
+        Sample(make(0, 2), diagonal=0)])
 
     def check(input):
         if input._array.ndim < 2:
@@ -405,7 +408,7 @@ def diagflat(input, offset=0):
     return diag_embed(reshape(input, (-1,)), offset)
 
 
-# ---- a part replaced ---------------------------------------------------------------------------------------------------
+# ---- a part replaced -------------------------------------------------------------------------------------------------
 def _put_slice(a, src, index):
     r = a.copy()
     r[numpy_index(index)] = src
@@ -428,8 +431,8 @@ slice_scatter_op = Op("slice_scatter", _put_slice, _put_slice_vjp, samples=lambd
 def _put(input, src, part, index, op):
     want = part._array.shape
     if src._array.shape != want:
-        raise RuntimeError(f"{op}: expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, slice size = "
-                           f"{list(want)}")
+        raise RuntimeError(f"{op}: expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, "
+                           f"slice size = {list(want)}")
     return apply(slice_scatter_op, (input, src.to(input.dtype)), {"index": index})
 
 
@@ -455,8 +458,8 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     """A copy of `input` with a diagonal replaced by `src`."""
     want = diagonal(input.detach(), offset, dim1, dim2)._array.shape
     if src._array.shape != want:
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, slice size = "
-                           f"{list(want)}")
+        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, slice "
+                           f"size = {list(want)}")
     n = input._array.ndim
     kw = {"offset": offset, "dim1": dims.one(dim1, n), "dim2": dims.one(dim2, n)}
     return apply(diagonal_scatter_op, (input, src.to(input.dtype)), kw)
@@ -483,15 +486,15 @@ diagonal_scatter_op = Op("diagonal_scatter", _put_diagonal, _put_diagonal_vjp, s
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """A copy of `input` with the region that `as_strided` gives replaced by `src`."""
     if tuple(src._array.shape) != sizes((size,), "as_strided_scatter"):
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, slice size = "
-                           f"{list(size)}")
+        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, slice "
+                           f"size = {list(size)}")
     offset = None if storage_offset is None else storage_offset - input.storage_offset()
     out = input.contiguous().clone() if input.is_contiguous() else input.clone()
     as_strided(out, size, stride, offset).copy_(src)
     return out
 
 
-# ---- padding -----------------------------------------------------------------------------------------------------------
+# ---- padding ---------------------------------------------------------------------------------------------------------
 def _pad_parts(shape, pads):
     """For constant padding that may also cut: (new shape, where the old values go, which old values)."""
     new, to, of = [], [], []
@@ -576,7 +579,7 @@ unpad_by_index_op = Op("unpad_by_index", _unpad_by_index, lambda g, _y, _x, shap
 
 
 def pad(input, pad, mode="constant", value=None):
-    """Dimensions lengthened (or cut, by negative amounts), given from the last one backwards: (before, after, before, after, ...)."""
+    """Dimensions lengthened (or, by negative amounts, cut), given from the last one backwards: (before, after, before, ...)."""
     amounts = sizes((pad,), "pad", "pad")
     n = input._array.ndim
     if len(amounts) % 2:
@@ -589,8 +592,8 @@ def pad(input, pad, mode="constant", value=None):
     shape = input._array.shape
     for d, (before, after) in enumerate(pads):
         if shape[d] + before + after < 0:
-            raise RuntimeError(f"The input size {shape[d]}, plus negative padding {before} and {after}, resulted in a negative output size, "
-                               f"which is invalid. Check dimension {d} of your input.")
+            raise RuntimeError(f"The input size {shape[d]}, plus negative padding {before} and {after}, resulted in a negative "
+                               f"output size, which is invalid. Check dimension {d} of your input.")
     if mode == "constant":
         return apply(pad_op, (input,), {"pads": pads, "value": 0 if value is None else value})
     if mode not in ("reflect", "replicate", "circular"):
@@ -603,8 +606,8 @@ def pad(input, pad, mode="constant", value=None):
         if before == after == 0:
             continue
         if mode == "reflect" and (before >= shape[d] or after >= shape[d]):
-            raise RuntimeError(f"Argument #4: Padding size should be less than the corresponding input dimension, but got: padding ({before}, "
-                               f"{after}) at dimension {d} of input {list(shape)}")
+            raise RuntimeError("Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
+                               f"({before}, {after}) at dimension {d} of input {list(shape)}")
         if mode == "circular" and (before > shape[d] or after > shape[d]):
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if not shape[d]:
@@ -614,7 +617,7 @@ def pad(input, pad, mode="constant", value=None):
     return apply(pad_by_index_op, (input,), {"pads": pads, "mode": mode})
 
 
-# ---- products of shapes --------------------------------------------------------------------------------------------------
+# ---- products of shapes ----------------------------------------------------------------------------------------------
 @function(out=True)
 def kron(input, other):
     """The Kronecker product: each element of `input` times all of `other`, as blocks."""
@@ -638,5 +641,3 @@ def channel_shuffle(input, groups):
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
     x = input.reshape(input.shape[0], groups, c // groups, *input.shape[2:])
     return x.transpose(1, 2).reshape(input.shape)
-
-

@@ -14,8 +14,8 @@ from .samples import Sample
 from .surface import function
 
 
-# ---- sorted boundaries ---------------------------------------------------------------------------------------------------
-def _search(sequence, values, right, out_int32, sorter=None):
+# ---- sorted boundaries -----------------------------------------------------------------------------------------------
+def _search(sequence, values, sorter=None, *, right, out_int32):
     dtype = np.int32 if out_int32 else np.int64
     side = "right" if right else "left"
     if sequence.dtype != values.dtype:
@@ -34,9 +34,9 @@ def _search(sequence, values, right, out_int32, sorter=None):
     return out.reshape(values.shape)
 
 
-search_op = Op("searchsorted", lambda sequence, values, sorter=None, *, right, out_int32: _search(sequence, values, right, out_int32, sorter),
-               samples=lambda make: [Sample(tensor([1.0, 3.0, 5.0]), make(2, 3), right=False, out_int32=False),
-                                     Sample(tensor([[1.0, 3.0], [0.0, 2.0]]), make(2, 3), right=True, out_int32=True)])
+search_op = Op("searchsorted", _search, samples=lambda make: [
+    Sample(tensor([1.0, 3.0, 5.0]), make(2, 3), right=False, out_int32=False),
+    Sample(tensor([[1.0, 3.0], [0.0, 2.0]]), make(2, 3), right=True, out_int32=True)])
 
 
 @function(method=False, out=True)
@@ -59,8 +59,9 @@ def searchsorted(sorted_sequence, values=None, *, out_int32=False, right=False, 
     if not a.ndim:
         raise RuntimeError("searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
     if a.ndim != 1 and (a.ndim != v.ndim or a.shape[:-1] != v.shape[:-1]):
-        raise RuntimeError("searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
-                           f"value tensor must match, but we got boundaries tensor {list(a.shape)} and input value tensor {list(v.shape)}")
+        raise RuntimeError("searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+                           "tensor and input value tensor must match, but we got boundaries tensor "
+                           f"{list(a.shape)} and input value tensor {list(v.shape)}")
     if not number and sorted_sequence.dtype is not values.dtype:
         raise RuntimeError("searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary tensor "
                            f"{sorted_sequence.dtype} and input value tensor {values.dtype}")
@@ -90,7 +91,7 @@ def bucketize(input, boundaries, *, out_int32=False, right=False):
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-# ---- distinct values -------------------------------------------------------------------------------------------------------
+# ---- distinct values -------------------------------------------------------------------------------------------------
 def _comparable(a):
     return a.astype(np.float32) if a.dtype == dtypes.bfloat16.np else a
 
@@ -137,7 +138,8 @@ def _unique_result(input, inverse, counts, dim, consecutive):
         dim = dims.one(dim, input._array.ndim)
         if not input._array.ndim:
             input, dim = input.reshape(1), 0
-    values, back, number = apply(unique_op, (input,), {"inverse": inverse, "counts": counts, "dim": dim, "consecutive": consecutive})
+    values, back, number = apply(unique_op, (input,), {"inverse": inverse, "counts": counts, "dim": dim,
+                                                       "consecutive": consecutive})
     out = (values, *([back] if inverse else []), *([number] if counts else []))
     return out if len(out) > 1 else values
 
@@ -224,7 +226,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     return apply(isin_op, (elements, test_elements), {"invert": invert})
 
 
-# ---- counting ----------------------------------------------------------------------------------------------------------------
+# ---- counting --------------------------------------------------------------------------------------------------------
 def _bincount(a, weights=None, *, minlength):
     n = max(int(a.max()) + 1 if a.size else 0, minlength)
     if weights is None:
@@ -234,7 +236,8 @@ def _bincount(a, weights=None, *, minlength):
     return out
 
 
-bincount_op = Op("bincount", _bincount, samples=lambda make: [Sample(tensor([0, 2, 2]), minlength=0), Sample(tensor([1]), minlength=4)])
+bincount_op = Op("bincount", _bincount, samples=lambda make: [
+    Sample(tensor([0, 2, 2]), minlength=0), Sample(tensor([1]), minlength=4)])
 
 
 @function()
@@ -262,8 +265,8 @@ def bincount(input, weights=None, minlength=0):
 
 def _bounds(name, input, low, high):
     """The range of a histogram: that of the values where none is given."""
-    if low == high:
-        low, high = (float(input._array.min()), float(input._array.max())) if input._array.size and low == 0 == high else (low, high)
+    if low == high == 0 and input._array.size:
+        low, high = float(input._array.min()), float(input._array.max())
     if low == high:
         low, high = low - (1 if name == "histc" else 0.5), high + (1 if name == "histc" else 0.5)
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -336,7 +339,8 @@ def _nd_counts(columns, edges, weight):
     return np.bincount(place[inside], w, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
 
 
-histogram_op = Op("histogram", _histogram, samples=lambda make: [Sample(make(10), tensor([-1.0, 0.0, 1.0], dtype=dtypes.float64), density=False)])
+histogram_op = Op("histogram", _histogram, samples=lambda make: [Sample(make(10), tensor([-1.0, 0.0, 1.0], dtype=dtypes.float64),
+                                                                        density=False)])
 
 
 def _edges(x, bins, bounds):
@@ -352,8 +356,9 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
     if input.dtype.kind != FLOAT:
         raise NotImplementedError(f"\"histogram\" not implemented for '{input.dtype.letter}'")
     if weight is not None and weight._array.shape != input._array.shape:
-        raise RuntimeError(f"histogram(): if weight tensor is provided it should have the same shape as the input tensor excluding its innermost "
-                           f"dimension, but got input with shape {list(input.shape)} and weight with shape {list(weight.shape)}")
+        raise RuntimeError("histogram(): if weight tensor is provided it should have the same shape as the input tensor excluding "
+                           "its innermost dimension, but got input with shape "
+                           f"{list(input.shape)} and weight with shape {list(weight.shape)}")
     if isinstance(bins, int):
         if bins <= 0:
             raise RuntimeError(f"histogram(): bins must be > 0, but got {bins} for dimension 0")
@@ -390,7 +395,8 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
     n = input.shape[-1]
     bins = [bins] * n if isinstance(bins, int) else list(bins)
     if len(bins) != n:
-        raise RuntimeError(f"histogramdd(): The size of bins must be equal to the innermost dimension of the input: {len(bins)} and {n}")
+        raise RuntimeError(f"histogramdd(): The size of bins must be equal to the innermost dimension of the input: {len(bins)} "
+                           f"and {n}")
     edges = []
     for d in builtins.range(n):
         bounds = None if range is None else (range[2 * d], range[2 * d + 1])

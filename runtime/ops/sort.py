@@ -60,10 +60,12 @@ class PickOp(Op):
 
 
 sort_op = PickOp("sort", lambda a, dim, descending: kernels.sort(a, dim, descending), lambda make: [
-    Sample(make(3, 4), dim=1, descending=False), Sample(make(3, 4), dim=0, descending=True), Sample(make(), dim=0, descending=False),
+    Sample(make(3, 4), dim=1, descending=False), Sample(make(3, 4), dim=0, descending=True),
+    Sample(make(), dim=0, descending=False),
     Sample(make(0, 2), dim=0, descending=False)])
 topk_op = PickOp("topk", lambda a, dim, k, largest: kernels.topk(a, k, dim, largest), lambda make: [
-    Sample(make(3, 5), dim=1, k=2, largest=True), Sample(make(3, 5), dim=0, k=3, largest=False), Sample(make(4), dim=0, k=0, largest=True)])
+    Sample(make(3, 5), dim=1, k=2, largest=True), Sample(make(3, 5), dim=0, k=3, largest=False),
+    Sample(make(4), dim=0, k=0, largest=True)])
 kthvalue_op = PickOp("kthvalue", lambda a, dim, k: kernels.kthvalue(a, k, dim), lambda make: [
     Sample(make(3, 5), dim=1, k=2), Sample(make(4), dim=0, k=4)])
 median_op = PickOp("median", lambda a, dim, ignore_nan: kernels.median(a, dim, ignore_nan), lambda make: [
@@ -79,7 +81,7 @@ def _ordered(op, input):
     return input
 
 
-# ---- sort --------------------------------------------------------------------------------------------------------------
+# ---- sort ------------------------------------------------------------------------------------------------------------
 def sort(input, dim=-1, descending=False, *, stable=True, out=None):
     """(values, indices): the elements in order along a dimension, and where each was.
 
@@ -157,7 +159,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     return kthvalue_result(*_kept(apply(kthvalue_op, (input,), {"dim": d, "k": int(k)}), d, keepdim, a.ndim))
 
 
-# ---- median and mode -----------------------------------------------------------------------------------------------------
+# ---- median and mode -------------------------------------------------------------------------------------------------
 def _median(op, kind, input, dim, keepdim, ignore_nan):
     _ordered(op, input)
     a = input._array
@@ -200,10 +202,11 @@ def mode(input, dim=-1, keepdim=False):
     return mode_result(*_kept(apply(mode_op, (input,), {"dim": d}), d, keepdim, a.ndim))
 
 
-# ---- quantiles -----------------------------------------------------------------------------------------------------------
+# ---- quantiles -------------------------------------------------------------------------------------------------------
 def _quantile(op, input, q, dim, keepdim, interpolation, ignore_nan):
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
-        raise RuntimeError(f"{op}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+        raise RuntimeError(f"{op}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+                           f"{interpolation}")
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise RuntimeError(f"{op}() input tensor must be either float or double dtype")
     if not input._array.size:
@@ -271,5 +274,3 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """`quantile` without the NaNs."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
-
-

@@ -38,14 +38,15 @@ def _view(a, size):
     except ValueError:
         if a.size == 0:
             return indexing.strided(a, size, indexing.dense_strides(size))
-        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-                           "contiguous subspaces). Use .reshape(...) instead.") from None
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+                           "two contiguous subspaces). Use .reshape(...) instead.") from None
 
 
 view_op = ViewOp("view", _view, lambda g, _y, _x, size: [reshape(g, _x.shape)], samples=lambda make: [
     Sample(make(2, 3), size=(3, 2)), Sample(make(2, 3), size=(6,)), Sample(make(), size=(1, 1)), Sample(make(0, 3), size=(3, 0)),
     Sample(make(1), size=())])
-reshape_op = Op("reshape", lambda a, size: a.reshape(size).copy(), lambda g, _y, _x, size: [reshape(g, _x.shape)], samples=lambda make: [
+reshape_op = Op("reshape", lambda a, size: a.reshape(size).copy(), lambda g, _y, _x, size: [reshape(g, _x.shape)],
+                samples=lambda make: [
     Sample(make(2, 3).t(), size=(6,)), Sample(make(2, 3, 4).transpose(1, 2), size=(2, 12))])
 
 
@@ -144,8 +145,8 @@ def unflatten(input, dim, sizes):
     try:
         inner = indexing.infer_size(sizes, shape[d])
     except RuntimeError:
-        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the input "
-                           "tensor") from None
+        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the "
+                           "input tensor") from None
     return apply(view_op, (input,), {"size": (*shape[:d], *inner, *shape[d + 1:])}) if input.is_contiguous() else \
         reshape(input, (*shape[:d], *inner, *shape[d + 1:]))
 
@@ -209,7 +210,8 @@ expand_op = ViewOp("expand", _expand, lambda g, _y, _x, size: [g.sum_to_size(_x.
 def _expand_size(input, size, op="expand"):
     shape = input._array.shape
     if len(size) < len(shape):
-        raise RuntimeError(f"{op}(whet.{input.dtype.letter}Tensor{{{list(shape)}}}, size={list(size)}): the number of sizes provided "
+        raise RuntimeError(f"{op}(whet.{input.dtype.letter}Tensor{{{list(shape)}}}, size={list(size)}): the number of sizes "
+                           "provided "
                            f"({len(size)}) must be greater or equal to the number of dimensions in the tensor ({len(shape)})")
     new = len(size) - len(shape)
     out = list(size)
@@ -222,8 +224,8 @@ def _expand_size(input, size, op="expand"):
         elif s < 0:
             raise RuntimeError(f"expand: invalid size {s} at dimension {d}: {list(size)}")
         elif have != s and have != 1:
-            raise RuntimeError(f"The expanded size of the tensor ({s}) must match the existing size ({have}) at non-singleton dimension {d}. "
-                               f" Target sizes: {list(size)}.  Tensor sizes: {list(shape)}")
+            raise RuntimeError(f"The expanded size of the tensor ({s}) must match the existing size ({have}) at non-singleton "
+                               f"dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}")
     return tuple(out)
 
 
@@ -291,8 +293,10 @@ def _inverse(order):
     return tuple(out)
 
 
-permute_op = ViewOp("permute", lambda a, dims: a.transpose(dims), lambda g, _y, _x, dims: [apply(permute_op, (g,), {"dims": _inverse(dims)})],
-                    samples=lambda make: [Sample(make(2, 3, 4), dims=(2, 0, 1)), Sample(make(), dims=()), Sample(make(0, 2), dims=(1, 0))])
+permute_op = ViewOp("permute", lambda a, dims: a.transpose(dims), lambda g, _y, _x,
+                    dims: [apply(permute_op, (g,), {"dims": _inverse(dims)})],
+                    samples=lambda make: [Sample(make(2, 3, 4), dims=(2, 0, 1)), Sample(make(), dims=()),
+                                          Sample(make(0, 2), dims=(1, 0))])
 transpose_op = ViewOp("transpose", lambda a, dim0, dim1: a.swapaxes(dim0, dim1),
                       lambda g, _y, _x, dim0, dim1: [apply(transpose_op, (g,), {"dim0": dim0, "dim1": dim1})],
                       samples=lambda make: [Sample(make(2, 3, 4), dim0=0, dim1=2), Sample(make(0, 2), dim0=0, dim1=1)])
@@ -308,8 +312,8 @@ def permute(input, dims):
     order = sizes((dims,), "permute", "dims")
     n = input._array.ndim
     if len(order) != n:
-        raise RuntimeError(f"permute(): number of dimensions in the tensor input does not match the length of the desired ordering of "
-                           f"dimensions i.e. input.dim() = {n} is not equal to len(dims) = {len(order)}")
+        raise RuntimeError("permute(): number of dimensions in the tensor input does not match the length of the desired ordering "
+                           f"of dimensions i.e. input.dim() = {n} is not equal to len(dims) = {len(order)}")
     order = tuple([_dim(d, n) for d in order])
     if len(set(order)) != n:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
@@ -361,8 +365,8 @@ def _moved(input, source, destination):
     source = (source,) if one[0] else tuple(source)
     destination = (destination,) if one[1] else tuple(destination)
     if len(source) != len(destination):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of "
-                           f"dims as destination ({list(destination)} dims)")
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same "
+                           f"number of dims as destination ({list(destination)} dims)")
     source, destination = [dims.one(d, n) for d in source], [dims.one(d, n) for d in destination]
     for name, ds in (("source", source), ("destination", destination)):
         if len(set(ds)) != len(ds):
@@ -426,15 +430,15 @@ def _unslice(g, size, index):
     return out
 
 
-_indices = [((2, 3, 4), (0,)), ((2, 3, 4), ((0, 2, 1), 2)), ((2, 3, 4), ((0, 2, 1), None, (0, 3, 2))), ((5,), ((1, 5, 3),)), ((), (None,)),
+_indices = [((2, 3, 4), (0,)), ((2, 3, 4), ((0, 2, 1), 2)), ((2, 3, 4), ((0, 2, 1), None, (0, 3, 2))), ((5,), ((1, 5, 3),)),
+            ((), (None,)),
             ((3, 0), ((0, 2, 1),)), ((4,), ((2, 2, 1),))]
 slice_op = ViewOp("slice", lambda a, index: a[numpy_index(index)],
                   lambda g, _y, _x, index: [apply(unslice_op, (g,), {"size": tuple(_x.shape), "index": index})],
                   samples=lambda make: [Sample(make(*s), index=i) for s, i in _indices])
 unslice_op = Op("unslice", _unslice, lambda g, _y, _x, size, index: [apply(slice_op, (g,), {"index": index})],
                 samples=lambda make: [Sample(make(*np.empty(s)[numpy_index(i)].shape), size=s, index=i) for s, i in _indices])
-for _op in (slice_op, unslice_op):
-    _op.doc = "`index`: for each dimension in turn a number >= 0, a tuple (start, stop, step) with step > 0, or None for a new axis."
+slice_op.doc = "`index`: for each dimension in turn a number >= 0, a tuple (start, stop, step) with step > 0, or None: a new axis."
 
 
 def _at(d, entry):
@@ -659,9 +663,10 @@ def _geometry_samples(make, of_view):
         yield Sample(make(*size), shape=shape, **kw) if of_view else Sample(make(*shape), **kw)
 
 
-as_strided_op = ViewOp("as_strided", lambda a, size, stride, offset, base_stride: indexing.strided(a, size, stride, offset), _as_strided_vjp,
+as_strided_op = ViewOp("as_strided", lambda a, size, stride, offset, base_stride: indexing.strided(a, size, stride, offset),
+                       _as_strided_vjp,
                        samples=lambda make: _geometry_samples(make, False))
-as_strided_op.doc = "A region of memory by size, stride and offset from the input's first element, whose own strides are `base_stride`."
+as_strided_op.doc = "A region of memory: size, stride, offset from the first element of the input, whose strides are `base_stride`."
 as_strided_copy_op = Op("as_strided_copy", _strided_copy, _as_strided_vjp, samples=lambda make: _geometry_samples(make, False))
 strided_sum_op = Op("strided_sum", _strided_sum,
                     lambda g, _y, _x, shape, **kw: [apply(as_strided_copy_op, (g,), kw)],
@@ -684,7 +689,8 @@ def as_strided(input, size, stride, storage_offset=None):
     if storage_offset is not None and storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
     offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
-    return apply(as_strided_op, (input,), {"size": size, "stride": stride, "offset": offset, "base_stride": _element_strides(input._array)})
+    return apply(as_strided_op, (input,), {"size": size, "stride": stride, "offset": offset,
+                                           "base_stride": _element_strides(input._array)})
 
 
 def region_of_copy(g, where):
@@ -694,7 +700,8 @@ def region_of_copy(g, where):
     before, n = _block(base, stride, size, where["stride"], offset)
     memory = FUNCTIONS["empty"](max(n, 0), dtype=g.dtype.to_real() if where["via"] == "real" else g.dtype)
     inner = apply(as_strided_op, (memory,), {"size": base, "stride": stride, "offset": before, "base_stride": (1,)})
-    region = apply(as_strided_op, (memory,), {"size": size, "stride": where["stride"], "offset": before + offset, "base_stride": (1,)})
+    region = apply(as_strided_op, (memory,), {"size": size, "stride": where["stride"], "offset": before + offset, "base_stride": (1,
+        )})
     whole = view_as_complex(inner) if where["via"] == "real" else inner
     whole.copy_(g)
     return whole, view_as_complex(region) if where["via"] == "complex" else region
@@ -733,7 +740,8 @@ def _unbind_vjp(gs, _y, _x, dim):
     return [FUNCTIONS["stack"](_filled(gs, [shape[:dim] + shape[dim + 1:]] * shape[dim], _x), dim)]
 
 
-unbind_op = ViewsOp("unbind", _unbind, _unbind_vjp, samples=lambda make: [Sample(make(3, 2), dim=0), Sample(make(2, 3), dim=1), Sample(make(2), dim=0)])
+unbind_op = ViewsOp("unbind", _unbind, _unbind_vjp, samples=lambda make: [Sample(make(3, 2), dim=0), Sample(make(2, 3), dim=1),
+                                                                          Sample(make(2), dim=0)])
 
 
 def _pieces(input, lengths, dim):
@@ -770,8 +778,8 @@ def _split_sizes(tensor, lengths, d):
     if any(s < 0 for s in lengths):
         raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={lengths}")
     if sum(lengths) != n:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), but got "
-                           f"split_sizes={lengths}")
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), "
+                           f"but got split_sizes={lengths}")
     return _pieces(tensor, lengths, d) if lengths else ()
 
 
@@ -812,8 +820,8 @@ def tensor_split(input, indices_or_sections, dim=0):
     at = indices_or_sections
     if is_tensor(at):
         if at.dtype is not dtypes.int64 or at.ndim > 1:
-            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor of type "
-                               f"long, but got a tensor with {at.ndim} dims of type {at.dtype}")
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
+                               f"tensor of type long, but got a tensor with {at.ndim} dims of type {at.dtype}")
         at = at.tolist()
     if isinstance(at, int):
         if at <= 0:
@@ -833,13 +841,13 @@ def tensor_split(input, indices_or_sections, dim=0):
 def _split_alias(name, dim, least):
     def pieces(input, indices_or_sections):
         if input._array.ndim < least:
-            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension{'s' if least > 1 else ''}, but got a tensor "
-                               f"with {input._array.ndim} dimensions!".replace("torch.", ""))
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension{'s' if least > 1 else ''}, but got "
+                               f"a tensor with {input._array.ndim} dimensions!".replace("torch.", ""))
         d = 0 if name == "hsplit" and input._array.ndim == 1 else dim
         n = input._array.shape[d]
         if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or n % indices_or_sections):
-            raise RuntimeError(f"{name} attempted to split along dimension {d}, but the size of the dimension {n} is not divisible by the "
-                               f"split_size {indices_or_sections}!")
+            raise RuntimeError(f"{name} attempted to split along dimension {d}, but the size of the dimension {n} is not divisible "
+                               f"by the split_size {indices_or_sections}!")
         return tensor_split(input, indices_or_sections, d)
     pieces.__name__ = pieces.__qualname__ = name
     pieces.__doc__ = f"`tensor_split` along dimension {dim}, into equal pieces where a number is given."
@@ -863,7 +871,7 @@ def unbind(input, dim=0):
 FUNCTIONS["unstack"] = lambda x, *, axis=0: unbind(x, axis)
 
 
-# ---- other element types over the same memory --------------------------------------------------------------------------
+# ---- other element types over the same memory ------------------------------------------------------------------------
 def _reinterpret(a, dtype):
     if a.itemsize == dtype.itemsize or not a.ndim:
         return a.view(dtype.np)
@@ -893,8 +901,8 @@ def _view_as_type(self, dtype):
         if not a.ndim:
             raise RuntimeError(f"self.dim() cannot be 0 to view {self.dtype.letter} as {dtype.letter} (different element sizes)")
         if a.shape[-1] * item % dtype.itemsize:
-            raise RuntimeError(f"self.size(-1) must be divisible by {dtype.itemsize // item} to view {self.dtype.letter} as {dtype.letter} "
-                               f"(different element sizes), but got {a.shape[-1]}")
+            raise RuntimeError(f"self.size(-1) must be divisible by {dtype.itemsize // item} to view {self.dtype.letter} as "
+                               f"{dtype.letter} (different element sizes), but got {a.shape[-1]}")
     return self.view_as(self) if dtype is self.dtype else apply(view_dtype_op, (self,), {"dtype": dtype})
 
 
@@ -942,7 +950,8 @@ def view_as_complex(input):
     """A real tensor whose last dimension is (real, imaginary) as a complex one; the same memory."""
     a = input._array
     if input.dtype.kind != FLOAT or a.itemsize < 4:
-        raise RuntimeError(f"view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: {input.dtype.letter}")
+        raise RuntimeError("view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: "
+                           f"{input.dtype.letter}")
     if not a.ndim:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if a.shape[-1] != 2:
@@ -977,7 +986,7 @@ def _set_part(get):
 METHODS["real"], METHODS["imag"] = property(real, _set_part(real)), property(imag, _set_part(imag))
 
 
-# ---- at least so many dimensions ---------------------------------------------------------------------------------------
+# ---- at least so many dimensions -------------------------------------------------------------------------------------
 def _atleast(name, grow):
     def atleast(*tensors):
         if len(tensors) == 1 and is_tensor(tensors[0]):
@@ -996,7 +1005,7 @@ atleast_3d = _atleast("atleast_3d", lambda x: x if x._array.ndim > 2 else x.unsq
                       x.unsqueeze(0).unsqueeze(-1) if x._array.ndim else x.reshape(1, 1, 1))
 
 
-# ---- the in-place forms change only what the tensor says of its memory --------------------------------------------------
+# ---- the in-place forms change only what the tensor says of its memory -----------------------------------------------
 def reshape_inplace(op, t, attrs):
     """Replace a tensor's shape and strides by those of a view of itself, with history."""
     name = op.name + "_"
@@ -1049,5 +1058,6 @@ def t_(self):
 def as_strided_(self, size, stride, storage_offset=None):
     """`as_strided`, in place."""
     offset = 0 if storage_offset is None else storage_offset - self.storage_offset()
-    return reshape_inplace(as_strided_op, self, {"size": sizes((size,), "as_strided_"), "stride": sizes((stride,), "as_strided_", "stride"),
+    return reshape_inplace(as_strided_op, self, {"size": sizes((size,), "as_strided_"), "stride": sizes((stride,), "as_strided_",
+        "stride"),
                                                  "offset": offset, "base_stride": _element_strides(self._array)})
