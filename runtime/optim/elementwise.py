@@ -128,19 +128,11 @@ class Elementwise(Optimizer):
                 s[...] = batch.number
             if steps:
                 batch.number = steps[0].item()               # a float32 stops counting at 2^24
-            if self.scalars:
-                with whet.no_grad():
-                    for d in owned:
-                        self.before(group, d)
-                batch.extra = tuple(owned[0][k]._array.item() for k in self.scalars)
+            self._advance(self.before, group, batch, owned)
             if batch.total:
                 native.launch(batch.addr, batch.total, batch.grain, batch.table, batch.count, float(batch.number), *hypers,
                               *batch.extra, *([arrays[i] for i in batch.filled] if batch.filled else arrays))
-            if self.scalars:
-                with whet.no_grad():
-                    for d in owned:
-                        self.after(group, d)
-                batch.extra = tuple(owned[0][k]._array.item() for k in self.scalars)
+            self._advance(self.after, group, batch, owned)
             for p in batch.params:
                 p._bump(plan.writer)
             for d in owned:
@@ -149,6 +141,19 @@ class Elementwise(Optimizer):
         for p, kind in plan.rest:
             self._update_by_ops(group, kind, p)
         return True
+
+    def _advance(self, change, group, batch, owned):
+        """Change the scalar states of a batch, which are equal: once, then copied."""
+        if not self.scalars:
+            return
+        first, *others = owned
+        with whet.no_grad():
+            change(group, first)
+        batch.extra = tuple(first[k]._array.item() for k in self.scalars)
+        for d in others:
+            for k, value in zip(self.scalars, batch.extra):
+                d[k]._array[...] = value
+                d[k]._bump(f"{type(self).__name__}.step")
 
     # ---- op by op ------------------------------------------------------------------------------------------------------------
     def _update_by_ops(self, group, kind, p):
