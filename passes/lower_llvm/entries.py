@@ -39,6 +39,7 @@ CONST, DATA, RESULT, F32, F64, I64 = range(6)                       # kinds of s
 DIFF, SAVES_OUT, VIEW, UNSAFE, NO_BASE, BY_VALUE = 1, 2, 4, 8, 16, 32
 GRAD, INFERENCE, SPECIAL = 1, 2, 4
 MISS = 1
+TP_FREE = 74                                # the number of a type's slot that frees an object's memory
 
 
 def _ptr(f, name):
@@ -118,7 +119,13 @@ def _deallocs(m):
             f.if_(f.cmp("ne", g.ld(o, weak), 0), lambda: f.call("PyObject_ClearWeakRefs", "void", o))
         for off in owned:
             g.dec(g.ld(o, off))
-        f.call("PyObject_Free", "void", o)
+        if name == "tensor":                     # a Python subclass is tracked by the garbage collector: its memory begins earlier
+            def free_subclass():
+                free = f.call("PyType_GetSlot", "ptr", tp, f.const("i32", TP_FREE))
+                f.raw(f"call void {free.ref}(ptr {o.ref})")
+            f.if_(f.cmp("eq", tp, g.ctx("tensor")), lambda: f.call("PyObject_Free", "void", o), free_subclass)
+        else:
+            f.call("PyObject_Free", "void", o)
         g.dec(tp)
 
     # A node that only the dying one holds goes on a list threaded through its `op` field: no recursion however long the chain.
