@@ -252,6 +252,12 @@ def test_depthwise_kernels_have_the_bits_of_the_others(x, w, at, fresh, monkeypa
         assert_same_bits(a, r)
 
 
+def test_broadcast_operands():
+    x, w = np.broadcast_to(make(1, 1, 9, 1), (2, 5, 9, 8)), np.broadcast_to(make(4, 1, 1, 3), (4, 5, 3, 3))
+    check(x, w, None, (1, 1), (1, 1), (1, 1), 1)
+    check(x, w, None, (2, 2), (1, 1), (1, 1), 1)
+
+
 def test_padding_taps_multiply_zeros():
     x, w = np.ones((1, 1, 3, 3), "f4"), np.full((1, 1, 3, 3), np.inf, "f4")
     y = K.conv(x, w, None, (1, 1), (1, 1), (1, 1), 1)
@@ -324,6 +330,7 @@ def test_packed_weights_give_the_same_bits(x, w, at):
 @pytest.mark.parametrize("call, words", [
     (lambda: K.conv(make(1, 3, 4, 4), make(2, 2, 3, 3), None, (1, 1), (0, 0), (1, 1), 1), "conv: input"),
     (lambda: K.conv(make(1, 3, 4, 4), make(2, 3, 3, 3, dtype="f8"), None, (1, 1), (0, 0), (1, 1), 1), "one type"),
+    (lambda: K.conv(make(1, 3, 4, 4), make(2, 3, 3, 3), make(3), (1, 1), (0, 0), (1, 1), 1), "epilogue"),
     (lambda: K.conv_input_grad(make(1, 3, 4, 4), make(2, 3, 3, 3), (1, 3, 6, 6), (1, 1), (0, 0), (1, 1), 1), "conv_input_grad"),
     (lambda: K.conv_weight_grad(make(2, 2, 4, 4), make(1, 3, 6, 6), (2, 3, 3, 3), (1, 1), (0, 0), (1, 1), 1), "conv_weight_grad"),
 ])

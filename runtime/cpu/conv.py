@@ -64,11 +64,11 @@ def conv(x, w, bias, stride, padding, dilation, groups):
 
     w may be `Packed`, bias None; the attributes are tuples with a number for each spatial dimension.
     """
-    shape = w.weight.shape if type(w) is Packed else w.shape
-    key = ("conv", x.shape, x.strides, x.dtype, shape, stride, padding, dilation, groups, bias is None, pool.get_num_threads())
+    weight = w.weight if type(w) is Packed else w
+    key = ("conv", x.shape, x.strides, x.dtype, weight.shape, weight.dtype, stride, padding, dilation, groups, bias is None,
+           pool.get_num_threads())
     plan = known.get(key)
     if plan is None:
-        weight = w.weight if type(w) is Packed else w
         if x.dtype not in ELEM or REFERENCE:
             return _through(conv, reference_conv, x, weight, bias, stride, padding, dilation, groups)
         if elements(x) is None:
@@ -76,10 +76,18 @@ def conv(x, w, bias, stride, padding, dilation, groups):
         plan = remember(key, conv_plan(x, weight, _bias(bias), stride, padding, dilation, groups))
     y = np.empty(plan.out, x.dtype)
     if plan.units:
-        if bias is not None and not bias.flags.c_contiguous:
-            bias = np.ascontiguousarray(bias)
+        if bias is not None:
+            _check(bias, x, weight.shape[:1])
+            if not bias.flags.c_contiguous:
+                bias = np.ascontiguousarray(bias)
         _launch(plan, x, w, y, bias)
     return y
+
+
+def _check(a, x, shape):
+    """An epilogue's operand is read without further looking."""
+    if a.shape != shape or a.dtype != x.dtype:
+        raise RuntimeError(f"conv: an operand of the epilogue must be {x.dtype}{list(shape)}, but is {a.dtype}{list(a.shape)}")
 
 
 def conv_fused(x, w, epilogue, operands, stride, padding, dilation, groups, out=None):
@@ -88,16 +96,20 @@ def conv_fused(x, w, epilogue, operands, stride, padding, dilation, groups, out=
     `operands` are its arrays, of x's type: (O,) for "channel", the result's shape for "pixel". The result may be given, also as one
     of the "pixel" operands. The bits are those of the separate operations.
     """
-    shape = w.weight.shape if type(w) is Packed else w.shape
-    key = ("conv", x.shape, x.strides, x.dtype, shape, stride, padding, dilation, groups, epilogue.key, pool.get_num_threads())
+    weight = w.weight if type(w) is Packed else w
+    key = ("conv", x.shape, x.strides, x.dtype, weight.shape, weight.dtype, stride, padding, dilation, groups, epilogue.key,
+           pool.get_num_threads())
     plan = known.get(key)
     if plan is None:
         if elements(x) is None:
             return conv_fused(x.copy(), w, epilogue, operands, stride, padding, dilation, groups, out)
-        weight = w.weight if type(w) is Packed else w
         plan = remember(key, conv_plan(x, weight, epilogue, stride, padding, dilation, groups))
+    for a, kind in zip(operands, epilogue.operands, strict=True):
+        _check(a, x, weight.shape[:1] if kind == "channel" else plan.out)
     if out is None:
         out = np.empty(plan.out, x.dtype)
+    elif out.shape != plan.out or out.dtype != x.dtype or not out.flags.c_contiguous:
+        raise RuntimeError(f"conv_fused: out must be contiguous {x.dtype}{list(plan.out)}, but is {out.dtype}{list(out.shape)}")
     if plan.units:
         _launch(plan, x, w, out, *[np.ascontiguousarray(a) for a in operands])
     return out
@@ -114,7 +126,7 @@ def _bias(bias):
 
 def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
     """The gradient of `conv` with respect to x, of shape `x_shape`; also the transposed convolution of gy."""
-    key = ("input_grad", gy.shape, gy.strides, gy.dtype, w.shape, x_shape, stride, padding, dilation, groups,
+    key = ("input_grad", gy.shape, gy.strides, gy.dtype, w.shape, w.dtype, x_shape, stride, padding, dilation, groups,
            pool.get_num_threads())
     plans = known.get(key)
     if plans is None:
@@ -132,7 +144,7 @@ def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
 
 def conv_weight_grad(gy, x, w_shape, stride, padding, dilation, groups):
     """The gradient of `conv` with respect to w, of shape `w_shape`."""
-    key = ("weight_grad", gy.shape, gy.dtype, x.shape, x.strides, w_shape, stride, padding, dilation, groups,
+    key = ("weight_grad", gy.shape, gy.dtype, x.shape, x.strides, x.dtype, w_shape, stride, padding, dilation, groups,
            pool.get_num_threads())
     plan = known.get(key)
     if plan is None:

@@ -144,7 +144,7 @@ def _band(r, lanes, size, taps):
     span = max(height) - min(height) + 1                         # rows under one window
     outputs = max(1, min(oh, (4096 // cols - span) // sh + 1))
     rows = (outputs - 1) * sh + span
-    fields = _layout(in_at=(len(depth) * rows * cols + lanes + 4 * sw) * lanes * size, out_at=(ow + lanes) * lanes * size,
+    fields = _layout(in_at=(len(depth) * rows * cols + lanes + 4 * sw) * lanes * size, out_at=(ow + lanes + 4) * lanes * size,
                      y_at=(taps + lanes) * lanes * size, b_at=(taps + lanes) * lanes * size)
     if fields["scratch"] > 16 << 20:
         return None

@@ -129,6 +129,9 @@ def max_pool(x, kernel, stride, padding, dilation, ceil_mode=False, indices=True
 
 def max_pool_grad(gy, index, x_shape):
     """The gradient of `max_pool` and `adaptive_max_pool`: outputs that share an input add in their order."""
+    if gy.shape != index.shape or gy.shape[:2] != tuple(x_shape[:2]) or index.dtype != np.int64:
+        raise RuntimeError(f"max_pool_grad: gradient {gy.shape}, indices {index.dtype}{list(index.shape)} (int64 expected) and "
+                           f"input {x_shape} do not fit")
     if _halves(gy):
         return max_pool_grad(gy.astype(np.float32), index, x_shape).astype(gy.dtype)
     if gy.dtype not in ELEM or REFERENCE:
