@@ -1,4 +1,13 @@
 """The end of a gradient's way: a leaf's `.grad`."""
+from .hooks import add_hook
+
+
+class LeafHooks:
+    """Hooks of the step that accumulates a leaf's gradient."""
+    __slots__ = ("pre_hooks", "post_hooks")
+
+    def __init__(self):
+        self.pre_hooks, self.post_hooks = {}, {}
 
 
 class AccumulateGrad:
@@ -14,6 +23,23 @@ class AccumulateGrad:
     @property
     def next_functions(self):
         return ()
+
+    def _hooks(self):
+        extra = self.variable._extra
+        if extra is None:
+            extra = self.variable._extra = {}
+        return extra.setdefault("node", LeafHooks())
+
+    def register_hook(self, fn):
+        """Call `fn((), grad_outputs)` after the leaf's gradient was accumulated."""
+        return add_hook(self._hooks().post_hooks, fn)
+
+    def register_prehook(self, fn):
+        """Call `fn(grad_outputs)` before the leaf's gradient is accumulated; what it returns replaces grad_outputs."""
+        def hook(g):
+            r = fn((g,))
+            return r[0] if isinstance(r, tuple) else r
+        return add_hook(self._hooks().pre_hooks, hook)
 
     def __eq__(self, other):
         return type(other) is AccumulateGrad and other.variable is self.variable

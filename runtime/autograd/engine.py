@@ -17,7 +17,7 @@ from .hooks import add_hook
 from .node import Node, OutputOf
 
 _by_number = attrgetter("seq")
-_accumulating = threading.Lock()
+_accumulating = threading.RLock()
 getrefcount = sys.getrefcount
 
 
@@ -97,13 +97,13 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True):
                     grads[e] = r if have is None else have + r
             del results, g
         if targets is not None:
-            for k, (leaf, g, _) in leaves.items():
+            for k, (leaf, g) in leaves.items():
                 captured[k] = _leaf_hooks(leaf, g)
             if not accumulate:
                 return captured
         for k in list(leaves):
-            leaf, g, own = leaves.pop(k)
-            _accumulate(leaf, _leaf_hooks(leaf, g), create, own)
+            leaf, g = leaves.pop(k)
+            _accumulate(leaf, _leaf_hooks(leaf, g), create)
     finally:
         modes.set_flags(before & ~modes.SPECIAL | modes.state.flags & modes.SPECIAL)
     return captured
@@ -113,7 +113,7 @@ def _give_leaf(leaves, leaf, g):
     if leaf._array.dtype is not g._array.dtype:
         g = cast_gradient(g, leaf)
     have = leaves.get(id(leaf))
-    leaves[id(leaf)] = (leaf, g, False) if have is None else (leaf, have[1] + g, True)
+    leaves[id(leaf)] = (leaf, g) if have is None else (leaf, have[1] + g)
 
 
 def cast_gradient(g, like):
@@ -129,11 +129,16 @@ def _leaf_hooks(leaf, g):
 
 
 def _run_pre_hooks(hooks, g):
-    for h in list(hooks.values()):
+    for h in list(hooks.values()) if len(hooks) == 1 else sorted(hooks.values(), key=_turn):
         r = h(g)
         if r is not None:
             g = r
     return g
+
+
+def _turn(hook):
+    """Tensors' hooks come first, then what retains gradients, then the node's own."""
+    return getattr(hook, "turn", 0)
 
 
 def _run_post_hooks(node, results, g):
@@ -155,23 +160,43 @@ def _check_nan(node, results):
             raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
 
 
-def _accumulate(leaf, g, create, own):
+def _accumulate(leaf, g, create):
     """leaf.grad += g. A gradient that nothing else holds becomes `.grad` itself."""
+    extra = leaf._extra
+    if extra and "node" in extra:
+        g = _run_pre_hooks(extra["node"].pre_hooks, g)
     with _accumulating:
         have = leaf._grad
         if have is None:
             a = g._array
-            # references: the caller's argument and our own name; anything more means that somebody else sees this tensor
-            mine = own or (getrefcount(g) <= 4 and g._cell is None and a.flags.c_contiguous and a.flags.writeable)
+            mine = getrefcount(g) <= _unshared and g._cell is None and a.flags.c_contiguous and a.flags.writeable
             leaf._grad = g if create or mine else g.detach().clone()
         elif create:
             leaf._grad = have + g
         else:
             have.add_(g)
-    hooks = leaf._extra and leaf._extra.get("post_accumulate")
-    if hooks:
-        for h in list(hooks.values()):
-            h(leaf)
+    if not extra:
+        return
+    for h in list(extra.get("post_accumulate", {}).values()):
+        h(leaf)
+    if "node" in extra:
+        for h in list(extra["node"].post_hooks.values()):
+            h((), (g,))
+
+
+def _references():
+    """What `getrefcount` says in `_accumulate` of a gradient that only `run` and `_accumulate` hold (it depends on the interpreter)."""
+    def accumulate(leaf, g, create):
+        return getrefcount(g)
+
+    def hooks(leaf, g):
+        return g
+    leaves = {0: (None, object())}
+    leaf, g = leaves.pop(0)
+    return accumulate(leaf, hooks(leaf, g), False)
+
+
+_unshared = _references()
 
 
 # ---- the public calls ----------------------------------------------------------------------------------------------
@@ -226,9 +251,10 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         raise RuntimeError("'inputs' argument to backward() cannot be empty.")
     targets = _targets(inputs)
     got = run(roots, gs, keep, create_graph, targets, accumulate=False)
-    for t, k in zip(inputs, _keys(inputs)):
-        if k in got:
-            _accumulate(t, got[k], create_graph, False)
+    with modes.set_grad_enabled(create_graph):
+        for t, k in zip(inputs, _keys(inputs)):
+            if k in got:
+                _accumulate(t, got.pop(k), create_graph)
 
 
 def _keys(inputs):
@@ -324,18 +350,30 @@ def register_post_accumulate_hook(t, hook):
     return add_hook(t._extra.setdefault("post_accumulate", {}), hook)
 
 
+class _Keep:
+    """The hook of a tensor that retains its gradient."""
+    __slots__ = ("tensor",)
+    turn = 1
+
+    def __init__(self, t):
+        self.tensor = weakref.ref(t)
+
+    def __call__(self, g):
+        t = self.tensor()
+        if t is not None:
+            t._grad = g.detach().clone() if t._grad is None else t._grad + g
+
+
 def retain_grad(t):
+    from ..ops.registry import edge_of
     if not t.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if t.is_leaf or t.retains_grad:
         return
-    ref = weakref.ref(t)
-
-    def keep(g):
-        me = ref()
-        if me is not None:
-            me._grad = g.detach().clone() if me._grad is None else me._grad + g
-    register_tensor_hook(t, keep)
+    edge = edge_of(t)
+    if edge.pre_hooks is None:
+        edge.pre_hooks = {}
+    add_hook(edge.pre_hooks, _Keep(t))
     t._extra = t._extra or {}
     t._extra["retains_grad"] = True
 

@@ -1,5 +1,5 @@
 """Ops that users define: `autograd.Function`."""
-from . import modes
+from . import inplace, modes
 from .node import Node, OutputOf, Packed
 
 
@@ -163,11 +163,11 @@ class Function:
             ctx._inputs = tuple((t._array.shape, t.dtype) if t is not None else None for t in tensors)
             node.metadata = tuple((t._array.shape, t.dtype) if hasattr(t, "_array") else ((), None) for t in outs)
         outs = [_output(t, i, node, ctx, tensors, len(outs)) for i, t in enumerate(outs)]
+        for t in ctx._dirty:
+            t._bump(cls.__name__)
         if node is not None:
             ctx._saved = _save(ctx, outs, node)
             ctx._to_save = ()
-        for t in ctx._dirty:
-            t._bump(cls.__name__)
         ctx._dirty = ctx._nondiff = ()
         return tuple(outs) if many else outs[0]
 
@@ -182,12 +182,19 @@ def _output(t, i, node, ctx, inputs, n):
         return t
     if any(t is d for d in ctx._dirty):
         if node is not None:
-            if t._rg & 1 and t._node is None and t._base is None:
-                raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-            t._node, t._rg = (node if n == 1 else OutputOf(node, i)), t._rg | 1
+            inplace.check_writable(t, node.op.name)
+            if t._base is not None and n > 1:
+                raise RuntimeError("If your Function modifies inplace an Input that is a view of another Tensor, your Function cannot return "
+                                   "more than one Tensor.")
+            at = next((k for k, x in enumerate(inputs) if x is t), None)
+            if at is None:
+                raise RuntimeError("mark_dirty: a tensor that was not an input of the Function")
+            inplace.adopt(t, node, node if n == 1 else OutputOf(node, i), at)
         return t
     if any(t is x for x in inputs):
-        t = t.detach() if not any(t is d for d in ctx._nondiff) else t
+        kept, t = t, t.detach()
+        if any(kept is d for d in ctx._nondiff):
+            return t
     if node is None or any(t is d for d in ctx._nondiff) or t.dtype.kind < 2:
         return t
     if t._base is not None or t._node is not None:
@@ -209,7 +216,7 @@ def _save(ctx, outs, node):
             at = next((i for i, o in enumerate(outs) if o is x or (hasattr(o, "_array") and o._array is x._array and o._node is not None
                                                                    and x._node is None)), None)
             made_here = at is not None and outs[at]._node is not None and (
-                outs[at]._node is node or getattr(outs[at]._node, "parent", None) is node)
+                outs[at]._node is node or getattr(outs[at]._node, "parent", None) is node or any(outs[at] is d for d in ctx._dirty))
             kept.append((SavedOutput(outs[at], at), 0) if made_here else (x, x._version))
     return tuple(kept)
 

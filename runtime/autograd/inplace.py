@@ -113,14 +113,15 @@ class _CopySlicesOp:
         from ..ops.view import region_of_copy
         fn = node.attrs["fn"]
         whole, region = region_of_copy(g, node.attrs["where"])
-        inner = list(fn.op.backward(fn, region.clone()))
+        others = list(fn.op.backward(fn, region.clone()))
+        mine = others.pop(node.attrs["at"])
         if node.edges[0] is None:
             whole = None
-        elif inner[0] is None:
+        elif mine is None:
             region.zero_()
         else:
-            region.copy_(inner[0])
-        return [whole, *inner[1:]]
+            region.copy_(mine)
+        return [whole, *others]
 
 
 _copy_slices = _CopySlicesOp()
@@ -130,11 +131,12 @@ def rebase(t, op, inputs, edges, attrs, save):
     """Give `t`, just written in place by `op`, its new history. `save(node)` stores what the op's backward needs."""
     fn = Node(op, edges, attrs)
     save(fn)
-    adopt(t, fn, fn, edges)
+    adopt(t, fn, fn)
 
 
-def adopt(t, fn, made, edges):
-    """Make node `fn` the history of `t`, into whose memory it wrote: `made` is `fn` or the one of its outputs that `t` is."""
+def adopt(t, fn, made, at=0):
+    """Make node `fn` the history of `t`, into whose memory it wrote: `made` is `fn` or the one of its outputs that `t` is, `at` the
+    number of the input that `t` was."""
     op = fn.op
     cell = t._shared()
     cell.h += 1
@@ -148,7 +150,7 @@ def adopt(t, fn, made, edges):
     if where is None:
         raise RuntimeError(f"{op.name}: writing in place through a view of another dtype cannot be recorded for gradients")
     from ..ops.registry import edge_of
-    node = Node(_copy_slices, (edge_of(base), *edges[1:]), dict(fn=fn, where=where))
+    node = Node(_copy_slices, (edge_of(base), *fn.edges[:at], *fn.edges[at + 1:]), dict(fn=fn, where=where, at=at))
     base._node = node
     base._rg |= 1
     base._hist = cell.h

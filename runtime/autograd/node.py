@@ -107,6 +107,7 @@ class Node:
         def hook(g):
             r = fn(tuple(g) if isinstance(g, list) else (g,))
             return r if r is None or not isinstance(r, tuple | list) else list(r) if isinstance(g, list) else r[0]
+        hook.turn = 2
         return add_hook(self.pre_hooks, hook)
 
     def save(self, inputs, result, op):

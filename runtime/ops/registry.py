@@ -140,7 +140,7 @@ def finish(op, inputs, attrs, result):
         share(op, inputs[0], outs, flags)
     if flags & modes.INFERENCE:
         for t in (outs if type(outs) is tuple else (outs,)):
-            t._rg = 2
+            t._rg = t._rg | inputs[0]._rg & 2 if op.is_view else 2
         return outs
     if flags & GRAD and op.differentiable:
         for x in inputs:
