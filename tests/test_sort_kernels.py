@@ -131,3 +131,15 @@ def test_unique_of_nothing_and_of_nan():
     assert [len(y) for y in sort.unique(np.empty(0, "f4"))] == [0, 0, 0]
     assert len(sort.unique(np.array([np.nan, 1, np.nan], "f4"))[0]) == 3
     assert BF16 in NAMES
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_sort_of_keys_that_do_not_fit_beside_a_position(descending):
+    x = rng.standard_normal((3, 3000))
+    x[1] = np.nextafter(1.0, 2.0) ** rng.integers(0, 9, 3000)              # they differ in the lowest bits only
+    x[2, ::7] = x[2, 3] + np.spacing(x[2, 3]) * rng.integers(-2, 3, x[2, ::7].size)
+    assert same(sort.sort(x, 1, descending)[1], order(x, 1, descending))
+    y = rng.integers(-2**63, 2**63 - 1, (2, 3000))
+    y[:, ::5] = y[:, 7:8] + rng.integers(0, 3, (2, 600))
+    assert same(sort.sort(y, 1, descending)[1], order(y, 1, descending))
+    assert same(sort.sort(np.full(50, -2**63), 0, descending)[1], np.arange(50))

@@ -152,3 +152,42 @@ def emit_first(mod, symbol, dtype, descending):
             return f.if_(f.any(better), some, lambda: [limit])
         f.loop(k, n, W, group, [f.conv("trunc", f.lshr(last(), 32), "i32")])
     f.loop(begin, end, 1, row)
+
+
+def emit_keys(mod, symbol, dtype, descending):
+    """Keys of 64-bit elements, in 64 bits. Slots: x, keys; a unit of work is an element."""
+    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, _ = f.args
+    x, y = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
+    W = targets.current().lanes(8)
+
+    def group(i):
+        mask = f.lanes_below(end - i, W)
+        v = load(f, dtype, f.at(x, i, "i64"), W, mask)
+        if is_float(dtype):
+            u = f.bitcast(v + 0.0, vec("i64", W))
+            u = f.sel(f.cmp("uno", v, v), f.const(u.ty, -1), u ^ ((u >> 63) | f.const(u.ty, -2**63)))
+        else:
+            u = v ^ f.const(v.ty, -2**63) if is_signed(dtype) else v
+        f.mstore(~u if descending else u, f.at(y, i, "i64"), mask)
+    f.loop(begin, end, W, group)
+
+
+def emit_squeeze(mod, symbol):
+    """Keys and positions in 64 bits together, the keys' lowest bits making room. Slots: keys (rows, n), packed (rows, n), n, the
+    least key, how far the others can be shifted up, the bits of a position; a unit of work is a row."""
+    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, _ = f.args
+    x, y = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
+    n, least, up, room = (f.load("i64", f.at(args, i, "i64")) for i in (2, 3, 4, 5))
+    W = targets.current().lanes(8)
+    keep = f.splat(f.binary("shl", f.const("i64", -1), room), W)
+
+    def row(r):
+        def group(i):
+            at, mask = r * n + i, f.lanes_below(n - i, W)
+            u = f.mload(vec("i64", W), f.at(x, at, "i64"), mask) - f.splat(least, W)
+            u = (f.binary("shl", u, f.splat(up, W)) & keep) | (f.splat(i, W) + f.iota("i64", W))
+            f.mstore(u, f.at(y, at, "i64"), mask)
+        f.loop(0, n, W, group)
+    f.loop(begin, end, 1, row)

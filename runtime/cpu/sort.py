@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 from whet.cpu import memory, native
+from whet.cpu.reduce import reduce
 from whet.cpu.rows import NAMES, REFERENCE, SUPPORTED, contiguous
 
 _PACKED = SUPPORTED - {"i64", "u64", "f64"}
@@ -139,31 +140,44 @@ def _grain(n):
     return max(1, (1 << 14) // max(1, n))
 
 
-def _keys(x, descending):
-    """Unsigned 64-bit keys in the order of the elements."""
-    u = x.astype(np.float64 if x.dtype.kind in "fV" else np.uint64 if x.dtype.kind in "bu" else np.int64)
-    if u.dtype.kind == "f":
-        u += 0.0                                      # -0 becomes +0
-        bits = u.view(np.uint64)
-        key = np.where(bits >> np.uint64(63), ~bits, bits | np.uint64(1 << 63))
-        key[np.isnan(u)] = np.uint64(2**64 - 1)
-    else:
-        key = u.view(np.uint64) ^ np.uint64(1 << 63) if u.dtype.kind == "i" else u
-    return ~key if descending else key
-
-
 def _order(x, descending):
-    """The stable order of the rows of any type."""
-    keys = _keys(x, descending)
-    order = np.argsort(keys, 1)
-    found = np.take_along_axis(keys, order, 1)
+    """The stable order of rows of any type."""
+    if REFERENCE or not x.size:
+        wide = x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
+        if descending:
+            return x.shape[1] - 1 - np.argsort(wide[:, ::-1], 1, kind="stable")[:, ::-1]
+        return np.argsort(wide, 1, kind="stable")
+    n = x.shape[1]
+    keys, packed = memory.empty(x.shape, _U64), memory.empty(x.shape, _U64)
+    native.launch(_kernel("keys", x.dtype, descending), x.size, 1 << 14, x, keys)
+    least = int(reduce("min", keys))
+    room, width = (n - 1).bit_length(), (int(reduce("max", keys)) - least).bit_length()
+    native.launch(native.kernel("sort/squeeze", _squeeze), x.shape[0], _grain(n), keys, packed, n, least - (least >> 63 << 64),
+                  64 - width if width else 0, room)
+    packed.sort(1)
+    order = (packed & np.uint64((1 << room) - 1)).view(np.int64)
+    return order if width + room <= 64 else _repaired(order, packed >> np.uint64(room), keys)
+
+
+def _squeeze(module, symbol):
+    from whet.passes.lower_llvm.sort import emit_squeeze
+    emit_squeeze(module, symbol)
+
+
+def _repaired(order, found, keys):
+    """The order, given that it is right but among those with equal `found`, of whose keys only the upper bits were looked at."""
     equal = found[:, 1:] == found[:, :-1]
-    if equal.any():                                   # runs of equal keys: positions in order within each
-        run = np.zeros(x.shape, np.int64)
-        np.cumsum(~equal, 1, out=run[:, 1:])
-        if x.shape[1] < 1 << 31:
-            return np.sort(run << 32 | order, 1) & 0xFFFFFFFF
+    if not equal.any():
+        return order
+    first, shared = np.ones(order.shape, bool), np.zeros(order.shape, bool)
+    first[:, 1:] = ~equal
+    shared[:, 1:] |= equal
+    shared[:, :-1] |= equal
+    if 4 * np.count_nonzero(shared) > shared.size:
         return np.argsort(keys, 1, kind="stable")
+    run = np.cumsum(first.reshape(-1))[shared.reshape(-1)]
+    places = order[shared]
+    order[shared] = places[np.lexsort((places, keys[np.nonzero(shared)[0], places], run))]
     return order
 
 
