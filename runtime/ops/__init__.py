@@ -4,7 +4,7 @@ from ..tensor import Tensor
 from . import surface
 
 for _family in ("pointwise", "arithmetic", "creation", "convert", "view", "movement", "index", "reduce", "sort", "contract",
-                "random", "window", "norm", "activation", "loss", "embedding", "vision", "interop", "operators"):
+                "random", "window", "norm", "activation", "loss", "embedding", "vision", "interop", "derived", "operators"):
     __import__(f"{__name__}.{_family}")
 
 if tensor_base.Base is not tensor_base.PyBase:

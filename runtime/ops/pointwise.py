@@ -109,7 +109,7 @@ sgn_complex = PointwiseOp("sgn", _unit, samples=AWAY, vjp=lambda g, y, x: [None]
                           complex_vjp=lambda g, y, x: [where(eq(x, 0), 0, (g - y * y * s.conj(g)) / (2 * absolute(x)))])
 sqrt_ = _float("sqrt", lambda input: sqrt(input), POSITIVE, vjp=lambda g, y, x: [g / (2 * y)])
 rsqrt_ = _float("rsqrt", lambda input: rsqrt(input), POSITIVE, vjp=lambda g, y, x: [-0.5 * g * (y * y * y)])
-square_ = f("square", lambda input: square(input), samples=R, vjp=lambda g, y, x: [g * (2 * x)])
+square_ = f("square", lambda input: square(input), samples=R, promote="int", vjp=lambda g, y, x: [g * (2 * x)])
 reciprocal = _float("reciprocal", lambda input: 1 / input, AWAY, vjp=lambda g, y, x: [-(g * (y * y))])
 pow_op = PointwiseOp("pow", lambda input, exponent: s.pow(input, exponent), samples=(POSITIVE, R))
 float_power_op = PointwiseOp("float_power", lambda input, exponent: s.pow(input, exponent), promote="float", samples=(POSITIVE, R))
@@ -184,7 +184,7 @@ cosh_ = _float("cosh", lambda input: cosh(input), R)
 tanh_ = _float("tanh", lambda input: tanh(input), R)
 asinh_ = _float("asinh", lambda input: asinh(input), R, alias=["arcsinh"])
 acosh_ = _float("acosh", lambda input: acosh(input), reals(1.2, 4), alias=["arccosh"],
-                vjp=lambda g, y, x: [g * (rsqrt(x - 1) * rsqrt(x + 1))])
+                complex_vjp=lambda g, y, x: [g * s.conj(rsqrt(x - 1) * rsqrt(x + 1))])
 atanh_ = _float("atanh", lambda input: atanh(input), UNIT, alias=["arctanh"], vjp=lambda g, y, x: [g / (1 - x * x)])
 sinc = _float("sinc", lambda input: where(eq(input, 0), 1, sin(input * math.pi) / (input * math.pi)), AWAY,
               vjp=lambda g, y, x: [where(eq(x, 0), 0, g * (cos(x * math.pi) - y) / x)])
@@ -242,7 +242,7 @@ ldexp_op = PointwiseOp("ldexp", lambda input, other: input * exp2(other), promot
 
 # ---- activations (whet.nn.functional) ----
 relu = f("relu", lambda input: where(gt(input, 0) | isnan(input), input, 0), samples=AWAY, kinds="if",
-         vjp=lambda g, y, x: [where(gt(x, 0), g, 0)])
+         vjp=lambda g, y, x: [where(le(x, 0), 0, g)])
 leaky_relu = f("leaky_relu", lambda input, negative_slope=0.01: where(gt(input, 0), input, input * negative_slope), samples=(AWAY, UNIT),
                kinds="f", method=False)
 prelu_op = PointwiseOp("prelu", lambda input, weight: where(gt(input, 0), input, input * weight), kinds="f", samples=(AWAY, R))

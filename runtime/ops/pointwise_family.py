@@ -38,8 +38,8 @@ KINDS = {"b": BOOL, "i": INT, "f": FLOAT, "c": COMPLEX}
 class PointwiseOp(Op):
     """One scalar expression with its promotion rule.
 
-    promote: "default" (the operands' common type), "float" (integers become the default float), "none" (each operand keeps its type).
-    keep: operand positions that take no part in promotion (a condition). result: None (the type of the expression), a short dtype
+    promote: "default" (the operands' common type), "float" (integers become the default float), "int" (bools become int64), "none" (each
+    operand keeps its type). keep: operand positions that take no part in promotion (a condition). result: None (the type of the expression), a short dtype
     name, or "real" (the real type of a complex result). kinds: which of bool, int, float, complex may come in. complex: the expression
     for complex operands, where it is another. complex_vjp: the gradients of complex operands, where the function has no complex
     derivative.
@@ -173,6 +173,8 @@ class PointwiseOp(Op):
         t = dtypes.result_of(dims, zeros, numbers)
         if self.promote == "float" and t.kind < FLOAT:
             t = dtypes.get_default_dtype()
+        elif self.promote == "int" and t.kind == BOOL:
+            t = dtypes.int64
         return t
 
     def _make_plan(self, arrays):
@@ -353,6 +355,8 @@ def inplace_now(op, t, args, attrs, ip):
     recording = modes.state.flags & modes.GRAD and op.differentiable and any(
         registry.is_tensor(x) and (x._rg & 1 or x._base is not None and x.requires_grad) for x in inputs)
     ip.check_writable(t, name)
+    if t.dtype.kind == COMPLEX and getattr(op, "result", None) == "real":
+        raise RuntimeError(f"In-place {op.name} is not supported for complex tensors.")
     if recording:
         if t._base is not None:
             ip.check_view_for_history(t, name)
