@@ -133,11 +133,10 @@ class Elementwise(Optimizer):
                 native.launch(batch.addr, batch.total, batch.grain, batch.table, batch.count, float(batch.number), *hypers,
                               *batch.extra, *([arrays[i] for i in batch.filled] if batch.filled else arrays))
             self._advance(self.after, group, batch, owned)
-            for p in batch.params:
-                p._bump(plan.writer)
-            for d in owned:
-                for name in plan.states:
-                    d[name]._bump(plan.writer)
+            writer = plan.writer
+            for cell in batch.cells:                         # what `_bump` does
+                cell.v += 1
+                cell.writer = writer
         for p, kind in plan.rest:
             self._update_by_ops(group, kind, p)
         return True
@@ -184,14 +183,16 @@ class Elementwise(Optimizer):
 
 
 class _Batch:
-    """Parameters of one dtype that are at the same step: one launch. `filled` lists the arrays that are not empty, if some are."""
-    __slots__ = ("params", "arrays", "shapes", "strides", "dtype", "number", "extra", "addr", "table", "total", "grain", "count",
-                 "filled")
+    """Parameters of one dtype that are at the same step: one launch. `filled` lists the arrays that are not empty, if some are;
+    `cells` are the version counters of the arrays (which belong to memory, so they stay as long as the arrays do)."""
+    __slots__ = ("params", "arrays", "cells", "shapes", "strides", "dtype", "number", "extra", "addr", "table", "total", "grain",
+                 "count", "filled")
 
-    def __init__(self, rows, dtype, number, extra, addr):
+    def __init__(self, rows, states, dtype, number, extra, addr):
         from whet.passes.lower_llvm.optim import BLOCK
         self.params = [p for p, _ in rows]
         self.arrays = [a for column in zip(*(arrays for _, arrays in rows)) for a in column]
+        self.cells = [t._shared() for t in (*self.params, *states)]
         self.shapes, self.strides = [p._array.shape for p in self.params], [p._array.strides for p in self.params]
         self.dtype, self.number, self.extra, self.addr = dtype, number, extra, addr
         full = [i for i, p in enumerate(self.params) if p._array.size]
@@ -231,7 +232,9 @@ class _Plan:
                 continue
             most = MAX_ARGS // width
             for i in range(0, len(rows), most):
-                self.batches.append(_Batch(rows[i:i + most], dtype, number, extra, addr))
+                some = rows[i:i + most]
+                states = [optimizer.state[p][name] for p, _ in some for name in self.states]
+                self.batches.append(_Batch(some, states, dtype, number, extra, addr))
 
 
 def _laid_out(g, like):
