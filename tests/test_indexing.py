@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 import whet
-from whet.ops.gather import one_hot
+from whet.ops.masks import one_hot
 
 A = np.random.default_rng(0).normal(size=(3, 4, 5))
 I, J = np.array([0, 2, -1]), np.array([[1, 0, 2]] * 2)

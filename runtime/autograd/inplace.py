@@ -110,7 +110,7 @@ class _CopySlicesOp:
 
     @staticmethod
     def backward(node, g):
-        from ..ops.view import region_of_copy
+        from ..ops.strided import region_of_copy
         fn = node.attrs["fn"]
         whole, region = region_of_copy(g, node.attrs["where"])
         others = list(fn.op.backward(fn, region.clone()))

@@ -8,7 +8,7 @@ import numpy as np
 from .. import devices, dtypes, indexing
 from ..autograd import modes
 from ..cpu import memory
-from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
+from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..tensor import Size, Tensor, channels_last, channels_last_3d, contiguous_format, preserve_format, strided, wrap
 from .registry import Op, apply, is_tensor
 from .samples import Sample
@@ -54,7 +54,7 @@ def as_format(memory_format):
 
 
 # ---- options that every constructor takes ----------------------------------------------------------------------------
-def _check_options(op, layout, device, pin_memory=False):
+def check_options(op, layout, device, pin_memory=False):
     if device is not None:
         devices.as_device(device)
     if layout is not None and layout is not strided:
@@ -64,7 +64,7 @@ def _check_options(op, layout, device, pin_memory=False):
                            "on this system.")
 
 
-def _require(t, requires_grad):
+def require(t, requires_grad):
     if requires_grad:
         if t.dtype.kind < FLOAT:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
@@ -72,15 +72,15 @@ def _require(t, requires_grad):
     return t
 
 
-def _finish(t, op, out, requires_grad):
+def finish(t, op, out, requires_grad):
     """The result of a constructor: itself, or written to `out`."""
     if out is not None:
         from .surface import give_out
         return give_out(op, t, out)
-    return _require(t, requires_grad) if requires_grad else t
+    return require(t, requires_grad) if requires_grad else t
 
 
-def _float_dtype(dtype):
+def float_dtype(dtype):
     return dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
 
 
@@ -156,11 +156,11 @@ def zeros(*shape, size=None, out=None, dtype=None, layout=None, device=None, req
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    _check_options("zeros", layout, device, pin_memory)
+    check_options("zeros", layout, device, pin_memory)
     if out is not None and dtype is None:
         dtype = out.dtype
-    t = apply(zeros_op, (), {"size": _size_of(shape, size, "zeros"), "dtype": _float_dtype(dtype)})
-    return _finish(t, "zeros", out, requires_grad)
+    t = apply(zeros_op, (), {"size": _size_of(shape, size, "zeros"), "dtype": float_dtype(dtype)})
+    return finish(t, "zeros", out, requires_grad)
 
 
 @function(method=False)
@@ -171,26 +171,26 @@ def ones(*shape, size=None, out=None, dtype=None, layout=None, device=None, requ
     >>> whet.ones(2)
     tensor([1., 1.])
     """
-    _check_options("ones", layout, device, pin_memory)
+    check_options("ones", layout, device, pin_memory)
     if out is not None and dtype is None:
         dtype = out.dtype
-    t = apply(full_op, (), {"size": _size_of(shape, size, "ones"), "value": 1, "dtype": _float_dtype(dtype)})
-    return _finish(t, "ones", out, requires_grad)
+    t = apply(full_op, (), {"size": _size_of(shape, size, "ones"), "value": 1, "dtype": float_dtype(dtype)})
+    return finish(t, "ones", out, requires_grad)
 
 
 @function(method=False)
 def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
           memory_format=contiguous_format):
     """A tensor whose elements are whatever the memory holds."""
-    _check_options("empty", layout, device, pin_memory)
+    check_options("empty", layout, device, pin_memory)
     size = _size_of(shape, size, "empty")
     if out is not None:
         return out.resize_(size)
     memory_format = as_format(memory_format)
-    attrs = {"size": size, "dtype": _float_dtype(dtype)}
+    attrs = {"size": size, "dtype": float_dtype(dtype)}
     if memory_format is not contiguous_format:
         attrs["memory_format"] = memory_format
-    return _finish(apply(empty_op, (), attrs), "empty", None, requires_grad)
+    return finish(apply(empty_op, (), attrs), "empty", None, requires_grad)
 
 
 @function(method=False)
@@ -201,7 +201,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     >>> whet.full((2,), 7)
     tensor([7, 7])
     """
-    _check_options("full", layout, device, pin_memory)
+    check_options("full", layout, device, pin_memory)
     if is_tensor(fill_value):
         dtype = fill_value.dtype if dtype is None else dtype
         fill_value = fill_value.item()
@@ -209,13 +209,13 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
         dtype = out.dtype
     dtype = dtypes.of_number(fill_value) if dtype is None else dtypes.as_dtype(dtype)
     size = indexing.checked_size(indexing.sizes((size,), "full"), "full")
-    return _finish(apply(full_op, (), {"size": size, "value": fill_value, "dtype": dtype}), "full", out, requires_grad)
+    return finish(apply(full_op, (), {"size": size, "value": fill_value, "dtype": dtype}), "full", out, requires_grad)
 
 
 def _like(input, op, value, dtype, layout, device, requires_grad, memory_format):
     if not is_tensor(input):
         raise TypeError(f"{op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    _check_options(op, layout, device)
+    check_options(op, layout, device)
     dtype = input.dtype if dtype is None else dtypes.as_dtype(dtype)
     a, attrs = input._array, {"size": input._array.shape, "dtype": dtype}
     memory_format = as_format(memory_format)
@@ -227,10 +227,10 @@ def _like(input, op, value, dtype, layout, device, requires_grad, memory_format)
             array = like_array(a, dtype.np)
             if value is not None:
                 array.fill(cast_number(value, dtype))
-            return _require(wrap(array), requires_grad)
+            return require(wrap(array), requires_grad)
     elif memory_format is not contiguous_format:
         attrs["memory_format"] = memory_format
-    return _require(apply(kind, (), attrs), requires_grad)
+    return require(apply(kind, (), attrs), requires_grad)
 
 
 @function(method=False)
@@ -261,11 +261,11 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
 
 def _new_method(name, fill):
     def new(self, *shape, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-        _check_options(name, layout, device, pin_memory)
+        check_options(name, layout, device, pin_memory)
         attrs = {"size": _size_of(shape, size, name), "dtype": self.dtype if dtype is None else dtypes.as_dtype(dtype)}
         if fill == 1:
             attrs["value"] = 1
-        return _require(apply((empty_op, zeros_op, full_op)[0 if fill is None else 1 + fill], (), attrs), requires_grad)
+        return require(apply((empty_op, zeros_op, full_op)[0 if fill is None else 1 + fill], (), attrs), requires_grad)
     new.__name__ = new.__qualname__ = name
     new.__doc__ = f"As `whet.{name[4:]}`, in the type of this tensor."
     return method()(new)
@@ -305,7 +305,7 @@ def new(self, *args, device=None):
 @function(method=False)
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Uninitialised memory with the given strides (in elements)."""
-    _check_options("empty_strided", layout, device, pin_memory)
+    check_options("empty_strided", layout, device, pin_memory)
     size = indexing.checked_size(indexing.sizes((size,), "empty_strided"), "empty_strided")
     stride = indexing.sizes((stride,), "empty_strided")
     if len(size) != len(stride):
@@ -314,23 +314,23 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     n = 1 + sum((s - 1) * k for s, k in zip(size, stride)) if math.prod(size) else 0
     indexing.checked_size((n,), "empty_strided")
-    flat = empty_array((n,), _float_dtype(dtype).np)
-    return _require(wrap(indexing.strided(flat, size, stride)), requires_grad)
+    flat = empty_array((n,), float_dtype(dtype).np)
+    return require(wrap(indexing.strided(flat, size, stride)), requires_grad)
 
 
 @function(method=False)
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Uninitialised memory that is dense when its dimensions are taken in the order `physical_layout` (outermost first)."""
-    _check_options("empty_permuted", layout, device, pin_memory)
+    check_options("empty_permuted", layout, device, pin_memory)
     size, order = indexing.checked_size(indexing.sizes((size,), "empty_permuted"), "empty_permuted"), tuple(physical_layout)
     if len(order) != len(size):
         raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
                            f"{len(size)} is not equal to len(physical_layout) = {len(order)}")
     if sorted(order) != list(builtins.range(len(size))):
         raise RuntimeError(f"Dimension out of range or duplicate dim in physical_layout: {list(order)}")
-    a = empty_array([size[d] for d in order], _float_dtype(dtype).np).transpose(np.argsort(order)) if size else \
-        empty_array((), _float_dtype(dtype).np)
-    return _require(wrap(a), requires_grad)
+    a = empty_array([size[d] for d in order], float_dtype(dtype).np).transpose(np.argsort(order)) if size else \
+        empty_array((), float_dtype(dtype).np)
+    return require(wrap(a), requires_grad)
 
 
 # ---- from data -------------------------------------------------------------------------------------------------------
@@ -521,7 +521,7 @@ def convert(a, dtype):
     return cast_array(a, dtype)
 
 
-def _literal(array):
+def literal(array):
     """A tensor over a new array, known to a trace as a constant."""
     if modes.state.observers:
         return apply(constant_op, (), {"array": array})
@@ -542,18 +542,18 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     >>> whet.tensor(0.5, dtype=whet.float64)
     tensor(0.5000, dtype=whet.float64)
     """
-    _check_options("tensor", None, device, pin_memory)
+    check_options("tensor", None, device, pin_memory)
     if is_tensor(data):
         import warnings
         warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
                       "sourceTensor.detach().clone().requires_grad_(True), rather than whet.tensor(sourceTensor).", UserWarning,
                       stacklevel=2)
         t = data.detach().clone()
-        return _require(t if dtype is None else t.to(dtypes.as_dtype(dtype)), requires_grad)
+        return require(t if dtype is None else t.to(dtypes.as_dtype(dtype)), requires_grad)
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
     a, new = array_of(data, dtype)
-    return _require(_literal(a if new else a.copy()), requires_grad)
+    return require(literal(a if new else a.copy()), requires_grad)
 
 
 @function(method=False)
@@ -566,19 +566,19 @@ def as_tensor(data, dtype=None, device=None):
     >>> float(a[0])
     1.0
     """
-    _check_options("as_tensor", None, device)
+    check_options("as_tensor", None, device)
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
     if is_tensor(data):
         return data if dtype is None or data.dtype is dtype else data.to(dtype)
     a, new = array_of(data, dtype)
-    return _literal(a) if new else wrap(a)
+    return literal(a) if new else wrap(a)
 
 
 @function(method=False)
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """The object as a tensor; `copy` forces a new one (True), forbids it (False) or leaves it open (None)."""
-    _check_options("asarray", None, device)
+    check_options("asarray", None, device)
     dtype = dtypes.as_dtype(dtype)
     if isinstance(obj, bytes | bytearray | memoryview):
         d = dtype or dtypes.get_default_dtype()
@@ -596,7 +596,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     a, new = array_of(obj, dtype)
     if copy is False and new:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
-    return _require(_literal(a.copy() if copy and not new else a) if new or copy else wrap(a), requires_grad)
+    return require(literal(a.copy() if copy and not new else a) if new or copy else wrap(a), requires_grad)
 
 
 @function(method=False)
@@ -630,15 +630,15 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
                          f"({d.itemsize})")
     n = count if count > 0 else (size - offset) // d.itemsize
     a = np.frombuffer(buffer, np.uint8, n * d.itemsize, offset).view(d.np)
-    return _require(wrap(a), requires_grad)
+    return require(wrap(a), requires_grad)
 
 
 @function(method=False)
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False):
     """A tensor over a file's bytes; with `shared=True` writes go to the file, which is made or enlarged as needed."""
-    _check_options("from_file", layout, device, pin_memory)
+    check_options("from_file", layout, device, pin_memory)
     import os
-    d = _float_dtype(dtype)
+    d = float_dtype(dtype)
     if shared:
         with open(filename, "ab") as f:
             missing = size * d.itemsize - f.tell()
@@ -665,7 +665,7 @@ def legacy_tensor(*args, device=None, dtype=None, data=None, requires_grad=False
     if data is not None:
         args = (data,)
     d = dtypes.as_dtype(dtype) or dtypes.get_default_dtype()
-    _check_options("new", None, device)
+    check_options("new", None, device)
     if not args:
         return wrap(np.empty(0, d.np))
     x = args[0]
@@ -681,366 +681,4 @@ def legacy_tensor(*args, device=None, dtype=None, data=None, requires_grad=False
     return empty(*args, dtype=d)
 
 
-# ---- sequences of numbers --------------------------------------------------------------------------------------------
-def _count(start, end, step, inclusive=False):
-    """How many steps fit between start and end."""
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if not all(math.isfinite(x) for x in (start, end)):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if math.isnan(step):
-        raise RuntimeError(f"unsupported range: {start} -> {end} by {step}")
-    if (end - start) * math.copysign(1, step) < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if all(isinstance(x, int) for x in (start, end, step)):
-        n = (end - start) // step + 1 if inclusive else -((start - end) // step)
-    else:
-        n = math.floor((end - start) / step + 1) if inclusive else math.ceil((end - start) / step)
-    return indexing.checked_size((max(n, 0),), "arange")[0]
-
-
-def _arange(start, step, n, dtype):
-    if dtype.kind <= INT:
-        if isinstance(start, int) and isinstance(step, int):
-            return (np.arange(n, dtype=np.int64) * step + start).astype(dtype.np)
-        return (int(start) + np.arange(n, dtype=np.int64) * int(step)).astype(dtype.np)
-    return (np.arange(n, dtype=np.float64) * step + start).astype(dtype.np)
-
-
-arange_op = Op("arange", _arange, samples=lambda make: [Sample(start=0, step=1, n=5, dtype=dtypes.int64),
-                                                        Sample(start=1.0, step=0.5, n=0, dtype=dtypes.float32)])
-
-
-def _number(x):
-    if is_tensor(x):
-        return x.item()
-    if isinstance(x, np.generic):
-        return x.item()
-    if not isinstance(x, numbers.Real):
-        raise TypeError(f"argument must be Number, not {type(x).__name__}")
-    return x
-
-
-@function(method=False)
-def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """start, start + step, ... up to but without `end`.
-
-    >>> import whet
-    >>> whet.arange(5)
-    tensor([0, 1, 2, 3, 4])
-    >>> whet.arange(1, 2.5, 0.5)
-    tensor([1.0000, 1.5000, 2.0000])
-    """
-    _check_options("arange", layout, device, pin_memory)
-    if end is None:
-        start, end = 0, start
-    start, end, step = _number(start), _number(end), _number(step)
-    if dtype is None:
-        dtype = out.dtype if out is not None else \
-            dtypes.get_default_dtype() if any(isinstance(x, builtins.float) for x in (start, end, step)) else dtypes.int64
-    n = _count(start, end, step)
-    return _finish(apply(arange_op, (), {"start": start, "step": step, "n": n, "dtype": dtypes.as_dtype(dtype)}), "arange", out,
-                   requires_grad)
-
-
-@function(method=False)
-def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
-    """As `arange`, with `end` included, and floating point by default."""
-    _check_options("range", layout, device)
-    if end is None:
-        raise TypeError("range() missing 1 required positional arguments: \"end\"")
-    start, end, step = _number(start), _number(end), _number(step)
-    n = _count(start, end, step, inclusive=True)
-    return _finish(apply(arange_op, (), {"start": start, "step": step, "n": n, "dtype": _float_dtype(dtype)}), "range", out,
-                   requires_grad)
-
-
-def _linspace(start, end, steps, dtype):
-    """From both ends towards the middle, so that the last value is `end` itself."""
-    if steps == 1:
-        return np.asarray([start]).astype(dtype.np)
-    wide = np.complex128 if dtype.kind == COMPLEX else np.float64
-    k = np.arange(steps, dtype=np.float64)
-    step = (wide(end) - wide(start)) / (steps - 1) if steps > 1 else wide(0)
-    a = np.where(k < steps // 2, start + step * k, end - step * (steps - 1 - k))
-    return a.astype(dtype.np)
-
-
-linspace_op = Op("linspace", _linspace, samples=lambda make: [Sample(start=0.0, end=1.0, steps=5, dtype=dtypes.float32),
-                                                              Sample(start=3, end=-2, steps=1, dtype=dtypes.float64),
-                                                              Sample(start=0, end=1, steps=0, dtype=dtypes.float64)])
-
-
-@function(method=False)
-def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, endpoint=True):
-    """`steps` numbers evenly spaced from start to end (without the end itself, if `endpoint=False`).
-
-    >>> import whet
-    >>> whet.linspace(0, 1, 3)
-    tensor([0.0000, 0.5000, 1.0000])
-    """
-    _check_options("linspace", layout, device)
-    steps = indexing.as_int(steps, "linspace", "steps", 3)
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    start, end = (x.item() if is_tensor(x) or isinstance(x, np.generic) else x for x in (start, end))
-    if dtype is None:
-        dtype = out.dtype if out is not None else dtypes.get_default_dtype()
-        if isinstance(start, builtins.complex) or isinstance(end, builtins.complex):
-            dtype = dtype.to_complex()
-    dtype = dtypes.as_dtype(dtype)
-    if not endpoint and steps:
-        end = start + (end - start) * (steps - 1) / steps
-    return _finish(apply(linspace_op, (), {"start": start, "end": end, "steps": steps, "dtype": dtype}), "linspace", out,
-                   requires_grad)
-
-
-def _logspace(start, end, steps, base, dtype):
-    with np.errstate(all="ignore"):
-        a = np.power(np.float64(base) if dtype.kind != COMPLEX else np.complex128(base),
-                     _linspace(start, end, steps, dtypes.complex128 if dtype.kind == COMPLEX else dtypes.float64))
-        return a.astype(dtype.np)
-
-
-logspace_op = Op("logspace", _logspace, samples=lambda make: [Sample(start=0.0, end=2.0, steps=3, base=10.0, dtype=dtypes.float32)])
-
-
-@function(method=False)
-def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
-    """base ** linspace(start, end, steps)."""
-    _check_options("logspace", layout, device)
-    steps = indexing.as_int(steps, "logspace", "steps", 3)
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    start, end = (x.item() if is_tensor(x) else x for x in (start, end))
-    dtype = out.dtype if out is not None and dtype is None else _float_dtype(dtype)
-    t = apply(logspace_op, (), {"start": start, "end": end, "steps": steps, "base": base, "dtype": dtype})
-    return _finish(t, "logspace", out, requires_grad)
-
-
-def _eye(n, m, dtype, k=0):
-    return np.eye(n, m, k, dtype.np)
-
-
-eye_op = Op("eye", _eye, samples=lambda make: [Sample(n=3, m=2, dtype=dtypes.float32), Sample(n=0, m=0, dtype=dtypes.int64)])
-
-
-@function(method=False)
-def eye(n, m=None, *, k=0, out=None, dtype=None, layout=None, device=None, requires_grad=False):
-    """Ones on the diagonal (`k` steps above it), zeros elsewhere.
-
-    >>> import whet
-    >>> whet.eye(2)
-    tensor([[1., 0.],
-            [0., 1.]])
-    """
-    _check_options("eye", layout, device)
-    n = indexing.as_int(n, "eye", "n", 1)
-    m = n if m is None else indexing.as_int(m, "eye", "m", 2)
-    if n < 0 or m < 0:
-        raise RuntimeError(f"{'n' if n < 0 else 'm'} must be greater or equal to 0, got {n if n < 0 else m}")
-    dtype = out.dtype if out is not None and dtype is None else _float_dtype(dtype)
-    attrs = {"n": n, "m": m, "dtype": dtype}
-    if k:
-        attrs["k"] = k
-    return _finish(apply(eye_op, (), attrs), "eye", out, requires_grad)
-
-
-def _triangle(name, pick):
-    def indices(row, col, offset=0, *, dtype=None, layout=None, device=None):
-        _check_options(name, layout, device)
-        if row < 0 or col < 0:
-            raise RuntimeError(f"{'row' if row < 0 else 'col'} must be non-negative, got{row if row < 0 else col}")
-        d = dtypes.as_dtype(dtype) or dtypes.int64
-        return _literal(np.stack(pick(row, offset, col)).astype(d.np))
-    indices.__name__ = indices.__qualname__ = name
-    indices.__doc__ = f"Row and column numbers of the {'lower' if name[:4] == 'tril' else 'upper'} triangle, as a (2, N) tensor."
-    return function(method=False)(indices)
-
-
-_triangle("tril_indices", np.tril_indices)
-_triangle("triu_indices", np.triu_indices)
-
-
-# ---- windows ---------------------------------------------------------------------------------------------------------
-def _window(name, formula, extra=()):
-    """Publish a window function: `formula(k, n, *parameters)` over the positions k of a window of n + 1 points."""
-    def window(window_length, periodic=True, *args, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
-               **kw):
-        _check_options(name, layout, device, pin_memory)
-        d = _float_dtype(dtype)
-        if d.kind != FLOAT:
-            raise RuntimeError(f"{name} expects floating point dtypes, got: {d}")
-        if window_length < 0:
-            raise RuntimeError(f"{name} requires non-negative window_length, got window_length={window_length}")
-        if len(args) > len(extra):
-            raise TypeError(f"{name}() takes at most {2 + len(extra)} positional arguments")
-        values = {k: v for k, v in extra} | dict(zip((k for k, _ in extra), args))
-        for k, v in kw.items():
-            if k not in values:
-                raise TypeError(f"{name}() got an unexpected keyword argument '{k}'")
-            values[k] = v
-        n = window_length
-        if n <= 1:
-            a = np.ones(n)
-        else:
-            a = formula(np.arange(n + bool(periodic), dtype=np.float64), n - (not periodic), *values.values())[:n]
-        return _require(_literal(a.astype(d.np)), requires_grad)
-    window.__name__ = window.__qualname__ = name
-    window.__doc__ = f"The {name.split('_')[0].capitalize()} window; periodic unless asked otherwise."
-    return function(method=False)(window)
-
-
-def _kaiser(k, n, beta):
-    return np.i0(beta * np.sqrt(np.maximum(1 - ((2 * k - n) / n) ** 2, 0))) / np.i0(np.float64(beta))
-
-
-_window("hann_window", lambda k, n: 0.5 - 0.5 * np.cos(2 * np.pi * k / n))
-_window("hamming_window", lambda k, n, alpha, beta: alpha - beta * np.cos(2 * np.pi * k / n), (("alpha", 0.54), ("beta", 0.46)))
-_window("blackman_window", lambda k, n: 0.42 - 0.5 * np.cos(2 * np.pi * k / n) + 0.08 * np.cos(4 * np.pi * k / n))
-_window("bartlett_window", lambda k, n: 1 - np.abs(2 * k / n - 1))
-_window("kaiser_window", _kaiser, (("beta", 12.0),))
-
-
-# ---- complex numbers -------------------------------------------------------------------------------------------------
-def _complex(real, imag):
-    d = FROM_NUMPY[real.dtype].to_complex()
-    r = np.empty(np.broadcast_shapes(real.shape, imag.shape), d.np)
-    r.real, r.imag = real, imag
-    return r
-
-
-def _complex_vjp(g, _y, _real, _imag):
-    return [g.real.sum_to_size(_real.shape), g.imag.sum_to_size(_imag.shape)]
-
-
-complex_op = Op("complex", _complex, _complex_vjp, samples=lambda make: [
-    Sample(make(2, 3), make(2, 3)), Sample(make(3), make(2, 1))])
-
-
-@function(method=False)
-def complex(real, imag, *, out=None):
-    """The complex numbers real + i imag.
-
-    >>> import whet
-    >>> whet.complex(whet.tensor([1.0]), whet.tensor([2.0]))
-    tensor([1.+2.j])
-    """
-    for x in (real, imag):
-        if not is_tensor(x):
-            raise TypeError(f"complex(): expected two Tensors, got {type(x).__name__}")
-    if real.dtype is not imag.dtype:
-        raise RuntimeError(f"Expected object of scalar type {real.dtype.letter} but got scalar type {imag.dtype.letter} for second "
-                           "argument")
-    if real.dtype.kind != FLOAT or real.dtype is dtypes.bfloat16:
-        raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
-                           f"{real.dtype.letter} and {imag.dtype.letter}")
-    return _finish(apply(complex_op, (real, imag), {}), "complex", out, False)
-
-
-@function(method=False)
-def polar(abs, angle, *, out=None):
-    """The complex numbers of the given absolute values and angles."""
-    return _finish(complex(abs * angle.cos(), abs * angle.sin()), "polar", out, False)
-
-
-# ---- grids and products ----------------------------------------------------------------------------------------------
-@function(method=False)
-def meshgrid(*tensors, indexing=None):
-    """Coordinates of a grid: one expanded view for each 1-d tensor.
-
-    >>> import whet
-    >>> x, y = whet.meshgrid(whet.tensor([1, 2]), whet.tensor([3, 4, 5]), indexing="ij")
-    >>> y
-    tensor([[3, 4, 5],
-            [3, 4, 5]])
-    """
-    if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
-        tensors = tuple(tensors[0])
-    if not tensors:
-        raise RuntimeError("meshgrid expects a non-empty TensorList")
-    for t in tensors:
-        if t.ndim > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}".replace("torch.", ""))
-        if t.dtype is not tensors[0].dtype:
-            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
-    if indexing not in (None, "ij", "xy"):
-        raise RuntimeError(f"meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {indexing}")
-    swap = indexing == "xy" and len(tensors) >= 2
-    if swap:
-        tensors = (tensors[1], tensors[0], *tensors[2:])
-    shape = tuple(t.numel() for t in tensors)
-    grids = [t.reshape((1,) * i + (-1,) + (1,) * (len(tensors) - 1 - i)).expand(shape) for i, t in enumerate(tensors)]
-    if swap:
-        grids[0], grids[1] = grids[1], grids[0]
-    return tuple(grids)
-
-
-@function(method=False)
-def cartesian_prod(*tensors):
-    """Every combination of one element of each 1-d tensor, as rows.
-
-    >>> import whet
-    >>> whet.cartesian_prod(whet.tensor([1, 2]), whet.tensor([3, 4]))
-    tensor([[1, 3],
-            [1, 4],
-            [2, 3],
-            [2, 4]])
-    """
-    for t in tensors:
-        if t.ndim != 1:
-            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
-    if len(tensors) == 1:
-        return tensors[0]
-    return FUNCTIONS["stack"]([g.flatten() for g in meshgrid(*tensors, indexing="ij")], 1)
-
-
-@function(method=False)
-def combinations(input, r=2, with_replacement=False):
-    """All combinations of r elements of a 1-d tensor, as rows."""
-    import itertools
-    if input.ndim != 1:
-        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
-    if r < 0:
-        raise RuntimeError(f"Expect a non-negative number, but got {r}")
-    pick = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = list(pick(builtins.range(input.numel()), r))
-    index = _literal(np.array(rows, np.int64).reshape(len(rows), r))
-    return input[index] if r else empty(0, dtype=input.dtype)
-
-
-@function(method=False)
-def block_diag(*tensors):
-    """The tensors as blocks along the diagonal of a matrix of zeros."""
-    if not tensors:
-        return empty((1, 0))
-    d = None
-    for i, t in enumerate(tensors):
-        if t.ndim > 2:
-            raise RuntimeError(f"block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.ndim} dimensions")
-        d = t.dtype if d is None else dtypes.promote_types(d, t.dtype)
-    blocks = [t.reshape((1,) * (2 - t.ndim) + tuple(t.shape)).to(d) for t in tensors]
-    width = sum(b.shape[1] for b in blocks)
-    rows, left = [], 0
-    cat = FUNCTIONS["cat"]
-    for b in blocks:
-        rows.append(cat([zeros(b.shape[0], left, dtype=d), b, zeros(b.shape[0], width - left - b.shape[1], dtype=d)], 1))
-        left += b.shape[1]
-    return cat(rows, 0)
-
-
-@function(method=False)
-def vander(x, N=None, increasing=False):
-    """Powers of the elements of a 1-d tensor as columns, highest first unless `increasing`."""
-    if x.ndim != 1:
-        raise RuntimeError("x must be a one-dimensional tensor.")
-    n = x.shape[0] if N is None else N
-    if n < 0:
-        raise RuntimeError("N must be non-negative.")
-    d = x.dtype if x.dtype.kind != BOOL else dtypes.int64
-    if n == 0:
-        return empty(x.shape[0], 0, dtype=d)
-    r = ones(x.shape[0], 1, dtype=d)
-    if n > 1:
-        r = FUNCTIONS["cat"]([r, x.to(d).unsqueeze(-1).expand(-1, n - 1).cumprod(-1)], 1)
-    return r if increasing else r.flip(1)
+from . import sequences  # noqa: E402, F401  (more of the family)

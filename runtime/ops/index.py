@@ -464,7 +464,7 @@ def __setitem__(self, index, value):
     if len(found.at) == 1 and not value._array.ndim and not value.requires_grad:
         (d, mask), = found.at.items()
         if d == 0 and mask._array.dtype == np.bool_ and mask._array.shape == t._array.shape:
-            from .gather import masked_fill_
+            from .masks import masked_fill_
             masked_fill_(t, mask, value if value.dtype is t.dtype else value.to(t.dtype))
             return
     dims, places = found.places()

@@ -10,22 +10,10 @@ from .creation import empty_array, zeros
 from .pointwise_family import inplace
 from .registry import Op, apply, is_tensor
 from .samples import Sample
+from .split import split_op, unbind_op
+from .strided import as_strided, diagonal, undiagonal_op
 from .surface import FUNCTIONS, METHODS, function, method
-from .view import (
-    as_strided,
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    diagonal,
-    numpy_index,
-    reshape,
-    select,
-    slice_along,
-    slice_op,
-    split_op,
-    unbind_op,
-    undiagonal_op,
-)
+from .view import atleast_1d, atleast_2d, atleast_3d, numpy_index, reshape, select, slice_along, slice_op
 
 
 # ---- joining ---------------------------------------------------------------------------------------------------------
@@ -228,7 +216,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     tensor([1, 1, 2, 2])
     """
     if repeats is None:
-        from .creation import arange
+        from .sequences import arange
         return repeat_interleave(arange(input.numel()), input, 0, output_size=output_size)
     if dim is None:
         input, dim = input.reshape(-1), 0

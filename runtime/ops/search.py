@@ -345,7 +345,7 @@ histogram_op = Op("histogram", _histogram, samples=lambda make: [Sample(make(10)
 
 def _edges(x, bins, bounds):
     low, high = bounds if bounds is not None else (0, 0)
-    from .creation import linspace
+    from .sequences import linspace
     low, high = _bounds("histogram", x, float(low), float(high))
     return linspace(low, high, bins + 1, dtype=x.dtype)
 

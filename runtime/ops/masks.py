@@ -1,0 +1,189 @@
+"""Writing by masks, and filling."""
+from math import prod
+
+import numpy as np
+
+from .. import dtypes
+from ..dtypes import BOOL
+from ..ir import scalar as s
+from ..tensor import wrap
+from .creation import cast_number, tensor, zeros
+from .gather import WriteOp, pad_to
+from .index import index_op, nonzero
+from .pointwise_family import PointwiseOp, inplace
+from .registry import apply, is_tensor
+from .samples import Sample, booleans, reals
+from .surface import FUNCTIONS, function, method
+from .view import broadcast_tensors
+
+# ---- masks -----------------------------------------------------------------------------------------------------------
+masked_fill_op = PointwiseOp("masked_fill", lambda input, mask, value: s.where(mask, value, input), keep=(1,),
+                             samples=(reals(-3, 3), booleans, reals(-3, 3)))
+
+
+def _check_masked_fill(self, mask, value):
+    if not is_tensor(mask) or mask.dtype.kind != BOOL:
+        kind = mask.dtype.name if is_tensor(mask) else type(mask).__name__
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}")
+    if is_tensor(value):
+        if value._array.ndim:
+            raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+                               "dimension(s).")
+        return value.to(self.dtype)
+    return wrap(cast_number(value, self.dtype))
+
+
+@function()
+def masked_fill(input, mask, value):
+    """A copy of `input` with `value` where the mask is true.
+
+    >>> import whet
+    >>> x = whet.tensor([1.0, 2.0])
+    >>> x.masked_fill(x > 1, 0)
+    tensor([1., 0.])
+    """
+    return apply(masked_fill_op, (input, mask, _check_masked_fill(input, mask, value)), {})
+
+
+@method()
+def masked_fill_(self, mask, value):
+    """`masked_fill`, in place."""
+    return inplace(masked_fill_op, self, (mask, _check_masked_fill(self, mask, value)))
+
+
+@function(out=True)
+def masked_select(input, mask):
+    """The elements where the mask is true, as one dimension."""
+    if not is_tensor(mask) or mask.dtype.kind != BOOL:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    input, mask = broadcast_tensors(input, mask)
+    if not input._array.ndim:
+        input, mask = input.reshape(1), mask.reshape(1)
+    where = nonzero(mask, as_tuple=True)
+    return apply(index_op, (input, *where), {"dims": tuple(range(len(where)))})
+
+
+def _masked_scatter_write(a, source, mask):
+    m = np.broadcast_to(mask, a.shape)
+    a[m] = source.reshape(-1)[:int(np.count_nonzero(m))]
+    return a
+
+
+def _masked_scatter_vjp(g, _y, _x, _source, mask, needs):
+    gs = None
+    if needs[1]:
+        shape = tuple(_source.shape)
+        gs = pad_to(masked_select(g, mask.expand(g.shape)), (prod(shape),)).reshape(shape)
+    return [masked_fill(g, mask, 0) if needs[0] else None, gs, None]
+
+
+masked_scatter_op = WriteOp("masked_scatter", _masked_scatter_write, _masked_scatter_vjp, samples=lambda make: [
+    Sample(make(2, 3), make(4), tensor([[True, False, True], [False, True, False]])),
+    Sample(make(2, 2), make(4), tensor([True, False]))])
+
+
+def _check_masked_scatter(self, mask, source):
+    if mask.dtype.kind != BOOL:
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.name}")
+    if source.dtype is not self.dtype:
+        raise RuntimeError(f"masked_scatter_: expected self and source to have same dtypes but got {self.dtype.letter} and "
+                           f"{source.dtype.letter}")
+    n = int(np.count_nonzero(np.broadcast_to(mask._array, np.broadcast_shapes(mask._array.shape, self._array.shape))))
+    if source.numel() < n:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+
+
+@function()
+def masked_scatter(input, mask, source):
+    """A copy of `input` whose elements where the mask is true are those of `source`, in order."""
+    _check_masked_scatter(input, mask, source)
+    shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
+    return apply(masked_scatter_op, (input.expand(shape), source, mask), {})
+
+
+@method()
+def masked_scatter_(self, mask, source):
+    """`masked_scatter`, in place."""
+    _check_masked_scatter(self, mask, source)
+    return inplace(masked_scatter_op, self, (source, mask), {})
+
+
+# ---- filling ---------------------------------------------------------------------------------------------------------
+def _fill_write(a, value):
+    a[...] = value
+    return a
+
+
+fill_op = WriteOp("fill", _fill_write, lambda g, _y, _x, _value, needs: [None, g.sum() if needs[1] else None],
+                  samples=lambda make: [Sample(make(2, 3), make()), Sample(make(0), make())])
+
+
+@method()
+def fill_(self, value):
+    """Write a number to every element."""
+    if is_tensor(value):
+        if value._array.ndim:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+        value = value.to(self.dtype)
+    else:
+        value = wrap(cast_number(value, self.dtype, "fill_"))
+    return inplace(fill_op, self, (value,))
+
+
+@function(method=False)
+def fill(input, value):
+    """A tensor of the shape of `input` with a number everywhere."""
+    return input.clone().fill_(value)
+
+
+@method()
+def zero_(self):
+    """Write zero to every element."""
+    return fill_(self, 0)
+
+
+FUNCTIONS["fill_"], FUNCTIONS["zero_"] = fill_, zero_
+
+
+@method()
+def fill_diagonal_(self, fill_value, wrap=False):
+    """Write a number to the main diagonal; with `wrap` it starts again below a tall matrix's end."""
+    n = self._array.ndim
+    if n < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    shape = self._array.shape
+    if n > 2 and len(set(shape)) != 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    if n == 2 and wrap and shape[0] > shape[1] + 1:
+        for top in range(0, shape[0], shape[1] + 1):
+            self[top:].diagonal().fill_(fill_value)
+        return self
+    stride = sum(self.stride())
+    self.as_strided((min(shape),), (stride,), self.storage_offset()).fill_(fill_value)
+    return self
+
+
+def one_hot(tensor, num_classes=-1):
+    """Each class number as a vector that is one at that place and zero elsewhere.
+
+    >>> import whet
+    >>> whet.nn.functional.one_hot(whet.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    if tensor.dtype is not dtypes.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    a = tensor._array
+    if not a.size:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return zeros(*a.shape, num_classes, dtype=dtypes.int64)
+    if a.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(a.max()) + 1
+    elif num_classes < 1:
+        raise RuntimeError("num_classes should be positive")
+    elif a.max() >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return zeros(*a.shape, num_classes, dtype=dtypes.int64).scatter(-1, tensor.unsqueeze(-1), 1)

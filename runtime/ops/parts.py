@@ -1,0 +1,169 @@
+"""Other elements over the same memory: reinterpreted, and the parts of complex numbers."""
+
+import numpy as np
+
+from .. import dtypes, indexing
+from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY
+from .creation import finish
+from .registry import Op, apply, is_tensor
+from .samples import Sample
+from .strided import element_strides, extent
+from .surface import FUNCTIONS, METHODS, function
+from .view import ViewOp
+
+
+# ---- other element types over the same memory ------------------------------------------------------------------------
+def _reinterpret(a, dtype):
+    if a.itemsize == dtype.itemsize or not a.ndim:
+        return a.view(dtype.np)
+    if a.shape[-1] != 1 and a.strides[-1] != a.itemsize and a.size:
+        raise RuntimeError("self.stride(-1) must be 1 to view a tensor of another element size")
+    if a.flags.c_contiguous:
+        return a.view(dtype.np)
+    size = a.shape[-1] * a.itemsize // dtype.itemsize
+    return np.ndarray((*a.shape[:-1], size), dtype.np, _bytes_from(a), 0, (*a.strides[:-1], dtype.itemsize))
+
+
+def _bytes_from(a):
+    """The memory from the first element on, as bytes."""
+    item = a.itemsize
+    low, high = extent(a.shape, element_strides(a))
+    if low < 0:
+        raise RuntimeError("view(dtype): negative strides are not supported for an element type of another size")
+    return indexing.strided(a, (high + 1,), (1,)).view(np.uint8) if item else a
+
+
+view_dtype_op = ViewOp("view_dtype", _reinterpret, samples=lambda make: [Sample(make(2, 4), dtype=dtypes.int32)])
+
+
+def view_as_type(self, dtype):
+    a, item = self._array, self._array.itemsize
+    if dtype.itemsize != item:
+        if not a.ndim:
+            raise RuntimeError(f"self.dim() cannot be 0 to view {self.dtype.letter} as {dtype.letter} (different element sizes)")
+        if a.shape[-1] * item % dtype.itemsize:
+            raise RuntimeError(f"self.size(-1) must be divisible by {dtype.itemsize // item} to view {self.dtype.letter} as "
+                               f"{dtype.letter} (different element sizes), but got {a.shape[-1]}")
+    return self.view_as(self) if dtype is self.dtype else apply(view_dtype_op, (self,), {"dtype": dtype})
+
+
+_complex_samples = lambda make: [Sample(make(2, 3).to(dtypes.complex128)), Sample(make().to(dtypes.complex128))]  # noqa: E731
+
+
+def _as_real(a):
+    return a[..., None].view(a.real.dtype)
+
+
+def _as_complex(a):
+    return a.view(np.result_type(a.dtype, np.complex64)).reshape(a.shape[:-1]) if a.flags.c_contiguous else \
+        np.ndarray(a.shape[:-1], np.result_type(a.dtype, np.complex64), _bytes_from(a), 0, a.strides[:-1])
+
+
+def _real_vjp(g, _y, _x):
+    return [apply(complex_op, (g, FUNCTIONS["zeros_like"](g)), {})]
+
+
+def _imag_vjp(g, _y, _x):
+    return [apply(complex_op, (FUNCTIONS["zeros_like"](g), g), {})]
+
+
+real_op = ViewOp("real", lambda a: a.real, _real_vjp, samples=_complex_samples)
+imag_op = ViewOp("imag", lambda a: a.imag, _imag_vjp, samples=_complex_samples)
+view_as_real_op = ViewOp("view_as_real", _as_real, lambda g, _y, _x: [_complex_from(g)], samples=_complex_samples)
+view_as_complex_op = ViewOp("view_as_complex", _as_complex, lambda g, _y, _x: [view_as_real(g)],
+                            samples=lambda make: [Sample(make(3, 2)), Sample(make(2))])
+
+
+def _complex_from(g):
+    return view_as_complex(g if g._array.flags.c_contiguous else g.contiguous())
+
+
+@function(method=False)
+def view_as_real(input):
+    """A complex tensor as a real one with a last dimension (real, imaginary); the same memory."""
+    if input.dtype.kind != COMPLEX:
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return apply(view_as_real_op, (input,), {})
+
+
+@function(method=False)
+def view_as_complex(input):
+    """A real tensor whose last dimension is (real, imaginary) as a complex one; the same memory."""
+    a = input._array
+    if input.dtype.kind != FLOAT or a.itemsize < 4:
+        raise RuntimeError("view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: "
+                           f"{input.dtype.letter}")
+    if not a.ndim:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if a.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if a.size and a.strides[-1] != a.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if a.size and any(s % (2 * a.itemsize) for s, n in zip(a.strides[:-1], a.shape) if n > 1):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    return apply(view_as_complex_op, (input,), {})
+
+
+@function(method=False)
+def real(input):
+    """The real part of a complex tensor, as a view; a real tensor itself."""
+    return apply(real_op, (input,), {}) if input.dtype.kind == COMPLEX else input
+
+
+@function(method=False)
+def imag(input):
+    """The imaginary part of a complex tensor, as a view."""
+    if input.dtype.kind != COMPLEX:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return apply(imag_op, (input,), {})
+
+
+def _set_part(get):
+    def setter(self, value):
+        get(self).copy_(value)
+    return setter
+
+
+METHODS["real"], METHODS["imag"] = property(real, _set_part(real)), property(imag, _set_part(imag))
+
+
+# ---- complex numbers -------------------------------------------------------------------------------------------------
+def _complex(real, imag):
+    d = FROM_NUMPY[real.dtype].to_complex()
+    r = np.empty(np.broadcast_shapes(real.shape, imag.shape), d.np)
+    r.real, r.imag = real, imag
+    return r
+
+
+def _complex_vjp(g, _y, _real, _imag):
+    return [g.real.sum_to_size(_real.shape), g.imag.sum_to_size(_imag.shape)]
+
+
+complex_op = Op("complex", _complex, _complex_vjp, samples=lambda make: [
+    Sample(make(2, 3), make(2, 3)), Sample(make(3), make(2, 1))])
+
+
+@function(method=False)
+def complex(real, imag, *, out=None):
+    """The complex numbers real + i imag.
+
+    >>> import whet
+    >>> whet.complex(whet.tensor([1.0]), whet.tensor([2.0]))
+    tensor([1.+2.j])
+    """
+    for x in (real, imag):
+        if not is_tensor(x):
+            raise TypeError(f"complex(): expected two Tensors, got {type(x).__name__}")
+    if real.dtype is not imag.dtype:
+        raise RuntimeError(f"Expected object of scalar type {real.dtype.letter} but got scalar type {imag.dtype.letter} for second "
+                           "argument")
+    if real.dtype.kind != FLOAT or real.dtype is dtypes.bfloat16:
+        raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
+                           f"{real.dtype.letter} and {imag.dtype.letter}")
+    return finish(apply(complex_op, (real, imag), {}), "complex", out, False)
+
+
+@function(method=False)
+def polar(abs, angle, *, out=None):
+    """The complex numbers of the given absolute values and angles."""
+    return finish(complex(abs * angle.cos(), abs * angle.sin()), "polar", out, False)

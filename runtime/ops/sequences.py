@@ -1,0 +1,336 @@
+"""Tensors of numbers by a rule: ranges, windows, grids, products."""
+import builtins
+import math
+import numbers
+
+import numpy as np
+
+from .. import dtypes, indexing
+from ..dtypes import BOOL, COMPLEX, FLOAT, INT
+from .creation import check_options, empty, finish, float_dtype, literal, ones, require, zeros
+from .registry import Op, apply, is_tensor
+from .samples import Sample
+from .surface import FUNCTIONS, function
+
+
+# ---- sequences of numbers --------------------------------------------------------------------------------------------
+def _count(start, end, step, inclusive=False):
+    """How many steps fit between start and end."""
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not all(math.isfinite(x) for x in (start, end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if math.isnan(step):
+        raise RuntimeError(f"unsupported range: {start} -> {end} by {step}")
+    if (end - start) * math.copysign(1, step) < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if all(isinstance(x, int) for x in (start, end, step)):
+        n = (end - start) // step + 1 if inclusive else -((start - end) // step)
+    else:
+        n = math.floor((end - start) / step + 1) if inclusive else math.ceil((end - start) / step)
+    return indexing.checked_size((max(n, 0),), "arange")[0]
+
+
+def _arange(start, step, n, dtype):
+    if dtype.kind <= INT:
+        if isinstance(start, int) and isinstance(step, int):
+            return (np.arange(n, dtype=np.int64) * step + start).astype(dtype.np)
+        return (int(start) + np.arange(n, dtype=np.int64) * int(step)).astype(dtype.np)
+    return (np.arange(n, dtype=np.float64) * step + start).astype(dtype.np)
+
+
+arange_op = Op("arange", _arange, samples=lambda make: [Sample(start=0, step=1, n=5, dtype=dtypes.int64),
+                                                        Sample(start=1.0, step=0.5, n=0, dtype=dtypes.float32)])
+
+
+def _number(x):
+    if is_tensor(x):
+        return x.item()
+    if isinstance(x, np.generic):
+        return x.item()
+    if not isinstance(x, numbers.Real):
+        raise TypeError(f"argument must be Number, not {type(x).__name__}")
+    return x
+
+
+@function(method=False)
+def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """start, start + step, ... up to but without `end`.
+
+    >>> import whet
+    >>> whet.arange(5)
+    tensor([0, 1, 2, 3, 4])
+    >>> whet.arange(1, 2.5, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    check_options("arange", layout, device, pin_memory)
+    if end is None:
+        start, end = 0, start
+    start, end, step = _number(start), _number(end), _number(step)
+    if dtype is None:
+        dtype = out.dtype if out is not None else \
+            dtypes.get_default_dtype() if any(isinstance(x, builtins.float) for x in (start, end, step)) else dtypes.int64
+    n = _count(start, end, step)
+    return finish(apply(arange_op, (), {"start": start, "step": step, "n": n, "dtype": dtypes.as_dtype(dtype)}), "arange", out,
+                   requires_grad)
+
+
+@function(method=False)
+def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """As `arange`, with `end` included, and floating point by default."""
+    check_options("range", layout, device)
+    if end is None:
+        raise TypeError("range() missing 1 required positional arguments: \"end\"")
+    start, end, step = _number(start), _number(end), _number(step)
+    n = _count(start, end, step, inclusive=True)
+    return finish(apply(arange_op, (), {"start": start, "step": step, "n": n, "dtype": float_dtype(dtype)}), "range", out,
+                   requires_grad)
+
+
+def _linspace(start, end, steps, dtype):
+    """From both ends towards the middle, so that the last value is `end` itself."""
+    if steps == 1:
+        return np.asarray([start]).astype(dtype.np)
+    wide = np.complex128 if dtype.kind == COMPLEX else np.float64
+    k = np.arange(steps, dtype=np.float64)
+    step = (wide(end) - wide(start)) / (steps - 1) if steps > 1 else wide(0)
+    a = np.where(k < steps // 2, start + step * k, end - step * (steps - 1 - k))
+    return a.astype(dtype.np)
+
+
+linspace_op = Op("linspace", _linspace, samples=lambda make: [Sample(start=0.0, end=1.0, steps=5, dtype=dtypes.float32),
+                                                              Sample(start=3, end=-2, steps=1, dtype=dtypes.float64),
+                                                              Sample(start=0, end=1, steps=0, dtype=dtypes.float64)])
+
+
+@function(method=False)
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, endpoint=True):
+    """`steps` numbers evenly spaced from start to end (without the end itself, if `endpoint=False`).
+
+    >>> import whet
+    >>> whet.linspace(0, 1, 3)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    check_options("linspace", layout, device)
+    steps = indexing.as_int(steps, "linspace", "steps", 3)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    start, end = (x.item() if is_tensor(x) or isinstance(x, np.generic) else x for x in (start, end))
+    if dtype is None:
+        dtype = out.dtype if out is not None else dtypes.get_default_dtype()
+        if isinstance(start, builtins.complex) or isinstance(end, builtins.complex):
+            dtype = dtype.to_complex()
+    dtype = dtypes.as_dtype(dtype)
+    if not endpoint and steps:
+        end = start + (end - start) * (steps - 1) / steps
+    return finish(apply(linspace_op, (), {"start": start, "end": end, "steps": steps, "dtype": dtype}), "linspace", out,
+                   requires_grad)
+
+
+def _logspace(start, end, steps, base, dtype):
+    with np.errstate(all="ignore"):
+        a = np.power(np.float64(base) if dtype.kind != COMPLEX else np.complex128(base),
+                     _linspace(start, end, steps, dtypes.complex128 if dtype.kind == COMPLEX else dtypes.float64))
+        return a.astype(dtype.np)
+
+
+logspace_op = Op("logspace", _logspace, samples=lambda make: [Sample(start=0.0, end=2.0, steps=3, base=10.0, dtype=dtypes.float32)])
+
+
+@function(method=False)
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """base ** linspace(start, end, steps)."""
+    check_options("logspace", layout, device)
+    steps = indexing.as_int(steps, "logspace", "steps", 3)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    start, end = (x.item() if is_tensor(x) else x for x in (start, end))
+    dtype = out.dtype if out is not None and dtype is None else float_dtype(dtype)
+    t = apply(logspace_op, (), {"start": start, "end": end, "steps": steps, "base": base, "dtype": dtype})
+    return finish(t, "logspace", out, requires_grad)
+
+
+def _eye(n, m, dtype, k=0):
+    return np.eye(n, m, k, dtype.np)
+
+
+eye_op = Op("eye", _eye, samples=lambda make: [Sample(n=3, m=2, dtype=dtypes.float32), Sample(n=0, m=0, dtype=dtypes.int64)])
+
+
+@function(method=False)
+def eye(n, m=None, *, k=0, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """Ones on the diagonal (`k` steps above it), zeros elsewhere.
+
+    >>> import whet
+    >>> whet.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    check_options("eye", layout, device)
+    n = indexing.as_int(n, "eye", "n", 1)
+    m = n if m is None else indexing.as_int(m, "eye", "m", 2)
+    if n < 0 or m < 0:
+        raise RuntimeError(f"{'n' if n < 0 else 'm'} must be greater or equal to 0, got {n if n < 0 else m}")
+    dtype = out.dtype if out is not None and dtype is None else float_dtype(dtype)
+    attrs = {"n": n, "m": m, "dtype": dtype}
+    if k:
+        attrs["k"] = k
+    return finish(apply(eye_op, (), attrs), "eye", out, requires_grad)
+
+
+def _triangle(name, pick):
+    def indices(row, col, offset=0, *, dtype=None, layout=None, device=None):
+        check_options(name, layout, device)
+        if row < 0 or col < 0:
+            raise RuntimeError(f"{'row' if row < 0 else 'col'} must be non-negative, got{row if row < 0 else col}")
+        d = dtypes.as_dtype(dtype) or dtypes.int64
+        return literal(np.stack(pick(row, offset, col)).astype(d.np))
+    indices.__name__ = indices.__qualname__ = name
+    indices.__doc__ = f"Row and column numbers of the {'lower' if name[:4] == 'tril' else 'upper'} triangle, as a (2, N) tensor."
+    return function(method=False)(indices)
+
+
+_triangle("tril_indices", np.tril_indices)
+_triangle("triu_indices", np.triu_indices)
+
+
+# ---- windows ---------------------------------------------------------------------------------------------------------
+def _window(name, formula, extra=()):
+    """Publish a window function: `formula(k, n, *parameters)` over the positions k of a window of n + 1 points."""
+    def window(window_length, periodic=True, *args, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+               **kw):
+        check_options(name, layout, device, pin_memory)
+        d = float_dtype(dtype)
+        if d.kind != FLOAT:
+            raise RuntimeError(f"{name} expects floating point dtypes, got: {d}")
+        if window_length < 0:
+            raise RuntimeError(f"{name} requires non-negative window_length, got window_length={window_length}")
+        if len(args) > len(extra):
+            raise TypeError(f"{name}() takes at most {2 + len(extra)} positional arguments")
+        values = {k: v for k, v in extra} | dict(zip((k for k, _ in extra), args))
+        for k, v in kw.items():
+            if k not in values:
+                raise TypeError(f"{name}() got an unexpected keyword argument '{k}'")
+            values[k] = v
+        n = window_length
+        if n <= 1:
+            a = np.ones(n)
+        else:
+            a = formula(np.arange(n + bool(periodic), dtype=np.float64), n - (not periodic), *values.values())[:n]
+        return require(literal(a.astype(d.np)), requires_grad)
+    window.__name__ = window.__qualname__ = name
+    window.__doc__ = f"The {name.split('_')[0].capitalize()} window; periodic unless asked otherwise."
+    return function(method=False)(window)
+
+
+def _kaiser(k, n, beta):
+    return np.i0(beta * np.sqrt(np.maximum(1 - ((2 * k - n) / n) ** 2, 0))) / np.i0(np.float64(beta))
+
+
+_window("hann_window", lambda k, n: 0.5 - 0.5 * np.cos(2 * np.pi * k / n))
+_window("hamming_window", lambda k, n, alpha, beta: alpha - beta * np.cos(2 * np.pi * k / n), (("alpha", 0.54), ("beta", 0.46)))
+_window("blackman_window", lambda k, n: 0.42 - 0.5 * np.cos(2 * np.pi * k / n) + 0.08 * np.cos(4 * np.pi * k / n))
+_window("bartlett_window", lambda k, n: 1 - np.abs(2 * k / n - 1))
+_window("kaiser_window", _kaiser, (("beta", 12.0),))
+
+
+# ---- grids and products ----------------------------------------------------------------------------------------------
+@function(method=False)
+def meshgrid(*tensors, indexing=None):
+    """Coordinates of a grid: one expanded view for each 1-d tensor.
+
+    >>> import whet
+    >>> x, y = whet.meshgrid(whet.tensor([1, 2]), whet.tensor([3, 4, 5]), indexing="ij")
+    >>> y
+    tensor([[3, 4, 5],
+            [3, 4, 5]])
+    """
+    if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
+        tensors = tuple(tensors[0])
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for t in tensors:
+        if t.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}".replace("torch.", ""))
+        if t.dtype is not tensors[0].dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    if indexing not in (None, "ij", "xy"):
+        raise RuntimeError(f"meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {indexing}")
+    swap = indexing == "xy" and len(tensors) >= 2
+    if swap:
+        tensors = (tensors[1], tensors[0], *tensors[2:])
+    shape = tuple(t.numel() for t in tensors)
+    grids = [t.reshape((1,) * i + (-1,) + (1,) * (len(tensors) - 1 - i)).expand(shape) for i, t in enumerate(tensors)]
+    if swap:
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+@function(method=False)
+def cartesian_prod(*tensors):
+    """Every combination of one element of each 1-d tensor, as rows.
+
+    >>> import whet
+    >>> whet.cartesian_prod(whet.tensor([1, 2]), whet.tensor([3, 4]))
+    tensor([[1, 3],
+            [1, 4],
+            [2, 3],
+            [2, 4]])
+    """
+    for t in tensors:
+        if t.ndim != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
+    if len(tensors) == 1:
+        return tensors[0]
+    return FUNCTIONS["stack"]([g.flatten() for g in meshgrid(*tensors, indexing="ij")], 1)
+
+
+@function(method=False)
+def combinations(input, r=2, with_replacement=False):
+    """All combinations of r elements of a 1-d tensor, as rows."""
+    import itertools
+    if input.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    pick = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = list(pick(builtins.range(input.numel()), r))
+    index = literal(np.array(rows, np.int64).reshape(len(rows), r))
+    return input[index] if r else empty(0, dtype=input.dtype)
+
+
+@function(method=False)
+def block_diag(*tensors):
+    """The tensors as blocks along the diagonal of a matrix of zeros."""
+    if not tensors:
+        return empty((1, 0))
+    d = None
+    for i, t in enumerate(tensors):
+        if t.ndim > 2:
+            raise RuntimeError(f"block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.ndim} dimensions")
+        d = t.dtype if d is None else dtypes.promote_types(d, t.dtype)
+    blocks = [t.reshape((1,) * (2 - t.ndim) + tuple(t.shape)).to(d) for t in tensors]
+    width = sum(b.shape[1] for b in blocks)
+    rows, left = [], 0
+    cat = FUNCTIONS["cat"]
+    for b in blocks:
+        rows.append(cat([zeros(b.shape[0], left, dtype=d), b, zeros(b.shape[0], width - left - b.shape[1], dtype=d)], 1))
+        left += b.shape[1]
+    return cat(rows, 0)
+
+
+@function(method=False)
+def vander(x, N=None, increasing=False):
+    """Powers of the elements of a 1-d tensor as columns, highest first unless `increasing`."""
+    if x.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    n = x.shape[0] if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
+    d = x.dtype if x.dtype.kind != BOOL else dtypes.int64
+    if n == 0:
+        return empty(x.shape[0], 0, dtype=d)
+    r = ones(x.shape[0], 1, dtype=d)
+    if n > 1:
+        r = FUNCTIONS["cat"]([r, x.to(d).unsqueeze(-1).expand(-1, n - 1).cumprod(-1)], 1)
+    return r if increasing else r.flip(1)

@@ -1,0 +1,178 @@
+"""Views of several pieces at once."""
+import builtins
+
+from .. import dtypes, indexing
+from ..indexing import as_int
+from . import dims
+from .registry import apply, is_tensor
+from .samples import Sample
+from .surface import FUNCTIONS, function
+from .view import ViewOp, slice_along
+
+
+class ViewsOp(ViewOp):
+    """A view op with several results."""
+    view_is_safe = False
+
+# ---- several views at once -------------------------------------------------------------------------------------------
+def _split(a, sizes, dim):
+    out, at, before = [], 0, (builtins.slice(None),) * dim
+    for n in sizes:
+        out.append(a[(*before, builtins.slice(at, at + n))])
+        at += n
+    return tuple(out)
+
+
+def _filled(gs, shapes, like):
+    from .creation import zeros
+    return [zeros(s, dtype=like.dtype) if g is None else g for g, s in zip(gs, shapes)]
+
+
+def _split_vjp(gs, _y, _x, sizes, dim):
+    shape = tuple(_x.shape)
+    return [FUNCTIONS["cat"](_filled(gs, [(*shape[:dim], n, *shape[dim + 1:]) for n in sizes], _x), dim)]
+
+
+split_op = ViewsOp("split", _split, _split_vjp, samples=lambda make: [
+    Sample(make(5, 2), sizes=(2, 2, 1), dim=0), Sample(make(2, 3), sizes=(0, 3), dim=1), Sample(make(4), sizes=(4,), dim=0)])
+
+
+def _unbind(a, dim):
+    before = (builtins.slice(None),) * dim
+    return tuple([a[(*before, i, ...)] for i in range(a.shape[dim])])
+
+
+def _unbind_vjp(gs, _y, _x, dim):
+    shape = tuple(_x.shape)
+    return [FUNCTIONS["stack"](_filled(gs, [shape[:dim] + shape[dim + 1:]] * shape[dim], _x), dim)]
+
+
+unbind_op = ViewsOp("unbind", _unbind, _unbind_vjp, samples=lambda make: [Sample(make(3, 2), dim=0), Sample(make(2, 3), dim=1),
+                                                                          Sample(make(2), dim=0)])
+
+
+def _pieces(input, lengths, dim):
+    return apply(split_op, (input,), {"sizes": tuple(lengths), "dim": dim})
+
+
+@function()
+def split(tensor, split_size_or_sections, dim=0):
+    """Views of pieces along a dimension: of one size (the last may be smaller), or of the given sizes.
+
+    >>> import whet
+    >>> whet.arange(5).split(2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    if not tensor._array.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = dims.one(dim, tensor._array.ndim)
+    n = tensor._array.shape[d]
+    if isinstance(split_size_or_sections, list | tuple):
+        return _split_sizes(tensor, split_size_or_sections, d)
+    k = as_int(split_size_or_sections, "split", "split_size")
+    if k < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={k}")
+    if k == 0:
+        if n:
+            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+        return _pieces(tensor, (0,), d)
+    return _pieces(tensor, [min(k, n - i) for i in range(0, n, k)] or (0,), d)
+
+
+def _split_sizes(tensor, lengths, d):
+    n = tensor._array.shape[d]
+    lengths = [as_int(s, "split", "split_sizes") for s in lengths]
+    if any(s < 0 for s in lengths):
+        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={lengths}")
+    if sum(lengths) != n:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), "
+                           f"but got split_sizes={lengths}")
+    return _pieces(tensor, lengths, d) if lengths else ()
+
+
+@function()
+def split_with_sizes(input, split_sizes, dim=0):
+    """`split` into pieces of the given sizes."""
+    return _split_sizes(input, split_sizes, dims.one(dim, input._array.ndim))
+
+
+@function()
+def chunk(input, chunks, dim=0):
+    """Views of at most `chunks` pieces of one size (the last may be smaller) along a dimension."""
+    if not input._array.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    d = dims.one(dim, input._array.ndim)
+    n = input._array.shape[d]
+    k = -(-n // chunks)
+    if k == 0:
+        return _pieces(input, (0,) * chunks, d)
+    return _pieces(input, [min(k, n - i) for i in range(0, n, k)], d)
+
+
+@function()
+def unsafe_chunk(input, chunks, dim=0):
+    """`chunk`."""
+    return chunk(input, chunks, dim)
+
+
+@function()
+def tensor_split(input, indices_or_sections, dim=0):
+    """Views of pieces along a dimension: `sections` of almost equal size, or cut at the given indices."""
+    if not input._array.ndim:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    d = dims.one(dim, input._array.ndim)
+    n = input._array.shape[d]
+    at = indices_or_sections
+    if is_tensor(at):
+        if at.dtype is not dtypes.int64 or at.ndim > 1:
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
+                               f"tensor of type long, but got a tensor with {at.ndim} dims of type {at.dtype}")
+        at = at.tolist()
+    if isinstance(at, int):
+        if at <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {at}")
+        q, r = divmod(n, at)
+        return _pieces(input, [q + 1] * r + [q] * (at - r), d)
+    cuts = [i + n if i < 0 else i for i in at]
+    views, last = [], 0
+    for c in [*cuts, n]:
+        views.append((*indexing.bound(last, max(c, 0), 1, n),))
+        last = max(c, 0)
+    if all(a[1] == b[0] for a, b in zip(views, views[1:])) and views[0][0] == 0 and views[-1][1] == n:
+        return _pieces(input, [b - a for a, b in views], d)
+    return tuple(slice_along(input, d, a, b) for a, b in views)
+
+
+def _split_alias(name, dim, least):
+    def pieces(input, indices_or_sections):
+        if input._array.ndim < least:
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension{'s' if least > 1 else ''}, but got "
+                               f"a tensor with {input._array.ndim} dimensions!".replace("torch.", ""))
+        d = 0 if name == "hsplit" and input._array.ndim == 1 else dim
+        n = input._array.shape[d]
+        if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or n % indices_or_sections):
+            raise RuntimeError(f"{name} attempted to split along dimension {d}, but the size of the dimension {n} is not divisible "
+                               f"by the split_size {indices_or_sections}!")
+        return tensor_split(input, indices_or_sections, d)
+    pieces.__name__ = pieces.__qualname__ = name
+    pieces.__doc__ = f"`tensor_split` along dimension {dim}, into equal pieces where a number is given."
+    function()(pieces)
+
+
+_split_alias("vsplit", 0, 2)
+_split_alias("hsplit", 1, 1)
+_split_alias("dsplit", 2, 3)
+
+
+@function("unstack")
+def unbind(input, dim=0):
+    """The slices along a dimension, as a tuple."""
+    if not input._array.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    d = dims.one(dim, input._array.ndim)
+    return apply(unbind_op, (input,), {"dim": d}) if input._array.shape[d] else ()
+
+
+FUNCTIONS["unstack"] = lambda x, *, axis=0: unbind(x, axis)

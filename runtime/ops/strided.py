@@ -1,0 +1,239 @@
+"""Views that are no plain index: diagonals, windows, and any strides at all."""
+import builtins
+from math import prod
+
+import numpy as np
+
+from .. import dtypes, indexing
+from ..indexing import as_int, sizes
+from . import dims
+from .registry import Op, apply
+from .samples import Sample
+from .surface import FUNCTIONS, function, method
+from .view import ViewOp, reshape_inplace
+
+
+# ---- diagonal and windows --------------------------------------------------------------------------------------------
+def _diagonal(a, offset, dim1, dim2):
+    r = a.diagonal(offset, dim1, dim2)
+    if a.flags.writeable:
+        r.flags.writeable = True
+    return r
+
+
+def _undiagonal(g, size, offset, dim1, dim2):
+    out = np.zeros(size, g.dtype)
+    _diagonal(out, offset, dim1, dim2)[...] = g
+    return out
+
+
+_diagonals = [((3, 4), 0, 0, 1), ((3, 4), 1, 0, 1), ((2, 3, 4), -1, 1, 2), ((3, 2, 4), 0, 2, 0), ((2, 2), 5, 0, 1)]
+diagonal_op = ViewOp("diagonal", _diagonal, lambda g, _y, _x, **kw: [apply(undiagonal_op, (g,), {"size": tuple(_x.shape), **kw})],
+                     samples=lambda make: [Sample(make(*s), offset=o, dim1=p, dim2=q) for s, o, p, q in _diagonals])
+undiagonal_op = Op("undiagonal", _undiagonal, lambda g, _y, _x, size, **kw: [apply(diagonal_op, (g,), kw)],
+                   samples=lambda make: [Sample(make(*np.empty(s).diagonal(o, p, q).shape), size=s, offset=o, dim1=p, dim2=q)
+                                         for s, o, p, q in _diagonals])
+
+
+@function()
+def diagonal(input, offset=0, dim1=0, dim2=1):
+    """The diagonal of two dimensions, as the last dimension of the result.
+
+    >>> import whet
+    >>> whet.tensor([[1, 2], [3, 4]]).diagonal()
+    tensor([1, 4])
+    """
+    n = input._array.ndim
+    d1, d2 = dims.one(dim1, n), dims.one(dim2, n)
+    if d1 == d2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return apply(diagonal_op, (input,), {"offset": as_int(offset, "diagonal", "offset"), "dim1": d1, "dim2": d2})
+
+
+def _unfold(a, dimension, size, step):
+    shape, strides = list(a.shape), list(a.strides)
+    if not shape:
+        return a.reshape(1)[:size]
+    n = (shape[dimension] - size) // step + 1
+    a = a[(builtins.slice(None),) * dimension + (builtins.slice(0, (n - 1) * step + 1, step),)]
+    item = a.itemsize
+    shape[dimension] = n
+    inner = strides[dimension] // item
+    strides[dimension] *= step
+    return indexing.strided(a, (*shape, size), (*[s // item for s in strides], inner))
+
+
+def _unfolded_sum(g, shape, dimension, size, step):
+    out = np.zeros(shape, g.dtype)
+    if not shape:
+        return out + (g.sum() if g.size else 0)
+    n, at = g.shape[dimension], (builtins.slice(None),) * dimension
+    for k in range(size):
+        out[(*at, builtins.slice(k, k + (n - 1) * step + 1, step))] += g[..., k]
+    return out
+
+
+_windows = [((8,), 0, 3, 1), ((2, 7), 1, 2, 2), ((5, 3), 0, 5, 1), ((4, 3), 0, 2, 3)]
+unfold_op = ViewOp("unfold", _unfold, lambda g, _y, _x, **kw: [apply(unfold_sum_op, (g,), {"shape": tuple(_x.shape), **kw})],
+                   samples=lambda make: [Sample(make(*s), dimension=d, size=n, step=k) for s, d, n, k in _windows])
+unfold_sum_op = Op("unfold_sum", _unfolded_sum, lambda g, _y, _x, shape, **kw: [apply(unfold_op, (g,), kw)],
+                   samples=lambda make: [Sample(make(*_unfold(np.empty(s), d, n, k).shape), shape=s, dimension=d, size=n, step=k)
+                                         for s, d, n, k in _windows])
+
+
+@method()
+def unfold(self, dimension, size, step):
+    """All windows of `size` along a dimension, `step` apart, as a new last dimension.
+
+    >>> import whet
+    >>> whet.arange(4).unfold(0, 2, 1)
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
+    """
+    shape = self._array.shape
+    d = dims.one(dimension, len(shape))
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    limit = shape[d] if shape else 1
+    if size > limit:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {limit} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return apply(unfold_op, (self,), {"dimension": d, "size": size, "step": step})
+
+
+# ---- any strides -----------------------------------------------------------------------------------------------------
+def extent(shape, stride, offset=0):
+    """The lowest and the highest element that the geometry touches, relative to its base's first element."""
+    if prod(shape) == 0:
+        return offset, offset - 1
+    low = high = offset
+    for n, s in zip(shape, stride):
+        if s < 0:
+            low += (n - 1) * s
+        else:
+            high += (n - 1) * s
+    return low, high
+
+
+def _positions(shape, stride, offset):
+    """Each element's place in memory."""
+    p = np.full(shape, offset, np.int64)
+    for d, (n, s) in enumerate(zip(shape, stride)):
+        p += (np.arange(n, dtype=np.int64) * s).reshape((-1,) + (1,) * (len(shape) - 1 - d))
+    return p
+
+
+def _block(shape, base_stride, size, stride, offset):
+    """(elements before the base's first element, number of elements) of the memory that base and view touch."""
+    low0, high0 = extent(shape, base_stride)
+    low1, high1 = extent(size, stride, offset)
+    return -min(low0, low1), max(high0, high1) - min(low0, low1) + 1
+
+
+def _strided_sum(g, shape, size, stride, offset, base_stride):
+    before, n = _block(shape, base_stride, size, stride, offset)
+    wide = np.float32 if g.dtype.itemsize == 2 and g.dtype.kind in "fV" or g.dtype == dtypes.bfloat16.np else g.dtype
+    memory = np.zeros(max(n, 0), wide)
+    if prod(size):
+        if _distinct(size, stride):
+            indexing.strided(memory[:1], size, stride, before + offset)[...] = g
+        else:
+            np.add.at(memory, _positions(size, stride, before + offset), g.astype(wide, copy=False))
+    if prod(shape) == 0:
+        return np.zeros(shape, g.dtype)
+    base = indexing.strided(memory[:1], shape, base_stride, before)
+    if not _distinct(shape, base_stride):                  # each of the elements in one place gets its share
+        where = _positions(shape, base_stride, before)
+        base = base / np.bincount(where.reshape(-1), minlength=n)[where]
+    return base.astype(g.dtype)
+
+
+def _distinct(shape, stride):
+    """Do the elements lie in different places, as far as nested dimensions show? (False may be a false alarm.)"""
+    reach = 0
+    for s, n in sorted((abs(s), n) for s, n in zip(stride, shape) if n != 1):
+        if n and s <= reach:
+            return False
+        reach += s * (n - 1)
+    return True
+
+
+def _strided_copy(a, size, stride, offset, base_stride):
+    before, n = _block(a.shape, base_stride, size, stride, offset)
+    if not prod(size):
+        return np.empty(size, a.dtype)
+    memory = np.zeros(max(n, 1), a.dtype)
+    if a.size:
+        indexing.strided(memory[:1], a.shape, base_stride, before)[...] = a
+    return indexing.strided(memory[:1], size, stride, before + offset).copy()
+
+
+def _as_strided_vjp(g, _y, _x, size, stride, offset, base_stride):
+    return [apply(strided_sum_op, (g,), {"shape": tuple(_x.shape), "size": size, "stride": stride, "offset": offset,
+                                         "base_stride": base_stride})]
+
+
+_geometries = [((3, 4), (2, 2), (4, 1), 1, (4, 1)), ((6,), (4, 3), (1, 1), 0, (1,)), ((2, 3), (3, 2), (1, 3), 0, (3, 1)),
+               ((4,), (2, 2), (0, 2), 1, (1,)), ((3,), (), (), 2, (1,)), ((3,), (0, 2), (1, 1), 0, (1,))]
+
+
+def _geometry_samples(make, of_view):
+    for shape, size, stride, offset, base in _geometries:
+        kw = dict(size=size, stride=stride, offset=offset, base_stride=base)
+        yield Sample(make(*size), shape=shape, **kw) if of_view else Sample(make(*shape), **kw)
+
+
+as_strided_op = ViewOp("as_strided", lambda a, size, stride, offset, base_stride: indexing.strided(a, size, stride, offset),
+                       _as_strided_vjp,
+                       samples=lambda make: _geometry_samples(make, False))
+as_strided_op.doc = "A region of memory: size, stride, offset from the first element of the input, whose strides are `base_stride`."
+as_strided_copy_op = Op("as_strided_copy", _strided_copy, _as_strided_vjp, samples=lambda make: _geometry_samples(make, False))
+strided_sum_op = Op("strided_sum", _strided_sum,
+                    lambda g, _y, _x, shape, **kw: [apply(as_strided_copy_op, (g,), kw)],
+                    samples=lambda make: _geometry_samples(make, True))
+
+
+def element_strides(a):
+    return tuple([s // a.itemsize for s in a.strides])
+
+
+@function()
+def as_strided(input, size, stride, storage_offset=None):
+    """A view with the given size and strides, `storage_offset` elements from the start of the storage (of this tensor, if None)."""
+    size, stride = sizes((size,), "as_strided"), sizes((stride,), "as_strided", "stride")
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape: {list(size)}, {list(stride)}")
+    if any(s < 0 for s in stride) and not any(s < 0 for s in input._array.strides):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    indexing.checked_size(size, "as_strided")
+    if storage_offset is not None and storage_offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
+    offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
+    return apply(as_strided_op, (input,), {"size": size, "stride": stride, "offset": offset,
+                                           "base_stride": element_strides(input._array)})
+
+
+def region_of_copy(g, where):
+    """(a copy of g, laid out as the base of a view was; the view's region of it). For gradients of in-place writes to views."""
+    from .parts import view_as_complex
+    base, stride = where["base_shape"], where["base_stride"]
+    size, offset = where["size"], where["offset"]
+    before, n = _block(base, stride, size, where["stride"], offset)
+    memory = FUNCTIONS["empty"](max(n, 0), dtype=g.dtype.to_real() if where["via"] == "real" else g.dtype)
+    inner = apply(as_strided_op, (memory,), {"size": base, "stride": stride, "offset": before, "base_stride": (1,)})
+    region = apply(as_strided_op, (memory,), {"size": size, "stride": where["stride"], "offset": before + offset, "base_stride": (1,
+        )})
+    whole = view_as_complex(inner) if where["via"] == "real" else inner
+    whole.copy_(g)
+    return whole, view_as_complex(region) if where["via"] == "complex" else region
+
+
+@method()
+def as_strided_(self, size, stride, storage_offset=None):
+    """`as_strided`, in place."""
+    offset = 0 if storage_offset is None else storage_offset - self.storage_offset()
+    return reshape_inplace(as_strided_op, self, {"size": sizes((size,), "as_strided_"), "stride": sizes((stride,), "as_strided_",
+        "stride"),
+                                                 "offset": offset, "base_stride": element_strides(self._array)})
