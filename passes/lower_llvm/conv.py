@@ -4,49 +4,24 @@ y[o, p] = sum over k = (channel, tap) of w[o, k] * x[k, p] in the contraction's 
 chain of fused multiply-adds from +0, block sums added left to right. A tap in the padding counts as a zero. So a convolution
 has the bits of `unfold` followed by `matmul`, whatever the tiles, the layout of x and the threads.
 
-A work unit is a group's block of output pixels (all images in one row of pixels, in panels of `PANEL`) times a block of output
-channels. Per block of KC steps it copies the pixels' values into panels [k][pixel], the weights into tiles [row][k], and
-multiplies; totals stay in the thread's scratch; at the end the epilogue is applied and the pixels go where they belong.
+A work unit is a group's block of output pixels (those of all images in one row, cut into panels of a few vectors) times a block
+of output channels. Per block of KC steps it copies the pixels' values into panels [step][pixel] and multiplies them with the
+weights, which are read where they lie; totals stay in the thread's scratch. At the end the epilogue is applied and the pixels go
+where they belong. The gradient of the input is the same with other taps, once for each remainder by the stride.
 
 Pixels are copied in *runs*: up to a vector of pixels that are neighbours in one output row. A run's addresses and which of its
 lanes fall inside the image depend on the tap's row and column only, and are worked out once per unit.
 
-What a call is made of lies in an array of i64, `Geometry` names its fields. Offsets and strides count elements.
+What a call is made of lies in an array of i64 whose fields `Geometry` names. Offsets and strides count elements.
 """
 from dataclasses import dataclass
 
 from ...ir import scalar
 from . import targets
-from .builder import BYTES, Val, vec
+from .builder import BYTES
 from .layout import transpose
+from .runs import KC, Geometry, Runs, divmod_, gather, lane_mask, scatter, share, spread, table
 from .scalar import emit as emit_scalar
-
-KC = 256                       # steps in a block of the canonical order
-
-FIELDS = ("pixels image oh ow d h w sd sh sw xn xg xc xd xh xw yn yg yo yd yh yw wg wo wk rows outs rowtaps coltaps steps channels "
-          "panels pixel_blocks row_blocks tiles max_panels max_tiles scratch in_at out_at "
-          "list_at tap_at y_at b_at a_at band_rows band_cols left top bottom").split()
-FIELD = {name: i for i, name in enumerate(FIELDS)}
-TABLES = len(FIELDS)           # then the tables: depth and row offset of each row of taps, column offset of each column,
-                               # and where each tap lies in the weights (for `Tile.listed`)
-
-
-@dataclass(frozen=True)
-class Tile:
-    """The register tile: `rows` broadcast values against `vectors` vectors of `lanes` elements."""
-    elem: str
-    rows: int
-    lanes: int
-    vectors: int = 2
-    listed: bool = False       # the steps of a weight row lie where a list says, not side by side
-
-    @property
-    def panel(self):
-        return self.lanes * self.vectors
-
-    @property
-    def vec(self):
-        return vec(self.elem, self.lanes)
 
 
 def lanes_for(elem):
@@ -97,251 +72,6 @@ def micro(m, name, t):
     return name
 
 
-class Geometry:
-    """The fields of the geometry that argument `slot` points to; each is loaded once, in the function's entry block."""
-
-    def __init__(self, f, args, slot, fields=FIELD):
-        self._f, self._fields = f, fields
-        p = self._entry("ptr", f"getelementptr i64, ptr {args.ref}, i64 {slot}")
-        self.table = self._entry("ptr", f"load ptr, ptr {p.ref}, align 8")
-
-    def _entry(self, ty, expr):
-        name = self._f.new()
-        self._f.entry.append(f" {name} = {expr}")
-        return Val(self._f, name, ty)
-
-    def __getattr__(self, name):
-        p = self._entry("ptr", f"getelementptr i64, ptr {self.table.ref}, i64 {self._fields[name]}")
-        value = self.__dict__[name] = self._entry("i64", f"load i64, ptr {p.ref}, align 8")
-        return value
-
-
-def table_at(f, geo, i):
-    """Entry i of the geometry."""
-    return f.load("i64", f.at(geo, i, "i64"))
-
-
-def table(f, geo, i):
-    """Entry i of the tables behind the fields."""
-    return table_at(f, geo, i + TABLES)
-
-
-def divmod_(f, a, b):
-    q = f.udiv(a, b)
-    return q, a - q * b
-
-
-class Runs:
-    """The runs of a block of pixels: where they lie in x and y, their slots in the panels, which lanes are inside the image.
-
-    Kept in scratch as columns, `limit` long: first run of each panel; x, y, slot and lanes (a bit each) of each run; then for each
-    row of taps a word of ones or zeros, for each column of taps the lanes inside (every second bit if `near` is 2, see `reader`).
-    With `rows` a run stays in an output row, and the masks exist; without, in an image whose pixels are neighbours in y.
-    """
-
-    def __init__(self, f, g, memory, tile, limit, panel, near=1, rows=True):
-        self.f, self.g, self.geo, self.t, self.limit, self.panel, self.rows = f, g, g.table, tile, limit, panel, rows
-        self.near = near
-        self.first, self.x, self.y, self.slot, self.lanes = (f.bytes_at(memory, (limit + 1) * (8 * i)) for i in range(5))
-        self.rowmask = f.bytes_at(memory, (limit + 1) * 40)
-        self.colmask = f.bytes_at(self.rowmask, g.rowtaps * limit * 4)
-
-    def get(self, column, i, ty="i64"):
-        return self.f.load(ty, self.f.at(column, i, ty))
-
-    def build(self, panel0, panel1, pixels):
-        """Cut the pixels of panels panel0..panel1 (up to pixel number `pixels`) into runs.
-
-        Walks along the coordinates (image, depth, row, column): divisions would cost more than the rest.
-        """
-        f, g, t = self.f, self.g, self.t
-        start, end = panel0 * self.panel, f.imin(panel1 * self.panel, pixels)
-        n, q = divmod_(f, start, g.image)
-        row, ox = divmod_(f, q, g.ow) if self.rows else (q, q)
-        oz, oy = divmod_(f, row, g.oh) if self.rows else (q, q)
-        zero = f.const("i64", 0)
-        f.store(zero, self.first)
-
-        def run(p, e, panel, slot, n, q, oz, oy, ox):
-            room = f.imin(t.lanes, f.imin(end - p, self.panel - slot))
-            count = f.imin(room, g.ow - ox if self.rows else g.image - q)
-            if self.rows:
-                f.store(n * g.xn + oz * g.sd * g.xd + oy * g.sh * g.xh + ox * g.sw * g.xw, f.at(self.x, e, "i64"))
-                f.store(n * g.yn + oz * g.yd + oy * g.yh + ox * g.yw, f.at(self.y, e, "i64"))
-                self._masks(e, oz, oy, ox, count)
-                self._more(e, oy, ox, count)
-            else:
-                f.store(n * g.yn + q, f.at(self.y, e, "i64"))
-            f.store(slot, f.at(self.slot, e, "i64"))
-            f.store((f.const("i64", 1) << count) - 1, f.at(self.lanes, e, "i64"))
-            p, e, slot, q, ox = p + count, e + 1, slot + count, q + count, ox + count
-            f.store(e, f.at(self.first, panel + 1, "i64"))              # the last run of a panel leaves what stays
-            full = f.cmp("eq", slot, self.panel)
-            panel, slot = panel + f.conv("zext", full, "i64"), f.sel(full, 0, slot)
-            if self.rows:
-                wrap = f.cmp("eq", ox, g.ow)
-                ox, oy = f.sel(wrap, 0, ox), oy + f.conv("zext", wrap, "i64")
-                wrap = f.cmp("eq", oy, g.oh)
-                oy, oz = f.sel(wrap, 0, oy), oz + f.conv("zext", wrap, "i64")
-            wrap = f.cmp("eq", q, g.image)
-            oz, q, n = f.sel(wrap, 0, oz), f.sel(wrap, 0, q), n + f.conv("zext", wrap, "i64")
-            return p, e, panel, slot, n, q, oz, oy, ox
-        f.while_(lambda p, *_: f.cmp("slt", p, end), run, [start, zero, zero, zero, n, q, oz, oy, ox])
-
-    def _masks(self, e, oz, oy, ox, count):
-        f, g = self.f, self.g
-
-        def row(r):
-            iz, iy = oz * g.sd + table(f, self.geo, r), oy * g.sh + table(f, self.geo, r + g.rowtaps)
-            inside = f.cmp("ult", iz, g.d) & f.cmp("ult", iy, g.h)
-            f.store(f.conv("sext", inside, "i32"), f.at(self.rowmask, r * self.limit + e, "i32"))
-        f.loop(0, g.rowtaps, 1, row)
-
-        def col(q):
-            low, high = self._column_bits(ox * g.sw + table(f, self.geo, q + g.rowtaps * 2), count)
-            one = f.const("i64", 1)
-            bits = ((one << high) - 1) & ~((one << low) - 1)
-            bits = f.conv("trunc", bits, "i32")
-            f.store(spread(f, bits) if self.near == 2 else bits, f.at(self.colmask, q * self.limit + e, "i32"))
-        f.loop(0, g.coltaps, 1, col)
-
-    def _more(self, e, oy, ox, count):
-        """For what else a kernel wants to know of a run."""
-
-    def _column_bits(self, ix, count):
-        """The first lane inside the image and the first after it, where the run's first lane lies at column ix."""
-        f, g = self.f, self.g
-        if self.near == 1:                                              # the step is 1
-            low, high = 0 - ix, g.w - ix
-        elif self.near == 2:                                            # 1 or 2
-            low, high = (g.sw - 1 - ix) >> (g.sw - 1), (g.w - 1 - ix + g.sw) >> (g.sw - 1)
-        else:
-            low, high = f.sdiv(g.sw - 1 - ix, g.sw), f.sdiv(g.w - 1 - ix + g.sw, g.sw)
-        return f.imax(0, f.imin(32, low)), f.imax(0, f.imin(count, high))
-
-    def each(self, j, body):
-        """body(run) for the runs of panel j (counted from the first)."""
-        self.f.loop(self.get(self.first, j), self.get(self.first, j + 1), 1, body)
-
-    def tap_at(self, r, q):
-        """How far the tap in row r, column q lies from the first pixel of the window."""
-        f, g, geo = self.f, self.g, self.geo
-        return table(f, geo, r) * g.xd + table(f, geo, r + g.rowtaps) * g.xh + table(f, geo, q + g.rowtaps * 2) * g.xw
-
-    def own(self, e):
-        """The lanes of run e."""
-        return lane_mask(self.f, self.t, self.get(self.lanes, e, "i64"))
-
-    def inside(self, e, r, q):
-        """Bits of those lanes of run e that lie inside the image under the tap."""
-        return self.get(self.rowmask, r * self.limit + e, "i32") & self.get(self.colmask, q * self.limit + e, "i32")
-
-    def list_taps(self, memory):
-        """Note where each tap lies, for `fill`; once, before anything else."""
-        f, g = self.f, self.g
-        self.taps = memory
-
-        def row(r):
-            f.loop(0, g.coltaps, 1, lambda q: f.store(self.tap_at(r, q), f.at(memory, r * g.coltaps + q, "i64")))
-        f.loop(0, g.rowtaps, 1, row)
-
-    def fill(self, j, src, k0, k1, out):
-        """Copy panel j's values of steps k0..k1 to `out`, [step][pixel]; `src` is x at the group's first channel.
-
-        Run by run and tap by tap, so that a run's lanes are worked out once for all channels.
-        """
-        f, g, t = self.f, self.g, self.t
-        count = g.rowtaps * g.coltaps
-        whole, channels, stride = f.cmp("sle", g.steps, KC), g.channels, count * self.panel
-
-        def run(e):
-            own, p0, to0 = self.own(e), f.at(src, self.get(self.x, e), t.elem), f.at(out, self.get(self.slot, e), t.elem)
-
-            def tap(r, q):
-                tap = r * g.coltaps + q
-                c0, c1 = f.if_(whole, lambda: [f.const("i64", 0), channels], lambda: [
-                    f.udiv(k0 - tap + count - 1, count), f.udiv(k1 - tap + count - 1, count)])
-                read = reader(f, t, self.near, self.inside(e, r, q), g)
-                p = f.at(p0, f.load("i64", f.at(self.taps, tap, "i64")) + c0 * g.xc, t.elem)
-                to = f.at(to0, c0 * stride + (tap - k0) * self.panel, t.elem)
-                even = c0 + ((c1 - c0) & -2)
-
-                def two(_, p, to):
-                    f.mstore(read(p), to, own)
-                    f.mstore(read(f.at(p, g.xc, t.elem)), f.at(to, stride, t.elem), own)
-                    return f.at(p, g.xc * 2, t.elem), f.at(to, stride * 2, t.elem)
-                last, at = f.loop(c0, even, 2, two, [p, to])
-                f.if_(f.cmp("slt", even, c1), lambda: f.mstore(read(last), at, own))
-            f.loop(0, g.rowtaps, 1, lambda r: f.loop(0, g.coltaps, 1, lambda q: tap(r, q)))
-        self.each(j, run)
-
-    def fill_row(self, src, k, out):
-        """Copy all the pixels' values of step k to `out`, side by side."""
-        f, g, t = self.f, self.g, self.t
-        c, tap = divmod_(f, k, g.rowtaps * g.coltaps)
-        r, q = divmod_(f, tap, g.coltaps)
-        p = f.at(src, self.tap_at(r, q) + c * g.xc, t.elem)
-
-        def run(e):
-            v = reader(f, t, self.near, self.inside(e, r, q), g)(f.at(p, self.get(self.x, e), t.elem))
-            f.mstore(v, f.at(out, self.get(self.slot, e), t.elem), self.own(e))
-        self.each(0, run)
-
-
-def spread(f, bits):
-    """Bit i of 16 at place 2 * i."""
-    for shift, keep in ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555)):
-        bits = (bits | bits << shift) & keep
-    return bits
-
-
-def lane_mask(f, t, bits):
-    """The low bits of an integer as a mask."""
-    return f.bitcast(f.conv("trunc", bits, f"i{t.lanes}"), vec("i1", t.lanes))
-
-
-def reader(f, t, near, bits, g):
-    """A function that loads a vector of x in the lanes of an i32. They lie `near` apart: 1, 2 (bits too), or 0 for any distance."""
-    lanes = lane_mask(f, t, bits)
-    if near == 1:
-        return lambda p: f.mload(t.vec, p, lanes)
-    if near == 2:
-        high, n = lane_mask(f, t, f.lshr(bits, t.lanes)), t.lanes
-        return lambda p: f.shuffle(f.mload(t.vec, p, lanes), f.mload(t.vec, f.at(p, n, t.elem), high), range(0, 2 * n, 2))
-    apart = f.splat(g.sw * g.xw, t.lanes) * f.iota("i64", t.lanes)
-    return lambda p: gather(f, t, p, apart, lanes)
-
-
-def gather(f, t, p, stride, mask):
-    """Lanes `stride` elements apart, zeros where the mask is off."""
-    ptrs = vec("ptr", t.lanes)
-    at = f.v(ptrs, f"getelementptr {t.elem}, ptr {p.ref}, {vec('i64', t.lanes)} {stride.ref}")
-    name = f"llvm.masked.gather.v{t.lanes}{'f32' if t.elem == 'float' else 'f64'}.v{t.lanes}p0"
-    f.mod.declare(name, t.vec, [ptrs, mask.ty, t.vec])
-    return f.v(t.vec, f"call {t.vec} @{name}({ptrs} align {BYTES[t.elem]} {at.ref}, {mask.ty} {mask.ref}, {t.vec} zeroinitializer)")
-
-
-def load_row(f, t, row, i, mask, near, g):
-    """Elements i.. of a row of x, which lie side by side (`near` 1) or g.xw apart."""
-    if near == 1:
-        return f.mload(t.vec, f.at(row, i, t.elem), mask)
-    return gather(f, t, f.at(row, i * g.xw, t.elem), f.splat(g.xw, t.lanes) * f.iota("i64", t.lanes), mask)
-
-
-def scatter(f, t, x, p, stride, mask):
-    """Lanes `stride` elements apart, where the mask is on."""
-    ptrs = vec("ptr", t.lanes)
-    at = f.v(ptrs, f"getelementptr {t.elem}, ptr {p.ref}, {vec('i64', t.lanes)} {stride.ref}")
-    name = f"llvm.masked.scatter.v{t.lanes}{'f32' if t.elem == 'float' else 'f64'}.v{t.lanes}p0"
-    f.mod.declare(name, "void", [t.vec, ptrs, mask.ty])
-    f.raw(f"call void @{name}({t.vec} {x.ref}, {ptrs} align {BYTES[t.elem]} {at.ref}, {mask.ty} {mask.ref})")
-
-
-def share(f, i, total, parts):
-    """Where part i begins when `total` things are cut into `parts` nearly equal ones."""
-    return f.udiv(i * total, parts)
-
-
 @dataclass(frozen=True)
 class Epilogue:
     """What is stored: an `ir.scalar` expression over acc (argument 0) and operands that follow x, w, y in the kernel's arguments.
@@ -363,7 +93,7 @@ OPERAND0 = 5                   # x, w, y, scratch and geometry come first
 def forward(m, symbol, t, epilogue, near, far):
     """The kernel over units (group, pixel block, row block), args x, w, y, scratch, geometry, then the epilogue's operands.
 
-    `near`: how far apart x lies under neighbouring output pixels (see `reader`). `far`: the same of y (see `finish`); 1 says
+    `near`: how far apart x lies under neighbouring output pixels (see `reader`). `far`: the same of y (see `writer`); 1 says
     that an image's pixels follow each other there.
     """
     multiply = micro(m, symbol + "_micro", t)
@@ -400,7 +130,6 @@ def forward(m, symbol, t, epilogue, near, far):
             k1 = f.imin(k0 + KC, g.steps)
             steps = k1 - k0
             panel_size = steps * t.panel
-
             f.loop(0, panels, 1, lambda j: inside.fill(j, xg, k0, k1, f.at(b, j * panel_size, t.elem)))
 
             listed = f.bytes_at(mine, g.list_at)
@@ -425,8 +154,7 @@ def forward(m, symbol, t, epilogue, near, far):
 
             def run(e):
                 put = writer(f, t, epilogue, outside.get(outside.lanes, e), far, g)
-                first = row_of(i) + again
-                to = y_row(first) + outside.get(outside.y, e)
+                to = group * g.yg + i * t.rows * g.yo + outside.get(outside.y, e)
                 acc = f.at(src, outside.get(outside.slot, e), t.elem)
 
                 def row(r, to):
@@ -436,9 +164,6 @@ def forward(m, symbol, t, epilogue, near, far):
                     return to + g.yo
                 f.loop(again, t.rows, 1, row, [to])
             outside.each(j, run)
-
-        def y_row(row):
-            return group * g.yg + row * g.yo
         f.loop(tile0, tile1, 1, lambda i: f.loop(0, panels, 1, lambda j: out(i, j)))
     f.loop(begin, end, 1, unit)
 

@@ -4,8 +4,9 @@ With many channels a vector holds one pixel of several channels, for windows of 
 of the image that way, padding written out. With few channels a vector holds neighbouring pixels (`forward_few`).
 The orders are those of `conv.forward` and `conv.weight_grad`, so the bits are too.
 """
-from .conv import KC, OPERAND0, Geometry, Runs, divmod_, load_row, reader, share, table, writer
+from .conv import OPERAND0, writer
 from .layout import planes_to_pixels, transpose
+from .runs import KC, Geometry, Runs, divmod_, load_row, reader, share, table
 
 HELD = 25                      # weights of a channel that stay in registers
 HELD_SUMS = 14                 # sums of a weight gradient that do

@@ -8,8 +8,8 @@ What windows are is told by tables: along each axis, the first tap of output i, 
 and adaptive pools are one kernel; and the gradient of an average is a sum over the windows of the outputs that an input is in.
 """
 from .builder import vec
-from .conv import Geometry, divmod_, load_row, table_at
 from .layout import planes_to_pixels, transpose
+from .runs import Geometry, divmod_, load_row, table_at
 
 CHUNK = 4096                   # pixels of an input chunk and of an output block, at most (a row of pixels at least)
 FIELDS = ("planes channels xn xc xd xh xw d h w od oh ow step_d step_h step_w rows cols row_blocks col_blocks "

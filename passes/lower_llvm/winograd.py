@@ -9,8 +9,9 @@ Tiles of all images follow each other in panels, as pixels do in `conv.forward`.
 tiles' V into scratch for all channels, then goes through the output channels a register tile at a time.
 """
 from .builder import vec
-from .conv import KC, OPERAND0, Geometry, Runs, divmod_, lane_mask, micro, share, writer
+from .conv import OPERAND0, micro, writer
 from .layout import transpose
+from .runs import KC, Geometry, Runs, divmod_, lane_mask, share
 
 PAD = 16                       # elements
 

@@ -124,7 +124,7 @@ def _runs_bytes(limit, taps):
 
 
 def _geometry(fields, offsets, taps_at=()):
-    from whet.passes.lower_llvm.conv import FIELDS
+    from whet.passes.lower_llvm.runs import FIELDS
     depth, rows, cols = offsets
     return np.array([fields.get(name, 0) for name in FIELDS] + [a for a in depth for _ in rows] + list(rows) * len(depth)
                     + list(cols) + list(taps_at), np.int64)
@@ -154,9 +154,10 @@ def _band(r, lanes, size, taps):
 
 def gathered_plan(r, epilogue, out_shape):
     """The plan of a `Gathered` run; an epilogue of None stores the sums."""
+    from whet.passes.lower_llvm import conv as lower
+    from whet.passes.lower_llvm import runs
     if 0 in (*r.out, r.images, r.groups, r.rows):
         return Plan(0, 0, 1, np.empty(0, np.int64), 0, out_shape)
-    from whet.passes.lower_llvm import conv as lower
     epilogue = epilogue or lower.SUMS
     if winograd_pays(r):
         if r.x_strides[-1] != 1:                                 # the call copies such an x
@@ -172,7 +173,7 @@ def gathered_plan(r, epilogue, out_shape):
     lanes = lower.lanes_for(r.elem)
     rowtaps, coltaps = len(r.offsets[0]) * len(r.offsets[1]), len(r.offsets[2])
     steps = r.channels * rowtaps * coltaps
-    size = lower.BYTES[r.elem]
+    size = runs.BYTES[r.elem]
     near = sw * xw if sw * xw in (1, 2) else 0
     flat = yw == 1 and (od == 1 or yd == oh * ow) and (oh == 1 or yh == ow)
     far = 1 if flat else 2 if yw == 2 else 0
@@ -180,60 +181,76 @@ def gathered_plan(r, epilogue, out_shape):
                   xd=xd, xh=xh, xw=xw, yn=yn, yg=yo * r.rows, yo=yo, yd=yd, yh=yh, yw=yw, wg=r.w_strides[0], wo=r.w_strides[1],
                   wk=r.w_strides[2], rows=r.rows, outs=r.rows * r.groups, rowtaps=rowtaps, coltaps=coltaps, steps=steps,
                   channels=r.channels)
+    how = f"{'listed' if r.taps_at else 'rows'}/{far}/{epilogue.key}"
     if r.channels == 1 and r.rows <= DEPTHWISE_ROWS and 1 <= steps <= DEPTHWISE_TAPS:
-        from whet.passes.lower_llvm import depthwise
         band = _band(r, lanes, size, steps) if 2 * fields["outs"] >= lanes else None
-        tile = lower.Tile(r.elem, 1, lanes, 2, bool(r.taps_at))
-        panels, max_panels, tiles, max_tiles = -(-fields["outs"] // lanes), 0, 0, 0
-        if band is not None:
-            layout = band
-            pixel_blocks, row_blocks = 0, -(-oh // band["max_tiles"])
-            if threads > 1:                                       # a band for every thread, if there are so few units
-                while row_blocks * panels * r.images * od < 2 * threads and band["max_tiles"] > 8:
-                    band["max_tiles"] = -(-band["max_tiles"] // 2)
-                    row_blocks = -(-oh // band["max_tiles"])
-            max_tiles = band["max_tiles"]
-            fields.update(steps=r.rows, rows=len(r.offsets[1]))
-            units, work = row_blocks * panels * r.images * od, max_tiles * ow * steps * lanes
-            name, emit, near = "band", depthwise.forward, int(xw == 1)
-        else:
-            panels = -(-pixels // tile.panel)
-            pixel_blocks, max_panels = split(panels, max(1, 1024 // tile.panel))
-            row_blocks = min(fields["outs"], -(-threads * 4 // pixel_blocks))
-            limit = max_panels * tile.panel
-            layout = _layout(in_at=_runs_bytes(limit, rowtaps + coltaps), list_at=limit * steps * 4)
-            units, work = pixel_blocks * row_blocks, limit * steps * -(-fields["outs"] // row_blocks)
-            name, emit = "few", depthwise.forward_few
-        how = f"{'listed' if r.taps_at else 'rows'}/{near}/{far}/{epilogue.key}"
-        kernel = native.kernel(f"conv_depthwise/{name}/{r.elem}/{lanes}/{steps}/{how}",
-                               lambda m, symbol: emit(m, symbol, tile, steps, epilogue, near, far))
+        depthwise = _depthwise_band if band else _depthwise_few
+        kernel, units, work = depthwise(r, fields, band, lanes, threads, how, epilogue, near, far)
     else:
-        rows = lower.tile_rows(r.rows)
-        tiles = -(-r.rows // rows)
-        vectors = 1 if pixels <= lanes else 4 if rows < 4 and pixels > 2 * lanes else 2
-        tile = lower.Tile(r.elem, rows, lanes, vectors, bool(r.taps_at))
-        panel = tile.panel
-        panels = -(-pixels // panel)
-        pixel_blocks, max_panels = split(panels, max(1, 128 // panel))
-        row_blocks, max_tiles = split(tiles, max(1, 512 // rows))
-        if threads > 1 and r.groups * pixel_blocks * row_blocks < 8 * threads:                # even parts for the threads
-            even = -(-pixel_blocks // threads) * threads
-            if panels >= 2 * even:
-                pixel_blocks, max_panels = even, -(-panels // even)
-            elif r.groups * pixel_blocks % threads:
-                row_blocks = min(tiles, -(-row_blocks // threads) * threads)
-                max_tiles = -(-tiles // row_blocks)
-        limit = max_panels * panel
-        layout = _layout(in_at=_runs_bytes(limit, rowtaps + coltaps), out_at=_runs_bytes(limit, 0), list_at=lower.KC * 8,
-                         tap_at=rowtaps * coltaps * 8,
-                         y_at=(max_panels * max_tiles * rows * panel + lanes) * size, b_at=max_panels * lower.KC * panel * size)
-        units, work = r.groups * pixel_blocks * row_blocks, rows * panel * max_panels * max_tiles * steps
-        how = f"{'listed' if r.taps_at else 'rows'}/{near}/{far}/{epilogue.key}"
-        kernel = native.kernel(f"conv/{r.elem}/{rows}x{vectors}x{lanes}/{how}",
-                               lambda m, symbol: lower.forward(m, symbol, tile, epilogue, near, far))
-    geometry = _geometry({**fields, "panels": panels, "pixel_blocks": pixel_blocks, "row_blocks": row_blocks,
-                          "tiles": tiles, "max_panels": max_panels, "max_tiles": max_tiles, **layout}, r.offsets, r.taps_at)
-    return Plan(kernel, units, _grain(work, lanes, units, threads), geometry, layout["scratch"] * threads, out_shape)
+        kernel, units, work = _contraction(r, fields, lanes, threads, how, epilogue, near, far)
+    return Plan(kernel, units, _grain(work, lanes, units, threads), _geometry(fields, r.offsets, r.taps_at),
+                fields["scratch"] * threads, out_shape)
+
+
+def _depthwise_band(r, fields, band, lanes, threads, how, epilogue, near, far):
+    """(kernel, units, work of one) with a vector of channels; completes the fields."""
+    from whet.passes.lower_llvm import depthwise, runs
+    taps, panels, oh = fields["steps"], -(-fields["outs"] // lanes), fields["oh"]
+    others = panels * r.images * r.out[0]
+    while threads > 1 and -(-oh // band["max_tiles"]) * others < 2 * threads and band["max_tiles"] > 8:
+        band["max_tiles"] = -(-band["max_tiles"] // 2)            # a band for every thread, if there are so few units
+    row_blocks = -(-oh // band["max_tiles"])
+    fields.update(band, steps=r.rows, rows=len(r.offsets[1]), panels=panels, row_blocks=row_blocks)
+    tile, near = runs.Tile(r.elem, 1, lanes, 2, bool(r.taps_at)), int(r.x_strides[-1] == 1)
+    kernel = native.kernel(f"conv_depthwise/{r.elem}/{lanes}/{taps}/{near}/{how}",
+                           lambda m, symbol: depthwise.forward(m, symbol, tile, taps, epilogue, near, far))
+    return kernel, row_blocks * others, band["max_tiles"] * fields["ow"] * taps * lanes
+
+
+def _depthwise_few(r, fields, _, lanes, threads, how, epilogue, near, far):
+    """The same with a vector of neighbouring pixels, for few channels or bands of which one would not fit."""
+    from whet.passes.lower_llvm import depthwise, runs
+    taps, outs = fields["steps"], fields["outs"]
+    tile = runs.Tile(r.elem, 1, lanes, 2, bool(r.taps_at))
+    panels = -(-fields["pixels"] // tile.panel)
+    pixel_blocks, max_panels = split(panels, max(1, 1024 // tile.panel))
+    row_blocks = min(outs, -(-threads * 4 // pixel_blocks))
+    limit = max_panels * tile.panel
+    fields.update(_layout(in_at=_runs_bytes(limit, fields["rowtaps"] + fields["coltaps"]), list_at=limit * taps * 4),
+                  panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks, max_panels=max_panels)
+    kernel = native.kernel(f"conv_depthwise_few/{r.elem}/{lanes}/{taps}/{near}/{how}",
+                           lambda m, symbol: depthwise.forward_few(m, symbol, tile, taps, epilogue, near, far))
+    return kernel, pixel_blocks * row_blocks, limit * taps * -(-outs // row_blocks)
+
+
+def _contraction(r, fields, lanes, threads, how, epilogue, near, far):
+    """The same for any convolution."""
+    from whet.passes.lower_llvm import conv as lower
+    from whet.passes.lower_llvm import runs
+    pixels, size, rows = fields["pixels"], runs.BYTES[r.elem], lower.tile_rows(r.rows)
+    tiles = -(-r.rows // rows)
+    vectors = 1 if pixels <= lanes else 4 if rows < 4 and pixels > 2 * lanes else 2
+    tile = runs.Tile(r.elem, rows, lanes, vectors, bool(r.taps_at))
+    panel = tile.panel
+    panels = -(-pixels // panel)
+    pixel_blocks, max_panels = split(panels, max(1, 128 // panel))
+    row_blocks, max_tiles = split(tiles, max(1, 512 // rows))
+    if threads > 1 and r.groups * pixel_blocks * row_blocks < 8 * threads:                # even parts for the threads
+        even = -(-pixel_blocks // threads) * threads
+        if panels >= 2 * even:
+            pixel_blocks, max_panels = even, -(-panels // even)
+        elif r.groups * pixel_blocks % threads:
+            row_blocks = min(tiles, -(-row_blocks // threads) * threads)
+            max_tiles = -(-tiles // row_blocks)
+    limit, taps = max_panels * panel, fields["rowtaps"] + fields["coltaps"]
+    fields.update(_layout(
+        in_at=_runs_bytes(limit, taps), out_at=_runs_bytes(limit, 0), list_at=runs.KC * 8,
+        tap_at=fields["rowtaps"] * fields["coltaps"] * 8, y_at=(max_panels * max_tiles * rows * panel + lanes) * size,
+        b_at=max_panels * runs.KC * panel * size), panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks,
+        tiles=tiles, max_panels=max_panels, max_tiles=max_tiles)
+    kernel = native.kernel(f"conv/{r.elem}/{rows}x{vectors}x{lanes}/{near}/{how}",
+                           lambda m, symbol: lower.forward(m, symbol, tile, epilogue, near, far))
+    return kernel, r.groups * pixel_blocks * row_blocks, rows * panel * max_panels * max_tiles * fields["steps"]
 
 
 @dataclass(slots=True)
@@ -264,8 +281,8 @@ def winograd_pays(r):
 def winograd_plan(r, epilogue, out_shape):
     """The plan of a `Gathered` run with one image plane, taps 3x3 and x's pixels side by side, by Winograd's method."""
     from whet.passes.lower_llvm import conv as lower
-    from whet.passes.lower_llvm import winograd
-    threads, lanes, size = pool.get_num_threads(), lower.lanes_for(r.elem), lower.BYTES[r.elem]
+    from whet.passes.lower_llvm import runs, winograd
+    threads, lanes, size = pool.get_num_threads(), lower.lanes_for(r.elem), runs.BYTES[r.elem]
     (_, oh, ow), (_, h, w) = r.out, r.x_size
     xn, xc, _, xh, _ = r.x_strides
     yn, yo, *_ = r.out_strides
@@ -275,7 +292,7 @@ def winograd_plan(r, epilogue, out_shape):
     pixels = r.images * th * tw
     rows = lower.tile_rows(r.rows)
     tiles = -(-r.rows // rows)
-    tile, line = lower.Tile(r.elem, rows, lanes, 1 if pixels <= lanes else 2), r.channels + winograd.PAD
+    tile, line = runs.Tile(r.elem, rows, lanes, 1 if pixels <= lanes else 2), r.channels + winograd.PAD
     panel = tile.panel
     panels = -(-pixels // panel)
     pixel_blocks, max_panels = split(panels, max(1, WINOGRAD_SCRATCH // (16 * r.channels * panel * size)))
@@ -367,6 +384,7 @@ def input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups):
 
 def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     from whet.passes.lower_llvm import conv as lower
+    from whet.passes.lower_llvm import runs
     same_type("conv_weight_grad", gy, x)
     if gy.shape[:2] != (x.shape[0], w_shape[0]) or x.shape[1] != w_shape[1] * groups or w_shape[0] % groups:
         raise RuntimeError(f"conv_weight_grad: gradient {gy.shape}, input {x.shape} and weight {w_shape} do not fit "
@@ -384,8 +402,8 @@ def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     rows = lower.tile_rows(rows_all)
     tiles = -(-rows_all // rows)
     vectors = 1 if outs <= lanes else 2
-    tile = lower.Tile(elem, rows, lanes, vectors)
-    size, panel = lower.BYTES[elem], tile.panel
+    tile = runs.Tile(elem, rows, lanes, vectors)
+    size, panel = runs.BYTES[elem], tile.panel
     panels = -(-outs // panel)
     out_blocks, max_panels = split(panels, max(1, 256 // panel))
     row_blocks = min(tiles, -(-threads // math.gcd(groups * out_blocks, threads)))        # even parts for the threads
@@ -394,9 +412,9 @@ def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     offsets = [tuple(k * d - p for k in range(n)) for n, d, p in zip(w_shape[2:], dilation, padding)]
     offsets = (*[(0,)] * (3 - nd), *offsets)
     rowtaps, coltaps = len(offsets[0]) * len(offsets[1]), len(offsets[2])
-    layout = _layout(in_at=_runs_bytes(lower.KC, rowtaps + coltaps), out_at=_runs_bytes(lower.KC, 0),
-                     y_at=max_panels * max_tiles * rows * panel * size, b_at=max_panels * (lower.KC + lanes) * panel * size,
-                     a_at=rows * (lower.KC + 16) * size)
+    layout = _layout(in_at=_runs_bytes(runs.KC, rowtaps + coltaps), out_at=_runs_bytes(runs.KC, 0),
+                     y_at=max_panels * max_tiles * rows * panel * size, b_at=max_panels * (runs.KC + lanes) * panel * size,
+                     a_at=rows * (runs.KC + 16) * size)
     (d, h, w), (_, oh, ow), (sd, sh, sw) = three(x.shape[2:], 1), three(gy.shape[2:], 1), three(stride, 1)
     xd, xh, xw = three(xs[2:], 0)
     geometry = _geometry(
@@ -414,10 +432,10 @@ def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
 def _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     """None if a band of rows would take more scratch than it is worth."""
     from whet.passes.lower_llvm import conv as lower
-    from whet.passes.lower_llvm import depthwise
+    from whet.passes.lower_llvm import depthwise, runs
     nd, threads = gy.ndim - 2, pool.get_num_threads()
     elem, taps, image = ELEM[gy.dtype], math.prod(w_shape[2:]), math.prod(gy.shape[2:])
-    lanes, size = lower.lanes_for(elem), lower.BYTES[elem]
+    lanes, size = lower.lanes_for(elem), runs.BYTES[elem]
     offsets = (*[(0,)] * (3 - nd), *[tuple(k * d - p for k in range(n)) for n, d, p in zip(w_shape[2:], dilation, padding)])
     xs, ys = elements(x), dense(gy.shape)
     xd, xh, xw = three(xs[2:], 0)
@@ -431,7 +449,7 @@ def _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, group
         dict(pixels=image * gy.shape[0], image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xs[0], xg=xs[1], xd=xd,
              xh=xh, xw=xw, yn=ys[0], yo=ys[1], outs=w_shape[0], steps=r.rows, rows=len(offsets[1]),
              rowtaps=len(offsets[0]) * len(offsets[1]), coltaps=len(offsets[2]), **band), offsets)
-    tile, near, units = lower.Tile(elem, 1, lanes, 1), 1 if xw == 1 else 0, -(-w_shape[0] // lanes)
+    tile, near, units = runs.Tile(elem, 1, lanes, 1), 1 if xw == 1 else 0, -(-w_shape[0] // lanes)
     kernel = native.kernel(f"conv_depthwise_weight_grad/{elem}/{lanes}/{taps}/{near}",
                            lambda m, symbol: depthwise.weight_grad(m, symbol, tile, taps, near))
     grain = _grain(taps * lanes * image * gy.shape[0], lanes, units, threads)

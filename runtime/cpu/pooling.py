@@ -31,6 +31,7 @@ def _plan(key, x, windows, kind, divisors):
     """A plan of `lower_llvm.pool`: windows are (first, end, step) per axis, divisors arrays per axis."""
     from whet.passes.lower_llvm import conv as lower
     from whet.passes.lower_llvm import pool as lower_pool
+    from whet.passes.lower_llvm import runs
     out = tuple(len(w[0]) for w in windows)
     shape, elem = (*x.shape[:2], *out), ELEM[x.dtype]
     planes = x.shape[0] * x.shape[1]
@@ -41,7 +42,7 @@ def _plan(key, x, windows, kind, divisors):
     xs = elements(x)
     xd, xh, xw = three(xs[2:], 0)
     lanes, threads = lower.lanes_for(elem), pool.get_num_threads()
-    size = lower.BYTES[elem]
+    size = runs.BYTES[elem]
     chunk = lower_pool.CHUNK
     chunk_cols, chunk_rows = min(max(w, 1), chunk), 1 if w > chunk else chunk // max(w, 1)
     cols, rows = min(ow, chunk), 1 if ow > chunk else min(oh, chunk // ow)
@@ -65,7 +66,7 @@ def _plan(key, x, windows, kind, divisors):
                   col_blocks=col_blocks, chunk_rows=chunk_rows, chunk_cols=chunk_cols, scratch=at, **layout, **starts)
     geometry = np.concatenate([np.array([fields[name] for name in lower_pool.FIELDS], np.int64)] + tables).astype(np.int64)
     units = blocks * row_blocks * col_blocks
-    tile = lower.Tile(elem, 1, lanes, 1)
+    tile = runs.Tile(elem, 1, lanes, 1)
     near = 1 if xw == 1 or w == 1 else 0
     kernel = native.kernel(f"pool/{kind}/{elem}/{lanes}/{near}", lambda m, symbol: lower_pool.emit(m, symbol, tile, kind, near))
     work = (x.size + 8 * planes * math.prod(out)) / units
