@@ -181,18 +181,10 @@ class ConvTranspose3d(_ConvTranspose):
     dims, function = 3, "conv_transpose3d"
 
 
-class _LazyConv(LazyModuleMixin):
+class _LazyConvNd(LazyModuleMixin):
     """A convolution that learns `in_channels` from its first input."""
 
-    def __init__(self, out_channels, *args, bias=True, device=None, dtype=None, **kwargs):
-        if len(args) > 5:                # bias, device and dtype may also come by position
-            names = ["bias", "dilation", "padding_mode", "device", "dtype"] if self.transposed else \
-                    ["bias", "padding_mode", "device", "dtype"]
-            given = dict(zip(names, args[5:]))
-            args, bias = args[:5], given.pop("bias", bias)
-            device, dtype = given.pop("device", device), given.pop("dtype", dtype)
-            kwargs.update(given)
-        super().__init__(0, 0, *args, bias=False, **kwargs)
+    def _leave_open(self, out_channels, bias, device, dtype):
         self.out_channels = out_channels
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         if bias:
@@ -218,7 +210,22 @@ class _LazyConv(LazyModuleMixin):
         self.in_channels = self.weight.shape[0] if self.transposed else self.weight.shape[1] * self.groups
 
 
+class _LazyConv(_LazyConvNd):
+    def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros",
+                 device=None, dtype=None):
+        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode)
+        self._leave_open(out_channels, bias, device, dtype)
+
+
+class _LazyConvTranspose(_LazyConvNd):
+    def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
+                 padding_mode="zeros", device=None, dtype=None):
+        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode)
+        self._leave_open(out_channels, bias, device, dtype)
+
+
 for _base in (Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d):
     _name = f"Lazy{_base.__name__}"
-    globals()[_name] = type(_name, (_LazyConv, _base), {"cls_to_become": _base, "__module__": __name__,
-                                                        "__doc__": f"A {_base.__name__} that learns `in_channels` from its input."})
+    _lazy = _LazyConvTranspose if _base.transposed else _LazyConv
+    globals()[_name] = type(_name, (_lazy, _base), {"cls_to_become": _base, "__module__": __name__,
+                                                    "__doc__": f"A {_base.__name__} that learns `in_channels` from its input."})
