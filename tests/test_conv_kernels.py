@@ -9,8 +9,10 @@ from whet.cpu import conv as K
 from whet.cpu import conv_plan, pool
 from whet.cpu import window as W
 from whet.ir.scalar import arg, args, where
-from whet.passes.lower_llvm import targets
-from whet.passes.lower_llvm.conv import Epilogue
+from whet.passes.lower_llvm import compile, targets
+from whet.passes.lower_llvm.builder import Module
+from whet.passes.lower_llvm.conv import Epilogue, micro
+from whet.passes.lower_llvm.runs import Tile
 
 rng = np.random.default_rng(0)
 
@@ -337,3 +339,17 @@ def test_packed_weights_give_the_same_bits(x, w, at):
 def test_operands_that_do_not_fit(call, words):
     with pytest.raises(RuntimeError, match=words):
         call()
+
+
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("rows, vectors", [(12, 2), (8, 2), (8, 1), (4, 2), (2, 4)])
+def test_the_inner_loop_stays_in_registers(rows, vectors, listed):
+    import llvmlite.binding as llvm
+    if targets.current().name != "avx512":
+        pytest.skip("looks at x86 assembly")
+    m = Module()
+    micro(m, "multiply", Tile("float", rows, 16, vectors, listed))
+    module = llvm.parse_assembly(m.text().replace("define internal", "define"))
+    text = compile._machine().emit_assembly(module)
+    loop = text[text.index("vfmadd"):text.rindex("vfmadd")]
+    assert "%rsp" not in loop and "%rbp" not in loop
