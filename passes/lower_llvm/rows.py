@@ -25,7 +25,7 @@ from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY
 class Plan:
     """A program's walks with the kept values resolved: stored in an output that is written later anyway, or computed again."""
 
-    def __init__(self, program):
+    def __init__(self, program, store=True):
         self.program, self.passes = program, program.passes()
         self.walk_of = {k: w for w, p in enumerate(self.passes) for k in p.stages}
         self.kept = {}                          # arg of a kept value -> the output that holds it meanwhile
@@ -40,7 +40,7 @@ class Plan:
         for a, k in kept_by.items():
             last = max((self.walk_of[j] for j in self.walk_of if a in reads[j]), default=0)
             for j, (m, dtype) in enumerate(program.outputs):
-                if (isinstance(stages[m], Store) and self.walk_of[m] >= last > self.walk_of[k]
+                if (store and isinstance(stages[m], Store) and self.walk_of[m] >= last > self.walk_of[k]
                         and dtype == program.values[a][0] and j not in self.kept.values()):
                     self.kept[a] = j
                     break
@@ -135,12 +135,13 @@ class RowKernel(Kernel):
     rank 2, the size of the inner of two outer dimensions; then `rank` strides of each full or row operand and of each full
     output. Row outputs lie side by side. Results of spans are (rows, spans).
 
-    With `pieces` (programs that only reduce values) a row is made of pieces of equal length, anywhere: that length comes before
-    the strides and each full operand has a last stride, from piece to piece. A block that lies in several pieces is first brought
-    together."""
+    With `pieces` (programs without positions) a row is made of pieces of equal length, anywhere: that length comes before the
+    strides and each full operand or output has a last stride, from piece to piece. A block that lies in several pieces is first
+    brought together."""
 
     def __init__(self, program, rank, partial=False, pieces=False):
-        self.program, self.rank, self.partial, self.pieces, self.plan = program, rank, partial, pieces, Plan(program)
+        self.program, self.rank, self.partial, self.pieces = program, rank, partial, pieces
+        self.plan = Plan(program, store=not pieces)
 
     def emit(self, mod, symbol):
         self.start(mod, symbol)
@@ -150,9 +151,11 @@ class RowKernel(Kernel):
         self.piece = self.slot("i64") if self.pieces else None
         count = {"full": self.rank + self.pieces, "row": self.rank}
         self.strides = [[self.slot("i64") for _ in range(count.get(o.kind, 0))] for o in program.operands]
-        self.together = {i: f.alloca(MEMORY[o.dtype], BLOCK + LANES) for i, o in enumerate(program.operands) if o.kind == "full"
-                         } if self.pieces else {}
-        self.out_strides = [[self.slot("i64") for _ in range(self.rank)] if self.has_stride(k) else [] for k, _ in self.outs]
+        self.out_strides = [[self.slot("i64") for _ in range(count["full"])] if self.has_stride(k) else [] for k, _ in self.outs]
+        if self.pieces:
+            self.together = {i: f.alloca(MEMORY[o.dtype], BLOCK + LANES)
+                             for i, o in enumerate(program.operands) if o.kind == "full"}
+            self.out_together = {j: f.alloca(MEMORY[t], BLOCK + LANES) for j, (k, t) in enumerate(self.outs) if self.has_stride(k)}
         self.stacks = {k: Pairwise(f, reduction(s.kind, program.values[program.results[k]][0]))
                        for k, s in enumerate(program.stages) if isinstance(s, Reduce) and s.kind in SUMS}
         f.loop(f.args[1], f.args[2], 1, self.unit)
@@ -223,7 +226,7 @@ class RowKernel(Kernel):
 
         def block(b, *carried, end=None):
             end = f.imin(b + BLOCK, hi) if end is None else end
-            self.at_block = {a: self.gathered(a, b, end) for a in self.used if a in self.together}
+            self.bring_together(b, end)
             carried = list(carried)
             states = dict(starts)
             for k in whole:
@@ -251,12 +254,13 @@ class RowKernel(Kernel):
             found = []
             for q, k in enumerate(indexed):
                 found += self.find(k, lo, b, end, reds[k].end(f, states[k]), best[3 * q:3 * q + 3])
+            self.put_apart(b, end)
             return [x for k in whole for x in states[k]] + found
 
         carry = [x for k in whole for x in starts[k]]
         for k in indexed:
             carry += [f.const(reds[k].red.ty, reds[k].red.worst), f.const("i64", 0), f.const("i1", 0)]
-        if reds:
+        if reds or self.pieces:
             last = f.loop(lo, hi, BLOCK, block, carry)
         else:
             last = block(lo, end=hi)
@@ -298,33 +302,60 @@ class RowKernel(Kernel):
                 xs[a] = load(f, dtype, f.bytes_at(p, i * SIZE[dtype]), self.W, mask)
         return xs
 
-    def gathered(self, a, b, end):
-        """Where operand a's row would begin if the elements b to end lay as they do in a row of one piece."""
-        f, dtype = self.f, self.program.operands[a].dtype
-        size, ty = SIZE[dtype], vec(MEMORY[dtype], self.W)
-        stride = self.strides[a][-1]
+    def bring_together(self, b, end):
+        """Before a block: `at_block` and `out_block` say where rows would begin if this block's elements lay as in a row of one
+        piece."""
+        self.at_block, self.out_block = {}, {}
+        if not self.pieces:
+            return
+        f, operands = self.f, self.program.operands
+        self.one_piece = f.cmp("sle", b - f.udiv(b, self.piece) * self.piece + (end - b), self.piece)
+        for a in self.used:
+            if a in self.together:
+                dtype, stride = operands[a].dtype, self.strides[a][-1]
+                self.at_block[a] = self.begin(self.base[a], stride, dtype, self.together[a], b, end, copy=True)
+        for k in self.stages:
+            if self.has_stride(k):
+                j, dtype = self.out_of(k)
+                self.out_block[j] = self.begin(self.out_base[j], self.out_strides[j][-1], dtype, self.out_together[j], b, end)
 
-        def source(i):
-            number = f.udiv(i, self.piece)
-            return f.bytes_at(self.base[a], number * stride), i - number * self.piece
+    def begin(self, base, stride, dtype, together, b, end, copy=False):
+        f, size = self.f, SIZE[dtype]
 
-        def bring():
-            def piece(at):
-                p, first = source(at)
-                count = f.imin(self.piece - first, end - at)
-                p, q = f.bytes_at(p, first * size), f.bytes_at(self.together[a], (at - b) * size)
-                whole = count & -self.W
-                f.loop(0, whole, self.W, lambda i: f.store(f.load(ty, f.bytes_at(p, i * size)), f.bytes_at(q, i * size)))
+        def inside():
+            number = f.udiv(b, self.piece)
+            return [f.bytes_at(base, number * stride - number * self.piece * size)]
 
-                def rest(i):
-                    mask = f.lanes_below(count - i, self.W)
-                    f.mstore(f.mload(ty, f.bytes_at(p, i * size), mask), f.bytes_at(q, i * size), mask)
-                f.loop(whole, count, self.W, rest)
-                return [at + count]
-            f.while_(lambda at: f.cmp("slt", at, end), piece, [b])
-            return [f.bytes_at(self.together[a], 0 - b * size)]
-        p, first = source(b)
-        return f.if_(f.cmp("sle", first + (end - b), self.piece), lambda: [f.bytes_at(p, (first - b) * size)], bring)[0]
+        def several():
+            if copy:
+                self.move(base, stride, dtype, together, b, end, lambda p, q: (p, q))
+            return [f.bytes_at(together, 0 - b * size)]
+        return f.if_(self.one_piece, inside, several)[0]
+
+    def put_apart(self, b, end):
+        """After a block: what was stored, to its pieces."""
+        for j in self.out_block:
+            place = self.out_base[j], self.out_strides[j][-1], self.outs[j][1], self.out_together[j]
+            self.f.if_(~self.one_piece, lambda: self.move(*place, b, end, lambda p, q: (q, p)))
+
+    def move(self, base, stride, dtype, together, b, end, ways):
+        """Elements b to end between pieces and the memory that brings them together; `ways(piece, memory)` is (from, to)."""
+        f, size, ty = self.f, SIZE[dtype], vec(MEMORY[dtype], self.W)
+
+        def piece(at):
+            number = f.udiv(at, self.piece)
+            first = at - number * self.piece
+            count = f.imin(self.piece - first, end - at)
+            p, q = ways(f.bytes_at(base, number * stride + first * size), f.bytes_at(together, (at - b) * size))
+            whole = count & -self.W
+            f.loop(0, whole, self.W, lambda i: f.store(f.load(ty, f.bytes_at(p, i * size)), f.bytes_at(q, i * size)))
+
+            def rest(i):
+                mask = f.lanes_below(count - i, self.W)
+                f.mstore(f.mload(ty, f.bytes_at(p, i * size), mask), f.bytes_at(q, i * size), mask)
+            f.loop(whole, count, self.W, rest)
+            return [at + count]
+        f.while_(lambda at: f.cmp("slt", at, end), piece, [b])
 
     def group_at(self, i, states, b, end):
         """One group of elements through all stages; `end` is given for the last, partly filled one."""
@@ -339,7 +370,7 @@ class RowKernel(Kernel):
                 continue
             j, dtype = self.out_of(k)
             for at, x, mask in zip(places, xs, masks, strict=True):
-                store(f, dtype, x, f.bytes_at(self.out_base[j], at * SIZE[dtype]), mask)
+                store(f, dtype, x, f.bytes_at(self.out_block.get(j, self.out_base[j]), at * SIZE[dtype]), mask)
 
     def root_at(self, k, i, mask):
         """The vector that stage k reduces, from element i on."""

@@ -146,9 +146,10 @@ class Plan:
         if len(rest.sizes) > 2:
             return None
         if self.n and len(reduced.sizes) > 1:
-            pieces = len(reduced.sizes) == 2 and self._only_values() and all(
+            pieces = len(reduced.sizes) == 2 and not any(getattr(s, "kind", None) in R.INDEXED for s in program.stages) and all(
                 s == size for s, (_, size) in zip(reduced.strides[1], arrays, strict=True))
-            return self._by_rows(rest, len(arrays), [self.outer.index(a) for a in outer], reduced) if pieces else None
+            order = [self.outer.index(a) for a in outer]
+            return self._by_rows(rest, len(arrays), order, reduced) if pieces else None
         step = reduced.strides[0] if self.n > 1 else [size for _, size in arrays]
         order = [self.outer.index(a) for a in outer]
         if self.n <= SHORT and self.count >= 16 and len(rest.sizes) == 1:
