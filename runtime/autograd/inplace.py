@@ -33,6 +33,12 @@ def check_writable(t, name):
         raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation ({name}).")
 
 
+def writes_at_once(t):
+    """May `t` be written without a record: no gradient flows to it, nobody watches, and it is no tensor of inference mode?"""
+    flags = modes.state.flags
+    return not flags & (modes.INFERENCE | modes.SPECIAL) and not t._rg & 2 and not (flags & modes.GRAD and t.requires_grad)
+
+
 def check_view_for_history(t, name):
     """Views whose kind forbids recorded writes."""
     if t._rg & 8:

@@ -449,6 +449,13 @@ def array_of(data, dtype=None):
             return (a if dtype in (None, own) else convert(a, dtype)), True
         return (a, False) if dtype in (None, own) else (convert(a, dtype), True)
     t = type(data)
+    if (t is list or t is tuple) and data:
+        kinds = set(map(type, data))
+        if kinds <= _NUMBERS:
+            own = dtypes.of_number(data[0])
+            for k in kinds:
+                own = dtypes.promote_types(own, dtypes.of_number(k()))
+            return _list_array(data, own, dtype or own, (len(data),)), True
     if t in _NUMBERS or not _is_sequence(data):
         if isinstance(data, str | bytes):
             raise TypeError(f"new(): invalid data type '{t.__name__}'")
@@ -553,7 +560,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
     a, new = array_of(data, dtype)
-    return require(literal(a if new else a.copy()), requires_grad)
+    t = literal(a if new else a.copy())
+    return require(t, True) if requires_grad else t
 
 
 @function(method=False)

@@ -393,6 +393,8 @@ def __getitem__(self, index):
                 i = index._array
                 if i.dtype == np.bool_ and i.ndim and i.shape == self._array.shape:
                     return wrap(self._array[i])
+                if i.dtype == np.int64 and i.ndim and self._array.ndim:
+                    return wrap(_gathered(self._array, i, dims=(0,)))
         except (IndexError, TypeError):
             pass                                          # said again below, in this library's words
     if type(index) is Tensor and index._array.ndim and index._array.dtype == np.int64 and self._array.ndim:
@@ -419,7 +421,7 @@ def _as_value(t, value):
     raise TypeError(f"can't assign a {type(value).__name__} to a whet.{t.dtype.letter}Tensor")
 
 
-def _small(value, array):
+def fits(value, array):
     """Is the value a number that the array's type surely holds?"""
     kind = type(value)
     if kind is float:
@@ -429,14 +431,14 @@ def _small(value, array):
 
 def __setitem__(self, index, value):
     """Write to a part of the tensor."""
-    if not state.flags & (INFERENCE | SPECIAL) and not self._rg & 2:
+    if ip.writes_at_once(self):
         a, plain, src = self._array, _plain(index), value
-        if plain is not None and not _small(value, a):
+        if plain is not None and not fits(value, a):
             value = _as_value(self, value)
             src = value._array
             if src.dtype != a.dtype or state.flags & GRAD and value.requires_grad:
                 plain = None
-        if plain is not None and not (state.flags & GRAD and self.requires_grad):
+        if plain is not None:
             try:
                 part = a[plain]
             except (IndexError, TypeError):

@@ -4,12 +4,13 @@ from math import prod
 import numpy as np
 
 from .. import dtypes
+from ..autograd import inplace as ip
 from ..dtypes import BOOL
 from ..ir import scalar as s
 from ..tensor import wrap
 from .creation import cast_number, tensor, zeros
 from .gather import WriteOp, pad_to
-from .index import index_op, nonzero
+from .index import fits, index_op, nonzero
 from .pointwise_family import PointwiseOp, inplace
 from .registry import apply, is_tensor
 from .samples import Sample, booleans, reals
@@ -121,6 +122,11 @@ fill_op = WriteOp("fill", _fill_write, lambda g, _y, _x, _value, needs: [None, g
 @method()
 def fill_(self, value):
     """Write a number to every element."""
+    if fits(value, self._array) and ip.writes_at_once(self):
+        ip.check_writable(self, "fill_")
+        self._array.fill(value)
+        self._bump("fill_")
+        return self
     if is_tensor(value):
         if value._array.ndim:
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")

@@ -12,7 +12,7 @@ from .registry import Op, apply, is_tensor
 from .samples import Sample
 from .split import split_op, unbind_op
 from .strided import as_strided, diagonal, undiagonal_op
-from .surface import FUNCTIONS, METHODS, function, method
+from .surface import FUNCTIONS, METHODS, function, give_out, method
 from .view import atleast_1d, atleast_2d, atleast_3d, numpy_index, reshape, select, slice_along, slice_op
 
 
@@ -58,8 +58,8 @@ def common_type(tensors):
     return tensors
 
 
-@function("concat", "concatenate", method=False, out=True)
-def cat(tensors, dim=0, *, axis=None):
+@function("concat", "concatenate", method=False)
+def cat(tensors, dim=0, *, axis=None, out=None):
     """Tensors joined along a dimension.
 
     >>> import whet
@@ -87,7 +87,8 @@ def cat(tensors, dim=0, *, axis=None):
             e = next(k for k in range(n) if k != d and s[k] != want[k])
             raise RuntimeError(f"Sizes of tensors must match except in dimension {d}. Expected size {want[e]} but got size {s[e]} "
                                f"for tensor number {i} in the list.")
-    return apply(cat_op, tuple(kept), {"dim": d})
+    r = apply(cat_op, tuple(kept), {"dim": d})
+    return r if out is None else give_out("cat", r, out)
 
 
 def _stack(*arrays, dim):
@@ -106,8 +107,8 @@ stack_op = Op("stack", _stack, lambda g, _y, *_xs, dim: list(apply(unbind_op, (g
     Sample(make(0), dim=1)])
 
 
-@function(method=False, out=True)
-def stack(tensors, dim=0, *, axis=None):
+@function(method=False)
+def stack(tensors, dim=0, *, axis=None, out=None):
     """Tensors of one shape joined along a new dimension.
 
     >>> import whet
@@ -125,7 +126,8 @@ def stack(tensors, dim=0, *, axis=None):
         if t._array.shape != want:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(want)} at entry 0 and "
                                f"{list(t._array.shape)} at entry {i}")
-    return apply(stack_op, tuple(common_type(tensors)), {"dim": dims.one(dim, len(want) + 1)})
+    r = apply(stack_op, tuple(common_type(tensors)), {"dim": dims.one(dim, len(want) + 1)})
+    return r if out is None else give_out("stack", r, out)
 
 
 def _join(name, grow, doc):

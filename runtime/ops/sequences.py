@@ -34,7 +34,7 @@ def _count(start, end, step, inclusive=False):
 def _arange(start, step, n, dtype):
     if dtype.kind <= INT:
         if isinstance(start, int) and isinstance(step, int):
-            return (np.arange(n, dtype=np.int64) * step + start).astype(dtype.np)
+            return np.arange(start, start + n * step, step, np.int64).astype(dtype.np, copy=False)
         return (int(start) + np.arange(n, dtype=np.int64) * int(step)).astype(dtype.np)
     return (np.arange(n, dtype=np.float64) * step + start).astype(dtype.np)
 
