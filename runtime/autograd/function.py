@@ -1,6 +1,8 @@
 """Ops that users define: `autograd.Function`."""
+import weakref
+
 from . import inplace, modes
-from .node import Node, OutputOf, Packed
+from .node import Node, OutputOf, Packed, SavedOutput, changed, tied
 
 
 class _FunctionOp:
@@ -45,8 +47,13 @@ class _FunctionOp:
 
 
 class FunctionNode(Node):
-    """A node with the user's context."""
-    __slots__ = ("ctx", "__dict__")
+    """A node with the user's context, whose attributes are its own."""
+    __slots__ = ("ctx",)
+
+    def __getattr__(self, name):
+        if name == "ctx":
+            raise AttributeError(name)
+        return getattr(self.ctx, name)
 
     def name(self):
         return f"{self.op.name}Backward"
@@ -85,24 +92,24 @@ class FunctionCtx:
     def saved_tensors(self):
         """What `save_for_backward` kept; raises if one was changed in place since."""
         if self._saved is None:
-            if self._node is not None and self._node.released:
+            if self._node is not None:
                 raise RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
                                    "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
                                    "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
                                    "saved tensors after calling backward.")
             return tuple(self._to_save)
-        from .node import SavedOutput, changed, tied
+        node = self._node()
         out = []
         for x, v in self._saved:
             if type(x) is Packed:
-                out.append(x.unpack(x.value))
+                out.append(x.unpack(_output_edge(node, v.index) if type(v) is _Output else v))
             elif type(x) is SavedOutput:
                 if x.cell.v != x.version:
-                    raise changed(self._node.op, x.array, x.cell.v, x.version, x)
-                out.append(tied(x, self._node))
+                    raise changed(_FunctionOp(self._cls), x.array, x.cell.v, x.version, x)
+                out.append(tied(x, node))
             else:
                 if x is not None and x._version != v:
-                    raise changed(self._node.op, x._array, x._version, v, x)
+                    raise changed(_FunctionOp(self._cls), x._array, x._version, v, x)
                 out.append(x)
         return tuple(out)
 
@@ -159,7 +166,7 @@ class Function:
         if record:
             op = _FunctionOp(cls)
             node = FunctionNode(op, edges, {}, len(outs))
-            node.ctx, ctx._node = ctx, node
+            node.ctx, ctx._node, ctx._cls = ctx, weakref.ref(node), cls
             ctx._inputs = tuple((t._array.shape, t.dtype) if t is not None else None for t in tensors)
             node.metadata = tuple((t._array.shape, t.dtype) if hasattr(t, "_array") else ((), None) for t in outs)
         outs = [_output(t, i, node, ctx, tensors, len(outs)) for i, t in enumerate(outs)]
@@ -203,20 +210,33 @@ def _output(t, i, node, ctx, inputs, n):
     return t
 
 
+class _Output:
+    """Says that a packed tensor was an output of the function."""
+    __slots__ = ("index",)
+
+    def __init__(self, index):
+        self.index = index
+
+
+def _output_edge(node, i):
+    return node if node is None or node.nout == 1 else OutputOf(node, i)
+
+
 def _save(ctx, outs, node):
-    from .node import SavedOutput
+    from ..ops.registry import edge_of
     hooks = modes.state.saved_hooks
     kept = []
     for x in ctx._to_save:
         if x is None:
             kept.append((None, 0))
-        elif hooks:
-            kept.append((Packed(hooks[-1][0](x), hooks[-1][1]), 0))
+            continue
+        at = next((i for i, o in enumerate(outs) if o is x or (hasattr(o, "_array") and o._array is x._array and o._node is not None
+                                                               and x._node is None)), None)
+        made_here = at is not None and outs[at]._node is not None and (
+            outs[at]._node is node or getattr(outs[at]._node, "parent", None) is node or any(outs[at] is d for d in ctx._dirty))
+        if hooks:
+            kept.append((Packed(x, hooks[-1]), _Output(at) if made_here else edge_of(x)))
         else:
-            at = next((i for i, o in enumerate(outs) if o is x or (hasattr(o, "_array") and o._array is x._array and o._node is not None
-                                                                   and x._node is None)), None)
-            made_here = at is not None and outs[at]._node is not None and (
-                outs[at]._node is node or getattr(outs[at]._node, "parent", None) is node or any(outs[at] is d for d in ctx._dirty))
             kept.append((SavedOutput(outs[at], at), 0) if made_here else (x, x._version))
     return tuple(kept)
 
@@ -234,14 +254,14 @@ def once_differentiable(fn):
             class Refuse(Function):
                 @staticmethod
                 def forward(ctx, *xs):
-                    return tuple(x.clone() for x in xs)
+                    return tuple(x.clone() for x in xs[:len(live)])
 
                 @staticmethod
                 def backward(ctx, *gs):
                     raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
             many = r if isinstance(r, tuple) else (r,)
             live = [x.requires_grad_() for x in many if x is not None]
-            done = iter(Refuse.apply(*live))
+            done = iter(Refuse.apply(*live, *[a for a in args if hasattr(a, "_array") and a.requires_grad]))
             many = tuple(None if x is None else next(done) for x in many)
             return many if isinstance(r, tuple) else many[0]
         return r

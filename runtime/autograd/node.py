@@ -59,10 +59,37 @@ class SavedOutput:
 
 class Packed:
     """A saved tensor that went through the user's pack hook."""
-    __slots__ = ("value", "unpack")
+    __slots__ = ("value", "hook")
 
-    def __init__(self, value, unpack):
-        self.value, self.unpack = value, unpack
+    def __init__(self, t, hooks):
+        pack, self.hook = hooks
+        self.value = pack(t.detach())
+
+    def unpack(self, edge):
+        """The tensor again, with the history (an edge) of the one that was packed."""
+        t = self.hook(self.value)
+        if not isinstance(t, tensor_base.Base):
+            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}")
+        return t if edge is None or not modes.state.flags & modes.GRAD else with_history(t, edge)
+
+
+class _AliasOp:
+    """The op of a tensor that stands for a leaf."""
+    name, saves_output, nondiff_outputs = "alias", False, frozenset()
+
+    @staticmethod
+    def backward(node, g):
+        return [g]
+
+
+def with_history(t, edge):
+    """A tensor over t's memory whose gradient flows to `edge`."""
+    from ..tensor import wrap
+    r = wrap(t._array)
+    r._cell = t._shared()
+    r._rg = 1
+    r._node = Node(_AliasOp, (edge,), {}) if isinstance(edge, tensor_base.Base) else edge
+    return r
 
 
 class Node:
@@ -124,7 +151,7 @@ class Node:
                     raise RuntimeError("Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
                                        "tensor and use it in autograd.")
                 versions.append(x._version)
-                kept.append(Packed(hooks[-1][0](x), hooks[-1][1]) if hooks else x)
+                kept.append(Packed(x, hooks[-1]) if hooks else x)
             else:
                 kept.append(Meta(x))
                 versions.append(0)
@@ -133,7 +160,7 @@ class Node:
             outs = result if isinstance(result, tuple) else (result,)
             self.outputs = tuple(SavedOutput(t, i) for i, t in enumerate(outs))
             if hooks:
-                self.outputs = tuple(Packed(hooks[-1][0](t.detach()), hooks[-1][1]) for t in outs)
+                self.outputs = tuple(Packed(t, hooks[-1]) for t in outs)
 
     def saved_inputs(self):
         """The inputs as the backward sees them; raises if one was changed since."""
@@ -141,7 +168,7 @@ class Node:
             raise RuntimeError(RELEASED)
         for x, v in zip(self.inputs, self.versions):
             if type(x) is Packed:
-                return tuple(y.unpack(y.value) if type(y) is Packed else y for y in self.inputs)
+                return tuple(y.unpack(e) if type(y) is Packed else y for y, e in zip(self.inputs, self.edges))
             if v is not None and hasattr(x, "_array") and x._version != v:
                 raise changed(self.op, x._array, x._version, v, x)
         return self.inputs
@@ -151,9 +178,9 @@ class Node:
         if self.released:
             self.saved_inputs()
         out = []
-        for s in self.outputs:
+        for i, s in enumerate(self.outputs):
             if type(s) is Packed:
-                out.append(s.unpack(s.value))
+                out.append(s.unpack(None if i in self.op.nondiff_outputs else self if self.nout == 1 else OutputOf(self, i)))
                 continue
             if s.cell.v != s.version:
                 raise changed(self.op, s.array, s.cell.v, s.version, s)

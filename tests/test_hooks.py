@@ -1,0 +1,174 @@
+"""Hooks: of tensors, nodes and leaves; order, replacement, removal."""
+import gc
+import weakref
+
+import pytest
+import whet
+from whet.autograd import grad
+
+
+def leaf(*values):
+    return whet.tensor([float(v) for v in values], requires_grad=True)
+
+
+def test_order():
+    log = []
+    x = leaf(1, 2)
+    y = x * 2
+    y.register_hook(lambda g: log.append("tensor 1"))
+    y.grad_fn.register_prehook(lambda gs: log.append("before"))
+    y.register_hook(lambda g: log.append("tensor 2"))
+    y.grad_fn.register_hook(lambda gi, go: log.append("after"))
+    x.register_post_accumulate_grad_hook(lambda t: log.append("accumulated"))
+    x.register_hook(lambda g: log.append("leaf"))
+    y.sum().backward()
+    assert log == ["tensor 1", "tensor 2", "before", "after", "leaf", "accumulated"]
+
+
+def test_hooks_replace_gradients():
+    x = leaf(1, 2)
+    y = x * 2
+    y.register_hook(lambda g: g * 10)
+    y.register_hook(lambda g: g + 1)
+    x.register_hook(lambda g: -g)
+    y.sum().backward()
+    assert x.grad.tolist() == [-22, -22]
+    assert grad((x * 3).sum(), x)[0].tolist() == [-3, -3]
+
+
+def test_a_retained_gradient_is_the_last_word():
+    x = leaf(1)
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: g * 10)
+    y.backward()
+    assert y.grad.item() == 10 and x.grad.item() == 20
+
+
+def test_node_hooks():
+    x, w = leaf(1, 2), leaf(3, 4)
+    y = x * w
+    seen = []
+    y.grad_fn.register_hook(lambda gi, go: seen.append(([g.tolist() for g in gi], [g.tolist() for g in go])))
+    y.grad_fn.register_hook(lambda gi, go: (gi[0] * 2, None))
+    y.sum().backward()
+    assert seen == [([[3, 4], [1, 2]], [[1, 1]])]
+    assert x.grad.tolist() == [6, 8] and w.grad is None
+    y = x.exp()
+    y.grad_fn.register_prehook(lambda go: (go[0] * 0,))
+    x.grad = None
+    y.sum().backward()
+    assert x.grad.tolist() == [0, 0]
+
+
+def test_hooks_of_a_node_with_several_outputs():
+    x = leaf(3, 1, 2)
+    values, _ = x.sort()
+    seen = []
+    values.grad_fn.register_prehook(lambda go: seen.append(len(go)))
+    values.grad_fn.register_prehook(lambda go: (go[0] * 2, *go[1:]))
+    values.register_hook(lambda g: g + 1)
+    values.sum().backward()
+    assert seen == [2] and x.grad.tolist() == [4, 4, 4]
+
+
+def test_hooks_of_a_leafs_node():
+    x = leaf(1, 2)
+    node = (x * 2).grad_fn.next_functions[0][0]
+    log = []
+    node.register_prehook(lambda go: (go[0] * 5,))
+    handle = node.register_hook(lambda gi, go: log.append((gi, go[0].tolist())))
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [10, 10] and log == [((), [10, 10])] and node.variable is x
+    handle.remove()
+    (x * 2).sum().backward()
+    assert len(log) == 1 and x.grad.tolist() == [20, 20]
+
+
+def test_removal():
+    x = leaf(1)
+    log = []
+    a = x.register_hook(lambda g: log.append("a"))
+    x.register_hook(lambda g: log.append("b"))
+    x.sum().backward()
+    a.remove()
+    a.remove()
+    x.sum().backward()
+    with x.register_hook(lambda g: log.append("c")):
+        x.sum().backward()
+    x.sum().backward()
+    assert log == ["a", "b", "b", "b", "c", "b"]
+
+
+def test_a_hook_may_remove_itself():
+    x = leaf(1)
+    log = []
+
+    def once(g):
+        log.append(1)
+        handle.remove()
+    handle = x.register_hook(once)
+    x.register_hook(lambda g: log.append(2))
+    for _ in range(2):
+        x.sum().backward()
+    assert log == [1, 2, 2]
+
+
+def test_post_accumulate_sees_the_sum():
+    w = leaf(1, 2)
+    seen = []
+
+    def step(t):
+        seen.append(t.grad.tolist())
+        with whet.no_grad():
+            t -= t.grad
+        t.grad = None
+    w.register_post_accumulate_grad_hook(step)
+    (w * w).sum().backward()
+    assert seen == [[2, 4]] and w.tolist() == [-1, -2] and w.grad is None
+    with pytest.raises(RuntimeError):
+        (w * 2).register_post_accumulate_grad_hook(step)
+    with pytest.raises(RuntimeError):
+        whet.ones(1).register_hook(print)
+
+
+def test_wrong_hooks():
+    x = leaf(1)
+    x.register_hook(lambda g: 1.0)
+    with pytest.raises(TypeError):
+        (x * 2).backward()
+    y = leaf(1)
+    y.register_hook(lambda g: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        (y * 2).backward()
+    assert whet.is_grad_enabled()
+
+
+def test_hooks_record_in_create_graph():
+    x = leaf(2)
+    y = x * x
+    y.register_hook(lambda g: g * x)
+    g, = grad(y, x, create_graph=True)
+    h, = grad(g, x)
+    assert (g.item(), h.item()) == (8, 8)
+    modes = []
+    x.register_hook(lambda g: modes.append(whet.is_grad_enabled()))
+    (x * x).backward()
+    (x * x).backward(create_graph=True)
+    assert modes == [False, True]
+
+
+def test_retained_gradients_and_hooks_make_no_cycle():
+    gc.collect()
+    gc.disable()
+    try:
+        x = leaf(1, 2)
+        y = x * 2
+        y.retain_grad()
+        y.register_hook(lambda g: None)
+        y.sum().backward()
+        refs = weakref.ref(y), weakref.ref(y.grad_fn)
+        del y
+        assert [r() for r in refs] == [None, None]
+    finally:
+        gc.enable()
