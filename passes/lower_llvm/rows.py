@@ -260,8 +260,16 @@ class RowKernel(Kernel):
         carry = [x for k in whole for x in starts[k]]
         for k in indexed:
             carry += [f.const(reds[k].red.ty, reds[k].red.worst), f.const("i64", 0), f.const("i1", 0)]
-        if reds or self.pieces:
+        if reds:
             last = f.loop(lo, hi, BLOCK, block, carry)
+        elif self.pieces:                       # nothing is summed: a piece at a time, where it lies
+            def piece(at):
+                left = self.piece - (at - f.udiv(at, self.piece) * self.piece)
+                end = at + f.imin(left, hi - at)
+                block(at, end=end)
+                return [end]
+            f.while_(lambda at: f.cmp("slt", at, hi), piece, [lo])
+            last = []
         else:
             last = block(lo, end=hi)
         last = list(last)
@@ -309,7 +317,7 @@ class RowKernel(Kernel):
         if not self.pieces:
             return
         f, operands = self.f, self.program.operands
-        self.one_piece = f.cmp("sle", b - f.udiv(b, self.piece) * self.piece + (end - b), self.piece)
+        self.one_piece = f.cmp("sle", b - f.udiv(b, self.piece) * self.piece + (end - b), self.piece) if self.reds else None
         for a in self.used:
             if a in self.together:
                 dtype, stride = operands[a].dtype, self.strides[a][-1]
@@ -330,11 +338,11 @@ class RowKernel(Kernel):
             if copy:
                 self.move(base, stride, dtype, together, b, end, lambda p, q: (p, q))
             return [f.bytes_at(together, 0 - b * size)]
-        return f.if_(self.one_piece, inside, several)[0]
+        return f.if_(self.one_piece, inside, several)[0] if self.reds else inside()[0]
 
     def put_apart(self, b, end):
         """After a block: what was stored, to its pieces."""
-        for j in self.out_block:
+        for j in self.out_block if self.reds else ():
             place = self.out_base[j], self.out_strides[j][-1], self.outs[j][1], self.out_together[j]
             self.f.if_(~self.one_piece, lambda: self.move(*place, b, end, lambda p, q: (q, p)))
 
