@@ -31,11 +31,11 @@ def _lstm_step(x, state, w_hh, b_hh, w_hr):
 
 def _gru_step(x, state, w_hh, b_hh, w_hr):
     h, = state
-    xr, xz, xn = x.chunk(3, -1)
-    hr, hz, hn = F.linear(h, w_hh, b_hh).chunk(3, -1)
-    z = (xz + hz).sigmoid()
-    n = (xn + (xr + hr).sigmoid() * hn).tanh()
-    return ((h - n) * z + n,)
+    n = h.shape[-1]
+    hidden = F.linear(h, w_hh, b_hh)
+    r, z = (x[:, :2 * n] + hidden[:, :2 * n]).sigmoid().chunk(2, -1)
+    new = (x[:, 2 * n:] + r * hidden[:, 2 * n:]).tanh()
+    return ((h - new) * z + new,)
 
 
 _STEPS = {"RNN_TANH": _rnn_step(lambda x: x.tanh()), "RNN_RELU": _rnn_step(lambda x: x.relu()),
