@@ -313,6 +313,8 @@ def test_row_operands_are_broadcast_and_copied_as_needed():
 
 def test_a_program_that_makes_no_sense_is_refused():
     a = sc.arg(0)
+    with pytest.raises(TypeError, match="softmax: operand 0 is f32, not int32"):
+        rows(rowops.softmax("f32"), [np.ones((2, 3), "i4")])
     with pytest.raises(ValueError, match="arg.1. is not defined"):
         R.Program("p", (R.Operand("f32"),), (R.Store(a + sc.arg(1)),))
     with pytest.raises(ValueError, match="computed in f32, f64 or i64, not f16"):

@@ -27,7 +27,7 @@ def rows(program, operands, axes=(-1,)):
     Full operands have one shape. Row operands have that shape without the axes, or with size 1 there; column operands have the
     axes' sizes; scalars are Python numbers; an index operand is None. Full outputs have the full shape, row outputs that without
     the axes."""
-    key = (program, axes, *[(x.shape, x.strides) if isinstance(x, np.ndarray) else None for x in operands])
+    key = (program, axes, *[(x.shape, x.strides, x.dtype) if isinstance(x, np.ndarray) else None for x in operands])
     plan = _plans.get(key)
     if plan is None:
         plan = remember(_plans, key, Plan(program, operands, axes))
@@ -77,6 +77,9 @@ class Plan:
 
     def __init__(self, program, operands, axes, row_shape=None):
         self.program = program
+        for i, (x, o) in enumerate(zip(operands, program.operands, strict=True)):
+            if o.kind in ("full", "row", "col") and x.dtype != DTYPES[o.dtype]:
+                raise TypeError(f"{program.name}: operand {i} is {o.dtype}, not {x.dtype}")
         lead = next(x for x, o in zip(operands, program.operands, strict=True) if o.kind == "full")
         self.shape = shape = lead.shape
         self.axes = tuple(sorted(a % len(shape) for a in axes)) if shape else ()
@@ -304,9 +307,12 @@ class Plan:
             self.single = single
             return run
 
+        specs, passed = list(zip(shapes, types, strict=True)), self.passed
+        every = len(passed) == len(self.program.operands)
+
         def run(*operands):
-            outs = [empty(s, t) for s, t in zip(shapes, types, strict=True)]
-            launch(addr, units, grain, *[operands[i] for i in self.passed], *outs, *numbers)
+            outs = [empty(s, t) for s, t in specs]
+            launch(addr, units, grain, *(operands if every else [operands[i] for i in passed]), *outs, *numbers)
             return outs if back is None else [in_order(y) for y in outs]
         return run
 

@@ -12,6 +12,7 @@ from whet.cpu.rows import NAMES, REFERENCE, SUPPORTED, contiguous
 
 _PACKED = SUPPORTED - {"i64", "u64", "f64"}
 FEW, SHORT = 128, 1 << 14          # one in so many, of so few: they are found without packing all
+TINY = 256                         # so few elements are sorted before their keys are made
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _kernels: dict = {}
 
@@ -142,10 +143,10 @@ def _grain(n):
 
 def _order(x, descending):
     """The stable order of rows of any type."""
-    if REFERENCE or not x.size:
+    if REFERENCE or x.size <= TINY:
         wide = x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
         if descending:
-            return x.shape[1] - 1 - np.argsort(wide[:, ::-1], 1, kind="stable")[:, ::-1]
+            return np.ascontiguousarray(x.shape[1] - 1 - np.argsort(wide[:, ::-1], 1, kind="stable")[:, ::-1])
         return np.argsort(wide, 1, kind="stable")
     n = x.shape[1]
     keys, packed = memory.empty(x.shape, _U64), memory.empty(x.shape, _U64)
