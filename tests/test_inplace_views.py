@@ -375,3 +375,23 @@ def test_writing_over_its_own_memory():
     z = whet.arange(3.0)
     z[whet.tensor([2, 1, 0])] = z
     assert z.tolist() == [2, 1, 0]
+
+
+def test_what_the_gradient_does_not_read_may_be_overwritten():
+    for change in (lambda x, k: (x * 2, x), lambda x, k: (x * k, x), lambda x, k: (x + k, k), lambda x, k: (x / k, x)):
+        w, k = whet.ones(3, requires_grad=True), whet.full((3,), 2.0)
+        y, written = change(w * 1, k)
+        written.add_(1)
+        y.sum().backward()
+        assert w.grad is not None
+    w = whet.ones(3, requires_grad=True)
+    y = w / 2
+    y += 1
+    y.sum().backward()
+    assert w.grad.tolist() == [0.5] * 3
+    w = whet.ones(3, requires_grad=True)
+    k = whet.ones(3)
+    y = w * k
+    k.add_(1)
+    with pytest.raises(RuntimeError, match="`add_`.*`mul` saved"):
+        y.sum().backward()

@@ -166,10 +166,10 @@ class Node:
         """The inputs as the backward sees them; raises if one was changed since."""
         if self.released:
             raise RuntimeError(RELEASED)
-        for x, v in zip(self.inputs, self.versions):
+        for i, (x, v) in enumerate(zip(self.inputs, self.versions)):
             if type(x) is Packed:
                 return tuple(y.unpack(e) if type(y) is Packed else y for y, e in zip(self.inputs, self.edges))
-            if v is not None and hasattr(x, "_array") and x._version != v:
+            if v is not None and hasattr(x, "_array") and x._version != v and self.op.reads(i, self.edges):
                 raise changed(self.op, x._array, x._version, v, x)
         return self.inputs
 
@@ -182,7 +182,7 @@ class Node:
             if type(s) is Packed:
                 out.append(s.unpack(None if i in self.op.nondiff_outputs else self if self.nout == 1 else OutputOf(self, i)))
                 continue
-            if s.cell.v != s.version:
+            if s.cell.v != s.version and self.op.reads(-1, self.edges):
                 raise changed(self.op, s.array, s.cell.v, s.version, s)
             out.append(tied(s, self))
         return tuple(out)
@@ -244,8 +244,8 @@ def stale_inputs(node):
     if node.released_:
         raise RuntimeError(RELEASED)
     xs = node.inputs
-    for x, v in zip(xs, node.versions):
-        if isinstance(x, tensor_base.Base) and x._version != v:
+    for i, (x, v) in enumerate(zip(xs, node.versions)):
+        if isinstance(x, tensor_base.Base) and x._version != v and node.op.reads(i, node.edges):
             raise changed(node.op, x._array, x._version, v, x)
     return xs
 
@@ -266,7 +266,7 @@ def _native_node(cls):
             return ()
         s = object.__new__(SavedOutput)
         s.array, s.cell, s.version, s.index = self.out_array, c, self.out_version, 0
-        if c.v != s.version:
+        if c.v != s.version and self.op.reads(-1, self.edges):
             raise changed(self.op, s.array, c.v, s.version, s)
         return (tied(s, self),)
     cls.inputs, cls.versions = property(inputs), property(versions)

@@ -151,6 +151,13 @@ class PointwiseOp(Op):
     def saves_output(self, value):
         pass
 
+    def reads(self, i, edges):
+        """Does the gradient of one of the operands with an edge read operand i (-1: the result)?"""
+        i = self.nin + 1 if i < 0 else i
+        live = [k for k, e in enumerate(edges) if e is not None]
+        got = [self.gradient(k, c) for k in live for c in {False, COMPLEX in self.kinds}]
+        return any(g and g != "pass" and i in g[1] for g in got)
+
     # ---- running it ----
     def plan(self, arrays):
         """The compiled form for these operands' types: (kernel, number type)."""

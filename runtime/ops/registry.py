@@ -62,6 +62,10 @@ class Op:
         self.saves = None if every else frozenset(i for i, p in enumerate(names[2:n]) if not p.startswith("_"))
         self._wants_needs = "needs" in names[:n + k]
 
+    def reads(self, i, edges):
+        """Does the backward to these edges read the value of input i (-1: of the output), if that was saved?"""
+        return True
+
     def __repr__(self):
         return f"<op {self.name}>"
 
