@@ -349,7 +349,9 @@ class Tensor:
         return False
 
     def is_shared(self):
-        return False
+        """Is the memory shared with forked processes? (See `share_memory_`.)"""
+        from .ops.convert import is_shared
+        return is_shared(self._array)
 
     @property
     def name(self):

@@ -235,3 +235,8 @@ def test_inference_mode_marks_new_tensors():
     with whet.inference_mode():
         x = whet.tensor([1.0, 2.0])
         assert x.is_inference() and whet.zeros(2).is_inference() and x[0].is_inference()
+
+
+def test_shared_memory():
+    x = whet.arange(4.0)
+    assert not x.is_shared() and x.share_memory_() is x and x.is_shared() and x[1:].is_shared() and x.tolist() == [0, 1, 2, 3]

@@ -570,17 +570,19 @@ def share_memory_(self):
     """Move the tensor to memory that forked processes share."""
     import mmap
     a = self._array
-    if a.size and not isinstance(_bottom(a), mmap.mmap):
+    if a.size and not is_shared(a):
         shared = np.frombuffer(mmap.mmap(-1, a.nbytes), np.uint8).view(a.dtype).reshape(a.shape)
         shared[...] = a
         self._array = shared
     return self
 
 
-def _bottom(a):
+def is_shared(a):
+    """Does an array lie in a memory map?"""
+    import mmap
     while isinstance(a, np.ndarray | memoryview):
         a = a.base if isinstance(a, np.ndarray) else a.obj
-    return a
+    return isinstance(a, mmap.mmap)
 
 
 # ---- copies and pickles of the object --------------------------------------------------------------------------------
