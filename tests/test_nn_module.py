@@ -269,7 +269,11 @@ def test_copies():
     assert isinstance(twin.scale, nn.Parameter) and twin.scale.requires_grad
     back = pickle.loads(pickle.dumps(nn.Sequential(nn.Linear(2, 3), nn.MaxPool2d(2), nn.CrossEntropyLoss())))
     assert repr(back) == repr(nn.Sequential(nn.Linear(2, 3), nn.MaxPool2d(2), nn.CrossEntropyLoss()))
-    copy.copy(net)
+    shallow = copy.copy(net)
+    assert shallow.a is net.a and shallow.scale is net.scale
+    shallow.more = nn.Parameter(whet.ones(1))
+    del shallow.scale
+    assert "more" not in dict(net.named_parameters()) and "scale" in dict(net.named_parameters())
 
 
 def test_modules_are_freed_without_the_garbage_collector():

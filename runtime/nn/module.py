@@ -531,6 +531,14 @@ class Module(Stateful):
             return f"{self._get_name()}({extra})"
         return f"{self._get_name()}(\n  " + "\n  ".join(head + children) + "\n)"
 
+    def __copy__(self):
+        """The same members in a module of its own: adding to one, or taking away, does not change the other."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        for kind in ("_parameter_names", "_buffer_names", "_module_names", "_transient_names"):
+            made.__dict__[kind] = made.__dict__[kind].copy()
+        return made
+
     def __setstate__(self, state):
         self.__dict__.update(state)
 
