@@ -4,8 +4,12 @@ from ..tensor import Tensor
 from . import surface
 
 for _family in ("pointwise", "arithmetic", "creation", "convert", "view", "movement", "index", "reduce", "sort", "contract",
-                "random", "window", "norm", "activation", "loss", "embedding", "vision", "interop", "derived", "operators"):
+                "random", "window", "norm", "activation", "loss", "embedding", "vision", "host", "interop", "derived", "operators"):
     __import__(f"{__name__}.{_family}")
+
+from .host import publish  # noqa: E402  (linalg is made of other ops)
+
+publish()
 
 if tensor_base.Base is not tensor_base.PyBase:
     from .doors import install

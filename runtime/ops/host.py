@@ -1,0 +1,337 @@
+"""The host family: ops that are a NumPy (LAPACK) call with a stated gradient. `whet.linalg` publishes them."""
+from typing import NamedTuple
+
+import numpy as np
+
+from ..dtypes import COMPLEX, FLOAT
+from .registry import Op, apply, is_tensor
+from .samples import Sample
+from .surface import FUNCTIONS as F
+
+
+def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=()):
+    """An op computed by `run(*arrays, **attrs)` on the host; halves are computed in f32. `infer(*tensors)` refuses bad operands."""
+    def forward(*arrays, **attrs):
+        types = [a.dtype for a in arrays if isinstance(a, np.ndarray)]
+        narrow = types[0] if types and types[0].itemsize < 4 and types[0].kind in "fV" else None
+        if narrow is not None:
+            arrays = [a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in arrays]
+        try:
+            r = run(*arrays, **attrs)
+        except np.linalg.LinAlgError as error:
+            raise LinAlgError(f"linalg.{name}: {error}") from None
+        parts = tuple(r) if isinstance(r, tuple) else (r,)
+        kept = types[0]
+        parts = tuple(np.asarray(p, narrow or (kept if p.dtype.kind == kept.kind else p.dtype)) for p in map(np.asarray, parts))
+        return parts if isinstance(r, tuple) else parts[0]
+    op = Op(name, forward, vjp, samples=samples, nondiff_outputs=nondiff_outputs)
+    op.family = "host"
+
+    def call(*operands, **attrs):
+        for x in operands:
+            if is_tensor(x) and x.dtype.kind < FLOAT:
+                raise RuntimeError(f"linalg.{name}: Expected a floating point or complex tensor as input. Got {x.dtype.letter}")
+            if not is_tensor(x) and not isinstance(x, int | float):
+                raise TypeError(f"linalg.{name}(): argument must be Tensor, not {type(x).__name__}")
+        if infer:
+            infer(*operands)
+        return apply(op, operands, attrs)
+    call.op = op
+    return call
+
+
+class LinAlgError(RuntimeError):
+    """A matrix without what was asked of it: singular, not positive definite, no convergence."""
+
+
+def matrix(name, a):
+    """At least two dimensions."""
+    if a.ndim < 2:
+        raise RuntimeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions, got {tuple(a.shape)}")
+
+
+def square(name):
+    """A check that the last two sizes are equal."""
+    def infer(a, *rest):
+        matrix(name, a)
+        if a.shape[-1] != a.shape[-2]:
+            raise RuntimeError(f"linalg.{name}: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices")
+    return infer
+
+
+def _h(x):
+    return x.mT.conj() if x.dtype.kind == COMPLEX else x.mT
+
+
+def _good(make):
+    """Well-conditioned matrices."""
+    n = 3
+    yield Sample(make(n, n) + 3 * F["eye"](n, dtype=make.dtype))
+    yield Sample(make(2, n, n) + 3 * F["eye"](n, dtype=make.dtype))
+
+
+def _leaf(x):
+    return x.detach().requires_grad_() if x.dtype.kind >= FLOAT else x
+
+
+def well_conditioned(make):
+    """The same as leaves that want a gradient."""
+    for s in _good(make):
+        yield Sample(_leaf(s.args[0]) if make.grad else s.args[0].detach())
+
+
+def tall(make):
+    yield Sample(make(4, 3))
+    yield Sample(make(2, 3, 3))
+
+
+inv = host("inv", np.linalg.inv, infer=square("inv"), samples=well_conditioned,
+           vjp=lambda g, y, _a: [-(_h(y) @ g @ _h(y))])
+det = host("det", np.linalg.det, infer=square("det"), samples=well_conditioned,
+           vjp=lambda g, y, a: [(g * y.conj()).unsqueeze(-1).unsqueeze(-1) * _h(inv(a))])
+
+
+class slogdet_result(NamedTuple):
+    sign: object
+    logabsdet: object
+
+
+def _slogdet_vjp(g, _y, a):
+    if g[1] is None:
+        return [None]
+    return [g[1].unsqueeze(-1).unsqueeze(-1) * _h(inv(a))]
+
+
+_slogdet = host("slogdet", lambda a: tuple(np.linalg.slogdet(a)), infer=square("slogdet"), samples=well_conditioned, vjp=_slogdet_vjp,
+                nondiff_outputs=(0,))
+
+
+def slogdet(A):
+    """(sign, log of the absolute value) of the determinant."""
+    return slogdet_result(*_slogdet(A))
+
+
+def _same_rows(a, b):
+    square("solve")(a)
+    vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and tuple(b.shape) == tuple(a.shape[:-1]))
+    if b.shape[-1 if vector else -2] != a.shape[-1]:
+        raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({a.shape[-2]}x{a.shape[-1]} and {tuple(b.shape)})")
+
+
+def _solve_samples(make):
+    for s in well_conditioned(make):
+        yield Sample(s.args[0], make(3, 2))
+
+
+def _solve_vjp(g, y, a, _b):
+    gb = _solve(_h(a), g)
+    ga = -(gb @ _h(y))
+    return [ga.sum_to_size(a.shape), gb.sum_to_size(_b.shape)]
+
+
+_solve = host("solve", np.linalg.solve, infer=_same_rows, samples=_solve_samples, vjp=_solve_vjp)
+
+
+def solve(A, B, *, left=True):
+    """X with A @ X = B (or X @ A = B).
+
+    >>> import whet
+    >>> whet.linalg.solve(whet.tensor([[2., 0.], [0., 4.]]), whet.tensor([2., 4.]))
+    tensor([1., 1.])
+    """
+    if not left:
+        return solve(A.mT, B.mT).mT
+    if B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])):
+        return _solve(A, B.unsqueeze(-1)).squeeze(-1)
+    return _solve(A, B)
+
+
+def _phi(x):
+    """The lower triangle, its diagonal halved."""
+    return x.tril() - 0.5 * x.diagonal(0, -2, -1).diag_embed()
+
+
+def _cholesky_vjp(g, y, _a):
+    m = _phi(_h(y) @ g.tril())
+    left = _solve(_h(y), m)
+    s = _h(_solve(_h(y), _h(left)))
+    return [0.5 * (s + _h(s))]
+
+
+def _positive(make):
+    for s in _good(make):
+        a = s.args[0].detach()
+        p = (a @ a.mT + F["eye"](3, dtype=make.dtype)).detach()
+        yield Sample(p.requires_grad_() if make.grad else p)
+
+
+def _symmetric_cholesky(a):
+    return np.linalg.cholesky((a + np.conj(np.swapaxes(a, -1, -2))) / 2)
+
+
+_cholesky = host("cholesky", _symmetric_cholesky, infer=square("cholesky"), samples=_positive, vjp=_cholesky_vjp)
+
+
+def cholesky(A, *, upper=False):
+    """L with A = L @ L.mH (or the upper U with A = U.mH @ U)."""
+    y = _cholesky(A)
+    return _h(y) if upper else y
+
+
+class qr_result(NamedTuple):
+    Q: object
+    R: object
+
+
+def _qr(a, *, mode):
+    """LAPACK's factors; with mode "r" the first is empty."""
+    if mode == "r":
+        return np.empty((*a.shape[:-2], 0), a.dtype), np.linalg.qr(a, "r")
+    q, r = np.linalg.qr(a, mode)
+    return q, r
+
+
+def _qr_vjp(g, y, a, *, mode):
+    q, r = y
+    m, n = a.shape[-2:]
+    if mode != "reduced" and not (mode == "complete" and m <= n):
+        raise RuntimeError(f"linalg.qr: the derivative is not defined for mode={mode!r} of a {m}x{n} matrix")
+    gq, gr = g
+    if m < n:                                       # the square part decides Q, the rest of R is Q.mH @ the rest of A
+        square_part, rest = a[..., :m], a[..., m:]
+        gq = F["zeros_like"](q) if gq is None else gq
+        gr = F["zeros_like"](r) if gr is None else gr
+        first = _qr_full(gq + rest @ _h(gr[..., m:]), gr[..., :m], q, r[..., :m])
+        return [F["cat"]([first, q @ gr[..., m:]], -1)] if square_part is not None else None
+    return [_qr_full(gq, gr, q, r)]
+
+
+def _qr_full(gq, gr, q, r):
+    m = None
+    if gr is not None:
+        m = r @ _h(gr)
+    if gq is not None:
+        part = _h(gq) @ q
+        m = -part if m is None else m - part
+    lower = m.tril(-1)
+    full = m.tril() + _h(lower)
+    inner = q @ full
+    if gq is not None:
+        inner = gq + inner
+    return _h(_solve(r, _h(inner)))
+
+
+_qr_op = host("qr", _qr, infer=lambda a: matrix("qr", a), vjp=_qr_vjp, samples=lambda make: [Sample(*s.args, mode="reduced") for s in tall(make)])
+
+
+def qr(A, mode="reduced"):
+    """Q with orthonormal columns and the upper R with A = Q @ R."""
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+    return qr_result(*_qr_op(A, mode=mode))
+
+
+class svd_result(NamedTuple):
+    U: object
+    S: object
+    Vh: object
+
+
+def _svd_run(a, *, full_matrices):
+    u, s, v = np.linalg.svd(a, full_matrices)
+    return u, s, v
+
+
+def _svd_vjp(g, y, a, *, full_matrices):
+    u, s, vh = y
+    gu, gs, gvh = g
+    k = s.shape[-1]
+    u, vh = u[..., :k], vh[..., :k, :]
+    v, uh = _h(vh), _h(u)
+    inner = gs.diag_embed().to(u.dtype) if gs is not None else F["zeros"](*s.shape, k, dtype=u.dtype)
+    e = s.unsqueeze(-2) ** 2 - s.unsqueeze(-1) ** 2
+    e = e + F["eye"](k, dtype=e.dtype)
+    off = 1 - F["eye"](k, dtype=e.dtype)
+    result = None
+    if gu is not None:
+        gu = gu[..., :k]
+        skew = uh @ gu
+        inner = inner + ((skew - _h(skew)) / e * off) * s.unsqueeze(-2)
+        result = (gu - u @ skew) / s.unsqueeze(-2) @ vh
+    if gvh is not None:
+        gv = _h(gvh[..., :k, :])
+        skew = vh @ gv
+        inner = inner + s.unsqueeze(-1) * ((skew - _h(skew)) / e * off)
+        part = u @ (_h(gv - v @ skew) / s.unsqueeze(-1))
+        result = part if result is None else result + part
+    core = u @ inner @ vh
+    return [core if result is None else core + result]
+
+
+_svd = host("svd", _svd_run, infer=lambda a: matrix("svd", a), vjp=_svd_vjp)
+_svd.op.inner = True                               # U and Vh have a free sign: its gradient is tested through functions of them
+svdvals = host("svdvals", lambda a: np.linalg.svd(a, compute_uv=False), infer=lambda a: matrix("svdvals", a), samples=tall,
+               vjp=lambda g, _y, a: [_svd_vjp((None, g, None), tuple(_svd(a, full_matrices=False)), a, full_matrices=False)[0]])
+
+
+def svd(A, full_matrices=True, *, driver=None):
+    """U, S, Vh with A = U @ diag(S) @ Vh."""
+    return svd_result(*_svd(A, full_matrices=bool(full_matrices)))
+
+
+class eigh_result(NamedTuple):
+    eigenvalues: object
+    eigenvectors: object
+
+
+def _eigh_vjp(g, y, _a, *, upper):
+    w, v = y
+    gw, gv = g
+    n = w.shape[-1]
+    inner = gw.diag_embed().to(v.dtype) if gw is not None else F["zeros"](*w.shape, n, dtype=v.dtype)
+    if gv is not None:
+        gap = w.unsqueeze(-2) - w.unsqueeze(-1) + F["eye"](n, dtype=w.dtype)
+        inner = inner + (_h(v) @ gv) / gap * (1 - F["eye"](n, dtype=w.dtype))
+    return [v @ inner @ _h(v)]
+
+
+_eigh = host("eigh", lambda a, *, upper: tuple(np.linalg.eigh(a, "U" if upper else "L")), infer=square("eigh"), vjp=_eigh_vjp)
+_eigh.op.inner = True
+
+
+def eigh(A, UPLO="L"):
+    """Eigenvalues (ascending) and eigenvectors of a symmetric matrix, of which one triangle is read."""
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"linalg.eigh: Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    return eigh_result(*_eigh(A, upper=UPLO.upper() == "U"))
+
+
+def eigvalsh(A, UPLO="L"):
+    """Eigenvalues (ascending) of a symmetric matrix."""
+    return eigh(A, UPLO).eigenvalues
+
+
+def publish():
+    """The names that stand beside `whet.linalg`'s in `whet` and on tensors."""
+    from .. import linalg
+    from .surface import METHODS
+    for name, fn in {"inverse": inv, "det": det, "slogdet": slogdet,
+                     "pinverse": lambda input, rcond=1e-15: linalg.pinv(input, rcond), "matrix_power": linalg.matrix_power, "cholesky": lambda input, upper=False: cholesky(input, upper=upper),
+                     "qr": lambda input, some=True: qr(input, "reduced" if some else "complete"),
+                     "logdet": lambda input: _logdet(input), "svd": _torch_svd}.items():
+        F[name] = METHODS[name] = fn
+
+
+def _logdet(input):
+    sign, value = slogdet(input)
+    return F["where"](sign < 0, float("nan"), value)
+
+
+def _torch_svd(input, some=True, compute_uv=True):
+    """U, S, V (not its transpose), as the older function gives them."""
+    if not compute_uv:
+        s = svdvals(input)
+        *batch, m, n = input.shape
+        return F["zeros"](*batch, m, m, dtype=input.dtype), s, F["zeros"](*batch, n, n, dtype=input.dtype)
+    u, s, vh = svd(input, full_matrices=not some)
+    return u, s, _h(vh)
