@@ -216,9 +216,9 @@ def inputs(program, shape, axes, dtype):
         elif o.kind == "index":
             out.append(None)
         elif o.dtype == "i64":
-            out.append(rng.integers(0, max(1, int(n)), size))
+            out.append(np.asarray(rng.integers(0, max(1, int(n)), size)))
         else:
-            out.append((rng.standard_normal(size) * 0.5 + 0.1).astype(DTYPES[o.dtype]))
+            out.append(np.asarray(rng.standard_normal(size) * 0.5 + 0.1).astype(DTYPES[o.dtype]))
     return out
 
 
@@ -341,3 +341,54 @@ def test_a_kept_value_is_not_overwritten_while_it_is_needed():
         first, second = (first.T, second.T) if axes == (0,) else (first, second)
         np.testing.assert_allclose(first, e / s, rtol=1e-5)
         np.testing.assert_allclose(second, e * 2 / (e * 2 / s).sum(1, keepdims=True), rtol=1e-5)
+
+
+def scattered(shape, dtype):
+    """Random numbers in a random layout: axes in any order, gaps, steps backwards, sometimes one axis repeated without memory."""
+    order = rng.permutation(len(shape))
+    gaps = [int(rng.choice([1, 1, 1, 2])) for _ in order]
+    x = (rng.standard_normal([shape[a] * g for a, g in zip(order, gaps, strict=True)]) * 9).astype(dtype)
+    x = x[tuple(slice(None, None, g if rng.random() < 0.8 else -g) for g in gaps)].transpose(np.argsort(order))
+    if shape and rng.random() < 0.1:
+        a = int(rng.integers(len(shape)))
+        x = np.broadcast_to(np.take(x, [0], a), shape)
+    return x
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_any_layout_gives_the_bits_of_plain_rows(split, threads, monkeypatch):
+    from whet.cpu import rows as module
+    plain = module.Plan
+    for trial in range(150):
+        shape = [int(s) for s in rng.choice([1, 2, 3, 5, 7, 13, 17, 33], int(rng.integers(1, 5)))]
+        if trial % 3 == 0:
+            shape[int(rng.integers(len(shape)))] = int(rng.choice([300, 4097, 9001]))
+        while np.prod(shape) > 100_000:
+            shape[int(np.argmax(shape))] //= 4
+        axes = tuple(sorted(rng.choice(len(shape), int(rng.integers(1, len(shape) + 1)), replace=False).tolist()))
+        rest = [a for a in range(len(shape)) if a not in axes]
+        n = int(np.prod([shape[a] for a in axes]))
+        dtype = ("f4", "f4", "i4")[trial % 3]
+        x = scattered(shape, dtype)
+
+        def flat(v):
+            return np.ascontiguousarray(v.transpose(rest + list(axes))).reshape(-1, n)
+        kind = ("sum", "max", "min_index", "any")[trial % 4]
+        want = plain(reduction_program(kind, NAMES[x.dtype]), (flat(x),), (1,))(flat(x))
+        program = PROGRAMS[trial % len(PROGRAMS)]("f32")
+        xs = [scattered(shape, "f4") if o.kind == "full" else x
+              for x, o in zip(inputs(program, tuple(shape), axes, "f32"), program.operands, strict=True)]
+        plain_xs = [x if not isinstance(x, np.ndarray) else flat(x) if o.kind == "full" else x.reshape(-1)
+                    for x, o in zip(xs, program.operands, strict=True)]
+        want_rows = plain(program, plain_xs, (1,))(*plain_xs)
+        with monkeypatch.context() as patch:
+            if split:                          # as if everything were long, a block at a time
+                patch.setattr(module, "LONG", 256)
+                patch.setattr(module, "span_of", lambda columns: R.BLOCK)
+            threads(1 + trial % 2)
+            got = plain(reduction_program(kind, NAMES[x.dtype]), (x,), axes)(x)
+            got_rows = plain(program, xs, axes)(*xs)
+        for a, b in zip(want, got, strict=True):
+            assert same(a, b.reshape(-1)), (kind, shape, x.strides, axes)
+        for a, b, (k, _) in zip(want_rows, got_rows, program.outputs, strict=True):
+            assert same(a, flat(b) if isinstance(program.stages[k], R.Store) else b.reshape(-1)), (program.name, shape, axes)
