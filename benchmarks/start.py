@@ -8,7 +8,8 @@ import tempfile
 from .harness import Table
 
 IMPORT = "import time; import numpy; t = time.perf_counter(); import whet; print(time.perf_counter() - t)"
-USE = ("import time; import numpy; import whet; t = time.perf_counter(); x = whet.rand(300, 300); y = ((x @ x).exp().sum(1) + x.softmax(1)[0]).tanh();"
+USE = ("import time; import numpy; import whet; t = time.perf_counter(); "
+       "x = whet.rand(300, 300); y = ((x @ x).exp().sum(1) + x.softmax(1)[0]).tanh();"
        " print(time.perf_counter() - t); import sys; assert {cold} or 'llvmlite' not in sys.modules")
 COMPILE = """
 import time, statistics, whet

@@ -35,8 +35,7 @@ from .dtypes import bool_ as bool  # noqa: A004
 
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 cfloat, cdouble = complex64, complex128
-from .devices import device, get_default_device, set_default_device
-from .tensor import Size, Tensor, channels_last, channels_last_3d, contiguous_format, preserve_format, strided
+from . import autograd, ops
 from .autograd.modes import (
     enable_grad,
     inference_mode,
@@ -45,8 +44,9 @@ from .autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
-from . import autograd, ops
+from .devices import device, get_default_device, set_default_device
 from .ops import surface as _surface
+from .tensor import Size, Tensor, channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 
 globals().update({k: v for k, v in _surface.FUNCTIONS.items() if not k.startswith("_")})
 

@@ -34,7 +34,7 @@ _NUMPY = {name: d.np for name, d in _NAMES.items()}
 MAX_HEADER = 100_000_000
 MAX_DEPTH = 100
 _DAMAGE = KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, StopIteration, RecursionError
-_CLASSES = {"Parameter": Parameter, "Buffer": Buffer}
+_CLASSES: dict[str, type] = {"Parameter": Parameter, "Buffer": Buffer}
 
 
 def save(obj, f, pickle_module=pickle, pickle_protocol=2, _use_new_zipfile_serialization=True):

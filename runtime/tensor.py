@@ -10,7 +10,6 @@ from .dtypes import FROM_NUMPY
 from .tensor_base import Cell, extend, native_wrap, new
 
 
-
 class Size(tuple):
     """A shape: a tuple with `numel()`."""
     __slots__ = ()
@@ -120,7 +119,8 @@ class Tensor:
     def requires_grad(self):
         """Is a gradient wanted for this tensor?"""
         if self._base is not None and self._cell.h != self._hist:
-            self.grad_fn
+            from .autograd.inplace import refresh_view
+            refresh_view(self)
         return bool(self._rg & 1)
 
     @requires_grad.setter
@@ -388,14 +388,19 @@ class Tensor:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
         return bool(self.item())
 
+    def _number(self):
+        if self._array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
     def __int__(self):
-        return int(self.item())
+        return int(self._number())
 
     def __float__(self):
-        return float(self.item())
+        return float(self._number())
 
     def __complex__(self):
-        return complex(self.item())
+        return complex(self._number())
 
     def __index__(self):
         if self._array.size != 1 or self.dtype.kind >= 2:

@@ -6,10 +6,8 @@ strided operands, and with bad operands. An op without samples fails.
 """
 import numpy as np
 import pytest
-
 import whet
 from whet.autograd import gradcheck, gradgradcheck
-from whet.dtypes import SHORT
 from whet.ir import scalar
 from whet.ops.pointwise_family import PointwiseOp
 from whet.ops.registry import REGISTRY

@@ -3,7 +3,6 @@ import mpmath as mp
 import numpy as np
 import pytest
 from scipy import special
-
 from whet.passes.lower_llvm import vmath
 from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.vmath.check import call, references, ulps

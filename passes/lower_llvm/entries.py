@@ -852,7 +852,8 @@ def _before(f):
 ASARRAY = 8 * 20                            # the word of CTX with numpy.asarray
 UNARY = ("negative", "absolute")
 SLOTS = ("add", "subtract", "multiply", "true_divide", "matrix_multiply", *UNARY)      # the first descriptors, in this order
-NAMES = ["tensor_dealloc", "cell_dealloc", "node_dealloc", "apply", "next_number", "set_flags", "wrap", "view_of", "node_edges", "node_saved_inputs", "node_release", *[f"nb_{s}" for s in SLOTS],
+NAMES = ["tensor_dealloc", "cell_dealloc", "node_dealloc", "apply", "next_number", "set_flags", "wrap", "view_of",
+         "node_edges", "node_saved_inputs", "node_release", *[f"nb_{s}" for s in SLOTS],
          *[f"{kind}{k}" for kind in ("method", "function") for k in range(THUNKS)]]
 
 

@@ -29,7 +29,7 @@ def load():
     global L, ctx, ctx_at
     if not native.enabled():
         return None
-    from ..passes.lower_llvm import entries as L       # layouts only: no LLVM is loaded by it
+    from ..passes.lower_llvm import entries as L  # layouts only: no LLVM is loaded by it
     buffer = (C.c_int64 * (L.CTX_BYTES // 8))()
     ctx, ctx_at = buffer, C.addressof(buffer)
     native.export("whet_ctx", ctx_at)

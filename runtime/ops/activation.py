@@ -99,7 +99,8 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
 
 # ---- dropout ---------------------------------------------------------------------------------------------------------
 R = reals(-3, 3)
-masked_scale_op = PointwiseOp("dropout", lambda input, keep, scale: s.where(keep, input * scale, 0), keep=(1,), samples=(R, booleans, reals(1, 2, grad=False)),
+masked_scale_op = PointwiseOp("dropout", lambda input, keep, scale: s.where(keep, input * scale, 0), keep=(1,),
+                              samples=(R, booleans, reals(1, 2, grad=False)),
                               vjp=lambda g, y, x, k, c: [s.where(k, g * c, 0), None, None])
 
 

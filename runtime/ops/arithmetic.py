@@ -158,7 +158,7 @@ def _clamp(input, min, max):
     if min is None and max is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
     if is_tensor(input) and input.dtype.kind == 3:
-        raise RuntimeError("clamp is not supported for complex types")
+        raise NotImplementedError("clamp is not supported for complex types")
     if max is None:
         return p.clamp_min_op, (input, min)
     if min is None:
@@ -184,6 +184,8 @@ def _logit(input, eps):
 def _nan_to_num(input, nan, posinf, neginf):
     """NaN and the infinities replaced by numbers"""
     from ..dtypes import finfo
+    if not is_tensor(input):
+        raise TypeError(f"nan_to_num(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if input.dtype.kind < FLOAT:
         return _positive if input.dtype.kind else p.to_bool, (input,)
     if input.dtype.kind == 3:
@@ -203,7 +205,7 @@ sign = _define("sign", _sign, "input")
 sgn = _define("sgn", _sgn, "input")
 floor_divide = _define("floor_divide", _floor_divide, "input, other")
 pow_ = _define("pow", _pow, "input, exponent")
-float_power = _define("float_power", _float_power, "input, exponent")
+float_power = _define("float_power", _float_power, "input, exponent", inplace_form=False)
 clamp = _define("clamp", _clamp, "input, min=None, max=None", aliases=["clip"])
 clamp_min = _define("clamp_min", _clamp_min, "input, min")
 clamp_max = _define("clamp_max", _clamp_max, "input, max")
@@ -212,6 +214,16 @@ nan_to_num = _define("nan_to_num", _nan_to_num, "input, nan=None, posinf=None, n
 ldexp = _define("ldexp", lambda a, b: (p.ldexp_op, (a, b)), "input, other")
 conj_physical = _define("conj_physical", lambda a: (p.conj_op, (a,)), "input")
 FUNCTIONS["arctan2"] = FUNCTIONS["atan2"]
+
+
+@method()
+def float_power_(self, exponent):
+    """`float_power`, in place: of tensors in double precision."""
+    op, (base, power) = _float_power(self, exponent)
+    if base.dtype is not self.dtype:
+        raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype.letter} but the operation's result requires dtype "
+                           f"{base.dtype.letter}")
+    return inplace(op, self, (power,))
 
 
 @function(out=True)
@@ -340,7 +352,13 @@ def _equality(name):
 METHODS["__eq__"], METHODS["__ne__"] = _equality("eq"), _equality("ne")
 METHODS["__neg__"] = METHODS["neg"]
 METHODS["__abs__"] = METHODS["abs"]
-METHODS["__invert__"] = METHODS["bitwise_not"]
+
+
+@method()
+def __invert__(self):
+    if self.dtype.kind >= FLOAT:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return apply(p.bitwise_not.op, (self,), NO_ATTRS)
 
 
 @method("__pos__")

@@ -2,7 +2,7 @@
 import numpy as np
 
 from ..cpu import gemm
-from ..dtypes import BOOL, COMPLEX, promote_types
+from ..dtypes import BOOL, COMPLEX, INT, promote_types
 from .pointwise_family import NO_ATTRS
 from .reduce import sum_op
 from .registry import Op, apply, is_tensor
@@ -79,7 +79,7 @@ def _check(name, a, b):
     if a.dtype is not b.dtype:
         raise RuntimeError(f"{name}: expected both operands to have the same dtype, but got: {a.dtype} and {b.dtype}")
     if a.dtype.kind == BOOL:
-        raise RuntimeError(f"\"{name}\" not implemented for 'Bool'")
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
 
 
 @function(out=True)
@@ -196,6 +196,8 @@ def _affine(name, product):
             fits = False
         if not fits:
             raise RuntimeError(f"{name}: the input of shape {tuple(input.shape)} does not broadcast to the product's {tuple(r.shape)}")
+        if r.dtype.kind == INT:                                   # the factors become whole numbers, as the operands are
+            alpha, beta = int(alpha), int(beta)
         if alpha != 1:
             r = r * alpha
         if beta == 0:
@@ -205,7 +207,7 @@ def _affine(name, product):
 
 
 def _batch_sum(a, b):
-    return bmm(a, b).sum(0)
+    return bmm(a, b).sum(0, dtype=a.dtype)
 
 
 for _name, _a, _b, _product in (("addmm", "mat1", "mat2", mm), ("addmv", "mat", "vec", mv), ("addr", "vec1", "vec2", outer),

@@ -651,7 +651,7 @@ def __reduce_ex__(self, protocol):
                       dict(getattr(self, "__dict__", {})))
 
 
-copyreg.constructor(_rebuild)
+copyreg.constructor(_rebuild)  # type: ignore[arg-type]
 
 
 @method()

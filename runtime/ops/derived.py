@@ -59,8 +59,6 @@ def equal(input, other):
     True
     """
     _tensor("equal", input), _tensor("equal", other, "other")
-    if input.dtype is not other.dtype:
-        raise RuntimeError(f"Expected object of data type {input.dtype} but got data type {other.dtype} for argument 'other'")
     return input._array.shape == other._array.shape and bool((input == other).all())
 
 
@@ -185,7 +183,8 @@ def _check_weights(name, w, n, whole):
     if w.ndim > 1:
         raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions")
     if (w.dtype.kind != INT) if whole else (w.dtype.kind != FLOAT):
-        raise RuntimeError(f"cov(): expected {name} to have {'integral' if whole else 'floating point'} dtype but got {name} with {w.dtype.letter} dtype")
+        raise RuntimeError(f"cov(): expected {name} to have {'integral' if whole else 'floating point'} dtype "
+                           f"but got {name} with {w.dtype.letter} dtype")
     if w.numel() != n:
         raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got {w.numel()} != {n}")
     if n and bool((w < 0).any()):

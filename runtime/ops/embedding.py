@@ -7,7 +7,6 @@ from .samples import reals
 from .surface import FUNCTIONS as F
 from .surface import function
 
-
 # x itself, whose gradient is multiplied by a factor
 scale_gradient_op = PointwiseOp("scale_gradient", lambda input, factor: input, samples=(reals(-3, 3), reals(1, 1, grad=False)),
                                 vjp=lambda g, y, x, k: [g * k, None])

@@ -316,7 +316,8 @@ def publish():
     from .. import linalg
     from .surface import METHODS
     for name, fn in {"inverse": inv, "det": det, "slogdet": slogdet,
-                     "pinverse": lambda input, rcond=1e-15: linalg.pinv(input, rcond), "matrix_power": linalg.matrix_power, "cholesky": lambda input, upper=False: cholesky(input, upper=upper),
+                     "pinverse": lambda input, rcond=1e-15: linalg.pinv(input, rcond), "matrix_power": linalg.matrix_power,
+                     "cholesky": lambda input, upper=False: cholesky(input, upper=upper),
                      "qr": lambda input, some=True: qr(input, "reduced" if some else "complete"),
                      "logdet": lambda input: _logdet(input), "svd": _torch_svd}.items():
         F[name] = METHODS[name] = fn

@@ -3,9 +3,12 @@ import math
 import warnings
 
 from ..dtypes import int64
+from ..ir import scalar as s
 from .activation import pairwise_distance
+from .pointwise_family import PointwiseOp
 from .reduce import log_softmax
-from .registry import is_tensor
+from .registry import apply, is_tensor
+from .samples import reals
 from .surface import FUNCTIONS as F
 from .surface import function
 
@@ -90,7 +93,7 @@ def _weighted(name, x, weight, reduction):
     if tuple(weight.shape) != tuple(x.shape):
         raise ValueError("Weights and input must have the same size.")
     x = x * weight
-    return x.sum() / weight.sum() if reduction == "mean" else reduced(x, reduction)
+    return x.sum() / weight.sum() if reduction == "mean" and name != "huber_loss" else reduced(x, reduction)
 
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
@@ -210,6 +213,16 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     return plain * (1 - label_smoothing) + smooth * (label_smoothing / input.shape[axis])
 
 
+def _log_or_100(x):
+    return s.maximum(s.log(x), -100)
+
+
+bce_op = PointwiseOp("binary_cross_entropy", lambda input, target: (target - 1) * s.maximum(s.log1p(-input), -100) - target * _log_or_100(input),
+                     kinds="f", samples=(reals(0.1, 0.9), reals(0, 1)),
+                     vjp=lambda g, y, x, t: [g * (x - t) / s.maximum((1 - x) * x, 1e-12),
+                                             g * (s.maximum(s.log1p(-x), -100) - _log_or_100(x))])
+
+
 @function(method=False)
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The cross entropy of probabilities with targets in [0, 1]."""
@@ -219,7 +232,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     a = input._array
     if not ((a >= 0) & (a <= 1)).all():
         raise RuntimeError("all elements of input should be between 0 and 1")
-    x = -(target * input.log().clamp_min(-100) + (1 - target) * (1 - input).log().clamp_min(-100))
+    x = apply(bce_op, (input, target), {})
     x = x if weight is None else x * weight
     return reduced(x, legacy(size_average, reduce, reduction))
 
@@ -293,6 +306,9 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 @function(method=False)
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """max(0, -target * (input1 - input2) + margin)"""
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {input1.shape}, "
+                           f"input2: {input2.shape}, target: {target.shape} ")
     return reduced((-target * (input1 - input2) + margin).clamp_min(0), legacy(size_average, reduce, reduction))
 
 
@@ -329,7 +345,7 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The hinge loss of the target class against all others."""
     if p not in (1, 2):
-        raise RuntimeError("only p == 1 and p == 2 supported")
+        raise ValueError("only p == 1 and p == 2 supported")
     x2 = input if input.ndim == 2 else input.unsqueeze(0)
     t = target.reshape(-1, 1)
     m = (margin - x2.gather(1, t) + x2).clamp_min(0)
@@ -338,7 +354,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         m = m * weight[t]
     others = F["ones_like"](m).scatter(1, t, 0.0)
     r = (m * others).sum(1) / x2.shape[1]
-    return reduced(r if input.ndim == 2 else r.squeeze(0), legacy(size_average, reduce, reduction))
+    return reduced(r if target.ndim else r.squeeze(0), legacy(size_average, reduce, reduction))
 
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
@@ -395,16 +411,16 @@ def _ctc_one(lp, label, blank):
         ext += [i, blank]
     index = F["tensor"](ext, dtype=int64)
     scores = F["index_select"](lp, 1, index)
-    s = len(ext)
+    count = len(ext)
     low = -1e30 if lp.dtype.itemsize > 2 else -6e4
-    skip = F["tensor"]([0.0 if k >= 2 and ext[k] != blank and ext[k] != ext[k - 2] else low for k in range(s)], dtype=lp.dtype)
+    skip = F["tensor"]([0.0 if k >= 2 and ext[k] != blank and ext[k] != ext[k - 2] else low for k in range(count)], dtype=lp.dtype)
     if lp.shape[0] == 0:
         return F["zeros"]((), dtype=lp.dtype) if not label else F["full"]((), math.inf, dtype=lp.dtype)
-    start = F["tensor"]([0.0 if k < 2 else low for k in range(s)], dtype=lp.dtype)
+    start = F["tensor"]([0.0 if k < 2 else low for k in range(count)], dtype=lp.dtype)
     alpha = scores[0] + start
 
     def pad(x, k):
-        return F["cat"]([F["full"]((min(k, s),), low, dtype=lp.dtype), x[:max(s - k, 0)]])
+        return F["cat"]([F["full"]((min(k, count),), low, dtype=lp.dtype), x[:max(count - k, 0)]])
     for t in range(1, lp.shape[0]):
         stay = F["stack"]([alpha, pad(alpha, 1), pad(alpha, 2) + skip])
         alpha = F["logsumexp"](stay, 0) + scores[t]

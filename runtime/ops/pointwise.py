@@ -77,7 +77,7 @@ def _test(name, fn, samples, **kw):
 # ---- arithmetic ----
 add_op = PointwiseOp("add", lambda input, other: input + other, samples=PAIR)
 sub_op = PointwiseOp("sub", lambda input, other: input - other, samples=PAIR)
-add_scaled = PointwiseOp("add_scaled", lambda input, other, alpha: input + alpha * other, samples=(R, R, R))
+add_scaled = PointwiseOp("add_scaled", lambda input, other, alpha: input + alpha * other, keep=(2,), samples=(R, R, NUMBER))
 mul = f("mul", lambda input, other: input * other, alias=["multiply"], samples=PAIR)
 div_op = PointwiseOp("div", lambda input, other: input / other, promote="float", samples=(R, AWAY),
                      vjp=lambda g, y, a, b: [g / b, -(g * (y / b))])
@@ -114,12 +114,12 @@ reciprocal = _float("reciprocal", lambda input: 1 / input, AWAY, vjp=lambda g, y
 pow_op = PointwiseOp("pow", lambda input, exponent: s.pow(input, exponent), samples=(POSITIVE, R))
 float_power_op = PointwiseOp("float_power", lambda input, exponent: s.pow(input, exponent), promote="float", samples=(POSITIVE, R))
 hypot = f("hypot", lambda input, other: s.hypot(input, other), kinds="f", samples=(AWAY, AWAY))
-addcmul = f("addcmul", lambda input, tensor1, tensor2, *, value=1: input + value * tensor1 * tensor2, samples=(R, R, R, R))
-addcdiv = f("addcdiv", lambda input, tensor1, tensor2, *, value=1: input + value * (tensor1 / tensor2), samples=(R, R, AWAY, R),
+addcmul = f("addcmul", lambda input, tensor1, tensor2, *, value=1: input + value * tensor1 * tensor2, keep=(3,), samples=(R, R, R, NUMBER))
+addcdiv = f("addcdiv", lambda input, tensor1, tensor2, *, value=1: input + value * (tensor1 / tensor2), samples=(R, R, AWAY, NUMBER), keep=(3,),
             promote="float")
 lerp = f("lerp", lambda input, end, weight: where(lt(absolute(weight), 0.5), input + weight * (end - input),
                                                  end - (end - input) * (1 - weight)),
-         samples=(R, R, UNIT), kinds="f",
+         samples=(R, R, UNIT), kinds="fc",
          vjp=lambda g, y, a, b, w: [g * (1 - w), g * w, g * (b - a)])
 gcd = f("gcd", lambda input, other: s.gcd(input, other), kinds="i", samples=(integers(-30, 30), integers(-30, 30)), differentiable=False)
 lcm = f("lcm", lambda input, other: where(eq(s.gcd(input, other), 0), 0,
@@ -134,8 +134,17 @@ round_op = PointwiseOp("round", lambda input: rint(input), samples=R, kinds="if"
 frac = f("frac", lambda input: input - trunc(input), samples=R, kinds="f", vjp=lambda g, y, x: [g])
 
 # ---- extrema ----
-maximum_ = f("maximum", lambda input, other: maximum(input, other), kinds="bif", inplace=False, samples=PAIR)
-minimum_ = f("minimum", lambda input, other: minimum(input, other), kinds="bif", inplace=False, samples=PAIR)
+
+
+def _unless(lost, a, b, g):
+    """What an extremum sends to one side: nothing where it lost, half at a tie. A NaN never loses."""
+    return where(lost, 0, where(eq(a, b), g * 0.5, g))
+
+
+maximum_ = f("maximum", lambda input, other: maximum(input, other), kinds="bif", inplace=False, samples=PAIR,
+             vjp=lambda g, y, a, b: [_unless(lt(a, b), a, b, g), _unless(lt(b, a), a, b, g)])
+minimum_ = f("minimum", lambda input, other: minimum(input, other), kinds="bif", inplace=False, samples=PAIR,
+             vjp=lambda g, y, a, b: [_unless(gt(a, b), a, b, g), _unless(gt(b, a), a, b, g)])
 fmax = f("fmax", lambda input, other: s.fmax(input, other), kinds="bif", inplace=False, samples=PAIR)
 fmin = f("fmin", lambda input, other: s.fmin(input, other), kinds="bif", inplace=False, samples=PAIR)
 clamp_op = PointwiseOp("clamp", lambda input, min, max: minimum(maximum(input, min), max), kinds="if", samples=(R, reals(-2, -1), reals(1, 2)),
@@ -163,9 +172,9 @@ def _logaddexp(a, b):
 
 
 logaddexp = f("logaddexp", lambda input, other: _logaddexp(input, other), kinds="f", inplace=False, samples=PAIR,
-              vjp=lambda g, y, a, b: [g * exp(a - y), g * exp(b - y)])
+              vjp=lambda g, y, a, b: [g * sigmoid(a - b), g * sigmoid(b - a)])
 logaddexp2 = f("logaddexp2", lambda input, other: _logaddexp(input * math.log(2), other * math.log(2)) / math.log(2), kinds="f",
-               inplace=False, samples=PAIR, vjp=lambda g, y, a, b: [g * exp2(a - y), g * exp2(b - y)])
+               inplace=False, samples=PAIR, vjp=lambda g, y, a, b: [g * sigmoid((a - b) * math.log(2)), g * sigmoid((b - a) * math.log(2))])
 xlogy = _float("xlogy", lambda input, other: where(isnan(other), other, where(eq(input, 0), 0, input * log(other))), (R, POSITIVE),
                kinds="bif", vjp=lambda g, y, x, z: [where(eq(x, 0) & le(z, 0), 0, g * log(z)), g * (x / z)])
 logit_op = PointwiseOp("logit", lambda input: log(input / (1 - input)), promote="float", kinds="bif", samples=reals(0.1, 0.9),
@@ -178,7 +187,9 @@ tan_ = _float("tan", lambda input: tan(input), reals(-1, 1))
 asin_ = _float("asin", lambda input: asin(input), UNIT, alias=["arcsin"])
 acos_ = _float("acos", lambda input: acos(input), UNIT, alias=["arccos"])
 atan_ = _float("atan", lambda input: atan(input), R, alias=["arctan"], vjp=lambda g, y, x: [g / (x * x + 1)])
-atan2 = _float("atan2", lambda input, other: s.atan2(input, other), (AWAY, AWAY), alias=["arctan2"], kinds="bif")
+atan2 = _float("atan2", lambda input, other: s.atan2(input, other), (AWAY, AWAY), alias=["arctan2"], kinds="bif",
+               vjp=lambda g, y, a, b: [where(eq(a * a + b * b, 0), 0, g * (b / (a * a + b * b))),
+                                       where(eq(a * a + b * b, 0), 0, -(g * (a / (a * a + b * b))))])
 sinh_ = _float("sinh", lambda input: sinh(input), R)
 cosh_ = _float("cosh", lambda input: cosh(input), R)
 tanh_ = _float("tanh", lambda input: tanh(input), R)
@@ -198,7 +209,7 @@ erfinv_ = _float("erfinv", lambda input: erfinv(input), UNIT, kinds="bif")
 lgamma_ = _float("lgamma", lambda input: lgamma(input), POSITIVE, kinds="bif")
 digamma_ = _float("digamma", lambda input: digamma(input), POSITIVE, kinds="bif")
 sigmoid_ = _float("sigmoid", lambda input: sigmoid(input), R)
-heaviside = f("heaviside", lambda input, values: where(eq(input, 0), values, where(isnan(input), input, where(lt(input, 0), 0, 1))),
+heaviside = f("heaviside", lambda input, values: where(eq(input, 0), values, where(gt(input, 0), 1, 0)),
               kinds="bif", inplace=True, differentiable=False, samples=PAIR)
 nan_to_num_op = PointwiseOp("nan_to_num", lambda input, nan, posinf, neginf: where(isnan(input), nan, where(
     s.isinf(input), where(gt(input, 0), posinf, neginf), input)), kinds="f", samples=(R, R, R, R),
@@ -238,7 +249,8 @@ where_op = PointwiseOp("where", lambda condition, input, other: where(condition,
 copysign_ = _float("copysign", lambda input, other: copysign(input, other), (AWAY, AWAY), kinds="bif",
                    vjp=lambda g, y, a, b: [where(eq(a, 0), 0, where(eq(s.signbit(a), s.signbit(b)), g, -g)), None])
 nextafter = f("nextafter", lambda input, other: s.nextafter(input, other), kinds="f", differentiable=False, samples=PAIR)
-ldexp_op = PointwiseOp("ldexp", lambda input, other: input * exp2(other), promote="float", kinds="bif", samples=(R, integers(-3, 3)))
+ldexp_op = PointwiseOp("ldexp", lambda input, other: input * exp2(other), promote="float", samples=(R, integers(-3, 3)),
+                       complex=lambda input, other: input * exp(other * math.log(2)))
 
 # ---- activations (whet.nn.functional) ----
 relu = f("relu", lambda input: where(gt(input, 0) | isnan(input), input, 0), samples=AWAY, kinds="if",
@@ -247,9 +259,14 @@ leaky_relu = f("leaky_relu", lambda input, negative_slope=0.01: where(gt(input, 
                kinds="f", method=False)
 prelu_op = PointwiseOp("prelu", lambda input, weight: where(gt(input, 0), input, input * weight), kinds="f", samples=(AWAY, R))
 elu_op = PointwiseOp("elu", lambda input, alpha, scale: where(gt(input, 0), input * scale, alpha * scale * expm1(minimum(input, 0))),
-                     kinds="f", samples=(AWAY, POSITIVE, POSITIVE))
+                     kinds="f", samples=(AWAY, POSITIVE, POSITIVE),
+                     vjp=lambda g, y, x, a, c: [where(le(x, 0), g * (a * c * exp(minimum(x, 0))), g * c),
+                                                where(le(x, 0), g * (c * expm1(minimum(x, 0))), 0),
+                                                where(le(x, 0), g * (a * expm1(minimum(x, 0))), g * x)])
 celu = f("celu", lambda input, alpha=1.0: where(gt(input, 0), input, alpha * expm1(minimum(input, 0) / alpha)), kinds="f",
-         samples=(AWAY, POSITIVE), method=False)
+         samples=(AWAY, POSITIVE), method=False,
+         vjp=lambda g, y, x, a: [where(le(x, 0), g * exp(minimum(x, 0) / a), g),
+                                 where(le(x, 0), g * (expm1(minimum(x, 0) / a) - minimum(x, 0) / a * exp(minimum(x, 0) / a)), 0)])
 gelu_erf = PointwiseOp("gelu", lambda input: 0.5 * input * (1 + erf(input * math.sqrt(0.5))), kinds="f", samples=R,
                        vjp=lambda g, y, x: [g * (0.5 * (1 + erf(x * math.sqrt(0.5)))
                                                  + x * (exp(-0.5 * (x * x)) * (1 / math.sqrt(2 * math.pi))))])
@@ -271,10 +288,10 @@ softplus_op = PointwiseOp("softplus", lambda input, beta, threshold: where(gt(in
 logsigmoid = f("logsigmoid", lambda input: minimum(input, 0) - log1p(exp(-absolute(input))), kinds="f", samples=R, method=False,
                inplace=False, vjp=lambda g, y, x: [g * sigmoid(-x)])
 relu6 = f("relu6", lambda input: minimum(maximum(input, 0), 6), samples=AWAY, kinds="if", method=False,
-          vjp=lambda g, y, x: [where(gt(x, 0) & lt(x, 6), g, 0)])
-hardtanh = f("hardtanh", lambda input, min_val=-1.0, max_val=1.0: minimum(maximum(input, min_val), max_val), kinds="if",
+          vjp=lambda g, y, x: [where(le(x, 0) | ge(x, 6), 0, g)])
+hardtanh = f("hardtanh", lambda input, min_val=-1.0, max_val=1.0: minimum(maximum(input, min_val), max_val), kinds="if", keep=(1, 2),
              samples=(reals(-3, 3, avoid=(-1, 1)), reals(-1, -1), reals(1, 1)), method=False,
-             vjp=lambda g, y, x, lo, hi: [where(gt(x, lo) & lt(x, hi), g, 0), None, None])
+             vjp=lambda g, y, x, lo, hi: [where(le(x, lo) | ge(x, hi), 0, g), None, None])
 hardsigmoid = f("hardsigmoid", lambda input: minimum(maximum(input + 3, 0), 6) / 6, kinds="f", samples=reals(-2.9, 2.9), method=False,
                 vjp=lambda g, y, x: [where(gt(x, -3) & lt(x, 3), g / 6, 0)])
 hardswish = f("hardswish", lambda input: input * minimum(maximum(input + 3, 0), 6) / 6, kinds="f", samples=reals(-2.9, 2.9), method=False,
@@ -286,8 +303,8 @@ softshrink = f("softshrink", lambda input, lambd=0.5: where(gt(input, lambd), in
                                                                                                   where(isnan(input), input, 0))),
                kinds="f", samples=(reals(-3, 3, avoid=(-0.5, 0.5)), reals(0.5, 0.5)), method=False, inplace=False,
                vjp=lambda g, y, x, k: [where(ge(x, -k) & le(x, k), 0, g), None])
-softsign = f("softsign", lambda input: input / (1 + absolute(input)), kinds="f", samples=AWAY, method=False, inplace=False)
-tanhshrink = f("tanhshrink", lambda input: input - tanh(input), kinds="f", samples=R, method=False, inplace=False)
+softsign = _float("softsign", lambda input: input / (1 + absolute(input)), kinds="bif", samples=AWAY, method=False, inplace=False)
+tanhshrink = _float("tanhshrink", lambda input: input - tanh(input), kinds="bif", samples=R, method=False, inplace=False)
 threshold_op = PointwiseOp("threshold", lambda input, threshold, value: where(le(input, threshold), value, input), kinds="if",
                            samples=(AWAY, reals(0, 0), NUMBER), vjp=lambda g, y, x, t, v: [where(le(x, t), 0, g), None, None])
 

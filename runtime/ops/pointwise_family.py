@@ -12,11 +12,11 @@ import numpy as np
 
 from .. import dtypes, tensor_base
 from ..autograd import modes
+from ..autograd.engine import cast_gradient
+from ..autograd.node import Shape
 from ..cpu import entries
 from ..cpu.pointwise import Pointwise
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
-from ..autograd.engine import cast_gradient
-from ..autograd.node import Shape
 from . import registry
 from .registry import Op, apply
 
@@ -39,10 +39,10 @@ class PointwiseOp(Op):
     """One scalar expression with its promotion rule.
 
     promote: "default" (the operands' common type), "float" (integers become the default float), "int" (bools become int64), "none" (each
-    operand keeps its type). keep: operand positions that take no part in promotion (a condition). result: None (the type of the expression), a short dtype
-    name, or "real" (the real type of a complex result). kinds: which of bool, int, float, complex may come in. complex: the expression
-    for complex operands, where it is another. complex_vjp: the gradients of complex operands, where the function has no complex
-    derivative.
+    operand keeps its type). keep: operand positions that take no part in promotion (a condition). result: None (the type of the
+    expression), a short dtype name, or "real" (the real type of a complex result). kinds: which of bool, int, float, complex may come in.
+    complex: the expression for complex operands, where it is another. complex_vjp: the gradients of complex operands, where the function
+    has no complex derivative.
     """
     family = "pointwise"
     memo = dynamic_numbers = True

@@ -74,7 +74,9 @@ def _extremum_vjp(g, y, x, *, dim, keepdim, dtype=None):
 def _prod_vjp(g, y, x, *, dim, keepdim, dtype=None):
     full_g = restore(g, x.shape, dim, keepdim)
     if not (x._array == 0).any():
-        return [full_g * restore(y, x.shape, dim, keepdim) / x]
+        share = restore(y, x.shape, dim, keepdim) / x
+        return [full_g * (share.conj() if x.dtype.kind == COMPLEX else share)]
+    x = x.conj() if x.dtype.kind == COMPLEX else x
     if dim is None:
         return [(g * _others(x.reshape(-1), 0)).reshape(x.shape)]
     return [full_g * _others(x, dim[0])]
@@ -166,6 +168,8 @@ def _plain(op, x, dim, keepdim, dtype=None):
     attrs = {"dim": dims.many(dim, x._array.ndim, op.name), "keepdim": bool(keepdim)}
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
+        if dtype is dtypes.bool_ and op in (sum_op, prod_op, nansum_op):
+            return apply(all_op if op is prod_op else any_op, (x.to(dtype),), attrs)
         if dtype is not x.dtype:
             if dtype.kind == COMPLEX or x.dtype.kind == COMPLEX or dtype.kind < FLOAT <= x.dtype.kind:
                 x = x.to(dtype)
@@ -216,6 +220,8 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
 @function(out=True)
 def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     """The mean of what is not NaN."""
+    if input.dtype.kind < FLOAT:
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.letter}")
     factor = FUN("logical_not")(FUN("isnan")(input.detach())).sum(dim=dim, keepdim=keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / factor
 
@@ -239,7 +245,7 @@ def _check_nonempty(name, x, dim):
 
 def _ordered(name, x):
     if _tensor(name, x).dtype.kind == COMPLEX:
-        raise RuntimeError(f"{name}(): complex numbers have no order, got {x.dtype}")
+        raise NotImplementedError(f"{name}(): complex numbers have no order, got {x.dtype}")
 
 
 @function(out=True)
@@ -354,9 +360,9 @@ def all(input, dim=None, keepdim=False):
 
 
 @function()
-def count_nonzero(input, dim=None):
+def count_nonzero(input, dim=None, keepdim=False):
     """How many elements are not zero."""
-    return apply(count_op, (input,), {"dim": dims.many(dim, input.ndim, "count_nonzero"), "keepdim": False})
+    return apply(count_op, (input,), {"dim": dims.many(dim, input.ndim, "count_nonzero"), "keepdim": bool(keepdim)})
 
 
 # ---- variance -------------------------------------------------------------------------------------------------------
@@ -480,7 +486,7 @@ def _row_function(name, op, doc):
         if dtype is not None:
             input = input.to(dtype)
         if _tensor(name, input).dtype.kind < FLOAT:
-            raise RuntimeError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{input.dtype.letter}'")
+            raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{input.dtype.letter}'")
         if dim is None:
             dim = 0 if input.ndim in (0, 1, 3) else 1
         d = dims.one(dim, input.ndim, name)
@@ -504,6 +510,9 @@ def logsumexp(input, dim, keepdim=False):
     if not input.ndim:
         return input * 1
     d = tuple(range(input.ndim)) if d is None else d
+    if input.dtype.kind == COMPLEX:
+        top = FUN("nan_to_num")(amax(input.detach().real, d, True), 0.0, 0.0, 0.0)
+        return _drop((input - top).exp().sum(d, keepdim=True).log() + top, d, keepdim)
     return _drop(apply(logsumexp_op, (input,), {"dim": d}), d, keepdim)
 
 
@@ -511,6 +520,10 @@ def logsumexp(input, dim, keepdim=False):
 # a square root whose gradient at zero is zero
 std_root = PointwiseOp("root_or_zero", lambda input: s.sqrt(input), kinds="f", samples=reals(0.2, 4),
                        vjp=lambda g, y, x: [s.where(s.eq(y, 0), 0, g / (2 * y))])
+
+
+one_op = PointwiseOp("one_if_nonzero", lambda input: s.where(s.ne(input, 0), 1, input * 0), kinds="f", samples=reals(0.2, 4),
+                     vjp=lambda g, y, x: [None])
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
@@ -533,7 +546,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
         _check_nonempty("vector_norm", x, d)
         r = apply(amax_op if ord > 0 else amin_op, (x.abs(),), attrs)
     elif ord == 0:
-        r = (x != 0).to(x.dtype).sum(dim=None if d is None else list(d), keepdim=keepdim)
+        r = apply(one_op, (x,), {}).sum(dim=None if d is None else list(d), keepdim=keepdim)
     else:
         r = (x.abs() ** ord).sum(dim=None if d is None else list(d), keepdim=keepdim) ** (1.0 / ord)
     if out is not None:
@@ -575,6 +588,8 @@ def _flip_cumsum(g, dim):
 
 
 def _cumprod_vjp(g, y, x, *, dim):
+    if x.dtype.kind == COMPLEX:
+        y, x = y.conj(), x.conj()
     if not (x._array == 0).any():
         return [_flip_cumsum(g * y, dim) / x]
     # with zeros: sum over k >= i of g_k * product of x_j, j <= k, j != i; exclusive products, quadratic in the length
@@ -624,11 +639,14 @@ def _scan(op, input, dim, dtype=None):
     elif input.dtype.kind < FLOAT and op in (cumsum_op, cumprod_op):
         input = input.to(dtypes.int64)
     d = dims.one(dim, _tensor(op.name, input).ndim, op.name)
+    if op is logcumsumexp_op and input.dtype.kind != FLOAT:
+        raise NotImplementedError(f"\"logcumsumexp\" not implemented for '{input.dtype.letter}'")
     if not input.ndim:
         if op in (cummax_op, cummin_op):
             return input.clone(), FUN("zeros")((), dtype=dtypes.int64)
         return input.clone()
-    return apply(op, (input,), {"dim": d})
+    r = apply(op, (input,), {"dim": d})
+    return r if dtype is None else r.to(dtype)
 
 
 @function(out=True)
@@ -679,9 +697,15 @@ _inplace_scan("cumsum_", cumsum)
 _inplace_scan("cumprod_", cumprod)
 
 
+def _no_bool(name, y):
+    if y.dtype.kind == 0:
+        raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
+
+
 @function()
 def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The integral of y along `dim` by the trapezoidal rule."""
+    _no_bool("trapezoid", y)
     d = dims.one(dim, y.ndim, "trapezoid")
     n = y.shape[d]
     if n == 0:
@@ -698,6 +722,7 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
 @function()
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     """Running integrals of y along `dim` by the trapezoidal rule."""
+    _no_bool("cumulative_trapezoid", y)
     d = dims.one(dim, y.ndim, "cumulative_trapezoid")
     n = y.shape[d]
     pair = y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)
@@ -714,6 +739,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     """The n-th difference along `dim`."""
     if n < 0:
         raise RuntimeError(f"diff(): order must be non-negative but got {n}")
+    if input.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
     d = dims.one(dim, input.ndim, "diff")
     parts = [p for p in (prepend, input, append) if p is not None]
     x = FUN("cat")(parts, d) if len(parts) > 1 else input

@@ -2,7 +2,6 @@
 
 The rows' axes are the attribute `dim`, a tuple of axes. Results are full tensors, or one number a row with those axes kept as 1.
 """
-import numpy as np
 
 from ..cpu.rows import rows
 from ..dtypes import FROM_NUMPY

@@ -114,7 +114,12 @@ def _with_out(fn):
 
     @functools.wraps(fn)
     def with_out(*args, out=None, **kwargs):
-        r = fn(*args, **kwargs)
+        try:
+            r = fn(*args, **kwargs)
+        except AttributeError:
+            if args and not registry.is_tensor(args[0]) and not isinstance(args[0], list | tuple):
+                raise TypeError(f"{fn.__name__}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}") from None
+            raise
         if out is None:
             return r
         return give_out(fn.__name__, r, out)

@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 
-from ..dtypes import int64
+from ..dtypes import float32, int64, uint8
 from .registry import is_tensor
 from .surface import FUNCTIONS as F
 from .surface import function
@@ -107,6 +107,11 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         from .window import adaptive_avg_pool
         return adaptive_avg_pool(input, size, n)
     kind = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
+    if input.dtype.kind < 2 and kind in ("linear", "cubic"):
+        if input.dtype is not uint8 or n != 2:
+            raise NotImplementedError(f"\"interpolate\" with mode {mode} not implemented for '{input.dtype.letter}'")
+        return interpolate(input.to(float32), size, scale_factor, mode, align_corners, recompute_scale_factor, antialias).round().clamp(
+            0, 255).to(uint8)
     x = input
     for i in range(n):
         if size[i] == x.shape[2 + i] and (scales[i] in (None, 1.0)) and not antialias:
@@ -212,6 +217,8 @@ def affine_grid(theta, size, align_corners=None):
 def pixel_shuffle(input, upscale_factor):
     """(C r^2, H, W) -> (C, H r, W r)"""
     r = upscale_factor
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     if input.ndim < 3 or input.shape[-3] % (r * r):
         raise RuntimeError(f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
                            f"input.size(-3)={input.shape[-3] if input.ndim > 2 else None} is not divisible by {r * r}")
@@ -225,6 +232,8 @@ def pixel_shuffle(input, upscale_factor):
 def pixel_unshuffle(input, downscale_factor):
     """(C, H r, W r) -> (C r^2, H, W)"""
     r = downscale_factor
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     *b, c, h, w = input.shape
     if h % r or w % r:
         raise RuntimeError(f"pixel_unshuffle expects height and width to be divisible by downscale_factor, but got {(h, w)} and {r}")

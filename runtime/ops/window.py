@@ -10,20 +10,25 @@ from .samples import Sample
 from .surface import FUNCTIONS, function
 
 
+def _c(x):
+    """The conjugate, which the other factor's gradient is multiplied by."""
+    return x.conj() if x.dtype.kind == 3 else x
+
+
 def _conv_vjp(g, _y, x, w, bias=None, *, stride, padding, dilation, groups, needs):
     at = dict(stride=stride, padding=padding, dilation=dilation, groups=groups)
-    gx = conv_input_grad_op(g, w, x_shape=x.shape, **at) if needs[0] else None
-    gw = conv_weight_grad_op(g, x, w_shape=w.shape, **at) if needs[1] else None
+    gx = conv_input_grad_op(g, _c(w), x_shape=x.shape, **at) if needs[0] else None
+    gw = conv_weight_grad_op(g, _c(x), w_shape=w.shape, **at) if needs[1] else None
     gb = g.sum((0, *range(2, g.ndim))) if len(needs) > 2 and needs[2] else None
     return [gx, gw, gb][:len(needs)]
 
 
 def _input_grad_vjp(c, _y, g, w, *, x_shape, needs, **at):
-    return [conv_op(c, w, **at) if needs[0] else None, conv_weight_grad_op(g, c, w_shape=w.shape, **at) if needs[1] else None]
+    return [conv_op(c, _c(w), **at) if needs[0] else None, conv_weight_grad_op(_c(g), c, w_shape=w.shape, **at) if needs[1] else None]
 
 
 def _weight_grad_vjp(c, _y, g, x, *, w_shape, needs, **at):
-    return [conv_op(x, c, **at) if needs[0] else None, conv_input_grad_op(g, c, x_shape=x.shape, **at) if needs[1] else None]
+    return [conv_op(_c(x), c, **at) if needs[0] else None, conv_input_grad_op(_c(g), c, x_shape=x.shape, **at) if needs[1] else None]
 
 
 def _conv_forward(x, w, bias=None, *, stride, padding, dilation, groups):
@@ -360,6 +365,12 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """Sliding blocks as columns: (N, C * block, L)."""
     x, batched = _planes("unfold", input, 2)
     at = {k: tuple_of(v, 2, "unfold", k) for k, v in dict(kernel=kernel_size, dilation=dilation, padding=padding, stride=stride).items()}
+    _positive("unfold", **{k: at[k] for k in ("kernel", "dilation", "stride")})
+    count = [(x.shape[2 + i] + 2 * at["padding"][i] - at["dilation"][i] * (at["kernel"][i] - 1) - 1) // at["stride"][i] + 1 for i in (0, 1)]
+    if min(count) < 1:
+        raise RuntimeError(f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={at['kernel']}, dilation={at['dilation']}, "
+                           f"padding={at['padding']}, calculated shape of the array of sliding blocks as {tuple(count)}, but its components "
+                           "must be at least one.")
     y = apply(unfold_op, (x,), at)
     return y if batched else y.squeeze(0)
 
@@ -371,6 +382,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     x, batched = (input, True) if input.ndim == 3 else (input.unsqueeze(0), False)
     blocks = math.prod((size[i] + 2 * at["padding"][i] - at["dilation"][i] * (at["kernel"][i] - 1) - 1) // at["stride"][i] + 1 for i in (0, 1))
     if x.ndim != 3 or x.shape[1] % math.prod(at["kernel"]) or x.shape[2] != blocks:
-        raise RuntimeError(f"fold: expected input's sizes (N, C * {math.prod(at['kernel'])}, {blocks}) for output_size={size}, got {tuple(input.shape)}")
+        raise RuntimeError(f"fold: expected input's sizes (N, C * {math.prod(at['kernel'])}, {blocks}) for output_size={size}, "
+                           f"got {tuple(input.shape)}")
     y = apply(fold_op, (x,), dict(output_size=size, **at))
     return y if batched else y.squeeze(0)

@@ -1,0 +1,280 @@
+"""What users of PyTorch rely on, with the expected values written in."""
+import math
+
+import numpy as np
+import pytest
+
+import whet
+import whet.nn.functional as F
+
+NAN, INF = math.nan, math.inf
+
+
+def same(t, expected, dtype=None, tol=1e-6):
+    """The values (NaN equals NaN) and, where given, the type."""
+    if dtype is not None:
+        assert t.dtype is dtype
+    np.testing.assert_allclose(np.asarray(t.tolist()), np.asarray(expected), rtol=tol, atol=tol)
+
+
+def leaf(data, dtype=whet.float32):
+    return whet.tensor(data, dtype=dtype, requires_grad=True)
+
+
+def gradient_of(fn, *xs, g=None):
+    y = fn(*xs)
+    y.backward(whet.ones_like(y) if g is None else g)
+    return [x.grad for x in xs]
+
+
+# ---- types ------------------------------------------------------------------------------------------------------------
+def test_the_absolute_value_of_a_complex_number_is_real():
+    z = whet.tensor([3 + 4j, 0j])
+    same(z.abs(), [5, 0], whet.float32)
+    with pytest.raises(RuntimeError):
+        z.abs_()
+
+
+def test_a_python_number_wraps_around_in_a_small_integer_type():
+    same(whet.tensor([1, 2], dtype=whet.uint8) + 300, [45, 46], whet.uint8)
+    same(whet.tensor([1, 2], dtype=whet.int8) - 300, [-43, -42], whet.int8)
+
+
+def test_a_factor_takes_no_part_in_promotion():
+    b = whet.tensor([True, False])
+    same(whet.add(b, b, alpha=2), [True, False], whet.bool)
+    i = whet.tensor([1, 2])
+    same(whet.addcmul(i, i, i, value=2), [3, 10], whet.int64)
+    same(F.hardtanh(whet.tensor([-5, 0, 5], dtype=whet.int8)), [-1, 0, 1], whet.int8)
+
+
+def test_a_square_of_bools_counts():
+    same(whet.tensor([True, False]).square(), [1, 0], whet.int64)
+
+
+def test_a_running_sum_has_the_type_asked_for():
+    same(whet.tensor([True, True]).cumsum(0, dtype=whet.int32), [1, 2], whet.int32)
+
+
+def test_a_sum_of_bools_may_stay_a_bool():
+    same(whet.tensor([0, 2]).sum(dtype=whet.bool), True, whet.bool)
+    same(whet.tensor([0, 2]).prod(dtype=whet.bool), False, whet.bool)
+
+
+def test_integers_become_floats_in_softsign():
+    same(F.softsign(whet.tensor([1, -3])), [0.5, -0.75], whet.float32)
+
+
+# ---- special values ---------------------------------------------------------------------------------------------------
+def test_the_sign_of_nan_is_zero():
+    same(whet.tensor([NAN, -2.0, -0.0]).sign(), [0, -1, 0])
+    same(whet.tensor([True, False]).sign(), [True, False], whet.bool)
+
+
+def test_the_step_function_of_nan_is_zero():
+    same(whet.heaviside(whet.tensor([NAN, -1.0, 0.0, 1.0]), whet.tensor(0.5)), [0, 0, 0.5, 1])
+
+
+def test_the_first_power_works():
+    x = whet.tensor([1.5, -2.0])
+    same(x ** 1, [1.5, -2.0])
+    same(whet.tensor([3, 4]) ** 1, [3, 4], whet.int64)
+
+
+def test_whole_numbers_have_no_nan_to_replace():
+    same(whet.nan_to_num(whet.tensor([1, 2])), [1, 2], whet.int64)
+
+
+# ---- gradients --------------------------------------------------------------------------------------------------------
+def test_gradients_of_functions_without_a_complex_derivative():
+    z = leaf([3 + 4j, 0j], whet.complex64)
+    same(gradient_of(whet.abs, z)[0], [0.6 + 0.8j, 0])
+    z, g = leaf([1 + 2j], whet.complex64), whet.tensor([1 + 1j])
+    same(gradient_of(whet.conj_physical, z, g=g)[0], [1 - 1j])
+    z = leaf([3 + 4j], whet.complex64)
+    same(gradient_of(whet.sgn, z, g=g)[0], [0.032 - 0.024j])
+    z = leaf([1 + 1j], whet.complex64)
+    same(gradient_of(whet.angle, z)[0], [-0.5 + 0.5j])
+
+
+def test_gradients_of_complex_products_are_conjugated():
+    z = leaf([1 + 1j, 2j], whet.complex64)
+    same(gradient_of(whet.prod, z)[0], [-2j, 1 - 1j])
+    z = leaf([1 + 1j, 2j], whet.complex64)
+    same(gradient_of(lambda x: x.cumprod(0), z)[0], [1 - 2j, 1 - 1j])
+    x, w = leaf([[[1j, 2.0]]], whet.complex64), leaf([[[1 + 1j]]], whet.complex64)
+    gx, gw = gradient_of(F.conv1d, x, w)
+    same(gx, [[[1 - 1j, 1 - 1j]]])
+    same(gw, [[[2 - 1j]]])
+
+
+def test_the_gradient_of_elu_at_zero_is_that_of_its_left_side():
+    same(gradient_of(lambda x: F.elu(x, 0.5), leaf([0.0, NAN]))[0], [0.5, 1.0])
+    same(gradient_of(lambda x: F.celu(x, 0.5), leaf([0.0, NAN]))[0], [1.0, 1.0])
+    same(gradient_of(F.selu, leaf([0.0]))[0], [1.7580993])
+
+
+def test_nan_lets_gradients_through():
+    for f in (F.relu, F.relu6, F.hardtanh):
+        same(gradient_of(f, leaf([NAN, 0.5, 7.0 if f is not F.relu else -7.0]))[0], [1, 1, 0])
+    a, b = gradient_of(whet.maximum, leaf([NAN, 2.0, 1.0]), leaf([1.0, 2.0, 3.0]))
+    same(a, [1, 0.5, 0])
+    same(b, [1, 0.5, 1])
+
+
+def test_logits_outside_of_the_unit_interval_have_no_gradient():
+    same(gradient_of(whet.logit, leaf([-1.0, 0.5]))[0], [NAN, 4.0])
+
+
+def test_the_angle_at_the_origin_has_gradient_zero():
+    a, b = gradient_of(whet.atan2, leaf([0.0]), leaf([0.0]))
+    same(a, [0])
+    same(b, [0])
+
+
+def test_logaddexp_of_infinities_sends_the_gradient_to_the_greater():
+    a, b = gradient_of(whet.logaddexp, leaf([INF, -INF]), leaf([0.0, 0.0]))
+    same(a, [1, 0])
+    same(b, [0, 1])
+
+
+def test_certain_probabilities_have_a_finite_gradient():
+    x = leaf([0.0, 1.0, 0.25], whet.float64)
+    loss = F.binary_cross_entropy(x, whet.tensor([0.0, 1.0, 1.0], dtype=whet.float64), reduction="sum")
+    loss.backward()
+    same(loss, math.log(4))
+    same(x.grad, [0, 0, -4])
+
+
+def test_the_zeroth_norm_has_gradient_zero():
+    x = leaf([1.0, 0.0])
+    whet.dist(x, whet.zeros(2), 0).backward()
+    same(x.grad, [0, 0])
+
+
+# ---- errors -----------------------------------------------------------------------------------------------------------
+def test_a_type_that_is_not_supported_is_told_apart():
+    for call in (lambda: whet.floor(whet.tensor([True])), lambda: whet.erf(whet.tensor([1j])), lambda: whet.max(whet.tensor([1j])),
+                 lambda: whet.softmax(whet.tensor([1]), 0), lambda: whet.clamp(whet.tensor([1j]), 0)):
+        with pytest.raises(NotImplementedError):
+            call()
+
+
+def test_shapes_that_do_not_fit_are_named():
+    with pytest.raises(RuntimeError, match=r"size of tensor a \(4\) must match the size of tensor b \(3\) at non-singleton dimension 1"):
+        whet.ones(3, 4) + whet.ones(3)
+
+
+def test_no_tensor_at_all_is_a_type_error():
+    for f in (whet.cos, whet.sum, whet.mean, whet.nan_to_num, whet.angle):
+        for x in (3, "x", None):
+            with pytest.raises(TypeError):
+                f(x)
+
+
+def test_whole_numbers_are_not_divided_by_zero():
+    x = whet.tensor([5, 6])
+    for f in (whet.remainder, whet.fmod):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            f(x, 0)
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            f(x, whet.tensor([1, 0]))
+    with pytest.raises(RuntimeError):
+        x %= 0
+    same(x, [5, 6])
+
+
+def test_bools_are_not_subtracted():
+    with pytest.raises(RuntimeError):
+        whet.tensor([1]) - True
+
+
+def test_only_single_elements_are_numbers():
+    for f in (int, float, complex):
+        with pytest.raises(ValueError):
+            f(whet.ones(2))
+    with pytest.raises(TypeError):
+        ~whet.ones(2)
+
+
+def test_a_double_power_is_not_written_into_a_smaller_type():
+    x = whet.tensor([2, 3])
+    with pytest.raises(RuntimeError):
+        x.float_power_(2)
+    same(x, [2, 3])
+
+
+def test_windows_must_fit():
+    with pytest.raises(RuntimeError):
+        F.unfold(whet.ones(1, 1, 2, 2), 3)
+    with pytest.raises(RuntimeError):
+        F.pixel_shuffle(whet.ones(1, 4, 2, 2), 0)
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+def test_results_lie_in_memory_as_the_first_operand_that_has_an_order():
+    a, b = whet.ones(4, 3, 2).permute(2, 1, 0), whet.ones(2, 3, 4)
+    assert (a + b).stride() == (1, 2, 6)
+    assert (b + a).stride() == (12, 4, 1)
+    assert (whet.ones(3, 1) * whet.ones(1, 4)).stride() == (4, 1)
+
+
+# ---- images ----------------------------------------------------------------------------------------------------------
+def test_bytes_are_resized_as_numbers():
+    x = whet.tensor([[[[0, 100], [200, 40]]]], dtype=whet.uint8)
+    same(F.interpolate(x, size=(1, 1), mode="bilinear"), [[[[85]]]], whet.uint8)
+
+
+def test_a_weighted_huber_loss_is_averaged_plainly():
+    same(F.huber_loss(whet.tensor([0.5, 3.0]), whet.zeros(2), weight=whet.tensor([2.0, 4.0])), (0.25 + 10.0) / 2)
+
+
+# ---- functions made of others ------------------------------------------------------------------------------------------
+def test_closeness():
+    a = whet.tensor([1.0, INF, NAN, -INF])
+    same(whet.isclose(a, whet.tensor([1.000001, INF, NAN, INF])), [True, True, False, False])
+    same(whet.isclose(a, a, equal_nan=True), [True] * 4)
+    assert whet.allclose(whet.ones(2), whet.ones(2) + 1e-9) and not whet.allclose(whet.ones(2), whet.zeros(2))
+    with pytest.raises(RuntimeError):
+        whet.isclose(a, a, rtol=-1)
+
+
+def test_equality_of_whole_tensors():
+    assert whet.equal(whet.tensor([1, 2]), whet.tensor([1, 2])) and not whet.equal(whet.tensor([1, 2]), whet.tensor([1]))
+
+
+def test_covariance():
+    x = whet.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
+    same(whet.cov(x), [[1, -1], [-1, 1]])
+    same(whet.cov(x[0], correction=0), 2 / 3)
+    same(whet.cov(x, fweights=whet.tensor([1, 2, 1])), [[2 / 3, -2 / 3], [-2 / 3, 2 / 3]])
+    same(whet.cov(x, aweights=whet.tensor([1.0, 0.5, 1.0])), [[1.25, -1.25], [-1.25, 1.25]])
+    same(whet.corrcoef(x), [[1, -1], [-1, 1]])
+
+
+def test_cross_products_and_traces():
+    same(whet.cross(whet.tensor([1.0, 0.0, 0.0]), whet.tensor([0.0, 1.0, 0.0])), [0, 0, 1])
+    same(whet.trace(whet.tensor([[1, 2], [3, 4]])), 5, whet.int64)
+
+
+def test_gradients_of_samples():
+    f = whet.tensor([0.0, 1.0, 4.0, 9.0])
+    same(whet.gradient(f)[0], [1, 2, 4, 5])
+    same(whet.gradient(f, edge_order=2)[0], [0, 2, 4, 6])
+    same(whet.gradient(whet.tensor([0.0, 1.0, 9.0]), spacing=(whet.tensor([0.0, 1.0, 3.0]),), edge_order=2)[0], [0, 2, 6])
+
+
+def test_rows_are_scaled_down_to_a_norm():
+    same(whet.renorm(whet.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0), [[0.6, 0.8], [0.3, 0.4]])
+
+
+def test_mantissa_and_exponent():
+    m, e = whet.frexp(whet.tensor([8.0, -0.75, 0.0]))
+    same(m, [0.5, -0.75, 0])
+    same(e, [4, 0, 0], whet.int32)
+
+
+def test_angles_and_reals():
+    same(whet.angle(whet.tensor([-1.0, 2.0, NAN])), [math.pi, 0, NAN])
+    same(whet.angle(whet.tensor([1j, -1 + 0j])), [math.pi / 2, math.pi])
+    same(whet.isreal(whet.tensor([1 + 0j, 1j])), [True, False])
