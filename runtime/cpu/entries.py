@@ -112,10 +112,11 @@ class Tape:
     """What a call launched."""
 
     def __init__(self):
-        self.launches, self.numbers = [], {}
+        self.launches, self.numbers, self.thread = [], {}, threading.get_ident()
 
     def __call__(self, *args):
-        self.launches.append(args)
+        if threading.get_ident() == self.thread:
+            self.launches.append(args)
 
 
 _recipes: list = []
@@ -155,7 +156,7 @@ def first(op, inputs, attrs):
     layout = tuple([(x.shape, x.strides, x.dtype) if type(x) is np.ndarray else None for x in arrays])
     if attrs:
         layout += tuple(attrs.items())
-    if op.refused and layout in op.refused or not op.is_view and not _apart(arrays, kinds):
+    if op.refused and layout in op.refused or not (op.is_view or op.dynamic_numbers or _apart(arrays, kinds)):
         return registry.apply_python(op, inputs, attrs)
     tape = _local.tape = Tape()
     try:
@@ -237,8 +238,8 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
         kernel, total, grain, *args = tape.launches[0]
         if any(m.size == 0 for m in made) or len(args) > L.MAX_SLOTS or not isinstance(total, int) or total <= 0:
             return None
-        slots = _slots(args, tensors, made, tape)
-        if slots is None:
+        slots = _slots(op, args, tensors, made, tape)
+        if slots is None or {v & 255 for k, v in slots if k == L.RESULT} != set(range(len(made))):
             return None
         put(L.R["kernel"], kernel)
         put(L.R["total"], total)
@@ -301,9 +302,12 @@ def _layout(put, at, a):
         put(at + 16 + 8 * (L.MAX_DIMS + d), st)
 
 
-def _slots(args, tensors, made, tape):
-    """Each argument as (kind, value): something of an operand or a result, a number, or a constant."""
-    out = []
+def _slots(op, args, tensors, made, tape):
+    """Each argument as (kind, value): something of an operand or a result, a number, or a constant.
+
+    The arguments of a pointwise kernel are its operands themselves, in order, so that operands may share memory; elsewhere an address
+    tells (`_apart` saw to that)."""
+    out, left = [], list(tensors) if op.dynamic_numbers else []
     for a in args:
         if a is None:
             out.append((L.CONST, 0))
@@ -315,7 +319,12 @@ def _slots(args, tensors, made, tape):
                     return None
                 out.append((kind, tape.numbers[id(a)][0]))
                 continue
+            if left and a is left[0][1]:
+                out.append((L.DATA, left.pop(0)[0]))
+                continue
             found = _within(at, made, L.RESULT) or _within(at, [t for _, t in tensors], L.DATA)
+            if found and found[0] == L.DATA and op.dynamic_numbers:
+                return None
             if found:
                 kind, which, offset = found
                 which = which if kind == L.RESULT else tensors[which][0]
