@@ -278,3 +278,30 @@ def test_angles_and_reals():
     same(whet.angle(whet.tensor([-1.0, 2.0, NAN])), [math.pi, 0, NAN])
     same(whet.angle(whet.tensor([1j, -1 + 0j])), [math.pi / 2, math.pi])
     same(whet.isreal(whet.tensor([1 + 0j, 1j])), [True, False])
+
+
+# ---- draws and padding -------------------------------------------------------------------------------------------------
+def test_draws_must_fit_their_type():
+    with pytest.raises(RuntimeError):
+        whet.zeros(3, dtype=whet.uint8).random_(0, 300)
+    with pytest.raises(RuntimeError):
+        whet.randint(5, (3,), dtype=whet.bool)
+    with pytest.raises(RuntimeError):
+        whet.zeros(3, dtype=whet.int32).exponential_()
+    with pytest.raises(TypeError):
+        whet.rand("a")
+    assert whet.zeros(1000, dtype=whet.uint8).random_(250, 256).min() >= 250
+
+
+def test_circular_padding_wraps_what_is_left_after_cutting():
+    x = leaf([[[0.0, 1.0, 2.0, 3.0]]])
+    y = F.pad(x, (-1, 2), "circular")
+    same(y, [[[1, 2, 3, 1, 2]]])
+    y.sum().backward()
+    same(x.grad, [[[0, 2, 2, 1]]])
+
+
+def test_a_sum_of_small_integers_may_stay_small():
+    same(whet.tensor([200, 100], dtype=whet.uint8).sum(dtype=whet.uint8), 44, whet.uint8)
+    b = whet.ones(2, 2, 2, dtype=whet.uint8)
+    same(whet.addbmm(b[0], b, b), [[5, 5], [5, 5]], whet.uint8)

@@ -519,8 +519,10 @@ def pad_sources(n, before, after, mode):
     k = np.arange(-before, n + after)
     if mode == "replicate":
         return k.clip(0, n - 1)
-    if mode == "circular":
-        return k % n
+    if mode == "circular":                                    # of what is left after cutting
+        cut = max(-before, 0)
+        left = n - cut - max(-after, 0)
+        return np.arange(-max(before, 0), left + max(after, 0)) % left + cut
     period = 2 * (n - 1) or 1
     k = np.abs(k) % period
     return np.where(k >= n, period - k, k)

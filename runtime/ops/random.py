@@ -2,6 +2,7 @@
 seed, position and n. The generator (Philox 4x32-10) and the distributions on top of it are scalar expressions like any other op.
 """
 import math
+import operator
 
 import numpy as np
 
@@ -121,7 +122,7 @@ def draw(kind, shape, generator=None):
 def _shape(size):
     if len(size) == 1 and not isinstance(size[0], int) and not hasattr(size[0], "__index__"):
         size = tuple(size[0])
-    size = tuple(int(i) for i in size)
+    size = tuple(operator.index(i) for i in size)
     for i in size:
         if i < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {i}: {list(size)}")
@@ -185,6 +186,9 @@ def _integers(low, high, shape, generator, dtype):
     low, high = int(low), int(high)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    limits = (0, 1) if dtype.kind == dtypes.BOOL else (dtypes.iinfo(dtype).min, dtypes.iinfo(dtype).max) if dtype.kind == dtypes.INT else None
+    if limits and not limits[0] <= low <= high - 1 <= limits[1]:
+        raise RuntimeError(f"from or to - 1 is out of bounds for {dtype}: {low}, {high - 1}")
     span = high - low
     if span <= 1 << 32:                                    # the high word of word * span: a cast, no division
         x = draw("u32", shape, generator)
@@ -276,7 +280,7 @@ def random_(self, low=None, high=None, *, generator=None, **named):
         low, d = 0, self.dtype
         high = 2 if d.kind == 0 else dtypes.iinfo(d).max + (1 if d.itemsize < 8 else 0) if d.kind == 1 else 1 << min(
             {"f16": 11, "bf16": 8, "f32": 24}.get(d.short, 53), 53)
-    return self.copy_(_integers(low, high, self.shape, generator, dtypes.int64))
+    return self.copy_(_integers(low, high, self.shape, generator, self.dtype if self.dtype.kind < dtypes.FLOAT else dtypes.int64))
 
 
 @method()
@@ -293,7 +297,7 @@ def bernoulli(input, p=None, *, generator=None):
     if p is not None:
         return FUNCTIONS["empty_like"](input).bernoulli_(p, generator=generator)
     if input.dtype.kind != dtypes.FLOAT:
-        raise RuntimeError(f"bernoulli: expected a floating point tensor of probabilities, got {input.dtype}")
+        raise NotImplementedError(f"bernoulli: expected a floating point tensor of probabilities, got {input.dtype}")
     if input.numel() and not bool(((input.detach() >= 0) & (input.detach() <= 1)).all()):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     return (draw("uniform64" if input.dtype is dtypes.float64 else "uniform32", input.shape, generator) < input.detach()).to(input.dtype)
@@ -302,6 +306,8 @@ def bernoulli(input, p=None, *, generator=None):
 def _transform(name, fn, check=None):
     """An in-place draw: fn(u) of numbers u in (0, 1]."""
     def fill(self, *args, generator=None, **kwargs):
+        if self.dtype.kind < dtypes.FLOAT and name != "geometric_":
+            raise RuntimeError(f"{name} is a draw from a continuous distribution: dtype must be a floating point but you specified {self.dtype}")
         if check:
             check(*args, **kwargs)
         u = 1 - _float_draw("uniform", self.shape, generator, dtypes.float64 if self.dtype is dtypes.float64 else dtypes.float32)

@@ -110,13 +110,14 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     if input.dtype.kind < 2 and kind in ("linear", "cubic"):
         if input.dtype is not uint8 or n != 2:
             raise NotImplementedError(f"\"interpolate\" with mode {mode} not implemented for '{input.dtype.letter}'")
-        return interpolate(input.to(float32), size, scale_factor, mode, align_corners, recompute_scale_factor, antialias).round().clamp(
-            0, 255).to(uint8)
-    x = input
+    bytes_ = input.dtype is uint8 and kind in ("linear", "cubic")
+    x = input.to(float32) if bytes_ else input
     for i in range(n):
         if size[i] == x.shape[2 + i] and (scales[i] in (None, 1.0)) and not antialias:
             continue
         x = _resample(x, 2 + i, *_taps(kind, input.shape[2 + i], size[i], scales[i], bool(align_corners), antialias))
+    if bytes_:
+        x = x.round().clamp(0, 255).to(uint8)
     return x.contiguous() if x is not input else input.clone()
 
 
