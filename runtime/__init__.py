@@ -49,9 +49,12 @@ from .ops import surface as _surface
 from .tensor import Size, Tensor, channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 
 globals().update({k: v for k, v in _surface.FUNCTIONS.items() if not k.startswith("_")})
+from math import e, inf, nan, pi
+
+newaxis = None
 
 _LAZY = {"nn": ".nn", "optim": ".optim", "utils": ".utils", "memory": ".cpu.memory", "linalg": ".linalg", "fft": ".fft",
-         "special": ".special", "jit": ".jit", "random": ".random"}
+         "special": ".special", "jit": ".jit", "random": ".random", "cuda": ".cuda", "backends": ".backends", "func": ".func"}
 _FROM = {"save": "serialization", "load": "serialization", "set_num_threads": "cpu.pool", "get_num_threads": "cpu.pool",
          "set_printoptions": "formatting"}
 
@@ -59,7 +62,15 @@ _FROM = {"save": "serialization", "load": "serialization", "set_num_threads": "c
 def __getattr__(name):
     import importlib
     if name in _LAZY:
-        return importlib.import_module(_LAZY[name], __name__)
+        try:
+            return importlib.import_module(_LAZY[name], __name__)
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
     if name in _FROM:
         return getattr(importlib.import_module("." + _FROM[name], __name__), name)
+    if name.endswith("Tensor"):
+        from .typed import TYPES
+        if name in TYPES:
+            return TYPES[name]
     raise AttributeError(f"module 'whet' has no attribute {name!r}")

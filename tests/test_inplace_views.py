@@ -5,6 +5,7 @@ import weakref
 import numpy as np
 import pytest
 import whet
+import whet.nn.functional as F
 
 CASES = []
 
@@ -395,3 +396,18 @@ def test_what_the_gradient_does_not_read_may_be_overwritten():
     k.add_(1)
     with pytest.raises(RuntimeError, match="`add_`.*`mul` saved"):
         y.sum().backward()
+
+
+def test_results_that_no_backward_reads_may_be_written_to():
+    """An op with positions or statistics beside its result saves those alone."""
+    x = whet.randn(4, 3, 6, 6, requires_grad=True)
+    w, b = whet.rand(3), whet.rand(3)
+    makers = {
+        "batch_norm": lambda: F.batch_norm(x, None, None, w, b, True), "layer_norm": lambda: F.layer_norm(x, (6,), whet.ones(6), whet.zeros(6)),
+        "normalize": lambda: F.layer_norm(x, (6,)), "rms_norm": lambda: F.rms_norm(x, (6,)), "max_pool": lambda: F.max_pool2d(x, 2),
+        "max": lambda: x.max(1).values, "sort": lambda: x.sort(1).values, "topk": lambda: x.topk(2, 1).values, "cummax": lambda: x.cummax(1).values,
+    }
+    for name, make in makers.items():
+        expected, = whet.autograd.grad(F.relu(make()).mul(3).square().sum(), x)
+        got, = whet.autograd.grad(F.relu_(make()).mul_(3).square().sum(), x)
+        assert whet.equal(got, expected), name

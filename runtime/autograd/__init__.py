@@ -14,6 +14,11 @@ _LAZY = {"backward": "engine", "grad": "engine", "Function": "function", "gradch
          "graph": "graph", "functional": "functional", "forward_ad": "forward_ad"}
 
 
+def Variable(data, requires_grad=False, volatile=None):
+    """A tensor, as older programs ask for one: tensors themselves carry gradients."""
+    return data.detach().requires_grad_() if requires_grad and not data.requires_grad else data
+
+
 def __getattr__(name):
     import importlib
     if name in _LAZY:
@@ -23,4 +28,4 @@ def __getattr__(name):
 
 
 __all__ = ["backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "Function", "inference_mode", "modes",
-           "no_grad", "saved_tensors_hooks", "set_detect_anomaly", "set_grad_enabled"]
+           "no_grad", "saved_tensors_hooks", "set_detect_anomaly", "set_grad_enabled", "Variable"]

@@ -157,10 +157,9 @@ class Node:
                 versions.append(0)
         self.inputs, self.versions = tuple(kept), tuple(versions)
         if op.saves_output:
-            outs = result if isinstance(result, tuple) else (result,)
-            self.outputs = tuple(SavedOutput(t, i) for i, t in enumerate(outs))
-            if hooks:
-                self.outputs = tuple(Packed(t, hooks[-1]) for t in outs)
+            outs, only = result if isinstance(result, tuple) else (result,), op.nondiff_outputs
+            self.outputs = tuple([None if only and i not in only else Packed(t, hooks[-1]) if hooks else SavedOutput(t, i)
+                                  for i, t in enumerate(outs)])
 
     def saved_inputs(self):
         """The inputs as the backward sees them; raises if one was changed since."""
@@ -179,6 +178,9 @@ class Node:
             self.saved_inputs()
         out = []
         for i, s in enumerate(self.outputs):
+            if s is None:
+                out.append(None)
+                continue
             if type(s) is Packed:
                 out.append(s.unpack(None if i in self.op.nondiff_outputs else self if self.nout == 1 else OutputOf(self, i)))
                 continue

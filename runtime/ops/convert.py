@@ -154,7 +154,7 @@ def _type(self, dtype=None, non_blocking=False):
         if name not in by_letter and name not in dtypes.ALL:
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = by_letter.get(name) or dtypes.ALL[name]
-    return to(self, dtypes.as_dtype(dtype))
+    return to(self, dtypes.as_dtype(getattr(dtype, "dtype", dtype)))        # a type (whet.LongTensor) has a dtype
 
 
 METHODS["type"] = _type

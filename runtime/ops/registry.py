@@ -23,7 +23,9 @@ class Op:
     forward(*arrays, **attrs) -> array or tuple of arrays.  Non-tensor operands (numbers, None) arrive as they are.
     vjp(g, y, *inputs, **attrs) -> one gradient (or None) per input, written in whet ops. A parameter whose name starts with an
     underscore is not needed: the tensor is not saved, and only its `shape`, `dtype` and `ndim` arrive. With several outputs `g`
-    and `y` are tuples (`g` holds None where nothing flowed). A parameter `needs` receives which inputs want a gradient.
+    and `y` are tuples (`g` holds None where nothing flowed). Outputs without a gradient (`nondiff_outputs`: positions, statistics) are what
+    the backward reads: an op that has some saves only them, and `y` holds None for the others, so these may be written to in place.
+    A parameter `needs` receives which inputs want a gradient.
     """
     family = "host"
     is_view = False                 # the result shares the first input's memory

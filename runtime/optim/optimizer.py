@@ -59,11 +59,9 @@ class Optimizer:
                 group.setdefault(name, value)           # options that a version of long ago did not have
 
     def __repr__(self):
-        lines = [type(self).__name__ + " ("]
-        for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
-            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
-        return "\n".join([*lines, ")"])
+        groups = ["\n".join([f"Parameter Group {i}", *(f"    {key}: {group[key]}" for key in sorted(group) if key != "params")])
+                  for i, group in enumerate(self.param_groups)]
+        return type(self).__name__ + " (\n" + "\n\n".join(groups) + "\n)"
 
     def add_param_group(self, param_group):
         """Add parameters with options of their own; what is not given is taken from the defaults."""

@@ -1,0 +1,140 @@
+"""Derivatives of functions as values: `jacobian`, `hessian`, and their products with vectors."""
+from .engine import grad
+from .modes import enable_grad
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+
+def _as_tuple(x, what, fn):
+    from ..tensor import Tensor
+    single = not isinstance(x, tuple)
+    xs = (x,) if single else x
+    for i, t in enumerate(xs):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"The {what} given to {fn} must be either a Tensor or a tuple of Tensors but the value at index {i} has type "
+                            f"{type(t)}." if not single else
+                            f"The {what} given to {fn} must be either a Tensor or a tuple of Tensors but got {type(x)}")
+    return xs, single
+
+
+def _call(func, inputs, create_graph, fn):
+    """(inputs to differentiate by, were they one tensor, outputs, is it one tensor)"""
+    inputs, one_in = _as_tuple(inputs, "inputs", fn)
+    inputs = tuple([x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs])
+    outputs, one_out = _as_tuple(func(*inputs), "outputs of the user-provided function", fn)
+    return inputs, one_in, outputs, one_out
+
+
+def _checked(v, like, what, fn):
+    """The vector(s) `v`, of the shapes of `like`; ones for a single number."""
+    if v is None:
+        if len(like) != 1 or like[0].numel() != 1:
+            raise RuntimeError(f"The vector v can only be None if the {what} is a single Tensor with a single element.")
+        return tuple([t.new_ones(t.shape) for t in like])
+    v, _ = _as_tuple(v, "v", fn)
+    if len(v) != len(like):
+        raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}.")
+    for i, (a, b) in enumerate(zip(v, like)):
+        if a.shape != b.shape:
+            raise RuntimeError(f"Entry {i} of v has invalid size: should be {tuple(b.shape)} but got {tuple(a.shape)}.")
+    return v
+
+
+def _gradients(outputs, inputs, vectors, create_graph, strict=False):
+    """Gradients of outputs, zero where an output does not depend on an input (an error if `strict`)."""
+    pairs = [(y, v) for y, v in zip(outputs, vectors) if y.requires_grad]
+    if strict and len(pairs) < len(outputs):
+        raise RuntimeError("An output of the user-provided function is independent of the inputs. This is not allowed in strict mode.")
+    gs = grad([y for y, _ in pairs], inputs, [v for _, v in pairs], create_graph=create_graph, retain_graph=True, allow_unused=True) \
+        if pairs else [None] * len(inputs)
+    if strict and any(g is None for g in gs):
+        raise RuntimeError("The output of the user-provided function is independent of an input. This is not allowed in strict mode.")
+    return tuple([x.new_zeros(x.shape) if g is None else g for g, x in zip(gs, inputs)])
+
+
+def _finished(tensors, single, create_graph):
+    tensors = tensors if create_graph else tuple([t.detach() for t in tensors])
+    return tensors[0] if single else tuple(tensors)
+
+
+def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
+    """The derivative of each element of the outputs by each element of the inputs: (*output shape, *input shape).
+
+    With several outputs or inputs, a tuple (of tuples). `vectorize` and `strategy` are about speed, and change nothing here.
+
+    >>> import whet
+    >>> whet.autograd.functional.jacobian(lambda x: x ** 2, whet.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    import whet
+    with enable_grad():
+        inputs, one_in, outputs, one_out = _call(func, inputs, create_graph, "jacobian")
+        table = []
+        for y in outputs:
+            flat = y.reshape(-1)
+            rows = [_gradients((flat[i],), inputs, (flat.new_ones(()),), create_graph, strict) for i in range(flat.numel())]
+            columns = [whet.stack([r[k] for r in rows]).reshape(y.shape + x.shape) if rows else x.new_zeros(y.shape + x.shape)
+                       for k, x in enumerate(inputs)]
+            table.append(_finished(columns, one_in, create_graph))
+    return table[0] if one_out else tuple(table)
+
+
+def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
+    """The second derivatives of a function that returns one number.
+
+    >>> import whet
+    >>> whet.autograd.functional.hessian(lambda x: (x ** 3).sum(), whet.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    _, single = _as_tuple(inputs, "inputs", "hessian")
+
+    def slope(*xs):
+        y = func(*xs)
+        _one_number(y, "hessian")
+        g = _gradients((y.reshape(()),), xs, (y.new_ones(()),), True, strict)
+        return g[0] if single else g
+    return jacobian(slope, inputs, create_graph, strict)
+
+
+def _one_number(y, fn):
+    from ..tensor import Tensor
+    if not isinstance(y, Tensor):
+        raise RuntimeError(f"The function given to {fn} should return a single Tensor")
+    if y.numel() != 1:
+        raise RuntimeError(f"The Tensor returned by the function given to {fn} should contain a single element")
+
+
+def vjp(func, inputs, v=None, create_graph=False, strict=False):
+    """(outputs, v^T J): the gradient of the outputs, weighted by `v`."""
+    with enable_grad():
+        inputs, one_in, outputs, one_out = _call(func, inputs, create_graph, "vjp")
+        g = _gradients(outputs, inputs, _checked(v, outputs, "output", "vjp"), create_graph, strict)
+    return _finished(outputs, one_out, create_graph), _finished(g, one_in, create_graph)
+
+
+def jvp(func, inputs, v=None, create_graph=False, strict=False):
+    """(outputs, J v): the derivative of the outputs in the direction `v`, as the gradient of a gradient."""
+    with enable_grad():
+        inputs, _, outputs, one_out = _call(func, inputs, create_graph, "jvp")
+        v = _checked(v, inputs, "input", "jvp")
+        dummies = tuple([y.new_zeros(y.shape).requires_grad_() for y in outputs])
+        g = _gradients(outputs, inputs, dummies, True, strict)
+        d = _gradients(g, dummies, v, create_graph)
+    return _finished(outputs, one_out, create_graph), _finished(d, one_out, create_graph)
+
+
+def vhp(func, inputs, v=None, create_graph=False, strict=False):
+    """(output, v^T H) of a function that returns one number."""
+    with enable_grad():
+        inputs, one_in, outputs, _ = _call(func, inputs, create_graph, "vhp")
+        _one_number(outputs[0], "vhp")
+        g = _gradients(outputs, inputs, tuple([y.new_ones(y.shape) for y in outputs]), True, strict)
+        h = _gradients(g, inputs, _checked(v, inputs, "input", "vhp"), create_graph, strict)
+    return _finished(outputs, True, create_graph), _finished(h, one_in, create_graph)
+
+
+def hvp(func, inputs, v=None, create_graph=False, strict=False):
+    """(output, H v) of a function that returns one number: the same as `vhp`, H being symmetric."""
+    return vhp(func, inputs, v, create_graph, strict)

@@ -1,0 +1,23 @@
+"""`whet.backends`: what PyTorch's libraries are switched with.
+
+None of these libraries is used here. Programs ask whether they are there (no), and may set their options: an option is remembered, and
+changes nothing, as in a PyTorch without the library.
+"""
+import sys
+import types
+
+
+def _library(name, **options):
+    """A module of its own, so that `import whet.backends.cudnn as cudnn` works."""
+    module = types.ModuleType(f"{__name__}.{name}", f"Options of {name}, which is not used.")
+    module.is_available = module.is_built = lambda: False
+    module.__dict__.update(options)
+    sys.modules[module.__name__] = module
+    return module
+
+
+__path__: list = []                     # lets the libraries be imported as submodules
+cudnn = _library("cudnn", enabled=True, benchmark=False, deterministic=False, allow_tf32=True, version=lambda: None)
+cuda = _library("cuda", matmul=types.SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
+                                                     allow_bf16_reduced_precision_reduction=True))
+mps, mkl, mkldnn, openmp, xpu = (_library(_name) for _name in ("mps", "mkl", "mkldnn", "openmp", "xpu"))

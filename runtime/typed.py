@@ -1,0 +1,27 @@
+"""`whet.FloatTensor`, `whet.LongTensor`, ...: the names of types from PyTorch's first years, which programs still use."""
+from . import dtypes
+from .tensor import Tensor
+
+
+class TensorType(type):
+    """A type of tensor: makes tensors, knows its own, and says which dtype to convert to (`x.type(whet.LongTensor)`)."""
+
+    def __call__(cls, *args):
+        """Uninitialised, from sizes; or from a sequence or an array."""
+        import whet
+        if len(args) == 1 and not isinstance(args[0], int | whet.Size):
+            data = args[0]
+            if isinstance(data, Tensor) and data.dtype is not cls.dtype:
+                raise TypeError(f"expected {cls.__name__} (got {data.type()})")
+            return whet.tensor(data, dtype=cls.dtype) if not isinstance(data, Tensor) else data.detach()
+        return whet.empty(*(args or (0,)), dtype=cls.dtype)
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, Tensor) and x.dtype is cls.dtype
+
+    def __repr__(cls):
+        return f"<class 'whet.{cls.__name__}'>"
+
+
+TYPES = {f"{d.letter}Tensor": TensorType(f"{d.letter}Tensor", (), {"dtype": d, "__doc__": f"Tensors of {d.name}.", "__module__": "whet"})
+         for d in dtypes.ALL.values()}
