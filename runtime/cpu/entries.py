@@ -99,7 +99,8 @@ def _types(L, at):
                 **{f"saved{i}": (obj, N["saved"] + 8 * i, 0) for i in range(L.MAX_IN)},
                 **{f"version{i}": (i64, N["versions"] + 8 * i, 0) for i in range(L.MAX_IN)})
     slots = [(nb[n], at[f"nb_{n}"]) for n in L.SLOTS]
-    base = native.make_type("whet.tensor.Tensor", T["size"], [(free, at["tensor_dealloc"]), (mem, _members(tensor)), (73, _dict_getset()), *slots])
+    base = native.make_type("whet.tensor.Tensor", T["size"], [(free, at["tensor_dealloc"]), (mem, _members(tensor)), (73, _dict_getset()),
+                                                                (5, at["subscript"]), *slots])
     cells = native.make_type("whet.Cell", K["size"], [(free, at["cell_dealloc"]), (mem, _members(cell))])
     nodes = native.make_type("whet.NativeNode", N["size"], [
         (free, at["node_dealloc"]), (mem, _members(node)), (73, _getset(b"edges", at["node_edges"])),
@@ -440,6 +441,12 @@ def also(parameter):
 
 def _sync():
     modes.set_flags(modes.state.flags)
+
+
+def views(getitem, reshape):
+    """The Python functions behind the native `tensor[...]` and `tensor.reshape`."""
+    _set(L.CTX["getitem"], getitem)
+    _set(L.CTX["reshape"], reshape)
 
 
 _doors: list = []

@@ -45,6 +45,8 @@ COLUMNS, SWAP = {"dim": (0,), "keepdim": False}, {"dim0": 0, "dim1": 1}
 
 def _linear_vjp(g, _y, x, w, bias=None, *, needs):
     gx = gw = gb = None
+    if 0 in g._array.strides:                              # from a sum: products and sums of it are quicker in real memory
+        g = g.contiguous()
     if w.dtype.kind == COMPLEX:
         x, w = x.conj(), w.conj()
     if needs[0]:

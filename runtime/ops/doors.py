@@ -35,6 +35,8 @@ def install():
         op, name = OPERATORS[slot]
         binary = slot not in layout.UNARY
         entries.door(op, None, 2 if binary else 1, METHODS.pop(f"__{name}__"), METHODS.pop(f"__r{name}__") if binary else None, number=k)
+    entries.views(METHODS.pop("__getitem__"), METHODS["reshape"])
+    METHODS["reshape"] = entries.method(tensor_base.Base, tensor_base.addresses["reshape"], "reshape", METHODS["reshape"].__doc__)
     for name, fn in list(FUNCTIONS.items()):
         op = getattr(fn, "op", None)
         if isinstance(op, PointwiseOp) and all(p.kind is not p.KEYWORD_ONLY for p in op.params):
