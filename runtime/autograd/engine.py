@@ -7,6 +7,7 @@ import sys
 import threading
 import warnings
 import weakref
+from collections.abc import Callable
 from operator import attrgetter
 
 import numpy as np
@@ -19,6 +20,7 @@ from .node import Node, OutputOf
 _by_number = attrgetter("seq")
 _accumulating = threading.RLock()
 getrefcount = sys.getrefcount
+edge_of: Callable           # of ops.registry, which sets it
 
 
 def _reach(roots):
@@ -206,7 +208,6 @@ def _as_tuple(x):
 
 def _start(tensors, gradients, what):
     """The edges to start from and their gradients, checked."""
-    from ..ops.registry import edge_of
     roots, gs = [], []
     if gradients is None:
         gradients = [None] * len(tensors)
@@ -258,7 +259,6 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
 
 def _keys(inputs):
-    from ..ops.registry import edge_of
     out = []
     for t in inputs:
         e = edge_of(t)
@@ -321,7 +321,6 @@ def _batched(outputs, inputs, grad_outputs, keep, create, allow_unused, material
 
 # ---- hooks ---------------------------------------------------------------------------------------------------------
 def register_tensor_hook(t, hook):
-    from ..ops.registry import edge_of
     if not t.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     e = edge_of(t)
@@ -365,7 +364,6 @@ class _Keep:
 
 
 def retain_grad(t):
-    from ..ops.registry import edge_of
     if not t.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if t.is_leaf or t.retains_grad:

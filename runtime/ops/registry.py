@@ -9,7 +9,7 @@ import inspect
 import numpy as np
 
 from .. import tensor_base
-from ..autograd import modes
+from ..autograd import engine, modes
 from ..autograd.node import Node, OutputOf, stale_inputs
 from ..dtypes import FROM_NUMPY
 
@@ -100,6 +100,9 @@ def edge_of(t):
         if not t._rg & 1:
             return None
     return t._node or t
+
+
+engine.edge_of = edge_of
 
 
 def is_tensor(x):
