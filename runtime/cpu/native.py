@@ -282,6 +282,8 @@ def _obstacle():
     """Why this process cannot call machine code as builtins; empty where nothing speaks against it."""
     if os.environ.get("WHET_NATIVE") == "0":
         return "WHET_NATIVE=0"
+    if os.environ.get("WHET_CPU") == "numpy":
+        return "WHET_CPU=numpy: nothing is compiled"
     if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
         return "it needs CPython with its global lock"
     if os.name != "posix" or C.sizeof(C.c_void_p) != 8 or sys.byteorder != "little":
