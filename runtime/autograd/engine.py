@@ -7,7 +7,6 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Callable
 from operator import attrgetter
 
 import numpy as np
@@ -15,12 +14,11 @@ import numpy as np
 from ..tensor_base import Base
 from . import modes
 from .hooks import add_hook
-from .node import Node, OutputOf
+from .node import Node, OutputOf, edge_of
 
 _by_number = attrgetter("seq")
 _accumulating = threading.RLock()
 getrefcount = sys.getrefcount
-edge_of: Callable           # of ops.registry, which sets it
 
 
 def _reach(roots):

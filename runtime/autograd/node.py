@@ -208,6 +208,18 @@ class OutputOf:
         return (self.parent,)
 
 
+def edge_of(t):
+    """What a gradient for `t` flows to."""
+    if not t._rg & 1:
+        return None
+    if t._base is not None and t._cell.h != t._hist:
+        from .inplace import refresh_view
+        refresh_view(t)
+        if not t._rg & 1:
+            return None
+    return t._node or t
+
+
 def backward_name(op):
     """`log_softmax` -> `LogSoftmaxBackward0`"""
     return "".join(w[:1].upper() + w[1:] for w in op.name.split("_") if w) + "Backward0"
