@@ -9,8 +9,8 @@ import inspect
 import numpy as np
 
 from .. import tensor_base
-from ..autograd import engine, modes
-from ..autograd.node import Node, OutputOf, stale_inputs
+from ..autograd import modes
+from ..autograd.node import Node, OutputOf, edge_of, stale_inputs
 from ..dtypes import FROM_NUMPY
 
 REGISTRY: dict = {}                 # name -> Op
@@ -90,23 +90,15 @@ class Op:
         return self._vjp(g, y, *xs, **node.attrs)
 
 
-def edge_of(t):
-    """What a gradient for `t` flows to."""
-    if not t._rg & 1:
-        return None
-    if t._base is not None and t._cell.h != t._hist:
-        from ..autograd.inplace import refresh_view
-        refresh_view(t)
-        if not t._rg & 1:
-            return None
-    return t._node or t
-
-
-engine.edge_of = edge_of
-
-
 def is_tensor(x):
     return hasattr(x, "_array")
+
+
+def check_tensors(name, **operands):
+    """Raise the error for the first operand that is neither a tensor nor left out."""
+    for i, (what, x) in enumerate(operands.items()):
+        if not is_tensor(x) and (x is not None or i == 0):
+            raise TypeError(f"{name}(): argument '{what}' (position {i + 1}) must be Tensor, not {type(x).__name__}")
 
 
 def apply_python(op, inputs, attrs):
