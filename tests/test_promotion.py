@@ -133,11 +133,11 @@ def test_arithmetic_of_bools():
     x = whet.tensor([True, False])
     for other in (x, ones(whet.int32, 2), ones(whet.float32, 2)):
         for a, b in ((x, other), (other, x)):
-            with pytest.raises(RuntimeError, match="bool tensor is not supported"):
+            with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with"):
                 a - b
     assert (x + x).tolist() == [True, False] and (x * x).dtype is whet.bool
     with pytest.raises(RuntimeError):
-        -x
+        whet.neg(x)
 
 
 def test_operators_follow_functions():

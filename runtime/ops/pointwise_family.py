@@ -223,6 +223,8 @@ class PointwiseOp(Op):
 
     def _number(self, x, number, t):
         if t.kind == INT and not dtypes.iinfo(t).min <= x <= dtypes.iinfo(t).max:                # whole numbers wrap around
+            if not -1 << 63 <= x < 1 << 64:
+                raise OverflowError(f"{self.name}: int too big to convert: {x}")
             return np.asarray(int(x) & ((1 << (8 * t.itemsize)) - 1)).astype(f"u{t.itemsize}").view(number)
         try:
             return np.asarray(x, number)
