@@ -7,7 +7,7 @@ from ..ir import scalar as s
 from .activation import pairwise_distance
 from .pointwise_family import PointwiseOp
 from .reduce import log_softmax
-from .registry import apply, is_tensor
+from .registry import apply, check_tensors, is_tensor
 from .samples import reals
 from .surface import FUNCTIONS as F
 from .surface import function
@@ -36,7 +36,6 @@ def legacy(size_average, reduce, reduction):
 
 def loss(fn):
     """A loss given elementwise: adds the arguments `size_average, reduce, reduction` in PyTorch's order."""
-    import functools
     import inspect
 
     from .surface import compile_function
@@ -54,7 +53,7 @@ def loss(fn):
     f = compile_function(name, f"def {name}({', '.join(head)}):\n"
                          f"    return reduced(fn({call}), legacy(size_average, reduce, reduction))",
                          {"fn": fn, "reduced": reduced, "legacy": legacy})
-    functools.update_wrapper(f, fn, assigned=("__doc__",), updated=())
+    f.__doc__ = fn.__doc__
     return f
 
 
@@ -120,6 +119,7 @@ def _class_axis(input):
 @function(method=False)
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """Minus the log-probability of the target class."""
+    check_tensors("nll_loss", input=input, target=target, weight=weight)
     return _nll(input, target, weight, ignore_index, legacy(size_average, reduce, reduction))
 
 
@@ -178,13 +178,15 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     reduction = legacy(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    check_tensors("cross_entropy", input=input, target=target, weight=weight)
     if input.ndim == 0:
         raise RuntimeError("cross_entropy: input should have at least one dimension")
     axis = _class_axis(input)
     logp = log_softmax(input, axis)
     if target.dtype.kind == 2:                                                   # probabilities
         if tuple(target.shape) != tuple(input.shape):
-            raise RuntimeError(f"cross_entropy: expected probabilities of the input's shape {tuple(input.shape)}, got {tuple(target.shape)}")
+            raise RuntimeError("cross_entropy: expected a target of class indices (an integer type), or of probabilities in the input's shape "
+                               f"{tuple(input.shape)}; got {target.dtype} of shape {tuple(target.shape)}")
         n = input.shape[axis]
         if label_smoothing:
             target = target * (1 - label_smoothing) + label_smoothing / n

@@ -360,9 +360,9 @@ def all(input, dim=None, keepdim=False):
 
 
 @function()
-def count_nonzero(input, dim=None, keepdim=False):
+def count_nonzero(input, dim=None):
     """How many elements are not zero."""
-    return apply(count_op, (input,), {"dim": dims.many(dim, input.ndim, "count_nonzero"), "keepdim": bool(keepdim)})
+    return apply(count_op, (input,), {"dim": dims.many(dim, input.ndim, "count_nonzero"), "keepdim": False})
 
 
 # ---- variance -------------------------------------------------------------------------------------------------------
@@ -511,6 +511,8 @@ def logsumexp(input, dim, keepdim=False):
         return input * 1
     d = tuple(range(input.ndim)) if d is None else d
     if input.dtype.kind == COMPLEX:
+        if not input.numel():
+            return input.exp().sum(d, keepdim=keepdim).log()
         top = FUN("nan_to_num")(amax(input.detach().real, d, True), 0.0, 0.0, 0.0)
         return _drop((input - top).exp().sum(d, keepdim=True).log() + top, d, keepdim)
     return _drop(apply(logsumexp_op, (input,), {"dim": d}), d, keepdim)

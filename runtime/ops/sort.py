@@ -166,7 +166,7 @@ def _median(op, kind, input, dim, keepdim, ignore_nan):
     if dim is None:
         if not a.size:
             from .creation import full
-            return full((), float("nan") if input.dtype.kind == FLOAT else np.iinfo(a.dtype).min, dtype=input.dtype)
+            return full((), float("nan") if input.dtype.kind == FLOAT else 0, dtype=input.dtype)
         return apply(median_op, (reshape(input, (-1,)),), {"dim": 0, "ignore_nan": ignore_nan})[0].reshape(())
     d = dims.one(dim, a.ndim)
     if a.ndim and not a.shape[d]:
