@@ -5,8 +5,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 SECONDS ?= 60
+PEERS := .venv-peers
+# benchmarks run where the peers are, if they are anywhere
+BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
 
-.PHONY: demo test quick lint types bench fuzz clean
+.PHONY: demo test quick lint types bench peers fuzz clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -28,7 +31,12 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks.run
+	$(BENCH) -m benchmarks.run $(ONLY)
+
+peers:
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install -q --disable-pip-version-check torch==2.13.0 jax onnxruntime onnx
+	$(PEERS)/bin/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)

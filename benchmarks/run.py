@@ -2,7 +2,7 @@
 import importlib
 import sys
 
-ALL = ["overhead", "throughput", "bench_gemm", "bench_conv", "start"]
+ALL = ["overhead", "throughput", "products", "convolutions", "start"]
 
 
 def main():
