@@ -157,7 +157,8 @@ class Tensor:
             if g.dtype is not self.dtype:
                 raise RuntimeError(f"assigned grad has data type {g.dtype}, but the tensor's is {self.dtype}")
             if g._array.shape != self._array.shape:
-                raise RuntimeError("assigned grad has data of a different size")
+                raise RuntimeError(f"attempting to assign a gradient of size {list(g.shape)} to a tensor of size {list(self.shape)}. "
+                                   "Please ensure that the gradient and the tensor are the same size")
         self._grad = g
 
     @grad.deleter

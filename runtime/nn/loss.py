@@ -3,6 +3,7 @@ import math
 import warnings
 from typing import Any
 
+from ..tensor import Tensor
 from . import functional as F
 from .layer import Layer, layer
 from .linear import Linear
@@ -23,6 +24,10 @@ class _Loss(Layer):
     def prepare(self):
         """`size_average` and `reduce` are the old way to say `reduction`."""
         average, reduce = self.__dict__.pop("size_average", None), self.__dict__.pop("reduce", None)
+        for name, given in (("size_average", average), ("reduce", reduce)):
+            if isinstance(given, Tensor):
+                raise TypeError(f"{type(self).__name__}: {name} must be a bool, not a Tensor. Make the loss first, then call it: "
+                                f"nn.{type(self).__name__}()(input, target)")
         if average is not None or reduce is not None:
             old = "none" if reduce is False else "sum" if average is False else "mean"
             warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{old}' instead.", stacklevel=3)

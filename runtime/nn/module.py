@@ -552,7 +552,7 @@ def _own_buffers(module):
 
 
 def _type_name(x):
-    t = type(x)
+    t = x if hasattr(x, "__qualname__") else type(x)                  # a function or class that was given by mistake has a name itself
     return t.__name__ if t.__module__ == "builtins" else f"{t.__module__}.{t.__qualname__}"
 
 

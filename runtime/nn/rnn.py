@@ -4,6 +4,7 @@ import warnings
 
 import whet
 
+from ..ops.registry import check_tensors
 from . import functional as F
 from . import init
 from .module import Module
@@ -117,6 +118,7 @@ class RNNBase(Module):
             sizes = sizes.tolist()
             batch, unbatched = sizes[0], False
         else:
+            check_tensors(self._get_name(), input=input)
             if input.ndim not in (2, 3):
                 raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.ndim}D instead")
             unbatched = input.ndim == 2

@@ -158,7 +158,7 @@ class Stateful:
 
         load(self, state_dict, "")
         if strict:
-            for what, keys in (("Missing", missing), ("Unexpected", unexpected)):
+            for what, keys in (("Unexpected", unexpected), ("Missing", missing)):
                 if keys:
                     names = ", ".join(f'"{k}"' for k in keys)
                     errors.insert(0, f"{what} key(s) in state_dict: {names}. ")

@@ -5,7 +5,7 @@ from ..cpu import gemm
 from ..dtypes import BOOL, COMPLEX, INT, promote_types
 from .pointwise_family import NO_ATTRS
 from .reduce import sum_op
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, check_tensors, is_tensor
 from .samples import Sample
 from .surface import METHODS, function, method
 from .view import transpose_op
@@ -84,6 +84,10 @@ def _check(name, a, b):
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
 
 
+def _by(shape):
+    return "x".join(map(str, shape))
+
+
 @function(out=True)
 def matmul(input, other):
     """The matrix product, with NumPy's rules for vectors and batches.
@@ -98,7 +102,7 @@ def matmul(input, other):
         raise RuntimeError(f"matmul: both arguments need at least 1 dimension, but they are {m}D and {n}D")
     ka, kb = input._array.shape[-1], other._array.shape[-2 if n > 1 else -1]
     if ka != kb:
-        raise RuntimeError(f"matmul: inner sizes differ: {tuple(input.shape)} @ {tuple(other.shape)}")
+        raise RuntimeError(f"matmul: inner sizes differ, shapes cannot be multiplied ({_by(input.shape)} and {_by(other.shape)})")
     if m > 1 and n > 1:
         if m > 2 and n > 2:
             try:
@@ -124,7 +128,7 @@ def _exact_dims(name, a, na, b, nb):
         raise RuntimeError(f"{name}: expected the second operand to have {nb} dimensions, got {tuple(b.shape)}")
     ka, kb = a._array.shape[-1], b._array.shape[-2 if nb > 1 else 0]
     if ka != kb:
-        raise RuntimeError(f"{name}: inner sizes differ: {tuple(a.shape)} @ {tuple(b.shape)}")
+        raise RuntimeError(f"{name}: inner sizes differ, shapes cannot be multiplied ({_by(a.shape)} and {_by(b.shape)})")
 
 
 @function(out=True)
@@ -232,12 +236,18 @@ def linear(input, weight, bias=None):
     >>> F.linear(whet.ones(1, 2), whet.ones(3, 2))
     tensor([[2., 2., 2.]])
     """
-    a, w = input._array, weight._array
+    try:
+        a, w = input._array, weight._array
+    except AttributeError:
+        check_tensors("linear", input=input, weight=weight)
+        raise
     if a.dtype != w.dtype or (bias is not None and bias._array.dtype != a.dtype):
         raise RuntimeError(f"linear: expected input, weight and bias to have the same dtype, but got: {input.dtype}, {weight.dtype}"
                            + (f" and {bias.dtype}" if bias is not None else ""))
     if a.ndim == 0 or w.ndim not in (1, 2) or a.shape[-1] != w.shape[-1]:
-        raise RuntimeError(f"linear: inner sizes differ: {a.shape} @ {w.shape} transposed")
+        wants = f"the weight is for {w.shape[-1]}: " if a.ndim and w.ndim in (1, 2) else ""
+        raise RuntimeError(f"linear: the input has {a.shape[-1] if a.ndim else 'no'} features, {wants}mat1 and mat2 shapes cannot be "
+                           f"multiplied ({_by(a.shape)} and {_by(w.shape[::-1])})")
     if bias is not None and w.ndim == 2 and bias._array.shape not in ((w.shape[0],), (1,), ()):
         raise RuntimeError(f"linear: the bias must have shape ({w.shape[0]},), got {bias._array.shape}")
     if w.ndim == 1:
@@ -302,7 +312,7 @@ def _parse(equation, operands):
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
     if len(terms) != len(operands):
-        raise ValueError(f"einsum(): {'fewer' if len(operands) < len(terms) else 'more'} operands were provided than specified in the "
+        raise RuntimeError(f"einsum(): {'fewer' if len(operands) < len(terms) else 'more'} operands were provided than specified in the "
                          f"equation {equation!r}")
     width = 0
     inputs = []

@@ -2,7 +2,7 @@
 from ..autograd import modes
 from ..dtypes import INT, int64
 from .pointwise_family import PointwiseOp
-from .registry import is_tensor
+from .registry import check_tensors
 from .samples import reals
 from .surface import FUNCTIONS as F
 from .surface import function
@@ -13,9 +13,9 @@ scale_gradient_op = PointwiseOp("scale_gradient", lambda input, factor: input, s
 
 
 def _indices(name, input):
-    if not is_tensor(input) or input.dtype.kind != INT:
-        got = input.dtype if is_tensor(input) else type(input).__name__
-        raise RuntimeError(f"{name}: expected indices of an integer type (int32 or int64), but got {got}")
+    check_tensors(name, input=input)
+    if input.dtype.kind != INT:
+        raise RuntimeError(f"{name}: expected indices of an integer type (int32 or int64), but got {input.dtype}")
 
 
 def _check_rows(name, input, n):

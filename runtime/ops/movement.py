@@ -8,7 +8,7 @@ from ..indexing import as_int, sizes
 from . import dims
 from .creation import empty_array, zeros
 from .pointwise_family import inplace
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, check_tensors, is_tensor
 from .samples import Sample
 from .split import split_op, unbind_op
 from .strided import as_strided, diagonal, undiagonal_op
@@ -572,6 +572,7 @@ unpad_by_index_op = Op("unpad_by_index", _unpad_by_index, lambda g, _y, _x, shap
 
 def pad(input, pad, mode="constant", value=None):
     """Dimensions lengthened (or, by negative amounts, cut), given from the last one backwards: (before, after, before, ...)."""
+    check_tensors("pad", input=input)
     amounts = sizes((pad,), "pad", "pad")
     n = input._array.ndim
     if len(amounts) % 2:
