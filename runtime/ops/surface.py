@@ -32,6 +32,8 @@ def compile_function(name, source, env):
 
 def signature(fn):
     """The signature of a plain function as text: `(input, other, *, out=None)`."""
+    takes_out = hasattr(fn, "__wrapped__")                  # by `_with_out`
+    fn = getattr(fn, "__wrapped__", fn)
     code, n = fn.__code__, fn.__code__.co_argcount
     names, defaults = code.co_varnames, fn.__defaults__ or ()
     out = [a if i < n - len(defaults) else f"{a}={defaults[i - n + len(defaults)]!r}" for i, a in enumerate(names[:n])]
@@ -41,6 +43,8 @@ def signature(fn):
         out.append("*")
     kw = fn.__kwdefaults__ or {}
     out += [f"{a}={kw[a]!r}" if a in kw else a for a in names[n:n + code.co_kwonlyargcount]]
+    if takes_out:
+        out += ["out=None"] if code.co_kwonlyargcount or code.co_flags & 4 else ["*", "out=None"]
     if code.co_flags & 8:
         out.append("**" + names[n + code.co_kwonlyargcount + (1 if code.co_flags & 4 else 0)])
     return f"({', '.join(out)})"
