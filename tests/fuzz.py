@@ -148,7 +148,7 @@ def _call(whet, what, xs, d):
         return f() if what[:-1] in UNARY or what == "zero_" else f(xs[1])
     if what in PRODUCTS:
         f = whet.nn.functional.linear if what == "linear" else getattr(whet, what)
-        return f(*xs[:2])
+        return f(*xs)
     y, z = xs[1:]
     return {"where": lambda: whet.where(x > 0, y, z), "clamp": lambda: whet.clamp(x, y, z), "lerp": lambda: whet.lerp(x, y, z),
             "addcmul": lambda: whet.addcmul(x, y, z), "cat": lambda: whet.cat([x, y]), "stack": lambda: whet.stack([x, y, z]),
@@ -236,6 +236,8 @@ def _once(whet, what, operands, d, pool):
             return [], None
         gs = whet.autograd.grad((t if not t.is_complex() else t.real).sum(), leaves, retain_graph=True, allow_unused=True)
         return [None if g is None else describe(g) for g in gs], None
+    if what in PRODUCTS:
+        xs = xs[:2]
     result = _call(whet, what, xs, d)
     return (reference(what, xs, d, result) if what in REFERENCES else None) or describe(result), result
 

@@ -322,7 +322,7 @@ def rot90(input, k=1, dims=(0, 1)):
     a, b = (_dim(d, input.ndim) for d in dims)
     if a == b:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    k %= 4
+    k = as_int(k, "rot90", "k") % 4
     if k == 0:
         return input.clone()
     if k == 2:
