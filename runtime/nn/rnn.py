@@ -4,6 +4,7 @@ import warnings
 
 import whet
 
+from ..ops.recurrent import lstm_output, lstm_state
 from ..ops.registry import check_tensors
 from . import functional as F
 from . import init
@@ -25,8 +26,8 @@ def _rnn_step(act):
 def _lstm_step(x, state, w_hh, b_hh, w_hr):
     h, c = state
     i, f, g, o = (x + F.linear(h, w_hh, b_hh)).chunk(4, -1)
-    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-    h = o.sigmoid() * c.tanh()
+    c = lstm_state(i, f, g, c)
+    h = lstm_output(o, c)
     return (h if w_hr is None else F.linear(h, w_hr)), c
 
 
