@@ -8,8 +8,7 @@ SIZES = {"64 Ki": (256, 256), "4 Mi": (2048, 2048)}
 
 def cases(m, F, x, y, c, i, lib):
     """{label: function} for one library; x, y matrices, c a condition, i indices."""
-    col = x[:1] if lib != "numpy" else x[:1]
-    t = x.T
+    col, t = x[:1], x.T
     out = {
         "add": lambda: x + y, "add transposed": lambda: t + y, "add broadcast": lambda: x + col, "mul": lambda: x * y,
         "where": lambda: m.where(c, x, y), "exp": lambda: m.exp(x), "exp transposed": lambda: m.exp(t), "tanh": lambda: m.tanh(x),
@@ -17,6 +16,7 @@ def cases(m, F, x, y, c, i, lib):
         "var": lambda: x.var(), "max": lambda: x.max(), "argmax": lambda: x.argmax(), "cumsum": lambda: m.cumsum(x, 1), "sort": lambda: m.sort(x, 1),
     }
     if lib == "numpy":
+        out["sort"] = lambda: _sort(x)
         out["gather"] = lambda: np.take_along_axis(x, i, 1)
         out["index_select"] = lambda: x[i[0]]
         return out
@@ -25,6 +25,12 @@ def cases(m, F, x, y, c, i, lib):
         "layer_norm": lambda: F.layer_norm(x, x.shape[1:]), "gather": lambda: m.gather(x, 1, i), "index_select": lambda: m.index_select(x, 0, i[0]),
     })
     return out
+
+
+def _sort(x):
+    """Sorted rows and where each element came from, as the others give them."""
+    order = np.argsort(x, 1, kind="stable")
+    return np.take_along_axis(x, order, 1), order
 
 
 def main():

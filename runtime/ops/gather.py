@@ -4,6 +4,7 @@ import builtins
 import numpy as np
 
 from .. import dtypes
+from ..cpu import take as picks
 from . import dims
 from .creation import empty_array, tensor, zeros
 from .index import in_bounds, index_op, put_in, put_op
@@ -90,6 +91,10 @@ def _gather(a, index, dim):
         return np.full(index.shape, a)
     if not index.size:
         return np.empty(index.shape, a.dtype)
+    if index.shape[:dim] == a.shape[:dim] and index.shape[dim + 1:] == a.shape[dim + 1:] and picks.fits(a, index):
+        out, fine = picks.along(a, index, dim)
+        if fine:
+            return out
     if not a.flags.c_contiguous:
         a = np.ascontiguousarray(a[tuple([FULL if d == dim else builtins.slice(0, k) for d, k in enumerate(index.shape)])])
     at = places_of(index, a.shape, dim)

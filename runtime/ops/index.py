@@ -11,6 +11,7 @@ import numpy as np
 from .. import dtypes, indexing
 from ..autograd import inplace as ip
 from ..autograd import modes
+from ..cpu import take as picks
 from ..dtypes import FLOAT, INT
 from ..tensor import Tensor, wrap
 from .convert import copy_op
@@ -50,6 +51,11 @@ def _key(shape, index, dims):
 
 
 def _gathered(a, *index, dims):
+    if len(dims) == 1 and picks.fits(a, index[0]):
+        i, d = index[0], dims[0]
+        out, fine = picks.rows(a, i.reshape(-1), d, wrap=True)
+        if fine:
+            return out.reshape((*a.shape[:d], *i.shape, *a.shape[d + 1:]))
     key = _key(a.shape, index, dims)
     if len(dims) == 1:
         i, d = key[-1], dims[0]

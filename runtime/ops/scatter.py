@@ -3,6 +3,7 @@ import builtins
 
 import numpy as np
 
+from ..cpu import take as picks
 from ..dtypes import BOOL, FLOAT, FROM_NUMPY
 from ..tensor import wrap
 from . import dims
@@ -287,6 +288,10 @@ def _index_select(a, index, dim):
     if not a.ndim:
         in_bounds(index, 1, 0, negative=False)
         return a.copy()
+    if index.ndim == 1 and picks.fits(a, index):
+        out, fine = picks.rows(a, index, dim)
+        if fine:
+            return out
     i = in_bounds(index, a.shape[dim], dim, negative=False)
     shape = (*a.shape[:dim], i.size, *a.shape[dim + 1:])
     if not a.shape[dim]:

@@ -1,0 +1,77 @@
+"""Elements at given places along one dimension: out[o, j, i] = x[o, index[o, j, i], i], all row-major, bounds checked.
+
+Arguments: x, index (i64), out, bad (one i64, set to 1 where an index is out of range: nothing is read there), the sizes O, N (of x) and
+J, I, whether the work units are the o (else they are the j).
+"""
+from .builder import vec
+
+WHERE = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
+UNROLL = 4
+
+
+def _prologue(module, symbol):
+    """The function, its operands, and the ranges of o and j that a call does."""
+    f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, _ = f.args
+    pointers = [f.load("ptr", f.at(args, k, "i64"), 8) for k in range(4)]
+    outer, n, along, inner, by_outer = (f.load("i64", f.at(args, k, "i64"), 8) for k in range(4, 9))
+    rows, zero = f.cmp("ne", by_outer, 0), f.as_val(0, "i64")
+    o_range, j_range = (f.sel(rows, begin, 0), f.sel(rows, end, outer)), (f.sel(rows, zero, begin), f.sel(rows, along, end))
+    return f, pointers, (outer, n, along, inner), (o_range, j_range)
+
+
+def _place(f, k, n, wrap):
+    """(an index that is safe to read at, the index as an unsigned number: n or more where it was out of range)."""
+    if wrap:
+        k = f.sel(f.cmp("slt", k, 0), k + n, k)
+    return f.intr("umin", k, n - 1), k
+
+
+def _report(f, worst, n, bad):
+    f.if_(f.cmp("uge", worst, n), lambda: f.store(f.as_val(1, "i64"), bad))
+
+
+def emit(module, symbol, itemsize, flat, wrap):
+    """The kernel for elements of so many bytes; `flat`: I is 1; `wrap`: negative indices count from the end."""
+    elem = WHERE[itemsize]
+    f, (x, index, out, bad), (_, n, along, inner), ((o0, o1), (j0, j1)) = _prologue(module, symbol)
+
+    def one(row, at, column, worst):
+        place, k = _place(f, f.load("i64", f.at(index, at, "i64")), n, wrap)
+        f.store(f.load(elem, f.at(row, place if flat else place * inner + column, elem)), f.at(out, at, elem))
+        return f.intr("umax", worst, k)
+
+    def each_row(o, worst):
+        row = f.at(x, o * n * inner, elem)
+        start = o * along
+        if not flat:
+            def each(j, worst):
+                first = (start + j) * inner
+                return f.loop(0, inner, 1, lambda i, worst: one(row, first + i, i, worst), [worst])
+            return f.loop(j0, j1, 1, each, [worst])
+
+        def several(j, worst):
+            for u in range(UNROLL):
+                worst = one(row, start + j + u, None, worst)
+            return worst
+        whole = j0 + ((j1 - j0) & -UNROLL)
+        worst, = f.loop(j0, whole, UNROLL, several, [worst])
+        return f.loop(whole, j1, 1, lambda j, worst: one(row, start + j, None, worst), [worst])
+    worst, = f.loop(o0, o1, 1, each_row, [f.as_val(0, "i64")])
+    _report(f, worst, n, bad)
+
+
+def emit_rows(module, symbol, lanes, wrap):
+    """Whole rows: out[o, j, :] = x[o, index[j], :], `I` counted in bytes; copied in vectors."""
+    f, (x, index, out, bad), (_, n, along, size), ((o0, o1), (j0, j1)) = _prologue(module, symbol)
+    ty = vec("i8", lanes)
+    whole = size & -lanes
+
+    def each(o, j, worst):
+        place, k = _place(f, f.load("i64", f.at(index, j, "i64")), n, wrap)
+        src, dst = f.bytes_at(x, (o * n + place) * size), f.bytes_at(out, (o * along + j) * size)
+        f.loop(0, whole, lanes, lambda i: f.store(f.load(ty, f.bytes_at(src, i)), f.bytes_at(dst, i)))
+        f.loop(whole, size, 1, lambda i: f.store(f.load("i8", f.bytes_at(src, i)), f.bytes_at(dst, i)))
+        return f.intr("umax", worst, k)
+    worst, = f.loop(o0, o1, 1, lambda o, w: f.loop(j0, j1, 1, lambda j, w: each(o, j, w), [w]), [f.as_val(0, "i64")])
+    _report(f, worst, n, bad)
