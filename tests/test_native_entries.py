@@ -245,3 +245,13 @@ def test_results_of_views_keep_their_source():
         gc.collect()
         junk = [whet.zeros(1000) for _ in range(10)]
         assert v.tolist() == [307, 407] and junk
+
+
+def test_conversions_have_memory_of_their_own():
+    for source in (whet.complex64, whet.complex128, whet.float32, whet.float64, whet.int64):
+        for to in (whet.complex64, whet.complex128, whet.float32, whet.float64, whet.int64, whet.bool):
+            x = whet.ones(3, dtype=source)
+            for _ in range(3):
+                with np.errstate(all="ignore"):
+                    y = x.to(to)
+                assert source is to or not np.shares_memory(x.numpy(), y.numpy()) and y.is_contiguous()

@@ -36,7 +36,9 @@ def cast_array(a, dtype):
     if a.dtype.kind != "c" and dtype.kind != COMPLEX:
         return CASTS[dtype].forward(a)
     if a.dtype.kind == "c" and dtype.kind != COMPLEX:
-        return cast_array(a.real, dtype) if dtype.kind != BOOL else a != 0
+        if dtype.kind == BOOL:
+            return a != 0
+        return copy_array(a.real) if a.real.dtype == dtype.np else cast_array(a.real, dtype)
     out = like_array(a, dtype.np)
     with np.errstate(all="ignore"):
         out[...] = a
