@@ -13,7 +13,8 @@ HEAD = 16                                   # PyObject: reference count, type
 # byte offsets of fields
 T = dict(array=16, node=24, grad=32, cell=40, base=48, hist=56, rg=64, extra=72, dict=80, weak=88, size=96)
 C = dict(v=16, h=24, writer=32, size=40)
-MAX_IN, MAX_OUT, MAX_DIMS, MAX_SLOTS, BUCKETS, THUNKS = 5, 4, 6, 96, 4096, 320
+MAX_IN, MAX_OUT, MAX_DIMS, MAX_SLOTS, BUCKETS = 5, 4, 6, 96, 4096
+DOORS, THUNKS = 512, 160               # descriptors; those of methods come first, each with a function of its own
 N = dict(op=16, attrs=24, seq=32, nin=40, pre_hooks=48, post_hooks=56, trace=64, released=72, out_array=80, out_cell=88, out_version=96,
          weak=104, edges=112, saved=112 + 8 * MAX_IN, versions=112 + 16 * MAX_IN, size=112 + 24 * MAX_IN)
 ELSIZE = 40                                 # of a dtype object (cpu/memory.py proves it)
@@ -23,7 +24,7 @@ CTX = {name: 8 * i for i, name in enumerate(
     ("thread", "flags", "seq", "tensor", "parameter", "node", "cell", "slow", "sync", "record", "empty", "stale", "away", "getitem", "reshape"))}
 CTX["table"], CTX["desc"] = 256, 256 + 8 * BUCKETS
 DESC = dict(op=0, attrs=8, slow=16, count=24, reflected=32, writer=40, size=48)
-CTX_BYTES = CTX["desc"] + DESC["size"] * THUNKS
+CTX_BYTES = CTX["desc"] + DESC["size"] * DOORS
 # words of a recipe, as byte offsets
 R = {name: 8 * i for i, name in enumerate(
     ("hash", "op", "attrs", "nin", "next", "kernel", "total", "grain", "nslots", "nouts", "flags", "saves", "itemsize"))}
@@ -787,8 +788,10 @@ def _doors(m):
     for k in range(THUNKS):
         f = m.fn(f"method{k}", [("ptr", "self"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")], "ptr")
         f.ret(f.call("method", "ptr", f.as_val(k, "i64"), *f.args))
-        f = m.fn(f"function{k}", [("ptr", "self"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")], "ptr")
-        f.ret(f.call("door", "ptr", f.as_val(k, "i64"), *f.args[1:]))
+
+    # a function's `self` is its descriptor's number
+    f = m.fn("function", [("ptr", "self"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")], "ptr")
+    f.ret(f.call("door", "ptr", f.call("PyLong_AsSsize_t", "i64", f.args[0]), *f.args[1:]))
 
     f = m.fn("next_number", [("ptr", "self"), ("ptr", "none")], "ptr")
     g = Glue(f)
@@ -1071,7 +1074,7 @@ UNARY = ("negative", "absolute")
 SLOTS = ("add", "subtract", "multiply", "true_divide", "matrix_multiply", *UNARY)      # the first descriptors, in this order
 NAMES = ["tensor_dealloc", "cell_dealloc", "node_dealloc", "apply", "next_number", "set_flags", "wrap", "view_of",
          "subscript", "reshape", "node_edges", "node_saved_inputs", "node_release", *[f"nb_{s}" for s in SLOTS],
-         *[f"{kind}{k}" for kind in ("method", "function") for k in range(THUNKS)]]
+         "function", *[f"method{k}" for k in range(THUNKS)]]
 
 
 def source():

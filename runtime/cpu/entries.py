@@ -449,15 +449,11 @@ def views(getitem, reshape):
     _set(L.CTX["reshape"], reshape)
 
 
-_doors: list = []
+_next = {"method": 0, "function": 0}
 
 
-def door(op, attrs, count, slow, reflected=None, number=None, writer=None):
-    """The number of a descriptor: `op` called on `count` positional operands, `slow` for all other calls. With `writer` (a name) the
-    call is in place."""
-    k = len(_doors) if number is None else number
-    if number is None:
-        _doors.append(op)
+def _door(k, op, attrs, count, slow, writer=None, reflected=None):
+    """Fill descriptor k: `op` called on `count` positional operands, `slow` for all other calls. With `writer` (a name) in place."""
     at = L.CTX["desc"] + L.DESC["size"] * k
     _set(at + L.DESC["op"], op)
     _set(at + L.DESC["attrs"], attrs or _empty)
@@ -467,12 +463,37 @@ def door(op, attrs, count, slow, reflected=None, number=None, writer=None):
         _set(at + L.DESC["reflected"], reflected)
     if writer is not None:
         _set(at + L.DESC["writer"], writer)
+
+
+def operator(slot, op, count, slow, reflected):
+    """What an operator slot of the native type calls."""
+    _door(L.SLOTS.index(slot), op, None, count, slow, reflected=reflected)
+
+
+def _take(kind, first, end):
+    k = first + _next[kind]
+    if k >= end:
+        raise RuntimeError(f"there are more native {kind}s than descriptors: raise the number in the generator")
+    _next[kind] += 1
     return k
 
 
-def reserve(n):
-    """The first n descriptors belong to the operators."""
-    _doors.extend([None] * (n - len(_doors)))
+def method(base, at, op, attrs, count, slow, name, doc, writer=None):
+    """A native method `name` of `base` in front of the Python function `slow`."""
+    k = _take("method", len(L.SLOTS), L.THUNKS)
+    _door(k, op, attrs, count, slow, writer)
+    return plain_method(base, at[f"method{k}"], name, doc)
+
+
+def function(at, op, attrs, count, slow, doc):
+    """A native function in front of the Python function `slow`."""
+    k = _take("function", L.THUNKS, L.DOORS)
+    _door(k, op, attrs, count, slow)
+    definition = native.MethodDef(slow.__name__.encode(), at["function"], native.METH_FASTCALL | native.METH_KEYWORDS, doc.encode())
+    native._forever(definition)
+    make = C.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = C.py_object, [C.c_void_p, C.py_object, C.py_object]
+    return make(C.addressof(definition), k, "whet")
 
 
 @functools.lru_cache(None)
@@ -482,7 +503,7 @@ def _descr_new():
     return make
 
 
-def method(base, address, name, doc):
+def plain_method(base, address, name, doc):
     """A method descriptor of `base` made of machine code."""
     definition = native.MethodDef(name.encode(), address, native.METH_FASTCALL | native.METH_KEYWORDS, (doc or "").encode())
     native._forever(definition)

@@ -4,7 +4,7 @@ Every pointwise function whose operands are all positional gets a native method 
 others. The Python functions stay what they are behind them: they take every call that the entry does not know.
 """
 from .. import tensor_base
-from ..cpu import entries, native
+from ..cpu import entries
 from . import contract, pointwise, reduce
 from .pointwise_family import PointwiseOp
 from .registry import REGISTRY
@@ -29,46 +29,36 @@ def install():
     """Put the native entries in the place of the Python functions."""
     for op in REGISTRY.values():
         op.memo = op.memo or op.is_view
-    layout = entries.L
-    entries.reserve(len(layout.SLOTS))
-    for k, slot in enumerate(layout.SLOTS):
-        op, name = OPERATORS[slot]
-        binary = slot not in layout.UNARY
-        entries.door(op, None, 2 if binary else 1, METHODS.pop(f"__{name}__"), METHODS.pop(f"__r{name}__") if binary else None, number=k)
+    base, at = tensor_base.Base, tensor_base.addresses
+    for slot, (op, name) in OPERATORS.items():
+        unary = slot in entries.L.UNARY
+        entries.operator(slot, op, 1 if unary else 2, METHODS.pop(f"__{name}__"), None if unary else METHODS.pop(f"__r{name}__"))
     entries.views(METHODS.pop("__getitem__"), METHODS["reshape"])
-    METHODS["reshape"] = entries.method(tensor_base.Base, tensor_base.addresses["reshape"], "reshape", METHODS["reshape"].__doc__)
+    METHODS["reshape"] = entries.plain_method(base, at["reshape"], "reshape", METHODS["reshape"].__doc__)
+    entered: dict = {}                       # names of one function share its entry
     for name, fn in list(FUNCTIONS.items()):
         op = getattr(fn, "op", None)
         if isinstance(op, PointwiseOp) and all(p.kind is not p.KEYWORD_ONLY for p in op.params):
-            _enter(name, op, None, op.nin, fn)
+            _enter(entered, name, op, None, op.nin, fn)
     for name, (op, attrs, count) in PLAIN.items():
-        _enter(name, op, attrs, count, FUNCTIONS[name])
-    for name in INPLACE:
+        _enter(entered, name, op, attrs, count, FUNCTIONS[name])
+    for name, op in INPLACE.items():
         slow = METHODS[name]
-        k = entries.door(INPLACE[name], None, INPLACE[name].nin, slow, writer=name)
-        METHODS[name] = entries.method(tensor_base.Base, tensor_base.addresses[f"method{k}"], name,
-                                       f"{name}{signature(slow)}\n--\n\n{slow.__doc__ or ''}")
+        METHODS[name] = entries.method(base, at, op, None, op.nin, slow, name, _doc(slow), writer=name)
 
 
-_numbers: dict = {}
+def _doc(fn):
+    """A docstring that carries the signature, as builtins have it."""
+    return f"{fn.__name__}{signature(fn)}\n--\n\n{fn.__doc__ or ''}"
 
 
-def _enter(name, op, attrs, count, fn):
+def _enter(entered, name, op, attrs, count, fn):
     """A native function and (where there is a method) a native method in front of the Python ones."""
-    if (fn, "f") not in _numbers:
-        if len(entries._doors) >= entries.L.THUNKS - 1:
-            return
-        k = entries.door(op, attrs, count, fn)
-        doc = f"{fn.__name__}{signature(fn)}\n--\n\n{fn.__doc__ or ''}"
-        made = native.function(tensor_base.addresses[f"function{k}"], fn.__name__, doc, native.METH_FASTCALL | native.METH_KEYWORDS)
-        _numbers[fn, "f"] = made
-    FUNCTIONS[name] = _numbers[fn, "f"]
-    method = METHODS.get(name)
-    if method is not None:
-        if (method, "m") not in _numbers:
-            if len(entries._doors) >= entries.L.THUNKS - 1:
-                return
-            k = entries.door(op, attrs, count, method)
-            _numbers[method, "m"] = entries.method(tensor_base.Base, tensor_base.addresses[f"method{k}"], method.__name__,
-                                                   f"{method.__name__}{signature(method)}\n--\n\n{method.__doc__ or ''}")
-        METHODS[name] = _numbers[method, "m"]
+    if fn not in entered:
+        entered[fn] = entries.function(tensor_base.addresses, op, attrs, count, fn, _doc(fn))
+    FUNCTIONS[name] = entered[fn]
+    slow = METHODS.get(name)
+    if slow is not None:
+        if slow not in entered:
+            entered[slow] = entries.method(tensor_base.Base, tensor_base.addresses, op, attrs, count, slow, slow.__name__, _doc(slow))
+        METHODS[name] = entered[slow]
