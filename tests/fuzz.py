@@ -153,7 +153,7 @@ def _call(whet, what, xs, d):
     return {"where": lambda: whet.where(x > 0, y, z), "clamp": lambda: whet.clamp(x, y, z), "lerp": lambda: whet.lerp(x, y, z),
             "addcmul": lambda: whet.addcmul(x, y, z), "cat": lambda: whet.cat([x, y]), "stack": lambda: whet.stack([x, y, z]),
             "clone": lambda: x.clone(), "contiguous": lambda: x.contiguous(), "to": lambda: x.to(getattr(whet, d["dtype"])),
-            "float": lambda: x.float(), "double": lambda: x.double(), "flip": lambda: x.flip(0), "sort": lambda: x.sort(-1, stable=True),
+            "float": lambda: x.float(), "double": lambda: x.double(), "flip": lambda: x.flip(0), "sort": lambda: x.sort(dim=-1, stable=True),
             "topk": lambda: x.topk(2), "gather": lambda: x.gather(0, y.long() * 0), "addmm": lambda: whet.addmm(x, y, z),
             "masked_fill": lambda: x.masked_fill(x > 0, y)}[what]()
 
