@@ -1,6 +1,6 @@
 """Layers, losses and models: `whet.nn`."""
 # ruff: noqa: F401, F403
-from . import functional, init, utils
+from . import functional, init, modules, parallel, utils
 from .activation import *
 from .adaptive import *
 from .attention import *

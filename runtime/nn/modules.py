@@ -2,10 +2,8 @@
 import importlib
 import sys
 
-from . import *  # noqa: F403
-
 _PLACES = {
-    "activation": "activation", "adaptive": "adaptive", "batchnorm": "norm", "container": "containers", "conv": "conv", "distance": "loss",
+    "activation": "activation", "adaptive": "adaptive", "batchnorm": "norm", "container": "containers", "conv": "conv", "distance": "shape",
     "dropout": "dropout", "flatten": "shape", "fold": "shape", "instancenorm": "norm", "linear": "linear", "loss": "loss",
     "module": "module", "normalization": "norm", "padding": "padding", "pixelshuffle": "shape", "pooling": "pooling", "rnn": "rnn",
     "sparse": "sparse", "transformer": "attention", "upsampling": "shape"}
@@ -13,3 +11,7 @@ _PLACES = {
 __path__: list = []                     # lets the places be imported as submodules
 for _name, _place in _PLACES.items():
     sys.modules[f"{__name__}.{_name}"] = globals()[_name] = importlib.import_module(f"..{_place}", __name__)
+
+
+def __getattr__(name):
+    return getattr(sys.modules[__name__.rpartition(".")[0]], name)
