@@ -54,7 +54,8 @@ from math import e, inf, nan, pi
 newaxis = None
 
 _LAZY = {"nn": ".nn", "optim": ".optim", "utils": ".utils", "memory": ".cpu.memory", "linalg": ".linalg", "fft": ".fft",
-         "special": ".special", "jit": ".jit", "random": ".random", "cuda": ".cuda", "backends": ".backends", "func": ".func"}
+         "special": ".special", "jit": ".jit", "random": ".random", "cuda": ".cuda", "backends": ".backends", "func": ".func",
+         "accelerator": ".accelerator"}
 _FROM = {"save": "serialization", "load": "serialization", "set_num_threads": "cpu.pool", "get_num_threads": "cpu.pool",
          "set_printoptions": "formatting"}
 

@@ -9,7 +9,7 @@ import whet as torch
 import whet.nn as nn
 import whet.nn.functional as F
 import whet.optim as optim
-from whet.utils.data import DataLoader, Dataset, TensorDataset, random_split
+from whet.utils.data import DataLoader, Dataset, TensorDataset, default_collate, random_split
 
 
 def rng(seed=0):
@@ -595,9 +595,13 @@ def test_names_of_older_programs():
     from whet.autograd import Variable
     from whet.nn.modules.batchnorm import _BatchNorm
     from whet.nn.modules.module import Module
+    from whet.utils.data.dataloader import default_collate as collate
     cudnn.benchmark = True
     torch.cuda.manual_seed_all(1)
     assert torch.cuda.device_count() == 0 and not torch.backends.mps.is_available() and not hasattr(torch, "nothing_of_this_name")
+    assert not torch.accelerator.is_available() and torch.accelerator.current_accelerator() is None
+    torch.set_float32_matmul_precision("high")
+    assert torch.get_float32_matmul_precision() == "high" and collate is default_collate
     assert isinstance(nn.BatchNorm2d(2), _BatchNorm) and issubclass(nn.Linear, Module)
     x = Variable(torch.FloatTensor([[1, 2]]), requires_grad=True)
     assert x.requires_grad and isinstance(x, torch.FloatTensor) and not isinstance(x, torch.LongTensor)

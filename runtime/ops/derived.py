@@ -316,3 +316,20 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
 def are_deterministic_algorithms_enabled():
     """Was `use_deterministic_algorithms(True)` called?"""
     return _deterministic[0]
+
+
+_precision = ["highest"]
+
+
+@function(method=False)
+def set_float32_matmul_precision(precision):
+    """Allow products of float32 matrices to be rounded more: "highest", "high" or "medium". They are exact to float32 at any setting."""
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"{precision} is not one of 'highest', 'high' or 'medium'")
+    _precision[0] = precision
+
+
+@function(method=False)
+def get_float32_matmul_precision():
+    """What `set_float32_matmul_precision` was given."""
+    return _precision[0]

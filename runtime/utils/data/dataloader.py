@@ -1,0 +1,7 @@
+"""PyTorch's name for the place of `DataLoader`."""
+from .collate import default_collate, default_convert
+from .loader import DataLoader, get_worker_info
+from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+
+__all__ = ["BatchSampler", "DataLoader", "RandomSampler", "Sampler", "SequentialSampler", "default_collate", "default_convert",
+           "get_worker_info"]
