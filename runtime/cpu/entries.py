@@ -251,7 +251,7 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
             put(L.R["slots"] + k * L.SLOT + 8, value)
         owned += [a for a in args if isinstance(a, np.ndarray) and not any(np.may_share_memory(a, m) for m in made)
                   and not any(a is t for _, t in tensors)]
-        offsets = [int(m.flags.c_contiguous and m.strides == np.empty(m.shape, m.dtype).strides) for m in made]
+        offsets = [int(_row_major(m)) for m in made]
     metas = []
     for i, (a, k) in enumerate(zip(arrays, kinds)):
         if k == L.TENSOR and flags & L.DIFF and len(made) == 1:
@@ -284,6 +284,16 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
         owned.append(m.dtype)
     owned += metas + [a.dtype for _, a in tensors]
     return words, owned
+
+
+def _row_major(a):
+    """Has the array the strides of a new one (also along dimensions of one element)?"""
+    step = a.itemsize
+    for n, stride in zip(reversed(a.shape), reversed(a.strides)):
+        if stride != step:
+            return False
+        step *= n
+    return True
 
 
 def _meta(a):
