@@ -309,6 +309,7 @@ def test_long_inner_dimensions_are_cut_into_pieces():
         check(add, [tall, numbers((70, n), t)])
         check(add, [numbers((2, n), t)[:, ::-1], numbers(n, t)])
         check(add, [numbers((n, 3, 20), t).transpose(1, 2, 0), numbers((3, 20, n), t)])
+        check(add, [numbers((3, 2 * n), t)[:, ::2], numbers(n, t)])
     assert {p.total for p in add._plans.values()} >= {4, 8, 12}
 
 
