@@ -3,6 +3,7 @@
 Arguments: x, index (i64), out, bad (one i64, set to 1 where an index is out of range: nothing is read there), the sizes O, N (of x) and
 J, I, whether the work units are the o (else they are the j).
 """
+from . import targets
 from .builder import vec
 
 WHERE = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
@@ -33,7 +34,8 @@ def _report(f, worst, n, bad):
 
 def emit(module, symbol, itemsize, flat, wrap):
     """The kernel for elements of so many bytes; `flat`: I is 1; `wrap`: negative indices count from the end."""
-    elem = WHERE[itemsize]
+    target = targets.current()
+    elem, lanes = WHERE[itemsize], target.lanes(8) if target.name == "avx512" and itemsize >= 4 else 0     # where gathers are quick
     f, (x, index, out, bad), (_, n, along, inner), ((o0, o1), (j0, j1)) = _prologue(module, symbol)
 
     def one(row, at, column, worst):
@@ -50,12 +52,22 @@ def emit(module, symbol, itemsize, flat, wrap):
                 return f.loop(0, inner, 1, lambda i, worst: one(row, first + i, i, worst), [worst])
             return f.loop(j0, j1, 1, each, [worst])
 
-        def several(j, worst):
-            for u in range(UNROLL):
-                worst = one(row, start + j + u, None, worst)
-            return worst
-        whole = j0 + ((j1 - j0) & -UNROLL)
-        worst, = f.loop(j0, whole, UNROLL, several, [worst])
+        def several(j, *worst):
+            out_worst = []
+            for u, w in enumerate(worst):
+                at = start + j + u * lanes
+                place, k = _place(f, f.load(vec("i64", lanes), f.at(index, at, "i64")), n, wrap)
+                places = f.v(vec("ptr", lanes), f"getelementptr {elem}, ptr {row.ref}, {place.ty} {place.ref}")
+                f.store(f.gather(vec(elem, lanes), places), f.at(out, at, elem))
+                out_worst.append(f.intr("umax", w, k))
+            return out_worst
+        if not lanes:
+            return f.loop(j0, j1, 1, lambda j, worst: one(row, start + j, None, worst), [worst])
+        step = UNROLL * lanes
+        whole = j0 + ((j1 - j0) & -step)
+        found = f.loop(j0, whole, step, several, [f.const(vec("i64", lanes), 0)] * UNROLL)
+        for w in found:
+            worst = f.intr("umax", worst, f.call(f"llvm.vector.reduce.umax.v{lanes}i64", "i64", w))
         return f.loop(whole, j1, 1, lambda j, worst: one(row, start + j, None, worst), [worst])
     worst, = f.loop(o0, o1, 1, each_row, [f.as_val(0, "i64")])
     _report(f, worst, n, bad)
