@@ -120,6 +120,7 @@ count_op = ReduceOp("count_nonzero", "sum", pre=s.cast(s.ne(s.arg(0), 0), "i64")
 
 class _Arg(Op):
     family = "reduce"
+    memo = True
 
     def __init__(self, name):
         super().__init__(name, samples=lambda make: [Sample(make(3, 4), dim=1, keepdim=False), Sample(make(3, 4), dim=None, keepdim=False)])
@@ -134,6 +135,7 @@ argmax_op, argmin_op = _Arg("argmax"), _Arg("argmin")
 class _WithIndex(Op):
     """(values, indices) of the extremum along one axis."""
     family = "reduce"
+    memo = True
 
     def __init__(self, name, kind):
         self.kind = kind
