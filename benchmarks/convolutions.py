@@ -1,7 +1,7 @@
 """Convolutions of ResNet-50, VGG and MobileNet layers on plain row-major tensors, forward and backward, beside PyTorch."""
 import numpy as np
 
-from .harness import Table, peer, timings
+from .harness import Table, peer, threads, timings
 
 LAYERS = {  # name: channels, size, outputs, kernel, stride, groups
     "resnet stem": (3, 224, 64, 7, 2, 1), "resnet 3x3 64": (64, 56, 64, 3, 1, 1), "resnet 3x3 128": (128, 28, 128, 3, 1, 1),
@@ -32,9 +32,10 @@ def main():
     import whet
     import whet.nn.functional as F
     torch = peer("torch")
+    whet.set_num_threads(threads())
     if torch:
-        torch.set_num_threads(whet.get_num_threads())
-    table = Table("convolutions", f"conv2d, f32, batch 1, {whet.get_num_threads()} threads", ["torch"])
+        torch.set_num_threads(threads())
+    table = Table("convolutions", f"conv2d, f32, batch 1, {threads()} thread(s)", ["torch"])
     rng = np.random.default_rng(0)
     for name, (c, size, o, k, stride, groups) in LAYERS.items():
         out = (size + 2 * (k // 2) - k) // stride + 1

@@ -62,6 +62,11 @@ def geomean(xs):
     return statistics.geometric_mean(xs) if xs else float("nan")
 
 
+def threads():
+    """How many threads each contender gets."""
+    return int(os.environ.get("THREADS", "1"))
+
+
 def machine():
     """What the figures were measured on, in a line."""
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.processor()) \

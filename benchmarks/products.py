@@ -3,7 +3,7 @@ import time
 
 import numpy as np
 
-from .harness import Table, peer, timings
+from .harness import Table, peer, threads, timings
 
 SQUARE = (16, 32, 64, 128, 256, 512, 1024, 2048)
 SHAPES = [(n, n, n) for n in SQUARE] + [(1, 1024, 1024), (1024, 1024, 1), (8, 4096, 1024), (3000, 7, 3000), (77, 131, 53), (64, 576, 3136),
@@ -37,11 +37,11 @@ def main():
     """Measure and write the table."""
     import whet
     torch = peer("torch")
-    threads = whet.get_num_threads()
+    whet.set_num_threads(threads())
     if torch:
-        torch.set_num_threads(threads)
-    top = peak() * threads
-    table = Table("products", f"f32 matrix products, {threads} threads, FMA peak {top:.0f} GFLOP/s", ["numpy", "torch"])
+        torch.set_num_threads(threads())
+    top = peak() * threads()
+    table = Table("products", f"f32 matrix products, {threads()} thread(s), FMA peak {top:.0f} GFLOP/s", ["numpy", "torch"])
     rng = np.random.default_rng(0)
     for transposed, shapes in ((False, SHAPES), (True, TRANSPOSED)):
         for m, k, n in shapes:

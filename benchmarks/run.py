@@ -1,6 +1,12 @@
 """Run benchmarks by name (all of them by default)."""
 import importlib
+import os
 import sys
+
+# All contenders get the same threads: one by default, since their pools' spinning workers get in each other's way (THREADS=2 to see it).
+THREADS = os.environ.setdefault("THREADS", "1")
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = THREADS
 
 ALL = ["overhead", "throughput", "products", "convolutions", "start"]
 

@@ -1,7 +1,7 @@
 """Large elementwise ops, reductions and gathers against the best of NumPy and PyTorch on the same threads."""
 import numpy as np
 
-from .harness import Table, peer, timings
+from .harness import Table, peer, threads, timings
 
 SIZES = {"64 Ki": (256, 256), "4 Mi": (2048, 2048)}
 
@@ -38,9 +38,10 @@ def main():
     import whet
     import whet.nn.functional as F
     torch = peer("torch")
+    whet.set_num_threads(threads())
     if torch:
-        torch.set_num_threads(whet.get_num_threads())
-    table = Table("throughput", f"Throughput, f32, {whet.get_num_threads()} threads", ["numpy", "torch"])
+        torch.set_num_threads(threads())
+    table = Table("throughput", f"Throughput, f32, {threads()} thread(s)", ["numpy", "torch"])
     rng = np.random.default_rng(0)
     for size, shape in SIZES.items():
         x = rng.standard_normal(shape).astype("f4")

@@ -17,7 +17,7 @@ OPERATORS = {"add": (pointwise.add_op, "add"), "subtract": (pointwise.sub_op, "s
              "negative": (REGISTRY["neg"], "neg"), "absolute": (REGISTRY["abs"], "abs")}
 # methods and functions beyond the pointwise ones: name -> (op, attributes, operands)
 PLAIN = {"sum": (reduce.sum_op, WHOLE, 1), "mean": (reduce.mean_op, WHOLE, 1), "add": (pointwise.add_op, None, 2),
-         "sub": (pointwise.sub_op, None, 2), "div": (pointwise.div_op, None, 2), "mm": (contract.matmul_op, None, 2)}
+         "sub": (pointwise.sub_op, None, 2), "div": (pointwise.div_op, None, 2), "matmul": (contract.matmul_op, None, 2)}
 
 # in-place methods and operators; those of Python's operators are methods under their dunder names
 INPLACE = {"add_": pointwise.add_op, "sub_": pointwise.sub_op, "mul_": REGISTRY["mul"], "div_": pointwise.div_op,
