@@ -48,7 +48,7 @@ from .devices import device, get_default_device, set_default_device
 from .ops import surface as _surface
 from .tensor import Size, Tensor, channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 
-globals().update({k: v for k, v in _surface.FUNCTIONS.items() if not k.startswith("_")})
+globals().update(_surface.guarded({k: v for k, v in _surface.FUNCTIONS.items() if not k.startswith("_")}))
 from math import e, inf, nan, pi
 
 newaxis = None

@@ -118,7 +118,7 @@ def set_default_dtype(d):
     """Set the type of new floating point tensors, and of results where integers meet Python floats."""
     global _default
     d = as_dtype(d)
-    if not d.is_floating_point:
+    if d is None or not d.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, got {d}")
     _default = d
     for clear in on_default_change:

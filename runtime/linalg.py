@@ -6,6 +6,7 @@ from .ops.host import LinAlgError, cholesky, det, eigh, eigvalsh, inv, matrix, q
 from .ops.host import square as _square
 from .ops.reduce import vector_norm
 from .ops.surface import FUNCTIONS as _F
+from .ops.surface import guarded as _guarded
 
 __all__ = ["LinAlgError", "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
            "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "vecdot", "vector_norm"]
@@ -103,3 +104,6 @@ def cross(input, other, *, dim=-1):
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     """The diagonals of matrices."""
     return A.diagonal(offset, dim1, dim2)
+
+
+globals().update(_guarded(globals()))

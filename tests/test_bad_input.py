@@ -137,3 +137,18 @@ def test_wrong_arguments(native):
 
 if __name__ == "__main__":
     main(int(sys.argv[1]), int(sys.argv[2]))
+
+
+@pytest.mark.parametrize("call, named", [
+    (lambda w: w.diag(3), "diag(): argument 'input' (position 1) must be Tensor, not int"),
+    (lambda w: w.kron(w.ones(2), "b"), "kron(): argument 'other' (position 2) must be Tensor, not str"),
+    (lambda w: w.block_diag(w.ones(2), "b"), "block_diag(): argument 'tensors' (position 2) must be Tensor, not str"),
+    (lambda w: w.linalg.inv(3), "must be Tensor, not int"),
+    (lambda w: w.nn.functional.dropout(None), "dropout(): argument 'input' (position 1) must be Tensor, not NoneType"),
+    (lambda w: w.nn.functional.linear(w.ones(2), 4), "linear(): argument 'weight' (position 2) must be Tensor, not int"),
+    (lambda w: w.cumsum(input=[1], dim=0), "cumsum(): argument 'input' (position 1) must be Tensor, not list")])
+def test_what_should_have_been_a_tensor_is_named(call, named):
+    import whet
+    with pytest.raises(TypeError) as e:
+        call(whet)
+    assert named in str(e.value)

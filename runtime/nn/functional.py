@@ -54,6 +54,7 @@ from ..ops.movement import pad
 from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, normalize, rms_norm
 from ..ops.reduce import log_softmax, softmax
 from ..ops.surface import FUNCTIONS as _F
+from ..ops.surface import guarded as _guarded
 from ..ops.vision import (
     affine_grid,
     channel_shuffle,
@@ -95,6 +96,8 @@ def _inplace(fn):
 
 relu_, celu_, elu_, selu_, hardtanh_, leaky_relu_, rrelu_, threshold_ = map(
     _inplace, (relu, celu, elu, selu, hardtanh, leaky_relu, rrelu, threshold))
+
+globals().update(_guarded(globals()))
 
 
 def __getattr__(name):

@@ -36,7 +36,7 @@ def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=()):
         if infer:
             infer(*operands)
         return apply(op, operands, attrs)
-    call.op = op
+    call.op, call.__name__, call.__qualname__ = op, name, name
     return call
 
 

@@ -113,21 +113,49 @@ def method(*names):
     return publish
 
 
+def guarded(namespace):
+    """A module's names, each hand-written function among them naming the argument that should have been a tensor."""
+    def plain(n, fn):
+        return not n.startswith("_") and inspect.isfunction(fn) and not hasattr(fn, "guarded") and fn.__code__.co_filename != "<whet>"
+    return {n: _guarded(fn) if plain(n, fn) else fn for n, fn in namespace.items()}
+
+
+def _guarded(fn):
+    """A function that names an argument which should have been a tensor, where it would have spoken of a missing attribute.
+
+    The functions are written against the tensor's own methods; what they trip over when handed something else is that something
+    itself, which is how the argument is found again. A call that goes well pays for a frame alone.
+    """
+    @functools.wraps(fn)
+    def call(*args, **kwargs):
+        try:
+            return fn(*args, **kwargs)
+        except AttributeError as e:
+            _name_argument(fn, e, args, kwargs)
+            raise
+    call.guarded = True
+    return call
+
+
 def _with_out(fn):
-    import functools
+    inner = _guarded(fn)
 
     @functools.wraps(fn)
     def with_out(*args, out=None, **kwargs):
-        try:
-            r = fn(*args, **kwargs)
-        except AttributeError:
-            if args and not registry.is_tensor(args[0]) and not isinstance(args[0], list | tuple):
-                raise TypeError(f"{fn.__name__}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}") from None
-            raise
-        if out is None:
-            return r
-        return give_out(fn.__name__, r, out)
+        r = inner(*args, **kwargs)
+        return r if out is None else give_out(fn.__name__, r, out)
+    with_out.guarded = True
     return with_out
+
+
+def _name_argument(fn, error, args, kwargs):
+    """Raise TypeError where `error` came of an argument that is no tensor."""
+    names = list(inspect.signature(fn).parameters)
+    given = [(names[min(i, len(names) - 1)], i, v) for i, v in enumerate(args)]
+    given += [(p, names.index(p) if p in names else len(args), v) for p, v in kwargs.items()]
+    for p, i, v in given:
+        if not registry.is_tensor(error.obj) and (v is error.obj or isinstance(v, list | tuple) and any(x is error.obj for x in v)):
+            raise TypeError(f"{fn.__name__}(): argument '{p}' (position {i + 1}) must be Tensor, not {type(error.obj).__name__}") from None
 
 
 def give_out(name, r, out):
