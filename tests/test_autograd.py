@@ -295,6 +295,26 @@ def test_modes_as_decorators():
     assert stop.value.value == 7
 
 
+def test_what_is_thrown_into_a_decorated_generator_reaches_it():
+    seen = []
+
+    @whet.no_grad()
+    def produce():
+        try:
+            while True:
+                try:
+                    yield whet.is_grad_enabled()
+                except KeyError as e:
+                    seen.append((e.args, whet.is_grad_enabled()))
+        finally:
+            seen.append(whet.is_grad_enabled())
+    it = produce()
+    assert next(it) is False
+    assert it.throw(KeyError("a")) is False and whet.is_grad_enabled()
+    it.close()
+    assert seen == [(("a",), False), False] and whet.is_grad_enabled()
+
+
 def test_inference_mode():
     x = leaf(1, 2)
     plain = whet.ones(2)

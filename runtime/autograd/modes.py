@@ -59,14 +59,21 @@ class _Mode:
             def generator(*args, **kwargs):
                 with again():
                     it = fn(*args, **kwargs)
-                sent = None
+                go, given = it.send, None
                 while True:
                     try:
                         with again():
-                            item = it.send(sent)
+                            item = go(given)
                     except StopIteration as stop:
                         return stop.value
-                    sent = yield item
+                    try:
+                        go, given = it.send, (yield item)
+                    except GeneratorExit:
+                        with again():
+                            it.close()
+                        raise
+                    except BaseException as e:
+                        go, given = it.throw, e
             return generator
 
         @functools.wraps(fn)
@@ -82,26 +89,27 @@ class _Mode:
         set_flags(self._before & ~SPECIAL | state.flags & SPECIAL)
 
 
-class no_grad(_Mode):
-    """Record nothing inside: `with no_grad():` or `@no_grad()`."""
+class _Bare(_Mode):
+    """A mode without arguments, which decorates without parentheses too."""
     __slots__ = ()
 
     def __new__(cls, fn=None):
         self = object.__new__(cls)
         return self if fn is None else self(fn)
+
+
+class no_grad(_Bare):
+    """Record nothing inside: `with no_grad():` or `@no_grad()`."""
+    __slots__ = ()
 
     def __enter__(self):
         self._before = state.flags
         set_flags(self._before & ~GRAD)
 
 
-class enable_grad(_Mode):
+class enable_grad(_Bare):
     """Record again inside a `no_grad` block."""
     __slots__ = ()
-
-    def __new__(cls, fn=None):
-        self = object.__new__(cls)
-        return self if fn is None else self(fn)
 
     def __enter__(self):
         self._before = state.flags
