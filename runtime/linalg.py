@@ -16,7 +16,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """A norm of each matrix: "fro", "nuc", inf, -inf, 1, -1, 2, -2."""
     matrix("matrix_norm", A)
     if dtype is not None:
-        A = A.to(dtype)
+        A = A.to(dtype=dtype)
     rows, cols = (d % A.ndim for d in dim)
     if rows == cols:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got {tuple(dim)}")

@@ -152,3 +152,13 @@ def test_what_should_have_been_a_tensor_is_named(call, named):
     with pytest.raises(TypeError) as e:
         call(whet)
     assert named in str(e.value)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "cumsum", "cumprod", "sum", "mean", "linalg.vector_norm", "linalg.matrix_norm"])
+def test_a_string_is_no_dtype(name):
+    import whet
+    fn = whet
+    for part in name.split("."):
+        fn = getattr(fn, part)
+    with pytest.raises(TypeError, match="dtype must be a whet.dtype, not 'f'"):
+        fn(whet.ones(2, 2), *([] if "linalg" in name else [0]), dtype="f")

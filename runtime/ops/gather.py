@@ -61,6 +61,7 @@ def check_index(op, index, message=None):
 def along(a, d):
     return (FULL,) * d + (a,)
 
+
 def pad_to(x, shape):
     """Zeros appended to each dimension up to `shape`."""
     from .movement import pad_op

@@ -215,7 +215,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
         what = f"Got: {input.dtype.letter}" if dtype is None else f"Got dtype: {dtypes.as_dtype(dtype).letter}"
         raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. " + what)
     if dtype is not None:
-        input = input.to(dtype)
+        input = input.to(dtype=dtype)
     return _plain(mean_op, input, dim, keepdim)
 
 
@@ -486,7 +486,7 @@ logsumexp_op = RowsOp("logsumexp", rowops.logsumexp, vjp=_logsumexp_vjp, samples
 def _row_function(name, op, doc):
     def f(input, dim=None, _stacklevel=3, dtype=None):
         if dtype is not None:
-            input = input.to(dtype)
+            input = input.to(dtype=dtype)
         if _tensor(name, input).dtype.kind < FLOAT:
             raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{input.dtype.letter}'")
         if dim is None:
@@ -533,7 +533,7 @@ one_op = PointwiseOp("one_if_nonzero", lambda input: s.where(s.ne(input, 0), 1, 
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     """(sum |x|^ord)^(1/ord) over the given dimensions (all by default)."""
     if dtype is not None:
-        x = x.to(dtype)
+        x = x.to(dtype=dtype)
     if _tensor("vector_norm", x).dtype.kind < FLOAT:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.letter}")
     d = dims.many(dim, x.ndim, "vector_norm")
@@ -639,7 +639,7 @@ logcumsumexp_op = ScanOp("logcumsumexp", _logcumsumexp_vjp)
 
 def _scan(op, input, dim, dtype=None):
     if dtype is not None:
-        input = input.to(dtype)
+        input = input.to(dtype=dtype)
     elif input.dtype.kind < FLOAT and op in (cumsum_op, cumprod_op):
         input = input.to(dtypes.int64)
     d = dims.one(dim, _tensor(op.name, input).ndim, op.name)
