@@ -27,7 +27,7 @@ MAX_PLANS = 8192
 ROWS_EACH = 112                          # that a thread should have below each other
 UNIT_STEPS = 1 << 20                     # multiply-adds that are worth a thread of their own: some microseconds
 FEW = 8                                  # rows for which `gemv` is quicker than packing
-LONG = 512                               # elements of vectors whose product is worth its own kernel
+LONG = 4096                              # elements of vectors whose product is worth its own kernel
 PLUS_BIAS = scalar.arg(0) + scalar.arg(1)
 
 _plans: dict = {}
@@ -156,7 +156,7 @@ def _special(a, b):
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError(f"matmul: both operands need at least one dimension: {a.shape} @ {b.shape}")
     if a.ndim == 1:
-        return matmul(a[None], b)[..., 0, :] if b.ndim > 1 else _dot(a, b)
+        return matmul(a[None], b)[..., 0, :] if b.ndim > 1 else matmul(a[None], b[:, None])[0, 0, ...]
     if b.ndim == 1:
         return matmul(a, b[:, None])[..., 0]
     if a.dtype.kind == "c":
@@ -167,16 +167,22 @@ def _special(a, b):
         return c
     if a.dtype not in SHORT or a.dtype.kind == "b":
         raise TypeError(f"matmul: {a.dtype} is not supported")
+    if _is_dot(a, b):
+        return _dot(a[0], b[:, 0])[None, None]
     wide = DTYPE[kernels.WIDE.get(SHORT[a.dtype], SHORT[a.dtype])]
     _shape(a, b)
     return np.matmul(a.astype(wide, copy=False), b.astype(wide, copy=False)).astype(a.dtype, copy=False)
 
 
+def _is_dot(a, b):
+    """Is the product of two matrices that of two vectors, so long that `_dot` is worth its launches?"""
+    return (a.shape == b.shape[::-1] and a.shape[0] == 1 and a.shape[1] >= LONG
+            and a.dtype in SHORT and a.dtype.kind != "b" and kernels.supported(SHORT[a.dtype]))
+
+
 def _dot(a, b):
-    """Two vectors: as a matrix product, but long ones with their blocks side by side, which one column does not allow."""
-    short = SHORT.get(a.dtype)
-    if short is None or a.shape != b.shape or not kernels.supported(short) or a.size < LONG or a.dtype.kind == "b":
-        return matmul(a[None], b[:, None])[0, 0, ...]
+    """Two long vectors: with their blocks side by side, which one column does not allow. The order is a matrix product's."""
+    short = SHORT[a.dtype]
     a, b, k = np.ascontiguousarray(a), np.ascontiguousarray(b), a.size
     wide = DTYPE[kernels.WIDE.get(short, short)]
     lanes, blocks = kernels.shape(short).lanes, -(-k // kernels.KC)
@@ -245,6 +251,8 @@ def _make_plan(a, b, epilogue, operands, packed=False):
         return None
     shape = _shape(a, b)
     if not kernels.supported(SHORT[a.dtype]) or any(o.dtype not in SHORT for o in operands):
+        return None
+    if not packed and _is_dot(a, b):
         return None
     try:
         operands = [np.broadcast_to(o, shape) for o in operands]
