@@ -131,33 +131,13 @@ define float @__extendhfsf2(half %x) nounwind {
   %r = bitcast i32 %r3 to float
   ret float %r
 }
-
-define half @__truncsfhf2(float %x) nounwind {
-  %u = bitcast float %x to i32
-  %b = call i16 @half_bits(i32 %u)
-  %r = bitcast i16 %b to half
-  ret half %r
-}
-
-define half @__truncdfhf2(double %x) nounwind {
-  %u = call i32 @to_odd(double %x)
-  %b = call i16 @half_bits(i32 %u)
-  %r = bitcast i16 %b to half
-  ret half %r
-}
-
-define bfloat @__truncsfbf2(float %x) nounwind {
-  %u = bitcast float %x to i32
-  %b = call i16 @bfloat_bits(i32 %u)
-  %r = bitcast i16 %b to bfloat
-  ret bfloat %r
-}
-
-define bfloat @__truncdfbf2(double %x) nounwind {
-  %u = call i32 @to_odd(double %x)
-  %b = call i16 @bfloat_bits(i32 %u)
-  %r = bitcast i16 %b to bfloat
-  ret bfloat %r
-}
-"""
+""" + "".join(f"""
+define {ty} @__trunc{short}f{name}f2({source} %x) nounwind {{
+  %u = {to_float}
+  %b = call i16 @{bits}_bits(i32 %u)
+  %r = bitcast i16 %b to {ty}
+  ret {ty} %r
+}}
+""" for ty, name, bits in (("half", "h", "half"), ("bfloat", "b", "bfloat"))
+    for short, source, to_float in (("s", "float", "bitcast float %x to i32"), ("d", "double", "call i32 @to_odd(double %x)")))
 SUPPORT_NAMES = ("__extendhfsf2", "__truncsfhf2", "__truncdfhf2", "__truncsfbf2", "__truncdfbf2")

@@ -109,6 +109,17 @@ class Glue:
     def new_cell(self):
         return self.new(C["size"], "cell", (C["v"], C["h"], C["writer"]))
 
+    def cell_of(self, t):
+        """The version cell of a tensor, made when first needed: until then its slot holds nothing, or None."""
+        have = self.ld(t, T["cell"])
+
+        def make():
+            c = self.new_cell()
+            self.dec(have)
+            self.st(c, t, T["cell"])
+            return [c]
+        return self.f.if_(self.absent(have), make, lambda: [have])[0]
+
 
 def _deallocs(m):
     for name, owned, weak in (("tensor", [T[k] for k in ("dict", "array", "node", "grad", "cell", "base", "extra")], T["weak"]),
@@ -421,14 +432,7 @@ def _core(m):
     src = word(ins, 0, "ptr")
     f.cbr(writing, "written", "around")
     f.label("written")
-    have = g.ld(src, T["cell"])
-
-    def first_write():
-        c = g.new_cell()
-        g.dec(have)
-        g.st(c, src, T["cell"])
-        return [c]
-    cell, = f.if_(g.absent(have), first_write, lambda: [have])
+    cell = g.cell_of(src)
     g.st(g.ld(cell, C["v"], "i64") + 1, cell, C["v"])
     g.inc(writer)
     g.dec(g.ld(cell, C["writer"]))
@@ -511,13 +515,7 @@ def _core(m):
         f.loop(0, n, 1, each)
 
         def output():
-            have = g.ld(t, T["cell"])
-
-            def make():
-                c = g.new_cell()
-                g.st(c, t, T["cell"])
-                return [c]
-            cell, = f.if_(g.null(have), make, lambda: [have])
+            cell = g.cell_of(t)
             g.inc(cell)
             g.st(cell, node, N["out_cell"])
             g.st(g.ld(cell, C["v"], "i64"), node, N["out_version"])
@@ -545,14 +543,7 @@ def _core(m):
 
 def _share(f, g, src, t, flags, unsafe, based):
     """Make the new tensor `t` a view of `src`: one version cell, the base whose history it follows, what the view may be used for."""
-    have = g.ld(src, T["cell"])
-
-    def make():
-        c = g.new_cell()
-        g.dec(have)
-        g.st(c, src, T["cell"])
-        return [c]
-    cell, = f.if_(g.absent(have), make, lambda: [have])
+    cell = g.cell_of(src)
     g.inc(cell)
     g.st(cell, t, T["cell"])
     g.st(g.ld(cell, C["h"], "i64"), t, T["hist"])

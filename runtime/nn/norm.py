@@ -267,13 +267,8 @@ class LocalResponseNorm(Layer):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
-@layer("local_response_norm")
-class CrossMapLRN2d(Layer):
+class CrossMapLRN2d(LocalResponseNorm):
     """LocalResponseNorm under its old name."""
-    size: int
-    alpha: float = 1e-4
-    beta: float = 0.75
-    k: float = 1
 
-    def extra_repr(self):
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+    def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
+        super().__init__(size, alpha, beta, k)

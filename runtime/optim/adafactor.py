@@ -1,10 +1,10 @@
 """Adafactor: second moments of matrices as one row and one column."""
 import whet
 
-from .optimizer import Optimizer, check, reevaluate
+from .optimizer import ByParameter, check
 
 
-class Adafactor(Optimizer):
+class Adafactor(ByParameter):
     """Steps relative to the size of the parameter, scaled by a factored estimate of the gradient's square."""
 
     def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0, *, foreach=None,
@@ -17,16 +17,6 @@ class Adafactor(Optimizer):
         check(weight_decay >= 0, "weight_decay should be >= 0 but is", weight_decay)
         super().__init__(params, {"lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay,
                                   "foreach": foreach, "maximize": maximize})
-
-    def step(self, closure=None):
-        """One update of all parameters that have a gradient."""
-        loss = reevaluate(closure)
-        with whet.no_grad():
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        self._update(group, p)
-        return loss
 
     def _update(self, group, p):
         if p.is_complex():

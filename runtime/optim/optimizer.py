@@ -230,6 +230,24 @@ def _with_step_hooks(step):
     return run
 
 
+class ByParameter(Optimizer):
+    """An optimizer that updates one parameter at a time: a subclass gives `_update(group, p)`."""
+
+    def step(self, closure=None):
+        """One update of all parameters that have a gradient."""
+        loss = reevaluate(closure)
+        with whet.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self._update(group, p)
+        return loss
+
+    def _update(self, group, p):
+        """One step of one parameter; nothing is recorded."""
+        raise NotImplementedError
+
+
 def reevaluate(closure):
     """The loss of a closure, computed with gradients on; None without a closure."""
     if closure is None:

@@ -1,10 +1,10 @@
 """Adam for tables of which a step touches a few rows."""
 import whet
 
-from .optimizer import Optimizer, check, reevaluate
+from .optimizer import ByParameter, check
 
 
-class SparseAdam(Optimizer):
+class SparseAdam(ByParameter):
     """Adam that leaves rows without a gradient, and their moments, as they are. Gradients are dense here: a row (along the first
     dimension) whose gradient is all zero counts as untouched."""
 
@@ -14,16 +14,6 @@ class SparseAdam(Optimizer):
         for i, beta in enumerate(betas):
             check(0 <= beta < 1, f"beta parameter at index {i}", beta)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
-
-    def step(self, closure=None):
-        """One update of the rows that have a gradient."""
-        loss = reevaluate(closure)
-        with whet.no_grad():
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        self._update(group, p)
-        return loss
 
     def _update(self, group, p):
         state = self.state[p]
