@@ -162,3 +162,11 @@ def test_a_string_is_no_dtype(name):
         fn = getattr(fn, part)
     with pytest.raises(TypeError, match="dtype must be a whet.dtype, not 'f'"):
         fn(whet.ones(2, 2), *([] if "linalg" in name else [0]), dtype="f")
+
+
+@pytest.mark.parametrize("repeats", [2**62, 2**63, 2**61])
+def test_more_repeats_than_memory_can_be_addressed(repeats):
+    import whet
+    for dim in (None, 0, 1):
+        with pytest.raises(RuntimeError, match="repeat_interleave: Storage size calculation overflowed"):
+            whet.repeat_interleave(whet.ones(4, 4), repeats, dim)

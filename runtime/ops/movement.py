@@ -243,6 +243,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
         if any(r < 0 for r in repeats):
             raise RuntimeError("repeats can not be negative")
     total = n * repeats if isinstance(repeats, int) else sum(repeats)
+    shape = input._array.shape
+    indexing.checked_size((*shape[:d], total, *shape[d + 1:]), "repeat_interleave")
     if output_size is not None and output_size != total:
         raise RuntimeError(f"repeat_interleave: allocated size {output_size} does not match the required size {total}")
     return apply(repeat_interleave_op, (input,), {"repeats": repeats, "dim": d})
