@@ -256,3 +256,16 @@ def test_conversions_have_memory_of_their_own():
                 with np.errstate(all="ignore"):
                     y = x.to(to)
                 assert source is to or not np.shares_memory(x.numpy(), y.numpy()) and y.is_contiguous()
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, i: whet.index_select(x, 0, i), lambda x, i: x[i], lambda x, i: whet.gather(x, 0, i.unsqueeze(1).expand(-1, 7).contiguous())],
+    ids=["index_select", "index", "gather"])
+def test_a_replayed_gather_checks_its_indices(call):
+    x, good = whet.arange(35.).reshape(5, 7), whet.tensor([4, 0, 2])
+    want = call(x, good).tolist()
+    for _ in range(3):
+        assert call(x, good).tolist() == want == [x[k].tolist() for k in (4, 0, 2)]
+        for bad in ([4, 5, 0], [0, -6, 1], [2**62, 0, 0]):
+            with pytest.raises((IndexError, RuntimeError), match="out of bounds for dimension 0 with size 5"):
+                call(x, whet.tensor(bad))

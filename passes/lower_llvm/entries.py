@@ -37,7 +37,7 @@ R["slots"] = R["outs"] + OUT * MAX_OUT
 SLOT = 16                                   # kind, value
 RECIPE_BYTES = R["slots"] + SLOT * MAX_SLOTS
 NOTHING, TENSOR, FLOAT, INT, VALUE = range(5)                       # kinds of operands; VALUE: a number that is part of the key
-CONST, DATA, RESULT, F32, F64, I64 = range(6)                       # kinds of slots; the last three point to a number of that type
+CONST, DATA, RESULT, F32, F64, I64, VERDICT = range(7)              # kinds of slots; F32 ... point to a number of that type, VERDICT to a 0
 DIFF, SAVES_OUT, VIEW, UNSAFE, NO_BASE, BY_VALUE = 1, 2, 4, 8, 16, 32
 GRAD, INFERENCE, SPECIAL = 1, 2, 4
 MISS = 1
@@ -208,7 +208,7 @@ def _core(m):
     arrays, numbers, kinds = f.alloca("i64", MAX_IN), f.alloca("double", MAX_IN), f.alloca("i64", MAX_IN)
     typed = f.alloca("i64", MAX_IN)
     slots, outs, tensors = f.alloca("i64", MAX_SLOTS), f.alloca("i64", MAX_OUT), f.alloca("i64", MAX_OUT)
-    wants = f.alloca("i64", 1)
+    wants, verdict = f.alloca("i64", 1), f.alloca("i64", 1)
 
     def word(p, i, ty="i64"):
         return f.load(ty, f.at(p, i, "i64"), 8)
@@ -403,7 +403,9 @@ def _core(m):
                               lambda: f.if_(f.cmp("eq", kind, F64), lambda: f.store(x, place, 8),
                                             lambda: f.store(f.conv("fptosi", x, "i64"), place, 8)) and None)
                         return [g.i64(place)]
-                    return f.if_(f.cmp("eq", kind, RESULT), out, number)
+                    def value_of():
+                        return f.if_(f.cmp("eq", kind, VERDICT), lambda: [g.i64(verdict)], number)
+                    return f.if_(f.cmp("eq", kind, RESULT), out, value_of)
                 return f.if_(f.cmp("eq", kind, DATA), data, more)
             v, = f.if_(f.cmp("eq", kind, CONST), lambda: [value], named)
             put(slots, i, v)
@@ -427,7 +429,9 @@ def _core(m):
                 f.call("whet_pool_run", "void", kernel, slots, total, grain)
             f.if_(f.cmp("sge", f.sdiv(total, 5), grain), release, hold)
         f.if_(f.cmp("slt", f.sdiv(total, 2), grain), alone, shared)
+    f.store(f.as_val(0, "i64"), verdict)
     f.if_(f.cmp("ne", kernel, 0), launch)
+    f.bail(f.cmp("ne", f.load("i64", verdict), 0), "refused")       # an index out of range: Python finds the words
 
     src = word(ins, 0, "ptr")
     f.cbr(writing, "written", "around")
@@ -532,6 +536,9 @@ def _core(m):
     f.label("unwind")
     g.dec(answer)
     f.br("error")
+    f.label("refused")
+    f.loop(0, nouts, 1, lambda i: g.dec(word(outs, i, "ptr")))
+    f.br("miss")
     f.label("unset")
     f.call("PyErr_Clear", "void")
     f.br("miss")

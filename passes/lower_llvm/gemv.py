@@ -15,8 +15,8 @@ GROUPS = 2              # vectors of columns that `few_cols` advances together, 
 FAR = 1 << 23           # B has so many bytes that memory, slower than a chain, likes few places better
 
 
-class _Few:
-    """What both kernels share: the operands, and the walk over units of `cols` columns."""
+class Few:
+    """What kernels for few rows share: the operands, and the walk over units of `cols` columns."""
 
     def __init__(self, mod, symbol, dtype, m, dst, epilogue):
         self.dtype, self.wide, self.m, self.dst, self.epilogue = dtype, WIDE.get(dtype, dtype), m, dst or dtype, epilogue
@@ -28,12 +28,8 @@ class _Few:
         a, b, c, table = (f.load("ptr", f.at(args, i, "i64")) for i in range(4))
         d = self.d = {n: f.load("i64", f.at(table, i, "i64")) for i, n in enumerate(DIMS)}
         across = f.sdiv(d["n"] + d["cols"] - 1, d["cols"])
-        self.blocks = f.imax(f.sdiv(d["k"] + (KC - 1), KC), 1)
         operands = load_operands(f, args, table, epilogue)
-        room = self.room()               # the chains of the block at hand, and the sums of those before it: a line for each row
-        chains, sums = (f.alloca(self.ty, room * m) for _ in range(2))
-        self.chains, self.sums = ([f.at(p, room * r, self.ty) for r in range(m)] for p in (chains, sums))
-        self.square = f.alloca(self.ty, self.lanes**2)
+        self.begin()
 
         def unit(u):
             z, j = f.sdiv(u, across), f.srem(u, across)
@@ -45,16 +41,43 @@ class _Few:
             return [u + run]
         f.while_(lambda u: f.cmp("slt", u, end), unit, [begin])
 
+    def begin(self):
+        """Emit what comes before all units."""
+
+    def columns(self, a, b, c, j0, j1):
+        """Emit the products of columns j0 ... j1 of the matrices at a, b and c."""
+        raise NotImplementedError
+
     def multiply_add(self, x, y, acc):
         return self.f.fma(x, y, acc) if acc.is_float else x * y + acc
+
+    def element(self, p):
+        """One element, widened."""
+        return widen(self.f, self.f.load(self.e, p), self.dtype, self.wide)
+
+    def splat(self, p):
+        return self.f.splat(self.element(p), self.lanes)
+
+    def finish(self, x, c, row, col, mask):
+        """Store the sums `x` as the results in a row from column `col` on, in the lanes of the mask."""
+        f, x = self.f, narrow(self.f, x, self.dtype)
+        if self.epilogue:
+            x = self.epilogue.emit(f, x, self.dtype, self.extra, row, col, mask)
+        f.mstore(x, f.bytes_at(f.bytes_at(c, row * self.d["c_m"]), col * size(self.dst)), mask)
+
+
+class _Rows(Few):
+    """One chain for each row and column, in memory: those of the block at hand, and the sums of the blocks before it."""
+
+    def begin(self):
+        f, room, m = self.f, self.room(), self.m
+        chains, sums = (f.alloca(self.ty, room * m) for _ in range(2))
+        self.chains, self.sums = ([f.at(p, room * r, self.ty) for r in range(m)] for p in (chains, sums))
+        self.square = f.alloca(self.ty, self.lanes**2)
 
     def a_at(self, a, k):
         """Where the rows' elements k are."""
         return [self.f.bytes_at(a, k * self.d["a_k"] + self.d["a_m"] * r) for r in range(self.m)]
-
-    def splat(self, p):
-        """One element, widened, in all lanes."""
-        return self.f.splat(widen(self.f, self.f.load(self.e, p), self.dtype, self.wide), self.lanes)
 
     def clear(self, at):
         for p in self.chains:
@@ -73,19 +96,17 @@ class _Few:
         f = self.f
 
         def row(r):
-            x = narrow(f, f.load(self.t, f.at(self.sums[0], r * self.room() + at, self.ty)), self.dtype)
-            if self.epilogue:
-                x = self.epilogue.emit(f, x, self.dtype, self.extra, r, col, mask)
-            f.mstore(x, f.bytes_at(f.bytes_at(c, r * self.d["c_m"]), col * size(self.dst)), mask)
+            self.finish(f.load(self.t, f.at(self.sums[0], r * self.room() + at, self.ty)), c, r, col, mask)
         f.loop(0, self.m, 1, row)
 
     def k_blocks(self, body):
         """body(k0, k1, first) for each block of K."""
         f = self.f
-        f.loop(0, self.blocks, 1, lambda q: body(q * KC, f.imin(q * KC + KC, self.d["k"]), f.cmp("eq", q, 0)))
+        blocks = f.imax(f.sdiv(self.d["k"] + (KC - 1), KC), 1)
+        f.loop(0, blocks, 1, lambda q: body(q * KC, f.imin(q * KC + KC, self.d["k"]), f.cmp("eq", q, 0)))
 
 
-class _FewRows(_Few):
+class _FewRows(_Rows):
     def room(self):
         return STRIP // (1 << (self.m - 1).bit_length()) + self.lanes
 
@@ -127,7 +148,7 @@ class _FewRows(_Few):
         f.loop(0, n, lanes, lambda j: self.put(c, j0 + j, j, f.lanes_below(n - j, lanes)))
 
 
-class _FewCols(_Few):
+class _FewCols(_Rows):
     def room(self):
         return GROUPS * self.lanes
 
@@ -201,52 +222,3 @@ def few_rows(mod, symbol, dtype, m, dst=None, epilogue=None):
 def few_cols(mod, symbol, dtype, m, dst=None, epilogue=None):
     """Emit the kernel for m rows and a B whose k is adjacent and that has at least as many columns as a vector has lanes."""
     _FewCols(mod, symbol, dtype, m, dst, epilogue)
-
-
-def dot(mod, symbol, dtype):
-    """Emit the kernel (a, b, sums, k): the sum of each block of K of a product of two vectors, for at least one whole block.
-
-    A unit is a vector of blocks, side by side by register transposes; what is left of K is the first unit's. `sums` has room for
-    a vector at least."""
-    wide = WIDE.get(dtype, dtype)
-    s, e, ty, lanes = size(dtype), LLVM[dtype], LLVM[wide], targets.current().lanes(size(wide))
-    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
-    args, begin, end, _ = f.args
-    a, b, sums = (f.load("ptr", f.at(args, i, "i64")) for i in range(3))
-    k = f.load("i64", f.at(args, 3, "i64"))
-    whole, held = f.sdiv(k, KC), f.alloca(ty, lanes * lanes)
-
-    def multiply_add(x, y, acc):
-        return f.fma(x, y, acc) if acc.is_float else x * y + acc
-
-    def unit(u):
-        first = f.imin(u * lanes, f.imax(whole - lanes, 0))         # the last unit does some blocks again
-
-        def square(i, acc):
-            at = [(f.imin(first + r, whole - 1) * KC + i) * s for r in range(lanes)]
-            x, y = (lambda p=p: pack.transpose(f, [widen(f, f.load(vec(e, lanes), f.bytes_at(p, o)), dtype, wide) for o in at])
-                    for p in (a, b))
-            for r, v in enumerate(x()):              # two squares in registers would be one too many
-                f.store(v, f.at(held, r * lanes, ty))
-            for r, w in enumerate(y()):
-                acc = multiply_add(f.load(vec(ty, lanes), f.at(held, r * lanes, ty)), w, acc)
-            return acc
-        acc, = f.loop(0, KC, lanes, square, [f.const(vec(ty, lanes), 0)])
-        f.store(acc, f.at(sums, first, ty))
-    f.loop(begin, end, 1, unit)
-
-    def rest():
-        x, y = (lambda i, p=p: widen(f, f.load(e, f.at(p, i, e)), dtype, wide) for p in (a, b))
-        acc, = f.loop(whole * KC, k, 1, lambda i, acc: multiply_add(x(i), y(i), acc), [f.const(ty, 0)])
-        f.store(acc, f.at(sums, whole, ty))
-    f.if_(f.cmp("eq", begin, 0) & f.cmp("slt", whole * KC, k), rest)
-
-
-def add_up(mod, symbol, dtype):
-    """Emit the kernel (sums, n, out): n block sums added left to right, rounded to one element."""
-    wide = WIDE.get(dtype, dtype)
-    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
-    sums, out = (f.load("ptr", f.at(f.args[0], i, "i64")) for i in (0, 2))
-    n, ty = f.load("i64", f.at(f.args[0], 1, "i64")), LLVM[wide]
-    total, = f.loop(1, n, 1, lambda i, total: total + f.load(ty, f.at(sums, i, ty)), [f.load(ty, sums)])
-    f.store(narrow(f, total, dtype), out)

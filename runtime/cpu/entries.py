@@ -2,7 +2,7 @@
 
 Here are the native types' Python side, and `first`, which runs a call the ordinary way while listening to what it launches, and
 turns a call that was one launch (or a view) into a recipe. Only ops that say so (`memo`) are remembered: their forward must be a
-function of shapes, strides, types, attributes and numbers, with one launch at most, and no check of the data.
+function of shapes, strides, types, attributes and numbers, with one launch at most, and no check of the data but the kernel's (`verdict`).
 """
 import ctypes as C
 import functools
@@ -113,7 +113,7 @@ class Tape:
     """What a call launched."""
 
     def __init__(self):
-        self.launches, self.numbers, self.thread = [], {}, threading.get_ident()
+        self.launches, self.numbers, self.verdicts, self.thread = [], {}, [], threading.get_ident()
 
     def __call__(self, *args):
         if threading.get_ident() == self.thread:
@@ -131,6 +131,13 @@ def number(i, array):
     tape = getattr(_local, "tape", None)
     if tape is not None:
         tape.numbers[id(array)] = i, array
+
+
+def verdict(array):
+    """Say that the kernel about to be launched sets `array`, one integer, where it refuses the data; the forward then goes another way."""
+    tape = getattr(_local, "tape", None)
+    if tape is not None:
+        tape.verdicts.append(array)
 
 
 registry = None            # whet.ops.registry, once there is one
@@ -265,7 +272,7 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
     put(L.R["nouts"], len(made))
     put(L.R["flags"], flags)
     put(L.R["itemsize"], max(a.itemsize for a in (*made, *[t for _, t in tensors])))
-    put(L.R["saves"], sum(1 << i for i in saves) if flags & L.DIFF else 0)
+    put(L.R["saves"], sum(1 << i for i in saves if i < L.MAX_IN) if flags & L.DIFF else 0)
     for i, (a, k) in enumerate(zip(arrays, kinds)):
         at = L.R["operands"] + i * L.OPERAND
         put(at, k)
@@ -324,6 +331,11 @@ def _slots(op, args, tensors, made, tape):
             out.append((L.CONST, 0))
         elif isinstance(a, np.ndarray):
             at = _pointer(a)
+            if any(a is v for v in tape.verdicts):
+                if a[0]:
+                    return None
+                out.append((L.VERDICT, 0))
+                continue
             if id(a) in tape.numbers:
                 kind = {"f": {4: L.F32, 8: L.F64}.get(a.dtype.itemsize), "i": L.I64 if a.dtype.itemsize == 8 else None}.get(a.dtype.kind)
                 if kind is None:

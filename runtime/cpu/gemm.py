@@ -2,7 +2,8 @@
 
 What a call needs beyond its data pointers depends on dtypes, shapes and strides only. It is worked out once, as a `Plan`, and
 found again by them, so that a small product costs a dictionary look-up and a launch. No choice made here changes a bit of a
-result: the order of the sums is the kernels' (`passes/lower_llvm/gemm.py`), and it knows only K.
+result: the order of the sums is the kernels' (`passes/lower_llvm/gemm.py`, and for one row or column `onerow.py`), and it knows
+only the sizes.
 """
 import itertools
 import math
@@ -13,7 +14,7 @@ import ml_dtypes
 import numpy as np
 from whet.ir import scalar
 from whet.passes.lower_llvm import gemm as kernels
-from whet.passes.lower_llvm import gemv
+from whet.passes.lower_llvm import gemv, onerow
 from whet.passes.lower_llvm.scalar import Unsupported
 
 from . import memory, native, pool
@@ -27,7 +28,8 @@ MAX_PLANS = 8192
 ROWS_EACH = 112                          # that a thread should have below each other
 UNIT_STEPS = 1 << 20                     # multiply-adds that are worth a thread of their own: some microseconds
 FEW = 8                                  # rows for which `gemv` is quicker than packing
-LONG = 4096                              # elements of vectors whose product is worth its own kernel
+NEAR = 1 << 15                           # bytes of a matrix that costs the same in any order
+NEAR_ROWS = 64                           # of a matrix that may be read in columns
 PLUS_BIAS = scalar.arg(0) + scalar.arg(1)
 
 _plans: dict = {}
@@ -104,21 +106,25 @@ def _product(a, b, epilogue=None, operands=(), quick=None):
     """The product and its epilogue, in one kernel where there is one. A plan that is nothing but a launch is kept in `_quick`."""
     if a.ndim < 2 or b.ndim < 2:
         r = _special(a, b)
-        return r if epilogue is None else scalar.evaluate([epilogue], [r, *operands], DTYPE.__getitem__)[0]
+        return r if epilogue is None else _after(r, epilogue, operands)
     key = (epilogue, a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, pool.get_num_threads(),
            *[x for o in operands for x in (o.dtype, o.shape, o.strides)])
     plan = _plans.get(key)
     if plan is None:
         plan = _make_plan(a, b, epilogue, operands)
         if plan is None:
-            r = _special(a, b)
-            return r if epilogue is None else scalar.evaluate([epilogue], [r, *operands], DTYPE.__getitem__)[0]
+            return _special(a, b) if epilogue is None else _after(_product(a, b), epilogue, operands)
         _keep(_plans, key, plan)
     if not plan.scratch and not plan.parts and (epilogue is None or quick):
         _keep(_quick, quick or key[1:], (plan.shape, plan.dtype, plan.kernel, plan.total, plan.grain, plan.table, plan.swapped))
     c = memory.empty(plan.shape, plan.dtype)
     _run(plan, (b, a, c, *operands) if plan.swapped else (a, b, c, *operands))
     return c
+
+
+def _after(r, epilogue, operands):
+    """The epilogue of a product that no kernel computes with it."""
+    return scalar.evaluate([epilogue], [r, *operands], DTYPE.__getitem__)[0]
 
 
 def _keep(plans, key, plan):
@@ -167,31 +173,9 @@ def _special(a, b):
         return c
     if a.dtype not in SHORT or a.dtype.kind == "b":
         raise TypeError(f"matmul: {a.dtype} is not supported")
-    if _is_dot(a, b):
-        return _dot(a[0], b[:, 0])[None, None]
     wide = DTYPE[kernels.WIDE.get(SHORT[a.dtype], SHORT[a.dtype])]
     _shape(a, b)
     return np.matmul(a.astype(wide, copy=False), b.astype(wide, copy=False)).astype(a.dtype, copy=False)
-
-
-def _is_dot(a, b):
-    """Is the product of two matrices that of two vectors, so long that `_dot` is worth its launches?"""
-    return (a.shape == b.shape[::-1] and a.shape[0] == 1 and a.shape[1] >= LONG
-            and a.dtype in SHORT and a.dtype.kind != "b" and kernels.supported(SHORT[a.dtype]))
-
-
-def _dot(a, b):
-    """Two long vectors: with their blocks side by side, which one column does not allow. The order is a matrix product's."""
-    short = SHORT[a.dtype]
-    a, b, k = np.ascontiguousarray(a), np.ascontiguousarray(b), a.size
-    wide = DTYPE[kernels.WIDE.get(short, short)]
-    lanes, blocks = kernels.shape(short).lanes, -(-k // kernels.KC)
-    sums = memory.empty((max(lanes, blocks),), wide)
-    kernel = native.kernel(f"gemv/{short}/dot", partial(gemv.dot, dtype=short))
-    native.launch(kernel, -(-(k // kernels.KC) // lanes), 4, a, b, sums, k)
-    c = memory.empty((), a.dtype)
-    native.launch(native.kernel(f"gemv/{short}/add_up", partial(gemv.add_up, dtype=short)), 1, 1, sums, blocks, c)
-    return c
 
 
 def _shape(a, b):
@@ -205,10 +189,9 @@ def _shape(a, b):
 
 # ---- weights that stay -----------------------------------------------------------------------------------------------
 class Packed(NamedTuple):
-    """A matrix B in the order in which the kernels read it."""
+    """A matrix B, and its elements in the order in which the kernels read them."""
     data: np.ndarray
-    dtype: np.dtype
-    shape: tuple
+    matrix: np.ndarray
 
 
 def pack(b):
@@ -222,21 +205,23 @@ def pack(b):
     table = np.array([k, n, *b.strides], np.int64)
     kernel = native.kernel(f"gemm/pack/{short}/{b_mode}", lambda mod, symbol: kernels.pack_b(mod, symbol, short, b_mode))
     native.launch(kernel, -(-n // width), max(1, (1 << 18) // max(1, k * width)), b, data, table)
-    return Packed(data, b.dtype, b.shape)
+    return Packed(data, b)
 
 
 def matmul_packed(a, packed, bias=None, epilogue=None, operands=()):
     """`matmul(a, b, ...)` for `packed = pack(b)`, to the bit."""
     if bias is not None:
         epilogue, operands = PLUS_BIAS, (bias,)
-    key = (Packed, epilogue, a.dtype, a.shape, a.strides, packed.shape, packed.dtype, pool._threads,
+    b = packed.matrix
+    if _one_row(a.shape, b.shape):
+        return _product(a, b, epilogue, operands)
+    key = (Packed, epilogue, a.dtype, a.shape, a.strides, b.shape, b.dtype, pool._threads,
            *[x for o in operands for x in (o.dtype, o.shape, o.strides)])
     plan = _plans.get(key)
     if plan is None:
-        like = np.broadcast_to(np.empty((), packed.dtype), packed.shape)
-        plan = _make_plan(a, like, epilogue, operands, True)
+        plan = _make_plan(a, b, epilogue, operands, True)
         if plan is None:
-            raise TypeError(f"matmul_packed: {a.dtype}{a.shape} @ {packed.dtype}{packed.shape} has no kernel")
+            raise TypeError(f"matmul_packed: {a.dtype}{a.shape} @ {b.dtype}{b.shape} has no kernel")
         _keep(_plans, key, plan)
     c = memory.empty(plan.shape, plan.dtype)
     _run(plan, (a, packed.data, c, *operands))
@@ -252,8 +237,6 @@ def _make_plan(a, b, epilogue, operands, packed=False):
     shape = _shape(a, b)
     if not kernels.supported(SHORT[a.dtype]) or any(o.dtype not in SHORT for o in operands):
         return None
-    if not packed and _is_dot(a, b):
-        return None
     try:
         operands = [np.broadcast_to(o, shape) for o in operands]
     except ValueError:
@@ -266,10 +249,17 @@ def _make_plan(a, b, epilogue, operands, packed=False):
         return None
 
 
+def _one_row(a, b):
+    """Has the product of these shapes one row or one column? Its sums have an order of their own: no stride may decide this."""
+    rows = math.prod(a[:-1]) if math.prod(b[:-2]) == 1 else a[-2]
+    return rows == 1 or b[-1] == 1
+
+
 def _plan(shape, a, b, epilogue, operands, packed, threads):
     """The plan for arrays like these; `operands` have the result's shape."""
-    batch, (m, n), k, s = shape[:-2], shape[-2:], a.shape[-1], a.dtype.itemsize
-    short = dst = SHORT[a.dtype]
+    batch, (m, n), k = shape[:-2], shape[-2:], a.shape[-1]
+    short, one = SHORT[a.dtype], _one_row(a.shape, b.shape)
+    dst = short
     if epilogue is not None:
         dst = scalar.typeof(epilogue, [short, *(SHORT[o.dtype] for o in operands)]) or short
     c_strides = [DTYPE[dst].itemsize * math.prod(shape[i + 1:]) for i in range(len(shape))]
@@ -277,7 +267,7 @@ def _plan(shape, a, b, epilogue, operands, packed, threads):
     batch, batches = _collapse(batch, [x[:-2] for x in sides])
     a, b, c, *more = (tuple(x[-2:]) for x in sides)
     swapped = False
-    if batch and batches[1][-1] == 0 and all(m == 1 or y[-1] == m * x[0]
+    if batch and batches[1][-1] == 0 and (n == 1 or not one) and all(m == 1 or y[-1] == m * x[0]
                                              for x, y in zip((a, *more), (batches[0], *batches[3:]), strict=True)):
         if m == 1:                       # one B for many A: a taller A
             a, *more = ((y[-1], x[1]) for x, y in zip((a, *more), (batches[0], *batches[3:]), strict=True))
@@ -285,21 +275,21 @@ def _plan(shape, a, b, epilogue, operands, packed, threads):
         for y in batches:
             y.pop()
         c = n * c[1], c[1]
-    if n == 1 and m > 1 and not packed and all(x[0] in (0, o.itemsize) for x, o in zip(more, operands, strict=True)):
-        swapped = True                   # a column is a row of the transpose, whose kernels are the better ones
+    if n == 1 and m > 1:
+        if not all(x[0] in (0, o.itemsize) for x, o in zip(more, operands, strict=True)):
+            raise Unsupported("an epilogue whose operands do not lie beside a column")
+        swapped = True                   # a column is a row of the transpose
         m, n, a, b, batches[:2] = n, m, b[::-1], a[::-1], batches[1::-1]
         more = [x[::-1] for x in more]
     tail = None
     if epilogue is not None:
         kinds = (kernels.Operand(SHORT[o.dtype], x[1] != 0) for x, o in zip(more, operands, strict=True))
         tail = kernels.Epilogue(epilogue, tuple(kinds))
-    if n == 1 and b[0] != s:
-        b = b[0], s                      # any stride will do: name the one that needs no transposing
     parts = tuple(tuple(sum(map(int.__mul__, at, y)) for y in batches)
                   for at in itertools.product(*map(range, batch[:-2]))) if len(batch) > 2 else ()
     outer, inner = [1, 1, *batch][-2:]
     batches = [[0, 0, *y][-2:] for y in batches]
-    key, emit, in_place, rows, cols, scratch = _choose(short, dst, m, n, k, a, b, outer * inner, tail, packed, threads)
+    key, emit, in_place, rows, cols, scratch = _choose(short, dst, m, n, k, a, b, outer * inner, tail, one, packed, threads)
     total = outer * inner * -(-m // rows) * -(-n // cols)
     facts = dict(m=m, n=n, k=k, a_m=a[0], a_k=a[1], b_k=b[0], b_n=b[1], c_m=c[0], rows=rows, cols=cols, inner=inner,
                  in_place=in_place, scratch=scratch)
@@ -325,15 +315,24 @@ def _collapse(sizes, sides):
     return sizes, sides
 
 
-def _choose(short, dst, m, n, k, a, b, count, tail, packed, threads):
+def _choose(short, dst, m, n, k, a, b, count, tail, one, packed, threads):
     """The kernel, as (key, emit), and how it is used: (whether B is read in place, rows and columns of a unit, scratch bytes)."""
     s, lanes = DTYPE[short].itemsize, kernels.shape(short).lanes
     few = 1 if n * k * s <= 1 << 16 else FEW if s >= 4 else 3          # B in the first-level cache is as good in any order
-    if 0 < m <= few and count and not packed and (b[1] == s or (b[0] == s and n >= lanes)):
-        parts = min(8 * threads, n * k * count // (UNIT_STEPS // 8)) // count
+    if one or (0 < m <= few and count and not packed and (b[1] == s or (b[0] == s and n >= lanes))):
+        parts = min(8 * threads, n * k * count // (UNIT_STEPS // 8)) // max(1, count)
         cols = max(4 * lanes, -(-n // max(1, parts) // lanes) * lanes)
-        kind, emit = ("rows", gemv.few_rows) if b[1] == s else ("cols", gemv.few_cols)
-        return f"gemv/{short}/{kind}/{m}/{tail or ''}", partial(emit, dtype=short, m=m, dst=dst, epilogue=tail), 0, m, cols, 0
+        if one and b[0] != s and b[1] == s:
+            near = k <= NEAR_ROWS or (k <= onerow.BLOCK and n * k * s <= NEAR)
+            kind, emit = f"one_row{'/near' if near else ''}", partial(onerow.one_row, near=near)
+        elif one:
+            side = next(x for x in (8, 4, 2, 1) if x <= max(1, n))
+            kind = f"one_col/{side}{'' if b[0] == s else '/any'}"
+            emit = partial(onerow.one_col, count=side, adjacent=b[0] == s)
+        else:
+            kind, emit = ("rows", gemv.few_rows) if b[1] == s else ("cols", gemv.few_cols)
+            kind, emit = f"{kind}/{m}", partial(emit, m=m)
+        return f"gemv/{short}/{kind}/{tail or ''}", partial(emit, dtype=short, dst=dst, epilogue=tail), 0, m, cols, 0
     a_mode = "place"
     if short in kernels.WIDE or (_page_apart(a[0] if a[1] == s else a[1]) and m > 28 and n > 96 and k > 64):
         a_mode = "rows" if a[1] == s else "cols"         # rows a page apart would all meet in one cache set

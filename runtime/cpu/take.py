@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from . import memory, native
+from . import entries, memory, native
 
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 
@@ -51,6 +51,7 @@ def rows(a, index, axis, wrap=False):
 
 def _run(kernel, a, index, out, outer, n, count, inner, grain):
     bad = np.zeros(1, np.int64)
+    entries.verdict(bad)
     by_outer = outer >= 16
     native.launch(kernel, outer if by_outer else count, grain, a, index, out, bad, outer, n, count, inner, int(by_outer))
     return not bad[0]

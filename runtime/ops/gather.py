@@ -117,6 +117,7 @@ gather_op = Op("gather", _gather, _gather_vjp, samples=lambda make: [
     Sample(make(2, 3), longs(_index2), dim=0), Sample(make(3, 4), longs([[3, 3], [0, 1]]), dim=1),
     Sample(make(3), longs([2, 2, 0]), dim=0),
     Sample(make(), longs(0), dim=0), Sample(make(2, 3), zeros(0, 3, dtype=dtypes.int64), dim=0)])
+gather_op.memo = True
 
 
 def _gather_shape(op, input, dim, index):

@@ -137,6 +137,7 @@ def _sum_samples(make):
 index_op = Op("index", _gathered, _index_vjp, samples=_gather_samples)
 index_op.doc = "Elements at index tensors of one shape, one for each of the dimensions `dims`."
 index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples)
+index_op.memo = True
 index_op.saves = index_sum_op.saves = frozenset(range(1, 65))            # the index tensors only
 
 
