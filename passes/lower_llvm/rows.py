@@ -21,6 +21,9 @@ from whet.passes.lower_llvm.lanes import (
 from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY
 
 
+AHEAD = 4096            # bytes by which reading a long row for a reduction runs ahead: memory is farther than the machine looks
+
+
 # ---- what a walk computes -----------------------------------------------------------------------------------------
 class Plan:
     """A program's walks with the kept values resolved: stored in an output that is written later anyway, or computed again."""
@@ -307,7 +310,10 @@ class RowKernel(Kernel):
                 xs[a] = f.splat(f.conv("trunc", i, COMPUTE[dtype]), self.W) + f.iota(COMPUTE[dtype], self.W)
             else:
                 p = self.out_base[self.plan.kept[a]] if kind == "kept" else self.at_block.get(a, self.base[a])
-                xs[a] = load(f, dtype, f.bytes_at(p, i * SIZE[dtype]), self.W, mask)
+                p = f.bytes_at(p, i * SIZE[dtype])
+                if self.reds and mask is None:
+                    f.prefetch(f.bytes_at(p, AHEAD))
+                xs[a] = load(f, dtype, p, self.W, mask)
         return xs
 
     def bring_together(self, b, end):

@@ -195,17 +195,25 @@ class Runs:
                 tap = r * g.coltaps + q
                 c0, c1 = f.if_(whole, lambda: [f.const("i64", 0), channels], lambda: [
                     f.udiv(k0 - tap + count - 1, count), f.udiv(k1 - tap + count - 1, count)])
-                read = reader(f, t, self.near, self.inside(e, r, q), g)
+                bits = self.inside(e, r, q)
                 p = f.at(p0, f.load("i64", f.at(self.taps, tap, "i64")) + c0 * g.xc, t.elem)
                 to = f.at(to0, c0 * stride + (tap - k0) * self.panel, t.elem)
                 even = c0 + ((c1 - c0) & -2)
 
-                def two(_, p, to):
-                    f.mstore(read(p), to, own)
-                    f.mstore(read(f.at(p, g.xc, t.elem)), f.at(to, stride, t.elem), own)
-                    return f.at(p, g.xc * 2, t.elem), f.at(to, stride * 2, t.elem)
-                last, at = f.loop(c0, even, 2, two, [p, to])
-                f.if_(f.cmp("slt", even, c1), lambda: f.mstore(read(last), at, own))
+                def copy(read, put):
+                    def two(_, p, to):
+                        put(read(p), to)
+                        put(read(f.at(p, g.xc, t.elem)), f.at(to, stride, t.elem))
+                        return f.at(p, g.xc * 2, t.elem), f.at(to, stride * 2, t.elem)
+                    last, at = f.loop(c0, even, 2, two, [p, to])
+                    f.if_(f.cmp("slt", even, c1), lambda: put(read(last), at))
+
+                def some():
+                    copy(reader(f, t, self.near, bits, g), lambda x, at: f.mstore(x, at, own))
+                if self.near:
+                    f.if_(f.cmp("eq", bits, all_lanes(t, self.near)), lambda: copy(whole_reader(f, t, self.near), f.store), some)
+                else:
+                    some()
             f.loop(0, g.rowtaps, 1, lambda r: f.loop(0, g.coltaps, 1, lambda q: tap(r, q)))
         self.each(j, run)
 
@@ -244,6 +252,20 @@ def reader(f, t, near, bits, g):
         return lambda p: f.shuffle(f.mload(t.vec, p, lanes), f.mload(t.vec, f.at(p, n, t.elem), high), range(0, 2 * n, 2))
     apart = f.splat(g.sw * g.xw, t.lanes) * f.iota("i64", t.lanes)
     return lambda p: gather(f, t, p, apart, lanes)
+
+
+def all_lanes(t, near):
+    """The bits of a run that lies inside the image as a whole: see `reader`."""
+    bits = 0x55555555 & (1 << 2 * t.lanes) - 1 if near == 2 else (1 << t.lanes) - 1
+    return bits - (bits >> 31 << 32)
+
+
+def whole_reader(f, t, near):
+    """A function that loads all lanes of a vector of x, 1 or 2 apart, and reads no element beyond the last."""
+    n = t.lanes
+    if near == 1:
+        return lambda p: f.load(t.vec, p)
+    return lambda p: f.shuffle(f.load(t.vec, p), f.load(t.vec, f.at(p, n - 1, t.elem)), [*range(0, n, 2), *range(n + 1, 2 * n, 2)])
 
 
 def gather(f, t, p, stride, mask):
