@@ -24,6 +24,7 @@ print(statistics.median(seen))
 
 def _run(code, cache):
     env = dict(os.environ, WHET_CACHE_DIR=cache)
+    env.pop("PYTHONDONTWRITEBYTECODE", None)             # as for a user: Python keeps what it has compiled
     return float(subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout)
 
 
