@@ -20,7 +20,6 @@ from whet.passes.lower_llvm.lanes import (
 )
 from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY
 
-
 AHEAD = 4096            # bytes by which reading a long row for a reduction runs ahead: memory is farther than the machine looks
 
 

@@ -38,7 +38,7 @@ def loss(fn):
     """A loss given elementwise: adds the arguments `size_average, reduce, reduction` in PyTorch's order."""
     import inspect
 
-    from .surface import compile_function
+    from .surface import compile_function, guard
     ps = list(inspect.signature(fn).parameters.values())
     name = fn.__name__
     lead = [p for p in ps if p.default is p.empty]
@@ -54,7 +54,7 @@ def loss(fn):
                          f"    return reduced(fn({call}), legacy(size_average, reduce, reduction))",
                          {"fn": fn, "reduced": reduced, "legacy": legacy})
     f.__doc__ = fn.__doc__
-    return f
+    return guard(f)
 
 
 def _same(name, input, target):

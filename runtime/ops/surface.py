@@ -113,14 +113,17 @@ def method(*names):
     return publish
 
 
+PLAIN = (int, float, bool, complex, str, bytes)
+
+
 def guarded(namespace):
     """A module's names, each hand-written function among them naming the argument that should have been a tensor."""
     def plain(n, fn):
         return not n.startswith("_") and inspect.isfunction(fn) and not hasattr(fn, "guarded") and fn.__code__.co_filename != "<whet>"
-    return {n: _guarded(fn) if plain(n, fn) else fn for n, fn in namespace.items()}
+    return {n: guard(fn) if plain(n, fn) else fn for n, fn in namespace.items()}
 
 
-def _guarded(fn):
+def guard(fn):
     """A function that names an argument which should have been a tensor, where it would have spoken of a missing attribute.
 
     The functions are written against the tensor's own methods; what they trip over when handed something else is that something
@@ -138,7 +141,7 @@ def _guarded(fn):
 
 
 def _with_out(fn):
-    inner = _guarded(fn)
+    inner = guard(fn)
 
     @functools.wraps(fn)
     def with_out(*args, out=None, **kwargs):
@@ -153,9 +156,12 @@ def _name_argument(fn, error, args, kwargs):
     names = list(inspect.signature(fn).parameters)
     given = [(names[min(i, len(names) - 1)], i, v) for i, v in enumerate(args)]
     given += [(p, names.index(p) if p in names else len(args), v) for p, v in kwargs.items()]
-    for p, i, v in given:
-        if not registry.is_tensor(error.obj) and (v is error.obj or isinstance(v, list | tuple) and any(x is error.obj for x in v)):
-            raise TypeError(f"{fn.__name__}(): argument '{p}' (position {i + 1}) must be Tensor, not {type(error.obj).__name__}") from None
+    if registry.is_tensor(error.obj):
+        return
+    itself = [g for g in given if g[2] is error.obj or isinstance(g[2], list | tuple) and any(x is error.obj for x in g[2])]
+    derived = [g for g in given if type(g[2]) is type(error.obj) and type(error.obj) in PLAIN]       # what was computed from an argument
+    for p, i, _ in itself + derived:
+        raise TypeError(f"{fn.__name__}(): argument '{p}' (position {i + 1}) must be Tensor, not {type(error.obj).__name__}") from None
 
 
 def give_out(name, r, out):

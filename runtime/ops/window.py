@@ -307,7 +307,7 @@ def adaptive_max_pool(x, size, return_indices, n):
 
 def _pools():
     """{name: function} of every pool in one, two and three dimensions."""
-    from .surface import compile_function
+    from .surface import compile_function, guard
     env = dict(max_pool=max_pool, avg_pool=avg_pool, adaptive_avg_pool=adaptive_avg_pool, adaptive_max_pool=adaptive_max_pool, lp_pool=lp_pool,
                max_unpool=max_unpool)
     out = {}
@@ -324,7 +324,7 @@ def _pools():
                 ("max_unpool", "input, indices, kernel_size, stride=None, padding=0, output_size=None",
                  "input, indices, kernel_size, stride, padding, output_size")):
             f = f"{name}{n}d"
-            out[f] = compile_function(f, f"def {f}({params}):\n    return {name}({call}, {n})", env)
+            out[f] = guard(compile_function(f, f"def {f}({params}):\n    return {name}({call}, {n})", env))
             out[f].__doc__ = f"{name.replace('_', ' ')} over {n} spatial dimension{'s' * (n > 1)}."
     return out
 
