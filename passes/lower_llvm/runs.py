@@ -214,8 +214,31 @@ class Runs:
                     f.if_(f.cmp("eq", bits, all_lanes(t, self.near)), lambda: copy(whole_reader(f, t, self.near), f.store), some)
                 else:
                     some()
-            f.loop(0, g.rowtaps, 1, lambda r: f.loop(0, g.coltaps, 1, lambda q: tap(r, q)))
+            def with_care():
+                f.loop(0, g.rowtaps, 1, lambda r: f.loop(0, g.coltaps, 1, lambda q: tap(r, q)))
+
+            def without():
+                read = whole_reader(f, t, self.near)
+
+                def channel(_, p, to):
+                    def step(k):
+                        f.store(read(f.at(p, f.load("i64", f.at(self.taps, k, "i64")), t.elem)), f.at(to, k * self.panel, t.elem))
+                    f.loop(0, count, 1, step)
+                    return f.at(p, g.xc, t.elem), f.at(to, stride, t.elem)
+                f.loop(0, channels, 1, channel, [p0, to0])
+            if self.near:
+                f.if_(whole & self.clear(e), without, with_care)
+            else:
+                with_care()
         self.each(j, run)
+
+    def clear(self, e):
+        """Do all lanes of run e lie inside the image under every tap?"""
+        f, g = self.f, self.g
+        bits = f.const("i32", -1)
+        for mask, count in ((self.rowmask, g.rowtaps), (self.colmask, g.coltaps)):
+            bits, = f.loop(0, count, 1, lambda i, bits: bits & self.get(mask, i * self.limit + e, "i32"), [bits])
+        return f.cmp("eq", bits, all_lanes(self.t, self.near))
 
     def fill_row(self, src, k, out):
         """Copy all the pixels' values of step k to `out`, side by side."""

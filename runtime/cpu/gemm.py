@@ -326,7 +326,8 @@ def _choose(short, dst, m, n, k, a, b, count, tail, one, packed, threads):
             near = k <= NEAR_ROWS or (k <= onerow.BLOCK and n * k * s <= NEAR)
             kind, emit = f"one_row{'/near' if near else ''}", partial(onerow.one_row, near=near)
         elif one:
-            side = next(x for x in (8, 4, 2, 1) if x <= max(1, n))
+            most = 4 if _page_apart(b[1]) else 8           # columns a page apart meet in one cache set
+            side = next(x for x in (8, 4, 2, 1) if x <= max(1, min(n, most)))
             kind = f"one_col/{side}{'' if b[0] == s else '/any'}"
             emit = partial(onerow.one_col, count=side, adjacent=b[0] == s)
         else:
