@@ -415,6 +415,8 @@ class Tensor:
 
     def __repr__(self, *, tensor_contents=None):
         from .formatting import tensor_str
+        if modes.state.observers:
+            modes.state.observers[-1].refuse("a tensor became text")
         return tensor_str(self)
 
     def __format__(self, spec):

@@ -222,7 +222,8 @@ def _start(tensors, gradients, what):
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if t.dtype.kind == 3:
                 raise RuntimeError("grad can be implicitly created only for real scalar outputs but got " + repr(t.dtype))
-            g = wrap(np.ones(t._array.shape, t._array.dtype))
+            g = np.ones(t._array.shape, t._array.dtype)
+            g = _literal(g) if modes.state.observers else wrap(g)
         elif not hasattr(g, "_array"):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         elif g._array.shape != t._array.shape:
@@ -233,6 +234,11 @@ def _start(tensors, gradients, what):
         roots.append(e)
         gs.append(g)
     return roots, gs
+
+
+def _literal(array):
+    from ..ops.creation import literal
+    return literal(array)
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):

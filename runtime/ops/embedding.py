@@ -2,7 +2,7 @@
 from ..autograd import modes
 from ..dtypes import INT, int64
 from .pointwise_family import PointwiseOp
-from .registry import check_tensors
+from .registry import ask, check_tensors
 from .samples import reals
 from .surface import FUNCTIONS as F
 from .surface import function
@@ -19,10 +19,11 @@ def _indices(name, input):
 
 
 def _check_rows(name, input, n):
-    a = input._array
-    if a.size and ((a < 0).any() or (a >= n).any()):
-        bad = int(a[(a < 0) | (a >= n)].flat[0])
-        raise IndexError(f"{name}: index {bad} is out of range for a table of {n} rows")
+    def check(a):
+        if a.size and ((a < 0).any() or (a >= n).any()):
+            bad = int(a[(a < 0) | (a >= n)].flat[0])
+            raise IndexError(f"{name}: index {bad} is out of range for a table of {n} rows")
+    ask(check, input)
 
 
 def _renorm(weight, rows, max_norm, norm_type):

@@ -7,7 +7,7 @@ from ..ir import scalar as s
 from .activation import pairwise_distance
 from .pointwise_family import PointwiseOp
 from .reduce import log_softmax
-from .registry import apply, check_tensors, is_tensor
+from .registry import apply, ask, check_tensors, is_tensor
 from .samples import reals
 from .surface import FUNCTIONS as F
 from .surface import function
@@ -138,14 +138,17 @@ def _nll(input, target, weight, ignore_index, reduction):
     if weight is not None and tuple(weight.shape) != (classes,):
         raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
                            f"{list(weight.shape)}")
-    t = target._array
-    ignored = t == ignore_index
-    any_ignored = bool(ignored.any())
-    bad = (t < 0) | (t >= classes)
-    if any_ignored:
-        bad &= ~ignored
-    if bad.any():
-        raise IndexError(f"Target {int(t[bad].flat[0])} is out of bounds.")
+
+    def some_ignored(t):
+        ignored = t == ignore_index
+        any_ignored = bool(ignored.any())
+        bad = (t < 0) | (t >= classes)
+        if any_ignored:
+            bad &= ~ignored
+        if bad.any():
+            raise IndexError(f"Target {int(t[bad].flat[0])} is out of bounds.")
+        return any_ignored
+    any_ignored = ask(some_ignored, target)
     keep = target != ignore_index if any_ignored else None
     safe = F["where"](keep, target, 0) if any_ignored else target
     picked = -input.gather(axis, safe.to(int64).unsqueeze(axis)).squeeze(axis)
@@ -231,8 +234,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     if tuple(target.shape) != tuple(input.shape):
         raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure "
                          "they have the same size.")
-    a = input._array
-    if not ((a >= 0) & (a <= 1)).all():
+    if not ask(lambda a: bool(((a >= 0) & (a <= 1)).all()), input):
         raise RuntimeError("all elements of input should be between 0 and 1")
     x = apply(bce_op, (input, target), {})
     x = x if weight is None else x * weight
@@ -295,7 +297,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
             var = var.unsqueeze(-1)
         elif not (tuple(input.shape[:-1]) == tuple(var.shape[:-1]) and var.shape[-1] == 1):
             raise ValueError("var is of incorrect size")
-    if (var._array < 0).any():
+    if ask(lambda a: bool((a < 0).any()), var):
         raise ValueError("var has negative entry/entries")
     from ..autograd.modes import no_grad
     var = var.clone()

@@ -12,7 +12,7 @@ from .creation import cast_number, tensor, zeros
 from .gather import WriteOp, pad_to
 from .index import fits, index_op, nonzero
 from .pointwise_family import PointwiseOp, inplace
-from .registry import apply, is_tensor
+from .registry import apply, ask, is_tensor
 from .samples import Sample, booleans, reals
 from .surface import FUNCTIONS, function, method
 from .view import broadcast_tensors
@@ -184,12 +184,12 @@ def one_hot(tensor, num_classes=-1):
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return zeros(*a.shape, num_classes, dtype=dtypes.int64)
-    if a.min() < 0:
+    if ask(lambda a: bool(a.min() < 0), tensor):
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
-        num_classes = int(a.max()) + 1
+        num_classes = ask(lambda a: int(a.max()), tensor) + 1
     elif num_classes < 1:
         raise RuntimeError("num_classes should be positive")
-    elif a.max() >= num_classes:
+    elif ask(lambda a: bool(a.max() >= num_classes), tensor):
         raise RuntimeError("Class values must be smaller than num_classes.")
     return zeros(*a.shape, num_classes, dtype=dtypes.int64).scatter(-1, tensor.unsqueeze(-1), 1)

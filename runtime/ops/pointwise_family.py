@@ -227,6 +227,9 @@ class PointwiseOp(Op):
                 raise OverflowError(f"{self.name}: int too big to convert: {x}")
             return np.asarray(int(x) & ((1 << (8 * t.itemsize)) - 1)).astype(f"u{t.itemsize}").view(number)
         try:
+            if type(x) is float and not -6e4 < x < 6e4:      # infinite in the narrower type, as intended
+                with np.errstate(over="ignore"):
+                    return np.asarray(x, number)
             return np.asarray(x, number)
         except OverflowError:
             raise RuntimeError(f"{self.name}: value cannot be converted to type {t.name} without overflow: {x}") from None

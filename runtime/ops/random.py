@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import dtypes
 from .. import random as generators
+from ..autograd import modes
 from ..cpu.pointwise import Pointwise
 from ..ir import scalar as s
 from .registry import Op, apply, is_tensor
@@ -102,6 +103,10 @@ class RandomOp(Op):
         self.draw = DRAWS[kind]
         super().__init__(f"random_{kind}")
 
+    def blocks(self, shape):
+        """How many places of the stream a draw takes."""
+        return -(-math.prod(shape) // self.draw.per)
+
     def forward(self, *, shape, seed, offset):
         n = math.prod(shape)
         return self.draw(n, seed, offset).reshape(shape)
@@ -115,7 +120,9 @@ def draw(kind, shape, generator=None):
     g = generator or generators.default_generator
     if not isinstance(g, generators.Generator):
         raise TypeError(f"expected a whet.Generator, got {type(g).__name__}")
-    seed, at = g.take(-(-math.prod(shape) // DRAWS[kind].per))
+    if modes.state.observers:
+        return modes.state.observers[-1].draw(g, OPS[kind], tuple(shape))
+    seed, at = g.take(OPS[kind].blocks(shape))
     return apply(OPS[kind], (), dict(shape=tuple(shape), seed=seed, offset=at))
 
 

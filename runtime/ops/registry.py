@@ -108,6 +108,14 @@ def apply_python(op, inputs, attrs):
     return execute(op, inputs, attrs)
 
 
+def ask(question, *tensors):
+    """What `question(*arrays)` says of the tensors' values, where Python goes on from the answer (or it raises). A trace asks again at
+    each replay: the question must depend on nothing but the arrays."""
+    if state.observers:
+        return state.observers[-1].ask(question, tensors)
+    return question(*[t._array for t in tensors])
+
+
 apply = tensor_base.native_apply or apply_python
 OPERANDS = frozenset((int, float, bool, complex, type(None)))          # what may stand beside tensors
 

@@ -9,7 +9,7 @@ from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..tensor import Tensor
 from . import dims
 from .creation import scalar_tensor, tensor
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
 from .surface import function
 
@@ -72,7 +72,7 @@ def searchsorted(sorted_sequence, values=None, *, out_int32=False, right=False, 
                                f"{list(a.shape)} and got sorter tensor {list(sorter._array.shape)}")
         if sorter.dtype is not dtypes.int64:
             raise RuntimeError(f"searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}")
-        if sorter._array.size and (sorter._array.min() < 0 or sorter._array.max() >= a.shape[-1]):
+        if sorter._array.size and ask(lambda s: bool(s.min() < 0 or s.max() >= a.shape[-1]), sorter):
             raise RuntimeError("searchsorted(): sorter index out of range")
         inputs.append(sorter)
     return apply(search_op, tuple(inputs), {"right": bool(right or side == "right"), "out_int32": out_int32})
@@ -252,7 +252,7 @@ def bincount(input, weights=None, minlength=0):
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.letter}'")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
-    if input.ndim != 1 or input._array.size and input._array.min() < 0:
+    if input.ndim != 1 or input._array.size and ask(lambda a: bool(a.min() < 0), input):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is not None:
         if weights._array.shape != input._array.shape:
@@ -266,7 +266,7 @@ def bincount(input, weights=None, minlength=0):
 def _bounds(name, input, low, high):
     """The range of a histogram: that of the values where none is given."""
     if low == high == 0 and input._array.size:
-        low, high = float(input._array.min()), float(input._array.max())
+        low, high = ask(lambda a: (float(a.min()), float(a.max())), input)
     if low == high:
         low, high = low - (1 if name == "histc" else 0.5), high + (1 if name == "histc" else 0.5)
     if not (np.isfinite(low) and np.isfinite(high)):

@@ -10,7 +10,7 @@ from ..dtypes import COMPLEX, FLOAT
 from . import dims
 from .creation import as_tensor, zeros
 from .gather import gather
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function
 from .view import reshape
@@ -217,6 +217,7 @@ def _quantile(op, input, q, dim, keepdim, interpolation, ignore_nan):
         if q.dtype is not input.dtype:
             raise RuntimeError(f"{op}() q tensor must be same dtype as the input tensor")
         qs = q._array
+        ask(lambda a: a.tolist(), q)
     else:
         qs = np.asarray(q, input._array.dtype)
     if not ((qs >= 0) & (qs <= 1)).all():

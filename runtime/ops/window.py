@@ -5,7 +5,7 @@ import numpy as np
 
 from ..cpu import conv as kernels
 from ..cpu import pooling
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, function
 
@@ -350,7 +350,7 @@ def max_unpool(x, indices, kernel, stride, padding, output_size, n):
     default = tuple((x.shape[2 + d] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(n))
     size = default if output_size is None else tuple(output_size)[-n:]
     planes = int(np.prod(size, dtype=np.int64))
-    if i.numel() and (int(i.min()) < 0 or int(i.max()) >= planes):
+    if i.numel() and ask(lambda a: bool(a.min() < 0 or a.max() >= planes), i):
         raise RuntimeError(f"{name}: found an invalid max index: {int(i.max())} (output volumes are of size {'x'.join(map(str, size))})")
     y = apply(max_unpool_op, (x, i), dict(output_size=size))
     return y if batched else y.squeeze(0)

@@ -26,6 +26,7 @@ class Optimizer:
 
     `params` is an iterable of tensors, of (name, tensor) pairs, or of dicts with a `params` entry and options of their own.
     """
+    _unwatched = frozenset(("_plans",))     # what a trace need not compare: caches
     _hooks = None               # name of the door -> Hooks, made when first needed
 
     def __init_subclass__(cls, **kwargs):

@@ -1,0 +1,502 @@
+"""`jit.trace`: a function that records a real run of itself and afterwards replays it.
+
+    key of the arguments -> recordings, each with what it read from outside (a World) and a Program
+
+A call that no recording fits is an eager one, and is recorded. Whatever cannot be recorded runs eagerly, with one warning that says why.
+"""
+import collections
+import dataclasses
+import functools
+import os
+import threading
+import types
+import warnings
+
+import numpy as np
+from whet.cpu import pool
+from whet.ir.graph import text
+
+from .. import dtypes, random
+from ..autograd import modes
+from ..autograd.node import Node as Recorded
+from ..autograd.node import OutputOf
+from ..ops.registry import view_of
+from ..tensor import Tensor, wrap
+from ..tensor_base import Base
+from .program import Miss, Program
+from .record import Recorder, Refused, Watch, escaped
+from .world import PLAIN, Unwatchable, World
+
+TRIES = 3                        # recordings of one key that may fail before it is given up
+PATHS = 8                        # recordings of one key
+KEYS = 32                        # kinds of arguments
+_enabled = threading.local()
+
+
+class TraceWarning(UserWarning):
+    """A traced function runs eagerly, and why."""
+
+
+class TraceError(RuntimeError):
+    """The same with `strict=True`."""
+
+
+class disable:
+    """Inside, traced functions run eagerly: `with jit.disable():`."""
+
+    def __enter__(self):
+        self._before = getattr(_enabled, "off", False)
+        _enabled.off = True
+
+    def __exit__(self, *exc):
+        _enabled.off = self._before
+
+
+# ---- arguments and results as leaves -----------------------------------------------------------------------------------
+def flatten(x, leaves, others):
+    """A hashable description of an argument. Tensors go to `leaves`, objects that are known by identity only to `others`."""
+    t = type(x)
+    if isinstance(x, Base):
+        for i, y in enumerate(leaves):
+            if y is x:
+                return i
+        a = x._array
+        leaves.append(x)
+        return (t, a.dtype, a.shape, a.strides, x._rg, x._grad is None, x._node is None, x._base is None, a.flags.num)
+    if t in PLAIN:
+        return t, repr(x) if t in (float, complex) else x
+    if t in (list, tuple):
+        return t, tuple([flatten(y, leaves, others) for y in x])
+    if t in (dict, collections.OrderedDict):
+        return t, tuple([(flatten(k, leaves, others), flatten(v, leaves, others)) for k, v in x.items()])
+    if isinstance(x, tuple) and hasattr(t, "_fields"):
+        return t, tuple([flatten(y, leaves, others) for y in x])
+    if dataclasses.is_dataclass(x) and not isinstance(x, type) and t.__hash__ is None:
+        others.append(t)
+        return t, tuple([(k, flatten(v, leaves, others)) for k, v in vars(x).items()])
+    others.append(x)
+    return t, id(x)
+
+
+class _Results:
+    """What a run returned, as a recipe: the tensors in it by value number or by where they came from."""
+
+    def __init__(self, made, place_of, number, before):
+        self.made, self.place_of, self.number, self.before = made, place_of, number, before
+        self.values, self.index, self.tensors = [], {}, []
+
+    def describe(self, x):
+        t = type(x)
+        if isinstance(x, Base):
+            return self.tensor(x)
+        if t in PLAIN or isinstance(x, dtypes.dtype | types.FunctionType | type | np.dtype):
+            return "const", x
+        if id(x) in self.before:
+            raise Refused(f"it returns a {t.__name__} that was there before")
+        if t in (list, tuple):
+            return t, [self.describe(y) for y in x]
+        if isinstance(x, tuple):
+            if t.__name__ == "Size":
+                return "const", x
+            if hasattr(t, "_fields"):
+                return "fields", (t, [self.describe(y) for y in x])
+        if t in (dict, collections.OrderedDict) and all(type(k) in PLAIN for k in x):
+            return t, [(k, self.describe(v)) for k, v in x.items()]
+        if dataclasses.is_dataclass(x) and not isinstance(x, type):
+            return "object", (t, [(k, self.describe(v)) for k, v in vars(x).items()])
+        if t.__module__.startswith("whet") and isinstance(x, tuple):
+            return "fields", (t, [self.describe(y) for y in x])
+        raise Refused(f"it returns a {t.__qualname__}")
+
+    def tensor(self, x):
+        if id(x) in self.index:
+            return "again", self.index[id(x)]
+        place = self.place_of(x)
+        if place is not None:
+            return "place", place
+        n = self.number.get(id(x._array))
+        if n is None or type(x) is not Tensor:
+            raise Refused("it returns a tensor that was made where the recorder cannot see" if n is None else f"it returns a {type(x).__name__}")
+        if x._extra:
+            raise Refused("it returns a tensor with hooks")
+        dead = None
+        if x.requires_grad:
+            if x._node is None:
+                dead = "leaf"
+            elif _alive(x._node):
+                raise Refused("its result carries gradients that flow to tensors from outside: call backward inside, or use no_grad")
+            else:
+                node = x._node.parent if type(x._node) is OutputOf else x._node
+                dead = node.op
+        base = None
+        if x._base is not None:
+            if dead is not None:
+                raise Refused("it returns a view that carries gradients")
+            base = self.tensor(x._base)
+        self.index[id(x)] = len(self.tensors)
+        self.tensors.append(x)
+        self.values.append(n)
+        return "value", (len(self.tensors) - 1, n, dead, base, x._rg)
+
+
+def _alive(node):
+    """Can a gradient still flow from this node to a leaf?"""
+    stack, seen = [node], set()
+    while stack:
+        n = stack.pop()
+        if n in seen:
+            continue
+        seen.add(n)
+        if getattr(n, "released", False):
+            continue
+        for e in n.edges:
+            if isinstance(e, Base):
+                return True
+            if e is not None:
+                stack.append(e)
+    return False
+
+
+class Recording:
+    """One way through the function: when it fits, and what to do."""
+
+    def __init__(self, world, program, tensors, given, results, grads, bumps, draws, mode):
+        self.world, self.program, self.given, self.results = world, program, given, results
+        self.grads, self.bumps, self.draws = grads, bumps, draws
+        # tensors reached from outside: (tensor, array, flags, has it a gradient?)
+        self.tensors = [(t, t._array, t._rg, g is None) for t, g in tensors]
+        self.lock, self.calls = threading.Lock(), 0
+        self.writes = bool(bumps)
+
+    def fits(self, leaves):
+        """Is everything that the function read outside of its arguments as it was?"""
+        known = self.world.tensors
+        for t, same in zip(leaves, self.identity):
+            if known.get(id(t)) is not same:
+                return False
+        for t, a, rg, none in self.tensors:
+            b = t._array
+            if (b is not a and not (b.shape == a.shape and b.strides == a.strides and b.dtype == a.dtype)) or t._rg != rg \
+                    or (t._grad is None) is not none or t._extra:
+                return False
+        return self.world.difference() is None
+
+    def at(self, place, leaves):
+        """The tensor at a place."""
+        kind, what = place
+        if kind == "argument":
+            return leaves[what]
+        if kind == "grad":
+            return self.at(what, leaves)._grad
+        return what
+
+    def run(self, leaves):
+        """Replay; raises Miss where a value is another."""
+        given = []
+        for place, array in self.given:
+            t = self.at(place, leaves)
+            a = None if t is None else t._array
+            if a is None or a.shape != array.shape or a.strides != array.strides or a.dtype != array.dtype:
+                raise Miss
+            given.append(a)
+        if self.writes and not self.apart(given):
+            raise Miss
+        before = [(g, g._seed, g._offset) for g in self.draws] if self.program.may_miss else ()
+        try:
+            env = self.program(given)
+        except Miss:
+            for g, seed, offset in before:
+                g._seed, g._offset = seed, offset
+            raise
+        for place, writer in self.bumps:
+            self.at(place, leaves)._bump(writer)
+        made = {}
+        for place, spec in self.grads:
+            self.at(place, leaves)._grad = None if spec is None else self.make(spec, env, leaves, made)
+        return self.make(self.results, env, leaves, made)
+
+    def apart(self, given):
+        """Do the arrays overlap just as they did?"""
+        return True if len(given) < 2 else _overlaps(given, self.written) == self.pattern
+
+    def make(self, spec, env, leaves, made):
+        kind, what = spec
+        if kind == "value":
+            k, n, dead, base, rg = what
+            if k in made:
+                return made[k]
+            a = env[n]
+            if base is None:
+                t = wrap(a)
+                t._rg = rg & ~1
+            else:
+                t = view_of(self.make(base, env, leaves, made), a)
+                t._rg = rg & ~1
+            if dead == "leaf":
+                t._rg |= 1
+            elif dead is not None:
+                t._rg |= 1
+                t._node = Recorded(dead, (), {})
+                t._node.inputs, t._node.versions, t._node.released = (), (), True
+            made[k] = t
+            return t
+        if kind == "again":
+            return made[what]
+        if kind == "const":
+            return what
+        if kind == "place":
+            return self.at(what, leaves)
+        if kind in (list, tuple):
+            return kind([self.make(x, env, leaves, made) for x in what])
+        if kind == "fields":
+            t, fields = what
+            got = [self.make(x, env, leaves, made) for x in fields]
+            return t._make(got) if hasattr(t, "_make") else t(got)
+        if kind == "object":
+            t, fields = what
+            x = object.__new__(t)
+            for k, v in fields:
+                object.__setattr__(x, k, self.make(v, env, leaves, made))
+            return x
+        return kind((k, self.make(v, env, leaves, made)) for k, v in what)
+
+
+def _overlaps(arrays, written):
+    """Which of the written arrays share memory with which of all."""
+    return tuple([(i, k) for i in written for k, b in enumerate(arrays) if k != i and np.may_share_memory(arrays[i], b)])
+
+
+class Traced:
+    """A function that is recorded and replayed. See `trace`."""
+
+    def __init__(self, fn, strict=False, verify="first"):
+        functools.update_wrapper(self, fn, updated=())
+        self.fn, self.strict, self.verify = fn, strict, verify
+        self.table, self.tries, self.refused = {}, collections.Counter(), {}
+        self.reason, self.warned, self.lock = None, False, threading.Lock()
+        self.bound = None
+
+    def __get__(self, owner, cls=None):
+        if owner is None:
+            return self
+        return functools.partial(self, owner)
+
+    def __call__(self, /, *args, **kwargs):
+        state = modes.state
+        if state.flags & modes.SPECIAL or getattr(_enabled, "off", False) or os.environ.get("WHET_JIT") == "0" or self.reason is not None:
+            return self.fn(*args, **kwargs)
+        leaves, others = [], []
+        try:
+            key = (tuple([flatten(x, leaves, others) for x in args]), flatten(kwargs, leaves, others) if kwargs else None,
+                   state.flags, dtypes.get_default_dtype(), pool._threads)
+            paths = self.table.get(key)
+        except TypeError:                    # a key that cannot be hashed
+            return self.fn(*args, **kwargs)
+        if paths is not None:
+            for r in paths:
+                if r.lock.acquire(False):
+                    try:
+                        if r.fits(leaves):
+                            out = r.run(leaves)
+                            r.calls += 1
+                            return out
+                    except Miss:
+                        pass
+                    finally:
+                        r.lock.release()
+        if key in self.refused or not self.lock.acquire(False):
+            return self.fn(*args, **kwargs)
+        try:
+            return self.record(key, leaves, others, args, kwargs)
+        finally:
+            self.lock.release()
+
+    # ---- recording ---------------------------------------------------------------------------------------------------
+    def record(self, key, leaves, others, args, kwargs):
+        """Run eagerly and write down what happens."""
+        paths = self.table.setdefault(key, [])
+        if len(paths) >= PATHS or len(self.table) > KEYS:
+            self.give_up(key, f"it has been recorded {PATHS} times for arguments of this kind, and goes another way each time"
+                         if len(paths) >= PATHS else f"it has been called with {KEYS} kinds of arguments")
+            return self.fn(*args, **kwargs)
+        try:
+            world = World(self.fn, others)
+            whole = World(self.fn, [*others, *leaves, *args, *kwargs.values()])
+        except Unwatchable as e:
+            self.give_up(key, str(e))
+            return self.fn(*args, **kwargs)
+        state = modes.state
+        tensors = list(whole.tensors.values())
+        grads = {id(t): t._grad for t in tensors}
+        looks = {id(t): (id(t._array), t._rg, id(t._node), id(t._base), bool(t._extra)) for t in tensors}
+        settings = state.flags, dtypes.get_default_dtype(), pool._threads
+        generator = random.default_generator
+        start = generator._seed, generator._offset
+        rec = Recorder(tensors)
+        watch = Watch(whole.codes, rec.refuse)
+        state.observers += (rec,)
+        modes.refresh()
+        try:
+            with watch:
+                out = self.fn(*args, **kwargs)
+        finally:
+            state.observers = tuple(o for o in state.observers if o is not rec)
+            modes.refresh()
+        try:
+            self.finish(key, rec, world, whole, leaves, tensors, grads, looks, settings, start, out, paths)
+        except (Refused, Unwatchable) as e:
+            self.tries[key] += 1
+            if self.strict:
+                raise TraceError(f"{self.name()} cannot be compiled: {e}") from None
+            if self.tries[key] >= TRIES:
+                self.give_up(key, str(e))
+        return out
+
+    def finish(self, key, rec, world, whole, leaves, tensors, grads, looks, settings, start, out, paths):
+        """Make a recording of a run, or say why not."""
+        if rec.reason:
+            raise Refused(rec.reason)
+        if (modes.state.flags, dtypes.get_default_dtype(), pool._threads) != settings:
+            raise Refused("it changes a setting")
+        changed = whole.difference()
+        if changed:
+            raise Refused(f"it changes Python's state: {changed}")
+        for t in tensors:
+            if looks[id(t)] != (id(t._array), t._rg, id(t._node), id(t._base), bool(t._extra)):
+                raise Refused("it changes what a tensor from outside is (its memory, history, hooks or requires_grad)")
+        drawn = sum(n.op.blocks(n.attrs["shape"]) for n in rec.nodes if n.kind == "draw" and n.attrs["generator"] is random.default_generator)
+        if (random.default_generator._seed, random.default_generator._offset - drawn) != start:
+            raise Refused("it moves the random number generator")
+        argument = {id(t): i for i, t in enumerate(leaves)}
+        grad_of = {id(grads[id(t)]): t for t in tensors if grads[id(t)] is not None}
+
+        def place_of(t):
+            if id(t) in argument:
+                return "argument", argument[id(t)]
+            if id(t) in grad_of and id(t) in whole.tensors and not any(t is x for x in world.tensors.values() if x is not t):
+                owner = place_of(grad_of[id(t)])
+                return None if owner is None else ("grad", owner)
+            return ("object", t) if id(t) in whole.tensors else None
+        results = _Results(rec.made, place_of, rec.number, whole.seen)
+        effects = []
+        for t in tensors:
+            if t._grad is not grads[id(t)]:
+                effects.append((place_of(t), None if t._grad is None else results.tensor(t._grad)))
+        spec = results.describe(out)
+        kept = {id(t) for t in results.tensors}
+        others = [t for t in rec.made if id(t) not in kept]
+        rec.made.clear()
+        loose = escaped(others)
+        if loose is not None:
+            raise Refused(f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned")
+        outside = list(rec.outside)
+        program = Program(rec.nodes, rec.arrays, outside, results.values)
+        bumps = [(place_of(rec.outside[program.root[n.ins[0]]]), n.op.name + "_") for n in rec.nodes
+                 if n.kind == "write" and program.root[n.ins[0]] in rec.outside]
+        given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
+        draws = {id(n.attrs["generator"]): n.attrs["generator"] for n in rec.nodes if n.kind == "draw"}
+        r = Recording(world, program, [(t, grads.get(id(t))) for t in world.tensors.values()], given, spec, effects, bumps,
+                      list(draws.values()), settings)
+        r.identity = [world.tensors.get(id(t)) for t in leaves]
+        written = {program.root[n.ins[0]] for n in rec.nodes if n.kind == "write"}
+        r.written = [i for i, n in enumerate(outside) if n in written]
+        r.pattern = _overlaps([a for _, a in given], r.written)
+        self.check(rec, program, draws.values(), outside, results.values)
+        rec.before.clear()
+        paths.insert(0, r)
+
+    def check(self, rec, program, generators, outside, values):
+        """The program against the run that was recorded, on copies of what that was given."""
+        if self.verify == "off":
+            return
+        first = {}
+        for n in rec.nodes:
+            if n.kind == "draw":
+                first.setdefault(id(n.attrs["generator"]), n.value)
+        after = [(g, g._seed, g._offset) for g in generators]
+        for g in generators:
+            g._seed, g._offset = first[id(g)]
+        try:
+            given = [rec.before[n] if rec.before[n].strides == rec.arrays[n].strides else _laid(rec.before[n], rec.arrays[n]) for n in outside]
+            env = program(given)
+        except Miss:
+            raise Refused("a replay of the very same run goes another way") from None
+        finally:
+            for g, seed, offset in after:
+                g._seed, g._offset = seed, offset
+        for n in values:
+            if not _same_bits(env[n], rec.arrays[n]):
+                raise Refused("a replay gives other bits for a result: please report this")
+        for n, a in zip(outside, given):
+            if not _same_bits(a, rec.arrays[n]):
+                raise Refused("a replay writes other bits to a tensor from outside: please report this")
+
+    def give_up(self, key, reason):
+        """Calls of this kind run eagerly from now on."""
+        self.refused[key] = reason
+        if self.strict:
+            raise TraceError(f"{self.name()} cannot be compiled: {reason}")
+        if not self.warned:
+            self.warned = True
+            warnings.warn(f"{self.name()} runs eagerly: {reason}", TraceWarning, stacklevel=4)
+
+    def name(self):
+        code = getattr(self.fn, "__code__", None)
+        place = f" ({os.path.basename(code.co_filename)}:{code.co_firstlineno})" if code else ""
+        return f"{getattr(self.fn, '__qualname__', type(self.fn).__name__)}{place}"
+
+    # ---- telling -----------------------------------------------------------------------------------------------------
+    def explain(self, data=False):
+        """What was recorded, what was fused, what runs eagerly and why: as text, or as a dict."""
+        paths = [{"calls": r.calls, "nodes": len(r.program.recorded), "after": len(r.program.nodes), "launches": r.program.launches,
+                  "python": [str(n) for n in r.program.called], "guards": len(r.world.places), "tensors": len(r.tensors),
+                  "writes": len(r.bumps), "graph": text(r.program.nodes, r.program.arrays)} for rs in self.table.values() for r in rs]
+        facts = {"name": self.name(), "paths": paths, "refused": next(iter(self.refused.values()), None), "kinds": len(self.table)}
+        if data:
+            return facts
+        out = [f"{facts['name']}: {len(paths)} recording(s)" + (f"; runs eagerly: {facts['refused']}" if facts["refused"] else "")]
+        for p in paths:
+            out.append(f"  {p['nodes']} primitives -> {p['after']} nodes, {p['launches']} kernel launches, {len(p['python'])} Python steps; "
+                       f"{p['guards']} places and {p['tensors']} tensors guarded; replayed {p['calls']} time(s)")
+            out += ["    " + line for line in p["graph"].splitlines()]
+        return "\n".join(out)
+
+    @property
+    def graph(self):
+        """The text of the newest recording's graph."""
+        for rs in self.table.values():
+            for r in rs:
+                return text(r.program.nodes, r.program.arrays)
+        return ""
+
+
+def _laid(copy, like):
+    from .program import template
+    out = template(like)
+    np.copyto(out, copy)
+    return out
+
+
+def _same_bits(a, b):
+    return a.shape == b.shape and a.dtype == b.dtype and (a.tobytes() == b.tobytes())
+
+
+def trace(fn=None, /, *, strict=False, verify="first"):
+    """A function that records itself and replays the recording, with the results and effects of eager mode to the bit.
+
+    >>> import whet
+    >>> @whet.jit.trace
+    ... def f(x):
+    ...     return (x * 2 + 1).tanh()
+    >>> f(whet.zeros(2)), f(whet.ones(2))
+    (tensor([0.7616, 0.7616]), tensor([0.9951, 0.9951]))
+
+    `strict=True` raises where the function cannot be compiled, in place of running it eagerly.
+    """
+    if fn is None:
+        return functools.partial(trace, strict=strict, verify=verify)
+    if isinstance(fn, Traced):
+        return fn
+    if not callable(fn):
+        raise TypeError(f"trace(): expected a function, got {type(fn).__name__}")
+    return Traced(fn, strict, verify)

@@ -1,0 +1,313 @@
+"""What a function can read besides its arguments' numbers: found before a recording, compared before each replay.
+
+The walk starts at the function (defaults, closure, the globals that its code names, its `self`) and at the arguments, and follows
+containers, instances, classes and functions of the user's. What it meets is kept as *places*: a container or namespace with the very
+objects that it held. A replay is right as long as every place holds the same objects (or equal numbers and strings). What cannot be
+watched (an open file, a generator, a lock) makes the function run eagerly.
+"""
+import collections
+import dis
+import enum
+import functools
+import operator
+import os
+import sys
+import types
+
+import numpy as np
+
+from .. import devices, dtypes
+from ..random import Generator
+from ..tensor import Size
+from ..tensor_base import Base
+
+MOST = 20_000                    # things that are watched
+PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented))
+CONSTANT = (np.dtype, dtypes.dtype, devices.device, slice, range, np.generic, Size, types.BuiltinFunctionType, types.MethodDescriptorType,
+            types.WrapperDescriptorType, types.MethodWrapperType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
+            types.MemberDescriptorType, np.ufunc, types.GenericAlias, types.UnionType, types.CodeType)
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(sys.modules[Base.__module__].__file__)))
+LIBRARY = os.path.dirname(os.__file__)
+_same = operator.is_
+
+
+class Unwatchable(Exception):
+    """Something that a function can read and that cannot be compared later."""
+
+
+def ours(code):
+    """Is this code the framework's own?"""
+    return _ours(code.co_filename)
+
+
+@functools.lru_cache(4096)
+def _ours(filename):
+    if filename == "<whet>":
+        return True
+    path = os.path.abspath(filename)
+    return any(path.startswith(f) for f in _folders())
+
+
+@functools.lru_cache(None)
+def _folders():
+    import whet
+    import whet.ir
+    import whet.jit
+    import whet.passes
+    return tuple(os.path.dirname(os.path.abspath(m.__file__)) + os.sep for m in (whet, whet.ir, whet.jit, whet.passes))
+
+
+def standard(module):
+    """Is a module (by name) Python's own, or NumPy, or ours: nothing that a user's function changes?"""
+    top = module.partition(".")[0]
+    return top in sys.stdlib_module_names and top != "__main__" or top in ("numpy", "ml_dtypes", "whet")
+
+
+class World:
+    """The places that a function reads from."""
+
+    def __init__(self, fn, arguments=()):
+        self.places = []                     # (kind, owner, names or None, objects)
+        self.tensors = {}                    # id -> tensor
+        self.codes = set()                   # code that the walk has gone through
+        self.seen = {}                       # id -> object, kept alive
+        self.stack = [fn, *arguments]
+        self.shallow = {id(a) for a in arguments}
+        self.modules, self.attributes = {}, set()    # module's id -> (module, names already looked up in it); what code names
+        again = True
+        while again:
+            while self.stack:
+                self.visit(self.stack.pop())
+            again = any([self.module(m, done) for m, done in list(self.modules.values())])
+        self.stack = None
+
+    # ---- the walk ----------------------------------------------------------------------------------------------------
+    def visit(self, x):
+        if type(x) in PLAIN or id(x) in self.seen or isinstance(x, CONSTANT):
+            return
+        if len(self.seen) >= MOST:
+            raise Unwatchable(f"it reaches more than {MOST} objects")
+        self.seen[id(x)] = x
+        t = type(x)
+        if isinstance(x, Base):
+            self.tensor(x)
+        elif t in (list, tuple, collections.deque) or isinstance(x, list | tuple):
+            self.place("items", x, None, tuple(x))
+            if t not in (list, tuple, collections.deque):
+                self.instance(x)
+        elif t in (set, frozenset):
+            if not all(type(e) in PLAIN for e in x):
+                raise Unwatchable(f"it can read a set of {sorted({type(e).__name__ for e in x})}")
+            self.place("set", x, None, tuple(x))
+        elif isinstance(x, dict):
+            self.namespace(x)
+            if t not in (dict, collections.OrderedDict, collections.defaultdict):
+                self.instance(x)
+        elif t is types.MappingProxyType:
+            self.namespace(x)
+        elif t is types.FunctionType:
+            self.function(x)
+        elif t is types.MethodType:
+            self.stack += [x.__func__, x.__self__]
+        elif t is functools.partial:
+            self.stack += [x.func, x.args, x.keywords]
+        elif t in (staticmethod, classmethod):
+            self.stack.append(x.__func__)
+        elif t is property:
+            self.stack += [f for f in (x.fget, x.fset, x.fdel) if f is not None]
+        elif t is functools.cached_property:
+            self.stack.append(x.func)
+        elif t is types.CellType:
+            self.cell(x)
+        elif isinstance(x, types.ModuleType):
+            self.modules[id(x)] = x, set()
+        elif isinstance(x, type):
+            self.klass(x)
+        elif isinstance(x, enum.Enum) or isinstance(x, Generator):
+            pass                             # (draws of random numbers are recorded)
+        elif isinstance(x, np.ndarray):
+            raise Unwatchable("it can read a NumPy array, whose numbers may change unseen: make it a tensor")
+        elif isinstance(x, types.GeneratorType) or hasattr(t, "__next__"):
+            raise Unwatchable(f"it can read a {t.__name__}, which moves on when it is read")
+        elif t.__module__ == "builtins" or standard(t.__module__) and not self.known(x):
+            raise Unwatchable(f"it can read a {t.__module__}.{t.__qualname__}")
+        else:
+            self.instance(x)
+
+    def known(self, x):
+        """An instance of a class of ours is data, of the standard library not."""
+        return type(x).__module__.partition(".")[0] == "whet"
+
+    def module(self, m, done):
+        """Look up what the code that has been seen names in a module; is there anything new?"""
+        held = vars(m)
+        new = [name for name in sorted(self.attributes - done) if name in held]
+        done |= self.attributes
+        for name in new:
+            self.place("global", held, name, (held[name],))
+        return bool(new)
+
+    def place(self, kind, owner, names, objects):
+        self.places.append((kind, owner, names, objects))
+        self.stack += objects
+
+    def namespace(self, d):
+        for k in d:
+            if type(k) not in PLAIN:
+                self.stack.append(k)
+        self.place("dict", d, tuple(d), tuple(d.values()))
+
+    def tensor(self, t):
+        self.tensors[id(t)] = t
+        if type(t) is not Base and vars(t):
+            self.namespace(vars(t))
+        if t._extra:
+            raise Unwatchable("it can read a tensor with hooks")
+        if t._grad is not None:
+            self.stack.append(t._grad)
+
+    def cell(self, cell):
+        try:
+            self.place("cell", cell, None, (cell.cell_contents,))
+        except ValueError:
+            self.place("cell", cell, None, ())
+
+    def instance(self, x):
+        """An object by its attributes, and what its class does."""
+        t = type(x)
+        self.place("class", x, None, (t,))
+        if not standard(t.__module__):
+            self.stack.append(t)
+        if hasattr(x, "__dict__"):
+            skip = getattr(t, "_unwatched", None)
+            if skip:                         # caches of our own classes
+                names = tuple(k for k in x.__dict__ if k not in skip)
+                self.place("some", x.__dict__, (skip, names), tuple(x.__dict__[k] for k in names))
+            else:
+                self.namespace(x.__dict__)
+        for c in t.__mro__:
+            for name in _slots(c):
+                try:
+                    self.place("slot", x, name, (getattr(x, name),))
+                except AttributeError:
+                    self.place("slot", x, name, ())
+
+    def klass(self, c):
+        """A class of the user's: what its body and those of its bases hold."""
+        for b in c.__mro__:
+            if not standard(b.__module__) and b is not object:
+                self.seen[id(b)] = b
+                names = tuple(k for k in vars(b) if k not in ("__dict__", "__weakref__", "__doc__", "__module__", "__abstractmethods__",
+                                                             "_abc_impl", "__annotations__", "__parameters__", "__orig_bases__",
+                                                             "__dataclass_fields__", "__dataclass_params__", "__match_args__",
+                                                             "__static_attributes__", "__firstlineno__"))
+                self.place("vars", b, names, tuple(vars(b)[k] for k in names))
+
+    def function(self, fn):
+        if ours(fn.__code__):
+            return
+        if standard(fn.__module__ or "") and fn.__module__ != "__main__":
+            return                           # the purity watch looks at what it does
+        self.place("function", fn, None, (fn.__code__, fn.__defaults__, fn.__kwdefaults__))
+        self.stack += fn.__closure__ or ()
+        if fn.__dict__:
+            self.namespace(fn.__dict__)
+        self.code(fn.__code__, fn.__globals__)
+
+    def code(self, code, names_of):
+        """The globals that some code and the functions inside it name; what it names in modules comes at the end."""
+        if code in self.codes:
+            return
+        self.codes.add(code)
+        for i in dis.get_instructions(code):
+            if i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
+                if i.argval in names_of:
+                    self.place("global", names_of, i.argval, (names_of[i.argval],))
+                else:
+                    self.place("global", names_of, i.argval, ())
+            elif i.opname == "IMPORT_NAME":
+                m = sys.modules.get(i.argval)
+                if m is not None:
+                    self.stack.append(m)
+                self.attributes.add(i.argval)
+            elif i.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM", "LOAD_SUPER_ATTR"):
+                self.attributes.add(i.argval)
+        for c in code.co_consts:
+            if isinstance(c, types.CodeType):
+                self.code(c, names_of)
+
+    # ---- comparing ---------------------------------------------------------------------------------------------------
+    def difference(self):
+        """What is not as it was found, in words; None if all is."""
+        for kind, owner, names, objects in self.places:
+            now = _look(kind, owner, names)
+            if now is None or len(now) != len(objects) or not all(map(_same, now, objects)):
+                if now is None or len(now) != len(objects):
+                    return _said(kind, owner, names)
+                for a, b in zip(now, objects):
+                    if a is not b and not _equal(a, b):
+                        return _said(kind, owner, names)
+        return None
+
+
+def _slots(c):
+    names = c.__dict__.get("__slots__", ())
+    names = (names,) if isinstance(names, str) else names
+    return [n if not (n.startswith("__") and not n.endswith("__")) else f"_{c.__name__.lstrip('_')}{n}" for n in names
+            if n not in ("__dict__", "__weakref__")]
+
+
+def _look(kind, owner, names):
+    """What a place holds now; None where its names are others."""
+    if kind == "dict":
+        return tuple(owner.values()) if tuple(owner) == names else None
+    if kind in ("items", "set"):
+        return tuple(owner)
+    if kind == "some":
+        skip, names = names
+        return tuple(v for k, v in owner.items() if k not in skip) if tuple(k for k in owner if k not in skip) == names else None
+    if kind == "global":
+        return (owner[names],) if names in owner else ()
+    if kind == "cell":
+        try:
+            return (owner.cell_contents,)
+        except ValueError:
+            return ()
+    if kind == "class":
+        return (type(owner),)
+    if kind == "slot":
+        try:
+            return (getattr(owner, names),)
+        except AttributeError:
+            return ()
+    if kind == "vars":
+        held = vars(owner)
+        return tuple(held.get(k, _look) for k in names)
+    return owner.__code__, owner.__defaults__, owner.__kwdefaults__
+
+
+def _equal(a, b):
+    """Are two objects the same number or text? (Numbers to the bit.)"""
+    if type(a) is not type(b):
+        return False
+    if type(a) in (float, complex):
+        return repr(a) == repr(b)
+    if type(a) in PLAIN:
+        return a == b
+    if type(a) is tuple:
+        return len(a) == len(b) and all(x is y or _equal(x, y) for x, y in zip(a, b))
+    return type(a) is types.MethodType and a.__func__ is b.__func__ and a.__self__ is b.__self__
+
+
+def _said(kind, owner, names):
+    if kind == "global":
+        return f"the global `{names}` changed"
+    if kind == "cell":
+        return "a variable of an enclosing function changed"
+    if kind == "function":
+        return f"the function `{owner.__qualname__}` changed"
+    if kind == "vars":
+        return f"the class `{owner.__qualname__}` changed"
+    if kind in ("slot", "class"):
+        return f"an attribute of a {type(owner).__qualname__} changed"
+    return f"a {type(owner).__name__} changed" + (f" (one with {', '.join(map(repr, names[:3]))})" if kind == "dict" and names else "")

@@ -1,0 +1,98 @@
+"""Fusion of pointwise nodes: nodes of one shape that feed each other become one kernel with several results.
+
+    %2 = mul(%0, %1)
+    %3 = add(%2, %0)        ->      %3 = fused(%0, %1){mul; add}
+
+A fused kernel computes the very expressions that the nodes compute alone, in the same types (a half type is rounded where it was
+stored), so it changes no bit; it stands where the last of its nodes was. Nodes are not fused over a write or a guard, nor where a value
+would be needed before the kernel runs.
+"""
+from whet.ir import scalar as S
+from whet.ir.graph import Node, Ref
+
+MOST = 40                        # operands and results of a kernel
+MOST_NODES = 200
+
+
+class _Group:
+    """Nodes of one shape, by their places in the list, which stand at the last of them."""
+
+    def __init__(self, i, shape):
+        self.at, self.shape = [i], shape
+
+
+def fuse(nodes, root, arrays, visible):
+    """The list with fused nodes. `root` tells which memory a value lies in, `visible` which values are seen from outside."""
+    users, epochs, epoch = {}, [], 0
+    for i, node in enumerate(nodes):
+        for x in node.refs():
+            users.setdefault(root[x], []).append(i)
+        epochs.append(epoch)
+        epoch += node.kind in ("write", "guard", "ask")
+    groups, maker = {}, {}                   # node -> its group; value -> the node that made it
+    for i, node in enumerate(nodes):
+        if not fusible(node, arrays):
+            continue
+        group = groups[i] = _Group(i, arrays[node.outs[0]].shape)
+        maker[node.outs[0]] = i
+        for x in node.refs():
+            other = groups.get(maker.get(x))
+            if other is not None and other is not group and joinable(other, group, i, nodes, users, epochs):
+                other.at = sorted(other.at + group.at)
+                for k in group.at:
+                    groups[k] = other
+                group = other
+    out = []
+    for i, node in enumerate(nodes):
+        group = groups.get(i)
+        if group is None or len(group.at) == 1:
+            out.append(node)
+        elif i == group.at[-1]:
+            out.append(kernel([nodes[k] for k in group.at], nodes, users, arrays, visible, root))
+    return out
+
+
+def fusible(node, arrays):
+    """May the node be a part of a kernel?"""
+    if node.kind != "op" or node.op.family != "pointwise" or node.attrs:
+        return False
+    a = arrays[node.outs[0]]
+    plain = a.size and a.flags.c_contiguous and a.dtype.kind != "c"
+    return plain and all(arrays[x].dtype.kind != "c" if type(x) is Ref else type(x) in (int, float, bool) for x in node.ins)
+
+
+def joinable(a, b, i, nodes, users, epochs):
+    """May two groups be one that stands at node i?"""
+    at = a.at + b.at
+    if a.shape != b.shape or len(at) > MOST_NODES or any(epochs[k] != epochs[i] for k in at):
+        return False
+    together = set(at)
+    if any(u < i and u not in together for k in at for u in users.get(nodes[k].outs[0], ())):
+        return False
+    return len({x for k in at for x in nodes[k].refs()}) + len(at) <= MOST
+
+
+def kernel(members, nodes, users, arrays, visible, root):
+    """The fused node, with the expressions of its results (`roots`)."""
+    ins, places, known = [], {}, {}
+
+    def operand(x, key):
+        if key not in places:
+            places[key] = S.arg(len(ins))
+            ins.append(x)
+        return places[key]
+    for n in members:
+        one, number, t = n.op.plan([arrays[x] if type(x) is Ref else x for x in n.ins])
+        by = {}
+        for k, x in enumerate(n.ins):
+            if type(x) is Ref:
+                by[k] = known[x] if x in known else operand(x, x)
+            else:
+                x = n.op._number(x, number, t)               # a number of the type that the node's own kernel reads
+                by[k] = operand(x, (x.dtype.str, x.tobytes()))
+        known[n.outs[0]] = S.substitute(one.roots[0], by)
+    inside = {id(n) for n in members}
+    outs = [v for v in known if v in visible or any(id(nodes[u]) not in inside for u in users.get(v, ()))]
+    node = Node("fused", None, tuple(ins), {}, outs, members[-1].line, members)
+    node.roots = tuple(known[v] for v in outs)
+    return node

@@ -1,0 +1,1 @@
+"""Small programs, one per known way of tracing wrongly: traced, each must do on every call what it does eagerly."""

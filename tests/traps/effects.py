@@ -1,0 +1,639 @@
+"""Effects and sources that no tensor carries: output, containers, caches, context, environment, time, threads; weights that are replaced."""
+import asyncio
+import collections
+import contextvars
+import functools
+import gc
+import io
+import logging
+import os
+import queue
+import sys
+import threading
+import time
+import warnings
+import weakref
+
+import whet
+from whet import nn
+
+from tests.traps.harness import Box, leaf, outcome, ramp, thrice, trap
+
+
+@trap
+def a_line_is_printed():
+    """print happens at every call."""
+    def f(x):
+        print("called with", tuple(x.shape))
+        return x * 2
+    def calls(f):
+        for n in (2, 2, 2, 3, 3):
+            yield f(ramp(n))
+    return f, calls
+
+
+@trap
+def a_value_is_printed():
+    """The text is made of this call's numbers; some of it goes to another stream."""
+    stream = io.StringIO()
+    def f(x):
+        y = x.sum()
+        print(f"{y:.1f}", y, file=stream)
+        print(y.item(), end=";")
+        return y
+    def calls(f):
+        for k in (1, 1, 1, 2, 3):
+            yield f(ramp(2) * k), stream.getvalue()
+    return f, calls
+
+
+@trap
+def sys_stdout_and_stderr_are_written_to():
+    """write() on a stream that is looked up when called."""
+    def f(x):
+        sys.stdout.write("out ")
+        sys.stderr.write("err ")
+        return x + 1
+    def calls(f):
+        for _ in range(4):
+            before, sys.stderr = sys.stderr, io.StringIO()
+            try:
+                yield f(ramp(2)), sys.stderr.getvalue()
+            finally:
+                sys.stderr = before
+    return f, calls
+
+
+@trap
+def a_line_is_logged():
+    """The level decides whether, a handler what becomes of it."""
+    log, lines = logging.getLogger("whet.traps"), []
+    log.propagate = False
+    class Keep(logging.Handler):
+        def emit(self, record): lines.append(record.getMessage())
+    log.handlers[:] = [Keep()]
+    def f(x):
+        log.info("mean %.2f", x.mean())
+        return x * 2
+    def calls(f):
+        for level in (logging.WARNING, logging.INFO, logging.ERROR):
+            log.setLevel(level)
+            yield from thrice(lambda: (f(ramp(2)), list(lines)))
+    return f, calls
+
+
+@trap
+def a_warning_is_given():
+    """warnings.warn at every call; as an error when the filters say so."""
+    def f(x):
+        if x.max() > 2:
+            warnings.warn("large", RuntimeWarning, stacklevel=2)
+        return x * 2
+    def calls(f):
+        for n in (2, 8, 2):
+            yield from thrice(lambda: f(ramp(n)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            yield from thrice(lambda: outcome(lambda: f(ramp(8))))
+    return f, calls
+
+
+@trap
+def numbers_are_appended_to_a_list():
+    """A history of losses."""
+    losses = []
+    def f(x):
+        losses.append(x.mean().item())
+        return x - losses[-1]
+    def calls(f):
+        for k in range(5):
+            yield f(ramp(3) * k), list(losses)
+    return f, calls
+
+
+@trap
+def tensors_are_appended_to_a_list():
+    """Intermediates escape: each call's must be its own."""
+    kept = []
+    def f(x):
+        h = x * 2
+        kept.append(h)
+        kept.append(h[0])
+        return h.exp()
+    def calls(f):
+        for k in range(5):
+            yield f(ramp(2) * k), list(kept)
+        kept[0].zero_()
+        yield list(kept)
+    return f, calls
+
+
+@trap
+def a_dict_is_updated():
+    """Counts and latest tensors under names; setdefault and Counter."""
+    stats, hits = {}, collections.Counter()
+    def f(x, name):
+        hits[name] += 1
+        stats.setdefault(name, []).append(float(x[0]))
+        stats["last"] = x * 2
+        return x + hits[name]
+    def calls(f):
+        for name in "aaabbac":
+            yield f(ramp(2) * len(hits), name), dict(stats), hits
+    return f, calls
+
+
+@trap
+def memoised_by_lru_cache():
+    """A hit makes no operation at all; the cached tensor is one object for all calls."""
+    @functools.lru_cache(maxsize=2)
+    def table(n): return whet.arange(n).float().exp()
+    def f(x): return x * table(len(x))
+    def calls(f):
+        for n in (2, 2, 2, 3, 4, 2, 2):
+            yield f(ramp(n)), tuple(table.cache_info())
+        table(2).zero_()
+        yield from thrice(lambda: f(ramp(2)))
+        table.cache_clear()
+        yield from thrice(lambda: f(ramp(2)))
+    return f, calls
+
+
+@trap
+def memoised_by_hand():
+    """A dict of masks that is filled at the first call of each size, and emptied."""
+    masks = {}
+    def f(x):
+        n = x.shape[0]
+        if n not in masks:
+            masks[n] = whet.tril(whet.ones(n, n))
+        return masks[n] @ x
+    def calls(f):
+        for n in (2, 2, 2, 3, 3, 2):
+            yield f(ramp(n)), masks
+        masks[2] = whet.zeros(2, 2)
+        yield from thrice(lambda: f(ramp(2)))
+        masks.clear()
+        yield from thrice(lambda: (f(ramp(2)), masks))
+    return f, calls
+
+
+@trap
+def memoised_on_the_object():
+    """cached_property computes at the first access, and again when it was deleted."""
+    class Kernel:
+        def __init__(self): self.width, self.made = 2.0, 0
+        @functools.cached_property
+        def weights(self):
+            self.made += 1
+            return whet.arange(3) * self.width
+    k = Kernel()
+    def f(x): return x * k.weights
+    def calls(f):
+        yield from thrice(lambda: (f(ramp(3)), k.made))
+        k.width = 5.0
+        yield from thrice(lambda: (f(ramp(3)), k.made))
+        del k.weights
+        yield from thrice(lambda: (f(ramp(3)), k.made))
+    return f, calls
+
+
+@trap
+def a_context_variable_is_read():
+    """ContextVar.get gives what the caller's context holds."""
+    scale = contextvars.ContextVar("scale", default=1.0)
+    def f(x): return x * scale.get()
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2)))
+        token = scale.set(3.0)
+        yield from thrice(lambda: f(ramp(2)))
+        other = contextvars.copy_context()
+        other.run(scale.set, 8.0)
+        yield from thrice(lambda: other.run(f, ramp(2)))
+        scale.reset(token)
+        yield from thrice(lambda: f(ramp(2)))
+    return f, calls
+
+
+@trap
+def a_context_variable_is_set():
+    """An effect on the context of the call."""
+    depth = contextvars.ContextVar("depth", default=0)
+    def f(x):
+        depth.set(depth.get() + 1)
+        return x + 1
+    def calls(f):
+        for _ in range(5):
+            yield f(ramp(2)), depth.get()
+        contextvars.copy_context().run(f, ramp(2))
+        yield depth.get()
+        depth.set(0)
+    return f, calls
+
+
+@trap
+def an_environment_variable_is_read():
+    """os.environ and os.getenv."""
+    def f(x): return x * float(os.environ.get("TRAP_SCALE", "1")) + ("TRAP_SHIFT" in os.environ) + len(os.getenv("TRAP_NAME", ""))
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2)))
+        for name, value in (("TRAP_SCALE", "3"), ("TRAP_SHIFT", ""), ("TRAP_NAME", "long"), ("TRAP_SCALE", "4")):
+            os.environ[name] = value
+            yield from thrice(lambda: f(ramp(2)))
+        del os.environ["TRAP_SCALE"]
+        yield from thrice(lambda: f(ramp(2)))
+    return f, calls
+
+
+@trap
+def an_environment_variable_is_set():
+    """And read back by others."""
+    def f(x):
+        os.environ["TRAP_CALLS"] = str(int(os.environ.get("TRAP_CALLS", "0")) + 1)
+        return x + 1
+    def calls(f):
+        for _ in range(5):
+            yield f(ramp(2)), os.environ["TRAP_CALLS"]
+    return f, calls
+
+
+@trap
+def a_clock_is_read():
+    """time.perf_counter does not stand still: two calls never get the same."""
+    def f(x):
+        t = time.perf_counter()
+        return x * 1, t
+    def calls(f):
+        times = []
+        for _ in range(5):
+            y, t = f(ramp(2))
+            times.append(t)
+            yield y, sorted(set(times)) == times
+    return f, calls
+
+
+@trap
+def a_clock_that_can_be_set():
+    """A clock of the program's own, behind a function."""
+    now = [0.0]
+    def clock():
+        now[0] += 0.5
+        return now[0]
+    def f(x, clock=clock):
+        start = clock()
+        return x * (clock() - start), start
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2)))
+        now[0] = 100.0
+        yield from thrice(lambda: f(ramp(2)))
+    return f, calls
+
+
+@trap
+def a_file_is_read():
+    """The contents, and the position, of an open file."""
+    file = io.StringIO("1 2 3 4 5 6 7 8")
+    def f(x): return x * float(file.read(2))
+    def calls(f):
+        for _ in range(6):
+            yield f(ramp(2)), file.tell()
+    return f, calls
+
+
+@trap
+def the_function_is_a_generator():
+    """Calling it runs nothing; its body runs when, and as far as, the caller asks."""
+    log = []
+    def f(x):
+        log.append("started")
+        for _ in range(3):
+            x = x * 2
+            got = yield x
+            log.append(got)
+        return x + 1
+    def calls(f):
+        for k in range(4):
+            g = f(ramp(2))
+            yield list(log)
+            yield next(g), outcome(lambda: g.send(k)), list(log)
+            yield list(g), log
+        del log[:]
+    return f, calls
+
+
+@trap
+def the_function_is_a_coroutine():
+    """async def gives an awaitable, and other tasks run in between."""
+    state = Box(scale=1.0)
+    async def f(x):
+        y = x * state.scale
+        await asyncio.sleep(0)
+        return y + state.scale
+    def calls(f):
+        async def both():
+            async def change(): state.scale += 1
+            return (await asyncio.gather(f(ramp(2)), change(), f(ramp(2))))[::2]
+        for _ in range(4):
+            yield asyncio.run(both())
+    return f, calls
+
+
+@trap
+def many_threads_call_at_once():
+    """One trace, each thread with its own tensors, shapes and grad mode."""
+    def f(x, n):
+        y = x * n
+        x.add_(1)
+        return y.exp().sum() if n % 2 else y
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2), 1))
+        results, errors = {}, []
+        def work(i):
+            try:
+                with whet.set_grad_enabled(i % 2 == 0):
+                    for k in range(20):
+                        x = ramp(2 + i % 3) * i
+                        w = leaf(2 + i % 3)
+                        results[i, k] = f(x, k % 3), x, f(w * i, 1).requires_grad
+            except BaseException as e:
+                errors.append(repr(e))
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for t in threads: t.start()
+        for t in threads: t.join(60)
+        yield dict(sorted(results.items())), errors
+    return f, calls
+
+
+@trap
+def threads_that_the_function_starts():
+    """Operations of other threads belong to the call as well."""
+    def f(x):
+        out = [None, None]
+        def work(i): out[i] = (x + i).exp()
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+        for t in threads: t.start()
+        for t in threads: t.join(60)
+        return out[0] + out[1] * 2
+    def calls(f):
+        for k in range(5):
+            yield f(ramp(2) * k)
+    return f, calls
+
+
+@trap
+def a_number_of_this_thread():
+    """threading.local: each thread finds its own."""
+    local = threading.local()
+    local.scale = 2.0
+    def f(x): return x * getattr(local, "scale", -1.0)
+    def calls(f):
+        out = []
+        yield from thrice(lambda: f(ramp(2)))
+        t = threading.Thread(target=lambda: out.extend([f(ramp(2)), f(ramp(2)), setattr(local, "scale", 9.0), f(ramp(2))]))
+        t.start()
+        t.join(60)
+        yield out, f(ramp(2))
+    return f, calls
+
+
+@trap
+def work_comes_from_a_queue():
+    """get_nowait takes from it, and raises when it is empty."""
+    work, done = queue.Queue(), queue.Queue()
+    def f(scale):
+        x = work.get_nowait()
+        done.put(x * scale)
+        return done.qsize()
+    def calls(f):
+        for k in range(5):
+            work.put(ramp(2) * k)
+        for _ in range(7):
+            yield outcome(lambda: f(2.0))
+        yield [done.get_nowait() for _ in range(5)]
+    return f, calls
+
+
+@trap
+def the_function_calls_itself_through_its_trace(trace):
+    """Re-entrant: the name in the body is the traced function."""
+    box = Box()
+    def f(x, n): return x if n == 0 else box.f(x * 2, n - 1) + n
+    box.f = trace(f)
+    def calls(_):
+        for n in (0, 1, 3, 3, 3, 2):
+            yield box.f(ramp(2), n)
+    return f, calls
+
+
+@trap
+def a_call_back_during_the_call():
+    """A callback reads what the function has half done."""
+    total = whet.zeros(2)
+    def f(x, report):
+        total.add_(x)
+        report(total.clone())
+        total.mul_(2)
+        return total.sum()
+    def calls(f):
+        seen = []
+        for k in range(5):
+            yield f(ramp(2) * k, seen.append), list(seen), total
+    return f, calls
+
+
+@trap
+def weights_are_written_to():
+    """copy_, load_state_dict and an index: the same objects with other values."""
+    model = nn.Linear(3, 2)
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2, 3)))
+        with whet.no_grad():
+            model.weight.copy_(ramp(2, 3))
+            model.bias[0] = 5
+        yield from thrice(lambda: f(ramp(2, 3)))
+        model.load_state_dict({"weight": -ramp(2, 3), "bias": ramp(2)})
+        yield from thrice(lambda: f(ramp(2, 3)))
+    return model, calls
+
+
+@trap
+def weights_are_replaced():
+    """A new Parameter, one of another size, one of another dtype, and None."""
+    model = nn.Linear(3, 2)
+    def f(x): return model(x).sum(0)
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2, 3)))
+        for w in (ramp(2, 3), ramp(2, 3) * 2, ramp(1, 3)):
+            model.weight = nn.Parameter(w)
+            yield from thrice(lambda: outcome(lambda: f(ramp(2, 3))))
+        model.bias = None
+        yield from thrice(lambda: f(ramp(2, 3)))
+        model.double()
+        yield from thrice(lambda: f(ramp(2, 3, dtype=whet.float64)))
+        yield outcome(lambda: f(ramp(2, 3)))
+    return f, calls
+
+
+@trap
+def weights_are_deleted():
+    """del model.weight: an AttributeError, where the compiled program still has the tensor."""
+    model = nn.Linear(3, 2)
+    def f(x): return model(x)
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2, 3)))
+        w, gone = model.weight, weakref.ref(model.weight)
+        del model.weight
+        yield outcome(lambda: f(ramp(2, 3)))
+        del w
+        gc.collect()
+        yield gone() is None
+        model.weight = nn.Parameter(ramp(2, 3))
+        yield from thrice(lambda: f(ramp(2, 3)))
+    return f, calls
+
+
+@trap
+def layers_are_exchanged():
+    """A Sequential is edited, a submodule replaced, a child added, one taken away."""
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    def f(x): return model(x)
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2) - 1))
+        model[1] = nn.Tanh()
+        yield from thrice(lambda: f(ramp(2) - 1))
+        model.append(nn.Linear(2, 3))
+        yield from thrice(lambda: f(ramp(2) - 1))
+        del model[0]
+        yield from thrice(lambda: f(ramp(2) - 1))
+    return f, calls
+
+
+@trap
+def buffers_are_registered():
+    """Names that forward asks for: buffers that appear, are None, and are assigned inside."""
+    class Norm(nn.Module):
+        def forward(self, x):
+            if getattr(self, "mean", None) is None:
+                self.register_buffer("mean", x.mean(0))
+            self.mean = self.mean * 0.5 + x.mean(0) * 0.5
+            return x - self.mean
+    model = Norm()
+    def calls(f):
+        for k in (1, 1, 1, 3, 3):
+            yield f(ramp(2, 2) * k), dict(model.state_dict())
+        model.mean = None
+        yield from thrice(lambda: (f(ramp(2, 2)), dict(model.state_dict())))
+    return model, calls
+
+
+@trap
+def a_tensor_is_put_on_an_object():
+    """self.last = y: an attribute that leads to this call's tensor, and a count beside it."""
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last, self.calls, self.scale = None, 0, nn.Parameter(ramp(2))
+        def forward(self, x):
+            y = x * self.scale if self.last is None else x * self.scale + self.last
+            self.last, self.calls = y.detach(), self.calls + 1
+            return y
+    model = Model()
+    def calls(f):
+        kept = []
+        for _ in range(5):
+            yield f(ramp(2)), model.last, model.calls
+            kept.append(model.last)
+        yield kept
+        model.last = None
+        yield from thrice(lambda: (f(ramp(2)), model.last))
+    return model, calls
+
+
+@trap
+def a_global_tensor_is_assigned():
+    """global LATEST inside the function: the module's name leads to another tensor after each call."""
+    def f(x):
+        global LATEST
+        LATEST = LATEST * 0.5 + x
+        return LATEST * 2
+    def calls(f):
+        global LATEST
+        LATEST = whet.zeros(2)
+        kept = []
+        for _ in range(5):
+            y = f(ramp(2))
+            kept.append(LATEST)
+            yield y, LATEST
+        yield kept
+    return f, calls
+
+
+@trap
+def an_object_notices_when_it_is_written_to():
+    """__setattr__, __setitem__ and a property's setter with effects of their own."""
+    log = []
+    class Watched(dict):
+        def __setattr__(self, name, value): log.append(name), super().__setattr__(name, value)
+        def __setitem__(self, key, value): log.append(key), super().__setitem__(key, value * 2)
+        level = property(lambda self: self["level"], lambda self, v: self.update(level=v))
+    o = Watched()
+    def f(x):
+        o.state = 1
+        o["a"] = x
+        o.level = len(o)
+        return o["a"] + o.level
+    def calls(f):
+        for _ in range(4):
+            yield f(ramp(2)), list(log), dict(o)
+    return f, calls
+
+
+@trap
+def something_ends_with_the_call():
+    """__del__, weakref callbacks, __exit__ and ExitStack run at the end of each call."""
+    log = []
+    class Guard:
+        def __init__(self, n): self.n = n
+        def __enter__(self): log.append(("in", self.n))
+        def __exit__(self, *e): log.append(("out", self.n, e[0] and e[0].__name__))
+        def __del__(self): log.append(("gone", self.n))
+    def f(x, n):
+        g = Guard(n)
+        with g:
+            return x.reshape(n, -1) * 2
+    def calls(f):
+        for n in (1, 1, 1, 3, 2):
+            yield outcome(lambda: f(ramp(4), n)), list(log)
+            gc.collect()
+            yield list(log)
+    return f, calls
+
+
+@trap
+def a_dead_object_is_asked_for():
+    """A weak reference gives None once nobody else holds the object."""
+    class Holder:
+        scale = 4.0
+    strong = [Holder()]
+    weak = weakref.ref(strong[0])
+    def f(x): return x * weak().scale if weak() is not None else x
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2)))
+        strong.clear()
+        gc.collect()
+        yield from thrice(lambda: f(ramp(2)))
+    return f, calls
+
+
+@trap
+def the_stack_is_looked_at():
+    """A helper that reads its caller's local variables, and the name of the function."""
+    def helper(): return sys._getframe(1).f_locals["factor"], sys._getframe(1).f_code.co_name
+    def f(x, n):
+        factor = n * 2.0
+        found, name = helper()
+        return x * found, name, factor
+    def calls(f):
+        for n in (1, 2, 1):
+            yield from thrice(lambda: f(ramp(2), n))
+    return f, calls
