@@ -94,7 +94,13 @@ class Program:
             dying.setdefault(i, []).append(r)
         self.free = {}
         machine = native.enabled()
+        constants, changed = set(), {self.root[n.ins[0]] for n in self.nodes if n.kind == "write"}
         for i, node in enumerate(self.nodes):
+            if node.kind == "op" and node.op.name in MAKERS and node.op.name != "empty" and not node.ins \
+                    and self.root[node.outs[0]] not in changed and node.outs[0] not in self.position:
+                self.held[node.outs[0]] = node.op.forward(**node.attrs)          # a constant: nobody writes to it
+                constants.add(node.outs[0])
+                continue
             view = node.kind == "op" and node.op.is_view
             words = None if view or not machine else self.launch(node)
             if words is not None:
@@ -107,7 +113,7 @@ class Program:
                 entries_.append(("call", node))
             for r in dying.get(i, ()):
                 a = self.held.get(r)
-                if r not in self.position and a is not None and a.flags.c_contiguous:
+                if r not in self.position and a is not None and a.flags.c_contiguous and r not in constants:
                     self.free.setdefault((a.nbytes, a.dtype), []).append(a)
         needed, steps = set(self.results), []
         for kind, what in reversed(entries_):
@@ -222,6 +228,8 @@ class Program:
             entries._local.tape = None
         if tape.verdicts or not all(_alike(m, self.arrays[n]) for n, m in zip(outs, made)):
             return None
+        if not all(any(type(a) is np.ndarray and np.may_share_memory(a, m) for _, _, _, *args in tape.launches for a in args) for m in made):
+            return None                      # NumPy computed it
         renamed = [(m, self.memory(n)) for n, m in zip(outs, made)]
         words, count = [], 0
         for kernel, total, grain, *args in tape.launches:
@@ -235,7 +243,7 @@ class Program:
                     if pair is None:
                         return None
                     words += pair
-        return words, count
+        return (words, count) if count else None
 
     def argument(self, a, known, renamed, tape):
         """One argument of a launch as (number of a moving array, offset) or (-1, value)."""

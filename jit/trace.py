@@ -11,6 +11,7 @@ import os
 import threading
 import types
 import warnings
+from operator import attrgetter, is_
 
 import numpy as np
 from whet.cpu import pool
@@ -27,10 +28,12 @@ from .program import Miss, Program
 from .record import Recorder, Refused, Watch, escaped
 from .world import PLAIN, Unwatchable, World
 
+_array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
 TRIES = 3                        # recordings of one key that may fail before it is given up
 PATHS = 8                        # recordings of one key
 KEYS = 32                        # kinds of arguments
 _enabled = threading.local()
+_OFF = os.environ.get("WHET_JIT") == "0"
 
 
 class TraceWarning(UserWarning):
@@ -163,8 +166,9 @@ class Recording:
     def __init__(self, world, program, tensors, given, results, grads, bumps, draws, mode):
         self.world, self.program, self.given, self.results = world, program, given, results
         self.grads, self.bumps, self.draws = grads, bumps, draws
-        # tensors reached from outside: (tensor, array, flags, has it a gradient?)
-        self.tensors = [(t, t._array, t._rg, g is None) for t, g in tensors]
+        self.tensors = [t for t, _ in tensors]             # reached from outside
+        self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
+        self.bare = [g is None for _, g in tensors]
         self.lock, self.calls = threading.Lock(), 0
         self.writes = bool(bumps)
 
@@ -174,11 +178,14 @@ class Recording:
         for t, same in zip(leaves, self.identity):
             if known.get(id(t)) is not same:
                 return False
-        for t, a, rg, none in self.tensors:
-            b = t._array
-            if (b is not a and not (b.shape == a.shape and b.strides == a.strides and b.dtype == a.dtype)) or t._rg != rg \
-                    or (t._grad is None) is not none or t._extra:
+        ts = self.tensors
+        if ts:
+            if list(map(_flags, ts)) != self.flags or [g is None for g in map(_grad, ts)] != self.bare or any(map(_extra, ts)):
                 return False
+            if not all(map(is_, map(_array, ts), self.arrays)):
+                if not all(a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype for a, b in zip(map(_array, ts), self.arrays)):
+                    return False
+                self.arrays = list(map(_array, ts))
         return self.world.difference() is None
 
     def at(self, place, leaves):
@@ -215,9 +222,27 @@ class Recording:
             self.at(place, leaves)._grad = None if spec is None else self.make(spec, env, leaves, made)
         return self.make(self.results, env, leaves, made)
 
+    def expect(self, given):
+        """Note which of the arrays that are written overlap with which of all."""
+        self.pattern = _overlaps(given, self.written)
+        fixed = [i for i, (place, _) in enumerate(self.given) if place[0] == "object"]
+        self.fixed = [(i, given[i]) for i in fixed]
+        self.loose = [i for i in range(len(given)) if i not in set(fixed)]
+        self.memory = {_memory(given[i]) for i in self.written if i in set(fixed)}
+        self.alone = not any({i, k} - set(fixed) for i, k in self.pattern)
+
     def apart(self, given):
-        """Do the arrays overlap just as they did?"""
-        return True if len(given) < 2 else _overlaps(given, self.written) == self.pattern
+        """Do the arrays overlap just as they did? Those that are the very same objects do; the others are mostly alone in their memory."""
+        if self.alone and all(given[i] is a for i, a in self.fixed):
+            seen = set(self.memory)
+            for i in self.loose:
+                m = _memory(given[i])
+                if m in seen:
+                    break
+                seen.add(m)
+            else:
+                return True
+        return _overlaps(given, self.written) == self.pattern
 
     def make(self, spec, env, leaves, made):
         kind, what = spec
@@ -261,6 +286,15 @@ class Recording:
         return kind((k, self.make(v, env, leaves, made)) for k, v in what)
 
 
+def _memory(a):
+    """What owns an array's memory."""
+    while True:
+        b = a.obj if type(a) is memoryview else getattr(a, "base", None)
+        if b is None:
+            return id(a)
+        a = b
+
+
 def _overlaps(arrays, written):
     """Which of the written arrays share memory with which of all."""
     return tuple([(i, k) for i in written for k, b in enumerate(arrays) if k != i and np.may_share_memory(arrays[i], b)])
@@ -283,7 +317,7 @@ class Traced:
 
     def __call__(self, /, *args, **kwargs):
         state = modes.state
-        if state.flags & modes.SPECIAL or getattr(_enabled, "off", False) or os.environ.get("WHET_JIT") == "0" or self.reason is not None:
+        if state.flags & modes.SPECIAL or getattr(_enabled, "off", False) or _OFF:
             return self.fn(*args, **kwargs)
         leaves, others = [], []
         try:
@@ -400,7 +434,7 @@ class Traced:
         r.identity = [world.tensors.get(id(t)) for t in leaves]
         written = {program.root[n.ins[0]] for n in rec.nodes if n.kind == "write"}
         r.written = [i for i, n in enumerate(outside) if n in written]
-        r.pattern = _overlaps([a for _, a in given], r.written)
+        r.expect([a for _, a in given])
         self.check(rec, program, draws.values(), outside, results.values)
         rec.before.clear()
         paths.insert(0, r)
