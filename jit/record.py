@@ -200,7 +200,7 @@ class Watch:
             self.called(frame)
         elif event == "c_call":
             code = frame.f_code
-            if not ours(code) and not _library(frame) and not _numpy(frame):
+            if not ours(code) and not _library(frame) and not _helper(frame):
                 self.native(arg)
 
     def called(self, frame):
@@ -208,16 +208,16 @@ class Watch:
         if ours(code) or code in self.codes:
             return
         back = frame.f_back
-        while back is not None and (_library(back) or _numpy(back)):
+        while back is not None and (_library(back) or _helper(back)):
             back = back.f_back
-        if back is None or ours(back.f_code) and (_library(frame) or _numpy(frame)):
+        if back is None or ours(back.f_code) and (_library(frame) or _helper(frame)):
             return                           # the framework's own business
         name = frame.f_globals.get("__name__", "")
         if _library(frame):
             if name.partition(".")[0] not in QUIET:
                 self.refuse(f"it calls {name}.{code.co_name}")
-        elif _numpy(frame):
-            self.refuse(f"it calls numpy's {code.co_name}")
+        elif _helper(frame):
+            self.refuse(f"it calls {name}.{code.co_name}")
         elif not code.co_filename.startswith("<"):           # (made by dataclasses, namedtuple and the like)
             self.refuse(f"it calls {code.co_qualname if hasattr(code, 'co_qualname') else code.co_name}, which was not within reach")
 
@@ -238,8 +238,9 @@ def _library(frame):
     return name.startswith(LIBRARY) and "site-packages" not in name or name.startswith("<frozen")
 
 
-def _numpy(frame):
-    return frame.f_globals.get("__name__", "").partition(".")[0] == "numpy"
+def _helper(frame):
+    """Is it code of a library that the framework itself works with?"""
+    return frame.f_globals.get("__name__", "").partition(".")[0] in ("numpy", "llvmlite", "ml_dtypes", "networkx")
 
 
 def escaped(tensors):

@@ -20,10 +20,11 @@ from whet.ir.graph import text
 from .. import dtypes, random
 from ..autograd import modes
 from ..autograd.node import Node as Recorded
-from ..autograd.node import OutputOf
+from ..autograd.node import OutputOf, edge_of, next_number
 from ..ops.registry import view_of
 from ..tensor import Tensor, wrap
 from ..tensor_base import Base
+from .backward import Backward, saved_by
 from .program import Miss, Program
 from .record import Recorder, Refused, Watch, escaped
 from .world import PLAIN, Unwatchable, World
@@ -87,6 +88,7 @@ class _Results:
     def __init__(self, made, place_of, number, before):
         self.made, self.place_of, self.number, self.before = made, place_of, number, before
         self.values, self.index, self.tensors = [], {}, []
+        self.alive = []                      # results through which gradients flow to tensors from outside
 
     def describe(self, x):
         t = type(x)
@@ -127,15 +129,18 @@ class _Results:
             if x._node is None:
                 dead = "leaf"
             elif _alive(x._node):
-                raise Refused("its result carries gradients that flow to tensors from outside: call backward inside, or use no_grad")
+                dead = "alive"
+                self.alive.append(x)
             else:
                 node = x._node.parent if type(x._node) is OutputOf else x._node
                 dead = node.op
         base = None
         if x._base is not None:
-            if dead is not None:
-                raise Refused("it returns a view that carries gradients")
-            base = self.tensor(x._base)
+            base = self.place_of(x._base)
+            if dead is None:
+                base = self.tensor(x._base)
+            elif base is not None or id(x._base) in self.index:
+                raise Refused("it returns a view of a tensor that is still in use, through which gradients flow")
         self.index[id(x)] = len(self.tensors)
         self.tensors.append(x)
         self.values.append(n)
@@ -170,7 +175,7 @@ class Recording:
         self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
         self.bare = [g is None for _, g in tensors]
         self.lock, self.calls = threading.Lock(), 0
-        self.writes = bool(bumps)
+        self.writes, self.backward = bool(bumps), None
 
     def fits(self, leaves):
         """Is everything that the function read outside of its arguments as it was?"""
@@ -218,6 +223,10 @@ class Recording:
         for place, writer in self.bumps:
             self.at(place, leaves)._bump(writer)
         made = {}
+        b = self.backward
+        if b is not None:
+            outside = {n: self.at(place, leaves) for n, (place, _) in zip(self.program.outside, self.given)}
+            made["node"], made["cells"] = b.node(env, [self.at(place, leaves) for place in b.places], outside)
         for place, spec in self.grads:
             self.at(place, leaves)._grad = None if spec is None else self.make(spec, env, leaves, made)
         return self.make(self.results, env, leaves, made)
@@ -254,11 +263,17 @@ class Recording:
             if base is None:
                 t = wrap(a)
                 t._rg = rg & ~1
+                if "cells" in made:          # what the backward saved is this memory
+                    t._cell = made["cells"].get(self.program.root[n])
             else:
                 t = view_of(self.make(base, env, leaves, made), a)
                 t._rg = rg & ~1
             if dead == "leaf":
                 t._rg |= 1
+            elif dead == "alive":
+                t._rg |= 1
+                node, i = made["node"], self.backward.results.index(n)
+                t._node = node if node.nout == 1 else OutputOf(node, i)
             elif dead is not None:
                 t._rg |= 1
                 t._node = Recorded(dead, (), {})
@@ -302,12 +317,13 @@ def _overlaps(arrays, written):
 
 class Traced:
     """A function that is recorded and replayed. See `trace`."""
+    _traces = True
 
     def __init__(self, fn, strict=False, verify="first"):
         functools.update_wrapper(self, fn, updated=())
         self.fn, self.strict, self.verify = fn, strict, verify
         self.table, self.tries, self.refused = {}, collections.Counter(), {}
-        self.reason, self.warned, self.lock = None, False, threading.Lock()
+        self.why, self.warned, self.lock = None, False, threading.Lock()
         self.bound = None
 
     def __get__(self, owner, cls=None):
@@ -366,7 +382,7 @@ class Traced:
         settings = state.flags, dtypes.get_default_dtype(), pool._threads
         generator = random.default_generator
         start = generator._seed, generator._offset
-        rec = Recorder(tensors)
+        rec, first = Recorder(tensors), next_number()
         watch = Watch(whole.codes, rec.refuse)
         state.observers += (rec,)
         modes.refresh()
@@ -377,16 +393,17 @@ class Traced:
             state.observers = tuple(o for o in state.observers if o is not rec)
             modes.refresh()
         try:
-            self.finish(key, rec, world, whole, leaves, tensors, grads, looks, settings, start, out, paths)
+            self.finish(first, key, rec, world, whole, leaves, tensors, grads, looks, settings, start, out, paths)
         except (Refused, Unwatchable) as e:
             self.tries[key] += 1
+            self.why = str(e)
             if self.strict:
                 raise TraceError(f"{self.name()} cannot be compiled: {e}") from None
             if self.tries[key] >= TRIES:
                 self.give_up(key, str(e))
         return out
 
-    def finish(self, key, rec, world, whole, leaves, tensors, grads, looks, settings, start, out, paths):
+    def finish(self, first, key, rec, world, whole, leaves, tensors, grads, looks, settings, start, out, paths):
         """Make a recording of a run, or say why not."""
         if rec.reason:
             raise Refused(rec.reason)
@@ -417,14 +434,25 @@ class Traced:
             if t._grad is not grads[id(t)]:
                 effects.append((place_of(t), None if t._grad is None else results.tensor(t._grad)))
         spec = results.describe(out)
-        kept = {id(t) for t in results.tensors}
+        back, values = None, list(results.values)
+        if results.alive:
+            edges = {}
+            for t in tensors:
+                e = edge_of(t)
+                if e is not None:
+                    edges.setdefault(id(e), place_of(t))
+            back = Backward(rec, results.alive, first, lambda e: edges.get(id(e)))
+            values += [n for n in (*back.saved, *back.drawn) if n not in rec.outside]
+        kept = {id(t) for t in results.tensors} | {id(t) for t in saved_by([t._node for t in results.alive], first)}
         others = [t for t in rec.made if id(t) not in kept]
         rec.made.clear()
         loose = escaped(others)
         if loose is not None:
             raise Refused(f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned")
         outside = list(rec.outside)
-        program = Program(rec.nodes, rec.arrays, outside, results.values)
+        program = Program(rec.nodes, rec.arrays, outside, values)
+        if back is not None and any(program.root[n] in rec.outside and n not in rec.outside for n in back.saved):
+            raise Refused("its backward reads a part of a tensor from outside")
         bumps = [(place_of(rec.outside[program.root[n.ins[0]]]), n.op.name + "_") for n in rec.nodes
                  if n.kind == "write" and program.root[n.ins[0]] in rec.outside]
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
@@ -435,7 +463,10 @@ class Traced:
         written = {program.root[n.ins[0]] for n in rec.nodes if n.kind == "write"}
         r.written = [i for i, n in enumerate(outside) if n in written]
         r.expect([a for _, a in given])
-        self.check(rec, program, draws.values(), outside, results.values)
+        self.check(rec, program, draws.values(), outside, values)
+        r.backward = back
+        if back is not None:
+            back.root = program.root
         rec.before.clear()
         paths.insert(0, r)
 

@@ -25,7 +25,7 @@ MOST = 20_000                    # things that are watched
 PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented))
 CONSTANT = (np.dtype, dtypes.dtype, devices.device, slice, range, np.generic, Size, types.BuiltinFunctionType, types.MethodDescriptorType,
             types.WrapperDescriptorType, types.MethodWrapperType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
-            types.MemberDescriptorType, np.ufunc, types.GenericAlias, types.UnionType, types.CodeType)
+            types.MemberDescriptorType, np.ufunc, types.GenericAlias, types.UnionType, types.CodeType, type(np.sum))
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(sys.modules[Base.__module__].__file__)))
 LIBRARY = os.path.dirname(os.__file__)
 _same = operator.is_
@@ -124,7 +124,9 @@ class World:
             self.modules[id(x)] = x, set()
         elif isinstance(x, type):
             self.klass(x)
-        elif isinstance(x, enum.Enum) or isinstance(x, Generator):
+        elif hasattr(t, "_traces"):
+            self.stack.append(x.fn)          # a traced function is what it traces
+        elif t is object or isinstance(x, enum.Enum) or isinstance(x, Generator):
             pass                             # (draws of random numbers are recorded)
         elif isinstance(x, np.ndarray):
             raise Unwatchable("it can read a NumPy array, whose numbers may change unseen: make it a tensor")
@@ -137,7 +139,7 @@ class World:
 
     def known(self, x):
         """An instance of a class of ours is data, of the standard library not."""
-        return type(x).__module__.partition(".")[0] == "whet"
+        return type(x).__module__.partition(".")[0] == "whet" or type(x) is types.SimpleNamespace
 
     def module(self, m, done):
         """Look up what the code that has been seen names in a module; is there anything new?"""

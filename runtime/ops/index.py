@@ -15,7 +15,7 @@ from ..cpu import take as picks
 from ..dtypes import FLOAT, INT
 from ..tensor import Tensor, wrap
 from .convert import copy_op
-from .creation import as_tensor, cast_number, empty_array, scalar_tensor, tensor, zeros
+from .creation import as_tensor, cast_number, empty_array, literal, scalar_tensor, tensor, zeros
 from .pointwise_family import inplace
 from .registry import Op, apply, is_tensor, view_of
 from .samples import Sample
@@ -276,7 +276,7 @@ class _Index:
                 source, out = source + n, out + n
             elif i is True or i is False:
                 self._entry(None)
-                self.at[out] = wrap(np.asarray([i]))
+                self.at[out] = literal(np.asarray([i]))
                 out += 1
             elif type(i) is builtins.slice:
                 self._slice(i, shape[source])
@@ -289,7 +289,7 @@ class _Index:
                 source += 1
             elif not i._array.ndim:
                 self._entry(None)
-                self.at[out] = wrap(np.asarray([bool(i)]))
+                self.at[out] = literal(np.asarray([bool(i)]))
                 out += 1
             else:
                 n = i._array.ndim if _is_mask(i) else 1
@@ -422,7 +422,7 @@ def _as_value(t, value):
     if is_tensor(value):
         return value
     if isinstance(value, bool | int | float | complex | np.generic):
-        return wrap(cast_number(value if not isinstance(value, np.generic) else value.item(), t.dtype))
+        return literal(cast_number(value if not isinstance(value, np.generic) else value.item(), t.dtype))
     if isinstance(value, np.ndarray) or hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
         return as_tensor(value)
     raise TypeError(f"can't assign a {type(value).__name__} to a whet.{t.dtype.letter}Tensor")
@@ -519,7 +519,7 @@ def _put_arguments(t, indices, values):
     if len(indices) > t._array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {t._array.ndim} (got {len(indices)})")
     if not is_tensor(values):
-        values = wrap(cast_number(values, t.dtype))
+        values = literal(cast_number(values, t.dtype))
     if values.dtype is not t.dtype:
         raise RuntimeError(f"Index put requires the source and destination dtypes match, got {t.dtype.letter} for the destination "
                            f"and {values.dtype.letter} for the source.")

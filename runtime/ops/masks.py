@@ -7,8 +7,7 @@ from .. import dtypes
 from ..autograd import inplace as ip
 from ..dtypes import BOOL
 from ..ir import scalar as s
-from ..tensor import wrap
-from .creation import cast_number, tensor, zeros
+from .creation import cast_number, literal, tensor, zeros
 from .gather import WriteOp, pad_to
 from .index import fits, index_op, nonzero
 from .pointwise_family import PointwiseOp, inplace
@@ -31,7 +30,7 @@ def _check_masked_fill(self, mask, value):
             raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
                                "dimension(s).")
         return value.to(self.dtype)
-    return wrap(cast_number(value, self.dtype))
+    return literal(cast_number(value, self.dtype))
 
 
 @function()
@@ -132,7 +131,7 @@ def fill_(self, value):
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
         value = value.to(self.dtype)
     else:
-        value = wrap(cast_number(value, self.dtype, "fill_"))
+        value = literal(cast_number(value, self.dtype, "fill_"))
     return inplace(fill_op, self, (value,))
 
 

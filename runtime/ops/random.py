@@ -12,6 +12,7 @@ from ..autograd import modes
 from ..cpu.pointwise import Pointwise
 from ..ir import scalar as s
 from .registry import Op, apply, is_tensor
+from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function, method
 
 
@@ -197,14 +198,25 @@ def _integers(low, high, shape, generator, dtype):
     if limits and not limits[0] <= low <= high - 1 <= limits[1]:
         raise RuntimeError(f"from or to - 1 is out of bounds for {dtype}: {low}, {high - 1}")
     span = high - low
-    if span <= 1 << 32:                                    # the high word of word * span: a cast, no division
-        x = draw("u32", shape, generator)
-        a = ((x._array.astype(np.uint64) * np.uint64(span)) >> np.uint64(32)).astype(np.int64)
+    words = draw("u32" if span <= 1 << 32 else "u64", shape, generator)
+    return apply(range_op, (words,), {"low": low, "span": span}).to(dtype)
+
+
+def _ranged(words, low, span):
+    """Random words as whole numbers in [low, low + span)."""
+    if words.dtype.itemsize == 4:                          # the high word of word * span: a cast, no division
+        a = ((words.astype(np.uint64) * np.uint64(span)) >> np.uint64(32)).astype(np.int64)
     else:
-        a = (draw("u64", shape, generator)._array % np.uint64(span)).astype(np.int64) if span < 1 << 64 else \
-            draw("u64", shape, generator)._array.view(np.int64)
-    from ..tensor import wrap
-    return wrap(a + low if low else a).to(dtype)
+        a = (words % np.uint64(span)).astype(np.int64) if span < 1 << 64 else words.view(np.int64).copy()
+    return a + low if low else a
+
+
+range_op = Op("random_range", _ranged, samples=lambda make: [
+    Sample(FUNCTIONS["tensor"]([0, 7, 2**32 - 1], dtype=dtypes.uint32), low=-2, span=5),
+    Sample(FUNCTIONS["tensor"]([0, 2**63, 2**64 - 1], dtype=dtypes.uint64), low=3, span=1 << 40)])
+order_op = Op("random_order", lambda keys: np.argsort(keys, kind="stable").astype(np.int64), samples=lambda make: [
+    Sample(FUNCTIONS["tensor"]([3, 1, 2, 1], dtype=dtypes.uint64))])
+order_op.doc = "The places of the keys in ascending order."
 
 
 @function(method=False)
@@ -233,9 +245,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     """The numbers 0 .. n-1 in random order."""
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
-    keys = draw("u64", (n,), generator)
-    from ..tensor import wrap
-    r = wrap(np.argsort(keys._array, kind="stable").astype(np.int64))
+    r = apply(order_op, (draw("u64", (n,), generator),), {})
     return _finish(r.to(dtypes.as_dtype(dtype) or dtypes.int64), out, requires_grad)
 
 
