@@ -5,6 +5,7 @@ known by the array that they stand for, so a tensor made anew around the same me
 recording made nor the function could reach before is something that the recorder has not seen: the function is refused.
 """
 import collections
+import gc
 import os
 import sys
 import types
@@ -183,7 +184,8 @@ class Watch:
         self.local = set()
 
     def __enter__(self):
-        self.before = sys.getprofile()
+        self.before, self.collecting = sys.getprofile(), gc.isenabled()
+        gc.disable()                         # what a collection calls is not the function's doing
         self.random = np.random.get_state(legacy=False)["state"]["pos"], np.random.get_state(legacy=False)["state"]["key"][:4].tolist()
         self.depth = 0
         sys.setprofile(self)
@@ -191,6 +193,8 @@ class Watch:
 
     def __exit__(self, *exc):
         sys.setprofile(self.before)
+        if self.collecting:
+            gc.enable()
         now = np.random.get_state(legacy=False)["state"]
         if (now["pos"], now["key"][:4].tolist()) != self.random:
             self.refuse("it draws from numpy.random")
@@ -207,10 +211,11 @@ class Watch:
         code = frame.f_code
         if ours(code) or code in self.codes:
             return
-        back = frame.f_back
+        back, importing = frame.f_back, False
         while back is not None and (_library(back) or _helper(back)):
+            importing |= back.f_code.co_filename.startswith("<frozen importlib")
             back = back.f_back
-        if back is None or ours(back.f_code) and (_library(frame) or _helper(frame)):
+        if back is None or ours(back.f_code) and (importing or _library(frame) or _helper(frame)):
             return                           # the framework's own business
         name = frame.f_globals.get("__name__", "")
         if _library(frame):

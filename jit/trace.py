@@ -24,8 +24,10 @@ from ..autograd.node import OutputOf, edge_of, next_number
 from ..ops.registry import view_of
 from ..tensor import Tensor, wrap
 from ..tensor_base import Base
+from . import quick
 from .backward import Backward, saved_by
 from .program import Miss, Program
+from .quick import MISSED
 from .record import Recorder, Refused, Watch, escaped
 from .world import PLAIN, Unwatchable, World
 
@@ -33,7 +35,13 @@ _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_ext
 TRIES = 3                        # recordings of one key that may fail before it is given up
 PATHS = 8                        # recordings of one key
 KEYS = 32                        # kinds of arguments
-_enabled = threading.local()
+
+
+class _Switch(threading.local):
+    off = False                  # is tracing turned off on this thread?
+
+
+_switch = _Switch()
 _OFF = os.environ.get("WHET_JIT") == "0"
 
 
@@ -49,11 +57,11 @@ class disable:
     """Inside, traced functions run eagerly: `with jit.disable():`."""
 
     def __enter__(self):
-        self._before = getattr(_enabled, "off", False)
-        _enabled.off = True
+        self._before = _switch.off
+        _switch.off = True
 
     def __exit__(self, *exc):
-        _enabled.off = self._before
+        _switch.off = self._before
 
 
 # ---- arguments and results as leaves -----------------------------------------------------------------------------------
@@ -323,6 +331,7 @@ class Traced:
         functools.update_wrapper(self, fn, updated=())
         self.fn, self.strict, self.verify = fn, strict, verify
         self.table, self.tries, self.refused = {}, collections.Counter(), {}
+        self.quick = None                    # (a function, a lock, the recording): the short way of the newest recording that has one
         self.why, self.warned, self.lock = None, False, threading.Lock()
         self.bound = None
 
@@ -332,8 +341,18 @@ class Traced:
         return functools.partial(self, owner)
 
     def __call__(self, /, *args, **kwargs):
+        short = self.quick
+        if short is not None and not kwargs and not _switch.off:
+            if short[1].acquire(False):      # one call at a time works in a program's memory
+                try:
+                    out = short[0](args)
+                finally:
+                    short[1].release()
+                if out is not MISSED:
+                    short[2].calls += 1
+                    return out
         state = modes.state
-        if state.flags & modes.SPECIAL or getattr(_enabled, "off", False) or _OFF:
+        if state.flags & modes.SPECIAL or _switch.off or _OFF:
             return self.fn(*args, **kwargs)
         leaves, others = [], []
         try:
@@ -393,7 +412,7 @@ class Traced:
             state.observers = tuple(o for o in state.observers if o is not rec)
             modes.refresh()
         try:
-            self.finish(first, key, rec, world, whole, leaves, tensors, grads, looks, settings, start, out, paths)
+            self.finish(first, args, kwargs, key, rec, world, whole, leaves, tensors, grads, looks, settings, start, out, paths)
         except (Refused, Unwatchable) as e:
             self.tries[key] += 1
             self.why = str(e)
@@ -403,7 +422,7 @@ class Traced:
                 self.give_up(key, str(e))
         return out
 
-    def finish(self, first, key, rec, world, whole, leaves, tensors, grads, looks, settings, start, out, paths):
+    def finish(self, first, args, kwargs, key, rec, world, whole, leaves, tensors, grads, looks, settings, start, out, paths):
         """Make a recording of a run, or say why not."""
         if rec.reason:
             raise Refused(rec.reason)
@@ -469,6 +488,9 @@ class Traced:
             back.root = program.root
         rec.before.clear()
         paths.insert(0, r)
+        short = quick.make(r, leaves, args, kwargs, settings[0])
+        if short is not None:
+            self.quick = short, r.lock, r
 
     def check(self, rec, program, generators, outside, values):
         """The program against the run that was recorded, on copies of what that was given."""

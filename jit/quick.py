@@ -1,0 +1,105 @@
+"""The short way into a replay: one Python function made for a recording, with its guards as plain comparisons.
+
+For recordings that only compute: tensors as arguments, launches of kernels, new tensors as results. Everything else goes the long way
+(`Recording.fits` and `run`), which compares the same things; so does a call that the short way does not recognise.
+"""
+from whet.cpu import memory, native, pool
+
+from .. import dtypes
+from ..autograd import modes
+from ..tensor import wrap
+
+MISSED = object()
+
+
+def make(recording, leaves, args, kwargs, flags):
+    """The function `call(args) -> result or MISSED`; None where the recording wants more."""
+    r, p = recording, recording.program
+    if kwargs or r.bumps or r.grads or r.backward is not None or p.may_miss or p.draws or len(p.steps) != 1 or type(p.steps[0]) is not tuple:
+        return None
+    if len(leaves) != len(args) or any(a is not b for a, b in zip(args, leaves)):         # every argument a tensor, each another one
+        return None
+    env = dict(modes=modes, dtypes=dtypes, pool=pool, empty=memory.empty, launch=native.launch, wrap=wrap, MISSED=MISSED, world=r.world,
+               state=modes.state, known=r.world.tensors)
+    lines, n = [], len(args)
+    names = [f"a{i}" for i in range(n)]
+
+    def given(name, value):
+        env[name] = value
+        return name
+
+    def guard(test):
+        lines.append(f" if {test}: return MISSED")
+    guard(f"len(args) != {n}")
+    if n:
+        lines.append(f" {', '.join(names)}, = args")
+    guard(" or ".join([f"state.flags != {flags}", f"pool._threads != {pool._threads}",
+                       f"dtypes.get_default_dtype() is not {given('default', dtypes.get_default_dtype())}"]))
+    for i, t in enumerate(args):
+        a, name = t._array, names[i]
+        guard(f"type({name}) is not {given(f'T{i}', type(t))}")
+        lines.append(f" x{i} = {name}._array")
+        own = r.identity[i]
+        same = f"{name} is not {given(f'I{i}', own)}" if own is not None else f"id({name}) in known" if r.world.tensors else "False"
+        guard(f"x{i}.dtype is not {given(f'D{i}', a.dtype)} or x{i}.shape != {given(f'S{i}', a.shape)} or x{i}.strides != "
+              f"{given(f'R{i}', a.strides)} or {name}._rg != {t._rg} or {name}._grad is {'not ' if t._grad is None else ''}None or "
+              f"{name}._node is {'not ' if t._node is None else ''}None or {name}._base is {'not ' if t._base is None else ''}None or "
+              f"{name}._extra or not x{i}.flags.aligned or {same}")
+    for i in range(n):
+        for k in range(i):
+            guard(f"a{i} is a{k}")
+    w = r.world
+    if w.dicts or w.owners or w.empty or any(kind not in ("function", "global", "cell") for kind, *_ in w.rest):
+        guard("not world.same()")
+    else:
+        for k, (d, name, x) in enumerate(w.names):
+            guard(f"{given(f'd{k}', d)}.get({name!r}, MISSED) is not {given(f'v{k}', x)}")
+        for k, (kind, owner, name, objects) in enumerate(w.rest):
+            if kind == "function":
+                f = given(f"f{k}", owner)
+                code, defaults, keywords = (given(f"f{k}_{j}", x) for j, x in enumerate(objects))
+                guard(f"{f}.__code__ is not {code} or {f}.__defaults__ is not {defaults} or {f}.__kwdefaults__ is not {keywords}")
+            elif kind == "global":
+                guard(f"{name!r} in {given(f'g{k}', owner)}")
+            else:
+                return None
+        for k, (cell, x) in enumerate(w.cells):
+            lines.append(f" try:\n  if {given(f'c{k}', cell)}.cell_contents is not {given(f'cv{k}', x)}: return MISSED\n"
+                         " except ValueError: return MISSED")
+    for k, (t, array, rg, bare) in enumerate(zip(r.tensors, r.arrays, r.flags, r.bare)):
+        t = given(f"t{k}", t)
+        guard(f"{t}._array is not {given(f't{k}a', array)} or {t}._rg != {rg} or {t}._grad is {'not ' if bare else ''}None or {t}._extra")
+    argument = {id(t): f"x{i}" for i, t in enumerate(args)}
+    where = {}
+    for number, (place, _) in zip(p.outside, r.given):
+        t = r.at(place, leaves)
+        where[number] = argument.get(id(t)) or given(f"o{number}", t._array)
+    fresh = set(p.fresh)
+    for number in p.fresh:
+        a = p.arrays[number]
+        if not a.flags.c_contiguous:
+            return None
+        lines.append(f" r{number} = empty({given(f'rs{number}', a.shape)}, {given(f'rd{number}', a.dtype)})")
+        where[number] = f"r{number}"
+
+    def result(spec):
+        kind, what = spec
+        if kind == "value":
+            _, number, dead, base, rg = what
+            if dead is not None or base is not None or rg or number not in fresh:
+                raise LookupError
+            return f"wrap(r{number})"
+        if kind in (list, tuple):
+            return f"{kind.__name__}([{', '.join(result(x) for x in what)}])"
+        if kind == "const":
+            return given(f"const{len(env)}", what)
+        raise LookupError
+    address, words, count = p.steps[0]
+    try:
+        out = result(r.results)
+    except LookupError:
+        return None
+    lines.append(f" launch({address}, 1, 1, {words}, {count}, {', '.join(where.get(m, 'None') for m in p.moving)})")
+    lines.append(f" return {out}")
+    exec("def call(args):\n" + "\n".join(lines), env)
+    return env["call"]
