@@ -187,6 +187,8 @@ class Program:
             outs = [self.memory(o) for o in node.outs]
             kernel = Pointwise("fused", node.roots, len(ins))
             return self.take(lambda: kernel(ins, outs), [*ins, *outs])
+        if node.kind == "op" and node.op.name == "cat" and all(type(x) is np.ndarray and x.dtype == ins[0].dtype for x in ins):
+            return self.side_by_side(node, ins)
         if node.kind == "op" and node.op.memo and node.op.family in NATIVE:
             made = []
 
@@ -195,6 +197,20 @@ class Program:
                 made.extend(r if type(r) is tuple else (r,))
             return self.take(run, ins, made, node.outs)
         return self.in_place(node, ins) if node.kind == "write" else None
+
+    def side_by_side(self, node, ins):
+        """A concatenation: each operand is copied to its place."""
+        out, (dim,), at, words, count = self.memory(node.outs[0]), node.attrs.values(), 0, [], 0
+        for x in ins:
+            n = x.shape[dim] if x.ndim else 0
+            part = out[(slice(None),) * dim + (slice(at, at + n),)]
+            if part.size:
+                got = self.take(lambda: Pointwise("copy", (S.arg(0),), 1)([x], [part]), [x, out])
+                if got is None:
+                    return None
+                words, count = words + got[0], count + got[1]
+            at += n
+        return words, count
 
     def in_place(self, node, ins):
         """Writes to an operand that one kernel does."""

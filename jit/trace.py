@@ -7,11 +7,13 @@ A call that no recording fits is an eager one, and is recorded. Whatever cannot 
 import collections
 import dataclasses
 import functools
+import math
 import os
 import threading
 import types
 import warnings
 from operator import attrgetter, is_
+from time import perf_counter
 
 import numpy as np
 from whet.cpu import pool
@@ -34,6 +36,7 @@ from .world import PLAIN, Unwatchable, World
 _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
 TRIES = 3                        # recordings of one key that may fail before it is given up
 PATHS = 8                        # recordings of one key
+TRIED = 20                       # calls after which it is known whether a replay is faster than an eager call
 KEYS = 32                        # kinds of arguments
 
 
@@ -183,6 +186,7 @@ class Recording:
         self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
         self.bare = [g is None for _, g in tensors]
         self.lock, self.calls = threading.Lock(), 0
+        self.times, self.slow = [math.inf, math.inf], False        # seconds of a replay and of an eager call; is the latter shorter?
         self.writes, self.backward = bool(bumps), None
 
     def fits(self, leaves):
@@ -200,6 +204,13 @@ class Recording:
                     return False
                 self.arrays = list(map(_array, ts))
         return self.world.difference() is None
+
+    def replay(self, leaves):
+        """The result of a call with these tensors, or MISSED."""
+        try:
+            return self.run(leaves) if self.fits(leaves) else MISSED
+        except Miss:
+            return MISSED
 
     def at(self, place, leaves):
         """The tensor at a place."""
@@ -331,6 +342,7 @@ class Traced:
         functools.update_wrapper(self, fn, updated=())
         self.fn, self.strict, self.verify = fn, strict, verify
         self.table, self.tries, self.refused = {}, collections.Counter(), {}
+        self.slow = None                     # first argument's type and size for which eager is faster
         self.quick = None                    # (a function, a lock, the recording): the short way of the newest recording that has one
         self.why, self.warned, self.lock = None, False, threading.Lock()
         self.bound = None
@@ -341,16 +353,24 @@ class Traced:
         return functools.partial(self, owner)
 
     def __call__(self, /, *args, **kwargs):
+        slow = self.slow
+        if slow is not None and args and not kwargs and type(args[0]) in (Tensor, slow[0]) and args[0]._array.size == slow[1]:
+            return self.fn(*args)
         short = self.quick
         if short is not None and not kwargs and not _switch.off:
-            if short[1].acquire(False):      # one call at a time works in a program's memory
+            call, lock, r = short
+            if r.calls < TRIED:
+                out = self.trial(r, args, kwargs, lambda: call(args))
+            elif lock.acquire(False):        # one call at a time works in a program's memory
                 try:
-                    out = short[0](args)
+                    out = call(args)
                 finally:
-                    short[1].release()
-                if out is not MISSED:
-                    short[2].calls += 1
-                    return out
+                    lock.release()
+                r.calls += 1
+            else:
+                out = MISSED
+            if out is not MISSED:
+                return out
         state = modes.state
         if state.flags & modes.SPECIAL or _switch.off or _OFF:
             return self.fn(*args, **kwargs)
@@ -363,22 +383,53 @@ class Traced:
             return self.fn(*args, **kwargs)
         if paths is not None:
             for r in paths:
-                if r.lock.acquire(False):
-                    try:
-                        if r.fits(leaves):
-                            out = r.run(leaves)
-                            r.calls += 1
-                            return out
-                    except Miss:
-                        pass
-                    finally:
-                        r.lock.release()
+                if not r.slow:
+                    out = self.trial(r, args, kwargs, lambda: r.replay(leaves))
+                    if out is not MISSED:
+                        return out
+            if any(r.slow for r in paths):
+                return self.fn(*args, **kwargs)
         if key in self.refused or not self.lock.acquire(False):
             return self.fn(*args, **kwargs)
         try:
             return self.record(key, leaves, others, args, kwargs)
         finally:
             self.lock.release()
+
+    def trial(self, r, args, kwargs, replay):
+        """A call by a recording. The first ones are timed, and a few are made eagerly: whichever is faster goes on."""
+        n = r.calls
+        if n >= TRIED:
+            if not r.lock.acquire(False):
+                return MISSED
+            try:
+                out = replay()
+            finally:
+                r.lock.release()
+            r.calls += out is not MISSED
+            return out
+        t = perf_counter()
+        if n < TRIED - 4:
+            if not r.lock.acquire(False):
+                return MISSED
+            try:
+                out = replay()
+            finally:
+                r.lock.release()
+            if out is MISSED:
+                return out
+            r.times[0] = min(r.times[0], perf_counter() - t)
+        else:
+            out = self.fn(*args, **kwargs)
+            r.times[1] = min(r.times[1], perf_counter() - t)
+        r.calls = n + 1
+        if n + 1 == TRIED and r.times[1] < 0.95 * r.times[0]:
+            r.slow = True
+            if self.quick is not None and self.quick[2] is r:
+                self.quick = None
+            if args and isinstance(args[0], Base) and not kwargs and all(x.slow for rs in self.table.values() for x in rs):
+                self.slow = type(args[0]), args[0]._array.size
+        return out
 
     # ---- recording ---------------------------------------------------------------------------------------------------
     def record(self, key, leaves, others, args, kwargs):
@@ -537,6 +588,7 @@ class Traced:
         """What was recorded, what was fused, what runs eagerly and why: as text, or as a dict."""
         paths = [{"calls": r.calls, "nodes": len(r.program.recorded), "after": len(r.program.nodes), "launches": r.program.launches,
                   "python": [str(n) for n in r.program.called], "guards": len(r.world.places), "tensors": len(r.tensors),
+                  "slower": r.slow, "microseconds": [round(t * 1e6, 2) for t in r.times],
                   "writes": len(r.bumps), "graph": text(r.program.nodes, r.program.arrays)} for rs in self.table.values() for r in rs]
         facts = {"name": self.name(), "paths": paths, "refused": next(iter(self.refused.values()), None), "kinds": len(self.table)}
         if data:
@@ -544,7 +596,9 @@ class Traced:
         out = [f"{facts['name']}: {len(paths)} recording(s)" + (f"; runs eagerly: {facts['refused']}" if facts["refused"] else "")]
         for p in paths:
             out.append(f"  {p['nodes']} primitives -> {p['after']} nodes, {p['launches']} kernel launches, {len(p['python'])} Python steps; "
-                       f"{p['guards']} places and {p['tensors']} tensors guarded; replayed {p['calls']} time(s)")
+                       f"{p['guards']} places and {p['tensors']} tensors guarded; replayed {p['calls']} time(s)"
+                       + ("; eager is faster, and is what runs: " if p["slower"] else "; ")
+                       + f"{p['microseconds'][0]} us replayed, {p['microseconds'][1]} us eager")
             out += ["    " + line for line in p["graph"].splitlines()]
         return "\n".join(out)
 
