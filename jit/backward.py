@@ -211,7 +211,8 @@ def _inside(roots, start):
 
 
 def saved_by(roots, start):
-    """The tensors that the recorded graph holds."""
-    return [x for n in _inside(roots, start) for x in (n.inputs if type(n) is not OutputOf and not n.released else ()) if isinstance(x, Base)]
+    """The tensors that the recorded graph holds, and those that they are views of."""
+    held = [x for n in _inside(roots, start) for x in (n.inputs if type(n) is not OutputOf and not n.released else ()) if isinstance(x, Base)]
+    return held + [x._base for x in held if x._base is not None]
 
 

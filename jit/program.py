@@ -21,6 +21,7 @@ from .record import Refused
 QUIET = frozenset(("pointwise", "view", "rows", "reduce", "contract", "random"))    # ops that do nothing but compute
 NATIVE = QUIET - {"view", "random"}     # ops of whose calls the launches are all that there is, whatever the data
 MAKERS = frozenset(("zeros", "full", "empty", "constant"))
+KEPT = 1 << 22                       # bytes that are copied at each call, for a replay that may miss late
 MOST = 60                            # arguments of a launch
 
 
@@ -68,17 +69,18 @@ class Program:
         return kept[::-1]
 
     def check_order(self, nodes):
-        """What can make a replay miss must come before anything outside is written."""
-        outside, written, self.may_miss, self.draws = set(self.outside), False, False, False
+        """A replay that misses must have changed nothing: what is written outside before it can miss is kept, to be put back."""
+        outside, written, self.may_miss, self.draws, self.kept = set(self.outside), [], False, False, []
         for node in nodes:
-            uncertain = node.kind in ("guard", "ask") or node.kind == "op" and node.op.family == "host"
-            self.may_miss |= uncertain
+            answers = node.kind == "guard" or node.kind == "ask" and node.value is not None
+            self.may_miss |= answers or node.kind == "ask" or node.kind == "op" and node.op.family == "host"
             self.draws |= node.kind == "draw"
-            if written and (node.kind == "guard" or node.kind == "ask" and node.value is not None):
-                raise Refused(f"Python reads a value after tensors from outside were written ({node.line})")
-            if written and node.kind == "op" and node.op.family == "host" and node.op.name in DATA_SHAPED:
-                raise Refused(f"the shape of {node.op.name} depends on data, after tensors from outside were written ({node.line})")
-            written |= node.kind == "write" and self.root[node.ins[0]] in outside
+            if written and (answers or node.kind == "op" and node.op.family == "host" and node.op.name in DATA_SHAPED):
+                self.kept = list(dict.fromkeys(written))
+                if sum(self.arrays[n].nbytes for n in self.kept) > KEPT:
+                    raise Refused(f"Python goes on from a value after large tensors from outside were written ({node.line})")
+            if node.kind == "write" and self.root[node.ins[0]] in outside:
+                written.append(self.root[node.ins[0]])
 
     # ---- making steps ------------------------------------------------------------------------------------------------
     def build(self):
@@ -301,11 +303,17 @@ class Program:
             if self.arrays[n] is not None:
                 env[n] = template(self.arrays[n])
         moving, launch = self.moving, native.launch
-        for step in self.steps:
-            if type(step) is tuple:
-                launch(step[0], 1, 1, step[1], step[2], *[env[r] for r in moving])
-            else:
-                self.do(step, env)
+        before = [(env[n], env[n].copy()) for n in self.kept]
+        try:
+            for step in self.steps:
+                if type(step) is tuple:
+                    launch(step[0], 1, 1, step[1], step[2], *[env[r] for r in moving])
+                else:
+                    self.do(step, env)
+        except Miss:
+            for a, b in before:
+                a[...] = b
+            raise
         return env
 
     def do(self, node, env):
