@@ -1,0 +1,210 @@
+"""`jit.trace` itself: what it says, when it refuses, what is fused, and that a wrong program is found out."""
+import os
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+import whet
+from whet import jit, nn
+from whet.cpu import native
+from whet.passes import fuse as fusion
+
+compiled = pytest.mark.skipif(not native.enabled(), reason="without machine code every step is Python's")
+
+
+def same(a, b):
+    return a.dtype is b.dtype and a.shape == b.shape and a.numpy().tobytes() == b.numpy().tobytes()
+
+
+def facts(f):
+    return f.explain(data=True)
+
+
+@compiled
+def test_a_chain_is_one_launch_of_one_kernel():
+    f = jit.trace(lambda x, y: ((x * 2 + y).tanh() - x.exp()) / 3)
+    x, y = whet.randn(4, 5), whet.randn(5)
+    for _ in range(3):
+        assert same(f(x, y), f.fn(x, y))
+    path, = facts(f)["paths"]
+    assert path["nodes"] == 6 and path["after"] == path["launches"] == 1 and not path["python"]
+    assert "fused" in f.graph and "1 kernel launches" in f.explain()
+
+
+def test_what_is_returned_on_the_way_survives_fusion():
+    f = jit.trace(lambda x: (a := x * 2, b := a + 1, a * b))
+    for _ in range(3):
+        x = whet.randn(7)
+        assert all(same(g, w) for g, w in zip(f(x), f.fn(x)))
+
+
+def test_nothing_is_fused_over_a_write():
+    def f(x):
+        y = x * 2
+        x.add_(1)
+        return y + x * 3
+    traced = jit.trace(f)
+    for _ in range(3):
+        x = whet.randn(6)
+        twin = x.clone()
+        assert same(traced(x), f(twin)) and same(x, twin)
+
+
+@pytest.mark.parametrize("dtype", [whet.float16, whet.bfloat16, whet.float64, whet.int32, whet.uint8])
+def test_narrow_types_are_rounded_between_fused_operations(dtype):
+    def f(x, y):
+        return ((x * y + x) * 3 - y) * x
+    traced = jit.trace(f, verify="off")
+    for _ in range(3):
+        x, y = (whet.randint(0, 50, (100,)).to(dtype) / (7 if dtype.is_floating_point else 1) for _ in range(2))
+        x, y = x.to(dtype), y.to(dtype)
+        assert same(traced(x, y), f(x, y))
+
+
+def test_a_shape_that_differs_keeps_nodes_apart():
+    f = jit.trace(lambda x: (x * 2).sum(0) + x.mean())
+    for _ in range(3):
+        x = whet.randn(3, 4)
+        assert same(f(x), f.fn(x))
+    assert f.graph.count("fused") == 0
+
+
+def test_it_says_once_why_it_runs_eagerly(capsys):
+    def loud(x):
+        print("here")
+        return x + 1
+    f = jit.trace(loud)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(6):
+            assert f(whet.ones(1)).item() == 2
+    said = [w for w in said if w.category is jit.TraceWarning]
+    assert len(said) == 1 and "builtins.print" in str(said[0].message) and "test_jit.py" in str(said[0].message)
+    assert capsys.readouterr().out == "here\n" * 6 and "builtins.print" in facts(f)["refused"]
+    with pytest.raises(jit.TraceError, match="builtins.print"):
+        jit.trace(loud, strict=True)(whet.ones(1))
+
+
+def test_disabled():
+    f = jit.trace(lambda x: x * 2)
+    with jit.disable():
+        f(whet.ones(2))
+    assert not facts(f)["paths"]
+    f(whet.ones(2))
+    with jit.disable():
+        f(whet.ones(2))
+    assert facts(f)["paths"][0]["calls"] == 0
+    code = "import whet; f = whet.jit.trace(lambda x: x * 2); f(whet.ones(2)); f(whet.ones(2)); print(len(f.table))"
+    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WHET_JIT": "0"}, capture_output=True, text=True, check=True)
+    assert out.stdout == "0\n"
+
+
+def test_decorated_with_and_without_options_methods_and_modules():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(whet.full((3,), 2.0))
+
+        @jit.trace
+        def forward(self, x):
+            return x * self.weight
+
+        @jit.trace(strict=True)
+        def shifted(self, x, by=1):
+            return x + by
+    a, b = Scaled(), Scaled()
+    with whet.no_grad():
+        b.weight.fill_(5.0)
+    for _ in range(3):
+        assert a(whet.ones(3)).tolist() == [2.0] * 3 and b(whet.ones(3)).tolist() == [5.0] * 3
+        assert a.shifted(whet.ones(1)).item() == 2 and b.shifted(whet.ones(1), by=3).item() == 4
+    f = jit.trace(a)
+    assert f(whet.ones(3)).tolist() == [2.0] * 3 and jit.trace(f) is f
+    with pytest.raises(TypeError, match="expected a function"):
+        jit.trace(3)
+
+
+@compiled
+def test_a_wrong_program_is_found_out(monkeypatch):
+    real = fusion.kernel
+
+    def wrong(*args):
+        node = real(*args)
+        node.roots = tuple(r + 1 for r in node.roots)
+        return node
+    monkeypatch.setattr(fusion, "kernel", wrong)
+    f = jit.trace(lambda x: (x * 2 + 1) * x)
+    with pytest.warns(jit.TraceWarning, match="other bits"):
+        for _ in range(5):
+            assert f(whet.ones(3)).tolist() == [3.0] * 3
+    assert not facts(f)["paths"]
+
+
+def test_where_eager_is_faster_it_runs():
+    f = jit.trace(lambda x: x + 1)
+    for k in range(60):
+        assert f(whet.full((2,), float(k))).tolist() == [k + 1.0] * 2
+    path, = facts(f)["paths"]
+    assert path["microseconds"][1] < 1e6 and (not path["slower"] or "eager is faster" in f.explain())
+
+
+def test_traces_inside_traces_are_one():
+    inner = jit.trace(lambda x: x * 2)
+    outer = jit.trace(lambda x: inner(x) + 1)
+    for _ in range(3):
+        assert outer(whet.ones(2)).tolist() == [3.0, 3.0]
+    assert facts(outer)["paths"] and not facts(inner)["paths"]
+
+
+def test_many_threads_call_one_trace():
+    f, wrong = jit.trace(lambda x: (x * 2 + 1).tanh() @ x), []
+    f(whet.randn(20, 20))
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(40):
+            x = whet.tensor(rng.standard_normal((20, 20)))
+            if not same(f(x), f.fn(x)):
+                wrong.append(seed)
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_a_recording_for_each_kind_of_argument_and_each_way():
+    def f(x):
+        if x.sum() > 0:
+            return x * 2
+        return x - 1
+    traced = jit.trace(f)
+    for x in (whet.ones(3), -whet.ones(3), whet.ones(4), whet.ones(3, dtype=whet.float64)) * 3:
+        assert same(traced(x), f(x))
+    assert len(facts(traced)["paths"]) == 4 and facts(traced)["kinds"] == 3
+
+
+def test_errors_are_eagers():
+    table = whet.arange(5.0)
+    f = jit.trace(lambda i: table[i] * 2)
+    for _ in range(3):
+        assert f(whet.tensor([0, 4])).tolist() == [0.0, 8.0]
+    with pytest.raises(IndexError, match="index 7 is out of bounds for dimension 0 with size 5"):
+        f(whet.tensor([0, 7]))
+    assert f(whet.tensor([1, 1])).tolist() == [2.0, 2.0]
+
+
+def test_second_derivatives_through_a_trace():
+    f = jit.trace(lambda x, w: ((x * w).tanh() ** 2).sum())
+    for _ in range(4):
+        results = []
+        for call in (f, f.fn):
+            x, w = whet.linspace(-1, 1, 5).requires_grad_(), whet.full((5,), 0.5, requires_grad=True)
+            g, = whet.autograd.grad(call(x, w), x, create_graph=True)
+            g.square().sum().backward()
+            results.append((g.tolist(), x.grad.tolist(), w.grad.tolist()))
+        assert results[0] == results[1]
