@@ -35,30 +35,33 @@ def bar(name, epoch, epochs, step, steps, loss):
         print(f"\r{name:6s} epoch {epoch:2d}/{epochs} [{'#' * done}{'.' * (24 - done)}] loss {loss:.4f} ", end="", flush=True)
 
 
-def train(m, epochs):
-    """Train with one framework `m`; (accuracy on held-out images, seconds per epoch)."""
+def train(m, epochs, name, wrap=lambda step: step):
+    """Train with one framework `m`, its step as `wrap` makes it; (accuracy on held-out images, seconds per epoch)."""
     nn, optim = importlib.import_module(f"{m.__name__}.nn"), importlib.import_module(f"{m.__name__}.optim")
     F = importlib.import_module(f"{m.__name__}.nn.functional")
     m.manual_seed(0)
     (x, y), (tx, ty) = [(m.tensor(a), m.tensor(b)) for a, b in images()]
     model = network(nn)
     opt = optim.Adam(model.parameters(), lr=2e-3)
-    steps, seconds = -(-len(y) // BATCH), []
+
+    def step(x, y):
+        loss = F.cross_entropy(model(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss
+    step, steps, seconds = wrap(step), -(-len(y) // BATCH), []
     for epoch in range(1, epochs + 1):
         start, total = time.perf_counter(), 0.0
         model.train()
         order = m.randperm(len(y))
         for k in range(steps):
             pick = order[k * BATCH:(k + 1) * BATCH]
-            loss = F.cross_entropy(model(x[pick]), y[pick])
-            opt.zero_grad()
-            loss.backward()
-            opt.step()
-            total += loss.item()
-            bar(m.__name__, epoch, epochs, k + 1, steps, total / (k + 1))
+            total += step(x[pick], y[pick]).item()
+            bar(name, epoch, epochs, k + 1, steps, total / (k + 1))
         seconds.append(time.perf_counter() - start)
         if not sys.stdout.isatty():
-            print(f"{m.__name__:6s} epoch {epoch:2d}/{epochs}  loss {total / steps:.4f}  {seconds[-1]:.3f} s")
+            print(f"{name:6s} epoch {epoch:2d}/{epochs}  loss {total / steps:.4f}  {seconds[-1]:.3f} s")
     model.eval()
     with m.no_grad():
         right = (model(tx).argmax(1) == ty).to(m.float32).mean().item()
@@ -70,17 +73,19 @@ def train(m, epochs):
 def main():
     epochs = int(sys.argv[1]) if len(sys.argv) > 1 else EPOCHS
     import whet
-    rows = [("whet", *train(whet, epochs))]
+    rows = [("whet", *train(whet, epochs, "whet")), ("traced", *train(whet, epochs, "traced", whet.jit.trace))]
     try:
         import torch
     except ImportError:
         print("(torch is not installed: no comparison)")
     else:
         torch.set_num_threads(whet.get_num_threads())
-        rows.append(("torch", *train(torch, epochs)))
+        rows.append(("torch", *train(torch, epochs, "torch")))
     print(f"\n{'':8s}{'held-out accuracy':>20s}{'seconds per epoch':>20s}")
     for name, right, seconds in rows:
         print(f"{name:8s}{right:20.1%}{seconds:20.3f}")
+    if rows[0][1] != rows[1][1]:
+        sys.exit("the traced step trained another network than the eager one")
     if rows[0][1] < 0.97:
         sys.exit(f"whet reached {rows[0][1]:.1%}, expected at least 97 %")
 
