@@ -5,15 +5,17 @@ steps make) are passed at each call; the others are memory of the program's own.
 order, on the same layouts: the bits are eager's.
 """
 import ctypes as C
+import math
 import struct
 
 import numpy as np
-from whet.cpu import entries, memory, native
+from whet.cpu import entries, memory, native, reduce
 from whet.cpu.pointwise import Pointwise
 from whet.dtypes import FROM_NUMPY
 from whet.ir import scalar as S
 from whet.ir.graph import Ref
-from whet.passes.fuse import fuse
+from whet.ir.rows import Operand
+from whet.passes.fuse import fuse, reductions
 
 from ..ops.pointwise_family import PointwiseOp
 from .record import Refused
@@ -21,6 +23,7 @@ from .record import Refused
 QUIET = frozenset(("pointwise", "view", "rows", "reduce", "contract", "random"))    # ops that do nothing but compute
 NATIVE = QUIET - {"view", "random"}     # ops of whose calls the launches are all that there is, whatever the data
 MAKERS = frozenset(("zeros", "full", "empty", "constant"))
+PASSED = ("f32", "f64", "i32", "i64")    # types of numbers that a kernel of rows takes by value
 KEPT = 1 << 22                       # bytes that are copied at each call, for a replay that may miss late
 MOST = 60                            # arguments of a launch
 
@@ -46,7 +49,8 @@ class Program:
         nodes = self.live(nodes)
         self.check_order(nodes)
         with np.errstate(all="ignore"):
-            self.nodes = fuse(nodes, self.root, arrays, set(self.results) | set(self.moving))
+            seen = set(self.results) | set(self.moving)
+            self.nodes = reductions(fuse(nodes, self.root, arrays, seen), self.root, arrays, seen)
         self.held, self.keep, self.launches, self.called = {}, [], 0, []
         with np.errstate(all="ignore"):
             self.build()
@@ -97,7 +101,9 @@ class Program:
         self.free = {}
         machine = native.enabled()
         constants, changed = set(), {self.root[n.ins[0]] for n in self.nodes if n.kind == "write"}
-        for i, node in enumerate(self.nodes):
+        plan = [(i, node) for i, node in enumerate(self.nodes)][::-1]
+        while plan:
+            i, node = plan.pop()
             if node.kind == "op" and node.op.name in MAKERS and node.op.name != "empty" and not node.ins \
                     and self.root[node.outs[0]] not in changed and node.outs[0] not in self.position:
                 self.held[node.outs[0]] = node.op.forward(**node.attrs)          # a constant: nobody writes to it
@@ -105,6 +111,9 @@ class Program:
                 continue
             view = node.kind == "op" and node.op.is_view
             words = None if view or not machine else self.launch(node)
+            if words is None and node.kind == "rows":        # no kernel for it as one: as two
+                plan += [(i, node.value[1]), (-1, node.value[0])]
+                continue
             if words is not None:
                 entries_.append(("words", words))
             elif view and self.view(node):
@@ -189,6 +198,8 @@ class Program:
             outs = [self.memory(o) for o in node.outs]
             kernel = Pointwise("fused", node.roots, len(ins))
             return self.take(lambda: kernel(ins, outs), [*ins, *outs])
+        if node.kind == "rows":
+            return self.by_rows(node, ins)
         if node.kind == "op" and node.op.name == "cat" and all(type(x) is np.ndarray and x.dtype == ins[0].dtype for x in ins):
             return self.side_by_side(node, ins)
         if node.kind == "op" and node.op.memo and node.op.family in NATIVE:
@@ -199,6 +210,23 @@ class Program:
                 made.extend(r if type(r) is tuple else (r,))
             return self.take(run, ins, made, node.outs)
         return self.in_place(node, ins) if node.kind == "write" else None
+
+    def by_rows(self, node, ins):
+        """A reduction of an expression."""
+        shape = self.arrays[node.value[0].outs[0]].shape
+        kinds = [Operand(FROM_NUMPY[x.dtype].short, "scalar" if number else "full") for x, number in
+                 ((x, type(r) is not Ref) for x, r in zip(ins, node.ins))]
+        if not shape or not any(o.kind == "full" for o in kinds) or any(o.kind == "scalar" and o.dtype not in PASSED for o in kinds):
+            return None
+        axes = node.attrs["dim"]
+        axes = tuple(range(len(shape))) if axes is None else tuple(sorted(axes))
+        program = reduce.program_of(f"fused_{node.op.kind}", node.op.kind, node.roots[0], tuple(kinds))
+        operands = [x.item() if o.kind == "scalar" else np.broadcast_to(x, shape) for x, o in zip(ins, kinds)]
+        if node.op.kind == "mean":
+            operands.append(float(math.prod(shape[a] for a in axes)))
+        made = []
+        return self.take(lambda: made.append(reduce.rows(program, operands, axes)[0].reshape(self.arrays[node.outs[0]].shape)),
+                         ins, made, node.outs)
 
     def side_by_side(self, node, ins):
         """A concatenation: each operand is copied to its place."""

@@ -8,6 +8,7 @@ step has a NumPy form, its result is also compared with that in float64. A progr
 made as short as possible and printed.
 """
 import argparse
+import functools
 import hashlib
 import json
 import os
@@ -117,45 +118,49 @@ def _make(whet, dtype, shape, layout, seed, grad, special):
     return t
 
 
-def _call(whet, what, xs, d):
-    """One step on tensors and numbers."""
-    x = xs[0]
+def expression(whet, what, names, d):
+    """One step as Python source, over the names of its operands."""
+    x, y, z = [*names, None, None][:3]
     if what in UNARY:
-        return getattr(whet, what)(x) if hasattr(whet, what) else getattr(whet.nn.functional, what)(x)
+        return f"{'whet' if hasattr(whet, what) else 'F'}.{what}({x})"
     if what in BINARY:
-        return getattr(whet, what)(*xs)
+        return f"whet.{what}({', '.join(names)})"
     if what == "operator":
-        a, b = xs
-        return {"+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b, "/": lambda: a / b, "@": lambda: a @ b, "**": lambda: a ** b,
-                "//": lambda: a // b, "%": lambda: a % b, "<": lambda: a < b, "==": lambda: a == b}[d["sign"]]()
+        return f"{x} {d['sign']} {y}"
     if what in REDUCTIONS:
-        f, dim = getattr(whet, what), d["dim"]
+        dim = d["dim"]
         if what in ("cumsum", "cumprod", "softmax", "log_softmax"):
-            return f(x, dim or 0)
+            return f"whet.{what}({x}, {dim or 0})"
         if dim is None:
-            return f(x, tuple(range(x.ndim))) if what == "logsumexp" else f(x)
-        return f(x, dim=dim) if what == "norm" else f(x, dim, d["keep"])
+            return f"whet.{what}({x}, tuple(range({x}.ndim)))" if what == "logsumexp" else f"whet.{what}({x})"
+        return f"whet.norm({x}, dim={dim})" if what == "norm" else f"whet.{what}({x}, {dim}, {d['keep']})"
     if what in VIEWS:
         a, b = d["a"], d["b"]
-        return {"t": lambda: x.t(), "view": lambda: x.view(-1), "reshape": lambda: x.reshape(-1), "index": lambda: x[a],
-                "slice": lambda: x[a:b + 3 or None], "transpose": lambda: x.transpose(a, b), "unsqueeze": lambda: x.unsqueeze(a),
-                "squeeze": lambda: x.squeeze(), "expand": lambda: x.expand(2, *x.shape), "flatten": lambda: x.flatten(),
-                "permute": lambda: x.permute(*[(i + 1) % x.ndim for i in range(x.ndim)]), "unbind": lambda: x.unbind()[:3],
-                "chunk": lambda: x.chunk(2, -1), "detach": lambda: x.detach(), "narrow": lambda: x.narrow(0, 0, abs(a)),
-                "select": lambda: x.select(a, b), "diagonal": lambda: x.diagonal(a)}[what]()
+        return {"t": f"{x}.t()", "view": f"{x}.view(-1)", "reshape": f"{x}.reshape(-1)", "index": f"{x}[{a}]",
+                "slice": f"{x}[{a}:{b + 3 or None}]", "transpose": f"{x}.transpose({a}, {b})", "unsqueeze": f"{x}.unsqueeze({a})",
+                "squeeze": f"{x}.squeeze()", "expand": f"{x}.expand(2, *{x}.shape)", "flatten": f"{x}.flatten()",
+                "permute": f"{x}.permute(*[(i + 1) % {x}.ndim for i in range({x}.ndim)])", "unbind": f"{x}.unbind()[:3]",
+                "chunk": f"{x}.chunk(2, -1)", "detach": f"{x}.detach()", "narrow": f"{x}.narrow(0, 0, {abs(a)})",
+                "select": f"{x}.select({a}, {b})", "diagonal": f"{x}.diagonal({a})"}[what]
     if what in INPLACE:
-        f = getattr(x, what)
-        return f() if what[:-1] in UNARY or what == "zero_" else f(xs[1])
+        return f"{x}.{what}()" if what[:-1] in UNARY or what == "zero_" else f"{x}.{what}({y})"
     if what in PRODUCTS:
-        f = whet.nn.functional.linear if what == "linear" else getattr(whet, what)
-        return f(*xs)
-    y, z = xs[1:]
-    return {"where": lambda: whet.where(x > 0, y, z), "clamp": lambda: whet.clamp(x, y, z), "lerp": lambda: whet.lerp(x, y, z),
-            "addcmul": lambda: whet.addcmul(x, y, z), "cat": lambda: whet.cat([x, y]), "stack": lambda: whet.stack([x, y, z]),
-            "clone": lambda: x.clone(), "contiguous": lambda: x.contiguous(), "to": lambda: x.to(getattr(whet, d["dtype"])),
-            "float": lambda: x.float(), "double": lambda: x.double(), "flip": lambda: x.flip(0), "sort": lambda: x.sort(dim=-1, stable=True),
-            "topk": lambda: x.topk(2), "gather": lambda: x.gather(0, y.long() * 0), "addmm": lambda: whet.addmm(x, y, z),
-            "masked_fill": lambda: x.masked_fill(x > 0, y)}[what]()
+        return f"{'F' if what == 'linear' else 'whet'}.{what}({', '.join(names)})"
+    return {"where": f"whet.where({x} > 0, {y}, {z})", "clamp": f"whet.clamp({x}, {y}, {z})", "lerp": f"whet.lerp({x}, {y}, {z})",
+            "addcmul": f"whet.addcmul({x}, {y}, {z})", "cat": f"whet.cat([{x}, {y}])", "stack": f"whet.stack([{x}, {y}, {z}])",
+            "clone": f"{x}.clone()", "contiguous": f"{x}.contiguous()", "to": f"{x}.to(whet.{d.get('dtype')})", "float": f"{x}.float()",
+            "double": f"{x}.double()", "flip": f"{x}.flip(0)", "sort": f"{x}.sort(dim=-1, stable=True)", "topk": f"{x}.topk(2)",
+            "gather": f"{x}.gather(0, {y}.long() * 0)", "addmm": f"whet.addmm({x}, {y}, {z})",
+            "masked_fill": f"{x}.masked_fill({x} > 0, {y})"}[what]
+
+
+_compiled = functools.lru_cache(None)(lambda text: compile(text, "step", "eval"))
+
+
+def _call(whet, what, xs, d):
+    """One step on tensors and numbers."""
+    names = ["x", "y", "z"][:len(xs)]
+    return eval(_compiled(expression(whet, what, names, d)), dict(zip(names, xs), whet=whet, F=whet.nn.functional))
 
 
 # ---- running them ---------------------------------------------------------------------------------------------------------
@@ -245,13 +250,13 @@ def _once(whet, what, operands, d, pool):
 class Worker:
     """A process that runs programs sent to it."""
 
-    def __init__(self, **env):
-        self.threads = int(env.pop("threads", 0))
+    def __init__(self, module="tests.fuzz", threads=0, **env):
+        self.module, self.threads = module, threads
         self.env, self.process = env, None
 
     def __call__(self, steps):
         if self.process is None or self.process.poll() is not None:
-            self.process = subprocess.Popen([sys.executable, "-m", "tests.fuzz", "--serve", str(self.threads)], stdin=subprocess.PIPE,
+            self.process = subprocess.Popen([sys.executable, "-m", self.module, "--serve", str(self.threads)], stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, env=dict(os.environ, **self.env), text=True,
                                             cwd=os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         try:

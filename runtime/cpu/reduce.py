@@ -34,25 +34,30 @@ def accumulator(name):
 @functools.lru_cache(None)
 def reduction_program(kind, dtype, out=None, pre=None):
     """The program of one reduction of a `dtype` array; sums, products and means end as type `out`."""
-    x, value, index = sc.args(3)
-    e = x if pre is None else pre
-    t = sc.typeof(e, (dtype,))
-    name = f"{kind}_{dtype}"
+    e = sc.arg(0) if pre is None else pre
+    return program_of(f"{kind}_{dtype}", kind, e, (R.Operand(dtype),), out)
+
+
+def program_of(name, kind, e, operands, out=None):
+    """The program that reduces an expression of operands. A mean has one more, the number of elements."""
+    n = len(operands)
+    t = sc.typeof(e, [o.dtype for o in operands])
+    value, index = sc.arg(n), sc.arg(n + 1)
     if kind in ("sum", "prod", "mean"):
         out = out or (t if t in ("f16", "bf16", "f32", "f64") else "i64")
         acc = accumulator(out)
         e = _cast(_cast(e, t, out), out, acc)
-        operands = (R.Operand(dtype), R.Operand(acc, "scalar")) if kind == "mean" else (R.Operand(dtype),)
+        operands = (*operands, R.Operand(acc, "scalar")) if kind == "mean" else operands
         total = sc.arg(len(operands))
-        last = total / sc.arg(1) if kind == "mean" else total
+        last = total / sc.arg(n) if kind == "mean" else total
         return R.Program(name, operands, (R.Reduce("prod" if kind == "prod" else "sum", e), R.StoreRow(_cast(last, acc, out))))
     if kind in ("any", "all"):
-        return R.Program(name, (R.Operand(dtype),), (R.Reduce(kind, _cast(e, t, "bool")), R.StoreRow(value)))
+        return R.Program(name, operands, (R.Reduce(kind, _cast(e, t, "bool")), R.StoreRow(value)))
     if kind in ("max", "min"):
-        return R.Program(name, (R.Operand(dtype),), (R.Reduce(kind, e), R.StoreRow(value)))
+        return R.Program(name, operands, (R.Reduce(kind, e), R.StoreRow(value)))
     found = R.Reduce({"argmax": "max_index", "argmin": "min_index"}.get(kind, kind), e)
     values = [R.StoreRow(value)] if kind.endswith("index") else []
-    return R.Program(name, (R.Operand(dtype),), (found, *values, R.StoreRow(index)))
+    return R.Program(name, operands, (found, *values, R.StoreRow(index)))
 
 
 def _cast(e, src, dst):

@@ -447,7 +447,7 @@ def dense(program):
     """Is it one sum of one operand, in one walk, so that many short lines can be added up as few long ones?"""
     reduced = [s for s in program.stages if isinstance(s, R.Reduce)]
     return (len(reduced) == 1 and reduced[0].kind in R.SUMS and all(isinstance(s, R.Reduce | R.StoreRow) for s in program.stages)
-            and [i for i in sc.uses(reduced[0].expr) if program.values[i][1] != "scalar"] == [0])
+            and sc.uses(reduced[0].expr) == [0])
 
 
 @functools.lru_cache(None)
