@@ -40,7 +40,8 @@ class Node:
         if self.kind == "guard":
             return f"guard {self.ins[0]!r} == {_short(self.value)}"
         if self.kind == "fused":
-            return f"{made} = fused({', '.join(map(_short, self.ins))})" + "{" + "; ".join(m.op.name for m in self.value) + "}"
+            into = ", ".join(f"%{int(x)} into %{int(place)}" for x, place in self.attrs.get("into", {}).items())
+            return f"{made} = fused({', '.join(map(_short, self.ins))})" + "{" + "; ".join(m.op.name for m in self.value) + "}" + f" {into}".rstrip()
         if self.kind == "rows":
             inner = "; ".join(m.op.name for m in self.value[0].value)
             return f"{made} = rows {self.op.name}({', '.join(args)})" + "{" + inner + "}"

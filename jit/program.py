@@ -15,7 +15,7 @@ from whet.dtypes import FROM_NUMPY
 from whet.ir import scalar as S
 from whet.ir.graph import Ref
 from whet.ir.rows import Operand
-from whet.passes.fuse import fuse, reductions
+from whet.passes.fuse import fuse, reductions, write_through
 
 from ..ops.pointwise_family import PointwiseOp
 from .record import Refused
@@ -50,7 +50,9 @@ class Program:
         self.check_order(nodes)
         with np.errstate(all="ignore"):
             seen = set(self.results) | set(self.moving)
-            self.nodes = reductions(fuse(nodes, self.root, arrays, seen), self.root, arrays, seen)
+            for one in (fuse, reductions, write_through):
+                nodes = one(nodes, self.root, arrays, seen)
+            self.nodes = nodes
         self.held, self.keep, self.launches, self.called = {}, [], 0, []
         with np.errstate(all="ignore"):
             self.build()
@@ -93,7 +95,7 @@ class Program:
             self.held[r] = template(self.arrays[r])
         last, entries_ = {}, []
         for i, node in enumerate(self.nodes):
-            for x in (*(x for x in node.ins if type(x) is Ref), *node.outs):
+            for x in (*node.refs(), *node.outs, *node.attrs.get("into", {}).values()):
                 last[self.root[x]] = i
         dying = {}
         for r, i in last.items():
@@ -131,7 +133,8 @@ class Program:
             if kind == "words":
                 steps.append((kind, what))
             elif kind == "call" or needed.intersection(what.outs):
-                needed.update(x for x in what.ins if type(x) is Ref)
+                needed.update(what.refs())
+                needed.update(what.attrs.get("into", {}).values())
                 steps.append(("call", what))
         self.steps = self.join(steps[::-1])
         made = {o for node in self.called if node.kind != "write" for o in node.outs}
@@ -195,7 +198,8 @@ class Program:
         if any(self.arrays[o].size == 0 for o in node.outs) or any(type(x) is np.ndarray and x.dtype.kind == "c" for x in ins):
             return None
         if node.kind == "fused":
-            outs = [self.memory(o) for o in node.outs]
+            into = node.attrs.get("into", {})
+            outs = [self.held[into[o]] if o in into else self.memory(o) for o in node.outs]
             kernel = Pointwise("fused", node.roots, len(ins))
             return self.take(lambda: kernel(ins, outs), [*ins, *outs])
         if node.kind == "rows":
@@ -356,7 +360,8 @@ class Program:
         elif node.kind == "write":
             self.write(node, ins)
         elif node.kind == "fused":
-            outs = [env[o] if env[o] is not None else template(self.arrays[o]) for o in node.outs]
+            into = node.attrs.get("into", {})
+            outs = [env[into[o]] if o in into else env[o] if env[o] is not None else template(self.arrays[o]) for o in node.outs]
             for o, r in zip(node.outs, Pointwise("fused", node.roots, len(ins))(ins, outs)):
                 env[o] = r
         else:

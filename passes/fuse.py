@@ -88,6 +88,50 @@ def reductions(nodes, root, arrays, visible):
     return [n for n in out if n is not None]
 
 
+def write_through(nodes, root, arrays, visible):
+    """The list without copies of what one fused node made for them: it writes to their place itself (`attrs["into"]`: value -> place).
+
+        %3 = fused(%0, %1){...}
+        write copy(%0, %3)          ->      %3 = fused(%0, %1){...} into %0
+    """
+    users, maker = {}, {}
+    for i, node in enumerate(nodes):
+        for x in node.refs():
+            users.setdefault(root[x], []).append(i)
+        for o in node.outs:
+            maker[o] = i
+    out = list(nodes)
+    for i, node in enumerate(nodes):
+        if node.kind != "write" or node.op.name != "copy" or node.attrs or type(node.ins[1]) is not Ref:
+            continue
+        place, x = node.ins
+        k = maker.get(x)
+        if k is None or root[x] != x or users[x] != [i] or x in visible or out[k] is None:
+            continue
+        a, b, before = arrays[place], arrays[x], out[k]
+        if a.dtype != b.dtype or a.shape != b.shape or not (a.flags.c_contiguous and b.flags.c_contiguous and a.flags.aligned):
+            continue
+        if before.kind != "fused" and not fusible(before, arrays):
+            continue
+        near = out[k + 1:i]
+        if any(n is not None and (n.kind not in ("fused", "write") and not fusible(n, arrays) or root[place] in {root[r] for r in _touched(n)})
+               for n in near) or any(root[r] == root[place] and r != place for r in _touched(before)):
+            continue
+        if before.kind != "fused":
+            before = out[k] = kernel([before], nodes, users, arrays, visible | {x}, root)
+        into = before.attrs.setdefault("into", {})
+        if place in into.values():
+            continue
+        into[x] = place
+        out[i] = None
+    return [n for n in out if n is not None]
+
+
+def _touched(node):
+    """The values that a node reads or writes."""
+    return [*node.refs(), *node.attrs.get("into", {}).values()]
+
+
 def fusible(node, arrays):
     """May the node be a part of a kernel?"""
     if node.kind != "op" or node.op.family != "pointwise" or node.attrs:
