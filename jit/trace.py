@@ -21,7 +21,6 @@ from whet.ir.graph import text
 
 from .. import dtypes, random
 from ..autograd import modes
-from ..autograd.node import Node as Recorded
 from ..autograd.node import OutputOf, edge_of, next_number
 from ..ops.registry import view_of
 from ..tensor import Tensor, wrap
@@ -29,7 +28,7 @@ from ..tensor_base import Base
 from . import quick
 from .backward import Backward, saved_by
 from .program import Miss, Program
-from .quick import MISSED
+from .quick import MISSED, used_up
 from .record import Recorder, Refused, Watch, escaped
 from .world import PLAIN, Unwatchable, World
 
@@ -294,9 +293,7 @@ class Recording:
                 node, i = made["node"], self.backward.results.index(n)
                 t._node = node if node.nout == 1 else OutputOf(node, i)
             elif dead is not None:
-                t._rg |= 1
-                t._node = Recorded(dead, (), {})
-                t._node.inputs, t._node.versions, t._node.released = (), (), True
+                t = used_up(a, dead)
             made[k] = t
             return t
         if kind == "again":
