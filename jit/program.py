@@ -22,6 +22,7 @@ from .record import Refused
 
 QUIET = frozenset(("pointwise", "view", "rows", "reduce", "contract", "random"))    # ops that do nothing but compute
 NATIVE = QUIET - {"view", "random"}     # ops of whose calls the launches are all that there is, whatever the data
+CHECKED = frozenset(("gather", "index", "index_select"))        # whose kernels check their indices
 MAKERS = frozenset(("zeros", "full", "empty", "constant"))
 PASSED = ("f32", "f64", "i32", "i64")    # types of numbers that a kernel of rows takes by value
 KEPT = 1 << 22                       # bytes that are copied at each call, for a replay that may miss late
@@ -102,7 +103,8 @@ class Program:
             dying.setdefault(i, []).append(r)
         self.free = {}
         machine = native.enabled()
-        constants, changed = set(), {self.root[n.ins[0]] for n in self.nodes if n.kind == "write"}
+        constants = self.constants = set()
+        changed = {self.root[n.ins[0]] for n in self.nodes if n.kind == "write"}
         plan = [(i, node) for i, node in enumerate(self.nodes)][::-1]
         while plan:
             i, node = plan.pop()
@@ -131,6 +133,8 @@ class Program:
         needed, steps = set(self.results), []
         for kind, what in reversed(entries_):
             if kind == "words":
+                if len(what) > 2:
+                    needed.update(what[3].refs())
                 steps.append((kind, what))
             elif kind == "call" or needed.intersection(what.outs):
                 needed.update(what.refs())
@@ -151,11 +155,12 @@ class Program:
             if kind == "words":
                 words += what[0]
                 count += what[1]
-                continue
+                if len(what) == 2:
+                    continue
             if count:
                 buffer = (C.c_int64 * len(words))(*words)
                 self.keep.append(buffer)
-                out.append((_machine(), C.addressof(buffer), count))
+                out.append((_machine(), C.addressof(buffer), count, *(what[2:] if kind == "words" else ())))
                 self.launches += count
                 words, count = [], 0
             if kind == "call":
@@ -206,13 +211,17 @@ class Program:
             return self.by_rows(node, ins)
         if node.kind == "op" and node.op.name == "cat" and all(type(x) is np.ndarray and x.dtype == ins[0].dtype for x in ins):
             return self.side_by_side(node, ins)
-        if node.kind == "op" and node.op.memo and node.op.family in NATIVE:
+        if node.kind == "op" and node.op.memo and (node.op.family in NATIVE or node.op.name in CHECKED):
             made = []
+            if node.op.name in CHECKED:
+                for x in ins[1:]:
+                    if type(x) is np.ndarray and not any(np.may_share_memory(x, self.held[c]) for c in self.constants):
+                        x[...] = 0           # a stand-in's numbers are indices
 
             def run():
                 r = node.op.forward(*ins, **node.attrs)
                 made.extend(r if type(r) is tuple else (r,))
-            return self.take(run, ins, made, node.outs)
+            return self.take(run, ins, made, node.outs, node)
         return self.in_place(node, ins) if node.kind == "write" else None
 
     def by_rows(self, node, ins):
@@ -267,16 +276,19 @@ class Program:
                 return self.take(lambda: kernel(xs, [a]), xs)
         return None
 
-    def take(self, run, known, made=(), outs=()):
-        """Run something on stand-ins and note its launches; None where they cannot be repeated."""
+    def take(self, run, known, made=(), outs=(), node=None):
+        """Run something on stand-ins and note its launches; None where they cannot be repeated. Where a kernel checks its data, also
+        where it says so, and the node, which Python does again to find the error."""
         tape = entries.Tape()
         entries._local.tape = tape
         try:
             with entries._state, native.taping(tape):
                 run()
+        except (IndexError, RuntimeError, ValueError):       # the numbers in the stand-ins do not suit it
+            return None
         finally:
             entries._local.tape = None
-        if tape.verdicts or not all(_alike(m, self.arrays[n]) for n, m in zip(outs, made)):
+        if tape.verdicts and (node is None or len(tape.verdicts) > 1) or not all(_alike(m, self.arrays[n]) for n, m in zip(outs, made)):
             return None
         if not all(any(type(a) is np.ndarray and np.may_share_memory(a, m) for _, _, _, *args in tape.launches for a in args) for m in made):
             return None                      # NumPy computed it
@@ -293,7 +305,9 @@ class Program:
                     if pair is None:
                         return None
                     words += pair
-        return (words, count) if count else None
+        if not count:
+            return None
+        return (words, count, tape.verdicts[0], node) if tape.verdicts else (words, count)
 
     def argument(self, a, known, renamed, tape):
         """One argument of a launch as (number of a moving array, offset) or (-1, value)."""
@@ -305,6 +319,9 @@ class Program:
             return -1, a if a < 1 << 63 else a - (1 << 64)
         if not isinstance(a, np.ndarray):
             return None
+        if any(a is v for v in tape.verdicts):
+            self.keep.append(a)
+            return -1, _address(a)
         for m, mine in renamed:
             if m.size and np.may_share_memory(a, m):
                 return self.place(mine, _address(a) - _address(m))
@@ -340,6 +357,9 @@ class Program:
             for step in self.steps:
                 if type(step) is tuple:
                     launch(step[0], 1, 1, step[1], step[2], *[env[r] for r in moving])
+                    if len(step) > 3 and step[3][0]:
+                        step[3][0] = 0
+                        self.do(step[4], env)                # raises what eager raises
                 else:
                     self.do(step, env)
         except Miss:
