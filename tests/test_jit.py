@@ -208,3 +208,21 @@ def test_second_derivatives_through_a_trace():
             g.square().sum().backward()
             results.append((g.tolist(), x.grad.tolist(), w.grad.tolist()))
         assert results[0] == results[1]
+
+
+def test_a_dropped_trace_leaves_nothing():
+    import gc
+    import weakref
+
+    from whet.cpu import rows
+    refs = []
+    for _ in range(30):
+        f = jit.trace(lambda x: (x @ x).tanh().sum(0) * 2 + x)
+        for _ in range(3):
+            f(whet.ones(4, 4))
+        refs += [weakref.ref(r.program) for rs in f.table.values() for r in rs] if native.enabled() else []
+        plans = len(rows._plans)
+    del f
+    gc.collect()
+    refs = [r for r in refs if r() is not None]
+    assert not refs and len(rows._plans) == plans

@@ -38,6 +38,7 @@ def reduction_program(kind, dtype, out=None, pre=None):
     return program_of(f"{kind}_{dtype}", kind, e, (R.Operand(dtype),), out)
 
 
+@functools.lru_cache(4096)
 def program_of(name, kind, e, operands, out=None):
     """The program that reduces an expression of operands. A mean has one more, the number of elements."""
     n = len(operands)
