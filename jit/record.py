@@ -203,8 +203,7 @@ class Watch:
         if event == "call":
             self.called(frame)
         elif event == "c_call":
-            code = frame.f_code
-            if not ours(code) and not _library(frame) and not _helper(frame):
+            if frame.f_code in self.codes:   # (other code was judged when it was called)
                 self.native(arg)
 
     def called(self, frame):

@@ -14,7 +14,7 @@ from whet.ir import scalar as S
 from whet.ir.graph import Node, Ref
 
 MOST = 40                        # operands and results of a kernel
-MOST_NODES = 200
+MOST_NODES = 120
 
 
 class _Group:
@@ -149,7 +149,9 @@ def joinable(a, b, i, nodes, users, epochs):
     together = set(at)
     if any(u < i and u not in together for k in at for u in users.get(nodes[k].outs[0], ())):
         return False
-    return len({x for k in at for x in nodes[k].refs()}) + len(at) <= MOST
+    made = {nodes[k].outs[0] for k in at}
+    seen = sum(any(u > i for u in users.get(x, ())) for x in made)
+    return len({x for k in at for x in nodes[k].refs()} - made) + seen <= MOST
 
 
 def kernel(members, nodes, users, arrays, visible, root):
