@@ -116,8 +116,8 @@ class Backward:
         for n in self.saved:
             t = outside.get(n)
             if t is None:
-                t = wrap(env[n])
-                t._cell = cells.setdefault(self.root[n], t._shared())
+                t, r = wrap(env[n]), self.root[n]
+                t._cell = outside[r]._shared() if r in outside else cells.setdefault(r, t._shared())
             inputs.append(t)
             versions.append(t._version)
         node.inputs, node.versions = tuple(inputs), tuple(versions)

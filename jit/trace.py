@@ -19,7 +19,7 @@ import numpy as np
 from whet.cpu import pool
 from whet.ir.graph import text
 
-from .. import dtypes, random
+from .. import devices, dtypes, random
 from ..autograd import modes
 from ..autograd.node import OutputOf, edge_of, next_number
 from ..ops.registry import view_of
@@ -104,7 +104,7 @@ class _Results:
         t = type(x)
         if isinstance(x, Base):
             return self.tensor(x)
-        if t in PLAIN or isinstance(x, dtypes.dtype | types.FunctionType | type | np.dtype):
+        if t in PLAIN or isinstance(x, dtypes.dtype | devices.device | types.FunctionType | type | np.dtype):
             return "const", x
         if id(x) in self.before:
             raise Refused(f"it returns a {t.__name__} that was there before")
@@ -518,8 +518,6 @@ class Traced:
             raise Refused(f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned")
         outside = list(rec.outside)
         program = Program(rec.nodes, rec.arrays, outside, values)
-        if back is not None and any(program.root[n] in rec.outside and n not in rec.outside for n in back.saved):
-            raise Refused("its backward reads a part of a tensor from outside")
         bumps = [(place_of(rec.outside[program.root[n.ins[0]]]), n.op.name + "_") for n in rec.nodes
                  if n.kind == "write" and program.root[n.ins[0]] in rec.outside]
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]

@@ -25,7 +25,8 @@ MOST = 20_000                    # things that are watched
 PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented))
 CONSTANT = (np.dtype, dtypes.dtype, devices.device, slice, range, np.generic, Size, types.BuiltinFunctionType, types.MethodDescriptorType,
             types.WrapperDescriptorType, types.MethodWrapperType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
-            types.MemberDescriptorType, np.ufunc, types.GenericAlias, types.UnionType, types.CodeType, type(np.sum))
+            types.MemberDescriptorType, np.ufunc, types.GenericAlias, types.UnionType, types.CodeType, type(np.sum),
+            type(collections.namedtuple("Pair", "first").first))
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(sys.modules[Base.__module__].__file__)))
 LIBRARY = os.path.dirname(os.__file__)
 _same = operator.is_
