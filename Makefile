@@ -40,6 +40,7 @@ peers:
 
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
+	$(BIN)/python -m tests.fuzz_jit --seconds $(SECONDS)
 
 clean:
 	rm -rf $(VENV) build *.egg-info

@@ -4,6 +4,8 @@ The call becomes one node. Its edges are the *contributions* that eager's nodes 
 a leaf receives is summed as eager sums it. Second derivatives, and calls of which only some results are differentiated, are left to
 eager: the recorded operations are done again on tensors.
 """
+import itertools
+
 import numpy as np
 from whet.ir.graph import Ref
 
@@ -12,8 +14,10 @@ from ..autograd.node import Node, OutputOf, changed, edge_of
 from ..ops import pointwise_family, registry
 from ..tensor import wrap
 from ..tensor_base import Base
-from .program import Program
+from .program import Miss, Program
 from .record import Refused
+
+SUBSETS = 3                      # of so many results every choice has its own backward; of more, all together and each alone
 
 
 class Backward:
@@ -21,39 +25,38 @@ class Backward:
     saves_output, nondiff_outputs, saves = False, frozenset(), None
 
     def __init__(self, rec, results, start, place_of_edge):
-        """Run the backward of the results once, under the recorder's eyes."""
+        """Run the backward of the results, and of some of them alone, under the recorder's eyes."""
         self.results = [rec.value(t) for t in results]
         self.names = [_op(t._node) for t in results]
         self.name = self.names[0].name
         self.forward, rec.nodes = rec.nodes, []
-        rng = np.random.default_rng(0)
-        gradients = []
-        for t in results:
-            a = rng.uniform(0.5, 1.5, t._array.shape).astype(t._array.dtype)
-            gradients.append(wrap(a))
-        self.given = [rec.define(g._array) for g in gradients]
         self.readers = {}
-        contributions = self.run(rec, results, gradients, start)
-        self.nodes, rec.nodes = rec.nodes, self.forward
-        if rec.reason:
-            raise Refused(rec.reason)
-        places, values = [], []
-        for e, g in contributions:
-            place = place_of_edge(e)
-            if place is None:
-                raise Refused("its gradients flow to a tensor that is not within reach")
-            places.append(place)
-            values.append(rec.value(g))
-        self.places, self.values = places, values
-        inside = {o for n in self.nodes for o in n.outs} | set(self.given)
-        self.saved = list(dict.fromkeys([int(x) for n in self.nodes for x in n.refs() if x not in inside]
-                                        + [n for n in values if n not in inside]))
-        self.program = Program(self.nodes, rec.arrays, [*self.saved, *self.given], values)
-        if any(n.kind in ("write", "draw", "guard") for n in self.nodes if n.kind != "write" or self.program.root[n.ins[0]] not in inside):
-            raise Refused("its backward writes to tensors, or depends on values")
-        self.check(rec)
+        rng = np.random.default_rng(0)
+        n = len(results)
+        every = tuple(range(n))
+        wanted = [every, *((i,) for i in every if n > 1)]
+        if n <= SUBSETS:
+            wanted += [c for k in range(2, n) for c in itertools.combinations(every, k)]
+        self.ways = {}                       # which results have a gradient -> how the edges get theirs
+        keys = []
+        for some in wanted:
+            gradients = [wrap(rng.uniform(0.5, 1.5, results[i]._array.shape).astype(results[i]._array.dtype)) for i in some]
+            given = [rec.define(g._array) for g in gradients]
+            rec.nodes = []
+            found = self.run(rec, [results[i] for i in some], gradients, start)
+            if rec.reason:
+                raise Refused(rec.reason)
+            if some is every:
+                self.places, keys = [place_of_edge(e) for _, e, _ in found], [key for key, _, _ in found]
+                if None in self.places:
+                    raise Refused("its gradients flow to a tensor that is not within reach")
+            values = {key: rec.value(g) for key, _, g in found}
+            if len(values) != len(found) or not set(keys).issuperset(values):
+                raise Refused("its gradients flow in other ways for some of its results")
+            self.ways[some] = _Way(rec, rec.nodes, given, [values.get(key) for key in keys])
+        rec.nodes = self.forward
+        self.saved = list(dict.fromkeys(n for way in self.ways.values() for n in way.saved))
         self.drawn = [o for n in self.forward if n.kind == "draw" for o in n.outs]
-        self.operands = None
 
     def run(self, rec, results, gradients, start):
         """The engine's walk, keeping apart what it would add up at the border of the recording."""
@@ -84,13 +87,13 @@ class Backward:
                 for n in rec.nodes[at:]:
                     for x in n.refs():
                         self.readers.setdefault(int(x), node.op)
-                for e, r in zip(node.edges, found):
+                for i, (e, r) in enumerate(zip(node.edges, found)):
                     if r is None or e is None:
                         continue
                     if isinstance(e, Base) or e.seq < start:
                         if isinstance(e, Base) and e._array.dtype is not r._array.dtype:
                             r = engine.cast_gradient(r, e)
-                        out.append((e, r))
+                        out.append(((node.seq, i), e, r))
                     else:
                         have = grads.get(e)
                         grads[e] = r if have is None else have + r
@@ -101,13 +104,21 @@ class Backward:
         return out
 
     root = None                              # value -> the memory it lies in, of the forward's program
+    writes = False                           # does the forward write to tensors from outside?
 
-    def check(self, rec):
-        """The backward's program against what the engine found."""
-        env = self.program([rec.arrays[n] for n in (*self.saved, *self.given)])
-        for n in self.values:
-            if env[n].tobytes() != rec.arrays[n].tobytes():
-                raise Refused("a replay of its backward gives other bits: please report this")
+    def slice(self, root, outside):
+        """Keep of the forward what the results depend on; note if that reads what the call writes to from outside."""
+        written = {root[n.ins[0]] for n in self.forward if n.kind == "write"} & set(outside)
+        needed, kept = {root[n] for n in self.results}, []
+        for n in reversed(self.forward):
+            if n.kind in ("guard", "ask"):
+                continue
+            if n.kind == "write" and root[n.ins[0]] in needed or any(root[o] in needed for o in n.outs):
+                kept.append(n)
+                needed.update(root[x] for x in n.refs())
+        self.forward, self.read = kept[::-1], needed & set(outside)
+        self.writes = bool(needed & written)
+        self.drawn = [o for n in self.forward if n.kind == "draw" for o in n.outs]
 
     def node(self, env, tensors, outside):
         """The node of a replayed call. `tensors`: what stands at each place, `outside`: value -> the tensor that it is."""
@@ -122,28 +133,36 @@ class Backward:
             versions.append(t._version)
         node.inputs, node.versions = tuple(inputs), tuple(versions)
         node.metadata = None
-        node.again = (tensors, outside, [env[n] for n in self.drawn])
+        outside = {n: t for n, t in outside.items() if n in self.read}
+        node.again = (tensors, outside, [env[n] for n in self.drawn], [t._version for t in outside.values()])
         return node, cells
 
     def backward(self, node, g):
         """Gradients for the edges."""
         gs = [g] if node.nout == 1 else g
         xs = node.saved_inputs()
-        if modes.state.flags & modes.GRAD or any(x is None for x in gs) or modes.state.observers:
+        way = self.ways.get(tuple([i for i, x in enumerate(gs) if x is not None]))
+        if way is None or modes.state.flags & modes.GRAD or modes.state.observers:
+            self.unchanged(xs, node.versions, self.saved)
             return self.slowly(node, gs)
-        given = [x._array for x in xs]
-        for x, n in zip(gs, self.given):
-            a = x._array
-            want = self.program.arrays[n]
-            if a.strides != want.strides or a.dtype != want.dtype:
-                a = np.ascontiguousarray(a, want.dtype)
-            given.append(a)
-        env = self.program(given)
-        return [wrap(env[n]) for n in self.values]
+        self.unchanged(xs, node.versions, way.saved)
+        try:
+            return way(dict(zip(self.saved, xs)), [x for x in gs if x is not None])
+        except Miss:
+            return self.slowly(node, gs)
+
+    def unchanged(self, xs, versions, saved):
+        """Raise where something that the backward reads was written to."""
+        for n, x, v in zip(self.saved, xs, versions):
+            if x._version != v and n in saved:
+                raise changed(self.readers.get(n, self), x._array, x._version, v, x)
 
     def slowly(self, node, gs):
         """By eager: the forward's operations again, recorded, and the engine."""
-        tensors, outside, drawn = node.again
+        tensors, outside, drawn, versions = node.again
+        if self.writes or any(t._version != v for t, v in zip(outside.values(), versions)):
+            raise RuntimeError(f"{self.name}: this derivative of a traced call needs the call's operations again, but the call wrote to tensors "
+                               "from outside, or some of what it read has been written to since. Call the function under jit.disable()")
         recording = bool(modes.state.flags & modes.GRAD)
         with modes.enable_grad():
             found = self.repeat(outside, dict(zip(self.drawn, drawn)))
@@ -163,20 +182,41 @@ class Backward:
                 continue
             if node.kind in ("guard", "ask"):
                 continue
-            ins = [env.get(x) if type(x) is Ref else x for x in node.ins]
-            if any(type(x) is Ref and env.get(x) is None for x in node.ins):
-                continue                     # it depends on what the call wrote outside
+            ins = [env[x] if type(x) is Ref else x for x in node.ins]
             if node.kind == "write":
-                if int(node.ins[0]) in outside:
-                    for x in [k for k in env if k == node.ins[0]]:
-                        env[x] = None
-                else:
-                    pointwise_family.inplace(node.op, ins[0], tuple(ins[1:]), node.attrs)
+                pointwise_family.inplace(node.op, ins[0], tuple(ins[1:]), node.attrs)
                 continue
-            made = registry.apply(node.op, tuple(ins), node.attrs)
+            if node.needs:
+                ins = [x if need or type(r) is not Ref else x.detach() for x, r, need in zip(ins, node.ins, node.needs)]
+            with modes.set_grad_enabled(node.needs != ()):
+                made = registry.apply(node.op, tuple(ins), node.attrs)
             for o, t in zip(node.outs, made if type(made) is tuple else (made,)):
                 env[o] = t
         return env
+
+
+class _Way:
+    """The backward from some of the results, as a program. `values` are what the edges get, None for those that get nothing."""
+
+    def __init__(self, rec, nodes, given, values):
+        self.values, self.given = values, given
+        got = [n for n in values if n is not None]
+        inside = {o for n in nodes for o in n.outs} | set(given)
+        self.saved = list(dict.fromkeys([int(x) for n in nodes for x in n.refs() if x not in inside] + [n for n in got if n not in inside]))
+        self.program = Program(nodes, rec.arrays, [*self.saved, *given], got)
+        if any(n.kind in ("draw", "guard") or n.kind == "write" and self.program.origin[n.ins[0]] not in inside for n in nodes):
+            raise Refused("its backward writes to tensors, or depends on values")
+        env = self.program([rec.arrays[n] for n in (*self.saved, *given)])
+        if not all(same_bits(env[n], rec.arrays[n]) for n in got):
+            raise Refused("a replay of its backward gives other bits: please report this")
+
+    def __call__(self, saved, gradients):
+        given = [saved[n]._array for n in self.saved]
+        for x, n in zip(gradients, self.given):
+            a, like = x._array, self.program.arrays[n]
+            given.append(a if a.strides == like.strides and a.dtype == like.dtype else np.ascontiguousarray(a, like.dtype).reshape(like.shape))
+        env = self.program(given)
+        return [None if n is None else wrap(env[n]) for n in self.values]
 
 
 class Call(Node):
@@ -184,15 +224,22 @@ class Call(Node):
     __slots__ = ("again",)
 
     def saved_inputs(self):
-        if self.released:
-            return Node.saved_inputs(self)
-        for n, x, v in zip(self.op.saved, self.inputs, self.versions):
-            if x._version != v:
-                raise changed(self.op.readers.get(n, self.op), x._array, x._version, v, x)
-        return self.inputs
+        return self.inputs if not self.released else Node.saved_inputs(self)
 
     def release(self):
         self.inputs, self.again, self.released = (), None, True
+
+
+def same_bits(a, b):
+    """Are two arrays equal to the bit? (All NaNs are one.)"""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.tobytes() == b.tobytes():
+        return True
+    if a.dtype.kind not in "fcV":
+        return False
+    none = np.isnan(a)
+    return bool((none == np.isnan(b)).all()) and a[~none].tobytes() == b[~none].tobytes()
 
 
 def _op(node):

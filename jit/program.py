@@ -46,7 +46,7 @@ class Program:
         self.moving = list(dict.fromkeys([*self.outside, *(self.root[n] for n in self.results)]))
         self.position = {r: i for i, r in enumerate(self.moving)}
         self.fresh = [r for r in self.moving if r not in set(self.outside)]
-        self.recorded = nodes
+        self.recorded, self.origin = nodes, dict(self.root)        # (building gives some views a root of their own)
         nodes = self.live(nodes)
         self.check_order(nodes)
         with np.errstate(all="ignore"):
@@ -79,12 +79,16 @@ class Program:
         """A replay that misses must have changed nothing: what is written outside before it can miss is kept, to be put back."""
         outside, written, self.may_miss, self.draws, self.kept = set(self.outside), [], False, False, []
         for node in nodes:
-            answers = node.kind == "guard" or node.kind == "ask" and node.value is not None
-            self.may_miss |= answers or node.kind == "ask" or node.kind == "op" and node.op.family == "host"
+            answers = node.kind == "guard" or node.kind == "ask" and node.value is not None \
+                or node.kind == "op" and node.op.family == "host" and node.op.name in DATA_SHAPED
+            fails = answers or node.kind == "ask" or node.kind in ("op", "write") and node.op.family == "host"
+            self.may_miss |= fails
             self.draws |= node.kind == "draw"
-            if written and (answers or node.kind == "op" and node.op.family == "host" and node.op.name in DATA_SHAPED):
-                self.kept = list(dict.fromkeys(written))
-                if sum(self.arrays[n].nbytes for n in self.kept) > KEPT:
+            if written and fails:
+                kept = list(dict.fromkeys(written))
+                if sum(self.arrays[n].nbytes for n in kept) <= KEPT:
+                    self.kept = kept
+                elif answers:
                     raise Refused(f"Python goes on from a value after large tensors from outside were written ({node.line})")
             if node.kind == "write" and self.root[node.ins[0]] in outside:
                 written.append(self.root[node.ins[0]])
@@ -191,7 +195,7 @@ class Program:
     def by_python(self, node):
         """The results of a node that Python computes move."""
         for o in node.outs:
-            if self.root[o] not in self.position:
+            if self.root[o] != o or o not in self.position:
                 self.root[o] = o
                 self.position[o] = len(self.moving)
                 self.moving.append(o)
@@ -334,11 +338,13 @@ class Program:
         return None
 
     def place(self, a, offset):
-        """An address in one of our arrays."""
+        """An address in one of our arrays; None for one in a stand-in for memory that moves in a way not known here."""
         for r, i in self.position.items():
             m = self.held.get(r)
             if m is not None and m.size and np.may_share_memory(a, m):
                 return i, _address(a) - _address(m) + offset
+        if any(a is h and self.root[n] in self.position for n, h in self.held.items()):
+            return None
         self.keep.append(a)
         return -1, _address(a) + offset
 
@@ -362,10 +368,12 @@ class Program:
                         self.do(step[4], env)                # raises what eager raises
                 else:
                     self.do(step, env)
-        except Miss:
+        except Exception as e:               # eager will raise it where the function can see it
             for a, b in before:
                 a[...] = b
-            raise
+            if type(e) is Miss:
+                raise
+            raise Miss(f"an error was raised: {e}") from None
         return env
 
     def do(self, node, env):
@@ -373,10 +381,10 @@ class Program:
         ins = [env[x] if type(x) is Ref else x for x in node.ins]
         if node.kind == "guard":
             if ins[0].tobytes() != node.value.tobytes():
-                raise Miss
+                raise Miss(f"the value that Python reads at {node.line}")
         elif node.kind == "ask":
             if node.attrs["question"](*ins) != node.value:
-                raise Miss
+                raise Miss(f"what the values are asked at {node.line}")
         elif node.kind == "write":
             self.write(node, ins)
         elif node.kind == "fused":
@@ -393,8 +401,9 @@ class Program:
             else:
                 made = node.op.forward(*ins, **node.attrs)
             for o, r in zip(node.outs, made if type(made) is tuple else (made,)):
+                r = np.asarray(r)
                 if not _alike(r, self.arrays[o]):
-                    raise Miss
+                    raise Miss(f"the shape of what {node.op.name} gives at {node.line}")
                 env[o] = r
 
     @staticmethod
@@ -420,7 +429,10 @@ def _alike(a, b):
 def template(a):
     """Memory of an array's shape, strides and type."""
     if a.flags.c_contiguous or not a.size:
-        return memory.empty(a.shape, a.dtype)
+        m = memory.empty(a.shape, a.dtype)
+        if m.strides == a.strides or not a.size:
+            return m
+        return np.ndarray(a.shape, a.dtype, m.reshape(-1), 0, a.strides)         # (of a single element any stride will do)
     low, high = np.lib.array_utils.byte_bounds(a)
     flat = memory.empty(high - low, np.uint8)
     return np.ndarray(a.shape, a.dtype, flat, _address(a) - low, a.strides)

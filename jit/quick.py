@@ -8,7 +8,7 @@ from whet.cpu import memory, native, pool
 
 from .. import dtypes
 from ..autograd import modes
-from ..autograd.node import Node
+from ..autograd.node import Node, edge_of
 from ..tensor import wrap
 from .program import Miss
 
@@ -81,6 +81,10 @@ def make(recording, leaves, args, kwargs, flags):
 
     seen = set()
 
+    def thing(place):
+        kind, what = place
+        return f"a{what}" if kind == "argument" else given(f"thing{id(what)}", what) if kind == "object" else f"{thing(what)}._grad"
+
     def result(spec):
         kind, what = spec
         if kind == "value":
@@ -88,7 +92,7 @@ def make(recording, leaves, args, kwargs, flags):
             if dead is not None and not hasattr(dead, "name") or base is not None or rg & ~1 or simple and (number not in fresh or dead):
                 raise LookupError
             if dead is not None:             # its graph was used up
-                return f"used_up(env[{number}], {given(f'op{k}', dead)})"
+                return f"used_up(env[{number}], {given(f'op{k}', dead.op)}, [{', '.join(map(thing, dead.places))}])"
             if k in seen:
                 raise LookupError
             seen.add(k)
@@ -112,9 +116,6 @@ def make(recording, leaves, args, kwargs, flags):
             guard(f"not {given('apart', r.apart)}(arrays)")
         lines.append(f" try: env = {given('program', p)}(arrays)\n except Miss: return MISSED")
 
-    def thing(place):
-        kind, what = place
-        return f"a{what}" if kind == "argument" else given(f"thing{id(what)}", what) if kind == "object" else f"{thing(what)}._grad"
     lines += [f" {thing(place)}._bump({writer!r})" for place, writer in r.bumps]
     lines += [f" {thing(place)}._grad = {value}" for place, value in effects]
     lines.append(f" return {out}")
@@ -145,10 +146,10 @@ def outside(r, given, guard, lines):
         guard(f"{t}._array is not {given(f't{k}a', array)} or {t}._rg != {rg} or {t}._grad is {'not ' if bare else ''}None or {t}._extra")
 
 
-def used_up(a, op):
-    """A tensor whose graph has been differentiated and freed."""
+def used_up(a, op, leaves):
+    """A tensor whose graph, which led to some leaves, has been differentiated and freed."""
     t = wrap(a)
     t._rg |= 1
-    t._node = Node(op, (), {})
+    t._node = Node(op, tuple([edge_of(x) for x in leaves]), {})
     t._node.inputs, t._node.versions, t._node.released = (), (), True
     return t

@@ -42,7 +42,7 @@ class Recorder:
         self.reachable = {id(t._array): t for t in reachable}
         self.nodes, self.number, self.arrays = [], {}, []
         self.outside, self.before = {}, {}   # value number -> the tensor that was there before, and a copy of what it held
-        self.made = []                       # tensors made inside
+        self.made, self.ids = [], set()      # tensors made inside
         self.reason = None
 
     # ---- values ------------------------------------------------------------------------------------------------------
@@ -82,29 +82,34 @@ class Recorder:
         except Refused as e:
             self.refuse(str(e))
             return registry.apply(op, inputs, attrs)
+        # which operands had a history, where one was kept: for doing the operations again
+        needs = tuple([registry.is_tensor(x) and x.requires_grad for x in inputs]) if modes.state.flags & modes.GRAD else ()
         try:
             out = registry.execute(op, inputs, attrs)
         except BaseException:
             self.refuse(f"{op.name} raised an error")
             raise
-        self.note("op", op, ins, attrs, out)
+        self.note("op", op, ins, attrs, out, needs)
         return out
 
-    def note(self, kind, op, ins, attrs, out):
+    def note(self, kind, op, ins, attrs, out, needs=None):
         outs = []
         for t in out if type(out) is tuple else (out,):
             known = self.number.get(id(t._array))
             if known is not None and ins and known == ins[0] and type(out) is not tuple:
+                self.ids.add(id(t))
                 self.made.append(t)          # another tensor around the same array (detach)
                 return
             if known is not None:
                 self.refuse(f"{op.name} gave back one of its operands")
                 return
             self.made.append(t)
+            self.ids.add(id(t))
             outs.append(self.define(t._array))
         if "array" in attrs:                 # a constant: as it is now, whatever is written to it later
             attrs = {**attrs, "array": attrs["array"].copy()}
         self.nodes.append(Node(kind, op, ins, attrs, outs, where()))
+        self.nodes[-1].needs = needs
 
     def draw(self, generator, op, shape):
         """Random numbers: drawn anew at each replay."""
@@ -124,13 +129,17 @@ class Recorder:
         except Refused as e:
             self.refuse(str(e))
             return pointwise_family.inplace(op, t, args, attrs)
-        node = t._node
+        node, base = t._node, t if t._base is None else t._base
+        if modes.state.flags & modes.GRAD and id(base) not in self.ids and any(registry.is_tensor(x) and x.requires_grad for x in (t, *args)):
+            self.refuse("what carries gradients is written to a tensor that was there before")
+            return pointwise_family.inplace(op, t, args, attrs)
         try:
             pointwise_family.inplace_now(op, t, args, attrs, ip)
         except BaseException:
             self.refuse(f"{op.name}_ raised an error")
             raise
-        self.nodes.append(Node("write", op, ins, attrs, [], where()))
+        of = self.outside.get(ins[0])        # (`.data` of a tensor is its memory with a counter of its own)
+        self.nodes.append(Node("write", op, ins, attrs, [], where(), of is None or of is t or of._cell is t._cell))
         if t._node is not node and not any(t is x for x in self.made):
             self.refuse("a tensor that was there before got a history")
         return t

@@ -23,10 +23,10 @@ from .. import devices, dtypes, random
 from ..autograd import modes
 from ..autograd.node import OutputOf, edge_of, next_number
 from ..ops.registry import view_of
-from ..tensor import Tensor, wrap
+from ..tensor import Size, Tensor, wrap
 from ..tensor_base import Base
 from . import quick
-from .backward import Backward, saved_by
+from .backward import Backward, same_bits, saved_by
 from .program import Miss, Program
 from .quick import MISSED, used_up
 from .record import Recorder, Refused, Watch, escaped
@@ -76,20 +76,42 @@ def flatten(x, leaves, others):
                 return i
         a = x._array
         leaves.append(x)
-        return (t, a.dtype, a.shape, a.strides, x._rg, x._grad is None, x._node is None, x._base is None, a.flags.num)
+        return (t, a.dtype, a.shape, a.strides, x._rg, x._grad is None, x._node is None, x._base is None, a.flags.num, bool(x._extra))
     if t in PLAIN:
         return t, repr(x) if t in (float, complex) else x
     if t in (list, tuple):
         return t, tuple([flatten(y, leaves, others) for y in x])
     if t in (dict, collections.OrderedDict):
         return t, tuple([(flatten(k, leaves, others), flatten(v, leaves, others)) for k, v in x.items()])
-    if isinstance(x, tuple) and hasattr(t, "_fields"):
+    if isinstance(x, tuple) and (hasattr(t, "_fields") or t is Size):
         return t, tuple([flatten(y, leaves, others) for y in x])
+    if t is slice:
+        return t, tuple([flatten(y, leaves, others) for y in (x.start, x.stop, x.step)])
+    if t is range:
+        return t, x.start, x.stop, x.step
+    if isinstance(x, np.generic):
+        return t, x.dtype, x.tobytes()
     if dataclasses.is_dataclass(x) and not isinstance(x, type) and t.__hash__ is None:
         others.append(t)
         return t, tuple([(k, flatten(v, leaves, others)) for k, v in vars(x).items()])
     others.append(x)
     return t, id(x)
+
+
+class Dead:
+    """The history of a result that has been differentiated and freed: its op, and the leaves that it led to."""
+
+    def __init__(self, node, place_of):
+        self.op = (node.parent if type(node) is OutputOf else node).op
+        self.name, self.places, seen, stack = self.op.name, [], set(), [node]
+        while stack:
+            for e in stack.pop().edges:
+                if e is not None and id(e) not in seen:
+                    seen.add(id(e))
+                    if not isinstance(e, Base):
+                        stack.append(e)
+                    elif place_of(e) is not None:
+                        self.places.append(place_of(e))
 
 
 class _Results:
@@ -142,8 +164,7 @@ class _Results:
                 dead = "alive"
                 self.alive.append(x)
             else:
-                node = x._node.parent if type(x._node) is OutputOf else x._node
-                dead = node.op
+                dead = Dead(x._node, self.place_of)
         base = None
         if x._base is not None:
             base = self.place_of(x._base)
@@ -184,7 +205,7 @@ class Recording:
         self.tensors = [t for t, _ in tensors]             # reached from outside
         self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
         self.bare = [g is None for _, g in tensors]
-        self.lock, self.calls = threading.Lock(), 0
+        self.lock, self.calls, self.missed = threading.Lock(), 0, None
         self.times, self.slow = [math.inf, math.inf], False        # seconds of a replay and of an eager call; is the latter shorter?
         self.writes, self.backward = bool(bumps), None
 
@@ -207,9 +228,12 @@ class Recording:
     def replay(self, leaves):
         """The result of a call with these tensors, or MISSED."""
         try:
-            return self.run(leaves) if self.fits(leaves) else MISSED
-        except Miss:
-            return MISSED
+            if self.fits(leaves):
+                return self.run(leaves)
+            self.missed = self.world.difference() or "a tensor from outside was replaced"
+        except Miss as e:
+            self.missed = str(e) or "a tensor from outside has another layout"
+        return MISSED
 
     def at(self, place, leaves):
         """The tensor at a place."""
@@ -293,7 +317,7 @@ class Recording:
                 node, i = made["node"], self.backward.results.index(n)
                 t._node = node if node.nout == 1 else OutputOf(node, i)
             elif dead is not None:
-                t = used_up(a, dead)
+                t = used_up(a, dead.op, [self.at(place, leaves) for place in dead.places])
             made[k] = t
             return t
         if kind == "again":
@@ -338,6 +362,7 @@ class Traced:
     def __init__(self, fn, strict=False, verify="first"):
         functools.update_wrapper(self, fn, updated=())
         self.fn, self.strict, self.verify = fn, strict, verify
+        self.alive = {}                      # key -> objects whose ids it holds
         self.table, self.tries, self.refused = {}, collections.Counter(), {}
         self.slow = None                     # first argument's type and size for which eager is faster
         self.quick = None                    # (a function, a lock, the recording): the short way of the newest recording that has one
@@ -431,10 +456,15 @@ class Traced:
     # ---- recording ---------------------------------------------------------------------------------------------------
     def record(self, key, leaves, others, args, kwargs):
         """Run eagerly and write down what happens."""
+        if key not in self.table and len(self.table) >= KEYS:
+            self.say(f"it is called with more than {KEYS} kinds of arguments (numbers among them count as kinds)")
+            return self.fn(*args, **kwargs)
         paths = self.table.setdefault(key, [])
-        if len(paths) >= PATHS or len(self.table) > KEYS:
-            self.give_up(key, f"it has been recorded {PATHS} times for arguments of this kind, and goes another way each time"
-                         if len(paths) >= PATHS else f"it has been called with {KEYS} kinds of arguments")
+        self.alive.setdefault(key, others)   # the key may hold their ids
+        if len(paths) >= PATHS or len(paths) >= TRIES and not any(r.calls for r in paths):
+            self.give_up(key, f"it was recorded {len(paths)} times for arguments of this kind, and each time something that it read "
+                              f"(a value of a tensor, a number from outside) was another: {paths[0].missed}")
+            self.table[key] = []
             return self.fn(*args, **kwargs)
         try:
             world = World(self.fn, others)
@@ -508,9 +538,13 @@ class Traced:
                 e = edge_of(t)
                 if e is not None:
                     edges.setdefault(id(e), place_of(t))
-            back = Backward(rec, results.alive, first, lambda e: edges.get(id(e)))
+            try:
+                back = Backward(rec, results.alive, first, lambda e: edges.get(id(e)))
+            except (Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueError) as e:
+                raise Refused(f"its backward cannot be recorded: {e}") from None
             values += [n for n in (*back.saved, *back.drawn) if n not in rec.outside]
-        kept = {id(t) for t in results.tensors} | {id(t) for t in saved_by([t._node for t in results.alive], first)}
+        kept = [*results.tensors, *(t._base for t in results.tensors if t._base is not None), *saved_by([t._node for t in results.alive], first)]
+        kept = {id(t) for t in kept}
         others = [t for t in rec.made if id(t) not in kept]
         rec.made.clear()
         loose = escaped(others)
@@ -518,22 +552,25 @@ class Traced:
             raise Refused(f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned")
         outside = list(rec.outside)
         program = Program(rec.nodes, rec.arrays, outside, values)
-        bumps = [(place_of(rec.outside[program.root[n.ins[0]]]), n.op.name + "_") for n in rec.nodes
-                 if n.kind == "write" and program.root[n.ins[0]] in rec.outside]
+        bumps = [(place_of(rec.outside[program.origin[n.ins[0]]]), n.op.name + "_") for n in rec.nodes
+                 if n.kind == "write" and n.value and program.origin[n.ins[0]] in rec.outside]
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
         draws = {id(n.attrs["generator"]): n.attrs["generator"] for n in rec.nodes if n.kind == "draw"}
         r = Recording(world, program, [(t, grads.get(id(t))) for t in world.tensors.values()], given, spec, effects, bumps,
                       list(draws.values()), settings)
         r.identity = [world.tensors.get(id(t)) for t in leaves]
-        written = {program.root[n.ins[0]] for n in rec.nodes if n.kind == "write"}
+        written = {program.origin[n.ins[0]] for n in rec.nodes if n.kind == "write"}
         r.written = [i for i, n in enumerate(outside) if n in written]
         r.expect([a for _, a in given])
         self.check(rec, program, draws.values(), outside, values)
         r.backward = back
+        r.others = self.alive.get(key)
         if back is not None:
             back.root = program.root
+            back.slice(program.origin, rec.outside)
         rec.before.clear()
         paths.insert(0, r)
+        self.why = None
         short = quick.make(r, leaves, args, kwargs, settings[0])
         if short is not None:
             self.quick = short, r.lock, r
@@ -558,15 +595,19 @@ class Traced:
             for g, seed, offset in after:
                 g._seed, g._offset = seed, offset
         for n in values:
-            if not _same_bits(env[n], rec.arrays[n]):
+            if not same_bits(env[n], rec.arrays[n]):
                 raise Refused("a replay gives other bits for a result: please report this")
         for n, a in zip(outside, given):
-            if not _same_bits(a, rec.arrays[n]):
+            if not same_bits(a, rec.arrays[n]):
                 raise Refused("a replay writes other bits to a tensor from outside: please report this")
 
     def give_up(self, key, reason):
         """Calls of this kind run eagerly from now on."""
         self.refused[key] = reason
+        self.say(reason)
+
+    def say(self, reason):
+        """Warn, once, that calls run eagerly."""
         if self.strict:
             raise TraceError(f"{self.name()} cannot be compiled: {reason}")
         if not self.warned:
@@ -611,10 +652,6 @@ def _laid(copy, like):
     out = template(like)
     np.copyto(out, copy)
     return out
-
-
-def _same_bits(a, b):
-    return a.shape == b.shape and a.dtype == b.dtype and (a.tobytes() == b.tobytes())
 
 
 def trace(fn=None, /, *, strict=False, verify="first"):

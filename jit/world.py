@@ -208,7 +208,14 @@ class World:
                 self.place("vars", b, names, tuple(vars(b)[k] for k in names))
 
     def function(self, fn):
-        if ours(fn.__code__):
+        if ours(fn.__code__):                # a decorator of ours: what it wraps
+            for cell in fn.__closure__ or ():
+                try:
+                    inner = cell.cell_contents
+                except ValueError:
+                    continue
+                if isinstance(inner, types.FunctionType | types.MethodType | functools.partial):
+                    self.stack.append(inner)
             return
         if standard(fn.__module__ or "") and fn.__module__ != "__main__":
             return                           # the purity watch looks at what it does
@@ -338,6 +345,10 @@ def _equal(a, b):
     return type(a) is types.MethodType and a.__func__ is b.__func__ and a.__self__ is b.__self__
 
 
+def _name(k):
+    return repr(k) if type(k) in PLAIN else f"a {type(k).__name__}"
+
+
 def _said(kind, owner, names):
     if kind == "global":
         return f"the global `{names}` changed"
@@ -349,4 +360,4 @@ def _said(kind, owner, names):
         return f"the class `{owner.__qualname__}` changed"
     if kind in ("slot", "class"):
         return f"an attribute of a {type(owner).__qualname__} changed"
-    return f"a {type(owner).__name__} changed" + (f" (one with {', '.join(map(repr, names[:3]))})" if kind == "dict" and names else "")
+    return f"a {type(owner).__name__} changed" + (f" (one with {', '.join(map(_name, names[:3]))})" if kind == "dict" and names else "")

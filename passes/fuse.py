@@ -14,6 +14,7 @@ from whet.ir import scalar as S
 from whet.ir.graph import Node, Ref
 
 MOST = 40                        # operands and results of a kernel
+TRUTHS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "isnan", "arg"))
 MOST_NODES = 120
 
 
@@ -172,7 +173,10 @@ def kernel(members, nodes, users, arrays, visible, root):
             else:
                 x = n.op._number(x, number, t)               # a number of the type that the node's own kernel reads
                 by[k] = operand(x, (x.dtype.str, x.tobytes()))
-        known[n.outs[0]] = S.substitute(one.roots[0], by)
+        e = S.substitute(one.roots[0], by)
+        if arrays[n.outs[0]].dtype.kind == "b" and e.op not in TRUTHS:
+            e = S.ne(e, 0)                   # memory holds 0 or 1
+        known[n.outs[0]] = e
     inside = {id(n) for n in members}
     outs = [v for v in known if v in visible or any(id(nodes[u]) not in inside for u in users.get(v, ()))]
     node = Node("fused", None, tuple(ins), {}, outs, members[-1].line, members)

@@ -8,6 +8,7 @@ shapes, dtypes and captured values, gradients taken through the results, writes 
 and traced, and all that can be seen after each call is compared. A wrong program is made as short as possible and printed.
 """
 import argparse
+import collections
 import copy
 import faulthandler
 import json
@@ -17,6 +18,7 @@ import re
 import sys
 import time
 import warnings
+from concurrent import futures
 
 import numpy as np
 
@@ -44,18 +46,22 @@ TEXTS = {
                "if {x}.is_contiguous():\n    {v} = {x}.view(-1)\nelse:\n    {v} = {x}.reshape(-1) * 2", "{v} = {x}.max().item()",
                "if {x}.requires_grad and whet.is_grad_enabled():\n    {v} = {x} * 3\nelse:\n    {v} = {x}.detach()",
                "{v} = int(({x} > -1e9).sum())", "{v} = {x}.numel()", "{v} = {x} * {y}.flatten()[0].item()", "{v} = float({x}.ndim)"],
-    "python": [6, "helper({x}, {y})", "{v} = {x}\nfor _ in range(3):\n    {v} = {v} * 0.5 + {y}", "sum([{x}, {y}, {x}])", "whet.stack([{x}, {x}]).mean(0)",
-               "{v} = [t * 2 for t in ({x}, {y})]", "Pair({x}, {y}).total()", "(lambda t: t * {n})({x})", "{v} = {x}\nif {x}.grad is not None:\n    {v} = {x}.grad",
+    "python": [6, "helper({x}, {y})", "{v} = {x}\nfor _ in range(3):\n    {v} = {v} * 0.5 + {y}", "sum([{x}, {y}, {x}])",
+               "{v} = [t * 2 for t in ({x}, {y})]", "Pair({x}, {y}).total()", "(lambda t: t * {n})({x})",
+               "{v} = {x}\nif {x}.grad is not None:\n    {v} = {x}.grad", "whet.stack([{x}, {x}]).mean(0)",
                "{v} = {x}\nwhile {v}.ndim < 3:\n    {v} = {v}[None]", "whet.tensor([1.0, 2.0, 3.0])", "whet.arange({x}.shape[0])",
                "whet.full({x}.shape, {n})", "whet.ones_like({x})", "whet.zeros({x}.shape) + {n}", "{x}.new_full((2,), {n})", "whet.tensor({n})",
-               "{v} = whet.eye(3)\n{v}[1] = {n}", "{x}.type_as({y})", "box.k0 += 1", "box.last = {x}", "seen.append({n})"],
+               "{v} = whet.eye(3)\n{v}[1] = {n}", "{x}.type_as({y})"],
+    "state": [0.2, "box.k0 += 1", "box.last = {x}", "seen.append({n})"],
     "nn": [6, "F.softmax({x}, -1)", "F.layer_norm({x}, {x}.shape[-1:])", "F.gelu({x})", "F.linear({x}, {y})", "F.mse_loss({x}, {y})",
            "F.cross_entropy({x}, {x}.argmax(-1))", "F.log_softmax({x}.float(), 0)", "F.normalize({x}, dim=-1)", "F.leaky_relu({x}, 0.1)",
            "whet.einsum('ij,kj->ik', {x}, {y})", "F.pad({x}, (1, 1))", "{x} @ {y}.mT", "({x} * {y}).sum(-1).sigmoid()", "F.smooth_l1_loss({x}, {y})",
            "{x}.softmax(0) @ {y}", "F.hardtanh({x})", "F.elu({x})", "whet.cat([{x}, {y}, {x}], -1)", "whet.std({x}) + {x}.var(-1, keepdim=True)"],
     "grad": [6, "{x}.sum().backward()", "({x} * {x}).mean().backward()", "{x}.sum().backward(retain_graph=True)", "({x} * {y}).sum().backward()",
-             "{v} = whet.autograd.grad(({x} * {x}).sum(), [{y}], allow_unused=True)[0]", "{v} = whet.autograd.grad({x}.sum(), {y}, create_graph=True)[0]",
-             "if {x}.grad is not None:\n    {x}.grad.zero_()", "{x}.grad = None", "if {x}.grad is not None:\n    with whet.no_grad():\n        {x} -= 0.1 * {x}.grad",
+             "{v} = whet.autograd.grad(({x} * {x}).sum(), [{y}], allow_unused=True)[0]",
+             "{v} = whet.autograd.grad({x}.sum(), {y}, create_graph=True)[0]",
+             "if {x}.grad is not None:\n    {x}.grad.zero_()", "{x}.grad = None",
+             "if {x}.grad is not None:\n    with whet.no_grad():\n        {x} -= 0.1 * {x}.grad",
              "{v} = {x}.detach().clone().requires_grad_()\n({v} * {v}).sum().backward()\n{v} = {v}.grad", "{v} = {x}.detach().requires_grad_()",
              "with whet.no_grad():\n    {x}.mul_(0.5)", "{x}.grad = {y}.detach().clone()", "{x}.requires_grad", "{x}.backward()"],
 }
@@ -171,9 +177,9 @@ def _fill(r, p, length):
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 exec("\n".join(lines(step)), space)
-        except Exception:
+        except Exception as e:
             space.clear(), space.update(before)
-            if r.random() < 0.01:
+            if r.random() < 0.01 and not isinstance(e, SyntaxError):
                 p["steps"].append(step)
             continue
         v = space.get(out)
@@ -203,8 +209,9 @@ def _call(r, p, i):
         which = r.randrange(len(p["inputs"]))
         changes.append(r.choice([
             ["sizes", {k: r.choice(SIZES) for k in "abc"}], ["input", which, "dtype", r.choice(fuzz.FLOATS + ["int64"])],
-            ["input", which, "layout", r.choice(fuzz.LAYOUTS)], ["input", which, "grad", r.random() < 0.5], ["number", "k0", r.choice([0.5, 2, -1.0])],
-            ["number", "k1", r.choice([0, 2, -1.0])], ["input", which, "number", r.choice(fuzz.NUMBERS)], ["tensor", r.choice(["w0", "w1"])],
+            ["input", which, "layout", r.choice(fuzz.LAYOUTS)], ["input", which, "grad", r.random() < 0.5],
+            ["number", "k0", r.choice([0.5, 2, -1.0])], ["number", "k1", r.choice([0, 2, -1.0])], ["input", which, "number", r.choice(fuzz.NUMBERS)],
+            ["tensor", r.choice(["w0", "w1"])],
             ["write", r.choice(["w0", "w1"])], ["zero", r.choice(["w0", "w1"])], ["no_grad"], ["again"], ["freeze", r.choice(["w0", "w1"])],
             ["input", which, "special", True]]))
     after = {}
@@ -228,7 +235,7 @@ def source(p):
     """The program's module."""
     body = [line for s in p["steps"] for line in lines(s)]
     xs, rs = [f"x{i}" for i in range(len(p["inputs"]))], ", ".join(p["returns"])
-    back = {"tuple": f"{rs}," if rs else "()", "list": f"[{rs}]", "nested": f"[({rs},), {p['returns'][0] if rs else None}]",
+    back = {"tuple": f"{rs}," if rs else "()", "list": f"[{rs}]", "nested": f"[({rs},), {p['returns'][0]}]" if rs else "[]",
             "dict": "{" + ", ".join(f"'r{i}': {t}" for i, t in enumerate(p["returns"])) + "}"}[p["form"]]
     f = [f"def f({', '.join(xs)}):", *["    " + line for line in body], f"    return {back}"]
     free = [n for n in (*p["captured"], *p["numbers"]) if p["names"][n] == n] if p["closure"] else []
@@ -343,7 +350,8 @@ class Side:
                 note["result"] = _seen(out)
             except Exception as e:
                 note["result"] = _said(e)
-            note["effects"] = [_seen(args), _seen(leaves), _seen(list(self.captured.values())), [_seen(t.grad) for t in leaves], repr(self.space["seen"])]
+            note["effects"] = [_seen(args), _seen(leaves), _seen(list(self.captured.values())), [_bits(t.grad) for t in leaves],
+                               repr(self.space["seen"])]
             note["modes"] = whet.is_grad_enabled(), whet.random.default_generator._offset
             results = []
             _tensors(out, results)
@@ -385,13 +393,13 @@ class Side:
                     total.backward()
                 elif leaves:
                     gs = whet.autograd.grad(total, leaves, allow_unused=True, create_graph=how == "double")
-                    note.append([_seen(g) for g in gs])
+                    note.append([_bits(g) for g in gs])
                     gs = [(g.real if g.is_complex() else g) for g in gs if g is not None and g.requires_grad]
                     if gs:
                         sum((g * g).sum().double() for g in gs).backward()
         except Exception as e:
             note.append(_said(e))
-        note.append([_seen(t.grad) for t in leaves])
+        note.append([_bits(t.grad) for t in leaves])
         if "poke" in after and results:
             try:
                 with whet.no_grad():
@@ -418,6 +426,11 @@ def _seen(x):
     if isinstance(x, list | tuple):
         return [type(x).__name__, *[_seen(v) for v in x]]
     return fuzz.describe(x)[:6] + [str(x.detach()._array.reshape(-1)[:6].tolist())] if hasattr(x, "_array") else repr(x)
+
+
+def _bits(g):
+    """A gradient, but for how it lies in memory: eager may hand out an expanded one."""
+    return None if g is None else [part for k, part in enumerate(_seen(g)) if k != 2]
 
 
 def _said(e):
@@ -547,7 +560,8 @@ def show(p):
     out += [f"x{i}: {json.dumps(d)}" for i, d in enumerate(p["inputs"])]
     out += [f"{p['names'][n]}: {json.dumps(v)}" for n, v in [*p["captured"].items(), *p["numbers"].items()] if p["names"][n] in out[0]]
     out += [f"call {i}: {json.dumps(c)}" for i, c in enumerate(p["calls"])]
-    return "\n".join(["    " + line for line in "\n".join(out).split("\n")] + [f"    {p['sizes']} verify={p['verify']} keep={p['keep']} steady={p['steady']}"])
+    out += [f"{p['sizes']} verify={p['verify']} keep={p['keep']} steady={p['steady']}"]
+    return "\n".join(["    " + line for line in "\n".join(out).split("\n")])
 
 
 # ---- many of them -------------------------------------------------------------------------------------------------------
@@ -578,25 +592,39 @@ def workers():
     return [Worker("tests.fuzz_jit", 1, WHET_NATIVE="1"), Worker("tests.fuzz_jit", 4, WHET_NATIVE="1"), Worker("tests.fuzz_jit", WHET_NATIVE="0")]
 
 
-def rounds(seed, count, ways=None, seconds=float("inf"), length=8):
-    """Run programs; gives (number run, number of which were compiled, number replayed, [(seed, why, program, worker)])."""
-    mine, end = ways or workers(), time.time() + seconds
-    done = compiled = replayed = 0
-    found = []
+def rounds(seed, count, ways, seconds=float("inf"), length=8, skip=()):
+    """Run programs; gives (seed, why, program, worker) of each wrong one, and at last how many were run, compiled and replayed."""
+    end, counts = time.time() + seconds, [0, 0, 0]
+    pools, waiting = [futures.ThreadPoolExecutor(1) for _ in ways], collections.deque()
+
+    def finished(most):
+        while len(waiting) > most:
+            s, p, way, answer = waiting.popleft()
+            r = answer.result()
+            for k, one in enumerate((True, r["paths"], r["replays"])):
+                counts[k] += bool(one)
+            if r["why"]:
+                yield s, r["why"], p, way
     for s in range(seed, seed + count):
         if time.time() > end:
             break
-        p = program(s, length)
-        way = mine[(0, 0, 0, 1, 1, 2)[s % 6] % len(mine)]
-        r = way(p)
-        done, compiled, replayed = done + 1, compiled + (r["paths"] > 0), replayed + (r["replays"] > 0)
-        if r["why"]:
-            found.append((s, r["why"], p, way))
-            yield found[-1]
-    if not ways:
-        for w in mine:
-            w.close()
-    yield done, compiled, replayed
+        if s not in skip:
+            p, k = program(s, length), (0, 1, 0, 1, 0, 1, 2)[s % 7] % len(ways)
+            waiting.append((s, p, ways[k], pools[k].submit(ways[k], p)))
+        yield from finished(8)
+    yield from finished(0)
+    for pool in pools:
+        pool.shutdown()
+    yield tuple(counts)
+
+
+def again(p, way):
+    """Run a program once more, in a process like `way`'s."""
+    other = like.setdefault((way.threads, way.env.get("WHET_NATIVE")), Worker("tests.fuzz_jit", way.threads, **way.env))
+    return other(p)
+
+
+like = {}
 
 
 def main():
@@ -611,17 +639,17 @@ def main():
     if a.serve is not None:
         return serve(a.serve)
     ways, wrong = workers(), 0
-    for *found, last in rounds(a.seed, a.rounds, ways, a.seconds, a.length):
-        if len(found) < 3:
-            done, compiled, replayed = *found, last
+    for found in rounds(a.seed, a.rounds, ways, a.seconds, a.length):
+        if len(found) == 3:
+            done, compiled, replayed = found
             break
         wrong += 1
-        seed, why, p = found
+        seed, why, p, way = found
         if not a.raw:
-            p = shorten(p, lambda q: last(q)["why"])
-            why = last(p)["why"]
+            p = shorten(p, lambda q: again(q, way)["why"])
+            why = again(p, way)["why"]
         print(f"seed {seed}: {why}\n{show(p)}", flush=True)
-    for w in ways:
+    for w in [*ways, *like.values()]:
         w.close()
     print(f"{done} programs, {compiled} compiled, {replayed} replayed, {wrong} wrong")
     return int(wrong > 0)
