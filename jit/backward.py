@@ -103,6 +103,7 @@ class Backward:
             modes.refresh()
         return out
 
+    owner = staticmethod(lambda: None)       # a weak reference to the traced function
     root = None                              # value -> the memory it lies in, of the forward's program
     writes = False                           # does the forward write to tensors from outside?
 
@@ -160,15 +161,21 @@ class Backward:
     def slowly(self, node, gs):
         """By eager: the forward's operations again, recorded, and the engine."""
         tensors, outside, drawn, versions = node.again
+        owner = self.owner()
+        if owner is not None:
+            owner.differentiated_again()
         if self.writes or any(t._version != v for t, v in zip(outside.values(), versions)):
             raise RuntimeError(f"{self.name}: this derivative of a traced call needs the call's operations again, but the call wrote to tensors "
                                "from outside, or some of what it read has been written to since. Call the function under jit.disable()")
         recording = bool(modes.state.flags & modes.GRAD)
         with modes.enable_grad():
-            found = self.repeat(outside, dict(zip(self.drawn, drawn)))
-            pairs = [(found[n], g) for n, g in zip(self.results, gs) if g is not None]
-            wanted = list({id(t): t for t in tensors}.values())
-            got = engine.grad([y for y, _ in pairs], wanted, [g for _, g in pairs], create_graph=recording, allow_unused=True)
+            # names of their own for what came from outside: one may be a view of another
+            names = {id(t): t.view_as(t) for t in outside.values() if t.requires_grad}
+            found = self.repeat({n: names.get(id(t), t) for n, t in outside.items()}, dict(zip(self.drawn, drawn)))
+            pairs = [(found[n], g) for n, g in zip(self.results, gs) if g is not None and found[n].requires_grad]
+            wanted = [t for t in {id(t): t for t in tensors}.values() if id(t) in names]
+            got = engine.grad([y for y, _ in pairs], [names[id(t)] for t in wanted], [g for _, g in pairs], create_graph=recording,
+                              allow_unused=True) if pairs and wanted else ()
         got = {id(t): g for t, g in zip(wanted, got)}
         return [got.pop(id(t), None) for t in tensors]
 
@@ -183,12 +190,14 @@ class Backward:
             if node.kind in ("guard", "ask"):
                 continue
             ins = [env[x] if type(x) is Ref else x for x in node.ins]
-            if node.kind == "write":
-                pointwise_family.inplace(node.op, ins[0], tuple(ins[1:]), node.attrs)
-                continue
             if node.needs:
-                ins = [x if need or type(r) is not Ref else x.detach() for x, r, need in zip(ins, node.ins, node.needs)]
+                ins = [x if need or type(r) is not Ref or node.kind == "write" and r is node.ins[0] and any(node.needs) else x.detach()
+                       for x, r, need in zip(ins, node.ins, node.needs)]
             with modes.set_grad_enabled(node.needs != ()):
+                if node.kind == "write":
+                    target = ins[0] if node.needs and any(node.needs) else ins[0].detach()
+                    pointwise_family.inplace(node.op, target, tuple(ins[1:]), node.attrs)
+                    continue
                 made = registry.apply(node.op, tuple(ins), node.attrs)
             for o, t in zip(node.outs, made if type(made) is tuple else (made,)):
                 env[o] = t

@@ -107,7 +107,7 @@ class Recorder:
             self.ids.add(id(t))
             outs.append(self.define(t._array))
         if "array" in attrs:                 # a constant: as it is now, whatever is written to it later
-            attrs = {**attrs, "array": attrs["array"].copy()}
+            attrs = {**attrs, "array": attrs["array"].copy(order="K")}
         self.nodes.append(Node(kind, op, ins, attrs, outs, where()))
         self.nodes[-1].needs = needs
 
@@ -130,6 +130,7 @@ class Recorder:
             self.refuse(str(e))
             return pointwise_family.inplace(op, t, args, attrs)
         node, base = t._node, t if t._base is None else t._base
+        needs = tuple([registry.is_tensor(x) and x.requires_grad for x in (t, *args)]) if modes.state.flags & modes.GRAD else ()
         if modes.state.flags & modes.GRAD and id(base) not in self.ids and any(registry.is_tensor(x) and x.requires_grad for x in (t, *args)):
             self.refuse("what carries gradients is written to a tensor that was there before")
             return pointwise_family.inplace(op, t, args, attrs)
@@ -140,6 +141,7 @@ class Recorder:
             raise
         of = self.outside.get(ins[0])        # (`.data` of a tensor is its memory with a counter of its own)
         self.nodes.append(Node("write", op, ins, attrs, [], where(), of is None or of is t or of._cell is t._cell))
+        self.nodes[-1].needs = needs
         if t._node is not node and not any(t is x for x in self.made):
             self.refuse("a tensor that was there before got a history")
         return t

@@ -12,6 +12,7 @@ import os
 import threading
 import types
 import warnings
+import weakref
 from operator import attrgetter, is_
 from time import perf_counter
 
@@ -366,6 +367,7 @@ class Traced:
         self.table, self.tries, self.refused = {}, collections.Counter(), {}
         self.slow = None                     # first argument's type and size for which eager is faster
         self.quick = None                    # (a function, a lock, the recording): the short way of the newest recording that has one
+        self.again = False                   # has a second derivative been asked for?
         self.why, self.warned, self.lock = None, False, threading.Lock()
         self.bound = None
 
@@ -532,6 +534,8 @@ class Traced:
                 effects.append((place_of(t), None if t._grad is None else results.tensor(t._grad)))
         spec = results.describe(out)
         back, values = None, list(results.values)
+        if results.alive and self.again:
+            raise Refused("it is differentiated twice, or in parts, which eager's own graph does best")
         if results.alive:
             edges = {}
             for t in tensors:
@@ -562,12 +566,13 @@ class Traced:
         written = {program.origin[n.ins[0]] for n in rec.nodes if n.kind == "write"}
         r.written = [i for i, n in enumerate(outside) if n in written]
         r.expect([a for _, a in given])
-        self.check(rec, program, draws.values(), outside, values)
+        self.check(r, rec, program, draws.values(), outside, values)
         r.backward = back
         r.others = self.alive.get(key)
         if back is not None:
             back.root = program.root
             back.slice(program.origin, rec.outside)
+            back.owner = weakref.ref(self)
         rec.before.clear()
         paths.insert(0, r)
         self.why = None
@@ -575,9 +580,9 @@ class Traced:
         if short is not None:
             self.quick = short, r.lock, r
 
-    def check(self, rec, program, generators, outside, values):
+    def check(self, r, rec, program, generators, outside, values):
         """The program against the run that was recorded, on copies of what that was given."""
-        if self.verify == "off":
+        if self.verify == "off" or r.pattern:        # (copies of what overlaps would not overlap)
             return
         first = {}
         for n in rec.nodes:
@@ -600,6 +605,16 @@ class Traced:
         for n, a in zip(outside, given):
             if not same_bits(a, rec.arrays[n]):
                 raise Refused("a replay writes other bits to a tensor from outside: please report this")
+
+    def differentiated_again(self):
+        """Somebody wants a second derivative, or one of some results alone: from now on calls with gradients run eagerly."""
+        if self.again:
+            return
+        self.again, self.quick = True, None
+        for rs in self.table.values():
+            rs[:] = [r for r in rs if r.backward is None]
+        warnings.warn(f"{self.name()} is differentiated twice, or in parts: its operations are done again for that, and gradients may be added up "
+                      "in another order than eager's. From now on its calls that carry gradients run eagerly", TraceWarning, stacklevel=2)
 
     def give_up(self, key, reason):
         """Calls of this kind run eagerly from now on."""

@@ -109,6 +109,8 @@ def write_through(nodes, root, arrays, visible):
         k = maker.get(x)
         if k is None or root[x] != x or users[x] != [i] or x in visible or out[k] is None:
             continue
+        if maker.get(place, -1) >= k or maker.get(root[place], -1) >= k:         # the place is not there yet
+            continue
         a, b, before = arrays[place], arrays[x], out[k]
         if a.dtype != b.dtype or a.shape != b.shape or not (a.flags.c_contiguous and b.flags.c_contiguous and a.flags.aligned):
             continue

@@ -136,7 +136,7 @@ empty_op = Op("empty", lambda size, dtype, memory_format=None: new_array(size, d
 full_op = Op("full", lambda size, value, dtype, memory_format=None: _full(size, cast_number(value, dtype), dtype, memory_format),
              samples=lambda make: [Sample(size=(2, 3), value=1.5, dtype=dtypes.float32),
                                    Sample(size=(0,), value=True, dtype=dtypes.bool_)])
-constant_op = Op("constant", lambda array: array.copy(), samples=lambda make: [Sample(array=np.arange(6.0).reshape(2, 3))])
+constant_op = Op("constant", lambda array: array.copy(order="K"), samples=lambda make: [Sample(array=np.arange(6.0).reshape(2, 3))])
 
 
 def _size_of(args, size, op):
@@ -223,11 +223,11 @@ def _like(input, op, value, dtype, layout, device, requires_grad, memory_format)
     if kind is full_op:
         attrs["value"] = value
     if memory_format is preserve_format:
-        if not a.flags.c_contiguous and not modes.state.observers:
+        if not a.flags.c_contiguous:
             array = like_array(a, dtype.np)
             if value is not None:
                 array.fill(cast_number(value, dtype))
-            return require(wrap(array), requires_grad)
+            return require(literal(array), requires_grad)
     elif memory_format is not contiguous_format:
         attrs["memory_format"] = memory_format
     return require(apply(kind, (), attrs), requires_grad)
