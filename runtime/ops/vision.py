@@ -4,6 +4,7 @@ import math
 import numpy as np
 
 from ..dtypes import float32, int64, uint8
+from .creation import literal
 from .registry import is_tensor
 from .surface import FUNCTIONS as F
 from .surface import function
@@ -67,7 +68,7 @@ def _taps(mode, n, out, scale, align_corners, antialias):
 def _resample(x, dim, index, weights):
     out = None
     for k in range(index.shape[1]):
-        part = F["index_select"](x, dim, F["from_numpy"](np.ascontiguousarray(index[:, k])))
+        part = F["index_select"](x, dim, literal(np.ascontiguousarray(index[:, k])))
         if weights is not None:
             w = F["tensor"](weights[:, k], dtype=x.dtype).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
             part = part * w
