@@ -669,7 +669,7 @@ def _laid(copy, like):
     return out
 
 
-def trace(fn=None, /, *, strict=False, verify="first"):
+def trace(fn=None, example_inputs=None, *, strict=False, verify="first"):
     """A function that records itself and replays the recording, with the results and effects of eager mode to the bit.
 
     >>> import whet
@@ -679,12 +679,17 @@ def trace(fn=None, /, *, strict=False, verify="first"):
     >>> f(whet.zeros(2)), f(whet.ones(2))
     (tensor([0.7616, 0.7616]), tensor([0.9951, 0.9951]))
 
-    `strict=True` raises where the function cannot be compiled, in place of running it eagerly.
+    `strict=True` raises where the function cannot be compiled, in place of running it eagerly. `example_inputs` (a tensor or a tuple of
+    arguments) are for a first call at once; they are not needed. `verify="off"` leaves out the comparison of a new program with the run
+    that it was made from.
     """
     if fn is None:
         return functools.partial(trace, strict=strict, verify=verify)
-    if isinstance(fn, Traced):
-        return fn
+    if verify not in ("first", "off"):
+        raise ValueError(f'trace(): verify is "first" or "off", not {verify!r}')
     if not callable(fn):
         raise TypeError(f"trace(): expected a function, got {type(fn).__name__}")
-    return Traced(fn, strict, verify)
+    traced = fn if isinstance(fn, Traced) else Traced(fn, strict, verify)
+    if example_inputs is not None:
+        traced(*example_inputs if isinstance(example_inputs, tuple | list) else (example_inputs,))
+    return traced

@@ -73,6 +73,10 @@ class World:
         self.codes = set()                   # code that the walk has gone through
         self.seen = {}                       # id -> object, kept alive
         self.stack = [fn, *arguments]
+        nn = sys.modules.get("whet.nn.module")
+        if nn is not None:                   # hooks of all modules
+            self.place("slot", nn.Module, "_hooks", (nn.Module._hooks,))
+            self.stack.append(nn.hooks.for_all)
         self.shallow = {id(a) for a in arguments}
         self.modules, self.attributes = {}, set()    # module's id -> (module, names already looked up in it); what code names
         again = True
