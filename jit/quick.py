@@ -8,7 +8,7 @@ from whet.cpu import memory, native, pool
 
 from .. import dtypes
 from ..autograd import modes
-from ..autograd.node import Node, edge_of
+from ..autograd.node import RELEASED, Node, edge_of
 from ..tensor import wrap
 from .program import Miss
 
@@ -146,10 +146,22 @@ def outside(r, given, guard, lines):
         guard(f"{t}._array is not {given(f't{k}a', array)} or {t}._rg != {rg} or {t}._grad is {'not ' if bare else ''}None or {t}._extra")
 
 
+class _Gone:
+    """The op of a graph that has been freed."""
+    saves_output, nondiff_outputs = False, frozenset()
+
+    def __init__(self, name):
+        self.name = name
+
+    def backward(self, node, g):
+        """Raise what eager raises."""
+        raise RuntimeError(RELEASED)
+
+
 def used_up(a, op, leaves):
     """A tensor whose graph, which led to some leaves, has been differentiated and freed."""
     t = wrap(a)
     t._rg |= 1
-    t._node = Node(op, tuple([edge_of(x) for x in leaves]), {})
+    t._node = Node(_Gone(op.name), tuple([edge_of(x) for x in leaves]), {})
     t._node.inputs, t._node.versions, t._node.released = (), (), True
     return t
