@@ -191,8 +191,9 @@ class Backward:
                 continue
             ins = [env[x] if type(x) is Ref else x for x in node.ins]
             if node.needs:
-                ins = [x if need or type(r) is not Ref or node.kind == "write" and r is node.ins[0] and any(node.needs) else x.detach()
-                       for x, r, need in zip(ins, node.ins, node.needs)]
+                # (only what has a history now and had none is cut off: a view must stay one of its base)
+                ins = [x if need or type(r) is not Ref or not x.requires_grad or node.kind == "write" and r is node.ins[0] and any(node.needs)
+                       else x.detach() for x, r, need in zip(ins, node.ins, node.needs)]
             with modes.set_grad_enabled(node.needs != ()):
                 if node.kind == "write":
                     target = ins[0] if node.needs and any(node.needs) else ins[0].detach()

@@ -228,3 +228,18 @@ def test_a_dropped_trace_leaves_nothing():
     gc.collect()
     refs = [r for r in refs if r() is not None]
     assert not refs and len(rows._plans) == plans
+
+
+@pytest.mark.filterwarnings("ignore::whet.jit.TraceWarning")
+def test_second_derivatives_know_of_writes_to_views():
+    def f(x, w):
+        v = x * 2
+        v[..., 0].add_(w)
+        return v
+    traced = jit.trace(f)
+    traced(whet.ones(3), whet.ones((), requires_grad=True))
+    for call in (traced, f):
+        x, w = whet.ones(3), whet.tensor(0.5, requires_grad=True)
+        g, = whet.autograd.grad((call(x, w) ** 3).sum(), w, create_graph=True)
+        g.backward()
+        assert g.item() == 18.75 and w.grad.item() == 15.0
