@@ -121,6 +121,7 @@ class _Results:
     def __init__(self, made, place_of, number, before):
         self.made, self.place_of, self.number, self.before = made, place_of, number, before
         self.values, self.index, self.tensors = [], {}, []
+        self.bases = set()                   # what some of the results are views of
         self.alive = []                      # results through which gradients flow to tensors from outside
 
     def describe(self, x):
@@ -162,8 +163,12 @@ class _Results:
             if x._node is None:
                 dead = "leaf"
             elif _alive(x._node):
-                dead = "alive"
+                dead = len(self.alive)       # which of the node's outputs it is
                 self.alive.append(x)
+                if id(x) in self.bases:
+                    raise Refused("it returns a tensor and a view of it, through both of which gradients flow")
+                if x._base is not None:
+                    self.bases.add(id(x._base))
             else:
                 dead = Dead(x._node, self.place_of)
         base = None
@@ -313,10 +318,10 @@ class Recording:
                 t._rg = rg & ~1
             if dead == "leaf":
                 t._rg |= 1
-            elif dead == "alive":
+            elif type(dead) is int:
                 t._rg |= 1
-                node, i = made["node"], self.backward.results.index(n)
-                t._node = node if node.nout == 1 else OutputOf(node, i)
+                node = made["node"]
+                t._node = node if node.nout == 1 else OutputOf(node, dead)
             elif dead is not None:
                 t = used_up(a, dead.op, [self.at(place, leaves) for place in dead.places])
             made[k] = t

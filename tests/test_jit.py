@@ -243,3 +243,17 @@ def test_second_derivatives_know_of_writes_to_views():
         g, = whet.autograd.grad((call(x, w) ** 3).sum(), w, create_graph=True)
         g.backward()
         assert g.item() == 18.75 and w.grad.item() == 15.0
+
+
+def test_a_result_and_a_view_of_it_both_carry_gradients():
+    def f(x):
+        y = whet.cat([x * 2, x])
+        return y.squeeze(), y, y * 1
+    traced = jit.trace(f)
+    for _ in range(4):
+        got = []
+        for call in (traced, f):
+            x = whet.tensor([1.0, 2.0], requires_grad=True)
+            sum((y * y).sum() for y in call(x)).backward()
+            got.append(x.grad.tolist())
+        assert got[0] == got[1]
