@@ -27,8 +27,7 @@ class Backward:
     def __init__(self, rec, results, start, place_of_edge):
         """Run the backward of the results, and of some of them alone, under the recorder's eyes."""
         self.results = [rec.value(t) for t in results]
-        self.names = [_op(t._node) for t in results]
-        self.name = self.names[0].name
+        self.name = _op(results[0]._node).name
         self.forward, rec.nodes = rec.nodes, []
         self.readers = {}
         rng = np.random.default_rng(0)

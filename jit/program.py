@@ -20,10 +20,6 @@ from whet.passes.fuse import fuse, reductions, write_through
 from ..ops.pointwise_family import PointwiseOp
 from .record import Refused
 
-QUIET = frozenset(("pointwise", "view", "rows", "reduce", "contract", "random"))    # ops that do nothing but compute
-NATIVE = QUIET - {"view", "random"}     # ops of whose calls the launches are all that there is, whatever the data
-CHECKED = frozenset(("gather", "index", "index_select"))        # whose kernels check their indices
-MAKERS = frozenset(("zeros", "full", "empty", "constant"))
 PASSED = ("f32", "f64", "i32", "i64")    # types of numbers that a kernel of rows takes by value
 KEPT = 1 << 22                       # bytes that are copied at each call, for a replay that may miss late
 MOST = 60                            # arguments of a launch
@@ -66,7 +62,7 @@ class Program:
             if node.kind == "write":
                 wanted = self.root[node.ins[0]] in roots
             elif node.kind == "op":
-                wanted = any(o in values for o in node.outs) or node.op.family not in QUIET and node.op.name not in MAKERS
+                wanted = any(o in values for o in node.outs) or node.op.may_fail
             else:
                 wanted = True
             if wanted:
@@ -79,17 +75,13 @@ class Program:
         """A replay that misses must have changed nothing: what is written outside before it can miss is kept, to be put back."""
         outside, written, self.may_miss, self.draws, self.kept = set(self.outside), [], False, False, []
         for node in nodes:
-            answers = node.kind == "guard" or node.kind == "ask" and node.value is not None \
-                or node.kind == "op" and node.op.family == "host" and node.op.name in DATA_SHAPED
-            fails = answers or node.kind == "ask" or node.kind in ("op", "write") and node.op.family == "host"
+            fails = node.kind in ("guard", "ask") or node.kind in ("op", "write") and node.op.may_fail
             self.may_miss |= fails
             self.draws |= node.kind == "draw"
             if written and fails:
-                kept = list(dict.fromkeys(written))
-                if sum(self.arrays[n].nbytes for n in kept) <= KEPT:
-                    self.kept = kept
-                elif answers:
-                    raise Refused(f"Python goes on from a value after large tensors from outside were written ({node.line})")
+                self.kept = list(dict.fromkeys(written))
+                if sum(self.arrays[n].nbytes for n in self.kept) > KEPT:
+                    raise Refused(f"a call may turn out otherwise at {node.line}, after large tensors from outside were written")
             if node.kind == "write" and self.root[node.ins[0]] in outside:
                 written.append(self.root[node.ins[0]])
 
@@ -112,7 +104,7 @@ class Program:
         plan = [(i, node) for i, node in enumerate(self.nodes)][::-1]
         while plan:
             i, node = plan.pop()
-            if node.kind == "op" and node.op.name in MAKERS and node.op.name != "empty" and not node.ins \
+            if node.kind == "op" and not node.ins and not node.op.random \
                     and self.root[node.outs[0]] not in changed and node.outs[0] not in self.position:
                 self.held[node.outs[0]] = node.op.forward(**node.attrs)          # a constant: nobody writes to it
                 constants.add(node.outs[0])
@@ -215,9 +207,9 @@ class Program:
             return self.by_rows(node, ins)
         if node.kind == "op" and node.op.name == "cat" and all(type(x) is np.ndarray and x.dtype == ins[0].dtype for x in ins):
             return self.side_by_side(node, ins)
-        if node.kind == "op" and node.op.memo and (node.op.family in NATIVE or node.op.name in CHECKED):
+        if node.kind == "op" and node.op.memo:
             made = []
-            if node.op.name in CHECKED:
+            if node.op.may_fail:
                 for x in ins[1:]:
                     if type(x) is np.ndarray and not any(np.may_share_memory(x, self.held[c]) for c in self.constants):
                         x[...] = 0           # a stand-in's numbers are indices
@@ -413,9 +405,6 @@ class Program:
             op.write(*ins, **node.attrs)
         else:
             np.copyto(a, op.forward(*ins, **node.attrs), casting="unsafe")
-
-
-DATA_SHAPED = frozenset(("nonzero", "masked_select", "unique", "unique_consecutive", "bincount", "repeat_interleave"))
 
 
 def _address(a):

@@ -192,7 +192,6 @@ class Watch:
 
     def __init__(self, codes, refuse):
         self.codes, self.refuse = codes, refuse
-        self.local = set()
 
     def __enter__(self):
         self.before, self.collecting = sys.getprofile(), gc.isenabled()

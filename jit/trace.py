@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import math
 import os
+import sys
 import threading
 import types
 import warnings
@@ -31,7 +32,7 @@ from .backward import Backward, same_bits, saved_by
 from .program import Miss, Program
 from .quick import MISSED, used_up
 from .record import Recorder, Refused, Watch, escaped
-from .world import PLAIN, Unwatchable, World
+from .world import PLAIN, Unwatchable, World, ours
 
 _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
 TRIES = 3                        # recordings of one key that may fail before it is given up
@@ -205,7 +206,7 @@ def _alive(node):
 class Recording:
     """One way through the function: when it fits, and what to do."""
 
-    def __init__(self, world, program, tensors, given, results, grads, bumps, draws, mode):
+    def __init__(self, world, program, tensors, given, results, grads, bumps, draws):
         self.world, self.program, self.given, self.results = world, program, given, results
         self.grads, self.bumps, self.draws = grads, bumps, draws
         self.tensors = [t for t, _ in tensors]             # reached from outside
@@ -427,30 +428,21 @@ class Traced:
 
     def trial(self, r, args, kwargs, replay):
         """A call by a recording. The first ones are timed, and a few are made eagerly: whichever is faster goes on."""
-        n = r.calls
-        if n >= TRIED:
-            if not r.lock.acquire(False):
-                return MISSED
-            try:
-                out = replay()
-            finally:
-                r.lock.release()
-            r.calls += out is not MISSED
-            return out
-        t = perf_counter()
-        if n < TRIED - 4:
-            if not r.lock.acquire(False):
-                return MISSED
+        n, t = r.calls, perf_counter()
+        eager = TRIED - 4 <= n < TRIED
+        if eager:
+            out = self.fn(*args, **kwargs)
+        elif not r.lock.acquire(False):
+            return MISSED
+        else:
             try:
                 out = replay()
             finally:
                 r.lock.release()
             if out is MISSED:
                 return out
-            r.times[0] = min(r.times[0], perf_counter() - t)
-        else:
-            out = self.fn(*args, **kwargs)
-            r.times[1] = min(r.times[1], perf_counter() - t)
+        if n < TRIED:
+            r.times[eager] = min(r.times[eager], perf_counter() - t)
         r.calls = n + 1
         if n + 1 == TRIED and r.times[1] < 0.95 * r.times[0]:
             r.slow = True
@@ -566,14 +558,13 @@ class Traced:
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
         draws = {id(n.attrs["generator"]): n.attrs["generator"] for n in rec.nodes if n.kind == "draw"}
         r = Recording(world, program, [(t, grads.get(id(t))) for t in world.tensors.values()], given, spec, effects, bumps,
-                      list(draws.values()), settings)
+                      list(draws.values()))
         r.identity = [world.tensors.get(id(t)) for t in leaves]
         written = {program.origin[n.ins[0]] for n in rec.nodes if n.kind == "write"}
         r.written = [i for i, n in enumerate(outside) if n in written]
         r.expect([a for _, a in given])
         self.check(r, rec, program, draws.values(), outside, values)
         r.backward = back
-        r.others = self.alive.get(key)
         if back is not None:
             back.root = program.root
             back.slice(program.origin, rec.outside)
@@ -632,7 +623,7 @@ class Traced:
             raise TraceError(f"{self.name()} cannot be compiled: {reason}")
         if not self.warned:
             self.warned = True
-            warnings.warn(f"{self.name()} runs eagerly: {reason}", TraceWarning, stacklevel=4)
+            warnings.warn(f"{self.name()} runs eagerly: {reason}", TraceWarning, stacklevel=_depth())
 
     def name(self):
         code = getattr(self.fn, "__code__", None)
@@ -665,6 +656,14 @@ class Traced:
             for r in rs:
                 return text(r.program.nodes, r.program.arrays)
         return ""
+
+
+def _depth():
+    """How far up the stack the user's call is, for a warning of the caller."""
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back is not None and ours(frame.f_code):
+        frame, depth = frame.f_back, depth + 1
+    return depth
 
 
 def _laid(copy, like):

@@ -77,7 +77,6 @@ class World:
         if nn is not None:                   # hooks of all modules
             self.place("slot", nn.Module, "_hooks", (nn.Module._hooks,))
             self.stack.append(nn.hooks.for_all)
-        self.shallow = {id(a) for a in arguments}
         self.modules, self.attributes = {}, set()    # module's id -> (module, names already looked up in it); what code names
         again = True
         while again:

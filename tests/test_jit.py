@@ -257,3 +257,25 @@ def test_a_result_and_a_view_of_it_both_carry_gradients():
             sum((y * y).sum() for y in call(x)).backward()
             got.append(x.grad.tolist())
         assert got[0] == got[1]
+
+
+@pytest.mark.parametrize("n", [3, 2_000_000])
+def test_an_error_after_a_write_leaves_one_write(n):
+    def make():
+        p, table = whet.zeros(n), whet.arange(5.0)
+
+        def f(i):
+            p.add_(1)
+            return table[i]
+        return p, f
+    seen = []
+    for wrap in (jit.trace, lambda f: f):
+        p, f = make()
+        f = wrap(f)
+        for i in ([0, 1], [0, 1], [0, 1], [0, 9], [2, 2]):
+            try:
+                f(whet.tensor(i))
+            except IndexError:
+                pass
+        seen.append((p[0].item(), p._version))
+    assert seen[0] == seen[1] == (5.0, 5)

@@ -66,6 +66,7 @@ cast_complex_op.doc = "Conversion where one of the types is complex."
 clone_op = PointwiseOp("clone", lambda input: input, vjp=lambda g, y, x: [g], promote="none", samples=reals(-3, 3))
 copy_to_format_op = Op("clone_format", copy_array, lambda g, _y, _x, memory_format: [g], samples=lambda make: [
     Sample(make(2, 3), memory_format=contiguous_format), Sample(make(2, 3, 2, 2), memory_format=as_format("channels_last"))])
+copy_to_format_op.total = True
 
 
 def cast(t, dtype):
@@ -260,6 +261,7 @@ def _copy_vjp(g, _y, _x, _src):
 
 copy_op = _CopyOp("copy", None, _copy_vjp, samples=lambda make: [
     Sample(make(2, 3), make(2, 3)), Sample(make(2, 3), make(3)), Sample(make(2, 3), make()), Sample(make(0, 3), make(3))])
+copy_op.total = True
 
 
 def _to_tensor(x, like):

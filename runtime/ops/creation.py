@@ -139,6 +139,10 @@ full_op = Op("full", lambda size, value, dtype, memory_format=None: _full(size, 
 constant_op = Op("constant", lambda array: array.copy(order="K"), samples=lambda make: [Sample(array=np.arange(6.0).reshape(2, 3))])
 
 
+for _op in (zeros_op, empty_op, full_op, constant_op):
+    _op.total = True
+
+
 def _size_of(args, size, op):
     if size is not None:
         if args:

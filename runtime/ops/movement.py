@@ -31,6 +31,7 @@ def _cat_vjp(g, _y, *_xs, dim):
 
 cat_op = Op("cat", _cat, _cat_vjp, samples=lambda make: [
     Sample(make(2, 3), make(1, 3), dim=0), Sample(make(2, 3), make(2, 0), make(2, 1), dim=1), Sample(make(3), dim=0)])
+cat_op.total = True
 
 
 def _list(tensors, op):

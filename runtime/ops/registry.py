@@ -33,6 +33,7 @@ class Op:
     pure = True
     random = False
     memo = False                    # may a call be replayed as its one launch (or view)? see cpu/entries.py
+    total = None                    # can a call neither raise nor give another shape, whatever the data? None: host ops may, others not
     dynamic_numbers = False         # numbers are read by the kernel, so a replay may have others
     detaches = False                # a view without a base
     write = None                    # write(array, *arrays, **attrs): the in-place form, where it is cheaper than computing and copying
@@ -67,6 +68,11 @@ class Op:
     def reads(self, i, edges):
         """Does the backward to these edges read the value of input i (-1: of the output), if that was saved?"""
         return True
+
+    @property
+    def may_fail(self):
+        """May a call on other data, of the same shapes and types, raise or give another shape?"""
+        return self.family == "host" if self.total is None else not self.total
 
     def __repr__(self):
         return f"<op {self.name}>"

@@ -40,6 +40,7 @@ view_op = ViewOp("view", _view, lambda g, _y, _x, size: [reshape(g, _x.shape)], 
 reshape_op = Op("reshape", lambda a, size: a.reshape(size).copy(), lambda g, _y, _x, size: [reshape(g, _x.shape)],
                 samples=lambda make: [
     Sample(make(2, 3).t(), size=(6,)), Sample(make(2, 3, 4).transpose(1, 2), size=(2, 12))])
+reshape_op.total = True
 
 
 @method()
