@@ -7,13 +7,13 @@ eager: the recorded operations are done again on tensors.
 import itertools
 
 import numpy as np
+from whet.autograd import engine, modes
+from whet.autograd.node import Node, OutputOf, changed, edge_of
 from whet.ir.graph import Ref
+from whet.ops import pointwise_family, registry
+from whet.tensor import wrap
+from whet.tensor_base import Base
 
-from ..autograd import engine, modes
-from ..autograd.node import Node, OutputOf, changed, edge_of
-from ..ops import pointwise_family, registry
-from ..tensor import wrap
-from ..tensor_base import Base
 from .program import Miss, Program
 from .record import Refused
 

@@ -15,9 +15,9 @@ from whet.dtypes import FROM_NUMPY
 from whet.ir import scalar as S
 from whet.ir.graph import Ref
 from whet.ir.rows import Operand
+from whet.ops.pointwise_family import PointwiseOp
 from whet.passes.fuse import fuse, reductions, write_through
 
-from ..ops.pointwise_family import PointwiseOp
 from .record import Refused
 
 PASSED = ("f32", "f64", "i32", "i64")    # types of numbers that a kernel of rows takes by value

@@ -4,12 +4,12 @@ For recordings whose arguments are tensors. Those that only launch kernels becom
 compare what they reach from outside as the long way does (`Recording.fits`), and share its programs. A call that the short way does not
 recognise goes the long way.
 """
+from whet import dtypes
+from whet.autograd import modes
+from whet.autograd.node import RELEASED, Node, edge_of
 from whet.cpu import memory, native, pool
+from whet.tensor import wrap
 
-from .. import dtypes
-from ..autograd import modes
-from ..autograd.node import RELEASED, Node, edge_of
-from ..tensor import wrap
 from .program import Miss
 
 MISSED = object()

@@ -12,12 +12,12 @@ import types
 import weakref
 
 import numpy as np
+from whet.autograd import inplace as ip
+from whet.autograd import modes
 from whet.ir.graph import Node, Ref
+from whet.ops import pointwise_family, registry
+from whet.tensor_base import Base
 
-from ..autograd import inplace as ip
-from ..autograd import modes
-from ..ops import pointwise_family, registry
-from ..tensor_base import Base
 from .world import LIBRARY, ours
 
 GUARDED = 64                     # elements of a tensor whose value may be a guard
@@ -174,7 +174,7 @@ class Recorder:
 
 
 def _reshape(op, t, attrs):
-    from ..ops.view import reshape_inplace
+    from whet.ops.view import reshape_inplace
     return reshape_inplace(op, t, attrs)
 
 

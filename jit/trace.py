@@ -18,15 +18,15 @@ from operator import attrgetter, is_
 from time import perf_counter
 
 import numpy as np
+from whet import devices, dtypes, random
+from whet.autograd import modes
+from whet.autograd.node import OutputOf, edge_of, next_number
 from whet.cpu import pool
 from whet.ir.graph import text
+from whet.ops.registry import view_of
+from whet.tensor import Size, Tensor, wrap
+from whet.tensor_base import Base
 
-from .. import devices, dtypes, random
-from ..autograd import modes
-from ..autograd.node import OutputOf, edge_of, next_number
-from ..ops.registry import view_of
-from ..tensor import Size, Tensor, wrap
-from ..tensor_base import Base
 from . import quick
 from .backward import Backward, same_bits, saved_by
 from .program import Miss, Program

@@ -15,11 +15,10 @@ import sys
 import types
 
 import numpy as np
-
-from .. import devices, dtypes
-from ..random import Generator
-from ..tensor import Size
-from ..tensor_base import Base
+from whet import devices, dtypes
+from whet.random import Generator
+from whet.tensor import Size
+from whet.tensor_base import Base
 
 MOST = 20_000                    # things that are watched
 PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented))
@@ -27,7 +26,6 @@ CONSTANT = (np.dtype, dtypes.dtype, devices.device, slice, range, np.generic, Si
             types.WrapperDescriptorType, types.MethodWrapperType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
             types.MemberDescriptorType, np.ufunc, types.GenericAlias, types.UnionType, types.CodeType, type(np.sum),
             type(collections.namedtuple("Pair", "first").first))
-HERE = os.path.dirname(os.path.dirname(os.path.abspath(sys.modules[Base.__module__].__file__)))
 LIBRARY = os.path.dirname(os.__file__)
 _same = operator.is_
 
