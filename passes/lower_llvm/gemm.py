@@ -1,7 +1,8 @@
 """Matrix multiplication as LLVM code: C[m, n] = sum over k of A[m, k] * B[k, n], in one canonical order.
 
 The order of each output element: K in blocks of 256; in a block one chain of fused multiply-adds in k order from +0; the
-block sums added left to right. (A product of one row or one column has another: see `onerow.py`.) Register tile, vector width, packing, strides and the cut into work units change no bit of it.
+block sums added left to right. (A product of one row or one column has another: see `onerow.py`.) Register tile, vector width,
+packing, strides and the cut into work units change no bit of it.
 
 A kernel's arguments are slots of 8 bytes: the data pointers of A, B and C, the address of a table of integers (`DIMS`), the
 address of scratch memory, and the data pointers of what the epilogue reads. All strides are in bytes and may have any value,
