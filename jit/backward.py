@@ -71,7 +71,7 @@ class Backward:
         modes.set_flags(before & ~modes.GRAD)
         modes.refresh()
         try:
-            for node in reversed(_inside(roots, start)):
+            for node in reversed(inside(roots, start)):
                 g = grads.pop(node, None)
                 if g is None:
                     continue
@@ -255,7 +255,7 @@ def _op(node):
     return node.parent.op if type(node) is OutputOf else node.op
 
 
-def _inside(roots, start):
+def inside(roots, start):
     """The nodes of the recording under the roots, oldest first."""
     seen, stack = set(roots), list(roots)
     while stack:
@@ -268,7 +268,7 @@ def _inside(roots, start):
 
 def saved_by(roots, start):
     """The tensors that the recorded graph holds, and those that they are views of."""
-    held = [x for n in _inside(roots, start) for x in (n.inputs if type(n) is not OutputOf and not n.released else ()) if isinstance(x, Base)]
+    held = [x for n in inside(roots, start) for x in (n.inputs if type(n) is not OutputOf and not n.released else ()) if isinstance(x, Base)]
     return held + [x._base for x in held if x._base is not None]
 
 

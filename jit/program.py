@@ -26,7 +26,12 @@ MOST = 60                            # arguments of a launch
 
 
 class Miss(Exception):
-    """A value or a shape is another than when it was recorded: the replay is given up, nothing outside has been changed."""
+    """A value or a shape is another than when it was recorded: the replay is given up, nothing outside has been changed.
+    `line`: where Python read a number that is another."""
+
+    def __init__(self, why="", line=None):
+        super().__init__(why)
+        self.line = line
 
 
 class Program:
@@ -373,7 +378,7 @@ class Program:
         ins = [env[x] if type(x) is Ref else x for x in node.ins]
         if node.kind == "guard":
             if ins[0].tobytes() != node.value.tobytes():
-                raise Miss(f"the value that Python reads at {node.line}")
+                raise Miss(f"the value that Python reads at {node.line}", node.line)
         elif node.kind == "ask":
             if node.attrs["question"](*ins) != node.value:
                 raise Miss(f"what the values are asked at {node.line}")

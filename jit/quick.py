@@ -18,7 +18,7 @@ MISSED = object()
 def make(recording, leaves, args, kwargs, flags):
     """The function `call(args) -> result or MISSED`; None where the recording wants more."""
     r, p = recording, recording.program
-    if kwargs or r.backward is not None or p.draws and p.may_miss:
+    if kwargs or r.backward is not None or p.draws and p.may_miss or r.world.slots or r.effects or r.growths:
         return None
     simple = not (r.bumps or r.grads or p.may_miss or p.draws or len(p.steps) != 1 or type(p.steps[0]) is not tuple or len(p.steps[0]) != 3)
     if len(leaves) != len(args) or any(a is not b for a, b in zip(args, leaves)):         # every argument a tensor, each another one
@@ -98,7 +98,7 @@ def make(recording, leaves, args, kwargs, flags):
             seen.add(k)
             return f"wrap(r{number})" if simple else f"wrap(env[{number}])"
         if kind in (list, tuple):
-            return f"{kind.__name__}([{', '.join(result(x) for x in what)}])"
+            return f"{kind.__name__}([{', '.join(result(x) for x in (what[1] if kind is list else what))}])"
         if kind == "const":
             return given(f"const{len(env)}", what)
         raise LookupError
@@ -126,10 +126,10 @@ def make(recording, leaves, args, kwargs, flags):
 def outside(r, given, guard, lines):
     """Comparisons with what a recording that only computes reaches from outside."""
     w = r.world
-    if w.dicts or w.owners or w.empty or any(kind not in ("function", "global", "cell") for kind, *_ in w.rest):
+    if w.dicts or w.owners or w.empty or w.arrays or any(kind not in ("function", "global", "cell") for kind, *_ in w.rest):
         guard("not world.same()")
     else:
-        for k, (d, name, x) in enumerate(w.names):
+        for k, (d, name, (x,)) in enumerate(w.names):
             guard(f"{given(f'd{k}', d)}.get({name!r}, MISSED) is not {given(f'v{k}', x)}")
         for k, (kind, owner, name, objects) in enumerate(w.rest):
             if kind == "function":
@@ -138,7 +138,7 @@ def outside(r, given, guard, lines):
                 guard(f"{f}.__code__ is not {code} or {f}.__defaults__ is not {defaults} or {f}.__kwdefaults__ is not {keywords}")
             elif kind == "global":
                 guard(f"{name!r} in {given(f'g{k}', owner)}")
-        for k, (cell, x) in enumerate(w.cells):
+        for k, (cell, (x,)) in enumerate(w.cells):
             lines.append(f" try:\n  if {given(f'c{k}', cell)}.cell_contents is not {given(f'cv{k}', x)}: return MISSED\n"
                          " except ValueError: return MISSED")
     for k, (t, array, rg, bare) in enumerate(zip(r.tensors, r.arrays, r.flags, r.bare)):

@@ -5,6 +5,7 @@ known by the array that they stand for, so a tensor made anew around the same me
 recording made nor the function could reach before is something that the recorder has not seen: the function is refused.
 """
 import collections
+import contextvars
 import gc
 import os
 import sys
@@ -12,12 +13,15 @@ import types
 import weakref
 
 import numpy as np
+from whet import dtypes
 from whet.autograd import inplace as ip
 from whet.autograd import modes
+from whet.dtypes import COMPLEX, FROM_NUMPY
 from whet.ir.graph import Node, Ref
 from whet.ops import pointwise_family, registry
 from whet.tensor_base import Base
 
+from .numbers import EXACT, SAFE, Number
 from .world import LIBRARY, ours
 
 GUARDED = 64                     # elements of a tensor whose value may be a guard
@@ -28,6 +32,7 @@ PURE = frozenset("len isinstance issubclass getattr hasattr setattr delattr abs 
 OWNERS = (list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bool, slice, range, type(None), types.MappingProxyType, type,
           collections.deque, collections.OrderedDict, collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),
           type({}.values()), type({}.items()))
+ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__"))
 MODULES = frozenset(("math", "cmath", "operator", "_operator", "itertools", "_functools", "_collections", "_abc", "_struct", "_bisect", "_heapq"))
 
 
@@ -38,8 +43,11 @@ class Refused(Exception):
 class Recorder:
     """The observer of one run."""
 
-    def __init__(self, reachable):
+    def __init__(self, reachable, lines=frozenset()):
         self.reachable = {id(t._array): t for t in reachable}
+        self.lines = lines                   # where `item()` gave numbers that vary
+        # tensors that stand for numbers; weak references to those; ids of the tensors whose value Python went on from
+        self.hidden, self.lent, self.pinned = [], [], set()
         self.nodes, self.number, self.arrays = [], {}, []
         self.outside, self.before = {}, {}   # value number -> the tensor that was there before, and a copy of what it held
         self.made, self.ids = [], set()      # tensors made inside
@@ -77,6 +85,7 @@ class Recorder:
 
     # ---- what is observed --------------------------------------------------------------------------------------------
     def __call__(self, op, inputs, attrs):
+        inputs, attrs = self.numbers(op, inputs), _plain(attrs)
         try:
             ins = self.operands(inputs)
         except Refused as e:
@@ -121,6 +130,7 @@ class Recorder:
         return out
 
     def inplace(self, op, t, args, attrs):
+        args, attrs = self.numbers(op, (t, *args))[1:], _plain(attrs)
         if op.is_view or op.name == "resize":
             self.refuse(f"{op.name}_ changes a tensor's shape in place")
             return _reshape(op, t, attrs) if op.is_view else t.resize_(attrs["size"])
@@ -157,6 +167,46 @@ class Recorder:
         self.nodes.append(Node("ask", None, ins, {"question": question}, [], where(), answer))
         return answer
 
+    # ---- numbers that vary -------------------------------------------------------------------------------------------
+    def numbers(self, op, inputs):
+        """The operands with Numbers as tensors of no dimension, where that gives the same kernel; else as values that a replay must find."""
+        if not any(type(x) is Number for x in inputs):
+            return inputs
+        if isinstance(op, pointwise_family.PointwiseOp):
+            arrays = [x._array if registry.is_tensor(x) else x.value if type(x) is Number else x for x in inputs]
+            kernel, number, t = op.plan(arrays)
+            with modes.no_grad():
+                made = [x.tensor.to(FROM_NUMPY[op._number(x.value, number, t).dtype]) if type(x) is Number and t.kind != COMPLEX else x
+                        for x in inputs]
+            if not any(type(x) is Number for x in made):
+                other, _, u = op.plan([x._array if registry.is_tensor(x) else x for x in made])
+                if u is t and str(other.roots) == str(kernel.roots):
+                    return tuple(made)
+        return tuple([x.plain() if type(x) is Number else x for x in inputs])
+
+    def pin(self, t):
+        """A number's value goes into what Python does: a replay needs the same."""
+        if id(t) not in self.pinned:
+            self.pinned.add(id(t))
+            self.nodes.append(Node("guard", None, (Ref(self.value(t)),), {}, [], where(), t._array.copy()))
+
+    def item(self, t):
+        """The Number for `t.item()`; None where Python gets a plain one."""
+        a = t._array
+        if a.size == 1 and a.dtype.kind in "fiu" and where() in self.lines and id(a) in self.number | self.reachable.keys():
+            with modes.no_grad():
+                x, wanted = t.detach().reshape(()), dtypes.float64 if a.dtype.kind == "f" else dtypes.int64
+                x = x.clone() if x.dtype is wanted else x.to(wanted)
+            bound = 0
+            if a.dtype.kind != "f":
+                bound = max(abs(int(x)) for x in (np.iinfo(a.dtype).min, np.iinfo(a.dtype).max))
+                if bound >= EXACT and -SAFE <= a.item() <= SAFE:
+                    self.ask(_small, (x,))
+                    bound = SAFE
+            return Number(x._array.item(), x, self, bound)
+        self.concretize(t)
+        return None
+
     def concretize(self, t):
         """Python is about to see the value."""
         name = sys._getframe(1).f_code.co_name
@@ -171,6 +221,23 @@ class Recorder:
             self.refuse(f"{t._array.size} numbers of a tensor became Python's")
         else:
             self.nodes.append(Node("guard", None, (Ref(n),), {}, [], where(), t._array.copy()))
+
+
+def _small(a):
+    return bool(-SAFE <= a.item() <= SAFE)
+
+
+def _plain(attrs):
+    """Attributes without Numbers."""
+    return {k: _settled(v) for k, v in attrs.items()} if attrs else attrs
+
+
+def _settled(x):
+    if type(x) is Number:
+        return x.plain()
+    if type(x) in (tuple, list) and any(type(y) in (Number, tuple, list) for y in x):
+        return type(x)([_settled(y) for y in x])
+    return x
 
 
 def _reshape(op, t, attrs):
@@ -228,7 +295,7 @@ class Watch:
             return                           # the framework's own business
         name = frame.f_globals.get("__name__", "")
         if _library(frame):
-            if name.partition(".")[0] not in QUIET:
+            if name.partition(".")[0] not in QUIET and not (name == "os" and code.co_name in ENVIRONMENT):
                 self.refuse(f"it calls {name}.{code.co_name}")
         elif _helper(frame):
             self.refuse(f"it calls {name}.{code.co_name}")
@@ -243,6 +310,8 @@ class Watch:
             if name == "builtins" and fn.__name__ in PURE or name in MODULES or name.partition(".")[0] in ("numpy", "whet"):
                 return
             self.refuse(f"it calls {name}.{fn.__name__}")
+        elif isinstance(owner, contextvars.ContextVar) and fn.__name__ == "get":
+            return
         elif owner is not None and not isinstance(owner, OWNERS) and not isinstance(owner, type):
             self.refuse(f"it calls {type(owner).__qualname__}.{fn.__name__}")
 

@@ -28,7 +28,9 @@ from whet.tensor import Size, Tensor, wrap
 from whet.tensor_base import Base
 
 from . import quick
-from .backward import Backward, same_bits, saved_by
+from .backward import Backward, inside, same_bits, saved_by
+from .effects import SETTABLE, Swapped, look, put
+from .numbers import Number, reclaim, settle, tensor_of, varies
 from .program import Miss, Program
 from .quick import MISSED, used_up
 from .record import Recorder, Refused, Watch, escaped
@@ -39,6 +41,7 @@ TRIES = 3                        # recordings of one key that may fail before it
 PATHS = 8                        # recordings of one key
 TRIED = 20                       # calls after which it is known whether a replay is faster than an eager call
 KEYS = 32                        # kinds of arguments
+SEEN = 4
 
 
 class _Switch(threading.local):
@@ -76,9 +79,8 @@ def flatten(x, leaves, others):
         for i, y in enumerate(leaves):
             if y is x:
                 return i
-        a = x._array
         leaves.append(x)
-        return (t, a.dtype, a.shape, a.strides, x._rg, x._grad is None, x._node is None, x._base is None, a.flags.num, bool(x._extra))
+        return look(x)
     if t in PLAIN:
         return t, repr(x) if t in (float, complex) else x
     if t in (list, tuple):
@@ -119,34 +121,54 @@ class Dead:
 class _Results:
     """What a run returned, as a recipe: the tensors in it by value number or by where they came from."""
 
-    def __init__(self, made, place_of, number, before):
-        self.made, self.place_of, self.number, self.before = made, place_of, number, before
+    def __init__(self, rec, place_of, before, guarded):
+        self.made, self.place_of, self.number, self.before, self.value = rec.made, place_of, rec.number, before, rec.value
         self.values, self.index, self.tensors = [], {}, []
         self.bases = set()                   # what some of the results are views of
+        self.known = guarded              # what is guarded by identity: may be given back as it is
+        self.containers, self.holders = {}, []       # lists and dicts that the run made, by id
         self.alive = []                      # results through which gradients flow to tensors from outside
 
     def describe(self, x):
         t = type(x)
         if isinstance(x, Base):
             return self.tensor(x)
+        if t is Number:
+            n = self.value(x.tensor)
+            self.values.append(n)
+            return "item", n
+        if id(x) in self.known:
+            return "const", x
         if t in PLAIN or isinstance(x, dtypes.dtype | devices.device | types.FunctionType | type | np.dtype):
             return "const", x
         if id(x) in self.before:
             raise Refused(f"it returns a {t.__name__} that was there before")
-        if t in (list, tuple):
+        if t is tuple:
             return t, [self.describe(y) for y in x]
+        if id(x) in self.containers:
+            return "again", self.containers[id(x)]
+        if t is list:
+            return t, (self.container(x), [self.describe(y) for y in x])
         if isinstance(x, tuple):
             if t.__name__ == "Size":
                 return "const", x
             if hasattr(t, "_fields"):
                 return "fields", (t, [self.describe(y) for y in x])
         if t in (dict, collections.OrderedDict) and all(type(k) in PLAIN for k in x):
-            return t, [(k, self.describe(v)) for k, v in x.items()]
+            return t, (self.container(x), [(k, self.describe(v)) for k, v in x.items()])
+        if t in (set, frozenset) and all(type(k) in PLAIN for k in x):
+            return "copy", (self.container(x), x.copy())
         if dataclasses.is_dataclass(x) and not isinstance(x, type):
-            return "object", (t, [(k, self.describe(v)) for k, v in vars(x).items()])
+            return "object", (self.container(x), t, [(k, self.describe(v)) for k, v in vars(x).items()])
         if t.__module__.startswith("whet") and isinstance(x, tuple):
             return "fields", (t, [self.describe(y) for y in x])
         raise Refused(f"it returns a {t.__qualname__}")
+
+    def container(self, x):
+        """A name for something that can be changed, which is one however often it is given back."""
+        k = self.containers[id(x)] = f"c{len(self.containers)}"
+        self.holders.append(x)
+        return k
 
     def tensor(self, x):
         if id(x) in self.index:
@@ -206,9 +228,11 @@ def _alive(node):
 class Recording:
     """One way through the function: when it fits, and what to do."""
 
-    def __init__(self, world, program, tensors, given, results, grads, bumps, draws):
+    def __init__(self, world, program, tensors, given, results, grads, bumps, draws, effects, growths):
         self.world, self.program, self.given, self.results = world, program, given, results
         self.grads, self.bumps, self.draws = grads, bumps, draws
+        self.effects, self.growths = effects, growths      # what is laid where in Python's state, and appended to lists
+        self.line = None                     # where Python read a number that was another
         self.tensors = [t for t, _ in tensors]             # reached from outside
         self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
         self.bare = [g is None for _, g in tensors]
@@ -234,12 +258,18 @@ class Recording:
 
     def replay(self, leaves):
         """The result of a call with these tensors, or MISSED."""
+        for s in self.world.slots:
+            t = s.fetch(self.world.tensors, leaves)
+            if t is None:
+                self.missed = f"{s.name or 'a variable'} is of another kind"
+                return MISSED
+            leaves = [*leaves, t]
         try:
             if self.fits(leaves):
                 return self.run(leaves)
             self.missed = self.world.difference() or "a tensor from outside was replaced"
         except Miss as e:
-            self.missed = str(e) or "a tensor from outside has another layout"
+            self.missed, self.line = str(e) or "a tensor from outside has another layout", e.line
         return MISSED
 
     def at(self, place, leaves):
@@ -278,7 +308,14 @@ class Recording:
             made["node"], made["cells"] = b.node(env, [self.at(place, leaves) for place in b.places], outside)
         for place, spec in self.grads:
             self.at(place, leaves)._grad = None if spec is None else self.make(spec, env, leaves, made)
-        return self.make(self.results, env, leaves, made)
+        left = [self.make(spec, env, leaves, made) for _, _, _, spec in self.effects]
+        added = [[self.make(spec, env, leaves, made) for spec in specs] for _, specs in self.growths]
+        out = self.make(self.results, env, leaves, made)
+        for (kind, owner, name, _), value in zip(self.effects, left):
+            put(kind, owner, name, value)
+        for (real, _), values in zip(self.growths, added):
+            real += values
+        return out
 
     def expect(self, given):
         """Note which of the arrays that are written overlap with which of all."""
@@ -333,19 +370,31 @@ class Recording:
             return what
         if kind == "place":
             return self.at(what, leaves)
-        if kind in (list, tuple):
-            return kind([self.make(x, env, leaves, made) for x in what])
+        if kind is tuple:
+            return tuple([self.make(x, env, leaves, made) for x in what])
+        if kind == "item":
+            return env[what].item()
+        if kind is list:
+            k, what = what
+            x = made[k] = [self.make(x, env, leaves, made) for x in what]
+            return x
+        if kind == "copy":
+            k, what = what
+            x = made[k] = what.copy()
+            return x
         if kind == "fields":
             t, fields = what
             got = [self.make(x, env, leaves, made) for x in fields]
             return t._make(got) if hasattr(t, "_make") else t(got)
         if kind == "object":
-            t, fields = what
-            x = object.__new__(t)
+            k, t, fields = what
+            x = made[k] = object.__new__(t)
             for k, v in fields:
                 object.__setattr__(x, k, self.make(v, env, leaves, made))
             return x
-        return kind((k, self.make(v, env, leaves, made)) for k, v in what)
+        k, what = what
+        x = made[k] = kind((k, self.make(v, env, leaves, made)) for k, v in what)
+        return x
 
 
 def _memory(a):
@@ -362,6 +411,33 @@ def _overlaps(arrays, written):
     return tuple([(i, k) for i in written for k, b in enumerate(arrays) if k != i and np.may_share_memory(arrays[i], b)])
 
 
+class _Run:
+    """What was there before a run."""
+
+    def __init__(self, world, whole, leaves, first):
+        self.world, self.whole, self.leaves, self.first = world, whole, leaves, first
+        self.tensors = list(whole.tensors.values())
+        self.grads = [t._grad for t in self.tensors]
+        self.looks = [_form(t) for t in self.tensors]
+        self.settings = modes.state.flags, dtypes.get_default_dtype(), pool._threads
+        self.start = random.default_generator._seed, random.default_generator._offset
+
+    def unchanged(self, rec):
+        """Raise where the run changed what a replay does not."""
+        if (modes.state.flags, dtypes.get_default_dtype(), pool._threads) != self.settings:
+            raise Refused("it changes a setting")
+        if any(_form(t) != look for t, look in zip(self.tensors, self.looks)):
+            raise Refused("it changes what a tensor from outside is (its memory, history, hooks or requires_grad)")
+        generator = random.default_generator
+        drawn = sum(n.op.blocks(n.attrs["shape"]) for n in rec.nodes if n.kind == "draw" and n.attrs["generator"] is generator)
+        if (generator._seed, generator._offset - drawn) != self.start:
+            raise Refused("it moves the random number generator")
+
+
+def _form(t):
+    return id(t._array), t._rg, id(t._node), id(t._base), bool(t._extra)
+
+
 class Traced:
     """A function that is recorded and replayed. See `trace`."""
     _traces = True
@@ -374,6 +450,9 @@ class Traced:
         self.slow = None                     # first argument's type and size for which eager is faster
         self.quick = None                    # (a function, a lock, the recording): the short way of the newest recording that has one
         self.again = False                   # has a second derivative been asked for?
+        self.loose, self.lines = set(), set()        # places, and lines with `item()`, whose numbers were seen to vary
+        self.seen = []                       # the numbers among the arguments of the last kinds of calls
+        self.varying, self.fixed = set(), set()      # arguments whose numbers vary; what Python computes with and must not vary
         self.why, self.warned, self.lock = None, False, threading.Lock()
         self.bound = None
 
@@ -404,10 +483,8 @@ class Traced:
         state = modes.state
         if state.flags & modes.SPECIAL or _switch.off or _OFF:
             return self.fn(*args, **kwargs)
-        leaves, others = [], []
         try:
-            key = (tuple([flatten(x, leaves, others) for x in args]), flatten(kwargs, leaves, others) if kwargs else None,
-                   state.flags, dtypes.get_default_dtype(), pool._threads)
+            key, leaves, others, numbers = self.key(args, kwargs)
             paths = self.table.get(key)
         except TypeError:                    # a key that cannot be hashed
             return self.fn(*args, **kwargs)
@@ -422,9 +499,26 @@ class Traced:
         if key in self.refused or not self.lock.acquire(False):
             return self.fn(*args, **kwargs)
         try:
-            return self.record(key, leaves, others, args, kwargs)
+            if self.learn(key, args, kwargs):
+                key, leaves, others, numbers = self.key(args, kwargs)
+            return self.record(key, leaves, others, numbers, args, kwargs)
         finally:
             self.lock.release()
+
+    def key(self, args, kwargs):
+        """What tells calls apart, the tensors among the arguments, objects known by identity, and the numbers that vary, as tensors."""
+        leaves, others, numbers = [], [], {}
+        if self.varying:
+            def one(place, x):
+                if place in self.varying and varies(x):
+                    numbers[place] = t = tensor_of(x)
+                    leaves.append(t)
+                    return type(x), t._array.dtype
+                return flatten(x, leaves, others)
+            key = tuple([one(i, x) for i, x in enumerate(args)]), tuple([(k, one(k, v)) for k, v in kwargs.items()])
+        else:
+            key = tuple([flatten(x, leaves, others) for x in args]), flatten(kwargs, leaves, others) if kwargs else None
+        return (*key, modes.state.flags, dtypes.get_default_dtype(), pool._threads), leaves, others, numbers
 
     def trial(self, r, args, kwargs, replay):
         """A call by a recording. The first ones are timed, and a few are made eagerly: whichever is faster goes on."""
@@ -452,8 +546,38 @@ class Traced:
                 self.slow = type(args[0]), args[0]._array.size
         return out
 
+    # ---- numbers that vary -------------------------------------------------------------------------------------------
+    def learn(self, key, args, kwargs):
+        """Look in what this call differs from those that were recorded: numbers that do are taken as they come from now on. True if some
+        of them are arguments."""
+        for r in self.table.get(key, ()):
+            if r.line is not None and r.line not in self.fixed:
+                self.lines.add(r.line)
+            self.loosen(r.world.changes())
+        found = len(self.varying)
+        if key not in self.table:
+            named = [*enumerate(args), *kwargs.items()]
+            for other in self.seen:
+                if len(other) == len(named) and all(a == b for (a, _), (b, _) in zip(other, named)):
+                    apart = [(k, x, y) for (k, x), (_, y) in zip(other, named) if type(y) in (int, float) and (type(x) is not type(y) or x != y)]
+                    if all(type(x) is type(y) for _, x, y in apart):
+                        self.varying.update(k for k, x, y in apart if k not in self.fixed)
+            self.seen.append([(k, x if type(x) in (int, float) else None) for k, x in named])
+            del self.seen[:-SEEN]
+        return len(self.varying) > found
+
+    def loosen(self, changes):
+        """Numbers and tensors that were exchanged, and lists that grew, may be any from now on."""
+        for kind, owner, name, before, now in changes:
+            if name is None:
+                if kind == "items" and type(owner) is list and now is not None and len(now) > len(before) and all(map(is_, now, before)):
+                    self.loose.add((id(owner), None))
+            elif type(before) is type(now) and (varies(now) or isinstance(now, Base)):
+                self.loose.add((id(owner), name))
+        self.loose -= self.fixed
+
     # ---- recording ---------------------------------------------------------------------------------------------------
-    def record(self, key, leaves, others, args, kwargs):
+    def record(self, key, leaves, others, numbers, args, kwargs):
         """Run eagerly and write down what happens."""
         if key not in self.table and len(self.table) >= KEYS:
             self.say(f"it is called with more than {KEYS} kinds of arguments (numbers among them count as kinds)")
@@ -466,30 +590,42 @@ class Traced:
             self.table[key] = []
             return self.fn(*args, **kwargs)
         try:
-            world = World(self.fn, others)
+            world = World(self.fn, others, self.loose)
+            if world.entangled(leaves):
+                world = World(self.fn, others)
+            slots = [s.fetch(world.tensors, leaves) for s in world.slots]
+            leaves = [*leaves, *slots]
             whole = World(self.fn, [*others, *leaves, *args, *kwargs.values()])
         except Unwatchable as e:
             self.give_up(key, str(e))
             return self.fn(*args, **kwargs)
-        state = modes.state
-        tensors = list(whole.tensors.values())
-        grads = {id(t): t._grad for t in tensors}
-        looks = {id(t): (id(t._array), t._rg, id(t._node), id(t._base), bool(t._extra)) for t in tensors}
-        settings = state.flags, dtypes.get_default_dtype(), pool._threads
-        generator = random.default_generator
-        start = generator._seed, generator._offset
-        rec, first = Recorder(tensors), next_number()
-        watch = Watch(whole.codes, rec.refuse)
-        state.observers += (rec,)
+        run = _Run(world, whole, leaves, next_number())
+        rec = Recorder(run.tensors, self.lines)
+        if numbers:
+            args = [Number(x, numbers[i], rec) if i in numbers else x for i, x in enumerate(args)]
+            kwargs = {k: Number(x, numbers[k], rec) if k in numbers else x for k, x in kwargs.items()}
+        watch, swapped = Watch(whole.codes, rec.refuse), Swapped(world, slots)
+        swapped.enter(rec)
+        modes.state.observers += (rec,)
         modes.refresh()
         try:
             with watch:
                 out = self.fn(*args, **kwargs)
-        finally:
-            state.observers = tuple(o for o in state.observers if o is not rec)
-            modes.refresh()
+        except BaseException:
+            self.close(rec, swapped)
+            swapped.settle(whole)
+            args, kwargs = numbers, None
+            reclaim(rec.lent)
+            raise
+        self.close(rec, swapped)
         try:
-            self.finish(first, args, kwargs, key, rec, world, whole, leaves, tensors, grads, looks, settings, start, out, paths)
+            r = self.finish(run, rec, swapped, out)
+            if self.regular(world, slots, numbers, rec):
+                paths.insert(0, r)
+                self.why = None
+                short = quick.make(r, leaves, args, kwargs, run.settings[0])
+                if short is not None:
+                    self.quick = short, r.lock, r
         except (Refused, Unwatchable) as e:
             self.tries[key] += 1
             self.why = str(e)
@@ -497,55 +633,70 @@ class Traced:
                 raise TraceError(f"{self.name()} cannot be compiled: {e}") from None
             if self.tries[key] >= TRIES:
                 self.give_up(key, str(e))
+        finally:
+            swapped.settle(whole)
+        out, args, kwargs = settle(out), (), {}
+        reclaim(rec.lent)
         return out
 
-    def finish(self, first, args, kwargs, key, rec, world, whole, leaves, tensors, grads, looks, settings, start, out, paths):
-        """Make a recording of a run, or say why not."""
+    @staticmethod
+    def close(rec, swapped):
+        """The run is over."""
+        state = modes.state
+        state.observers = tuple(o for o in state.observers if o is not rec)
+        modes.refresh()
+        swapped.leave()
+
+    def regular(self, world, slots, numbers, rec):
+        """Were numbers that vary only computed with? Those that Python went on from are taken as they are from now on."""
+        bound = [place for place, t in numbers.items() if id(t) in rec.pinned]
+        bound += [(id(s.owner), s.name) for s, t in zip(world.slots, slots) if id(t) in rec.pinned]
+        self.fixed.update(bound)
+        self.varying -= self.fixed
+        self.loose -= self.fixed
+        return not bound
+
+    def finish(self, run, rec, swapped, out):
+        """The recording of a run; raises Refused where there is none."""
         if rec.reason:
             raise Refused(rec.reason)
-        if (modes.state.flags, dtypes.get_default_dtype(), pool._threads) != settings:
-            raise Refused("it changes a setting")
-        changed = whole.difference()
-        if changed:
-            raise Refused(f"it changes Python's state: {changed}")
-        for t in tensors:
-            if looks[id(t)] != (id(t._array), t._rg, id(t._node), id(t._base), bool(t._extra)):
-                raise Refused("it changes what a tensor from outside is (its memory, history, hooks or requires_grad)")
-        drawn = sum(n.op.blocks(n.attrs["shape"]) for n in rec.nodes if n.kind == "draw" and n.attrs["generator"] is random.default_generator)
-        if (random.default_generator._seed, random.default_generator._offset - drawn) != start:
-            raise Refused("it moves the random number generator")
+        run.unchanged(rec)
+        world, leaves = run.world, run.leaves
         argument = {id(t): i for i, t in enumerate(leaves)}
-        grad_of = {id(grads[id(t)]): t for t in tensors if grads[id(t)] is not None}
+        grad_of = {id(g): t for t, g in zip(run.tensors, run.grads) if g is not None}
 
         def place_of(t):
             if id(t) in argument:
                 return "argument", argument[id(t)]
-            if id(t) in grad_of and id(t) in whole.tensors and not any(t is x for x in world.tensors.values() if x is not t):
+            if id(t) in grad_of and id(t) in run.whole.tensors and not any(t is x for x in world.tensors.values() if x is not t):
                 owner = place_of(grad_of[id(t)])
                 return None if owner is None else ("grad", owner)
-            return ("object", t) if id(t) in whole.tensors else None
-        results = _Results(rec.made, place_of, rec.number, whole.seen)
-        effects = []
-        for t in tensors:
-            if t._grad is not grads[id(t)]:
-                effects.append((place_of(t), None if t._grad is None else results.tensor(t._grad)))
+            return ("object", t) if id(t) in run.whole.tensors else None
+        results = _Results(rec, place_of, run.whole.seen, world.seen)
+        grads = []
+        for t, g in zip(run.tensors, run.grads):
+            if t._grad is not g:
+                grads.append((place_of(t), None if t._grad is None else results.tensor(t._grad)))
+        effects, growths = self.left(run, results, swapped)
         spec = results.describe(out)
         back, values = None, list(results.values)
         if results.alive and self.again:
             raise Refused("it is differentiated twice, or in parts, which eager's own graph does best")
         if results.alive:
+            if any(getattr(n.op, "python", False) for n in inside([t._node for t in results.alive], run.first) if type(n) is not OutputOf):
+                raise Refused("its gradients flow through a Function, whose backward is Python that may do anything")
             edges = {}
-            for t in tensors:
+            for t in run.tensors:
                 e = edge_of(t)
                 if e is not None:
                     edges.setdefault(id(e), place_of(t))
             try:
-                back = Backward(rec, results.alive, first, lambda e: edges.get(id(e)))
+                back = Backward(rec, results.alive, run.first, lambda e: edges.get(id(e)))
             except (Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueError) as e:
                 raise Refused(f"its backward cannot be recorded: {e}") from None
             values += [n for n in (*back.saved, *back.drawn) if n not in rec.outside]
-        kept = [*results.tensors, *(t._base for t in results.tensors if t._base is not None), *saved_by([t._node for t in results.alive], first)]
-        kept = {id(t) for t in kept}
+        kept = [*results.tensors, *(t._base for t in results.tensors if t._base is not None), *saved_by([t._node for t in results.alive], run.first)]
+        kept = {id(t) for t in (*kept, *rec.hidden)}
         others = [t for t in rec.made if id(t) not in kept]
         rec.made.clear()
         loose = escaped(others)
@@ -557,8 +708,9 @@ class Traced:
                  if n.kind == "write" and n.value and program.origin[n.ins[0]] in rec.outside]
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
         draws = {id(n.attrs["generator"]): n.attrs["generator"] for n in rec.nodes if n.kind == "draw"}
-        r = Recording(world, program, [(t, grads.get(id(t))) for t in world.tensors.values()], given, spec, effects, bumps,
-                      list(draws.values()))
+        before = {id(t): g for t, g in zip(run.tensors, run.grads)}
+        r = Recording(world, program, [(t, before.get(id(t))) for t in world.tensors.values()], given, spec, grads, bumps, list(draws.values()),
+                      effects, growths)
         r.identity = [world.tensors.get(id(t)) for t in leaves]
         written = {program.origin[n.ins[0]] for n in rec.nodes if n.kind == "write"}
         r.written = [i for i, n in enumerate(outside) if n in written]
@@ -570,11 +722,30 @@ class Traced:
             back.slice(program.origin, rec.outside)
             back.owner = weakref.ref(self)
         rec.before.clear()
-        paths.insert(0, r)
-        self.why = None
-        short = quick.make(r, leaves, args, kwargs, settings[0])
-        if short is not None:
-            self.quick = short, r.lock, r
+        return r
+
+    def left(self, run, results, swapped):
+        """What the run changed in Python's state: (kind, owner, name, new value as a recipe), and what it appended to lists."""
+        effects, growths = [], []
+        for grown, _ in swapped.lists:
+            if grown.read:
+                self.fixed.add((id(grown.real), None))
+                self.loose -= self.fixed
+                raise Refused("it reads a list that it appends to")
+            growths.append((grown.real, [results.describe(x) for x in grown.added]))
+        known = {id(real) for real, _ in growths}
+        changes = run.world.changes()
+        for kind, owner, name, _, new in changes:
+            if name is None and kind != "cell" or kind not in SETTABLE or owner is getattr(os.environ, "_data", None):
+                self.loosen(changes)
+            if name is None and kind != "cell" or kind not in SETTABLE or owner is getattr(os.environ, "_data", None):
+                raise Refused(f"it changes Python's state: {run.world.said(kind, owner)}")
+            effects.append((kind, owner, name, results.describe(new)))
+        known |= {(id(owner), name) for _, owner, name, _ in effects}
+        for kind, owner, name, _, _ in run.whole.changes():
+            if id(owner) not in known and (id(owner), name) not in known:
+                raise Refused(f"it changes Python's state: {run.whole.said(kind, owner)}")
+        return effects, growths
 
     def check(self, r, rec, program, generators, outside, values):
         """The program against the run that was recorded, on copies of what that was given."""

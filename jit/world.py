@@ -6,6 +6,7 @@ objects that it held. A replay is right as long as every place holds the same ob
 watched (an open file, a generator, a lock) makes the function run eagerly.
 """
 import collections
+import contextvars
 import dis
 import enum
 import functools
@@ -20,7 +21,10 @@ from whet.random import Generator
 from whet.tensor import Size
 from whet.tensor_base import Base
 
+from .effects import SETTABLE, Slot, get
+
 MOST = 20_000                    # things that are watched
+WATCHED = 1 << 16                # bytes of a NumPy array that are compared at each call
 PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented))
 CONSTANT = (np.dtype, dtypes.dtype, devices.device, slice, range, np.generic, Size, types.BuiltinFunctionType, types.MethodDescriptorType,
             types.WrapperDescriptorType, types.MethodWrapperType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
@@ -63,10 +67,12 @@ def standard(module):
 
 
 class World:
-    """The places that a function reads from."""
+    """The places that a function reads from. `loose`: (id of owner, name) of places whose numbers or tensors may be any, and (id, None) of
+    lists that only grow."""
 
-    def __init__(self, fn, arguments=()):
+    def __init__(self, fn, arguments=(), loose=frozenset()):
         self.places = []                     # (kind, owner, names or None, objects)
+        self.loose, self.slots, self.growing = loose, [], {}
         self.tensors = {}                    # id -> tensor
         self.codes = set()                   # code that the walk has gone through
         self.seen = {}                       # id -> object, kept alive
@@ -130,8 +136,14 @@ class World:
             self.stack.append(x.fn)          # a traced function is what it traces
         elif t is object or isinstance(x, enum.Enum) or isinstance(x, Generator):
             pass                             # (draws of random numbers are recorded)
+        elif type(x) is np.ndarray and x.nbytes <= WATCHED and x.dtype.kind != "O":
+            self.place("array", x, None, ((x.dtype, x.shape, x.strides), x.tobytes()))
         elif isinstance(x, np.ndarray):
-            raise Unwatchable("it can read a NumPy array, whose numbers may change unseen: make it a tensor")
+            raise Unwatchable("it can read a large NumPy array, whose numbers may change unseen: make it a tensor")
+        elif t is contextvars.ContextVar:
+            self.place("context", x, None, (x.get(_look),))
+        elif t is type(os.environ):
+            self.namespace(x._data)
         elif isinstance(x, types.GeneratorType) or hasattr(t, "__next__"):
             raise Unwatchable(f"it can read a {t.__name__}, which moves on when it is read")
         elif t.__module__ == "builtins" or standard(t.__module__) and not self.known(x):
@@ -153,8 +165,35 @@ class World:
         return bool(new)
 
     def place(self, kind, owner, names, objects):
+        objects = list(objects)
         self.places.append((kind, owner, names, objects))
+        if self.loose and kind in SETTABLE:
+            named = names[1] if kind == "some" else names if kind in ("dict", "vars") else range(len(objects)) if kind == "items" else (names,)
+            objects = [x for i, (name, x) in enumerate(zip(named, objects)) if not self.slot(kind, owner, name, objects, i)]
         self.stack += objects
+
+    def slot(self, kind, owner, name, objects, i):
+        """Is this a place where anything may lie? Note it."""
+        x = objects[i]
+        if type(x) is list and (id(x), None) in self.loose and type(owner) is not tuple:
+            self.growing.setdefault(id(x), (x, []))[1].append((kind, owner, name))
+            return True
+        if (id(owner), name) not in self.loose or type(owner) is tuple or not Slot.takes(x):
+            return False
+        for s in self.slots:
+            if s.owner is owner and s.name == name:
+                break
+        else:
+            s = Slot(kind, owner, name, x)
+            self.slots.append(s)
+        s.cells.append((objects, i))
+        return True
+
+    def entangled(self, leaves):
+        """Are tensors of slots, or lists that grow, known by other names as well? Then they are no slots."""
+        found = [get(s.kind, s.owner, s.name) for s in self.slots if not s.is_number]
+        return any(id(t) in self.tensors or any(t is x for x in leaves) for t in found) or len({id(t) for t in found}) < len(found) \
+            or any(i in self.seen for i in self.growing)
 
     def namespace(self, d):
         for k in d:
@@ -219,6 +258,8 @@ class World:
                     self.stack.append(inner)
             return
         if standard(fn.__module__ or "") and fn.__module__ != "__main__":
+            if fn is os.getenv:
+                self.stack.append(os.environ)
             return                           # the purity watch looks at what it does
         self.place("function", fn, None, (fn.__code__, fn.__defaults__, fn.__kwdefaults__))
         self.stack += fn.__closure__ or ()
@@ -252,16 +293,17 @@ class World:
     def arrange(self):
         """The places by how they are compared fastest: what is as it was is found so at C's speed."""
         self.empty = [owner for kind, owner, names, objects in self.places if kind == "dict" and not objects]
-        self.names = [(owner, names, *objects) for kind, owner, names, objects in self.places if kind == "global" and objects]
-        self.cells = [(owner, *objects) for kind, owner, names, objects in self.places if kind == "cell" and objects]
+        self.names = [(owner, names, objects) for kind, owner, names, objects in self.places if kind == "global" and objects]
+        self.cells = [(owner, objects) for kind, owner, names, objects in self.places if kind == "cell" and objects]
+        self.arrays = [(owner, *objects) for kind, owner, names, objects in self.places if kind == "array"]
         self.dicts = [(owner, names, objects) for kind, owner, names, objects in self.places if kind == "dict" and objects]
         self.owners = [owner for kind, owner, *_ in self.places if kind == "class"]
         self.types = [objects[0] for kind, *_, objects in self.places if kind == "class"]
-        self.rest = [p for p in self.places if p[0] not in ("dict", "global", "cell", "class") or p[0] in ("global", "cell") and not p[3]]
+        self.rest = [p for p in self.places if p[0] not in ("dict", "global", "cell", "class", "array") or p[0] in ("global", "cell") and not p[3]]
 
     def same(self):
         """Is everything the very object that was found?"""
-        for d, name, x in self.names:
+        for d, name, (x,) in self.names:
             if d.get(name, self) is not x:
                 return False
         if any(self.empty):
@@ -270,13 +312,16 @@ class World:
             if len(d) != len(names) or not all(map(_same, d.values(), objects)) or tuple(d) != names:
                 return False
         try:
-            for cell, x in self.cells:
+            for cell, (x,) in self.cells:
                 if cell.cell_contents is not x:
                     return False
         except ValueError:
             return False
         if not all(map(_same, map(type, self.owners), self.types)):
             return False
+        for a, layout, data in self.arrays:
+            if (a.dtype, a.shape, a.strides) != layout or a.tobytes() != data:
+                return False
         for kind, owner, names, objects in self.rest:
             now = _look(kind, owner, names)
             if now is None or len(now) != len(objects) or not all(map(_same, now, objects)):
@@ -287,14 +332,32 @@ class World:
         """What is not as it was found, in words; None if all is."""
         if self.same():
             return None
+        for kind, owner, _, _, _ in self.changes():
+            return self.said(kind, owner)
+        return None
+
+    def said(self, kind, owner):
+        """A change in words."""
+        return next(_said(kind, owner, names) for k, o, names, _ in self.places if k == kind and o is owner)
+
+    def changes(self):
+        """What is not as it was found: (kind, owner, name, before, now); without a name where there is more or less of it."""
+        out = []
+        if self.same():
+            return out
         for kind, owner, names, objects in self.places:
             now = _look(kind, owner, names)
             if now is None or len(now) != len(objects):
-                return _said(kind, owner, names)
-            for a, b in zip(now, objects):
+                out.append((kind, owner, None, objects, now))
+                continue
+            for i, (a, b) in enumerate(zip(now, objects)):
                 if a is not b and not _equal(a, b):
-                    return _said(kind, owner, names)
-        return None
+                    name = names[1][i] if kind == "some" else names[i] if kind in ("dict", "vars") else i if kind == "items" else names
+                    if a is _look or b is _look:             # deleted, or not there before
+                        name = None
+                    if not any(o is owner and n == name for _, o, n, _, _ in out):
+                        out.append((kind, owner, name, b, a))
+        return out
 
 
 def _slots(c):
@@ -330,6 +393,10 @@ def _look(kind, owner, names):
     if kind == "vars":
         held = vars(owner)
         return tuple(held.get(k, _look) for k in names)
+    if kind == "array":
+        return (owner.dtype, owner.shape, owner.strides), owner.tobytes()
+    if kind == "context":
+        return (owner.get(_look),)
     return owner.__code__, owner.__defaults__, owner.__kwdefaults__
 
 

@@ -9,6 +9,7 @@ class _FunctionOp:
     """What the engine needs to know of a user's Function."""
     saves_output = False
     nondiff_outputs = frozenset()
+    python = True                            # its backward is Python of the user's
 
     def __init__(self, cls):
         self.cls, self.name = cls, cls.__name__

@@ -311,8 +311,8 @@ def operator_method(choose, *, reflected=False, write=False):
 
 
 def as_operand(x):
-    """A NumPy array as a tensor; tensors and numbers as they are."""
-    if is_tensor(x) or type(x) in (int, float, bool, complex):
+    """A NumPy array as a tensor; tensors and numbers (those that vary in a trace too) as they are."""
+    if is_tensor(x) or type(x) in (int, float, bool, complex) or hasattr(x, "__whet_tensor__"):
         return x
     import numpy as np
     if isinstance(x, np.generic):

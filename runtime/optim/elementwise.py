@@ -164,7 +164,7 @@ class Elementwise(Optimizer):
                 state["step"] += 1
                 step = state["step"].to(whet.float64)
             self.before(group, state)
-            hypers = [h.to(whet.float64) if isinstance(h, whet.Tensor) else float(h) for h in self.hypers(group)]
+            hypers = [_as_number(h) for h in self.hypers(group)]
             hypers += [state[k].to(whet.float64) for k in self.scalars]
             numbers = self.numbers(whet, kind, step, *hypers)
             held = [p, *(state[name] for name in self.states(kind))]
@@ -180,6 +180,16 @@ class Elementwise(Optimizer):
             for t, x in zip(held, new):
                 t.copy_(x)
             self.after(group, state)
+
+
+def _as_number(h):
+    """A hyper parameter as a float, or as a float64 tensor where it is a tensor or varies in a trace."""
+    if not isinstance(h, whet.Tensor):
+        varying = h.__whet_tensor__() if hasattr(h, "__whet_tensor__") else None
+        if varying is None:
+            return float(h)
+        h = varying
+    return h.to(whet.float64)
 
 
 class _Batch:

@@ -1,0 +1,136 @@
+"""What a function leaves behind in Python's state, and how a replay does the same: attributes, variables and entries that are set, lists
+that grow. `Slot`s are places whose number or tensor is another at each call; they are arguments that nobody passes."""
+from whet.tensor_base import Base
+
+from .numbers import HOLDS, Number, settle, tensor_of, varies
+
+SETTABLE = frozenset(("dict", "some", "global", "cell", "slot", "vars", "items"))
+
+
+def get(kind, owner, name):
+    """What lies at a place."""
+    if kind == "cell":
+        return owner.cell_contents
+    if kind == "slot":
+        return getattr(owner, name)
+    return vars(owner)[name] if kind == "vars" else (dict if isinstance(owner, dict) else list).__getitem__(owner, name)
+
+
+def put(kind, owner, name, value):
+    """Lay something at a place, past whatever would notice."""
+    if kind == "cell":
+        owner.cell_contents = value
+    elif kind == "slot":
+        object.__setattr__(owner, name, value)
+    elif kind == "vars":
+        type.__setattr__(owner, name, value)
+    elif isinstance(owner, dict):
+        dict.__setitem__(owner, name, value)
+    else:
+        list.__setitem__(owner, name, value)
+
+
+def look(t):
+    """What a tensor is, its numbers aside."""
+    a = t._array
+    return (type(t), a.dtype, a.shape, a.strides, t._rg, t._grad is None, t._node is None, t._base is None, a.flags.num, bool(t._extra))
+
+
+class Slot:
+    """A place whose number or tensor a recording takes as it comes."""
+    __slots__ = ("kind", "owner", "name", "cells", "is_number", "type", "look")
+
+    def __init__(self, kind, owner, name, value):
+        self.kind, self.owner, self.name, self.cells = kind, owner, name, []
+        self.type, self.is_number = type(value), not isinstance(value, Base)
+        self.look = None if self.is_number else look(value)
+
+    @staticmethod
+    def takes(value):
+        """Can such a value come from a slot?"""
+        return varies(value) or isinstance(value, Base) and value._node is None and value._base is None and not value._extra
+
+    def fetch(self, known, leaves):
+        """The tensor that is there now, or that stands for the number; None where it is of another kind, or known under another name."""
+        try:
+            v = get(self.kind, self.owner, self.name)
+        except (AttributeError, LookupError, ValueError):
+            return None
+        if self.is_number:
+            if type(v) is not self.type or not varies(v):
+                return None
+            t = tensor_of(v)
+        elif type(v) is not self.type or look(v) != self.look or id(v) in known or any(v is x for x in leaves):
+            return None
+        else:
+            t = v
+        for objects, i in self.cells:
+            objects[i] = v
+        return t
+
+
+class Growing(list):
+    """What a run finds in place of a list that others only append to: whether it does more than that is noted."""
+
+    def __init__(self, real):
+        super().__init__(real)
+        self.real, self.read, self.before, self.added = real, False, len(real), []
+
+    def end(self):
+        """The real list as the run has left it; `added` is what was appended."""
+        self.added = list.__getitem__(self, slice(self.before, None))
+        self.real[:] = list.__getitem__(self, slice(None))
+
+
+def _reading(name):
+    plain = getattr(list, name)
+
+    def method(self, *args, **kwargs):
+        self.read = True
+        return plain(self, *args, **kwargs)
+    return method
+
+
+for _name in ("__getitem__", "__len__", "__iter__", "__contains__", "__reversed__", "__setitem__", "__delitem__", "__eq__", "__ne__", "__lt__",
+              "__le__", "__gt__", "__ge__", "__add__", "__mul__", "__rmul__", "__imul__", "__repr__", "pop", "insert", "remove", "clear", "sort", "reverse",
+              "copy", "count", "index", "__reduce_ex__", "__sizeof__", "__format__", "__str__"):
+    setattr(Growing, _name, _reading(_name))
+
+
+class Swapped:
+    """The state as a run finds it: Numbers in the slots of numbers, and lists that note what is done to them. Afterwards all is plain again."""
+
+    def __init__(self, world, leaves):
+        self.world, self.leaves = world, leaves
+        self.lists = [(Growing(real), holders) for real, holders in world.growing.values()]
+
+    def enter(self, recorder):
+        """Before the run; `leaves` are the tensors of the slots."""
+        for s, t in zip(self.world.slots, self.leaves):
+            if s.is_number:
+                put(s.kind, s.owner, s.name, Number(get(s.kind, s.owner, s.name), t, recorder))
+        for grown, holders in self.lists:
+            for kind, owner, name in holders:
+                put(kind, owner, name, grown)
+
+    def leave(self):
+        """After the run, before anybody looks at the state."""
+        for grown, holders in self.lists:
+            for kind, owner, name in holders:
+                if get(kind, owner, name) is grown:
+                    put(kind, owner, name, grown.real)
+            grown.end()
+
+    def settle(self, whole):
+        """Plain numbers wherever the run left Numbers."""
+        for s in self.world.slots:
+            v = get(s.kind, s.owner, s.name)
+            if type(v) is Number:
+                put(s.kind, s.owner, s.name, v.value)
+        for grown, _ in self.lists:
+            settle(grown.real)
+        for kind, owner, name, _, new in whole.changes():
+            if name is not None and type(new) in HOLDS:
+                put(kind, owner, name, settle(new))
+            elif name is None and type(owner) in (list, dict):
+                settle(owner)

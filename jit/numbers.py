@@ -1,0 +1,235 @@
+"""Numbers that are others at each call: arguments, attributes, what `item()` gives.
+
+A recording takes numbers as they are, and looks before each replay whether they still are. Those that were seen to vary are `Number`s in the
+next recording: they look like an int or float to Python, and every way of using one is either recorded (arithmetic and comparisons, done on
+tensors of no dimension that give the very same bits, and operands of tensors' ops) or hands out the value, on which the replay then depends.
+"""
+import gc
+import operator
+import types
+import weakref
+
+import numpy as np
+from whet import dtypes
+from whet.autograd import modes
+from whet.ops import registry
+from whet.ops.surface import FUNCTIONS
+from whet.tensor import wrap
+
+SAFE = 1 << 40                   # an int from outside is at most so large
+EXACT = 1 << 53                  # below this, ints are floats and do not overflow
+DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64)}
+
+
+def varies(v):
+    """Is this a number that a recording can take from outside at each call?"""
+    return type(v) is float or type(v) is int and -SAFE <= v <= SAFE
+
+
+def tensor_of(v):
+    """A number as a tensor."""
+    return wrap(np.array(v, DTYPES[type(v)]))
+
+
+class Number:
+    """A number of a run that is recorded: what it is, the tensor that stands for it, and how large it can be (of ints)."""
+    __slots__ = ("value", "tensor", "recorder", "bound", "__weakref__")
+
+    def __init__(self, value, tensor, recorder, bound=SAFE):
+        self.value, self.tensor, self.recorder, self.bound = value, tensor, recorder, bound
+        recorder.hidden.append(tensor)
+        recorder.lent.append(weakref.ref(self))
+
+    __class__ = property(lambda self: type(self.value))      # isinstance(x, float)
+
+    def live(self):
+        """Is its recording going on, in this thread?"""
+        return self.recorder in modes.state.observers
+
+    def plain(self):
+        """The value, for Python to go on from: a replay needs the same."""
+        if self.live():
+            self.recorder.pin(self.tensor)
+        return self.value
+
+    def __whet_tensor__(self):
+        """The number as a tensor (float64 or int64), None when nobody records."""
+        return self.tensor if self.live() else None
+
+    def __bool__(self):
+        if type(self.value) is not bool and self.live():
+            return bool(self != 0)
+        return bool(self.plain())
+
+    def __getattr__(self, name):
+        if not hasattr(type(self.value), name):
+            raise AttributeError(f"{type(self.value).__name__!r} object has no attribute {name!r}")
+        return getattr(self.plain(), name)
+
+    def __reduce_ex__(self, protocol):
+        return self.plain().__reduce_ex__(protocol)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.plain(), dtype)
+
+
+def _handing_out(name):
+    def method(self, *args):
+        return getattr(self.plain(), name)(*args)
+    return method
+
+
+for _name in ("__hash__", "__repr__", "__str__", "__format__", "__float__", "__int__", "__index__", "__complex__", "__round__", "__trunc__",
+              "__floor__", "__ceil__", "__invert__"):
+    setattr(Number, _name, _handing_out(_name))
+
+
+def _plainly(python, reflected):
+    def method(self, other):
+        if registry.is_tensor(other):
+            return NotImplemented
+        other = other.plain() if type(other) is Number else other
+        return python(other, self.plain()) if reflected else python(self.plain(), other)
+    return method
+
+
+for _name, _python in dict(pow=operator.pow, divmod=divmod, lshift=operator.lshift, rshift=operator.rshift, xor=operator.xor,
+                           **{"and": operator.and_, "or": operator.or_}).items():
+    setattr(Number, f"__{_name}__", _plainly(_python, False))
+    setattr(Number, f"__r{_name}__", _plainly(_python, True))
+
+
+# ---- arithmetic ------------------------------------------------------------------------------------------------------------
+PYTHON = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "true_divide": operator.truediv, "floor_divide": operator.floordiv,
+          "remainder": operator.mod, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne}
+COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
+
+
+def _bound(x):
+    """How large an operand can be; a float counts as fitting."""
+    value = x.value if type(x) is Number else x
+    return (x.bound if type(x) is Number else abs(value)) if type(value) is int else 0
+
+
+def _wide(x):
+    """An operand as a float64 tensor or a Python float."""
+    if type(x) is Number:
+        return x.tensor if type(x.value) is float else x.tensor.to(dtypes.float64)
+    return float(x)
+
+
+def combine(name, a, b):
+    """A binary operation, of which at least one side is a Number."""
+    number = a if type(a) is Number else b
+    x, y = (v.value if type(v) is Number else v for v in (a, b))
+    if type(x) not in DTYPES or type(y) not in DTYPES:
+        if registry.is_tensor(y) or registry.is_tensor(x):
+            return NotImplemented
+        return PYTHON[name](*(v.plain() if type(v) is Number else v for v in (a, b)))
+    if not number.live():
+        return PYTHON[name](x, y)
+    bound = recordable(name, a, b, x, y)
+    if bound is None:
+        return PYTHON[name](*(v.plain() if type(v) is Number else v for v in (a, b)))
+    value = PYTHON[name](x, y)
+    with modes.no_grad():
+        if type(x) is type(y) is int and name != "true_divide":
+            made = FUNCTIONS[name](*(v.tensor if type(v) is Number else v for v in (a, b)))
+        else:
+            made = FUNCTIONS[name](_wide(a), _wide(b))
+    return Number(value, made, number.recorder, bound)
+
+
+def recordable(name, a, b, x, y):
+    """How large the result can be; None where tensors would not give Python's result for all values."""
+    m, n = _bound(a), _bound(b)
+    if max(m, n) >= EXACT:
+        return None
+    if name in COMPARISONS:
+        return 0
+    whole = type(x) is type(y) is int
+    if name in ("add", "sub"):
+        return m + n if not whole or m + n < EXACT else None
+    if name == "mul":
+        return m * n if not whole or m * n < EXACT else None
+    if type(b) is Number and name == "true_divide" and y != 0:
+        return 0 if b != 0 else None         # (asked so that a replay asks it too)
+    if type(b) is Number or y == 0:
+        return None
+    if name == "true_divide":
+        return 0
+    return m + n if whole else None
+
+
+def _operators(name, python):
+    setattr(Number, f"__{python}__", lambda self, other: combine(name, self, other))
+    if name not in COMPARISONS:
+        setattr(Number, f"__r{python}__", lambda self, other: combine(name, other, self))
+
+
+for _name, _python in dict(add="add", sub="sub", mul="mul", true_divide="truediv", floor_divide="floordiv", remainder="mod", lt="lt", le="le",
+                           gt="gt", ge="ge", eq="eq", ne="ne").items():
+    _operators(_name, _python)
+
+
+def _sign(name, python):
+    def method(self):
+        if not self.live() or type(self.value) not in DTYPES:
+            return python(self.plain())
+        with modes.no_grad():
+            return Number(python(self.value), FUNCTIONS[name](self.tensor), self.recorder, self.bound)
+    return method
+
+
+for _name, _function in dict(neg=operator.neg, abs=abs).items():
+    setattr(Number, f"__{_name}__", _sign(_name, _function))
+setattr(Number, "__pos__", lambda self: self)
+
+
+def settle(x):
+    """The same with plain numbers in place of Numbers: containers that the run made are changed, tuples made anew."""
+    t = type(x)
+    if t is Number:
+        return x.value
+    if t is list:
+        for i, y in enumerate(x):
+            if type(y) in HOLDS:
+                x[i] = settle(y)
+    elif isinstance(x, dict):
+        for k, y in x.items():
+            if type(y) in HOLDS:
+                x[k] = settle(y)
+    elif t is tuple and any(type(y) in HOLDS for y in x):
+        return tuple([settle(y) for y in x])
+    elif isinstance(x, tuple) and hasattr(t, "_make") and any(type(y) in HOLDS for y in x):
+        return t._make([settle(y) for y in x])
+    return x
+
+
+def reclaim(lent):
+    """Plain numbers in place of Numbers that the run left somewhere that nobody looks at: in objects of its own, in frames of an exception."""
+    for r in lent:
+        number = r()
+        if number is not None:
+            for holder in gc.get_referrers(number):
+                _replace(holder, number)
+
+
+def _replace(holder, number):
+    if type(holder) is list:
+        holder[:] = [x.value if x is number else x for x in holder]
+    elif type(holder) is types.CellType:
+        holder.cell_contents = number.value
+    elif not isinstance(holder, types.FrameType | tuple):
+        held = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+        for k in [k for k, x in held.items() if x is number]:
+            held[k] = number.value
+
+
+HOLDS = frozenset((Number, list, dict, tuple))
