@@ -91,9 +91,18 @@ def _reading(name):
     return method
 
 
-for _name in ("__getitem__", "__len__", "__iter__", "__contains__", "__reversed__", "__setitem__", "__delitem__", "__eq__", "__ne__", "__lt__",
-              "__le__", "__gt__", "__ge__", "__add__", "__mul__", "__rmul__", "__imul__", "__repr__", "pop", "insert", "remove", "clear", "sort", "reverse",
-              "copy", "count", "index", "__reduce_ex__", "__sizeof__", "__format__", "__str__"):
+def _item(self, i):
+    """An element: those that the run appended are its own."""
+    if type(i) is not int or i >= 0 or -i > list.__len__(self) - self.before:
+        self.read = True
+    return list.__getitem__(self, i)
+
+
+Growing.__getitem__ = _item
+for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__setitem__", "__delitem__", "__eq__", "__ne__", "__lt__",
+              "__le__", "__gt__", "__ge__", "__add__", "__mul__", "__rmul__", "__imul__", "__repr__", "pop", "insert", "remove", "clear", "sort",
+              "reverse", "copy",
+              "count", "index", "__reduce_ex__", "__sizeof__", "__format__", "__str__"):
     setattr(Growing, _name, _reading(_name))
 
 

@@ -183,13 +183,12 @@ def _sign(name, python):
         if not self.live() or type(self.value) not in DTYPES:
             return python(self.plain())
         with modes.no_grad():
-            return Number(python(self.value), FUNCTIONS[name](self.tensor), self.recorder, self.bound)
+            return Number(python(self.value), self.tensor if name == "pos" else FUNCTIONS[name](self.tensor), self.recorder, self.bound)
     return method
 
 
-for _name, _function in dict(neg=operator.neg, abs=abs).items():
+for _name, _function in dict(neg=operator.neg, abs=abs, pos=operator.pos).items():
     setattr(Number, f"__{_name}__", _sign(_name, _function))
-setattr(Number, "__pos__", lambda self: self)
 
 
 def settle(x):

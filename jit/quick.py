@@ -18,10 +18,10 @@ MISSED = object()
 def make(recording, leaves, args, kwargs, flags):
     """The function `call(args) -> result or MISSED`; None where the recording wants more."""
     r, p = recording, recording.program
-    if kwargs or r.backward is not None or p.draws and p.may_miss or r.world.slots or r.effects or r.growths:
+    if kwargs or r.backward is not None or p.draws and p.may_miss or r.world.slots or r.effects or r.growths or r.filled:
         return None
     simple = not (r.bumps or r.grads or p.may_miss or p.draws or len(p.steps) != 1 or type(p.steps[0]) is not tuple or len(p.steps[0]) != 3)
-    if len(leaves) != len(args) or any(a is not b for a, b in zip(args, leaves)):         # every argument a tensor, each another one
+    if len(leaves) != len(args) or any(a is not b or a._extra for a, b in zip(args, leaves)):         # every argument a tensor, each another one
         return None
     env = dict(modes=modes, dtypes=dtypes, pool=pool, empty=memory.empty, launch=native.launch, wrap=wrap, MISSED=MISSED, world=r.world,
                state=modes.state, known=r.world.tensors, Miss=Miss, used_up=used_up)
@@ -141,9 +141,10 @@ def outside(r, given, guard, lines):
         for k, (cell, (x,)) in enumerate(w.cells):
             lines.append(f" try:\n  if {given(f'c{k}', cell)}.cell_contents is not {given(f'cv{k}', x)}: return MISSED\n"
                          " except ValueError: return MISSED")
-    for k, (t, array, rg, bare) in enumerate(zip(r.tensors, r.arrays, r.flags, r.bare)):
+    for k, (t, array, rg, bare, extra) in enumerate(zip(r.tensors, r.arrays, r.flags, r.bare, r.extras)):
         t = given(f"t{k}", t)
-        guard(f"{t}._array is not {given(f't{k}a', array)} or {t}._rg != {rg} or {t}._grad is {'not ' if bare else ''}None or {t}._extra")
+        guard(f"{t}._array is not {given(f't{k}a', array)} or {t}._rg != {rg} or {t}._grad is {'not ' if bare else ''}None or "
+              f"{t}._extra is not {given(f't{k}e', extra)}")
 
 
 class _Gone:

@@ -32,6 +32,8 @@ PURE = frozenset("len isinstance issubclass getattr hasattr setattr delattr abs 
 OWNERS = (list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bool, slice, range, type(None), types.MappingProxyType, type,
           collections.deque, collections.OrderedDict, collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),
           type({}.values()), type({}.items()))
+ERRORS = RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
+COMPUTING = ("numpy._core", "numpy.lib._", "numpy.linalg", "numpy.fft", "numpy.polynomial")
 ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__"))
 MODULES = frozenset(("math", "cmath", "operator", "_operator", "itertools", "_functools", "_collections", "_abc", "_struct", "_bisect", "_heapq"))
 
@@ -43,8 +45,9 @@ class Refused(Exception):
 class Recorder:
     """The observer of one run."""
 
-    def __init__(self, reachable, lines=frozenset()):
+    def __init__(self, reachable, lines=frozenset(), watched=()):
         self.reachable = {id(t._array): t for t in reachable}
+        self.watched, self.borrowed = watched, {}    # NumPy arrays that are guarded; tensors around them
         self.lines = lines                   # where `item()` gave numbers that vary
         # tensors that stand for numbers; weak references to those; ids of the tensors whose value Python went on from
         self.hidden, self.lent, self.pinned = [], [], set()
@@ -60,6 +63,9 @@ class Recorder:
         n = self.number.get(id(a))
         if n is None:
             before = self.reachable.get(id(a))
+            if before is None and any(x is a or x is a.base for x in self.watched):
+                before = t                   # made around an array that is compared at each call
+                self.borrowed[id(t)] = t
             if before is None:
                 raise Refused(f"a tensor of shape {list(a.shape)} was made where the recorder cannot see")
             n = self.define(a)
@@ -96,10 +102,15 @@ class Recorder:
         try:
             out = registry.execute(op, inputs, attrs)
         except BaseException:
-            self.refuse(f"{op.name} raised an error")
+            self.raised(op)
             raise
         self.note("op", op, ins, attrs, out, needs)
         return out
+
+    def raised(self, op):
+        """An op raised an error: whether it does again may depend on the numbers."""
+        if op.may_fail or not isinstance(sys.exc_info()[1], ERRORS):
+            self.refuse(f"{op.name} raised an error")
 
     def note(self, kind, op, ins, attrs, out, needs=None):
         outs = []
@@ -147,7 +158,7 @@ class Recorder:
         try:
             pointwise_family.inplace_now(op, t, args, attrs, ip)
         except BaseException:
-            self.refuse(f"{op.name}_ raised an error")
+            self.raised(op)
             raise
         of = self.outside.get(ins[0])        # (`.data` of a tensor is its memory with a counter of its own)
         self.nodes.append(Node("write", op, ins, attrs, [], where(), of is None or of is t or of._cell is t._cell))
@@ -298,7 +309,8 @@ class Watch:
             if name.partition(".")[0] not in QUIET and not (name == "os" and code.co_name in ENVIRONMENT):
                 self.refuse(f"it calls {name}.{code.co_name}")
         elif _helper(frame):
-            self.refuse(f"it calls {name}.{code.co_name}")
+            if not name.startswith(COMPUTING) or name.endswith("npyio_impl"):
+                self.refuse(f"it calls {name}.{code.co_name}")
         elif not code.co_filename.startswith("<"):           # (made by dataclasses, namedtuple and the like)
             self.refuse(f"it calls {code.co_qualname if hasattr(code, 'co_qualname') else code.co_name}, which was not within reach")
 
@@ -310,8 +322,8 @@ class Watch:
             if name == "builtins" and fn.__name__ in PURE or name in MODULES or name.partition(".")[0] in ("numpy", "whet"):
                 return
             self.refuse(f"it calls {name}.{fn.__name__}")
-        elif isinstance(owner, contextvars.ContextVar) and fn.__name__ == "get":
-            return
+        elif isinstance(owner, contextvars.ContextVar) and fn.__name__ == "get" or isinstance(owner, types.GeneratorType):
+            return                           # (generators from outside are not let in)
         elif owner is not None and not isinstance(owner, OWNERS) and not isinstance(owner, type):
             self.refuse(f"it calls {type(owner).__qualname__}.{fn.__name__}")
 

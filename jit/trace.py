@@ -6,6 +6,7 @@ A call that no recording fits is an eager one, and is recorded. Whatever cannot 
 """
 import collections
 import dataclasses
+import enum
 import functools
 import math
 import os
@@ -18,7 +19,7 @@ from operator import attrgetter, is_
 from time import perf_counter
 
 import numpy as np
-from whet import devices, dtypes, random
+from whet import dtypes, random
 from whet.autograd import modes
 from whet.autograd.node import OutputOf, edge_of, next_number
 from whet.cpu import pool
@@ -34,13 +35,15 @@ from .numbers import Number, reclaim, settle, tensor_of, varies
 from .program import Miss, Program
 from .quick import MISSED, used_up
 from .record import Recorder, Refused, Watch, escaped
-from .world import PLAIN, Unwatchable, World, ours
+from .world import CONSTANT, PLAIN, Unwatchable, World, ours
 
 _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
-TRIES = 3                        # recordings of one key that may fail before it is given up
+TRIES = 3                        # recordings of one key that may fail before it is given up,
+IDLE = 5                         # or be of no use
 PATHS = 8                        # recordings of one key
 TRIED = 20                       # calls after which it is known whether a replay is faster than an eager call
-KEYS = 32                        # kinds of arguments
+KEYS = 64                        # kinds of arguments that are kept,
+FREE = 8                         # of which so many are recorded when first seen, the others at their second call
 SEEN = 4
 
 
@@ -72,34 +75,49 @@ class disable:
 
 
 # ---- arguments and results as leaves -----------------------------------------------------------------------------------
-def flatten(x, leaves, others):
-    """A hashable description of an argument. Tensors go to `leaves`, objects that are known by identity only to `others`."""
-    t = type(x)
-    if isinstance(x, Base):
-        for i, y in enumerate(leaves):
-            if y is x:
-                return i
-        leaves.append(x)
-        return look(x)
-    if t in PLAIN:
-        return t, repr(x) if t in (float, complex) else x
-    if t in (list, tuple):
-        return t, tuple([flatten(y, leaves, others) for y in x])
-    if t in (dict, collections.OrderedDict):
-        return t, tuple([(flatten(k, leaves, others), flatten(v, leaves, others)) for k, v in x.items()])
-    if isinstance(x, tuple) and (hasattr(t, "_fields") or t is Size):
-        return t, tuple([flatten(y, leaves, others) for y in x])
-    if t is slice:
-        return t, tuple([flatten(y, leaves, others) for y in (x.start, x.stop, x.step)])
-    if t is range:
-        return t, x.start, x.stop, x.step
-    if isinstance(x, np.generic):
-        return t, x.dtype, x.tobytes()
-    if dataclasses.is_dataclass(x) and not isinstance(x, type) and t.__hash__ is None:
-        others.append(t)
-        return t, tuple([(k, flatten(v, leaves, others)) for k, v in vars(x).items()])
-    others.append(x)
-    return t, id(x)
+class Given:
+    """What a call was given: its tensors, objects that are known by identity only, and containers, each in the order in which they are met."""
+    __slots__ = ("leaves", "others", "boxes", "numbers")
+
+    def __init__(self):
+        self.leaves, self.others, self.boxes, self.numbers = [], [], [], {}      # numbers: of arguments that vary, as tensors
+
+    def flatten(self, x):
+        """A hashable description of an argument."""
+        t = type(x)
+        if isinstance(x, Base):
+            for i, y in enumerate(self.leaves):
+                if y is x:
+                    return i
+            self.leaves.append(x)
+            if x._extra:                     # hooks
+                self.others.append(x._extra)
+                return (*look(x), id(x._extra))
+            return look(x)
+        if t in PLAIN:
+            return t, repr(x) if t in (float, complex) else x
+        if t in (list, tuple, dict, collections.OrderedDict):
+            if t is not tuple or x:          # (the empty tuple is one)
+                for i, y in enumerate(self.boxes):
+                    if y is x:
+                        return t, i
+                self.boxes.append(x)
+            if t in (list, tuple):
+                return t, tuple([self.flatten(y) for y in x])
+            return t, tuple([(self.flatten(k), self.flatten(v)) for k, v in x.items()])
+        if isinstance(x, tuple) and (hasattr(t, "_fields") or t is Size):
+            return t, tuple([self.flatten(y) for y in x])
+        if t is slice:
+            return t, tuple([self.flatten(y) for y in (x.start, x.stop, x.step)])
+        if t is range:
+            return t, x.start, x.stop, x.step
+        if isinstance(x, np.generic):
+            return t, x.dtype, x.tobytes()
+        if dataclasses.is_dataclass(x) and not isinstance(x, type) and t.__hash__ is None:
+            self.others.append(t)
+            return t, tuple([(k, self.flatten(v)) for k, v in vars(x).items()])
+        self.others.append(x)
+        return t, id(x)
 
 
 class Dead:
@@ -121,8 +139,10 @@ class Dead:
 class _Results:
     """What a run returned, as a recipe: the tensors in it by value number or by where they came from."""
 
-    def __init__(self, rec, place_of, before, guarded):
+    def __init__(self, rec, place_of, before, guarded, boxes):
+        self.boxes = {id(x): i for i, x in enumerate(boxes)}
         self.made, self.place_of, self.number, self.before, self.value = rec.made, place_of, rec.number, before, rec.value
+        self.borrowed = rec.borrowed
         self.values, self.index, self.tensors = [], {}, []
         self.bases = set()                   # what some of the results are views of
         self.known = guarded              # what is guarded by identity: may be given back as it is
@@ -137,9 +157,11 @@ class _Results:
             n = self.value(x.tensor)
             self.values.append(n)
             return "item", n
-        if id(x) in self.known:
+        if id(x) in self.boxes:
+            return "box", self.boxes[id(x)]
+        if id(x) in self.known and not isinstance(x, tuple):
             return "const", x
-        if t in PLAIN or isinstance(x, dtypes.dtype | devices.device | types.FunctionType | type | np.dtype):
+        if t in PLAIN or isinstance(x, CONSTANT) or isinstance(x, types.FunctionType | type | enum.Enum):
             return "const", x
         if id(x) in self.before:
             raise Refused(f"it returns a {t.__name__} that was there before")
@@ -164,6 +186,14 @@ class _Results:
             return "fields", (t, [self.describe(y) for y in x])
         raise Refused(f"it returns a {t.__qualname__}")
 
+    def contents(self, x):
+        """What a container among the arguments holds now."""
+        if type(x) is list:
+            return tuple, [self.describe(y) for y in x]
+        if not all(type(k) in PLAIN for k in x):
+            raise Refused("it changes a dict whose keys are objects")
+        return dict, (f"b{id(x)}", [(k, self.describe(v)) for k, v in x.items()])
+
     def container(self, x):
         """A name for something that can be changed, which is one however often it is given back."""
         k = self.containers[id(x)] = f"c{len(self.containers)}"
@@ -174,6 +204,8 @@ class _Results:
         if id(x) in self.index:
             return "again", self.index[id(x)]
         place = self.place_of(x)
+        if id(x) in self.borrowed:
+            raise Refused("it returns a tensor around a NumPy array")
         if place is not None:
             return "place", place
         n = self.number.get(id(x._array))
@@ -228,14 +260,15 @@ def _alive(node):
 class Recording:
     """One way through the function: when it fits, and what to do."""
 
-    def __init__(self, world, program, tensors, given, results, grads, bumps, draws, effects, growths):
+    def __init__(self, world, program, tensors, given, results, grads, bumps, draws, left):
         self.world, self.program, self.given, self.results = world, program, given, results
         self.grads, self.bumps, self.draws = grads, bumps, draws
-        self.effects, self.growths = effects, growths      # what is laid where in Python's state, and appended to lists
+        # what is laid where in Python's state, what is appended to lists, and what containers among the arguments hold afterwards
+        self.effects, self.growths, self.filled = left
         self.line = None                     # where Python read a number that was another
         self.tensors = [t for t, _ in tensors]             # reached from outside
         self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
-        self.bare = [g is None for _, g in tensors]
+        self.bare, self.extras = [g is None for _, g in tensors], [t._extra for t in self.tensors]
         self.lock, self.calls, self.missed = threading.Lock(), 0, None
         self.times, self.slow = [math.inf, math.inf], False        # seconds of a replay and of an eager call; is the latter shorter?
         self.writes, self.backward = bool(bumps), None
@@ -248,7 +281,8 @@ class Recording:
                 return False
         ts = self.tensors
         if ts:
-            if list(map(_flags, ts)) != self.flags or [g is None for g in map(_grad, ts)] != self.bare or any(map(_extra, ts)):
+            if list(map(_flags, ts)) != self.flags or [g is None for g in map(_grad, ts)] != self.bare \
+                    or not all(map(is_, map(_extra, ts), self.extras)):
                 return False
             if not all(map(is_, map(_array, ts), self.arrays)):
                 if not all(a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype for a, b in zip(map(_array, ts), self.arrays)):
@@ -256,8 +290,8 @@ class Recording:
                 self.arrays = list(map(_array, ts))
         return self.world.difference() is None
 
-    def replay(self, leaves):
-        """The result of a call with these tensors, or MISSED."""
+    def replay(self, leaves, boxes=()):
+        """The result of a call with these tensors and containers, or MISSED."""
         for s in self.world.slots:
             t = s.fetch(self.world.tensors, leaves)
             if t is None:
@@ -266,7 +300,7 @@ class Recording:
             leaves = [*leaves, t]
         try:
             if self.fits(leaves):
-                return self.run(leaves)
+                return self.run(leaves, boxes)
             self.missed = self.world.difference() or "a tensor from outside was replaced"
         except Miss as e:
             self.missed, self.line = str(e) or "a tensor from outside has another layout", e.line
@@ -281,7 +315,7 @@ class Recording:
             return self.at(what, leaves)._grad
         return what
 
-    def run(self, leaves):
+    def run(self, leaves, boxes=()):
         """Replay; raises Miss where a value is another."""
         given = []
         for place, array in self.given:
@@ -301,7 +335,7 @@ class Recording:
             raise
         for place, writer in self.bumps:
             self.at(place, leaves)._bump(writer)
-        made = {}
+        made = {"boxes": boxes}
         b = self.backward
         if b is not None:
             outside = {n: self.at(place, leaves) for n, (place, _) in zip(self.program.outside, self.given)}
@@ -310,11 +344,15 @@ class Recording:
             self.at(place, leaves)._grad = None if spec is None else self.make(spec, env, leaves, made)
         left = [self.make(spec, env, leaves, made) for _, _, _, spec in self.effects]
         added = [[self.make(spec, env, leaves, made) for spec in specs] for _, specs in self.growths]
+        filled = [self.make(spec, env, leaves, made) for _, spec in self.filled]
         out = self.make(self.results, env, leaves, made)
         for (kind, owner, name, _), value in zip(self.effects, left):
             put(kind, owner, name, value)
         for (real, _), values in zip(self.growths, added):
             real += values
+        for (i, _), values in zip(self.filled, filled):
+            boxes[i].clear()
+            boxes[i].extend(values) if type(boxes[i]) is list else boxes[i].update(values)
         return out
 
     def expect(self, given):
@@ -374,6 +412,8 @@ class Recording:
             return tuple([self.make(x, env, leaves, made) for x in what])
         if kind == "item":
             return env[what].item()
+        if kind == "box":
+            return made["boxes"][what]
         if kind is list:
             k, what = what
             x = made[k] = [self.make(x, env, leaves, made) for x in what]
@@ -414,8 +454,8 @@ def _overlaps(arrays, written):
 class _Run:
     """What was there before a run."""
 
-    def __init__(self, world, whole, leaves, first):
-        self.world, self.whole, self.leaves, self.first = world, whole, leaves, first
+    def __init__(self, world, whole, leaves, boxes, first):
+        self.world, self.whole, self.leaves, self.boxes, self.first = world, whole, leaves, boxes, first
         self.tensors = list(whole.tensors.values())
         self.grads = [t._grad for t in self.tensors]
         self.looks = [_form(t) for t in self.tensors]
@@ -446,6 +486,7 @@ class Traced:
         functools.update_wrapper(self, fn, updated=())
         self.fn, self.strict, self.verify = fn, strict, verify
         self.alive = {}                      # key -> objects whose ids it holds
+        self.met = {}                        # keys of calls that were not recorded
         self.table, self.tries, self.refused = {}, collections.Counter(), {}
         self.slow = None                     # first argument's type and size for which eager is faster
         self.quick = None                    # (a function, a lock, the recording): the short way of the newest recording that has one
@@ -484,14 +525,14 @@ class Traced:
         if state.flags & modes.SPECIAL or _switch.off or _OFF:
             return self.fn(*args, **kwargs)
         try:
-            key, leaves, others, numbers = self.key(args, kwargs)
+            key, given = self.key(args, kwargs)
             paths = self.table.get(key)
         except TypeError:                    # a key that cannot be hashed
             return self.fn(*args, **kwargs)
         if paths is not None:
             for r in paths:
                 if not r.slow:
-                    out = self.trial(r, args, kwargs, lambda: r.replay(leaves))
+                    out = self.trial(r, args, kwargs, lambda: r.replay(given.leaves, given.boxes))
                     if out is not MISSED:
                         return out
             if any(r.slow for r in paths):
@@ -500,25 +541,26 @@ class Traced:
             return self.fn(*args, **kwargs)
         try:
             if self.learn(key, args, kwargs):
-                key, leaves, others, numbers = self.key(args, kwargs)
-            return self.record(key, leaves, others, numbers, args, kwargs)
+                key, given = self.key(args, kwargs)
+            return self.record(key, given, args, kwargs)
         finally:
             self.lock.release()
 
     def key(self, args, kwargs):
-        """What tells calls apart, the tensors among the arguments, objects known by identity, and the numbers that vary, as tensors."""
-        leaves, others, numbers = [], [], {}
+        """What tells calls apart, and what the call was given."""
+        given = Given()
+        flatten = given.flatten
         if self.varying:
             def one(place, x):
                 if place in self.varying and varies(x):
-                    numbers[place] = t = tensor_of(x)
-                    leaves.append(t)
+                    given.numbers[place] = t = tensor_of(x)
+                    given.leaves.append(t)
                     return type(x), t._array.dtype
-                return flatten(x, leaves, others)
+                return flatten(x)
             key = tuple([one(i, x) for i, x in enumerate(args)]), tuple([(k, one(k, v)) for k, v in kwargs.items()])
         else:
-            key = tuple([flatten(x, leaves, others) for x in args]), flatten(kwargs, leaves, others) if kwargs else None
-        return (*key, modes.state.flags, dtypes.get_default_dtype(), pool._threads), leaves, others, numbers
+            key = tuple([flatten(x) for x in args]), tuple([(k, flatten(v)) for k, v in kwargs.items()]) if kwargs else None
+        return (*key, modes.state.flags, dtypes.get_default_dtype(), pool._threads), given
 
     def trial(self, r, args, kwargs, replay):
         """A call by a recording. The first ones are timed, and a few are made eagerly: whichever is faster goes on."""
@@ -577,14 +619,20 @@ class Traced:
         self.loose -= self.fixed
 
     # ---- recording ---------------------------------------------------------------------------------------------------
-    def record(self, key, leaves, others, numbers, args, kwargs):
+    def record(self, key, given, args, kwargs):
         """Run eagerly and write down what happens."""
-        if key not in self.table and len(self.table) >= KEYS:
-            self.say(f"it is called with more than {KEYS} kinds of arguments (numbers among them count as kinds)")
-            return self.fn(*args, **kwargs)
+        leaves, others, numbers = given.leaves, given.others, given.numbers
+        if key not in self.table and len(self.table) >= FREE:
+            if key not in self.met:          # it may never come again: sizes that only grow, say
+                self.met[key] = True
+                if len(self.met) > 4 * KEYS:
+                    del self.met[next(iter(self.met))]
+                return self.fn(*args, **kwargs)
+            if len(self.table) >= KEYS:
+                self.forget(min(list(self.table)[:KEYS // 2], key=lambda k: sum(r.calls for r in self.table[k])))
         paths = self.table.setdefault(key, [])
         self.alive.setdefault(key, others)   # the key may hold their ids
-        if len(paths) >= PATHS or len(paths) >= TRIES and not any(r.calls for r in paths):
+        if len(paths) >= PATHS or len(paths) >= IDLE and not any(r.calls for r in paths):
             self.give_up(key, f"it was recorded {len(paths)} times for arguments of this kind, and each time something that it read "
                               f"(a value of a tensor, a number from outside) was another: {paths[0].missed}")
             self.table[key] = []
@@ -599,8 +647,8 @@ class Traced:
         except Unwatchable as e:
             self.give_up(key, str(e))
             return self.fn(*args, **kwargs)
-        run = _Run(world, whole, leaves, next_number())
-        rec = Recorder(run.tensors, self.lines)
+        run = _Run(world, whole, leaves, given.boxes, next_number())
+        rec = Recorder(run.tensors, self.lines, [a for a, *_ in whole.arrays])
         if numbers:
             args = [Number(x, numbers[i], rec) if i in numbers else x for i, x in enumerate(args)]
             kwargs = {k: Number(x, numbers[k], rec) if k in numbers else x for k, x in kwargs.items()}
@@ -671,13 +719,13 @@ class Traced:
             if id(t) in grad_of and id(t) in run.whole.tensors and not any(t is x for x in world.tensors.values() if x is not t):
                 owner = place_of(grad_of[id(t)])
                 return None if owner is None else ("grad", owner)
-            return ("object", t) if id(t) in run.whole.tensors else None
-        results = _Results(rec, place_of, run.whole.seen, world.seen)
+            return ("object", t) if id(t) in run.whole.tensors or id(t) in rec.borrowed else None
+        results = _Results(rec, place_of, run.whole.seen, world.seen, run.boxes)
         grads = []
         for t, g in zip(run.tensors, run.grads):
             if t._grad is not g:
                 grads.append((place_of(t), None if t._grad is None else results.tensor(t._grad)))
-        effects, growths = self.left(run, results, swapped)
+        left = self.left(run, results, swapped)
         spec = results.describe(out)
         back, values = None, list(results.values)
         if results.alive and self.again:
@@ -710,7 +758,7 @@ class Traced:
         draws = {id(n.attrs["generator"]): n.attrs["generator"] for n in rec.nodes if n.kind == "draw"}
         before = {id(t): g for t, g in zip(run.tensors, run.grads)}
         r = Recording(world, program, [(t, before.get(id(t))) for t in world.tensors.values()], given, spec, grads, bumps, list(draws.values()),
-                      effects, growths)
+                      left)
         r.identity = [world.tensors.get(id(t)) for t in leaves]
         written = {program.origin[n.ins[0]] for n in rec.nodes if n.kind == "write"}
         r.written = [i for i, n in enumerate(outside) if n in written]
@@ -736,16 +784,19 @@ class Traced:
         known = {id(real) for real, _ in growths}
         changes = run.world.changes()
         for kind, owner, name, _, new in changes:
-            if name is None and kind != "cell" or kind not in SETTABLE or owner is getattr(os.environ, "_data", None):
+            if name is None or kind not in SETTABLE or owner is getattr(os.environ, "_data", None):
                 self.loosen(changes)
-            if name is None and kind != "cell" or kind not in SETTABLE or owner is getattr(os.environ, "_data", None):
+            if name is None or kind not in SETTABLE or owner is getattr(os.environ, "_data", None):
                 raise Refused(f"it changes Python's state: {run.world.said(kind, owner)}")
             effects.append((kind, owner, name, results.describe(new)))
         known |= {(id(owner), name) for _, owner, name, _ in effects}
+        filled, boxes = {}, {id(x): i for i, x in enumerate(run.boxes) if type(x) is not tuple}
         for kind, owner, name, _, _ in run.whole.changes():
-            if id(owner) not in known and (id(owner), name) not in known:
+            if id(owner) in boxes and id(owner) not in run.world.seen and id(owner) not in filled:
+                filled[id(owner)] = boxes[id(owner)], results.contents(owner)
+            elif id(owner) not in known and (id(owner), name) not in known and id(owner) not in filled:
                 raise Refused(f"it changes Python's state: {run.whole.said(kind, owner)}")
-        return effects, growths
+        return effects, growths, list(filled.values())
 
     def check(self, r, rec, program, generators, outside, values):
         """The program against the run that was recorded, on copies of what that was given."""
@@ -782,6 +833,12 @@ class Traced:
             rs[:] = [r for r in rs if r.backward is None]
         warnings.warn(f"{self.name()} is differentiated twice, or in parts: its operations are done again for that, and gradients may be added up "
                       "in another order than eager's. From now on its calls that carry gradients run eagerly", TraceWarning, stacklevel=2)
+
+    def forget(self, key):
+        """Make room for another kind of arguments."""
+        for held in (self.table, self.alive, self.refused, self.tries):
+            held.pop(key, None)
+        self.quick = None
 
     def give_up(self, key, reason):
         """Calls of this kind run eagerly from now on."""

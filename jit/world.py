@@ -168,17 +168,20 @@ class World:
         objects = list(objects)
         self.places.append((kind, owner, names, objects))
         if self.loose and kind in SETTABLE:
-            named = names[1] if kind == "some" else names if kind in ("dict", "vars") else range(len(objects)) if kind == "items" else (names,)
+            named = names[1] if kind == "some" else names if kind in ("dict", "vars") else \
+                range(len(objects)) if kind == "items" else (names or "contents",)
             objects = [x for i, (name, x) in enumerate(zip(named, objects)) if not self.slot(kind, owner, name, objects, i)]
         self.stack += objects
 
     def slot(self, kind, owner, name, objects, i):
         """Is this a place where anything may lie? Note it."""
         x = objects[i]
-        if type(x) is list and (id(x), None) in self.loose and type(owner) is not tuple:
+        if kind == "items" and not isinstance(owner, list):
+            return False
+        if type(x) is list and (id(x), None) in self.loose:
             self.growing.setdefault(id(x), (x, []))[1].append((kind, owner, name))
             return True
-        if (id(owner), name) not in self.loose or type(owner) is tuple or not Slot.takes(x):
+        if (id(owner), name) not in self.loose or not Slot.takes(x):
             return False
         for s in self.slots:
             if s.owner is owner and s.name == name:
@@ -205,8 +208,8 @@ class World:
         self.tensors[id(t)] = t
         if type(t) is not Base and vars(t):
             self.namespace(vars(t))
-        if t._extra:
-            raise Unwatchable("it can read a tensor with hooks")
+        if t._extra:                         # hooks
+            self.stack.append(t._extra)
         if t._grad is not None:
             self.stack.append(t._grad)
 
@@ -352,7 +355,7 @@ class World:
                 continue
             for i, (a, b) in enumerate(zip(now, objects)):
                 if a is not b and not _equal(a, b):
-                    name = names[1][i] if kind == "some" else names[i] if kind in ("dict", "vars") else i if kind == "items" else names
+                    name = names[1][i] if kind == "some" else names[i] if kind in ("dict", "vars") else i if kind == "items" else names or "contents"
                     if a is _look or b is _look:             # deleted, or not there before
                         name = None
                     if not any(o is owner and n == name for _, o, n, _, _ in out):

@@ -47,7 +47,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._step_count += 1
         for group, lr in zip(self.optimizer.param_groups, self.get_lr()):
             set_option(group, "lr", lr)
-        self._last_lr = [number(lr) for lr in self._rates()]
+        self._remember([number(lr) for lr in self._rates()])
 
 
 class CyclicLR(LRScheduler):
@@ -207,7 +207,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.threshold_mode, self.cooldown, self.eps = threshold_mode, cooldown, eps
         self.min_lrs = each_group(optimizer, min_lr, "min_lrs")
         self.last_epoch = 0
-        self._last_lr = [number(lr) for lr in self._rates()]
+        self._remember([number(lr) for lr in self._rates()])
         self._reset()
 
     def _reset(self):
@@ -251,7 +251,7 @@ class ReduceLROnPlateau(LRScheduler):
                 if old - new > self.eps:
                     set_option(group, "lr", new)
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-        self._last_lr = [number(lr) for lr in self._rates()]
+        self._remember([number(lr) for lr in self._rates()])
 
 
 class SequentialLR(LRScheduler):
@@ -282,7 +282,7 @@ class SequentialLR(LRScheduler):
             s.last_epoch -= 1
             s._step_count -= 1
         self._start(schedulers[0])
-        self._last_lr = schedulers[0].get_last_lr()
+        self._remember(schedulers[0].get_last_lr())
 
     @staticmethod
     def _start(scheduler):
@@ -301,11 +301,11 @@ class SequentialLR(LRScheduler):
                 scheduler.step(0)
         else:
             scheduler.step()
-        self._last_lr = scheduler.get_last_lr()
+        self._remember(scheduler.get_last_lr())
 
     def state_dict(self):
         """Everything but the optimizer."""
-        state = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_schedulers")}
+        state = self._state("optimizer", "_schedulers")
         state["_schedulers"] = [s.state_dict() for s in self._schedulers]
         return state
 
@@ -334,13 +334,13 @@ class ChainedScheduler(LRScheduler):
                                  f"{type(s).__name__} at index {i} in {[t.optimizer for t in schedulers]}, which is different from "
                                  f"{optimizer.__class__.__name__}.")
         self.optimizer, self._schedulers = optimizer, schedulers
-        self._last_lr = [number(lr) for lr in self._rates()]
+        self._remember([number(lr) for lr in self._rates()])
 
     def step(self):
         """Go to the next epoch."""
         for s in self._schedulers:
             s.step()
-        self._last_lr = [number(lr) for lr in self._rates()]
+        self._remember([number(lr) for lr in self._rates()])
 
     state_dict = SequentialLR.state_dict
     load_state_dict = SequentialLR.load_state_dict

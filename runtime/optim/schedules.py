@@ -62,7 +62,11 @@ class LRScheduler:
 
     def get_last_lr(self):
         """The learning rates that were set last."""
-        return self._last_lr
+        return list(self._last_lr)
+
+    def _remember(self, rates):
+        """Note the rates, in the list that is there: a trace follows numbers in their places."""
+        self.__dict__.setdefault("_last_lr", [])[:] = rates
 
     def _rates(self):
         return [group["lr"] for group in self.optimizer.param_groups]
@@ -82,11 +86,14 @@ class LRScheduler:
             rates = self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr()
         for group, lr in zip(self.optimizer.param_groups, rates):
             set_option(group, "lr", lr)
-        self._last_lr = [number(lr) for lr in self._rates()]
+        self._remember([number(lr) for lr in self._rates()])
 
     def state_dict(self):
         """Everything but the optimizer."""
-        return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
+        return self._state("optimizer")
+
+    def _state(self, *without):
+        return {k: list(v) if k == "_last_lr" else v for k, v in self.__dict__.items() if k not in without}
 
     def load_state_dict(self, state_dict):
         """Take over a state."""
@@ -102,7 +109,7 @@ class LambdaLR(LRScheduler):
 
     def state_dict(self):
         """Everything but the optimizer and plain functions (callable objects give their attributes)."""
-        state = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas")}
+        state = self._state("optimizer", "lr_lambdas")
         state["lr_lambdas"] = [None if is_function(f) else dict(f.__dict__) for f in self.lr_lambdas]
         return state
 

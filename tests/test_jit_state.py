@@ -1,0 +1,261 @@
+"""Traced functions whose numbers vary and that leave something behind: the same results and the same state as eagerly, and replayed."""
+import math
+import types
+
+import numpy as np
+import pytest
+import whet
+from whet import nn
+
+
+def bits(x):
+    """What can be compared of a result."""
+    if isinstance(x, whet.Tensor):
+        return x.dtype, tuple(x.shape), x.detach().numpy().tobytes()
+    if isinstance(x, (list, tuple)):
+        return type(x), [bits(y) for y in x]
+    if isinstance(x, dict):
+        return type(x), [(k, bits(v)) for k, v in x.items()]
+    return type(x), repr(x)
+
+
+def both(make, calls, replayed=True):
+    """Run `calls(f, state)` for a function made afresh, eagerly and traced; the yielded values must be equal, types included."""
+    outcomes = []
+    for trace in (lambda f: f, whet.jit.trace):
+        whet.manual_seed(0)
+        f, state = make()
+        t = trace(f)
+        outcomes.append([bits(y) for y in calls(t, state)])
+    assert outcomes[0] == outcomes[1]
+    facts = t.explain(data=True)
+    if replayed:
+        assert facts["refused"] is None and any(p["calls"] >= 3 for p in facts["paths"]), t.explain()
+    return t
+
+
+def test_a_float_argument_that_varies_is_an_input():
+    def f(x, rate, scale=1.0): return x * rate + scale, rate * 2
+    t = both(lambda: (f, None), lambda f, _: [f(whet.ones(3), 0.1 * i, scale=i / 7) for i in range(12)])
+    assert len(t.explain(data=True)["paths"]) == 2
+
+
+def test_a_number_that_decides_something_is_a_guard():
+    def f(x, n): return x * n if n > 2.5 else x - n
+    t = both(lambda: (f, None), lambda f, _: [f(whet.ones(3), float(i % 5)) for i in range(20)])
+    assert len(t.explain(data=True)["paths"]) <= 3           # one as first seen, and one for each answer
+
+
+@pytest.mark.parametrize("use", [lambda x, n: x * math.exp(n), lambda x, n: x * n ** 2, lambda x, n: x + round(n, 1),
+                                 lambda x, n: x * float(f"{n:.2f}"),
+                                 lambda x, n: x.sum(int(n)), lambda x, n: whet.full((2,), n) + x[0, :2], lambda x, n: x[int(n):],
+                                 lambda x, n: x + np.float64(n), lambda x, n: x * {0.0: 1, 1.0: 2}[n], lambda x, n: x + [1, 2, 3][int(n)]],
+                         ids=["exp", "pow", "round", "format", "dim", "full", "slice", "numpy", "key", "index"])
+def test_numbers_that_python_computes_with_stay_right(use):
+    both(lambda: (use, None), lambda f, _: [f(whet.ones(3, 3), float(i % 2)) for i in range(10)], replayed=False)
+
+
+@pytest.mark.parametrize("use", [lambda n: (n + 1, n - 2, 3 - n, n * 4, -n, abs(n)), lambda n: (n / 3, n // 3, n % 3, n * 0.5),
+                                 lambda n: (n + 0.5) * 2 - n / 7,
+                                 lambda n: n * n - n, lambda n: (n > 3, n == 2, n != 2, n <= 4, not n), lambda n: (n // -3, n % -3)],
+                         ids=["whole", "divided", "mixed", "products", "compared", "negative"])
+@pytest.mark.parametrize("start", [-4, -2.5])
+def test_arithmetic_with_numbers_is_pythons(use, start):
+    def f(x, n): return x * n, use(n)
+    both(lambda: (f, None), lambda f, _: [f(whet.ones(2), start + i) for i in range(9)], replayed=False)
+
+
+def test_a_large_whole_number_does_not_wrap():
+    def f(x, n): return x + 1, n * n * n
+    both(lambda: (f, None), lambda f, _: [f(whet.ones(2), 10 ** i) for i in range(12)], replayed=False)
+
+
+def test_division_by_a_number_that_becomes_zero():
+    def f(x, n): return x * (1 / n)
+    def calls(f, _):
+        for n in (1.0, 2.0, 3.0, 4.0, 0.0):
+            try:
+                yield f(whet.ones(2), n)
+            except ZeroDivisionError as e:
+                yield str(e)
+    both(lambda: (f, None), calls, replayed=False)
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW", "RMSprop"])
+def test_a_learning_rate_that_changes_at_each_step(optimizer):
+    def make():
+        model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+        opt = getattr(whet.optim, optimizer)(model.parameters(), lr=0.1)
+        schedule = whet.optim.lr_scheduler.CosineAnnealingLR(opt, 30)
+
+        def step(x):
+            opt.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            opt.step()
+            return loss.item()
+        return step, (model, schedule)
+
+    def calls(f, state):
+        model, schedule = state
+        for i in range(15):
+            yield f(whet.ones(2, 4) * (i % 3)), schedule.get_last_lr(), list(model.parameters())
+            schedule.step()
+    both(make, calls)
+
+
+def test_a_schedule_inside():
+    def make():
+        model = nn.Linear(3, 1)
+        opt = whet.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
+        schedule = whet.optim.lr_scheduler.StepLR(opt, 3, gamma=0.5)
+
+        def step(x):
+            opt.zero_grad()
+            model(x).square().sum().backward()
+            opt.step()
+            schedule.step()
+            return schedule.get_last_lr()
+        return step, (model, schedule)
+    both(make, lambda f, s: [(f(whet.ones(2, 3)), list(s[0].parameters()), s[1].last_epoch, s[1].state_dict()["_last_lr"]) for _ in range(24)])
+
+
+def test_losses_are_appended_and_counted():
+    def make():
+        log = types.SimpleNamespace(losses=[], seen={"n": 0, "total": 0.0})
+
+        def f(x):
+            loss = x.square().sum()
+            log.losses.append(loss.item())
+            log.seen["n"] += 1
+            log.seen["total"] += loss.item()
+            return x * log.losses[-1]
+        return f, log
+    both(make, lambda f, log: [(f(whet.ones(2) * i), list(log.losses), dict(log.seen)) for i in range(10)])
+
+
+def test_a_module_that_keeps_a_state():
+    class Cell(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up, self.h, self.calls = nn.Linear(3, 3), whet.zeros(3), 0
+
+        def forward(self, x):
+            self.calls += 1
+            self.h = (self.up(x) + self.h).tanh().detach()
+            return self.h * self.calls
+    def make():
+        m = Cell()
+        return m, m
+    def calls(f, m):
+        for i in range(12):
+            if i == 8:
+                m.h = whet.ones(3)
+            yield f(whet.ones(3) * i), m.h, m.calls
+    both(make, calls)
+
+
+def test_a_counter_of_an_enclosing_function():
+    def make():
+        count = 0
+
+        def f(x):
+            nonlocal count
+            count += 1
+            return x * count if count % 3 else x
+        return f, lambda: count
+    both(make, lambda f, count: [(f(whet.ones(2)), count()) for _ in range(16)])
+
+
+def test_containers_among_the_arguments_are_changed():
+    def f(batch, log):
+        batch["y"] = batch["x"] * 2
+        log.append(batch["y"].sum())
+        return batch, log
+    def calls(f, _):
+        for i in range(6):
+            batch, log = {"x": whet.ones(2) * i}, ["start"]
+            a, b = f(batch, log)
+            yield a is batch, b is log, batch, log
+    both(lambda: (f, None), calls)
+
+
+def test_one_container_given_twice_is_not_two():
+    def f(a, b):
+        a.append(1)
+        return len(b)
+    def calls(f, _):
+        for _ in range(4):
+            a, b = [whet.ones(2)], [whet.ones(2)]
+            yield f(a, b), f(a, a), len(a), len(b)
+    both(lambda: (f, None), calls, replayed=False)
+
+
+def test_a_list_returned_twice_is_one_list():
+    def f(x):
+        y = [x + 1]
+        return y, y, (y,)
+    def calls(f, _):
+        for _ in range(5):
+            a, b, (c,) = f(whet.ones(2))
+            yield a is b, b is c, a
+    both(lambda: (f, None), calls)
+
+
+def test_a_numpy_array_from_outside_is_compared():
+    def make():
+        a = np.arange(3, dtype=np.float32)
+        return (lambda x: x * whet.as_tensor(a) + whet.tensor(a)), a
+    def calls(f, a):
+        for i in range(8):
+            a[0] = i // 4
+            yield f(whet.ones(3))
+    both(make, calls)
+
+
+def test_hooks_of_leaves_run_inside_and_outside():
+    def make():
+        p = whet.ones(3, requires_grad=True)
+        p.register_hook(lambda g: g * 3)
+        return (lambda x: (p * x).sum()), p
+    def calls(f, p):
+        for i in range(6):
+            p.grad = None
+            f(whet.ones(3) * i).backward()
+            yield p.grad
+    both(make, calls)
+
+
+def test_nothing_but_plain_numbers_is_left_behind():
+    """Also where the function raises, and in objects of its own that outlive it."""
+    class Holder:
+        pass
+    kept = []
+
+    def f(x, n):
+        h = Holder()
+        h.n = n
+        kept.append(h)
+        if n > 4.5:
+            raise ValueError(n)
+        return x * n
+    t = whet.jit.trace(f)
+    for i in range(6):
+        try:
+            t(whet.ones(2), float(i))
+        except ValueError as e:
+            assert type(e.args[0]) is float
+    assert [type(h.n) for h in kept] == [float] * 6
+
+
+def test_sizes_that_never_come_again_are_not_recorded_and_others_are_kept():
+    def f(x): return (x * 2 + 1).tanh()
+    t = whet.jit.trace(f)
+    for n in range(1, 200):
+        x = whet.ones(n)
+        assert bits(t(x)) == bits(f(x))
+    assert len(t.explain(data=True)["paths"]) == 8 and t.explain(data=True)["refused"] is None
+    for _ in range(2):
+        for n in range(1, 200):
+            assert bits(t(whet.ones(n))) == bits(f(whet.ones(n)))
+    assert len(t.explain(data=True)["paths"]) == 64
