@@ -2,7 +2,7 @@
 
 Operands are x0, x1 ... and the results y0, y1 ... For a flat kernel they are followed by n. For the other spaces a program computes a
 tile of rows and of the inner dimension, and there follow n, the number of rows, the sizes of all outer dimensions but the outermost,
-and strides in elements: for each operand that does not stay, one per outer dimension, and its inner stride where that is not 1.
+and strides in elements: of each operand those that its access does not tell.
 """
 from whet.ir import scalar as S
 
@@ -50,9 +50,9 @@ def _flat(kernel, wide):
 
 def _tiled(kernel, dims, wide):
     f, ops = Code(Module()), operands(kernel)
-    rows, cols = (32, 32) if kernel.space == "tiles" else (4, 256)
-    number = "i64" if wide else "i32"
     outer = dims - 1
+    rows, cols = (32, 32) if kernel.space == "tiles" else (4, 256) if outer else (1, 1024)
+    number = "i64" if wide else "i32"
     parameters = [(name, scalar.POINTER[t]) for name, t, _ in ops]
     parameters += [(n, number) for n in ("n", "rows", *(f"n{d}" for d in range(1, outer)))]
     f.line(f"program = tl.program_id(0){'.to(tl.int64)' if wide else ''}")
@@ -68,14 +68,19 @@ def _tiled(kernel, dims, wide):
     at = [left if d == 0 else f"i{d}" for d in range(outer)]
     places = []
     for name, _, access in ops:
-        strides = [f"{name}_{d}" for d in range(outer)] + ([f"{name}_n"] if access in "gt" else [])
-        parameters += [(s, number) for s in strides]
-        steps = [f"{i} * {s}" for i, s in zip(at, strides)]
-        steps += {"v": ["col"], "s": []}.get(access, [f"col * {name}_n"])
+        strided = _strided(outer, access)
+        parameters += [(f"{name}_{d}", number) for d in strided]
+        steps = [f"{i} * {name}_{d}" if d in strided else i for d, i in enumerate(at)]
+        steps += ["col" if access == "v" else f"col * {name}_n"] if access != "s" else []
         places.append(" + ".join([name, *steps]))
-    mask = ["here"] * len(ops)
     mask = ["row < rows" if a == "s" and outer else "here" if a != "s" else "" for _, _, a in ops]
     return _finish(kernel, f, parameters, places, mask, 4, f"cdiv(rows, {rows}) * cdiv(n, {cols})")
+
+
+def _strided(outer, access):
+    """The dimensions along which an operand moves by a stride that is a parameter."""
+    turned = [] if access != "t" else [outer - 1]
+    return [d for d in range(outer) if d not in turned] + (["n"] if access in "gt" else [])
 
 
 def numbers(kernel, walk, sizes):
@@ -88,7 +93,5 @@ def numbers(kernel, walk, sizes):
         rows *= s
     out = {"n": walk.shape[-1], "rows": rows, **{f"n{d}": outer[d] for d in range(1, len(outer))}}
     for (name, _, access), strides, size in zip(operands(kernel), walk.strides, sizes, strict=True):
-        out |= {f"{name}_{d}": s // size for d, s in enumerate(strides[:-1])}
-        if access in "gt":
-            out[f"{name}_n"] = strides[-1] // size
+        out |= {f"{name}_{d}": strides[-1 if d == "n" else d] // size for d in _strided(len(outer), access)}
     return out
