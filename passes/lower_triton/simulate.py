@@ -48,7 +48,7 @@ def run(source, arrays, numbers):
     with _lock, _simulation(regions) as ti, np.errstate(all="ignore"):
         body = _rewritten(fn)
         builder = ti.interpreter_builder
-        programs = source.programs({n: v for n, v in args.items() if not isinstance(v, Pointer)})
+        programs = source.programs(numbers)
         builder.set_grid_dim(programs, 1, 1)
         full = {n: ti._implicit_cvt(v) for n, v in args.items()}
         for i in reversed(range(programs)):
