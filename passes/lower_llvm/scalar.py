@@ -341,10 +341,18 @@ PRIMITIVES = {
 
 
 # ---- expressions -----------------------------------------------------------------------------------------------------
-def compute(f, roots, values, dtypes, lanes):
+def primitive(f, op, t, *xs):
+    """One primitive on operands of type t."""
+    if op not in PRIMITIVES:
+        raise Unsupported(op)
+    return PRIMITIVES[op](f, t, *xs)
+
+
+def compute(f, roots, values, dtypes, lanes, primitive=primitive, convert=convert):
     """The roots' values in the form they are computed in, from the arguments' values in theirs; with the roots' types.
 
-    A bare number takes the type of what it meets. A root that is a bare number has no type: `Unsupported`.
+    A bare number takes the type of what it meets. A root that is a bare number has no type: `Unsupported`. Another target that is
+    written through `f` brings its own `primitive` and `convert`.
     """
     known = S.types(roots, dtypes)
     done, typed = {}, {}
@@ -365,9 +373,7 @@ def compute(f, roots, values, dtypes, lanes):
             c = truth(e.args[0])
             return f.sel(c, operand(e.args[1], t), operand(e.args[2], t))
         if any(x.op in ("arg", "cast", "select") for x in S.walk(e)):
-            if e.op not in PRIMITIVES:
-                raise Unsupported(e.op)
-            return PRIMITIVES[e.op](f, t, *(operand(a, t) for a in e.args))
+            return primitive(f, e.op, t, *(operand(a, t) for a in e.args))
         return number(f, fold(e), t, lanes)
 
     def truth(e):
@@ -388,14 +394,12 @@ def compute(f, roots, values, dtypes, lanes):
             v = convert(f, done[id(e.args[0])], src, t) if src else operand(e.args[0], t)
         elif e.op == "select":
             v = f.sel(truth(e.args[0]), operand(e.args[1], t), operand(e.args[2], t))
-        elif e.op in PRIMITIVES:
+        else:
             like = next((known[id(a)] for a in e.args if known[id(a)]), None)
             if like is None:                                  # a comparison of numbers
                 v = number(f, fold(e), "bool", lanes)
             else:
-                v = PRIMITIVES[e.op](f, like, *(operand(a, like) for a in e.args))
-        else:
-            raise Unsupported(e.op)
+                v = primitive(f, e.op, like, *(operand(a, like) for a in e.args))
         done[id(e)] = v
     result = [known[id(r)] for r in roots]
     if None in result:

@@ -1,4 +1,6 @@
 """Circular functions and their inverses."""
+import functools
+
 from ..builder import vec
 from . import coefficients as C
 from .core import INF, NAN, TOP_BIT, bits, fast_two_sum, fitted, floating, function, nearest, two_prod
@@ -20,7 +22,8 @@ def reduce(f, x):
     lost = f.sel(f.cmp("ogt", f.fabs(r), CANCELS[x.elem]), f.fma(n, -c2, a - r), 0.0)        # exact where r is close to a
     lo = f.fma(n, -c3, lost)
     far = f.cmp("ogt", f.fabs(x), LIMIT[x.elem])
-    return f.if_(f.any(far), lambda: reduce_far(f, x, r, lo, u), lambda: [r, lo, u])
+    beyond = getattr(f, "reduce_far", None) or functools.partial(reduce_far, f)              # a target may have a way of its own
+    return f.if_(f.any(far), lambda: beyond(x, r, lo, u), lambda: [r, lo, u])
 
 
 def reduce_far(f, x, r, lo, u):

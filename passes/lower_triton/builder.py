@@ -1,0 +1,342 @@
+"""Triton source under construction, with the interface of `lower_llvm.builder.Fn`: what is written once in terms of that interface
+(the primitives of `lower_llvm.scalar`, all of `vmath`) becomes Triton too, operation by operation, so its bits are the CPU's.
+
+A value is a name and the LLVM spelling of its element type; shapes are Triton's to know. All integers are signed: where an operation
+is unsigned, its line says so. Divisions and roots are the IEEE ones, negation is a product (Triton's may be 0 - x).
+
+A choice by `f.if_(f.any(...))` between code for ordinary elements and code that is right for all is no branch here unless the latter
+is long: asking all threads of a block costs more than some arithmetic.
+"""
+import math
+import re
+
+import numpy as np
+from whet.passes.lower_llvm.builder import Val
+
+TYPE = {"i1": "tl.int1", "i8": "tl.int8", "i16": "tl.int16", "i32": "tl.int32", "i64": "tl.int64", "half": "tl.float16",
+        "bfloat": "tl.bfloat16", "float": "tl.float32", "double": "tl.float64"}
+UNSIGNED = {"i8": "tl.uint8", "i16": "tl.uint16", "i32": "tl.uint32", "i64": "tl.uint64"}
+NUMPY = {"i1": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "half": "f2", "float": "f4", "double": "f8"}
+SIGN = {"float": ("i32", 1 << 31), "double": ("i64", 1 << 63)}
+WHOLE = {"float": 2.0 ** 23, "double": 2.0 ** 52}           # from here on every float is a whole number
+LONG = 40                                                   # lines that are worth a branch around them
+
+_ORDERED = {"olt": "<", "ole": "<=", "ogt": ">", "oge": ">=", "oeq": "==", "une": "!="}
+_UNORDERED = {"ult": ">=", "ule": ">", "ugt": "<=", "uge": "<"}
+_SIGNED = {"slt": "<", "sle": "<=", "sgt": ">", "sge": ">=", "eq": "==", "ne": "!="}
+_BINARY = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<", "ashr": ">>", "sdiv": "//", "srem": "%"}
+_LOGICAL = {"lshr": ">>", "udiv": "//", "urem": "%"}
+
+
+class Const(Val):
+    """A number of a type; `value` is what the type makes of it."""
+    __slots__ = ("value",)
+
+    def __init__(self, f, ty, value):
+        with np.errstate(all="ignore"):
+            self.value = _wrap(ty, value) if ty[0] == "i" else np.dtype(NUMPY[ty]).type(value).item()
+        plain = ty == "i32" or ty == "float" and (not self.value or abs(self.value) >= 2.0 ** -126)
+        super().__init__(f, _literal(self.value) if plain else f"tl.full((), {_literal(self.value)}, {TYPE[ty]})", ty)
+
+
+def _wrap(ty, v):
+    if ty == "i1":
+        return bool(v)
+    bits = int(ty[1:])
+    return (int(v) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+
+
+def _literal(v):
+    return f'float("{v}")' if isinstance(v, float) and not math.isfinite(v) else repr(v)
+
+
+class Module:
+    """The functions of one source file: helpers by name, each once, before the kernels that call them."""
+
+    def __init__(self):
+        self.helpers = {}
+
+    def helper(self, name, write, types):
+        """The name of a function of values of these types; write(f, *values) gives its result."""
+        if name not in self.helpers:
+            self.helpers[name] = None                       # its place: behind the helpers that it calls
+            f = Code(self, [chr(ord("a") + i) for i in range(len(types))], types)
+            y = write(f, *f.args)
+            del self.helpers[name]
+            self.helpers[name] = y.ty, f.function(name, y)
+        return self.helpers[name][0]
+
+    def text(self):
+        return "\n\n".join(f"@triton.jit\n{text}" for _, text in self.helpers.values())
+
+
+class Code:
+    """The lines of one function."""
+
+    def __init__(self, mod, names=(), types=(), indent=1):
+        self.mod, self.lines, self.n, self.depth = mod, [], 0, indent
+        self.args = [Val(self, n, t) for n, t in zip(names, types, strict=True)]
+
+    def function(self, name, y):
+        args = [a.ref for a in self.args]
+        head = [f"def {name}({', '.join(args)}):"]
+        if len(args) > 1 and any(line.lstrip().startswith(("for ", "while ")) for line in self.lines):
+            head += [f"    {', '.join(args)} = tl.broadcast({', '.join(args)})"]      # what a loop carries has one shape
+        return numbered("\n".join([*head, *used(self.lines, y.ref), f"    return {y.ref}"])) + "\n"
+
+    # ---- values
+    def line(self, text):
+        self.lines.append("    " * self.depth + text)
+
+    def new(self):
+        self.n += 1
+        return f"v{self.n}"
+
+    def v(self, ty, text, name=None):
+        name = name or self.new()
+        self.line(f"{name} = {text}")
+        return Val(self, name, ty)
+
+    def const(self, ty, x):
+        return Const(self, ty, x)
+
+    def as_val(self, x, ty):
+        return x if isinstance(x, Val) else Const(self, ty, x)
+
+    def splat(self, x, lanes):
+        return x
+
+    def pair(self, a, b):
+        return (a, self.as_val(b, a.ty)) if isinstance(a, Val) else (self.as_val(a, b.ty), b)
+
+    def bare(self, *xs):
+        """Operands of an operator, one of which is no number: the numbers are written as they are."""
+        assert not all(isinstance(x, Const) for x in xs)
+        return [_literal(x.value) if isinstance(x, Const) else x.ref for x in xs]
+
+    # ---- arithmetic
+    def binary(self, op, a, b):
+        if not isinstance(a, Val) and not isinstance(b, Val):
+            return {"add": a + b, "sub": a - b, "mul": a * b}[op]
+        a, b = self.pair(a, b)
+        if isinstance(a, Const) and isinstance(b, Const):
+            return Const(self, a.ty, _folded(op, a, b))
+        if op == "fdiv":
+            return self.v(a.ty, "tl.div_rn({}, {})".format(a.ref, b.ref) if a.ty == "float" else "{} / {}".format(*self.bare(a, b)))
+        if a.ty == "i1" and isinstance(b, Const):
+            if op == "xor":
+                return self.v("i1", f"~{a.ref}") if b.value else a
+            b = Val(self, b.ref, "i1")
+        if not a.is_float and isinstance(b, Const) and not b.value and op in ("add", "sub", "or", "xor", "shl", "ashr", "lshr"):
+            return a
+        if op in _LOGICAL:
+            return self.v(a.ty, f"({self.unsigned(a)} {_LOGICAL[op]} {self.unsigned(b)}).to({TYPE[a.ty]}, bitcast=True)")
+        left, right = self.bare(a, b)
+        return self.v(a.ty, f"{left} {_BINARY[op]} {right}")
+
+    def unsigned(self, x):
+        if isinstance(x, Const):
+            return repr(x.value % (1 << int(x.ty[1:])))
+        if x.ty == "i1":
+            return f"{x.ref}.to(tl.int8)"
+        return f"{x.ref}.to({UNSIGNED[x.ty]}, bitcast=True)"
+
+    def lshr(self, a, b): return self.binary("lshr", a, b)
+    def udiv(self, a, b): return self.binary("udiv", a, b)
+    def sdiv(self, a, b): return self.binary("sdiv", a, b)
+    def neg(self, a): return self.binary("mul", a, -1.0) if a.is_float else self.binary("sub", 0, a)
+
+    def cmp(self, pred, a, b):
+        """`pred` as LLVM spells it."""
+        a, b = self.pair(a, b)
+        if pred == "uno":
+            return self.v("i1", " | ".join(f"({x.ref} != {x.ref})" for x in dict.fromkeys((a, b)) if not isinstance(x, Const)))
+        if pred[0] == "u" and not a.is_float:
+            return self.v("i1", f"{self.unsigned(a)} {_SIGNED['s' + pred[1:]]} {self.unsigned(b)}")
+        x, y = self.bare(a, b)
+        if pred == "one":
+            return self.v("i1", f"({x} < {y}) | ({x} > {y})")
+        if pred in _UNORDERED:
+            return self.v("i1", f"~({x} {_UNORDERED[pred]} {y})")
+        return self.v("i1", f"{x} {(_ORDERED if a.is_float else _SIGNED)[pred]} {y}")
+
+    def sel(self, c, a, b):
+        a, b = self.pair(a, b)
+        return self.v(a.ty, f"tl.where({c.ref}, {a.ref}, {b.ref})")
+
+    def fma(self, a, b, c):
+        ty = next(x for x in (a, b, c) if isinstance(x, Val)).ty
+        return self.v(ty, f"tl.fma({', '.join(self.as_val(x, ty).ref for x in (a, b, c))})")
+
+    def sqrt(self, a):
+        return self.v(a.ty, f"tl.{'sqrt_rn' if a.ty == 'float' else 'sqrt'}({a.ref})")
+
+    def fabs(self, a):
+        return self.v(a.ty, f"tl.abs({a.ref})")
+
+    def rint(self, a):
+        """To nearest even, as a sum that leaves no room for a fraction."""
+        size, most = self.fabs(a), WHOLE[a.ty]
+        return self.copysign(self.sel(self.cmp("olt", size, most), (size + most) - most, size), a)
+
+    def copysign(self, a, b):
+        ty = next(x for x in (a, b) if isinstance(x, Val)).ty
+        bits, top = SIGN[ty]
+        a, b = (self.conv("bitcast", self.as_val(x, ty), bits) for x in (a, b))
+        return self.conv("bitcast", (a & top - 1) | (b & -top), ty)
+
+    def intr(self, name, *args):
+        if name in ("fma", "sqrt", "fabs", "copysign"):
+            return getattr(self, name)(*args)
+        if name == "roundeven":
+            return self.rint(*args)
+        ty = next(a for a in args if isinstance(a, Val)).ty
+        args = [self.as_val(a, ty) for a in args]
+        if name in ("floor", "ceil"):
+            return self.v(ty, f"tl.{name}({args[0].ref})")
+        if name == "trunc":
+            return self.sel(self.cmp("olt", args[0], 0.0), self.intr("ceil", args[0]), self.intr("floor", args[0]))
+        if name in ("smin", "smax"):
+            return self.v(ty, f"tl.{name[1:]}imum({args[0].ref}, {args[1].ref})")
+        if name in ("umin", "umax"):
+            below = self.cmp("ult", *args)
+            return self.sel(below, *(args if name == "umin" else args[::-1]))
+        raise NotImplementedError(name)
+
+    def imin(self, a, b): return self.intr("smin", a, b)
+
+    def high_product(self, a, b):
+        """The upper half of the product of two i64, as if they had no sign."""
+        a, b = self.pair(a, b)
+        return self.v("i64", f"tl.umulhi({self.unsigned(a)}, {self.unsigned(b)}).to(tl.int64, bitcast=True)")
+
+    def reduce_far(self, *reduced):
+        from .far import reduce_far
+        return reduce_far(self, *reduced)
+
+    def conv(self, op, a, elem):
+        if a.ty == elem:
+            return a
+        if isinstance(a, Const):
+            return Const(self, elem, _converted(op, a, elem))
+        if op == "bitcast":
+            return self.v(elem, f"{a.ref}.to({TYPE[elem]}, bitcast=True)")
+        if op in ("zext", "uitofp") and a.ty != "i1":
+            return self.v(elem, f"{self.unsigned(a)}.to({TYPE[elem]})")
+        if op == "fptoui":
+            return self.v(elem, f"{a.ref}.to({UNSIGNED[elem]}).to({TYPE[elem]}, bitcast=True)")
+        if (op, elem) == ("trunc", "i1"):
+            raise NotImplementedError("the low bit")
+        return self.v(elem, f"{a.ref}.to({TYPE[elem]})")
+
+    # ---- control
+    def any(self, c):
+        return Any(self, c)
+
+    def block(self, write):
+        """(what write() gives, the lines that it wrote), one level deeper."""
+        before, self.lines = self.lines, []
+        self.depth += 1
+        y = write()
+        self.depth -= 1
+        lines, self.lines = self.lines, before
+        return list(y or []), lines
+
+    def if_(self, cond, then, other=None):
+        """`then` must be right also where no element asks for it."""
+        assert isinstance(cond, Any)
+        ys, lines = self.block(then)
+        if len(lines) < LONG:
+            self.lines += [line[4:] for line in lines]
+            return ys
+        others, plain = self.block(other)
+        names = [self.new() for _ in ys]
+        self.line(f"if {cond.test()}:")
+        pad = "    " * (self.depth + 1)
+        self.lines += lines + [f"{pad}{n} = {y.ref}" for n, y in zip(names, ys, strict=True)]
+        self.line("else:")
+        self.lines += plain + [f"{pad}{n} = {y.ref}" for n, y in zip(names, others, strict=True)]
+        return [Val(self, n, y.ty) for n, y in zip(names, ys, strict=True)]
+
+    def loop(self, lo, hi, step, body, carry):
+        """A loop that counts to a number known now."""
+        assert (lo, step) == (0, 1)
+        names = self.carried(carry)
+        new, lines = self.block(lambda: _list(body(None, *names)))
+        self.line(f"for _ in range({hi}):")
+        self.lines += lines
+        self.assign(names, new)
+        return names
+
+    def while_(self, test, body, carry):
+        names, go = self.carried(carry), self.new()
+        asked = test(*names)
+        self.line(f"{go} = {asked.test()}")
+        self.line(f"while {go}:")
+        new, lines = self.block(lambda: _list(body(*names)))
+        self.lines += lines
+        self.assign(names, new)
+        again, lines = self.block(lambda: [test(*names)])
+        self.lines += lines
+        self.line(f"    {go} = {again[0].test()}")
+        return names
+
+    def carried(self, carry):
+        """Names for what a loop changes; a number gets the shape of the function's arguments."""
+        shape = self.args[0].ref
+        return [self.v(c.ty, f"tl.full({shape}.shape, {_literal(c.value)}, {TYPE[c.ty]})" if isinstance(c, Const) else c.ref) for c in carry]
+
+    def assign(self, names, new):
+        self.depth += 1
+        refs = [self.v(x.ty, x.ref).ref if x.ref in {n.ref for n in names} else x.ref for x in new]
+        for n, ref in zip(names, refs, strict=True):
+            self.line(f"{n.ref} = {ref}")
+        self.depth -= 1
+
+
+class Any(Val):
+    """Does any element of a block hold? Written where it is asked."""
+
+    def __init__(self, f, c):
+        super().__init__(f, c.ref, "i1")
+
+    def test(self):
+        return f"tl.max({self.ref}[None].to(tl.int32)) != 0"
+
+
+def used(lines, *results):
+    """The lines without those whose value is never read."""
+    while True:
+        words = re.findall(r"\bv\d+\b", "\n".join([*lines, *results]))
+        count = {w: words.count(w) for w in set(words)}
+        kept = [line for line in lines if not (m := re.match(r"\s*(v\d+) = ", line)) or count[m[1]] > 1]
+        if len(kept) == len(lines):
+            return lines
+        lines = kept
+
+
+def numbered(text):
+    """The text with its values numbered as they come."""
+    order = {w: f"v{i}" for i, w in enumerate(dict.fromkeys(re.findall(r"\bv\d+\b", text)))}
+    return re.sub(r"\bv\d+\b", lambda m: order[m[0]], text)
+
+
+def _list(x):
+    return [x] if isinstance(x, Val) else list(x)
+
+
+def _folded(op, a, b):
+    t = np.dtype(NUMPY[a.ty])
+    x, y = t.type(a.value), t.type(b.value)
+    with np.errstate(all="ignore"):
+        return {"add": lambda: x + y, "sub": lambda: x - y, "mul": lambda: x * y, "fdiv": lambda: x / y, "and": lambda: x & y,
+                "or": lambda: x | y, "xor": lambda: x ^ y, "shl": lambda: x << y}[op]().item()
+
+
+def _converted(op, a, elem):
+    t = np.dtype(NUMPY[a.ty])
+    if op == "bitcast":
+        return t.type(a.value).view(NUMPY[elem]).item()
+    if op in ("zext", "uitofp") and a.ty != "i1":
+        return a.value % (1 << int(a.ty[1:]))
+    return a.value

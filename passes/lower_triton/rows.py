@@ -1,0 +1,398 @@
+"""Row programs (`ir.rows`) as Triton source, in the canonical order of their sums: bits are the CPU's.
+
+A program works on `rows` rows at once. A walk with sums or products holds a tile of (rows, blocks, 32 lanes) and takes one element
+of each lane at a step, 128 steps to a block of 4096; then lanes are folded by halves and blocks in pairs. A row of more blocks than a tile has is
+taken chunk by chunk, whose results are joined in pairs as they come. What is missing is the identity, which changes no bit: a sum that
+began at +0 is never -0. Other walks take `width` elements of each row at a step.
+
+Extrema are taken of integers of the same order (NaN at the end it counts for, +0 above -0), positions as the least among equals.
+
+The parameters are the operands (a pointer, or a number), the outputs, n and the number of rows; then strides in elements as `Layout`
+says. Kept values are computed again.
+"""
+import math
+from dataclasses import dataclass
+from functools import partial
+
+from whet.ir import scalar as S
+from whet.ir.rows import BLOCK, IDENTITY, INDEXED, LANES, SUMS, Reduce, Store
+from whet.passes.lower_llvm.builder import Val
+from whet.passes.lower_llvm.rows import Plan
+from whet.passes.lower_llvm.scalar import is_float, is_signed
+
+from . import scalar
+from .builder import TYPE, Code, Module
+from .source import source
+
+STEPS = BLOCK // LANES
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How full operands and full outputs lie in memory. Each has `rank` strides for its rows (with two of them, rows are counted
+    through two dimensions, and the size of the inner one, `inner`, comes first), then a stride from element to element unless those are
+    `adjacent`, and with `pieces` (of `piece` elements) one from piece to piece. Row operands and row outputs lie side by side."""
+    rank: int = 1
+    adjacent: bool = True
+    pieces: bool = False
+
+
+@dataclass(frozen=True)
+class Tile:
+    """`rows` at once; of each `blocks` of 4096, in `chunks`; `width` elements where nothing is summed. All are powers of two."""
+    rows: int
+    blocks: int
+    chunks: int
+    width: int
+
+
+def tile(rows, n, adjacent=True):
+    """The tile for so many rows of n elements."""
+    up = lambda x: 1 << max(0, x - 1).bit_length()
+    blocks = min(up(-(-n // BLOCK)), 8)
+    chunks = up(-(-n // (blocks * BLOCK)))
+    many = min(32 // blocks, up(rows))
+    return Tile(many, blocks, chunks, max(LANES, min(up(n), 1024 // many)) if adjacent else LANES)
+
+
+def lower(program, layout, tile, wide=False):
+    """The Source of a program."""
+    return _Rows(program, layout, tile, wide).source()
+
+
+class _Rows:
+    def __init__(self, program, layout, tile, wide):
+        for o in program.operands:
+            if o.dtype not in scalar.COMPUTE:
+                raise scalar.Unsupported(o.dtype)
+        self.program, self.layout, self.tile, self.number = program, layout, tile, "i64" if wide else "i32"
+        self.plan = Plan(program, store=False)
+        self.f, self.index = Code(Module()), "i"
+
+    def source(self):
+        f, program, t = self.f, self.program, self.tile
+        parameters = [(f"x{i}", scalar.POINTER[o.dtype] if o.kind != "scalar" else scalar.POINTER[o.dtype][1:])
+                      for i, o in enumerate(program.operands) if o.kind != "index"]
+        parameters += [(f"y{j}", scalar.POINTER[dtype]) for j, (_, dtype) in enumerate(program.outputs)]
+        parameters += [(n, self.number) for n in ("n", "rows", *strides(program, self.layout))]
+        f.line(f"row = (tl.program_id(0){'.to(tl.int64)' if self.number == 'i64' else ''} * {t.rows} + tl.arange(0, {t.rows}))[:, None, None]")
+        f.line("live = row < rows")
+        if self.layout.rank == 2:
+            f.line("outer = row // inner")
+            f.line("rest = row % inner")
+        for name in full(program):
+            steps = [f"row * {name}_r"] if self.layout.rank == 1 else [f"outer * {name}_o", f"rest * {name}_r"]
+            f.line(f"{name}_row = {' + '.join([name, *steps])}")
+        self.known = {}
+        for i, o in enumerate(program.operands):
+            if o.kind == "row":
+                self.known[i] = scalar.load(f, o.dtype, f"tl.load(x{i} + row, live)", f"a{i}")
+            elif o.kind == "scalar":
+                self.known[i] = Val(f, f"x{i}", scalar.COMPUTE[o.dtype])
+        for p in self.plan.passes:
+            self.walk(p)
+            for k in p.rows:
+                y, = self.expressions([program.stages[k].expr], self.known)
+                j = self.output(k)
+                f.line(f"tl.store(y{j} + row, {scalar.stored(y, program.outputs[j][1])}, live)")
+        return source(f"{program.name}_kernel", f.mod, parameters, f.lines, 4, f"cdiv(rows, {t.rows})")
+
+    def output(self, k):
+        return next(j for j, o in enumerate(self.program.outputs) if o[0] == k)
+
+    def expressions(self, roots, values, more=()):
+        """Values of expressions, those of a half type rounded as if they had been stored."""
+        defined = [v[0] for v in self.program.values] + list(more)
+        xs, types = scalar.compute(self.f, roots, [values.get(i) for i in range(len(defined))], defined)
+        return [scalar.rounded(self.f, x, t) if t in scalar.HALF and r.op not in ("arg", "cast") else x for x, t, r in zip(xs, types, roots)]
+
+    # ---- one walk
+    def walk(self, p):
+        f, program, t = self.f, self.program, self.tile
+        stages = [k for k in p.stages if self.plan.work(k)]
+        if not stages:
+            return
+        roots, uniform = self.plan.hoist([self.plan.expression(k) for k in stages])
+        dtypes = [v[0] for v in program.values]
+        self.more = [S.typeof(e, dtypes) for e in uniform]
+        self.hoisted = dict(enumerate(self.expressions(uniform, self.known) if uniform else [], len(dtypes)))
+        reduced = {k: _reduction(self, k, root) for k, root in zip(stages, roots, strict=True) if isinstance(program.stages[k], Reduce)}
+        summed = [k for k in reduced if program.stages[k].kind in SUMS]
+        shape = [t.rows, t.blocks, LANES] if summed else [t.rows, 1, t.width]
+
+        def step(mask):
+            """What is done with the elements `i` of each row."""
+            values = self.inputs(roots, mask)
+            for k, x in zip(stages, self.expressions(roots, values, self.more), strict=True):
+                if k in reduced:
+                    reduced[k].step(x, mask)
+                else:
+                    j = self.output(k)
+                    f.line(f"tl.store(y{j}_row + {self.place(f'y{j}')}, {scalar.stored(x, program.outputs[j][1])}, {mask})")
+        several = summed and t.chunks > 1
+        for k in reduced:
+            if not several or k not in summed:
+                reduced[k].start(shape)
+        if summed:
+            f.line(f"lane = tl.arange(0, {t.blocks})[None, :, None] * {BLOCK} + tl.arange(0, {LANES})[None, None, :]")
+            if several:
+                for k in summed:
+                    reduced[k].start_chunks()
+                f.line(f"chunks = tl.cdiv(n, {t.blocks * BLOCK})")
+                f.line("for chunk in range(0, chunks):")
+                f.depth += 1
+                for k in summed:
+                    reduced[k].start(shape)
+            f.line(f"for s in range(0, tl.minimum(tl.cdiv(n, {LANES}), {STEPS})):")
+            f.depth += 1
+            f.line(f"i = {f'chunk * {t.blocks * BLOCK} + ' if several else ''}s * {LANES} + lane")
+            f.line("here = live & (i < n)")
+            step("here")
+            f.depth -= 1
+            for k in summed:
+                reduced[k].fold()
+            if several:
+                for k in summed:
+                    reduced[k].put_chunk()
+                f.depth -= 1
+                for k in summed:
+                    reduced[k].fold_chunks()
+        else:
+            f.line(f"for first in range(0, n, {t.width}):")
+            f.depth += 1
+            f.line(f"i = first + tl.arange(0, {t.width})[None, None, :]")
+            f.line("here = live & (i < n)")
+            step("here")
+            f.depth -= 1
+        for k, red in reduced.items():
+            self.known |= dict(enumerate(red.end(shape), program.results[k]))
+
+    def place(self, name):
+        """Where element i is, counted from the beginning of its row."""
+        i = self.index
+        if self.layout.pieces:
+            inside = f"{i} % piece" if self.layout.adjacent else f"{i} % piece * {name}_i"
+            return f"{i} // piece * {name}_p + {inside}"
+        return i if self.layout.adjacent else f"{i} * {name}_i"
+
+    def inputs(self, roots, mask):
+        """What expressions read, for the elements i."""
+        f, program, i = self.f, self.program, self.index
+        values = self.known | self.hoisted
+        name = lambda a: f"a{a}" if i == "i" else None
+        for a in S.uses(*roots):
+            if a in values:
+                continue
+            dtype, kind = program.values[a]
+            if kind == "index":
+                values[a] = f.v(scalar.COMPUTE[dtype], f"{i}.to({TYPE[scalar.COMPUTE[dtype]]})")
+            elif kind == "full":
+                values[a] = scalar.load(f, dtype, f"tl.load(x{a}_row + {self.place(f'x{a}')}, {mask})", name(a))
+            else:
+                values[a] = scalar.load(f, dtype, f"tl.load(x{a} + {i}, {i} < n)", name(a))
+        return values
+
+    def element(self, root, at):
+        """The expression at one place of each row."""
+        self.index = at
+        x, = self.expressions([root], self.inputs([root], f"live & ({at} < n)"), self.more)
+        self.index = "i"
+        return x
+
+
+def full(program):
+    """The names of operands and outputs that have an element at every place."""
+    return [f"x{i}" for i, o in enumerate(program.operands) if o.kind == "full"] + \
+           [f"y{j}" for j, (k, _) in enumerate(program.outputs) if isinstance(program.stages[k], Store)]
+
+
+def strides(program, layout):
+    """The names of the parameters after n and rows."""
+    out = (["inner"] if layout.rank == 2 else []) + (["piece"] if layout.pieces else [])
+    for name in full(program):
+        out += [f"{name}_o"] if layout.rank == 2 else []
+        out += [f"{name}_r"] + ([] if layout.adjacent else [f"{name}_i"]) + ([f"{name}_p"] if layout.pieces else [])
+    return out
+
+
+# ---- reductions ------------------------------------------------------------------------------------------------------
+def _reduction(rows, k, root):
+    kind = rows.program.stages[k].kind
+    return (_Sum if kind in SUMS else _Position if kind in INDEXED else _Extreme)(rows, k, kind, root)
+
+
+class _Reduction:
+    def __init__(self, rows, k, kind, root):
+        self.rows, self.f, self.k, self.kind, self.root = rows, rows.f, k, kind, root
+        self.dtype = rows.program.values[rows.program.results[k]][0]
+        self.ty, self.name = scalar.COMPUTE[self.dtype], f"r{rows.program.results[k]}"
+
+
+class _Sum(_Reduction):
+    """sum, prod"""
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.none = self.f.const(self.ty, IDENTITY[self.kind])
+
+    def start(self, shape):
+        self.f.line(f"{self.name} = tl.full({shape}, {self.none.value}, {TYPE[self.ty]})")
+
+    def step(self, x, mask):
+        self.f.line(f"{self.name} {'+' if self.kind == 'sum' else '*'}= tl.where({mask}, {x.ref}, {self.none.ref})")
+
+    def two(self, x, shape, axis):
+        """Pairs along an axis of two, combined."""
+        x = f"tl.reshape({x}, {shape})"
+        if self.kind == "sum":
+            return f"tl.sum({x}, {axis})"
+        self.f.mod.helpers.setdefault("times", (self.ty, "def times(a, b):\n    return a * b\n"))
+        return f"tl.reduce({x}, {axis}, times)"
+
+    def fold(self):
+        """Lanes by halves, then blocks in pairs."""
+        f, t, h, total = self.f, self.rows.tile, LANES // 2, f"{self.name}_sum"
+        f.line(f"{total} = {self.two(self.name, [t.rows, t.blocks, 2, h], 2)}")
+        while h > 1:
+            h //= 2
+            f.line(f"{total} = {self.two(total, [t.rows, t.blocks, 2, h], 2)}")
+
+        count = t.blocks
+        while count > 1:
+            count //= 2
+            f.line(f"{total} = {self.two(total, [t.rows, count, 2], 2)}")
+        f.line(f"{total} = tl.reshape({total}, [{t.rows}, 1, 1])")
+
+    # ---- chunks: level l holds the result of 2^l of them, in the order of a binary counter
+    @property
+    def levels(self):
+        return [f"{self.name}_{l}" for l in range(self.rows.tile.chunks.bit_length())]
+
+    def join(self, a, b):
+        return f"{a} {'+' if self.kind == 'sum' else '*'} {b}"
+
+    def start_chunks(self):
+        for level in self.levels:
+            self.f.line(f"{level} = tl.full([{self.rows.tile.rows}, 1, 1], {self.none.value}, {TYPE[self.ty]})")
+
+    def put_chunk(self):
+        f, total = self.f, f"{self.name}_sum"
+        for l, level in enumerate(self.levels):
+            mask, free = (2 << l) - 1, (1 << l) - 1
+            f.line(f"{level} = tl.where(chunk & {mask} == {free}, {total}, {level})")
+            f.line(f"{total} = tl.where(chunk & {mask} == {mask}, {self.join(level, total)}, {total})")
+
+    def fold_chunks(self):
+        f, (total, *levels) = self.f, self.levels
+        for l, level in enumerate(levels, 1):
+            both = f.v(self.ty, f"tl.where(chunks & {(1 << l) - 1} != 0, {self.join(level, total)}, {level})").ref
+            total = f.v(self.ty, f"tl.where(chunks & {1 << l} != 0, {both}, {total})").ref
+        f.line(f"{self.name}_sum = {total}")
+
+    def end(self, shape):
+        return [Val(self.f, f"{self.name}_sum", self.ty)]
+
+
+class _Extreme(_Reduction):
+    """max, min, any, all: of integers in the same order."""
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.max = self.kind in ("max", "any", "max_index")
+        self.int = "i64" if self.ty in ("double", "i64") else "i32"
+        self.flip = self.dtype[0] == "u"
+        self.suffix = {"i1": "bool", "float": "f32", "double": "f64"}.get(self.ty, self.dtype)
+
+    def key(self, x):
+        """An integer for an element."""
+        if not is_float(self.dtype):
+            wide = self.f.conv("sext" if is_signed(self.dtype) else "zext", x, self.int)
+            return wide ^ (-1 << 63) if self.flip and self.int == "i64" else wide
+        side = "high" if self.max else "low"
+        if self.kind in INDEXED:
+            x = x + 0.0                                     # the zeros are equal
+        return scalar.call(self.f, f"order_{self.suffix}_nan_{side}", partial(_order, nan=self._end() if self.max else -self._end() - 1), x)
+
+    def _end(self):
+        return (1 << int(self.int[1:]) - 1) - 1
+
+    def value(self, x):
+        if not is_float(self.dtype):
+            x = x ^ (-1 << 63) if self.flip and self.int == "i64" else x
+            return self.f.cmp("ne", x, 0) if self.ty == "i1" else self.f.conv("trunc", x, self.ty)
+        return scalar.call(self.f, f"unorder_{self.suffix}", _unorder, x)
+
+    @property
+    def worst(self):
+        """The key of the least (or greatest) number of the type."""
+        if is_float(self.dtype):
+            return _ordered_infinity(self.ty, self.max)
+        if self.dtype == "bool":
+            return 0 if self.max else 1
+        bits = int(self.dtype[1:])
+        low, high = (-1 << bits - 1, (1 << bits - 1) - 1) if self.dtype[0] == "i" else (0, (1 << bits) - 1)
+        if self.flip and self.int == "i64":
+            low, high = -1 << 63, (1 << 63) - 1
+        return low if self.max else high
+
+    def start(self, shape):
+        self.f.line(f"{self.name} = tl.full({shape}, {self.worst}, {TYPE[self.int]})")
+
+    def masked(self, x, mask):
+        return self.f.sel(Val(self.f, mask, "i1"), self.key(x), self.worst)
+
+    def step(self, x, mask):
+        self.f.line(f"{self.name} = tl.{'max' if self.max else 'min'}imum({self.name}, {self.masked(x, mask).ref})")
+
+    def best(self, x, shape, least=False):
+        rows = shape[0]
+        return f"tl.reshape(tl.{'min' if least or not self.max else 'max'}(tl.reshape({x}, [{rows}, {math.prod(shape[1:])}]), 1), [{rows}, 1, 1])"
+
+    def end(self, shape):
+        return [self.value(self.f.v(self.int, self.best(self.name, shape)))]
+
+
+class _Position(_Extreme):
+    """max_index, min_index: the best of each place in the tile and where it came first."""
+    def start(self, shape):
+        super().start(shape)
+        self.f.line(f"{self.name}_at = tl.full({shape}, 0, {'tl.int64' if self.rows.number == 'i64' else 'tl.int32'})")
+
+    def step(self, x, mask):
+        f, key = self.f, self.masked(x, mask)
+        better = f.v("i1", f"{key.ref} {'>' if self.max else '<'} {self.name}")
+        f.line(f"{self.name} = tl.where({better.ref}, {key.ref}, {self.name})")
+        f.line(f"{self.name}_at = tl.where({better.ref}, i, {self.name}_at)")
+
+    def end(self, shape):
+        f, rows = self.f, self.rows
+        f.line(f"{self.name}_best = {self.best(self.name, shape)}")
+        none = f.const(rows.number, (1 << int(rows.number[1:]) - 1) - 1).ref
+        f.line(f"{self.name}_spots = tl.where({self.name} == {self.name}_best, {self.name}_at, {none})")
+        at = f.v(rows.number, self.best(f"{self.name}_spots", shape, least=True))
+        result = rows.program.results[self.k]
+        wanted = any(result in S.uses(s.expr) for s in rows.program.stages)
+        value = None
+        if wanted:
+            x = rows.element(self.root, at.ref)
+            empty = float("-inf" if self.max else "inf") if is_float(self.dtype) else self.worst
+            value = f.sel(f.cmp("sgt", Val(f, "n", rows.number), 0), x, empty)
+        return [value, f.v("i64", f"{at.ref}.to(tl.int64)")]
+
+
+def _order(f, x, nan):
+    """Bits as an integer that orders floats: negative ones turned, NaN at the end."""
+    elem = {"float": "i32", "double": "i64"}[x.ty]
+    bits = f.conv("bitcast", x, elem)
+    key = bits ^ ((bits >> int(elem[1:]) - 1) & (1 << int(elem[1:]) - 1) - 1)
+    return f.sel(f.cmp("uno", x, x), nan, key)
+
+
+def _unorder(f, key):
+    bits = key ^ ((key >> int(key.ty[1:]) - 1) & (1 << int(key.ty[1:]) - 1) - 1)
+    return f.conv("bitcast", bits, {"i32": "float", "i64": "double"}[key.ty])
+
+
+def _ordered_infinity(ty, negative):
+    high = {"float": 0x7F800000, "double": 0x7FF0000000000000}[ty]
+    return -high - 1 if negative else high
+
+

@@ -1,0 +1,187 @@
+"""A Source on NumPy arrays, without a GPU: through Triton's interpreter, in the process that compiles too.
+
+    run(source, [x, y, out], {"n": x.size})
+
+Programs run one after the other. The interpreter as it comes wants torch tensors and a variable set before `import triton`; here
+pointers are addresses with a type, and what is patched for a run is taken back after it. It is also put right: halves are rounded to
+nearest even, products of matrices are chains of fused multiply-adds, and every address is checked against the arrays given.
+"""
+import contextlib
+import functools
+import threading
+import types
+
+import numpy as np
+
+from .compile import function
+
+_lock = threading.RLock()           # the interpreter's state is global
+
+
+class OutOfBounds(RuntimeError):
+    """A kernel touched memory that is not an operand's."""
+
+
+class Pointer:
+    """An address as the interpreter takes it."""
+
+    def __init__(self, address, dtype):
+        self.address, self.dtype = address, dtype
+
+    def data_ptr(self):
+        return self.address
+
+
+def run(source, arrays, numbers):
+    """Run all programs of a kernel: `arrays` for its pointers in order (None for one that is not used), `numbers` by name."""
+    arrays = list(arrays)
+
+    given, args = iter(arrays), {}
+    for name, ty in source.parameters:
+        if ty[0] == "*":
+            a = next(given)
+            args[name] = Pointer(0 if a is None else _start(a), ty[1:])
+        else:
+            args[name] = numbers[name]
+    regions = sorted((_start_of_memory(a), _end(a)) for a in arrays if a is not None)
+    fn = _function(source).fn
+    with _lock, _simulation(regions) as ti, np.errstate(all="ignore"):
+        body = _rewritten(fn)
+        builder = ti.interpreter_builder
+        programs = source.programs(numbers)
+        builder.set_grid_dim(programs, 1, 1)
+        full = {n: ti._implicit_cvt(v) for n, v in args.items()}
+        for i in reversed(range(programs)):
+            builder.set_grid_idx(i, 0, 0)
+            body(**full)
+
+
+def _start(a):
+    return a.__array_interface__["data"][0]
+
+
+def _reach(a):
+    """Bytes before and behind the first element that an array occupies."""
+    ends = [(n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)] if a.size else []
+    return sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends) + (a.itemsize if a.size else 0)
+
+
+def _start_of_memory(a):
+    return _start(a) + _reach(a)[0]
+
+
+def _end(a):
+    return _start(a) + _reach(a)[1]
+
+
+@functools.lru_cache(256)
+def _function(source):
+    return function(source)
+
+
+@functools.lru_cache(4096)
+def _rewritten(fn):
+    """A Python function as the interpreter wants it."""
+    from triton.runtime import interpreter as ti
+    return ti.InterpretedFunction(fn).rewrite()
+
+
+def _to_f32(u):
+    return (np.ascontiguousarray(u).astype(np.uint32) << np.uint32(16)).view(np.float32).reshape(np.shape(u))
+
+
+def _to_bf16(x):
+    """To nearest even; NaN stays NaN."""
+    x = np.ascontiguousarray(x, np.float32)
+    b = x.view(np.uint32)
+    near = (b + np.uint32(0x7FFF) + (b >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)
+    return np.where(np.isnan(x), b >> np.uint32(16) | np.uint32(0x40), near).astype(np.uint16).reshape(np.shape(x))
+
+
+@contextlib.contextmanager
+def _simulation(regions):
+    """The interpreter with our patches, which are all taken back."""
+    import triton.compiler.code_generator  # noqa: F401  (it keeps what is patched below: it must be loaded before)
+    import triton.language as tl
+    from triton import knobs
+    from triton.runtime import interpreter as ti
+    from triton.runtime.jit import JITFunction
+    B, H, undo = ti.InterpreterBuilder, ti.TensorHandle, []
+
+    def put(obj, name, value):
+        undo.append((obj, name, vars(obj).get(name), name in vars(obj)))
+        setattr(obj, name, value)
+
+    def cast(old):
+        def new(self, src, dst, *rest):
+            s, d = src.dtype.scalar, dst.scalar
+            if s == tl.bfloat16 and d != tl.bfloat16:
+                return H(_to_f32(src.data).astype(ti._get_np_dtype(d)), d)
+            if d == tl.bfloat16 and s != tl.bfloat16:
+                return H(_to_bf16(src.data.astype(np.float32)), d)
+            if tl.float16 in (s, d) and s.is_floating() and d.is_floating():
+                return H(src.data.astype(ti._get_np_dtype(d)), d)
+            return old(self, src, dst, *rest)
+        return new
+
+    def dot(self, a, b, d, *rest):
+        x, y = (_to_f32(h.data) if h.dtype.scalar == tl.bfloat16 else h.data.astype(d.data.dtype) for h in (a, b))
+        acc = d
+        for k in range(x.shape[-1]):
+            part = np.broadcast_arrays(x[..., k:k + 1], y[..., k:k + 1, :])
+            acc = B.create_fma(self, *(H(np.ascontiguousarray(p), d.dtype.scalar) for p in part), acc)
+        return acc
+
+    def reduce(self, input):
+        """Element by element along the axis, all rows at once."""
+        rows = [np.moveaxis(x.handle.data, self.axis, 0) for x in input]
+        acc = tuple(self.to_tensor(r[0], x.dtype) for r, x in zip(rows, input, strict=True))
+        for i in range(1, len(rows[0])):
+            acc = self.combine_fn(*acc, *(self.to_tensor(r[i], x.dtype) for r, x in zip(rows, input, strict=True)))
+            acc = acc if isinstance(acc, tuple) else (acc,)
+        return acc
+
+    check = _checked(regions)
+
+    def checked(name, what):
+        old = getattr(B, name)
+
+        def new(self, pointer, *args):
+            mask = args[1 if name.endswith("store") else 0]
+            check(what, pointer.data, mask.data, max(1, pointer.get_element_ty().primitive_bitwidth // 8))
+            return old(self, pointer, *args)
+        put(B, name, new)
+
+    knob = knobs.runtime.interpret
+    put(B, "cast_impl", cast(B.cast_impl))
+    put(B, "create_fp_to_fp", cast(B.create_fp_to_fp))
+    put(B, "create_dot", dot)
+    put(ti.ReduceOps, "generic_reduce", reduce)
+    put(JITFunction, "__call__", lambda self, *args, **kwargs: _rewritten(self.fn)(*args, **kwargs))
+    checked("create_masked_load", "load")
+    checked("create_masked_store", "store")
+    scope = ti._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+    knobs.runtime.interpret = True
+    try:
+        yield ti
+    finally:
+        knobs.runtime.interpret = knob
+        scope.restore()
+        for obj, name, value, had in reversed(undo):
+            setattr(obj, name, value) if had else delattr(obj, name)
+
+
+def _checked(regions):
+    starts, ends = (np.array([r[i] for r in regions], np.uint64) for i in (0, 1))
+
+    def check(what, pointers, mask, size):
+        shape = np.broadcast_shapes(np.shape(pointers), np.shape(mask))
+        p = np.broadcast_to(pointers, shape)[np.broadcast_to(mask, shape)].ravel()
+        inside = np.zeros(p.shape, bool)
+        for a, b in zip(starts, ends, strict=True):
+            inside |= (p >= a) & (p + np.uint64(size) <= b)
+        if not inside.all():
+            raise OutOfBounds(f"{what} of {size} bytes outside of all operands ({int((~inside).sum())} of {p.size} elements)")
+    return check
+
+
