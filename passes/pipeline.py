@@ -3,11 +3,12 @@
 """
 import contextlib
 
-from whet.passes.fuse import fuse, reductions, write_through
+from whet.passes.fuse import fuse, write_through
+from whet.passes.rows import rows
 
 PASSES = [
     ("fuse", fuse),                          # pointwise nodes of one shape are one kernel
-    ("reductions", reductions),              # a reduction computes what it reduces
+    ("rows", rows),                          # reductions, what feeds them and what comes of them are one kernel
     ("write_through", write_through),        # a kernel writes to where its result is copied
 ]
 
@@ -26,7 +27,7 @@ def without(*names):
     >>> from whet.passes import pipeline
     >>> with pipeline.without("fuse"):
     ...     [name for name, _ in pipeline.PASSES]
-    ['reductions', 'write_through']
+    ['rows', 'write_through']
     """
     unknown = set(names) - {name for name, _ in PASSES}
     if unknown:
