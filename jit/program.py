@@ -302,7 +302,7 @@ class Program:
             return -1, a if a < 1 << 63 else a - (1 << 64)
         if not isinstance(a, np.ndarray):
             return None
-        if any(a is v for v in tape.verdicts):
+        if any(a is v for v in (*tape.verdicts, *tape.scratch)):
             self.keep.append(a)
             return -1, _address(a)
         for m, mine in renamed:

@@ -253,3 +253,20 @@ def test_random_rows(part):
             assert not wrong, f"seed {seed}, results {wrong}:\n{text}\n{f.graph}"
         together += "rows(" in f.graph
     assert together > 30
+
+
+@compiled
+@pytest.mark.parametrize("fn, shape", [
+    (lambda x: x.mean(), (700, 1000)), (lambda x: (x * 2).square().sum(), (700, 1000)), (lambda x: x.amax(), (700, 1000)),
+    (lambda x: (x - x.mean()) / (x.square().mean() + 1).sqrt(), (700, 1000)), (lambda x: (x * 0.5).sum(0), (20000, 40)),
+    (lambda x: x - x.mean(1, keepdim=True), (2, 400000)),
+])
+def test_long_rows_are_shared_out_without_python(fn, shape):
+    path = graph_of(fn, whet.randn(shape))
+    assert not path["python"] and path["launches"] > 1, path["graph"]
+
+
+@compiled
+def test_positions_in_long_rows_stay_with_python():
+    path = graph_of(lambda x: (x * 2).argmax(), whet.randn(700, 1000))
+    assert len(path["python"]) == 1
