@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-__all__ = ["Expr", "arg", "args", "const", "differentiate", "evaluate", "substitute", "typeof", "types", "uses", "walk"]
+__all__ = ["Expr", "arg", "args", "const", "differentiate", "evaluate", "replace", "substitute", "typeof", "types", "uses", "walk"]
 
 
 class Expr:
@@ -356,6 +356,14 @@ def substitute(root, by):
             done[id(e)] = lift(by[e.value]) if e.value in by else e
         else:
             done[id(e)] = Expr(e.op, tuple(done[id(a)] for a in e.args), e.value) if e.args else e
+    return done[id(root)]
+
+
+def replace(root, old, new):
+    """The expression with the part `old` replaced by `new`."""
+    done = {}
+    for e in walk(root):
+        done[id(e)] = new if e is old else Expr(e.op, tuple(done[id(a)] for a in e.args), e.value) if e.args else e
     return done[id(root)]
 
 

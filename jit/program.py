@@ -5,22 +5,20 @@ steps make) are passed at each call; the others are memory of the program's own.
 order, on the same layouts: the bits are eager's.
 """
 import ctypes as C
-import math
 import struct
 
 import numpy as np
-from whet.cpu import entries, memory, native, reduce
+from whet.cpu import entries, memory, native
 from whet.cpu.pointwise import Pointwise
+from whet.cpu.rows import rows
 from whet.dtypes import FROM_NUMPY
 from whet.ir import scalar as S
 from whet.ir.graph import Ref
-from whet.ir.rows import Operand
 from whet.ops.pointwise_family import PointwiseOp
-from whet.passes.fuse import fuse, reductions, write_through
+from whet.passes.pipeline import optimize
 
 from .record import Refused
 
-PASSED = ("f32", "f64", "i32", "i64")    # types of numbers that a kernel of rows takes by value
 KEPT = 1 << 22                       # bytes that are copied at each call, for a replay that may miss late
 MOST = 60                            # arguments of a launch
 
@@ -51,10 +49,7 @@ class Program:
         nodes = self.live(nodes)
         self.check_order(nodes)
         with np.errstate(all="ignore"):
-            seen = set(self.results) | set(self.moving)
-            for one in (fuse, reductions, write_through):
-                nodes = one(nodes, self.root, arrays, seen)
-            self.nodes = nodes
+            self.nodes = optimize(nodes, self.root, arrays, set(self.results) | set(self.moving))
         self.held, self.keep, self.launches, self.called = {}, [], 0, []
         with np.errstate(all="ignore"):
             self.build()
@@ -116,8 +111,8 @@ class Program:
                 continue
             view = node.kind == "op" and node.op.is_view
             words = None if view or not machine else self.launch(node)
-            if words is None and node.kind == "rows":        # no kernel for it as one: as two
-                plan += [(i, node.value[1]), (-1, node.value[0])]
+            if words is None and node.kind == "rows":        # no kernel for it as one
+                plan += [(i if m is node.value[-1] else -1, m) for m in node.value[::-1]]
                 continue
             if words is not None:
                 entries_.append(("words", words))
@@ -226,21 +221,13 @@ class Program:
         return self.in_place(node, ins) if node.kind == "write" else None
 
     def by_rows(self, node, ins):
-        """A reduction of an expression."""
-        shape = self.arrays[node.value[0].outs[0]].shape
-        kinds = [Operand(FROM_NUMPY[x.dtype].short, "scalar" if number else "full") for x, number in
-                 ((x, type(r) is not Ref) for x, r in zip(ins, node.ins))]
-        if not shape or not any(o.kind == "full" for o in kinds) or any(o.kind == "scalar" and o.dtype not in PASSED for o in kinds):
-            return None
-        axes = node.attrs["dim"]
-        axes = tuple(range(len(shape))) if axes is None else tuple(sorted(axes))
-        program = reduce.program_of(f"fused_{node.op.kind}", node.op.kind, node.roots[0], tuple(kinds))
-        operands = [x.item() if o.kind == "scalar" else np.broadcast_to(x, shape) for x, o in zip(ins, kinds)]
-        if node.op.kind == "mean":
-            operands.append(float(math.prod(shape[a] for a in axes)))
-        made = []
-        return self.take(lambda: made.append(reduce.rows(program, operands, axes)[0].reshape(self.arrays[node.outs[0]].shape)),
-                         ins, made, node.outs)
+        """A row program."""
+        work, made = node.roots, []
+
+        def run():
+            outs = rows(work.program, work.operands(ins), work.axes)
+            made.extend(y.reshape(self.arrays[o].shape) for y, o in zip(outs, node.outs, strict=True))
+        return self.take(run, ins, made, node.outs)
 
     def side_by_side(self, node, ins):
         """A concatenation: each operand is copied to its place."""
@@ -320,7 +307,7 @@ class Program:
             return -1, a if a < 1 << 63 else a - (1 << 64)
         if not isinstance(a, np.ndarray):
             return None
-        if any(a is v for v in tape.verdicts):
+        if any(a is v for v in (*tape.verdicts, *tape.scratch)):
             self.keep.append(a)
             return -1, _address(a)
         for m, mine in renamed:

@@ -1,14 +1,11 @@
-"""Fusion of pointwise nodes, and of reductions with what they reduce: nodes of one shape that feed each other become one kernel with several results.
+"""Fusion of pointwise nodes: nodes of one shape that feed each other become one kernel with several results.
 
     %2 = mul(%0, %1)
     %3 = add(%2, %0)        ->      %3 = fused(%0, %1){mul; add}
 
 A fused kernel computes the very expressions that the nodes compute alone, in the same types (a half type is rounded where it was
 stored), so it changes no bit; it stands where the last of its nodes was. Nodes are not fused over a write or a guard, nor where a value
-would be needed before the kernel runs. A reduction takes in the pointwise node that nothing else reads:
-
-    %2 = mul(%0, %1)
-    %3 = sum(%2)            ->      %3 = rows sum(%0, %1){mul}
+would be needed before the kernel runs.
 """
 from whet.ir import scalar as S
 from whet.ir.graph import Node, Ref
@@ -54,39 +51,6 @@ def fuse(nodes, root, arrays, visible):
         elif i == group.at[-1]:
             out.append(kernel([nodes[k] for k in group.at], nodes, users, arrays, visible, root))
     return out
-
-
-REDUCTIONS = ("sum", "mean", "max", "min")
-
-
-def reductions(nodes, root, arrays, visible):
-    """The list with reductions that compute what they reduce. Such a node is "rows"; `value` are the two that it stands for."""
-    users, epochs, epoch, maker = {}, [], 0, {}
-    for i, node in enumerate(nodes):
-        for x in node.refs():
-            users.setdefault(root[x], []).append(i)
-        epochs.append(epoch)
-        epoch += node.kind in ("write", "guard", "ask")
-        for o in node.outs:
-            maker[o] = i
-    out = list(nodes)
-    for i, node in enumerate(nodes):
-        if node.kind != "op" or node.op.family != "reduce" or getattr(node.op, "pre", 0) is not None or node.op.kind not in REDUCTIONS \
-                or node.attrs.get("dtype") is not None:
-            continue
-        x = node.ins[0]
-        k = maker.get(x)
-        if k is None or root[x] != x or users[x] != [i] or x in visible or epochs[k] != epochs[i] or out[k] is None:
-            continue
-        before = out[k]
-        if before.kind != "fused" and not fusible(before, arrays) or before.outs != [x] or not arrays[node.outs[0]].size:
-            continue
-        if before.kind != "fused":
-            before = kernel([before], nodes, users, arrays, visible | {x}, root)
-        joined = Node("rows", node.op, before.ins, node.attrs, node.outs, node.line, [before, node])
-        joined.roots = before.roots
-        out[k], out[i] = None, joined
-    return [n for n in out if n is not None]
 
 
 def write_through(nodes, root, arrays, visible):
@@ -155,6 +119,11 @@ def joinable(a, b, i, nodes, users, epochs):
     made = {nodes[k].outs[0] for k in at}
     seen = sum(any(u > i for u in users.get(x, ())) for x in made)
     return len({x for k in at for x in nodes[k].refs()} - made) + seen <= MOST
+
+
+def alone(node, arrays):
+    """A pointwise node as a fused one."""
+    return kernel([node], [], {}, arrays, set(node.outs), None)
 
 
 def kernel(members, nodes, users, arrays, visible, root):

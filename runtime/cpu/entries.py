@@ -113,7 +113,7 @@ class Tape:
     """What a call launched."""
 
     def __init__(self):
-        self.launches, self.numbers, self.verdicts, self.thread = [], {}, [], threading.get_ident()
+        self.launches, self.numbers, self.verdicts, self.scratch, self.thread = [], {}, [], [], threading.get_ident()
 
     def __call__(self, *args):
         if threading.get_ident() == self.thread:
@@ -138,6 +138,14 @@ def verdict(array):
     tape = getattr(_local, "tape", None)
     if tape is not None:
         tape.verdicts.append(array)
+
+
+def scratch(array):
+    """Say that `array` holds what launches of the call put there for its later ones, and nothing else; gives it back."""
+    tape = getattr(_local, "tape", None)
+    if tape is not None:
+        tape.scratch.append(array)
+    return array
 
 
 registry = None            # whet.ops.registry, once there is one

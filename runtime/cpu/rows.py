@@ -7,7 +7,7 @@ import math
 import os
 
 import numpy as np
-from whet.cpu import memory, native, pointwise
+from whet.cpu import entries, memory, native, pointwise
 from whet.dtypes import FROM_NUMPY
 from whet.ir import rows as R
 from whet.ir import scalar as sc
@@ -24,9 +24,9 @@ _plans: dict = {}
 def rows(program, operands, axes=(-1,)):
     """Run a row program along `axes` (one axis, or several taken as one in row-major order): the list of its outputs.
 
-    Full operands have one shape. Row operands have that shape without the axes, or with size 1 there; column operands have the
-    axes' sizes; scalars are Python numbers; an index operand is None. Full outputs have the full shape, row outputs that without
-    the axes."""
+    Full operands have one shape. Row operands have that shape without the axes, or with size 1 there (then with any strides); column
+    operands have the axes' sizes; scalars are Python numbers; an index operand is None. Full outputs have the full shape, row outputs
+    that without the axes."""
     key = (program, axes, *[(x.shape, x.strides, x.dtype) if isinstance(x, np.ndarray) else None for x in operands])
     plan = _plans.get(key)
     if plan is None:
@@ -109,7 +109,7 @@ class Plan:
 
     def _must_copy(self, x, o):
         if o.kind == "row":
-            return x.shape not in (self.plain_rows, self._kept_shape()) or not x.flags.c_contiguous
+            return x.shape != self._kept_shape() and (x.shape != self.plain_rows or not x.flags.c_contiguous)
         return o.kind == "col" and (x.size != self.n or not x.flags.c_contiguous)
 
     def _kept_shape(self):
@@ -135,17 +135,18 @@ class Plan:
         natural = _row_strides(shape, 1)
         arrays += [([s * t.itemsize for s in natural], t.itemsize)
                    for full, t in zip(self.full_out, self.out_types, strict=True) if full]
-        rows_at = [(len(arrays) + i, x.itemsize) for i, x in enumerate(
-            x for x, o in zip(operands, program.operands, strict=True) if o.kind == "row")]
+        each = [x for x, o in zip(operands, program.operands, strict=True) if o.kind == "row"]
+        rows_at = [(len(arrays) + i, x.itemsize) for i, x in enumerate(each)]
 
         def by_memory(dims):
             return sorted(dims, key=lambda a: -abs(arrays[0][0][a]))
         outer = list(self.outer) if any(self.full_out) or rows_at else by_memory(self.outer)
         inside = by_memory(self.axes) if self._order_free() else list(self.axes)
-        row_steps = dict(zip(self.outer, _row_strides(self.plain_rows, 1), strict=True))
+        row_steps = [x.strides if x.ndim == len(shape) else dict(zip(self.outer, _row_strides(self.plain_rows, x.itemsize), strict=True))
+                     for x in each]
         reduced = _Dims([shape[a] for a in inside], [[st[a] for st, _ in arrays] for a in inside])
         rest = _Dims([shape[a] for a in outer],
-                     [[*(st[a] for st, _ in arrays), *(row_steps[a] * size for _, size in rows_at)] for a in outer])
+                     [[*(st[a] for st, _ in arrays), *(steps[a] for steps in row_steps)] for a in outer])
         if len(rest.sizes) > 2:
             return None
         if self.n and len(reduced.sizes) > 1:
@@ -274,7 +275,7 @@ class Plan:
 
     def _per_grain(self):
         """Elements that take about ten microseconds."""
-        heavy = sum(e.op in HEAVY for e in sc.walk(*(s.expr for s in self.program.stages)))
+        heavy = sum(e.op in R.HEAVY for e in sc.walk(*(s.expr for s in self.program.stages)))
         return (1 << 17) // (1 + len(self.program.passes()) // 2 + 4 * heavy)
 
     def _splits(self, units, columns=1):
@@ -354,7 +355,7 @@ class Plan:
             for addr, total, args, reads_out, parts, numbers, combiners in steps:
                 for a, j in reads_out:
                     known[a] = outs[j]
-                made = [empty(shape, t) if j is None else outs[j] for j, t in parts]
+                made = [entries.scratch(empty(shape, t)) if j is None else outs[j] for j, t in parts]
                 launch(addr, total, grain, *[known[a] for a in args], *made, *numbers)
                 for a, at, combined in combiners:
                     for j, y in enumerate(combined(*made[at:at + 2])):
@@ -417,7 +418,6 @@ def span_of(columns):
 
 
 SUPPORTED = {n for n in DTYPES if n[0] != "c"}
-HEAVY = frozenset("exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid pow erf erfc lgamma digamma atan2".split())
 
 
 # ---- kernels ------------------------------------------------------------------------------------------------------
@@ -471,13 +471,13 @@ def combiner(kind, dtype, shape):
         addr = native.kernel(f"combine/{kind}/{dtype}{'/wide' * wide}", emit)
 
         def pairwise(parts, *_):
-            out = memory.empty((outer, columns), out_type)
+            out = entries.scratch(memory.empty((outer, columns), out_type))
             native.launch(addr, outer, 1 << 20, parts, out, spans, columns)
             return [out]
         return pairwise
     plan = Plan(span_program(kind, dtype), (np.empty(shape, DTYPES[dtype]),), (1,))
     if kind in R.EXACT:
-        return lambda parts, *_: plan(parts)
+        return lambda parts, *_: [entries.scratch(y) for y in plan(parts)]
 
     def positions(parts, at):
         best = plan(parts)[0][:, None]

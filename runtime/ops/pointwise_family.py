@@ -100,7 +100,7 @@ class PointwiseOp(Op):
             root = self._expression(complex_)
             e, = s.differentiate(root, g, [i])
             if e is not None:
-                e = _replace(s, e, root, y)
+                e = s.replace(e, root, y)
         if e is None:
             return None
         used = s.uses(e)
@@ -306,19 +306,6 @@ NO_ATTRS: dict = {}
 def _zeros(x):
     from .creation import zeros
     return zeros(x.shape, dtype=x.dtype)
-
-
-def _replace(s, e, old, new):
-    """`e` with the sub-expression `old` replaced by `new`."""
-    done = {}
-    for x in s.walk(e):
-        if x is old:
-            done[id(x)] = new
-        elif x.args:
-            done[id(x)] = s.Expr(x.op, tuple(done[id(a)] for a in x.args), x.value)
-        else:
-            done[id(x)] = x
-    return done[id(e)]
 
 
 # ---- calling conventions -------------------------------------------------------------------------------------------

@@ -55,6 +55,12 @@ class ReduceOp(Op):
     def forward(self, x, *, dim, keepdim, dtype=None):
         return kernels.reduce(self.kind, x, dim, keepdim, dtype and dtype.np, self.pre)
 
+    def as_rows(self, x, *, dim, keepdim, dtype=None):
+        """(the row program that a call is, its operands, its axes)"""
+        axes = tuple(range(x.ndim)) if dim is None else dim
+        program = kernels.reduction_program(self.kind, kernels.NAMES[x.dtype], dtype and dtype.short, self.pre)
+        return program, (x, float(math.prod(x.shape[a] for a in axes))) if self.kind == "mean" else (x,), axes
+
 
 def _sum_vjp(g, _y, _x, *, dim, keepdim, dtype=None):
     return [restore(g, _x.shape, dim, keepdim)]
@@ -132,6 +138,9 @@ class _Arg(Op):
     def forward(self, x, *, dim, keepdim):
         return kernels.reduce(self.name, x, None if dim is None else (dim,), keepdim)
 
+    def as_rows(self, x, *, dim, keepdim):
+        return kernels.reduction_program(self.name, kernels.NAMES[x.dtype]), (x,), tuple(range(x.ndim)) if dim is None else (dim,)
+
 
 argmax_op, argmin_op = _Arg("argmax"), _Arg("argmin")
 
@@ -149,6 +158,9 @@ class _WithIndex(Op):
     def forward(self, x, *, dim, keepdim):
         v, i = kernels.reduce(self.kind, x, (dim,) if x.ndim else None, keepdim)
         return v, i
+
+    def as_rows(self, x, *, dim, keepdim):
+        return kernels.reduction_program(self.kind, kernels.NAMES[x.dtype]), (x,), (dim,)
 
 
 def _select_vjp(g, y, _x, *, dim, keepdim):

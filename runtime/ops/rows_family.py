@@ -25,3 +25,7 @@ class RowsOp(Op):
             kept = tuple([1 if i in dim else n for i, n in enumerate(full.shape)])
             outs = [o if o.ndim == full.ndim else o.reshape(kept) for o in outs]
         return outs[0] if len(outs) == 1 else tuple(outs)
+
+    def as_rows(self, *operands, dim):
+        """(the row program that a call is, its operands, its axes)"""
+        return self.program(FROM_NUMPY[operands[0].dtype].short), operands, dim
