@@ -82,17 +82,15 @@ class Recorder:
         except Refused as e:
             self.refuse(str(e))
             return registry.apply(op, inputs, attrs)
-        # which operands had a history, where one was kept: for doing the operations again
-        needs = tuple([registry.is_tensor(x) and x.requires_grad for x in inputs]) if modes.state.flags & modes.GRAD else ()
         try:
             out = registry.execute(op, inputs, attrs)
         except BaseException:
             self.refuse(f"{op.name} raised an error")
             raise
-        self.note("op", op, ins, attrs, out, needs)
+        self.note("op", op, ins, attrs, out)
         return out
 
-    def note(self, kind, op, ins, attrs, out, needs=None):
+    def note(self, kind, op, ins, attrs, out):
         outs = []
         for t in out if type(out) is tuple else (out,):
             known = self.number.get(id(t._array))
@@ -109,7 +107,6 @@ class Recorder:
         if "array" in attrs:                 # a constant: as it is now, whatever is written to it later
             attrs = {**attrs, "array": attrs["array"].copy(order="K")}
         self.nodes.append(Node(kind, op, ins, attrs, outs, where()))
-        self.nodes[-1].needs = needs
 
     def draw(self, generator, op, shape):
         """Random numbers: drawn anew at each replay."""
@@ -130,7 +127,6 @@ class Recorder:
             self.refuse(str(e))
             return pointwise_family.inplace(op, t, args, attrs)
         node, base = t._node, t if t._base is None else t._base
-        needs = tuple([registry.is_tensor(x) and x.requires_grad for x in (t, *args)]) if modes.state.flags & modes.GRAD else ()
         if modes.state.flags & modes.GRAD and id(base) not in self.ids and any(registry.is_tensor(x) and x.requires_grad for x in (t, *args)):
             self.refuse("what carries gradients is written to a tensor that was there before")
             return pointwise_family.inplace(op, t, args, attrs)
@@ -141,7 +137,6 @@ class Recorder:
             raise
         of = self.outside.get(ins[0])        # (`.data` of a tensor is its memory with a counter of its own)
         self.nodes.append(Node("write", op, ins, attrs, [], where(), of is None or of is t or of._cell is t._cell))
-        self.nodes[-1].needs = needs
         if t._node is not node and not any(t is x for x in self.made):
             self.refuse("a tensor that was there before got a history")
         return t
