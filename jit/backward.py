@@ -23,8 +23,8 @@ class Backward:
     """What was learned of the backward of some results: the op of the node that a replay makes."""
     name, saves_output, nondiff_outputs, saves = "traced_call", False, frozenset(), None
 
-    def __init__(self, rec, results, start, place_of_edge):
-        """Run the backward of the results, and of some of them alone, under the recorder's eyes."""
+    def __init__(self, rec, results, values, start, place_of_edge):
+        """Run the backward of the results, and of some of them alone, under the recorder's eyes. `values`: all that the call returns."""
         roots = list(dict.fromkeys(edge_of(t) for t in results))
         self.exit = [roots.index(edge_of(t)) for t in results]         # result -> which of the node's outputs it is
         self.history = h = History(rec, roots, start)
@@ -51,6 +51,10 @@ class Backward:
         self.saved = list(dict.fromkeys(n for way in self.ways.values() for n in way.saved))
         if not set(h.holders).issuperset(self.saved):
             raise Refused("its backward reads more than was saved for it")
+        # what eager saved in vain counts too where it can be written to: its backward says so
+        root = {o: n.ins[0] if n.kind == "op" and n.op.is_view else o for n in forward for o in n.outs}
+        within = {_memory(n, root) for n in (*values, *rec.outside)}
+        self.saved += [n for n in h.holders if n is not None and n not in self.saved and _memory(n, root) in within]
         if not set(self.saved).issuperset(h.holders):
             self.prove(rec, roots, gradients)
         h.forget()
@@ -233,6 +237,12 @@ class _Way:
         for k, n in self.values.items():
             out[k] = made[n]
         return out
+
+
+def _memory(n, root):
+    while root.get(n, n) != n:
+        n = root[n]
+    return n
 
 
 def _alike(a, b):

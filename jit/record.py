@@ -16,6 +16,7 @@ from whet.autograd import inplace as ip
 from whet.autograd import modes
 from whet.ir.graph import Node, Ref
 from whet.ops import pointwise_family, registry
+from whet.ops.creation import copied
 from whet.tensor_base import Base
 
 from .world import LIBRARY, ours
@@ -105,7 +106,7 @@ class Recorder:
             self.ids.add(id(t))
             outs.append(self.define(t._array))
         if "array" in attrs:                 # a constant: as it is now, whatever is written to it later
-            attrs = {**attrs, "array": attrs["array"].copy(order="K")}
+            attrs = {**attrs, "array": copied(attrs["array"])}
         self.nodes.append(Node(kind, op, ins, attrs, outs, where()))
 
     def draw(self, generator, op, shape):

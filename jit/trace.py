@@ -549,7 +549,7 @@ class Traced:
                 if e is not None:
                     edges.setdefault(id(e), place_of(t))
             try:
-                back = Backward(rec, results.alive, first, lambda e: edges.get(id(e)))
+                back = Backward(rec, results.alive, results.values, first, lambda e: edges.get(id(e)))
             except (Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueError) as e:
                 raise Refused(f"its backward cannot be recorded: {e}") from None
             values += [n for n in back.saved if n not in rec.outside]

@@ -216,6 +216,34 @@ def test_a_dropped_trace_leaves_nothing():
     assert not refs and len(rows._plans) == plans
 
 
+def test_strides_of_single_elements_are_eagers():
+    w = whet.zeros(17, 2, 1).permute(2, 1, 0)
+
+    def f():
+        return whet.empty_like(w).fill_(2), whet.zeros_like(w), whet.full_like(w, 3.0)
+    traced = jit.trace(f)
+    for _ in range(3):
+        assert [t.stride() for t in traced()] == [t.stride() for t in f()]
+    assert facts(traced)["paths"][0]["calls"] == 2
+
+
+def test_an_error_names_what_wrote():
+    """Machine code, Python and a replay say the same of who wrote to a tensor."""
+    def f(x):
+        x *= 2
+        return None
+    said = []
+    for call in (f, jit.trace(f)):
+        for _ in range(4):
+            w, x = whet.ones(3, requires_grad=True), whet.ones(3)
+            y = w * x
+            call(x)
+            with pytest.raises(RuntimeError) as e:
+                y.sum().backward()
+            said.append(str(e.value))
+    assert len(set(said)) == 1 and "by `mul_`" in said[0]
+
+
 @pytest.mark.parametrize("n", [3, 2_000_000])
 def test_an_error_after_a_write_leaves_one_write(n):
     def make():

@@ -150,6 +150,30 @@ def test_writes_after_the_call_matter_where_eager_saved_them():
     assert eager == traced
 
 
+def test_writes_to_what_was_saved_in_vain():
+    """A product saves both operands, though only the gradient of one is asked for: a write to the other is an error, as in eager mode."""
+    w = whet.ones(3, 3)
+
+    def use(call):
+        x = leaf(1, 3)
+        y, z = call(x)
+        said = []
+        for spoilt in (x, y):
+            with whet.no_grad():
+                spoilt.add_(1)
+            try:
+                (y + z).sum().backward(retain_graph=True)
+            except RuntimeError as e:
+                said.append(str(e))
+        return said, bits(x.grad)
+
+    def f(x):
+        y = x @ w
+        return y, y @ w
+    eager, traced = ways(f, use)
+    assert eager == traced and "`matmul` saved" in eager[0][0][0]
+
+
 def test_second_derivatives_know_of_writes_to_views():
     def f(x, w):
         v = x * 2
