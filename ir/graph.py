@@ -23,11 +23,10 @@ class Node:
     """One thing that happened. kind: "op", "write" (in place, into operand 0), "draw" (random numbers), "guard" (a value that Python
     saw), "ask" (a question about values, with its answer), "fused" and "rows" (see passes/fuse.py, passes/rows.py; `value` are
     the nodes, `roots` the expressions or the program). Operands are `Ref`s or Python values; `outs` are value numbers."""
-    __slots__ = ("kind", "op", "ins", "attrs", "outs", "line", "value", "roots", "needs")
+    __slots__ = ("kind", "op", "ins", "attrs", "outs", "line", "value", "roots")
 
     def __init__(self, kind, op, ins, attrs, outs, line, value=None):
         self.kind, self.op, self.ins, self.attrs, self.outs, self.line, self.value = kind, op, ins, attrs, outs, line, value
-        self.needs = None                    # which operands had a history; () where none was kept
 
     def refs(self):
         """The values among the operands."""

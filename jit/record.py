@@ -19,6 +19,7 @@ from whet.autograd import modes
 from whet.dtypes import COMPLEX, FROM_NUMPY
 from whet.ir.graph import Node, Ref
 from whet.ops import pointwise_family, registry
+from whet.ops.creation import copied
 from whet.tensor_base import Base
 
 from .numbers import EXACT, SAFE, Number
@@ -97,14 +98,12 @@ class Recorder:
         except Refused as e:
             self.refuse(str(e))
             return registry.apply(op, inputs, attrs)
-        # which operands had a history, where one was kept: for doing the operations again
-        needs = tuple([registry.is_tensor(x) and x.requires_grad for x in inputs]) if modes.state.flags & modes.GRAD else ()
         try:
             out = registry.execute(op, inputs, attrs)
         except BaseException:
             self.raised(op)
             raise
-        self.note("op", op, ins, attrs, out, needs)
+        self.note("op", op, ins, attrs, out)
         return out
 
     def raised(self, op):
@@ -112,7 +111,7 @@ class Recorder:
         if op.may_fail or not isinstance(sys.exc_info()[1], ERRORS):
             self.refuse(f"{op.name} raised an error")
 
-    def note(self, kind, op, ins, attrs, out, needs=None):
+    def note(self, kind, op, ins, attrs, out):
         outs = []
         for t in out if type(out) is tuple else (out,):
             known = self.number.get(id(t._array))
@@ -127,9 +126,8 @@ class Recorder:
             self.ids.add(id(t))
             outs.append(self.define(t._array))
         if "array" in attrs:                 # a constant: as it is now, whatever is written to it later
-            attrs = {**attrs, "array": attrs["array"].copy(order="K")}
+            attrs = {**attrs, "array": copied(attrs["array"])}
         self.nodes.append(Node(kind, op, ins, attrs, outs, where()))
-        self.nodes[-1].needs = needs
 
     def draw(self, generator, op, shape):
         """Random numbers: drawn anew at each replay."""
@@ -151,7 +149,6 @@ class Recorder:
             self.refuse(str(e))
             return pointwise_family.inplace(op, t, args, attrs)
         node, base = t._node, t if t._base is None else t._base
-        needs = tuple([registry.is_tensor(x) and x.requires_grad for x in (t, *args)]) if modes.state.flags & modes.GRAD else ()
         if modes.state.flags & modes.GRAD and id(base) not in self.ids and any(registry.is_tensor(x) and x.requires_grad for x in (t, *args)):
             self.refuse("what carries gradients is written to a tensor that was there before")
             return pointwise_family.inplace(op, t, args, attrs)
@@ -162,7 +159,6 @@ class Recorder:
             raise
         of = self.outside.get(ins[0])        # (`.data` of a tensor is its memory with a counter of its own)
         self.nodes.append(Node("write", op, ins, attrs, [], where(), of is None or of is t or of._cell is t._cell))
-        self.nodes[-1].needs = needs
         if t._node is not node and not any(t is x for x in self.made):
             self.refuse("a tensor that was there before got a history")
         return t

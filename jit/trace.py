@@ -14,7 +14,6 @@ import sys
 import threading
 import types
 import warnings
-import weakref
 from operator import attrgetter, is_
 from time import perf_counter
 
@@ -29,8 +28,9 @@ from whet.tensor import Size, Tensor, wrap
 from whet.tensor_base import Base
 
 from . import quick
-from .backward import Backward, inside, same_bits, saved_by
+from .backward import Backward, same_bits
 from .effects import SETTABLE, Swapped, look, put
+from .history import inside, saved_by
 from .numbers import Number, reclaim, settle, tensor_of, varies
 from .program import Miss, Program
 from .quick import MISSED, used_up
@@ -144,9 +144,9 @@ class _Results:
         self.made, self.place_of, self.number, self.before, self.value = rec.made, place_of, rec.number, before, rec.value
         self.borrowed = rec.borrowed
         self.values, self.index, self.tensors = [], {}, []
-        self.bases = set()                   # what some of the results are views of
-        self.known = guarded              # what is guarded by identity: may be given back as it is
+        self.known = guarded                 # what is guarded by identity: may be given back as it is
         self.containers, self.holders = {}, []       # lists and dicts that the run made, by id
+        self.items = []                      # values that become numbers
         self.alive = []                      # results through which gradients flow to tensors from outside
 
     def describe(self, x):
@@ -155,7 +155,7 @@ class _Results:
             return self.tensor(x)
         if t is Number:
             n = self.value(x.tensor)
-            self.values.append(n)
+            self.items.append(n)
             return "item", n
         if id(x) in self.boxes:
             return "box", self.boxes[id(x)]
@@ -220,23 +220,30 @@ class _Results:
             elif _alive(x._node):
                 dead = len(self.alive)       # which of the node's outputs it is
                 self.alive.append(x)
-                if id(x) in self.bases:
-                    raise Refused("it returns a tensor and a view of it, through both of which gradients flow")
-                if x._base is not None:
-                    self.bases.add(id(x._base))
             else:
                 dead = Dead(x._node, self.place_of)
         base = None
         if x._base is not None:
-            base = self.place_of(x._base)
-            if dead is None:
+            if dead is None or type(dead) is int:
                 base = self.tensor(x._base)
-            elif base is not None or id(x._base) in self.index:
-                raise Refused("it returns a view of a tensor that is still in use, through which gradients flow")
+            elif self.place_of(x._base) is not None or id(x._base) in self.index:
+                raise Refused("it returns a view of a tensor that is still in use, whose graph was used up")
         self.index[id(x)] = len(self.tensors)
         self.tensors.append(x)
         self.values.append(n)
         return "value", (len(self.tensors) - 1, n, dead, base, x._rg)
+
+    def cells(self, origin, outside, place_of):
+        """memory -> its version at the end, or the place of the tensor from outside that counts it; for memory that needs it."""
+        cells, seen = {}, set()
+        for t, n in zip(self.tensors, self.values):
+            r = origin[n]
+            if t._base is None and r in outside and t._cell is outside[r]._cell:
+                cells[r] = place_of(outside[r])
+            elif t._base is None and (t._version or r in seen):
+                cells[r] = t._version
+            seen.add(r)
+        return cells
 
 
 def _alive(node):
@@ -264,7 +271,7 @@ class Recording:
         self.world, self.program, self.given, self.results = world, program, given, results
         self.grads, self.bumps, self.draws = grads, bumps, draws
         # what is laid where in Python's state, what is appended to lists, and what containers among the arguments hold afterwards
-        self.effects, self.growths, self.filled = left
+        self.left = self.effects, self.growths, self.filled = left
         self.line = None                     # where Python read a number that was another
         self.tensors = [t for t, _ in tensors]             # reached from outside
         self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
@@ -335,11 +342,12 @@ class Recording:
             raise
         for place, writer in self.bumps:
             self.at(place, leaves)._bump(writer)
-        made = {"boxes": boxes}
+        made = {"boxes": boxes, "cells": {}}
         b = self.backward
         if b is not None:
             outside = {n: self.at(place, leaves) for n, (place, _) in zip(self.program.outside, self.given)}
-            made["node"], made["cells"] = b.node(env, [self.at(place, leaves) for place in b.places], outside)
+            node, made["cells"] = b.node(env, [self.at(place, leaves) for place in b.places], outside)
+            made["exits"] = b.exits(node)
         for place, spec in self.grads:
             self.at(place, leaves)._grad = None if spec is None else self.make(spec, env, leaves, made)
         left = [self.make(spec, env, leaves, made) for _, _, _, spec in self.effects]
@@ -387,8 +395,14 @@ class Recording:
             if base is None:
                 t = wrap(a)
                 t._rg = rg & ~1
-                if "cells" in made:          # what the backward saved is this memory
-                    t._cell = made["cells"].get(self.program.root[n])
+                root, cells = self.program.origin[n], made["cells"]
+                if root in cells:            # another result, or what the backward saved, is this memory
+                    t._cell = cells[root]
+                elif root in self.cells:
+                    cell = self.cells[root]
+                    cells[root] = t._cell = self.at(cell, leaves)._shared() if type(cell) is tuple else t._shared()
+                    if type(cell) is int:
+                        t._cell.v = cell
             else:
                 t = view_of(self.make(base, env, leaves, made), a)
                 t._rg = rg & ~1
@@ -396,8 +410,7 @@ class Recording:
                 t._rg |= 1
             elif type(dead) is int:
                 t._rg |= 1
-                node = made["node"]
-                t._node = node if node.nout == 1 else OutputOf(node, dead)
+                t._node = made["exits"][self.backward.exit[dead]]
             elif dead is not None:
                 t = used_up(a, dead.op, [self.at(place, leaves) for place in dead.places])
             made[k] = t
@@ -490,7 +503,6 @@ class Traced:
         self.table, self.tries, self.refused = {}, collections.Counter(), {}
         self.slow = None                     # first argument's type and size for which eager is faster
         self.quick = None                    # (a function, a lock, the recording): the short way of the newest recording that has one
-        self.again = False                   # has a second derivative been asked for?
         self.loose, self.lines = set(), set()        # places, and lines with `item()`, whose numbers were seen to vary
         self.seen = []                       # the numbers among the arguments of the last kinds of calls
         self.varying, self.fixed = set(), set()      # arguments whose numbers vary; what Python computes with and must not vary
@@ -727,9 +739,7 @@ class Traced:
                 grads.append((place_of(t), None if t._grad is None else results.tensor(t._grad)))
         left = self.left(run, results, swapped)
         spec = results.describe(out)
-        back, values = None, list(results.values)
-        if results.alive and self.again:
-            raise Refused("it is differentiated twice, or in parts, which eager's own graph does best")
+        back, values = None, [*results.values, *results.items]
         if results.alive:
             if any(getattr(n.op, "python", False) for n in inside([t._node for t in results.alive], run.first) if type(n) is not OutputOf):
                 raise Refused("its gradients flow through a Function, whose backward is Python that may do anything")
@@ -739,10 +749,10 @@ class Traced:
                 if e is not None:
                     edges.setdefault(id(e), place_of(t))
             try:
-                back = Backward(rec, results.alive, run.first, lambda e: edges.get(id(e)))
+                back = Backward(rec, results.alive, results.values, run.first, lambda e: edges.get(id(e)))
             except (Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueError) as e:
                 raise Refused(f"its backward cannot be recorded: {e}") from None
-            values += [n for n in (*back.saved, *back.drawn) if n not in rec.outside]
+            values += [n for n in back.saved if n not in rec.outside]
         kept = [*results.tensors, *(t._base for t in results.tensors if t._base is not None), *saved_by([t._node for t in results.alive], run.first)]
         kept = {id(t) for t in (*kept, *rec.hidden)}
         others = [t for t in rec.made if id(t) not in kept]
@@ -765,10 +775,9 @@ class Traced:
         r.expect([a for _, a in given])
         self.check(r, rec, program, draws.values(), outside, values)
         r.backward = back
+        r.cells = results.cells(program.origin, rec.outside, place_of)
         if back is not None:
-            back.root = program.root
-            back.slice(program.origin, rec.outside)
-            back.owner = weakref.ref(self)
+            back.settle(program.origin)
         rec.before.clear()
         return r
 
@@ -823,16 +832,6 @@ class Traced:
         for n, a in zip(outside, given):
             if not same_bits(a, rec.arrays[n]):
                 raise Refused("a replay writes other bits to a tensor from outside: please report this")
-
-    def differentiated_again(self):
-        """Somebody wants a second derivative, or one of some results alone: from now on calls with gradients run eagerly."""
-        if self.again:
-            return
-        self.again, self.quick = True, None
-        for rs in self.table.values():
-            rs[:] = [r for r in rs if r.backward is None]
-        warnings.warn(f"{self.name()} is differentiated twice, or in parts: its operations are done again for that, and gradients may be added up "
-                      "in another order than eager's. From now on its calls that carry gradients run eagerly", TraceWarning, stacklevel=2)
 
     def forget(self, key):
         """Make room for another kind of arguments."""

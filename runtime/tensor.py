@@ -104,16 +104,16 @@ class Tensor:
     @property
     def grad_fn(self):
         """The node that made this tensor; None for a leaf."""
-        if self._base is not None and self._cell.h != self._hist:
-            from .autograd.inplace import refresh_view
-            refresh_view(self)
-        n = self._node
+        n = None if self.is_leaf else in_full(self._node)
         return n.parent if type(n) is OutputOf else n
 
     @property
     def is_leaf(self):
         """Was this tensor made by the user rather than by a recorded op?"""
-        return self.grad_fn is None
+        if self._base is not None and self._cell.h != self._hist:
+            from .autograd.inplace import refresh_view
+            refresh_view(self)
+        return self._node is None
 
     @property
     def requires_grad(self):
@@ -465,4 +465,4 @@ contiguous_format, preserve_format = _Named("whet.contiguous_format"), _Named("w
 channels_last, channels_last_3d = _Named("whet.channels_last"), _Named("whet.channels_last_3d")
 
 from .autograd import engine  # noqa: E402  (the engine makes tensors)
-from .autograd.node import OutputOf  # noqa: E402
+from .autograd.node import OutputOf, in_full  # noqa: E402

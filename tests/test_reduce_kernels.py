@@ -186,6 +186,16 @@ def test_nan_that_comes_first_is_found_and_stays():
         assert np.isnan(reduce("max", v, axes)[0]) and np.isnan(reduce("min", v, axes)[0])
 
 
+@pytest.mark.parametrize("kind,nothing", [("sum", 0), ("prod", 1), ("any", False), ("all", True), ("mean", np.nan)])
+@pytest.mark.parametrize("shape,axis", [((200, 0), 1), ((0, 200), 0), ((1, 130, 0), 2), ((3, 0, 70), 1)])
+def test_many_reductions_of_nothing(kind, nothing, shape, axis):
+    for dtype in ("f4", "f8", BF16):
+        junk = [np.full(200, 7, dtype) for _ in range(3)]
+        del junk
+        got = reduce(kind, np.zeros(shape, dtype), (axis,))
+        np.testing.assert_array_equal(got.astype("f8"), np.full(got.shape, float(nothing)))
+
+
 def test_choosing_from_nothing_is_an_error():
     for kind in ("max", "argmin", "max_index"):
         with pytest.raises(ValueError, match=r"no elements to choose from in shape \(3, 0\) over axes \(1,\)"):

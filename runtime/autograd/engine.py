@@ -14,7 +14,7 @@ import numpy as np
 from ..tensor_base import Base
 from . import modes
 from .hooks import add_hook
-from .node import Node, OutputOf, edge_of
+from .node import Node, OutputOf, Shortcut, edge_of, in_full
 
 _by_number = attrgetter("seq")
 _accumulating = threading.RLock()
@@ -42,6 +42,11 @@ def _needed(order, targets):
     return need
 
 
+def _in_part(node, need, targets):
+    """Is a short cut needed for some of its edges alone (or might fail for the others)?"""
+    return node in need and (node.stale() or not all(e is None or e in need or id(e) in targets for e in node.edges))
+
+
 def run(roots, gradients, keep, create, targets=None, accumulate=True):
     """Propagate `gradients` from the edges `roots`. Returns {edge or id(leaf): gradient} for the targets (a dict of keys)."""
     grads, leaves, captured = {}, {}, {}
@@ -56,6 +61,13 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True):
     need = None if targets is None else _needed(order, targets)
     state = modes.state
     before = state.flags
+    if create or targets is not None or before & modes.SPECIAL:
+        short = [n for n in order if isinstance(n, Shortcut) and (create or before & modes.SPECIAL or _in_part(n, need, targets))]
+        if short:
+            for n in short:
+                n.open()
+            order = _reach(start)
+            need = None if targets is None else _needed(order, targets)
     modes.set_flags(before | modes.GRAD if create else before & ~modes.GRAD)
     try:
         for node in reversed(order):
@@ -266,7 +278,7 @@ def _keys(inputs):
     out = []
     for t in inputs:
         e = edge_of(t)
-        out.append(id(t) if e is None or isinstance(e, Base) else e)
+        out.append(id(t) if e is None or isinstance(e, Base) else in_full(e))
     return out
 
 
@@ -338,6 +350,7 @@ def register_tensor_hook(t, hook):
         if t._extra is None:
             t._extra = {}
         return add_hook(t._extra.setdefault("hooks", {}), checked)
+    in_full(e)
     if e.pre_hooks is None:
         e.pre_hooks = {}
     return add_hook(e.pre_hooks, checked)
@@ -372,7 +385,7 @@ def retain_grad(t):
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if t.is_leaf or t.retains_grad:
         return
-    edge = edge_of(t)
+    edge = in_full(edge_of(t))
     if edge.pre_hooks is None:
         edge.pre_hooks = {}
     add_hook(edge.pre_hooks, _Keep(t))

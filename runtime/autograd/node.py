@@ -116,7 +116,7 @@ class Node:
         """The nodes (with output numbers) that gradients flow to."""
         from .accumulate import AccumulateGrad
         return tuple((None, 0) if e is None else (e.parent, e.index) if type(e) is OutputOf else
-                     (e, 0) if hasattr(e, "edges") else (AccumulateGrad(e), 0) for e in self.edges)
+                     (e, 0) if hasattr(e, "edges") else (AccumulateGrad(e), 0) for e in map(in_full, self.edges))
 
     def register_hook(self, fn):
         """Call `fn(grad_inputs, grad_outputs)` after this node ran; what it returns replaces grad_inputs."""
@@ -206,6 +206,27 @@ class OutputOf:
     @property
     def edges(self):
         return (self.parent,)
+
+
+class Shortcut(Node):
+    """A node that stands for a graph, as long as nobody looks into it."""
+    __slots__ = ()
+
+    def open(self):
+        """Become the last node of that graph (whoever holds this node as an edge then holds that one)."""
+        raise NotImplementedError
+
+    def stale(self):
+        """Has anything that it saved been written to?"""
+        raise NotImplementedError
+
+
+def in_full(edge):
+    """An edge, with the graph there in place of a short cut."""
+    node = edge.parent if type(edge) is OutputOf else edge
+    if isinstance(node, Shortcut):
+        node.open()
+    return edge
 
 
 def edge_of(t):

@@ -102,6 +102,8 @@ class Plan:
             return self._reference
         if not self.count or (not self.n and all(self.full_out)):
             return lambda *operands: [memory.empty(s, t) for s, t in zip(self.out_shapes, self.out_types, strict=True)]
+        if not self.n:                       # kernels have nothing to go over
+            return self._reference
         if any(self._must_copy(x, o) for x, o in zip(operands, self.program.operands, strict=True)):
             return self._with_contiguous
         chosen = self._orient(operands)

@@ -33,6 +33,12 @@ def new_array(shape, dtype, memory_format=None):
     raise RuntimeError(f"memory format {memory_format!r} is not supported here")
 
 
+def copied(array):
+    """A copy of a dense array, as it lies in memory (NumPy gives dimensions of size 1 strides of its own)."""
+    c = array.copy(order="K")
+    return c if c.strides == array.strides else np.lib.stride_tricks.as_strided(c, strides=array.strides)
+
+
 def like_array(a, dtype, memory_format=preserve_format):
     """An uninitialised array of the shape of `a`; `preserve_format` keeps the order of its dimensions in memory."""
     if memory_format is not preserve_format and memory_format is not None:
@@ -136,7 +142,7 @@ empty_op = Op("empty", lambda size, dtype, memory_format=None: new_array(size, d
 full_op = Op("full", lambda size, value, dtype, memory_format=None: _full(size, cast_number(value, dtype), dtype, memory_format),
              samples=lambda make: [Sample(size=(2, 3), value=1.5, dtype=dtypes.float32),
                                    Sample(size=(0,), value=True, dtype=dtypes.bool_)])
-constant_op = Op("constant", lambda array: array.copy(order="K"), samples=lambda make: [Sample(array=np.arange(6.0).reshape(2, 3))])
+constant_op = Op("constant", copied, samples=lambda make: [Sample(array=np.arange(6.0).reshape(2, 3))])
 
 
 for _op in (zeros_op, empty_op, full_op, constant_op):

@@ -44,7 +44,7 @@ def install():
         _enter(entered, name, op, attrs, count, FUNCTIONS[name])
     for name, op in INPLACE.items():
         slow = METHODS[name]
-        METHODS[name] = entries.method(base, at, op, None, op.nin, slow, name, _doc(slow), writer=name)
+        METHODS[name] = entries.method(base, at, op, None, op.nin, slow, name, _doc(slow), writer=f"{op.name}_")
 
 
 def _doc(fn):
