@@ -18,7 +18,7 @@ MISSED = object()
 def make(recording, leaves, args, kwargs, flags):
     """The function `call(args) -> result or MISSED`; None where the recording wants more."""
     r, p = recording, recording.program
-    if kwargs or r.backward is not None or p.draws and p.may_miss:
+    if kwargs or r.shared or r.backward is not None or p.draws and p.may_miss:
         return None
     simple = not (r.bumps or r.grads or p.may_miss or p.draws or len(p.steps) != 1 or type(p.steps[0]) is not tuple or len(p.steps[0]) != 3)
     if len(leaves) != len(args) or any(a is not b for a, b in zip(args, leaves)):         # every argument a tensor, each another one

@@ -215,6 +215,7 @@ class Recording:
         self.lock, self.calls, self.missed = threading.Lock(), 0, None
         self.times, self.slow = [math.inf, math.inf], False        # seconds of a replay and of an eager call; is the latter shorter?
         self.writes, self.backward = bool(bumps), None
+        self.shared = []                     # places of tensors around one array: to the recorder one value
 
     def fits(self, leaves):
         """Is everything that the function read outside of its arguments as it was?"""
@@ -230,6 +231,10 @@ class Recording:
                 if not all(a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype for a, b in zip(map(_array, ts), self.arrays)):
                     return False
                 self.arrays = list(map(_array, ts))
+        for place, other in self.shared:
+            t, u = self.at(place, leaves), self.at(other, leaves)
+            if t is None or u is None or t._array is not u._array:
+                return False
         return self.world.difference() is None
 
     def replay(self, leaves):
@@ -560,6 +565,7 @@ class Traced:
         r = Recording(world, program, [(t, grads.get(id(t))) for t in world.tensors.values()], given, spec, effects, bumps,
                       list(draws.values()))
         r.identity = [world.tensors.get(id(t)) for t in leaves]
+        r.shared = self.sharing(tensors, place_of)
         written = {program.origin[n.ins[0]] for n in rec.nodes if n.kind == "write"}
         r.written = [i for i, n in enumerate(outside) if n in written]
         r.expect([a for _, a in given])
@@ -575,6 +581,18 @@ class Traced:
         short = quick.make(r, leaves, args, kwargs, settings[0])
         if short is not None:
             self.quick = short, r.lock, r
+
+    @staticmethod
+    def sharing(tensors, place_of):
+        """Pairs of places of the tensors that are around one array (`x` and `x.detach()`)."""
+        first, pairs = {}, []
+        for t in tensors:
+            other = first.setdefault(id(t._array), t)
+            if other is not t:
+                pairs.append((place_of(other), place_of(t)))
+        if any(None in pair for pair in pairs):
+            raise Refused("a gradient and another tensor are one array")
+        return pairs
 
     def check(self, r, rec, program, generators, outside, values):
         """The program against the run that was recorded, on copies of what that was given."""
