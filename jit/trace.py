@@ -42,7 +42,7 @@ KEYS = 32                        # kinds of arguments
 
 
 class _Switch(threading.local):
-    off = False                  # is tracing turned off on this thread?
+    off = 0                      # how often tracing is turned off on this thread
 
 
 _switch = _Switch()
@@ -61,11 +61,12 @@ class disable:
     """Inside, traced functions run eagerly: `with jit.disable():`."""
 
     def __enter__(self):
-        self._before = _switch.off
-        _switch.off = True
+        _switch.off += 1
+        quick.switch(1)
 
     def __exit__(self, *exc):
-        _switch.off = self._before
+        _switch.off -= 1
+        quick.switch(-1)
 
 
 # ---- arguments and results as leaves -----------------------------------------------------------------------------------
@@ -212,10 +213,26 @@ class Recording:
         self.tensors = [t for t, _ in tensors]             # reached from outside
         self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
         self.bare = [g is None for _, g in tensors]
-        self.lock, self.calls, self.missed = threading.Lock(), 0, None
+        self.lock, self.missed = quick.latch(), None
+        self.tried = self.counted = self.renewed = 0     # calls that were timed, that Python counted, and for which the table was made anew
+        self.ready = None                    # see quick.table
         self.times, self.slow = [math.inf, math.inf], False        # seconds of a replay and of an eager call; is the latter shorter?
         self.writes, self.backward = bool(bumps), None
         self.shared = []                     # places of tensors around one array: to the recorder one value
+
+    @property
+    def calls(self):
+        """How often it was replayed, or eager in its place."""
+        return self.counted + (quick.calls(self.ready) if self.ready else 0)
+
+    def prepare(self, args, kwargs, leaves, flags):
+        """Make the table for calls like this one, which fits; not each time where it keeps changing."""
+        n = self.renewed = self.renewed + 1
+        if n & n - 1:
+            return False
+        self.counted, self.ready = self.calls, None
+        self.ready = quick.table(self, args, kwargs, leaves, flags)
+        return True
 
     def fits(self, leaves):
         """Is everything that the function read outside of its arguments as it was?"""
@@ -367,8 +384,9 @@ def _overlaps(arrays, written):
     return tuple([(i, k) for i in written for k, b in enumerate(arrays) if k != i and np.may_share_memory(arrays[i], b)])
 
 
-class Traced:
+class Traced(quick.Entry):
     """A function that is recorded and replayed. See `trace`."""
+    __slots__ = ("__dict__", "__weakref__", "_ready")    # _ready: tables of recordings, for machine code to try in this order
     _traces = True
 
     def __init__(self, fn, strict=False, verify="first"):
@@ -376,36 +394,13 @@ class Traced:
         self.fn, self.strict, self.verify = fn, strict, verify
         self.alive = {}                      # key -> objects whose ids it holds
         self.table, self.tries, self.refused = {}, collections.Counter(), {}
-        self.slow = None                     # first argument's type and size for which eager is faster
-        self.quick = None                    # (a function, a lock, the recording): the short way of the newest recording that has one
+        self._ready, self.armed = None, []   # the recordings that are replayed from tables, the latest first
         self.again = False                   # has a second derivative been asked for?
         self.why, self.warned, self.lock = None, False, threading.Lock()
-        self.bound = None
 
-    def __get__(self, owner, cls=None):
-        if owner is None:
-            return self
-        return functools.partial(self, owner)
-
-    def __call__(self, /, *args, **kwargs):
-        slow = self.slow
-        if slow is not None and args and not kwargs and type(args[0]) in (Tensor, slow[0]) and args[0]._array.size == slow[1]:
-            return self.fn(*args)
-        short = self.quick
-        if short is not None and not kwargs and not _switch.off:
-            call, lock, r = short
-            if r.calls < TRIED:
-                out = self.trial(r, args, kwargs, lambda: call(args))
-            elif lock.acquire(False):        # one call at a time works in a program's memory
-                try:
-                    out = call(args)
-                finally:
-                    lock.release()
-                r.calls += 1
-            else:
-                out = MISSED
-            if out is not MISSED:
-                return out
+    def _call(self, args, kwargs):
+        """A call that no table fits."""
+        kwargs = kwargs or {}
         state = modes.state
         if state.flags & modes.SPECIAL or _switch.off or _OFF:
             return self.fn(*args, **kwargs)
@@ -419,7 +414,7 @@ class Traced:
         if paths is not None:
             for r in paths:
                 if not r.slow:
-                    out = self.trial(r, args, kwargs, lambda: r.replay(leaves))
+                    out = self.trial(r, args, kwargs, leaves)
                     if out is not MISSED:
                         return out
             if any(r.slow for r in paths):
@@ -431,31 +426,52 @@ class Traced:
         finally:
             self.lock.release()
 
-    def trial(self, r, args, kwargs, replay):
+    def trial(self, r, args, kwargs, leaves):
         """A call by a recording. The first ones are timed, and a few are made eagerly: whichever is faster goes on."""
-        n, t = r.calls, perf_counter()
-        eager = TRIED - 4 <= n < TRIED
+        n = r.tried
+        if n >= TRIED:
+            return self.replay(r, args, kwargs, leaves)
+        eager, t = n >= TRIED - 4, perf_counter()
         if eager:
             out = self.fn(*args, **kwargs)
-        elif not r.lock.acquire(False):
-            return MISSED
+            r.counted += 1
         else:
-            try:
-                out = replay()
-            finally:
-                r.lock.release()
+            out = self.replay(r, args, kwargs, leaves)
             if out is MISSED:
                 return out
-        if n < TRIED:
-            r.times[eager] = min(r.times[eager], perf_counter() - t)
-        r.calls = n + 1
-        if n + 1 == TRIED and r.times[1] < 0.95 * r.times[0]:
-            r.slow = True
-            if self.quick is not None and self.quick[2] is r:
-                self.quick = None
-            if args and isinstance(args[0], Base) and not kwargs and all(x.slow for rs in self.table.values() for x in rs):
-                self.slow = type(args[0]), args[0]._array.size
+        r.times[eager] = min(r.times[eager], perf_counter() - t)
+        r.tried = n + 1
+        if n + 1 == TRIED:
+            r.slow = r.times[1] < 0.95 * r.times[0]
+            self.arm(r, args)
         return out
+
+    def replay(self, r, args, kwargs, leaves):
+        """The result by a recording, or MISSED."""
+        if r.ready is not None:
+            out = quick.enter(r.ready, args, kwargs)
+            if out is not MISSED:
+                if r.tried >= TRIED and r not in self.armed[:1]:
+                    self.arm(r, args)
+                return out
+        if not r.lock.acquire(False):        # one call at a time works in a program's memory
+            return MISSED
+        try:
+            out = r.replay(leaves)
+        finally:
+            r.lock.release()
+        if out is not MISSED:
+            r.counted += 1
+            if r.prepare(args, kwargs, leaves, modes.state.flags) and r.tried >= TRIED:
+                self.arm(r, args)
+        return out
+
+    def arm(self, r, args):
+        """Have machine code try this recording's table first; where all are slower than eager, let it call the function itself."""
+        self.armed = [r, *(x for x in self.armed if x is not r)][:PATHS]
+        self._ready = tuple([x for r in self.armed if r.ready is not None and not r.slow for x in r.ready]) or None
+        if quick.enter is not None and args and isinstance(args[0], Base) and all(r.slow for rs in self.table.values() for r in rs):
+            self._ready = quick.bypass(self.fn, args[0])
 
     # ---- recording ---------------------------------------------------------------------------------------------------
     def record(self, key, leaves, others, args, kwargs):
@@ -565,6 +581,7 @@ class Traced:
         r = Recording(world, program, [(t, grads.get(id(t))) for t in world.tensors.values()], given, spec, effects, bumps,
                       list(draws.values()))
         r.identity = [world.tensors.get(id(t)) for t in leaves]
+        r.without = [grads[id(t)] is None for t in leaves]
         r.shared = self.sharing(tensors, place_of)
         written = {program.origin[n.ins[0]] for n in rec.nodes if n.kind == "write"}
         r.written = [i for i, n in enumerate(outside) if n in written]
@@ -578,9 +595,7 @@ class Traced:
         rec.before.clear()
         paths.insert(0, r)
         self.why = None
-        short = quick.make(r, leaves, args, kwargs, settings[0])
-        if short is not None:
-            self.quick = short, r.lock, r
+        r.prepare(args, kwargs, leaves, settings[0])
 
     @staticmethod
     def sharing(tensors, place_of):
@@ -624,7 +639,7 @@ class Traced:
         """Somebody wants a second derivative, or one of some results alone: from now on calls with gradients run eagerly."""
         if self.again:
             return
-        self.again, self.quick = True, None
+        self.again, self._ready, self.armed = True, None, []
         for rs in self.table.values():
             rs[:] = [r for r in rs if r.backward is None]
         warnings.warn(f"{self.name()} is differentiated twice, or in parts: its operations are done again for that, and gradients may be added up "
@@ -674,6 +689,9 @@ class Traced:
             for r in rs:
                 return text(r.program.nodes, r.program.arrays)
         return ""
+
+
+quick.begin(Traced, Traced._call)
 
 
 def _depth():
