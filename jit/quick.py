@@ -1,84 +1,478 @@
-"""The short way into a replay: one Python function made for a recording, with its guards as plain comparisons.
+"""The short way into a replay: what a recording compares as a table for machine code, which walks it and launches the program.
 
-For recordings whose arguments are tensors. Those that only launch kernels become nothing but comparisons and one launch; the others
-compare what they reach from outside as the long way does (`Recording.fits`), and share its programs. A call that the short way does not
-recognise goes the long way.
+A recording that is one list of launches becomes a table with the launches and the steps that build its result: such a call enters no
+Python at all. For the others the table has the guards alone, and a Python function made for the recording does the rest. See
+`passes/lower_llvm/traced.py` for the tables. A call that no table fits goes the long way, in `trace.py`.
 """
-from whet import dtypes
-from whet.autograd import modes
-from whet.autograd.node import RELEASED, Node, edge_of
-from whet.cpu import memory, native, pool
-from whet.tensor import wrap
+import ctypes as C
+import struct
+import sys
+import threading
+import types
+from typing import Any
 
+import numpy as np
+from whet import dtypes, tensor_base
+from whet.autograd.node import RELEASED, Node, edge_of
+from whet.cpu import native, pool
+from whet.tensor import wrap
+from whet.tensor_base import Base
+
+from . import world
 from .program import Miss
 
 MISSED = object()
+LONG = 5                         # grains of work from which a replay lets other threads of Python's run
 
 
-def make(recording, leaves, args, kwargs, flags):
-    """The function `call(args) -> result or MISSED`; None where the recording wants more."""
-    r, p = recording, recording.program
-    if kwargs or r.backward is not None or r.cells or p.draws and p.may_miss or r.world.slots or any(r.left):
+# ---- the native side -----------------------------------------------------------------------------------------------------
+class PyEntry:
+    """The callable base of traced functions, in plain Python."""
+    __slots__ = ()
+
+    def __call__(self, /, *args, **kwargs):
+        return self._call(args, kwargs)
+
+    def __get__(self, owner, cls=None):
+        return self if owner is None else types.MethodType(self, owner)
+
+
+def _word(at):
+    return C.c_int64.from_address(at).value
+
+
+class _Layouts:
+    """Where objects keep what is compared, proved on examples; None where that is not as expected."""
+
+    def __init__(self):
+        head = native.HEAD
+        d = {"a": 1}
+        seen = []
+        for v in (1, 2, 2, 3):
+            d["a"] = v
+            seen.append(_word(id(d) + head + 8))
+        # (from 3.12 on the version is no longer promised)
+        self.tags = sys.version_info < (3, 12) and len(set(seen)) == 3 and seen[1] == seen[2]
+        x, one = object(), [object(), object()]
+        cell, proxy = types.CellType(x), types.MappingProxyType(d)
+        self.cell = head if _word(id(cell) + head) == id(x) and _word(id(types.CellType()) + head) == 0 else None
+        self.proxy = head if _word(id(proxy) + head) == id(d) else None
+        self.set = head + 8 if [_word(id(s) + head + 8) for s in (set(), {7}, {7, 8})] == [0, 1, 2] else None
+        self.list = _word(id(one) + head) == 2 and [_word(_word(id(one) + head + 8) + 8 * i) for i in range(2)] == [id(y) for y in one]
+
+        def f(a=x, *, b=x):
+            pass
+
+        def plain():
+            pass
+        words = [_word(id(f) + head + 8 * i) for i in range(12)]
+        fields = f.__code__, f.__defaults__, f.__kwdefaults__
+        self.function = [head + 8 * words.index(id(y)) for y in fields] if all(words.count(id(y)) == 1 for y in fields) else None
+        if self.function and [_word(id(plain) + o) for o in self.function] != [id(plain.__code__), 0, 0]:
+            self.function = None
+
+    def slot(self, owner, name):
+        """The offset of a slot in the instances of its class; None where it has none."""
+        d = next((vars(c)[name] for c in type(owner).__mro__ if name in vars(c)), None)
+        if type(d) is not types.MemberDescriptorType:
+            return None
+        offset = _word(_word(id(d) + native.HEAD + 24) + 16)
+        now = getattr(owner, name, _Layouts)
+        kind = C.c_int.from_address(_word(id(d) + native.HEAD + 24) + 8).value
+        return offset if kind == 16 and _word(id(owner) + offset) == (0 if now is _Layouts else id(now)) else None
+
+
+class Latch:
+    """A lock that nobody waits for and that machine code can see: held while a program's memory is in use."""
+    __slots__ = ("at", "word")
+
+    def __init__(self):
+        self.word = C.c_int64()
+        self.at = C.addressof(self.word)
+
+    def acquire(self, blocking=False):
+        return take(self.at)
+
+    def release(self):
+        self.word.value = 0
+
+
+def _load():
+    """(the base class, `enter`, `take`, the words shared with machine code, the generator's layout, layouts of objects)."""
+    if not native.enabled() or tensor_base.native_apply is None:
+        return PyEntry, None, None, None, None, None
+    from whet.passes.lower_llvm import traced as L
+    layouts = _Layouts()
+    words = (C.c_int64 * 4)()
+    native._forever(words)
+    native._forever(MISSED)
+    words[L.J["missed"] // 8] = id(MISSED)
+    native.export("whet_jit", C.addressof(words))
+    at = native.image(f"jit/traced/{layouts.tags}", lambda: L.source(layouts.tags), L.NAMES)
+    base = native.make_type("whet.jit.Entry", native.HEAD, [(50, at["traced_call"]), (54, at["traced_get"])])
+    return base, native.function(at["traced_enter"], "enter"), native.function(at["traced_take"], "take", flags=native.METH_O), words, L, layouts
+
+
+Entry: Any
+Entry, enter, take, _shared, L, _layouts = _load()
+latch: Any = threading.Lock if enter is None else Latch
+_lock = threading.Lock()
+
+
+def begin(cls, slow):
+    """Tell the machine code where traced functions keep their tables, and what is called where none fits."""
+    if enter is not None:
+        native._forever(slow)
+        native._forever(cls)
+        _shared[L.J["slow"] // 8] = id(slow)
+        _shared[L.J["ready"] // 8] = _word(_word(id(vars(cls)["_ready"]) + native.HEAD + 24) + 16)
+
+
+def switch(by):
+    """Count the threads on which tracing is off: while there is one, machine code asks Python."""
+    if enter is not None:
+        with _lock:
+            _shared[L.J["off"] // 8] += by
+
+
+# ---- tables --------------------------------------------------------------------------------------------------------------
+class _No(Exception):
+    """This cannot be in a table."""
+
+
+class _Rows:
+    """Sections of a table under construction."""
+
+    def __init__(self):
+        self.owned, self.sections = [], {}
+
+    def __getitem__(self, name):
+        return self.sections.setdefault(name, [])
+
+    def id(self, x):
+        """The address of an object that lives as long as the table."""
+        self.owned.append(x)
+        return id(x)
+
+
+def table(r, args, kwargs, given, flags):
+    """(the table as an array, what it points to) for calls like this one; None where a table does not do, or the world has moved on.
+
+    To be made when `r` fits."""
+    if enter is None or r.shared or given.numbers or r.world.slots or any(r.left) or not r.world.same():
         return None
-    simple = not (r.bumps or r.grads or p.may_miss or p.draws or len(p.steps) != 1 or type(p.steps[0]) is not tuple or len(p.steps[0]) != 3)
-    if len(leaves) != len(args) or any(a is not b or a._extra for a, b in zip(args, leaves)):         # every argument a tensor, each another one
+    if len(given.boxes) > 1 or r.boxed:      # (which containers are one is not compared)
         return None
-    env = dict(modes=modes, dtypes=dtypes, pool=pool, empty=memory.empty, launch=native.launch, wrap=wrap, MISSED=MISSED, world=r.world,
-               state=modes.state, known=r.world.tensors, Miss=Miss, used_up=used_up)
-    lines, n = [], len(args)
-    names = [f"a{i}" for i in range(n)]
+    t, leaves = _Rows(), given.leaves
+    try:
+        described = _arguments(t, r, args, kwargs, leaves)
+        header = dict(flags=flags, nargs=len(args), names=len(kwargs), leaves=len(leaves), rows=described, **_world(t, r))
+        header.update(_launch(t, r, leaves) or dict(kind=L.PYTHON, finish=t.id(rest(r, leaves))))
+    except _No:
+        return None
+    words = [0] * L.HEADER
+    for name in ("rows", "words", "tensors", "dicts", "lists", "known", "moving", "fresh", "build"):
+        header[f"{name}_at"] = 8 * len(words)
+        if name == "build" and "keys" in t.sections:
+            header["build_at"] += 8 * len(t["keys"])
+            words += t["keys"]
+            first = header["build_at"] - 8 * len(t["keys"])
+            for k in range(0, len(t["build"]), 3):
+                if t["build"][k] == L.TABLE:
+                    t["build"][k + 2] = first + 8 * t["build"][k + 2]
+        words += t[name]
+    header["mask"] = len(t["known"]) - 1
+    for name, v in header.items():
+        words[L.H[name] // 8] = v
+    return np.array([w if w < 1 << 63 else w - (1 << 64) for w in words], np.int64), [r, *t.owned]
+
+
+def bypass(fn, first):
+    """A table for a function that is faster without a recording, where its first argument is like this one."""
+    words = np.zeros(L.HEADER, np.int64)
+    for name, v in dict(kind=L.EAGER, finish=id(fn), type=id(type(first)), size=first._array.size).items():
+        words[L.H[name] // 8] = v
+    return words, [fn, type(first)]
+
+
+def calls(ready):
+    """How often a table was used."""
+    return int(ready[0][L.H["count"] // 8])
+
+
+def _bits(x):
+    return struct.unpack("<q", struct.pack("<d", x))[0]
+
+
+def _arguments(t, r, args, kwargs, leaves):
+    """Rows for the arguments; how many."""
+    rows, free, count, tensors = t["rows"], len(args) + 1, 0, []
+    place = {id(x): i for i, x in enumerate(leaves)}
+    if len(leaves) > L.MAX_LEAVES or free > L.MAX_OBJECTS:
+        raise _No
+
+    def row(kind, i, *words):
+        nonlocal count
+        count += 1
+        rows.extend([kind, i, len(words) + 3, *words])
+
+    def parts(xs):
+        nonlocal free
+        start, free = free, free + len(xs)
+        if free > L.MAX_OBJECTS:
+            raise _No
+        todo.extend(zip(range(start, free), xs))
+        return start
+    todo = [*enumerate(args), *([(len(args), kwargs)] if kwargs else [])]
+    for i, x in todo:                        # (grows)
+        k = type(x)
+        if isinstance(x, Base):
+            tensors.append((i, x))
+        elif k is float:
+            row(L.FLOAT, i, _bits(x))
+        elif k is int and -1 << 63 <= x < 1 << 63:
+            row(L.INT, i, x)
+        elif k in (str, bytes):
+            row(L.EQUAL, i, t.id(x))
+        elif k is tuple:
+            row(L.TUPLE, i, len(x), parts(x))
+        elif k is list and _layouts.list:
+            row(L.LIST, i, len(x), parts(x))
+        elif k is dict and all(type(key) is str for key in x):
+            row(L.DICT, i, len(x), parts(list(x.values())), *[t.id(key) for key in x])
+        elif x is None or x is True or x is False or x is ... or id(x) in r.world.seen or isinstance(x, dtypes.dtype):
+            row(L.SAME, i, t.id(x))
+        else:
+            raise _No
+    first = {}
+    for i, x in tensors:
+        if first.setdefault(id(x), i) == i:
+            row(L.TENSOR, i, place[id(x)], *_tensor(t, r, x, place[id(x)]))
+        else:
+            row(L.AGAIN, i, place[id(x)])
+    known = r.world.tensors
+    size = 1 << (2 * len(known)).bit_length()
+    t["known"].extend([0] * size)
+    for x in known:
+        at = ((x >> 4) * L.GOLDEN % (1 << 64)) >> 40
+        while t["known"][at % size]:
+            at += 1
+        t["known"][at % size] = x
+    return count
+
+
+def _tensor(t, r, x, leaf):
+    a = x._array
+    if a.ndim > 32 or x._extra or not a.flags.aligned or type(a) is not np.ndarray:
+        raise _No
+    own, there = r.identity[leaf], (not r.without[leaf]) | (x._node is not None) << 1 | (x._base is not None) << 2
+    return (t.id(type(x)), t.id(a.dtype), a.ndim, x._rg, a.flags.num & 0x500, there, 0 if own is None else t.id(own),
+            *[w for pair in zip(a.shape, a.strides) for w in pair])
+
+
+def _world(t, r):
+    """Rows for what the recording reaches from outside."""
+    words, number, rest, named = t["words"], dict(dicts=0, lists=0), [], {}
+
+    def dictionary(d, whole, pairs):
+        number["dicts"] += 1
+        tag = _word(id(d) + L.TAG) if _layouts.tags else 0
+        if whole:                            # (as it is now, after the version was read: it must still be what was found)
+            names, objects = pairs
+            pairs = list(d.items())
+            if len(pairs) != len(names) or not all(k is n and v is x for (k, v), n, x in zip(pairs, names, objects)):
+                raise _No
+        elif any(d.get(k, MISSED) is not v for k, v in pairs):
+            raise _No
+        t["dicts"].extend([t.id(d), tag, whole, len(pairs), *[w for k, v in pairs for w in (t.id(k), 0 if v is MISSED else t.id(v))]])
+
+    def namespace(c):
+        """The dict behind a class."""
+        proxy = vars(c)
+        if _layouts.proxy is None or type(proxy) is not types.MappingProxyType:
+            return {}
+        return C.cast(_word(id(proxy) + _layouts.proxy), C.py_object).value
+    for place in r.world.places:
+        kind, owner, names, objects = place
+        if kind == "dict" and type(owner).__name__ in ("dict", "defaultdict") and type(owner).__module__ in ("builtins", "collections"):
+            dictionary(owner, 1, (names, objects))
+        elif kind == "global":
+            named.setdefault(id(owner), (owner, []))[1].append((names, objects[0] if objects else MISSED))
+        elif kind == "cell" and _layouts.cell is not None:
+            words += [t.id(owner) + _layouts.cell, t.id(objects[0]) if objects else 0]
+        elif kind == "class":
+            words += [t.id(owner) + 8, t.id(objects[0])]
+        elif kind == "function" and _layouts.function:
+            for offset, x in zip(_layouts.function, objects):
+                words += [t.id(owner) + offset, 0 if x is None else t.id(x)]
+        elif kind == "items" and isinstance(owner, tuple) or kind == "set" and type(owner) is frozenset:
+            pass                             # nobody can change it
+        elif kind == "items" and isinstance(owner, list) and _layouts.list:
+            number["lists"] += 1
+            t["lists"].extend([t.id(owner), len(owner), *map(t.id, owner)])
+        elif kind == "set" and not objects and _layouts.set is not None:
+            words += [t.id(owner) + _layouts.set, 0]
+        elif kind == "slot" and isinstance(owner, type) and objects and (d := namespace(owner)).get(names, MISSED) is objects[0]:
+            named.setdefault(id(d), (d, []))[1].append((names, objects[0]))
+        elif kind == "slot" and not isinstance(owner, type) and (offset := _layouts.slot(owner, names)) is not None:
+            words += [t.id(owner) + offset, t.id(objects[0]) if objects else 0]
+        elif kind == "vars" and (d := namespace(owner)):
+            named.setdefault(id(d), (d, []))[1].extend(zip(names, objects))
+        else:
+            rest.append(place)
+    for d, pairs in named.values():
+        dictionary(d, 0, pairs)
+    dictionary(vars(pool), 0, [("_threads", pool._threads)])
+    dictionary(vars(dtypes), 0, [("_default", dtypes._default)])
+    for x, a, rg, bare in zip(r.tensors, r.arrays, r.flags, r.bare):
+        t["tensors"].extend([t.id(x), t.id(a), rg, int(bare)])
+    return dict(words=len(words) // 2, tensors=len(r.tensors), check=t.id(_checker(rest)) if rest else 0, **number)
+
+
+def _checker(places):
+    """A function that says whether places hold the objects they held: True, or None."""
+    def check():
+        for kind, owner, names, objects in places:
+            now = world._look(kind, owner, names)
+            if now is None or len(now) != len(objects) or not all(a is b or world._equal(a, b) for a, b in zip(now, objects)):
+                return None
+        return True
+    return check
+
+
+def simple(r):
+    """Is a replay nothing but one list of launches?"""
+    p = r.program
+    effects = r.bumps or r.grads or r.backward or p.may_miss or p.draws
+    return not effects and len(p.steps) == 1 and type(p.steps[0]) is tuple and len(p.steps[0]) == 3
+
+
+def _launch(t, r, leaves):
+    """The header's words for a recording that is one list of launches; None for others."""
+    p = r.program
+    if not simple(r) or r.cells:
+        return None
+    fresh = {}
+    for number in p.fresh:
+        a = p.arrays[number]
+        if not a.flags.c_contiguous or a.ndim > L.MAX_DIMS:
+            return None
+        fresh[number] = len(fresh)
+        t["fresh"].extend([t.id(a.dtype), a.ndim, 1, *a.shape, *[0] * (2 * L.MAX_DIMS - a.ndim)])
+    build, made = [], {}
+
+    def result(spec):
+        kind, what = spec
+        if kind == "value":
+            k, number, dead, base, rg = what
+            if dead is not None or base is not None or rg or number not in fresh or fresh[number] in made.values():
+                raise LookupError
+            made[k] = fresh[number]
+            build.extend([L.NEW, made[k], 0])
+        elif kind == "again":
+            build.extend([L.ONCE_MORE, made[what], 0])
+        elif kind == "const":
+            build.extend([L.CONST, t.id(what), 0])
+        elif kind == "place" and what[0] == "argument":
+            build.extend([L.ARGUMENT, what[1], 0])
+        elif kind == "place" and what[0] == "object":
+            build.extend([L.CONST, t.id(what[1]), 0])
+        elif kind in (list, tuple):
+            what = what[1] if kind is list else what
+            for x in what:
+                result(x)
+            build.extend([L.PAIR if kind is tuple else L.SERIES, len(what), 0])
+        elif kind is dict:
+            _, what = what
+            at = len(t["keys"])
+            t["keys"].extend(t.id(k) for k, _ in what)
+            for _, x in what:
+                result(x)
+            build.extend([L.TABLE, len(what), at])
+        else:
+            raise LookupError
+    moving = []
+    where = {n: place for n, (place, _) in zip(p.outside, r.given)}
+    try:
+        result(r.results)
+        for n in p.moving:
+            if n in fresh:
+                moving += [L.FRESH, fresh[n]]
+            elif where[n][0] == "argument":
+                moving += [L.LEAF, where[n][1]]
+            elif where[n][0] == "object":
+                moving += [L.OBJECT, t.id(where[n][1])]
+            else:
+                raise LookupError
+    except LookupError:
+        t.sections.pop("keys", None)
+        return None
+    if len(made) != len(fresh) or len(fresh) > L.MAX_FRESH or len(moving) // 2 > L.MAX_MOVING or len(build) // 3 > L.MAX_OBJECTS:
+        t.sections.pop("keys", None)
+        return None
+    t["build"].extend(build)
+    t["moving"].extend(moving)
+    program, words, count = p.steps[0]
+    return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2, build=len(build) // 3, program=program, list=words,
+                launches=count, away=int(_work(words, count) >= LONG))
+
+
+def _work(at, launches):
+    """The work of a list of launches, in grains."""
+    work = 0.0
+    for _ in range(launches):
+        _, total, grain, n = (C.c_int64 * 4).from_address(at)
+        work += total / grain
+        at += 8 * (4 + 2 * n)
+    return work
+
+
+# ---- what the machine code leaves to Python --------------------------------------------------------------------------------
+def rest(r, leaves):
+    """A function of the leaves that does the rest of a replay, once all guards have been compared: the result or MISSED."""
+    try:
+        return _written(r, leaves)
+    except LookupError:
+        pass
+
+    def replay(*leaves):
+        if not r.lock.acquire(False):
+            return MISSED
+        try:
+            return r.run(leaves)
+        except Miss as e:
+            r.missed = str(e)
+            return MISSED
+        finally:
+            r.lock.release()
+    return replay
+
+
+def _written(r, leaves):
+    """The same as a function written for the recording; LookupError where its results want more."""
+    p = r.program
+    if r.backward is not None or r.cells or p.draws and p.may_miss:
+        raise LookupError
+    env = dict(wrap=wrap, MISSED=MISSED, Miss=Miss, used_up=used_up, lock=r.lock, program=p)
+    names = ", ".join(f"a{i}" for i in range(len(leaves)))
+    lines = []
 
     def given(name, value):
         env[name] = value
         return name
-
-    def guard(test):
-        lines.append(f" if {test}: return MISSED")
-    guard(f"len(args) != {n}")
-    if n:
-        lines.append(f" {', '.join(names)}, = args")
-    guard(" or ".join([f"state.flags != {flags}", f"pool._threads != {pool._threads}",
-                       f"dtypes.get_default_dtype() is not {given('default', dtypes.get_default_dtype())}"]))
-    for i, t in enumerate(args):
-        a, name = t._array, names[i]
-        guard(f"type({name}) is not {given(f'T{i}', type(t))}")
-        lines.append(f" x{i} = {name}._array")
-        own = r.identity[i] if simple else None
-        same = f"{name} is not {given(f'I{i}', own)}" if own is not None else f"id({name}) in known" if r.world.tensors and simple else "False"
-        guard(f"x{i}.dtype is not {given(f'D{i}', a.dtype)} or x{i}.shape != {given(f'S{i}', a.shape)} or x{i}.strides != "
-              f"{given(f'R{i}', a.strides)} or {name}._rg != {t._rg} or {name}._grad is {'not ' if t._grad is None else ''}None or "
-              f"{name}._node is {'not ' if t._node is None else ''}None or {name}._base is {'not ' if t._base is None else ''}None or "
-              f"{name}._extra or not x{i}.flags.aligned or {same}")
-    for i in range(n):
-        for k in range(i):
-            guard(f"a{i} is a{k}")
-    if simple:
-        outside(r, given, guard, lines)
-    else:
-        guard(f"not {given('fits', r.fits)}(args)")
-    argument = {id(t): f"x{i}" for i, t in enumerate(args)}
-    where = {}
+    arrays = []
     for number, (place, array) in zip(p.outside, r.given):
         kind, what = place
         if kind == "grad":
             if what[0] != "object":
-                return None
-            lines.append(f" o{number} = {given(f'owner{number}', what[1])}._grad._array")
-            guard(f"o{number}.shape != {given(f'os{number}', array.shape)} or o{number}.strides != {given(f'ot{number}', array.strides)} "
-                  f"or o{number}.dtype is not {given(f'od{number}', array.dtype)}")
-            where[number] = f"o{number}"
-        elif kind == "argument":
-            where[number] = argument[id(leaves[what])]
+                raise LookupError
+            o = f"o{number}"
+            lines += [f"{o} = {given(f'owner{number}', what[1])}._grad._array",
+                      f"if {o}.shape != {given(f's{number}', array.shape)} or {o}.strides != {given(f't{number}', array.strides)} "
+                      f"or {o}.dtype is not {given(f'd{number}', array.dtype)}: return MISSED"]
+            arrays.append(o)
         else:
-            where[number] = given(f"o{number}", what._array) if simple else f"{given(f'o{number}', what)}._array"
-    fresh = set(p.fresh)
-    for number in p.fresh if simple else ():
-        a = p.arrays[number]
-        if not a.flags.c_contiguous:
-            return None
-        lines.append(f" r{number} = empty({given(f'rs{number}', a.shape)}, {given(f'rd{number}', a.dtype)})")
-        where[number] = f"r{number}"
-
+            arrays.append(f"a{what}._array" if kind == "argument" else f"{given(f'o{number}', what)}._array")
     seen = set()
 
     def thing(place):
@@ -89,62 +483,31 @@ def make(recording, leaves, args, kwargs, flags):
         kind, what = spec
         if kind == "value":
             k, number, dead, base, rg = what
-            if dead is not None and not hasattr(dead, "name") or base is not None or rg & ~1 or simple and (number not in fresh or dead):
+            if dead is not None and not hasattr(dead, "name") or base is not None or rg & ~1:
                 raise LookupError
             if dead is not None:             # its graph was used up
                 return f"used_up(env[{number}], {given(f'op{k}', dead.op)}, [{', '.join(map(thing, dead.places))}])"
             if k in seen:
                 raise LookupError
             seen.add(k)
-            return f"wrap(r{number})" if simple else f"wrap(env[{number}])"
+            return f"wrap(env[{number}])"
         if kind in (list, tuple):
             return f"{kind.__name__}([{', '.join(result(x) for x in (what[1] if kind is list else what))}])"
         if kind == "const":
             return given(f"const{len(env)}", what)
         raise LookupError
-    try:
-        effects = [(place, None if spec is None else result(spec)) for place, spec in r.grads]
-        out = result(r.results)
-    except LookupError:
-        return None
-    if simple:
-        address, words, count = p.steps[0]
-        lines.append(f" launch({address}, 1, 1, {words}, {count}, {', '.join(where.get(m, 'None') for m in p.moving)})")
-    else:
-        lines.append(f" arrays = [{', '.join(where[n] for n in p.outside)}]")
-        if r.writes:
-            guard(f"not {given('apart', r.apart)}(arrays)")
-        lines.append(f" try: env = {given('program', p)}(arrays)\n except Miss: return MISSED")
-
-    lines += [f" {thing(place)}._bump({writer!r})" for place, writer in r.bumps]
-    lines += [f" {thing(place)}._grad = {value}" for place, value in effects]
-    lines.append(f" return {out}")
-    exec("def call(args):\n" + "\n".join(lines), env)
-    return env["call"]
-
-
-def outside(r, given, guard, lines):
-    """Comparisons with what a recording that only computes reaches from outside."""
-    w = r.world
-    if w.dicts or w.owners or w.empty or w.arrays or any(kind not in ("function", "global", "cell") for kind, *_ in w.rest):
-        guard("not world.same()")
-    else:
-        for k, (d, name, (x,)) in enumerate(w.names):
-            guard(f"{given(f'd{k}', d)}.get({name!r}, MISSED) is not {given(f'v{k}', x)}")
-        for k, (kind, owner, name, objects) in enumerate(w.rest):
-            if kind == "function":
-                f = given(f"f{k}", owner)
-                code, defaults, keywords = (given(f"f{k}_{j}", x) for j, x in enumerate(objects))
-                guard(f"{f}.__code__ is not {code} or {f}.__defaults__ is not {defaults} or {f}.__kwdefaults__ is not {keywords}")
-            elif kind == "global":
-                guard(f"{name!r} in {given(f'g{k}', owner)}")
-        for k, (cell, (x,)) in enumerate(w.cells):
-            lines.append(f" try:\n  if {given(f'c{k}', cell)}.cell_contents is not {given(f'cv{k}', x)}: return MISSED\n"
-                         " except ValueError: return MISSED")
-    for k, (t, array, rg, bare, extra) in enumerate(zip(r.tensors, r.arrays, r.flags, r.bare, r.extras)):
-        t = given(f"t{k}", t)
-        guard(f"{t}._array is not {given(f't{k}a', array)} or {t}._rg != {rg} or {t}._grad is {'not ' if bare else ''}None or "
-              f"{t}._extra is not {given(f't{k}e', extra)}")
+    effects = [(place, None if spec is None else result(spec)) for place, spec in r.grads]
+    out = result(r.results)
+    lines.append(f"arrays = [{', '.join(arrays)}]")
+    if r.writes:
+        lines.append(f"if not {given('apart', r.apart)}(arrays): return MISSED")
+    lines += ["try: env = program(arrays)", "except Miss: return MISSED"]
+    lines += [f"{thing(place)}._bump({writer!r})" for place, writer in r.bumps]
+    lines += [f"{thing(place)}._grad = {value}" for place, value in effects]
+    lines.append(f"return {out}")
+    body = "\n".join("  " + line for line in lines)
+    exec(f"def replay({names}):\n if not lock.acquire(False): return MISSED\n try:\n{body}\n finally: lock.release()", env)
+    return env["replay"]
 
 
 class _Gone:

@@ -48,7 +48,7 @@ SEEN = 4
 
 
 class _Switch(threading.local):
-    off = False                  # is tracing turned off on this thread?
+    off = 0                      # how often tracing is turned off on this thread
 
 
 _switch = _Switch()
@@ -67,11 +67,12 @@ class disable:
     """Inside, traced functions run eagerly: `with jit.disable():`."""
 
     def __enter__(self):
-        self._before = _switch.off
-        _switch.off = True
+        _switch.off += 1
+        quick.switch(1)
 
     def __exit__(self, *exc):
-        _switch.off = self._before
+        _switch.off -= 1
+        quick.switch(-1)
 
 
 # ---- arguments and results as leaves -----------------------------------------------------------------------------------
@@ -140,7 +141,7 @@ class _Results:
     """What a run returned, as a recipe: the tensors in it by value number or by where they came from."""
 
     def __init__(self, rec, place_of, before, guarded, boxes):
-        self.boxes = {id(x): i for i, x in enumerate(boxes)}
+        self.boxes, self.boxed = {id(x): i for i, x in enumerate(boxes)}, False      # containers among the arguments; is one of them given back?
         self.made, self.place_of, self.number, self.before, self.value = rec.made, place_of, rec.number, before, rec.value
         self.borrowed = rec.borrowed
         self.values, self.index, self.tensors = [], {}, []
@@ -158,6 +159,7 @@ class _Results:
             self.items.append(n)
             return "item", n
         if id(x) in self.boxes:
+            self.boxed = True
             return "box", self.boxes[id(x)]
         if id(x) in self.known and not isinstance(x, tuple):
             return "const", x
@@ -276,9 +278,26 @@ class Recording:
         self.tensors = [t for t, _ in tensors]             # reached from outside
         self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
         self.bare, self.extras = [g is None for _, g in tensors], [t._extra for t in self.tensors]
-        self.lock, self.calls, self.missed = threading.Lock(), 0, None
+        self.lock, self.missed = quick.latch(), None
+        self.tried = self.counted = self.renewed = 0     # calls that were timed, that Python counted, and for which the table was made anew
+        self.ready = None                    # see quick.table
         self.times, self.slow = [math.inf, math.inf], False        # seconds of a replay and of an eager call; is the latter shorter?
         self.writes, self.backward = bool(bumps), None
+        self.shared = []                     # places of tensors around one array: to the recorder one value
+
+    @property
+    def calls(self):
+        """How often it was replayed, or eager in its place."""
+        return self.counted + (quick.calls(self.ready) if self.ready else 0)
+
+    def prepare(self, args, kwargs, given, flags):
+        """Make the table for calls like this one, which fits; not each time where it keeps changing."""
+        n = self.renewed = self.renewed + 1
+        if n & n - 1:
+            return False
+        self.counted, self.ready = self.calls, None
+        self.ready = quick.table(self, args, kwargs, given, flags)
+        return True
 
     def fits(self, leaves):
         """Is everything that the function read outside of its arguments as it was?"""
@@ -295,6 +314,10 @@ class Recording:
                 if not all(a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype for a, b in zip(map(_array, ts), self.arrays)):
                     return False
                 self.arrays = list(map(_array, ts))
+        for place, other in self.shared:
+            t, u = self.at(place, leaves), self.at(other, leaves)
+            if t is None or u is None or t._array is not u._array:
+                return False
         return self.world.difference() is None
 
     def replay(self, leaves, boxes=()):
@@ -491,8 +514,9 @@ def _form(t):
     return id(t._array), t._rg, id(t._node), id(t._base), bool(t._extra)
 
 
-class Traced:
+class Traced(quick.Entry):
     """A function that is recorded and replayed. See `trace`."""
+    __slots__ = ("__dict__", "__weakref__", "_ready")    # _ready: tables of recordings, for machine code to try in this order
     _traces = True
 
     def __init__(self, fn, strict=False, verify="first"):
@@ -501,38 +525,15 @@ class Traced:
         self.alive = {}                      # key -> objects whose ids it holds
         self.met = {}                        # keys of calls that were not recorded
         self.table, self.tries, self.refused = {}, collections.Counter(), {}
-        self.slow = None                     # first argument's type and size for which eager is faster
-        self.quick = None                    # (a function, a lock, the recording): the short way of the newest recording that has one
+        self._ready, self.armed = None, []   # the recordings that are replayed from tables, the latest first
         self.loose, self.lines = set(), set()        # places, and lines with `item()`, whose numbers were seen to vary
         self.seen = []                       # the numbers among the arguments of the last kinds of calls
         self.varying, self.fixed = set(), set()      # arguments whose numbers vary; what Python computes with and must not vary
         self.why, self.warned, self.lock = None, False, threading.Lock()
-        self.bound = None
 
-    def __get__(self, owner, cls=None):
-        if owner is None:
-            return self
-        return functools.partial(self, owner)
-
-    def __call__(self, /, *args, **kwargs):
-        slow = self.slow
-        if slow is not None and args and not kwargs and type(args[0]) in (Tensor, slow[0]) and args[0]._array.size == slow[1]:
-            return self.fn(*args)
-        short = self.quick
-        if short is not None and not kwargs and not _switch.off:
-            call, lock, r = short
-            if r.calls < TRIED:
-                out = self.trial(r, args, kwargs, lambda: call(args))
-            elif lock.acquire(False):        # one call at a time works in a program's memory
-                try:
-                    out = call(args)
-                finally:
-                    lock.release()
-                r.calls += 1
-            else:
-                out = MISSED
-            if out is not MISSED:
-                return out
+    def _call(self, args, kwargs):
+        """A call that no table fits."""
+        kwargs = kwargs or {}
         state = modes.state
         if state.flags & modes.SPECIAL or _switch.off or _OFF:
             return self.fn(*args, **kwargs)
@@ -544,7 +545,7 @@ class Traced:
         if paths is not None:
             for r in paths:
                 if not r.slow:
-                    out = self.trial(r, args, kwargs, lambda: r.replay(given.leaves, given.boxes))
+                    out = self.trial(r, args, kwargs, given)
                     if out is not MISSED:
                         return out
             if any(r.slow for r in paths):
@@ -574,31 +575,52 @@ class Traced:
             key = tuple([flatten(x) for x in args]), tuple([(k, flatten(v)) for k, v in kwargs.items()]) if kwargs else None
         return (*key, modes.state.flags, dtypes.get_default_dtype(), pool._threads), given
 
-    def trial(self, r, args, kwargs, replay):
+    def trial(self, r, args, kwargs, given):
         """A call by a recording. The first ones are timed, and a few are made eagerly: whichever is faster goes on."""
-        n, t = r.calls, perf_counter()
-        eager = TRIED - 4 <= n < TRIED
+        n = r.tried
+        if n >= TRIED:
+            return self.replay(r, args, kwargs, given)
+        eager, t = n >= TRIED - 4, perf_counter()
         if eager:
             out = self.fn(*args, **kwargs)
-        elif not r.lock.acquire(False):
-            return MISSED
+            r.counted += 1
         else:
-            try:
-                out = replay()
-            finally:
-                r.lock.release()
+            out = self.replay(r, args, kwargs, given)
             if out is MISSED:
                 return out
-        if n < TRIED:
-            r.times[eager] = min(r.times[eager], perf_counter() - t)
-        r.calls = n + 1
-        if n + 1 == TRIED and r.times[1] < 0.95 * r.times[0]:
-            r.slow = True
-            if self.quick is not None and self.quick[2] is r:
-                self.quick = None
-            if args and isinstance(args[0], Base) and not kwargs and all(x.slow for rs in self.table.values() for x in rs):
-                self.slow = type(args[0]), args[0]._array.size
+        r.times[eager] = min(r.times[eager], perf_counter() - t)
+        r.tried = n + 1
+        if n + 1 == TRIED:
+            r.slow = r.times[1] < 0.95 * r.times[0]
+            self.arm(r, args)
         return out
+
+    def replay(self, r, args, kwargs, given):
+        """The result by a recording, or MISSED."""
+        if r.ready is not None:
+            out = quick.enter(r.ready, args, kwargs)
+            if out is not MISSED:
+                if r.tried >= TRIED and r not in self.armed[:1]:
+                    self.arm(r, args)
+                return out
+        if not r.lock.acquire(False):        # one call at a time works in a program's memory
+            return MISSED
+        try:
+            out = r.replay(given.leaves, given.boxes)
+        finally:
+            r.lock.release()
+        if out is not MISSED:
+            r.counted += 1
+            if r.prepare(args, kwargs, given, modes.state.flags) and r.tried >= TRIED:
+                self.arm(r, args)
+        return out
+
+    def arm(self, r, args):
+        """Have machine code try this recording's table first; where all are slower than eager, let it call the function itself."""
+        self.armed = [r, *(x for x in self.armed if x is not r)][:PATHS]
+        self._ready = tuple([x for r in self.armed if r.ready is not None and not r.slow for x in r.ready]) or None
+        if quick.enter is not None and args and isinstance(args[0], Base) and all(r.slow for rs in self.table.values() for r in rs):
+            self._ready = quick.bypass(self.fn, args[0])
 
     # ---- numbers that vary -------------------------------------------------------------------------------------------
     def learn(self, key, args, kwargs):
@@ -683,9 +705,7 @@ class Traced:
             if self.regular(world, slots, numbers, rec):
                 paths.insert(0, r)
                 self.why = None
-                short = quick.make(r, leaves, args, kwargs, run.settings[0])
-                if short is not None:
-                    self.quick = short, r.lock, r
+                r.prepare(args, kwargs, given, run.settings[0])
         except (Refused, Unwatchable) as e:
             self.tries[key] += 1
             self.why = str(e)
@@ -770,16 +790,31 @@ class Traced:
         r = Recording(world, program, [(t, before.get(id(t))) for t in world.tensors.values()], given, spec, grads, bumps, list(draws.values()),
                       left)
         r.identity = [world.tensors.get(id(t)) for t in leaves]
+        r.without = [before[id(t)] is None for t in leaves]
+        r.shared = self.sharing(run.tensors, place_of)
         written = {program.origin[n.ins[0]] for n in rec.nodes if n.kind == "write"}
         r.written = [i for i, n in enumerate(outside) if n in written]
         r.expect([a for _, a in given])
         self.check(r, rec, program, draws.values(), outside, values)
         r.backward = back
+        r.boxed = results.boxed
         r.cells = results.cells(program.origin, rec.outside, place_of)
         if back is not None:
             back.settle(program.origin)
         rec.before.clear()
         return r
+
+    @staticmethod
+    def sharing(tensors, place_of):
+        """Pairs of places of the tensors that are around one array (`x` and `x.detach()`)."""
+        first, pairs = {}, []
+        for t in tensors:
+            other = first.setdefault(id(t._array), t)
+            if other is not t:
+                pairs.append((place_of(other), place_of(t)))
+        if any(None in pair for pair in pairs):
+            raise Refused("a gradient and another tensor are one array")
+        return pairs
 
     def left(self, run, results, swapped):
         """What the run changed in Python's state: (kind, owner, name, new value as a recipe), and what it appended to lists."""
@@ -837,7 +872,7 @@ class Traced:
         """Make room for another kind of arguments."""
         for held in (self.table, self.alive, self.refused, self.tries):
             held.pop(key, None)
-        self.quick = None
+        self._ready, self.armed = None, []
 
     def give_up(self, key, reason):
         """Calls of this kind run eagerly from now on."""
@@ -883,6 +918,9 @@ class Traced:
             for r in rs:
                 return text(r.program.nodes, r.program.arrays)
         return ""
+
+
+quick.begin(Traced, Traced._call)
 
 
 def _depth():

@@ -1,0 +1,507 @@
+"""A call of a traced function in machine code: the guards of its recordings as tables that are walked, then the launches.
+
+A *block* is such a table, a row of 8-byte words: a header (`H`), rows for the arguments, and what is compared outside of them: words of
+memory, captured tensors, dictionaries. Dictionaries carry a version tag where the interpreter has one: one that is as it was spares the
+comparison of the items. A block that fits either launches the program and builds the result, or calls a Python function with the tensors.
+Whatever does not fit is a miss, and the Python path's. `jit/quick.py` writes the blocks.
+"""
+from .builder import Module, Val
+from .entries import HEAD, MISS, A, Glue, T, _ptr, _thread
+
+# the header, as byte offsets; pairs are (number, where) of a section
+H = {name: 8 * i for i, name in enumerate((
+    "kind", "flags", "count", "busy", "nargs", "names", "rows", "rows_at", "leaves", "words", "words_at", "tensors", "tensors_at",
+    "dicts", "dicts_at", "lists", "lists_at", "mask", "known_at", "check", "moving", "moving_at", "fresh", "fresh_at", "program", "list",
+    "launches", "away", "build", "build_at", "finish", "type", "size"))}
+HEADER = len(H)
+LAUNCH, PYTHON, EAGER = range(3)                    # kinds of blocks
+TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN = range(9)        # rows for arguments: kind, object, words in all, ...
+LEAF, OBJECT, FRESH = range(3)                      # where the address of an array comes from
+NEW, CONST, ARGUMENT, ONCE_MORE, PAIR, SERIES, TABLE = range(7)             # steps that build the result (tuple, list and dict are the last)
+MAX_OBJECTS, MAX_LEAVES, MAX_FRESH, MAX_MOVING, MAX_DIMS = 256, 24, 32, 256, 8
+FRESH_WORDS = 3 + 2 * MAX_DIMS
+J = dict(off=0, slow=8, missed=16, ready=24)        # the words shared with Python
+TAG = HEAD + 8                                      # of a dict, its version
+GOLDEN = -7046029254386353131
+NAMES = ["traced_call", "traced_get", "traced_enter", "traced_take"]
+
+
+def source(tags):
+    """The IR text. `tags`: do dicts have versions?"""
+    m = Module()
+    for name in ("whet_ctx", "whet_jit", "whet_ndarray", "_Py_NoneStruct", "PyFloat_Type", "PyLong_Type", "PyTuple_Type", "PyList_Type",
+                 "PyDict_Type", "PyUnicode_Type"):
+        m.decls[name] = f"@{name} = external global i8"
+    _items(m)
+    _dict(m, tags)
+    _outside(m, tags)
+    _argument(m)
+    _build(m)
+    _enter(m)
+    _doors(m)
+    return m.text()
+
+
+def _word(f, p, i, ty="i64"):
+    return f.load(ty, f.at(p, i, "i64"), 8)
+
+
+def _put(f, p, i, v):
+    f.store(v, f.at(p, i, "i64"), 8)
+
+
+def _items(m):
+    """unpack(dict, keys, n, out): the values of a dict that has just these keys in this order; 0 where it has others."""
+    f = m.fn("unpack", [("ptr", "d"), ("ptr", "keys"), ("i64", "n"), ("ptr", "out")], "i64", "internal")
+    d, keys, n, out = f.args
+    at, key, value = (f.alloca("i64", 1) for _ in range(3))
+    f.bail(f.cmp("ne", f.call("PyDict_Size", "i64", d), n), "no")
+    f.store(f.as_val(0, "i64"), at)
+
+    def item(i):
+        f.bail(f.cmp("eq", f.call("PyDict_Next", "i32", d, at, key, value), 0), "no")
+        k, want = f.load("ptr", key), _word(f, keys, i, "ptr")
+
+        def equal():
+            texts = f.binary("and", f.cmp("eq", _type(f, k), _ptr(f, "PyUnicode_Type")), f.cmp("eq", _type(f, want), _ptr(f, "PyUnicode_Type")))
+            f.bail(f.binary("xor", texts, 1), "no")
+            f.bail(f.cmp("ne", f.call("PyUnicode_Compare", "i32", k, want), 0), "no")
+        f.if_(f.cmp("ne", k, want), equal)
+        _put(f, out, i, f.load("i64", value))
+    f.loop(0, n, 1, item)
+    f.ret(f.as_val(1, "i64"))
+    f.label("no")
+    f.ret(f.as_val(0, "i64"))
+
+
+def _type(f, o):
+    return f.load("ptr", f.bytes_at(o, 8), 8)
+
+
+def _dict(m, tags):
+    """dict(row): does a dict hold what it held? row: dict, version, all of it?, n, then keys and values (0: no such key)."""
+    f = m.fn("dict", [("ptr", "row")], "i64", "internal", "noinline")
+    row, = f.args
+    d, n = _word(f, row, 0, "ptr"), _word(f, row, 3)
+    pairs = f.at(row, 4, "i64")
+    at, key, value = (f.alloca("i64", 1) for _ in range(3))
+    tag = f.load("i64", f.bytes_at(d, TAG), 8) if tags else None
+
+    def walk():
+        f.bail(f.cmp("ne", f.call("PyDict_Size", "i64", d), n), "no")
+        f.store(f.as_val(0, "i64"), at)
+
+        def item(i):
+            f.bail(f.cmp("eq", f.call("PyDict_Next", "i32", d, at, key, value), 0), "no")
+            f.bail(f.cmp("ne", f.load("i64", key), _word(f, pairs, i << 1)), "no")
+            f.bail(f.cmp("ne", f.load("i64", value), _word(f, pairs, (i << 1) + 1)), "no")
+        f.loop(0, n, 1, item)
+
+    def look():
+        def one(i):
+            x = f.call("PyDict_GetItemWithError", "ptr", d, _word(f, pairs, i << 1, "ptr"))
+            f.bail(f.cmp("ne", x, _word(f, pairs, (i << 1) + 1, "ptr")), "other")
+        f.loop(0, n, 1, one)
+    f.if_(f.cmp("ne", _word(f, row, 2), 0), walk, look)
+    if tags:
+        _put(f, row, 1, tag)
+    f.ret(f.as_val(1, "i64"))
+    f.label("other")
+    f.call("PyErr_Clear", "void")
+    f.br("no")
+    f.label("no")
+    f.ret(f.as_val(0, "i64"))
+
+
+def _outside(m, tags):
+    """outside(block): is what the function reaches from outside as it was?"""
+    f = m.fn("outside", [("ptr", "block")], "i64", "internal")
+    g = Glue(f)
+    block, = f.args
+
+    def section(name):
+        return g.ld(block, H[name], "i64"), f.bytes_at(block, g.ld(block, H[name + "_at"], "i64"))
+    zero = f.as_val(0, "i64")
+    n, at = section("words")                        # address, what it holds
+    bad, = f.loop(0, n, 1, lambda i, bad: [bad | (f.load("i64", _word(f, at, i << 1, "ptr"), 8) ^ _word(f, at, (i << 1) + 1))], [zero])
+    f.bail(f.cmp("ne", bad, 0), "no")
+
+    n, at = section("tensors")                      # tensor, array, rg, is there no gradient?
+
+    def tensor(i, bad):
+        row = f.at(at, i << 2, "i64")
+        t = _word(f, row, 0, "ptr")
+        bad = bad | (g.ld(t, T["array"], "i64") ^ _word(f, row, 1)) | (g.ld(t, T["rg"], "i64") ^ _word(f, row, 2))
+        bad = bad | (f.conv("zext", g.absent(g.ld(t, T["grad"])), "i64") ^ _word(f, row, 3))
+        return [bad | (f.conv("zext", g.absent(g.ld(t, T["extra"])), "i64") ^ 1)]
+    bad, = f.loop(0, n, 1, tensor, [zero])
+    f.bail(f.cmp("ne", bad, 0), "no")
+
+    n, at = section("dicts")                        # rows of `dict`, one after the other
+
+    def one_dict(i, row):
+        def compare():
+            f.bail(f.cmp("eq", f.call("dict", "i64", row), 0), "no")
+        if tags:
+            f.if_(f.cmp("ne", f.load("i64", f.bytes_at(_word(f, row, 0, "ptr"), TAG), 8), _word(f, row, 1)), compare)
+        else:
+            compare()
+        return [f.at(row, (_word(f, row, 3) << 1) + 4, "i64")]
+    f.loop(0, n, 1, one_dict, [at])
+
+    n, at = section("lists")                        # list, n, items
+
+    def one_list(i, row):
+        x, size = _word(f, row, 0, "ptr"), _word(f, row, 1)
+        f.bail(f.cmp("ne", g.ld(x, HEAD, "i64"), size), "no")
+        items = g.ld(x, HEAD + 8)
+        bad, = f.loop(0, size, 1, lambda k, bad: [bad | (_word(f, items, k) ^ _word(f, row, k + 2))], [zero])
+        f.bail(f.cmp("ne", bad, 0), "no")
+        return [f.at(row, size + 2, "i64")]
+    f.loop(0, n, 1, one_list, [at])
+    f.ret(f.as_val(1, "i64"))
+    f.label("no")
+    f.ret(zero)
+
+
+def _argument(m):
+    """argument(block, row, objects, leaves): is an argument, or a part of one, as it was? Tensors go to `leaves`, parts to `objects`."""
+    f = m.fn("argument", [("ptr", "block"), ("ptr", "row"), ("ptr", "objects"), ("ptr", "leaves")], "i64", "internal")
+    g = Glue(f)
+    block, row, objects, leaves = f.args
+    kind, o = _word(f, row, 0), _word(f, objects, _word(f, row, 1), "ptr")
+    t = g.type_of(o)
+
+    def must(ok):
+        f.bail(f.binary("xor", ok, 1), "no")
+    # row of a tensor: leaf, type, dtype, dimensions, rg, flags of the array, (gradient, node, base), who it is, (size, stride) ...
+    f.bail(f.cmp("ne", kind, TENSOR), "plain")
+    must(g.same(t, _word(f, row, 4, "ptr")))
+    a = g.ld(o, T["array"])
+    f.bail(g.null(a), "no")
+    must(g.same(g.type_of(a), _ptr(f, "whet_ndarray")))
+    nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+    bad = (g.ld(a, A["descr"], "i64") ^ _word(f, row, 5)) | (nd ^ _word(f, row, 6)) | (g.ld(o, T["rg"], "i64") ^ _word(f, row, 7))
+    bad = bad | ((f.conv("zext", g.ld(a, A["flags"], "i32"), "i64") & 0x500) ^ _word(f, row, 8))
+    there = f.as_val(0, "i64")
+    for i, field in enumerate(("grad", "node", "base")):
+        there = there | (f.conv("zext", f.binary("xor", g.absent(g.ld(o, T[field])), 1), "i64") << i)
+    bad = bad | (there ^ _word(f, row, 9)) | (f.conv("zext", g.absent(g.ld(o, T["extra"])), "i64") ^ 1)
+    f.bail(f.cmp("ne", bad, 0), "no")
+    dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
+    bad, = f.loop(0, nd, 1, lambda d, bad: [
+        bad | (_word(f, dims, d) ^ _word(f, row, (d << 1) + 11)) | (_word(f, strides, d) ^ _word(f, row, (d << 1) + 12))], [f.as_val(0, "i64")])
+    f.bail(f.cmp("ne", bad, 0), "no")
+    mine = _word(f, row, 10, "ptr")
+
+    def nobody():                                    # it must be none of the tensors that are known
+        mask, known = g.ld(block, H["mask"], "i64"), f.bytes_at(block, g.ld(block, H["known_at"], "i64"))
+        h = f.lshr(f.binary("mul", f.lshr(g.i64(o), 4), GOLDEN), 40)
+
+        def more(i):
+            x = _word(f, known, i & mask, "ptr")
+            f.bail(g.same(x, o), "no")
+            return f.cmp("ne", x, 0)
+        f.while_(more, lambda i: [i + 1], [h])
+    f.if_(g.null(mine), nobody, lambda: must(g.same(mine, o)))
+    _put(f, leaves, _word(f, row, 3), o)
+    f.br("yes")
+
+    f.label("plain")
+    value = _word(f, row, 3)
+    for k, name in ((SAME, "same"), (FLOAT, "float"), (INT, "int"), (EQUAL, "equal"), (TUPLE, "tuple"), (LIST, "list"), (DICT, "dictionary")):
+        f.bail(f.cmp("eq", kind, k), name)
+    must(g.same(o, _word(f, leaves, value, "ptr")))  # AGAIN
+    f.br("yes")
+    f.label("same")
+    f.cbr(f.cmp("eq", g.i64(o), value), "yes", "no")
+    f.label("float")
+    must(g.same(t, _ptr(f, "PyFloat_Type")))
+    f.cbr(f.cmp("eq", g.ld(o, HEAD, "i64"), value), "yes", "no")
+    f.label("int")
+    must(g.same(t, _ptr(f, "PyLong_Type")))
+    over = f.alloca("i32", 1)
+    v = f.call("PyLong_AsLongLongAndOverflow", "i64", o, over)
+    f.bail(f.cmp("ne", f.load("i32", over), 0), "no")
+    f.cbr(f.cmp("eq", v, value), "yes", "no")
+    f.label("equal")                                 # str or bytes
+    other = g.ptr(value)
+    must(g.same(t, g.type_of(other)))
+    f.cbr(f.cmp("eq", f.call("PyObject_RichCompareBool", "i32", o, other, f.as_val(2, "i32")), 1), "yes", "no")
+
+    def parts(items):
+        f.bail(f.cmp("ne", g.ld(o, HEAD, "i64"), value), "no")
+        start = _word(f, row, 4)
+        items = items()
+        f.loop(0, value, 1, lambda i: _put(f, objects, start + i, _word(f, items, i)))
+        f.br("yes")
+    f.label("tuple")
+    must(g.same(t, _ptr(f, "PyTuple_Type")))
+    parts(lambda: f.bytes_at(o, HEAD + 8))
+    f.label("list")
+    must(g.same(t, _ptr(f, "PyList_Type")))
+    parts(lambda: g.ld(o, HEAD + 8))
+    f.label("dictionary")
+    must(g.same(t, _ptr(f, "PyDict_Type")))
+    got = f.call("unpack", "i64", o, f.at(row, 5, "i64"), value, f.at(objects, _word(f, row, 4), "i64"))
+    f.cbr(f.cmp("ne", got, 0), "yes", "no")
+    f.label("yes")
+    f.ret(f.as_val(1, "i64"))
+    f.label("no")
+    f.ret(f.as_val(0, "i64"))
+
+
+def _build(m):
+    """build(block, leaves, fresh arrays): the result, by steps (kind, a, b) on a stack."""
+    f = m.fn("build", [("ptr", "block"), ("ptr", "leaves"), ("ptr", "fresh")], "ptr", "internal")
+    g = Glue(f)
+    block, leaves, fresh = f.args
+    stack, made = f.alloca("i64", MAX_OBJECTS), f.alloca("i64", MAX_FRESH)
+    at = f.bytes_at(block, g.ld(block, H["build_at"], "i64"))
+
+    def step(i, top):
+        row = f.at(at, f.binary("mul", i, 3), "i64")
+        kind, a, b = (_word(f, row, k) for k in range(3))
+
+        def new():
+            t = g.new(T["size"], "tensor", [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")])
+            g.st(_word(f, fresh, a), t, T["array"])
+            _put(f, made, a, t)
+            _put(f, stack, top, t)
+            return [top + 1]
+
+        def other():
+            def held():
+                x, = f.if_(f.cmp("eq", kind, CONST), lambda: [g.ptr(a)], lambda: f.if_(
+                    f.cmp("eq", kind, ARGUMENT), lambda: [_word(f, leaves, a, "ptr")], lambda: [_word(f, made, a, "ptr")]))
+                g.inc(x)
+                _put(f, stack, top, x)
+                return [top + 1]
+
+            def several():
+                first = top - a
+
+                def fill(make, put):
+                    x = f.call(make, "ptr", a)
+                    f.bail(g.null(x), "fail")
+                    f.loop(0, a, 1, lambda k: f.call(put, "i32", x, k, _word(f, stack, first + k, "ptr")) and None)
+                    return [x]
+
+                def table():
+                    x = f.call("PyDict_New", "ptr")
+                    f.bail(g.null(x), "fail")
+                    keys = f.bytes_at(block, b)
+
+                    def item(k):
+                        v = _word(f, stack, first + k, "ptr")
+                        f.bail(f.cmp("ne", f.call("PyDict_SetItem", "i32", x, _word(f, keys, k, "ptr"), v), 0), "fail")
+                        g.dec(v)
+                    f.loop(0, a, 1, item)
+                    return [x]
+                x, = f.if_(f.cmp("eq", kind, PAIR), lambda: fill("PyTuple_New", "PyTuple_SetItem"), lambda: f.if_(
+                    f.cmp("eq", kind, SERIES), lambda: fill("PyList_New", "PyList_SetItem"), table))
+                _put(f, stack, first, x)
+                return [first + 1]
+            return f.if_(f.cmp("slt", kind, PAIR), held, several)
+        return f.if_(f.cmp("eq", kind, NEW), new, other)
+    f.loop(0, g.ld(block, H["build"], "i64"), 1, step, [f.as_val(0, "i64")])
+    f.ret(_word(f, stack, 0, "ptr"))
+    f.label("fail")                                  # no memory for a tuple: what was made is lost
+    f.ret(Val(f, "null", "ptr"))
+
+
+def _enter(m):
+    """enter(block, args, kwargs): a new reference to the result, null with an error set, or MISS."""
+    f = m.fn("enter", [("ptr", "block"), ("ptr", "args"), ("ptr", "kw")], "ptr", "internal")
+    g = Glue(f)
+    block, args, kw = f.args
+    objects, leaves, fresh = f.alloca("i64", MAX_OBJECTS), f.alloca("i64", MAX_LEAVES), f.alloca("i64", MAX_FRESH)
+    arrays, slots = f.alloca("i64", MAX_MOVING), f.alloca("i64", MAX_MOVING + 2)
+
+    def head(name, ty="i64"):
+        return g.ld(block, H[name], ty)
+    nargs = g.ld(args, HEAD, "i64")
+    f.bail(f.cmp("eq", head("kind"), EAGER), "eager")
+    f.bail(f.cmp("ne", nargs, head("nargs")), "miss")
+    names, = f.if_(g.null(kw), lambda: [f.as_val(0, "i64")], lambda: [f.call("PyDict_Size", "i64", kw)])
+    f.bail(f.cmp("ne", names, head("names")), "miss")
+
+    def sync():
+        r = f.call("PyObject_CallNoArgs", "ptr", g.ctx("sync"))
+        f.bail(g.null(r), "error")
+        g.dec(r)
+    f.if_(f.cmp("ne", _thread(f), g.ctx("thread", "i64")), sync)
+    f.bail(f.cmp("ne", g.ctx("flags", "i64"), head("flags")), "miss")
+    check = head("check", "ptr")
+
+    def ask():                                       # (before any reference is borrowed)
+        r = f.call("PyObject_CallNoArgs", "ptr", check)
+        f.bail(g.null(r), "error")
+        g.dec(r)
+        f.bail(g.same(r, _ptr(f, "_Py_NoneStruct")), "miss")
+    f.if_(f.cmp("ne", check, 0), ask)
+
+    # the arguments
+    f.loop(0, nargs, 1, lambda i: _put(f, objects, i, _word(f, f.bytes_at(args, HEAD + 8), i)))
+    _put(f, objects, nargs, kw)
+
+    def argument(i, row):
+        f.bail(f.cmp("eq", f.call("argument", "i64", block, row, objects, leaves), 0), "miss")
+        return [f.at(row, _word(f, row, 2), "i64")]
+    f.loop(0, head("rows"), 1, argument, [f.bytes_at(block, head("rows_at"))])
+    n = head("leaves")
+
+    def apart(i, same):
+        one = _word(f, leaves, i)
+        return f.loop(0, i, 1, lambda k, same: [f.binary("or", same, f.cmp("eq", one, _word(f, leaves, k)))], [same])
+    same, = f.loop(1, n, 1, apart, [f.as_val(0, "i1")])
+    f.bail(same, "miss")
+    f.bail(f.cmp("eq", f.call("outside", "i64", block), 0), "miss")
+    f.bail(f.cmp("ne", head("kind"), LAUNCH), "python")
+
+    # the launches
+    busy = head("busy", "ptr")
+    f.bail(f.cmp("ne", f.load("i64", busy), 0), "miss")      # another thread is in the program's memory
+    rows = f.bytes_at(block, head("fresh_at"))
+    count = f.alloca("i64", 1)
+    f.store(f.as_val(0, "i64"), count)
+
+    def result(i):
+        row = f.at(rows, f.binary("mul", i, FRESH_WORDS), "i64")
+        strides = f.sel(f.cmp("ne", _word(f, row, 2), 0), Val(f, "null", "ptr"), f.at(row, 3 + MAX_DIMS, "i64"))
+        v = f.call("whet_array_new", "ptr", _word(f, row, 0, "ptr"), _word(f, row, 1), f.at(row, 3, "i64"), strides)
+        f.bail(g.null(v), "lost")
+        _put(f, fresh, i, v)
+        f.store(i + 1, count)
+    f.loop(0, head("fresh"), 1, result)
+    nmoving, at = head("moving"), f.bytes_at(block, head("moving_at"))
+
+    def address(i):
+        row = f.at(at, i << 1, "i64")
+        kind, what = _word(f, row, 0), _word(f, row, 1)
+        a, = f.if_(f.cmp("eq", kind, FRESH), lambda: [_word(f, fresh, what, "ptr")], lambda: [g.ld(f.if_(
+            f.cmp("eq", kind, LEAF), lambda: [_word(f, leaves, what, "ptr")], lambda: [g.ptr(what)])[0], T["array"])])
+        _put(f, arrays, i, a)
+        _put(f, slots, i + 2, g.ld(a, A["data"], "i64"))
+    f.loop(0, nmoving, 1, address)
+    _put(f, slots, 0, head("list"))
+    _put(f, slots, 1, head("launches"))
+    program = head("program", "ptr")
+
+    def run():
+        f.raw(f"call void {program.ref}(ptr {slots.ref}, i64 0, i64 1, i64 0)")
+
+    def let_go():                                    # long work: other threads of Python's go on, and must free nothing that is in use
+        f.loop(0, nmoving, 1, lambda i: g.inc(_word(f, arrays, i, "ptr")))
+        f.store(f.as_val(1, "i64"), busy)
+        thread = f.call("PyEval_SaveThread", "ptr")
+        run()
+        f.call("PyEval_RestoreThread", "void", thread)
+        f.store(f.as_val(0, "i64"), busy)
+        f.loop(0, nmoving, 1, lambda i: g.dec(_word(f, arrays, i, "ptr")))
+    f.if_(f.cmp("ne", head("away"), 0), let_go, run)
+    g.st(head("count") + 1, block, H["count"])
+    f.ret(f.call("build", "ptr", block, leaves, fresh))
+
+    f.label("python")
+    f.loop(0, n, 1, lambda i: g.inc(_word(f, leaves, i, "ptr")))
+    r = f.call("PyObject_Vectorcall", "ptr", head("finish", "ptr"), leaves, n, Val(f, "null", "ptr"))
+    f.loop(0, n, 1, lambda i: g.dec(_word(f, leaves, i, "ptr")))
+    f.bail(g.null(r), "error")
+    missed = g.same(r, g.ld(_ptr(f, "whet_jit"), J["missed"]))
+
+    def forget():
+        g.dec(r)
+        return [g.ptr(f.as_val(MISS, "i64"))]
+
+    def counted():
+        g.st(head("count") + 1, block, H["count"])
+        return [r]
+    r, = f.if_(missed, forget, counted)
+    f.ret(r)
+
+    f.label("eager")                                 # eager is faster for a first argument of this type and size
+    f.bail(f.cmp("slt", nargs, 1), "miss")
+    first = g.ld(args, HEAD + 8)
+    f.bail(f.cmp("ne", g.type_of(first), head("type", "ptr")), "miss")
+    a = g.ld(first, T["array"])
+    f.bail(g.null(a), "miss")
+    dims, nd = g.ld(a, A["dims"]), f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+    size, = f.loop(0, nd, 1, lambda d, s: [f.binary("mul", s, _word(f, dims, d))], [f.as_val(1, "i64")])
+    f.bail(f.cmp("ne", size, head("size")), "miss")
+    f.ret(f.call("PyObject_Call", "ptr", head("finish", "ptr"), args, kw))
+    f.label("lost")
+    f.loop(0, f.load("i64", count), 1, lambda i: g.dec(_word(f, fresh, i, "ptr")))
+    f.br("error")
+    f.label("miss")
+    f.ret(Val(f, f"inttoptr (i64 {MISS} to ptr)", "ptr"))
+    f.label("error")
+    f.ret(Val(f, "null", "ptr"))
+
+
+def _doors(m):
+    """What Python calls."""
+    # all(blocks, args, kwargs): the first block of a tuple (block, what it points to, ...) that fits
+    f = m.fn("all", [("ptr", "blocks"), ("ptr", "args"), ("ptr", "kw")], "ptr", "internal")
+    g = Glue(f)
+    blocks, args, kw = f.args
+    n = g.ld(blocks, HEAD, "i64")
+    items = f.bytes_at(blocks, HEAD + 8)
+    miss = g.ptr(f.as_val(MISS, "i64"))
+    g.inc(blocks)
+    _, r = f.while_(
+        lambda i, r: f.binary("and", f.cmp("slt", i, n), g.same(r, miss)),
+        lambda i, r: [i + 2, f.call("enter", "ptr", g.ld(_word(f, items, i, "ptr"), A["data"]), args, kw)], [f.as_val(0, "i64"), miss])
+    g.dec(blocks)
+    f.ret(r)
+
+    f = m.fn("traced_call", [("ptr", "self"), ("ptr", "args"), ("ptr", "kw")], "ptr")
+    g = Glue(f)
+    self, args, kw = f.args
+    shared = _ptr(f, "whet_jit")
+    f.bail(f.cmp("ne", g.ld(shared, J["off"], "i64"), 0), "slow")
+    blocks = f.load("ptr", f.bytes_at(self, g.ld(shared, J["ready"], "i64")), 8)
+    f.bail(g.absent(blocks), "slow")
+    r = f.call("all", "ptr", blocks, args, kw)
+    f.bail(f.cmp("eq", g.i64(r), MISS), "slow")
+    f.ret(r)
+    f.label("slow")
+    box = f.alloca("i64", 3)
+    f.store(self, box, 8)
+    _put(f, box, 1, args)
+    _put(f, box, 2, f.sel(g.null(kw), _ptr(f, "_Py_NoneStruct"), kw))
+    f.ret(f.call("PyObject_Vectorcall", "ptr", g.ld(shared, J["slow"]), box, f.as_val(3, "i64"), Val(f, "null", "ptr")))
+
+    # enter(blocks, args, kwargs): the result, or MISSED
+    f = m.fn("traced_enter", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
+    g = Glue(f)
+    _, argv, _ = f.args
+    kw = _word(f, argv, 2, "ptr")
+    kw = f.sel(g.same(kw, _ptr(f, "_Py_NoneStruct")), Val(f, "null", "ptr"), kw)
+    r = f.call("all", "ptr", _word(f, argv, 0, "ptr"), _word(f, argv, 1, "ptr"), kw)
+
+    def missed():
+        x = g.ld(_ptr(f, "whet_jit"), J["missed"])
+        g.inc(x)
+        return [x]
+    r, = f.if_(f.cmp("eq", g.i64(r), MISS), missed, lambda: [r])
+    f.ret(r)
+
+    # take(address): was this word 0? It is 1 now
+    f = m.fn("traced_take", [("ptr", "self"), ("ptr", "o")], "ptr")
+    g = Glue(f)
+    word = f.call("PyLong_AsVoidPtr", "ptr", f.args[1])
+    free = f.cmp("eq", f.load("i64", word), 0)
+    f.store(f.as_val(1, "i64"), word)
+    f.ret(f.call("PyBool_FromLong", "ptr", f.conv("zext", free, "i64")))
+
+    # a traced function in a class is a method
+    f = m.fn("traced_get", [("ptr", "self"), ("ptr", "owner"), ("ptr", "cls")], "ptr")
+    g = Glue(f)
+    self, owner, _ = f.args
+
+    def itself():
+        g.inc(self)
+        return [self]
+    r, = f.if_(g.null(owner), itself, lambda: [f.call("PyMethod_New", "ptr", self, owner)])
+    f.ret(r)

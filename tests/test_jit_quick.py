@@ -1,0 +1,373 @@
+"""The short way into a replay: each thing that it compares is changed once, and the result must be eager's."""
+import sys
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+import whet
+from whet import jit, nn, optim
+from whet.cpu import native
+from whet.jit import quick
+from whet.jit.trace import TRIED, Recording, Traced
+
+compiled = pytest.mark.skipif(not native.enabled(), reason="without machine code there are no tables")
+
+
+def same(a, b):
+    return a.dtype is b.dtype and a.shape == b.shape and a.numpy(force=True).tobytes() == b.numpy(force=True).tobytes()
+
+
+def test_arguments_around_one_array_are_not_one_later():
+    f = jit.trace(lambda x, y: x * 2 + y)
+    for k in range(4):
+        x = whet.ones(3)
+        assert f(x, x.detach()).tolist() == [3.0] * 3
+        assert f(whet.full((3,), 2.0), whet.full((3,), k + 5.0)).tolist() == [k + 9.0] * 3
+
+
+def test_an_argument_around_the_array_of_a_captured_tensor():
+    w = whet.ones(3)
+    f = jit.trace(lambda x: x * 2 + w)
+    for k in range(4):
+        assert f(w.detach()).tolist() == [3.0] * 3
+        assert f(whet.full((3,), k + 5.0)).tolist() == [2 * k + 11.0] * 3
+
+
+def test_captured_tensors_around_one_array_part():
+    a = whet.ones(3)
+    b = a.detach()
+    f = jit.trace(lambda x: x * (a + 2 * b))
+    for _ in range(3):
+        assert f(whet.ones(3)).tolist() == [3.0] * 3
+    a.data = whet.full((3,), 10.0)
+    for _ in range(3):
+        assert f(whet.ones(3)).tolist() == [12.0] * 3
+
+
+@pytest.fixture(autouse=True)
+def never_slow(monkeypatch):
+    """Whether eager is faster here is not what is tested."""
+    monkeypatch.setattr(Recording, "slow", property(lambda r: False, lambda r, v: None), raising=False)
+
+
+def hits(f):
+    """How many calls were made from tables."""
+    return sum(quick.calls(r.ready) for rs in f.table.values() for r in rs if r.ready)
+
+
+def armed(fn, *args, **kwargs):
+    """A traced function whose calls like this one are made from a table."""
+    f = fn if isinstance(fn, Traced) else jit.trace(fn)
+    for _ in range(TRIED + 2):
+        f(*args, **kwargs)
+    before = hits(f)
+    assert f._ready and equal(f(*args, **kwargs), f.fn(*args, **kwargs)) and hits(f) == before + 1
+    return f
+
+
+def equal(a, b):
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, whet.Tensor):
+        return same(a, b) and a.requires_grad == b.requires_grad and a.stride() == b.stride()
+    if type(a) is dict:
+        return list(a) == list(b) and all(equal(a[k], b[k]) for k in a)
+    return all(map(equal, a, b)) and len(a) == len(b) if type(a) in (tuple, list) else a == b
+
+
+class Mine(whet.Tensor):
+    pass
+
+
+def with_gradient():
+    x = whet.ones(2, 3, requires_grad=True)
+    x.sum().backward()
+    return x.requires_grad_(False)
+
+
+def hooked():
+    x = whet.ones(2, 3, requires_grad=True)
+    x.register_hook(lambda g: g * 2)
+    return x
+
+
+OTHERS = {
+    "dtype": lambda: (whet.ones(2, 3, dtype=whet.float64),), "shape": lambda: (whet.ones(3, 2),), "rank": lambda: (whet.ones(6),),
+    "strides": lambda: (whet.arange(6.0).reshape(3, 2).t(),), "a view": lambda: (whet.arange(12.0).reshape(4, 3)[1:3],),
+    "requires_grad": lambda: (whet.ones(2, 3, requires_grad=True),), "a history": lambda: (whet.ones(2, 3, requires_grad=True) * 2,),
+    "a gradient": lambda: (with_gradient(),), "a hook": lambda: (hooked(),), "a subclass": lambda: (whet.ones(2, 3).as_subclass(Mine),),
+    "a parameter": lambda: (nn.Parameter(whet.ones(2, 3)),), "a number": lambda: (2.0,), "one more": lambda: (whet.ones(2, 3), whet.ones(2, 3)),
+    "an array": lambda: (whet.ones(2, 3), np.float32(3)),
+}
+
+
+@compiled
+@pytest.mark.parametrize("change", OTHERS)
+@pytest.mark.filterwarnings("ignore::whet.jit.TraceWarning")
+def test_another_argument(change):
+    def fn(x, y=None):
+        return x * 2 + 1 if y is None else x * y
+    f = armed(fn, whet.ones(2, 3))
+    for _ in range(3):
+        args = OTHERS[change]()
+        assert equal(f(*args), f.fn(*args))
+        assert equal(f(whet.ones(2, 3)), whet.full((2, 3), 3.0))
+
+
+@compiled
+def test_the_same_tensor_twice_and_parts_of_arguments():
+    def fn(xs, d, k=1.5, *, mode="a", flag=True):
+        x, y = xs
+        z = x * k + y if mode == "a" else x - y
+        return {"sum": z, "both": (z, x), "list": [z * d["w"], flag, None, d["n"]]}
+    x, y, w = whet.randn(3), whet.randn(3), whet.randn(3)
+    f = armed(fn, (x, y), {"w": w, "n": 3}, 0.5, mode="a")
+    for xs in ((x, y), (x, x), [x, y], (x, y), (w, w), (x, w)):
+        for d in ({"w": w, "n": 3}, {"w": w, "n": 3.0}, {"n": 3, "w": w}, {"w": w, "n": True}, {"w": w, "n": 1 << 70}, {"w": x, "n": 3}):
+            for k in (0.5, 0.0, -0.0, 1, float("nan")):
+                for kw in ({}, {"mode": "a"}, {"mode": "b"}, {"flag": False}, {"mode": "a", "flag": 1}, {"flag": 1, "mode": "a"}):
+                    if repr(k) == "0.5" or not kw:
+                        got, want = f(xs, d, k, **kw), fn(xs, d, k, **kw)
+                        assert equal(got, want) and got["both"][1] is xs[0] and got["both"][0] is got["sum"]
+
+
+def outsides():
+    """name -> (function of a tensor, what is changed outside of it)"""
+    class Box:
+        scale = 2.0
+
+        def __init__(self):
+            self.items, self.table, self.kinds, self.w, self.word = [1.0, 2.0], {"k": 3.0}, set(), whet.ones(3), "a"
+
+    class Slotted:
+        __slots__ = ("value", "absent")
+    box, slotted, cell, w, grad = Box(), Slotted(), 4.0, whet.ones(3), whet.ones(3)
+    slotted.value, grad.grad = 5.0, whet.ones(3)
+    frozen = whet.ones(3)
+
+    def change_cell():
+        nonlocal cell
+        cell = 7.0
+
+    def default(x, by=2.0):
+        return x * by
+
+    def change(owner, name, value):
+        return lambda: setattr(owner, name, value)
+    one = dict(
+        attribute=(lambda x: x * (2 if box.word == "a" else 3), change(box, "word", "b")),
+        new_attribute=(lambda x: x * getattr(box, "new", 1.0), change(box, "new", 4.0)),
+        klass=(lambda x: x * box.scale, change(Box, "scale", 3.0)),
+        its_class=(lambda x: x * (2 if type(box) is Box else 3), change(box, "__class__", type("Other", (Box,), {}))),
+        item=(lambda x: x * box.items[1], lambda: box.items.__setitem__(1, 9.0)),
+        length=(lambda x: x * len(box.items), lambda: box.items.append(3.0)),
+        key=(lambda x: x * box.table["k"], lambda: box.table.update(k=8.0)),
+        keys=(lambda x: x * len(box.table), lambda: box.table.update(j=8.0)),
+        members=(lambda x: x * (1 + len(box.kinds)), lambda: box.kinds.add(3)),
+        slot=(lambda x: x * slotted.value, change(slotted, "value", 6.0)),
+        empty_slot=(lambda x: x * getattr(slotted, "absent", 1.0), change(slotted, "absent", 6.0)),
+        cell=(lambda x: x * cell, change_cell),
+        defaults=(lambda x: default(x), lambda: setattr(default, "__defaults__", (3.0,))),
+        code=(lambda x: default(x), lambda: setattr(default, "__code__", (lambda x, by=2.0: x - by).__code__)),
+        a_global=(lambda x: x * GLOBAL, lambda: globals().update(GLOBAL=11.0)),
+        a_new_global=(lambda x: x * len("ab"), lambda: globals().update(len=lambda s: 5.0)),
+        values=(lambda x: x * w, lambda: w.fill_(5.0)),
+        memory=(lambda x: x * w, change(w, "data", whet.full((3,), 6.0))),
+        memory_of_another_type=(lambda x: x * w, change(w, "data", whet.full((3,), 6.0, dtype=whet.float64))),
+        memory_of_another_shape=(lambda x: x * w, change(w, "data", whet.full((1,), 6.0))),
+        captured_requires_grad=(lambda x: x * w, lambda: w.requires_grad_()),
+        captured_gradient=(lambda x: x * (1 if w.grad is None else 2), change(w, "grad", whet.ones(3))),
+        captured_gradient_goes=(lambda x: x * (1 if grad.grad is None else 2), change(grad, "grad", None)),
+        frozen=(lambda x: x * frozen, lambda: None),
+        default_dtype=(lambda x: x * whet.ones(3), lambda: whet.set_default_dtype(whet.float64)),
+        threads=(lambda x: x * whet.get_num_threads(), lambda: whet.set_num_threads(whet.get_num_threads() + 1)),
+    )
+    return one
+
+
+GLOBAL = 10.0
+
+
+@pytest.fixture
+def settings():
+    before = whet.get_default_dtype(), whet.get_num_threads()
+    yield
+    whet.set_default_dtype(before[0])
+    whet.set_num_threads(before[1])
+    globals().update(GLOBAL=10.0)
+    globals().pop("len", None)
+
+
+@compiled
+@pytest.mark.parametrize("versions", [True, False])
+@pytest.mark.parametrize("name", outsides())
+@pytest.mark.filterwarnings("ignore::whet.jit.TraceWarning")
+def test_something_else_outside(name, versions, settings, monkeypatch):
+    if not versions:                         # an interpreter whose dicts have no versions
+        monkeypatch.setattr(quick, "enter", native.function(native.build(quick.L.source(False), quick.L.NAMES)["traced_enter"], "enter"))
+    fn, change = outsides()[name]
+    f, x = armed(fn, whet.full((3,), 2.0)), whet.full((3,), 2.0)
+    r = next(iter(f.table.values()))[0]
+    assert equal(quick.enter(r.ready, (x,), {}), fn(x))
+    change()
+    if name in ("values", "frozen"):
+        assert equal(quick.enter(r.ready, (x,), {}), fn(x))
+    else:
+        assert quick.enter(r.ready, (x,), {}) is quick.MISSED
+    for _ in range(4):
+        assert equal(f(x), fn(x))
+
+
+@compiled
+def test_modes_and_switches():
+    w = whet.ones(3, requires_grad=True)
+    f, x = armed(lambda x: x.detach() * 2, whet.ones(3)), whet.ones(3)
+    g = armed(lambda x: (x * w).detach(), x)
+    for h in (f, g):
+        for mode in (whet.no_grad, whet.inference_mode, whet.enable_grad, jit.disable):
+            with mode():
+                before = hits(h)
+                assert equal(h(x), h.fn(x)) and h(x).is_inference() == h.fn(x).is_inference()
+                assert mode is whet.enable_grad or hits(h) == before or mode is not jit.disable
+    before, off = hits(f), jit.disable()
+    with off, off:
+        f(x)
+    assert hits(f) == before
+    f(x)
+    assert hits(f) == before + 1
+    with whet.no_grad():
+        f(x)
+
+
+@compiled
+def test_what_others_turn_off_stays_on_here():
+    f, x, go, done = armed(lambda x: x * 2, whet.ones(3)), whet.ones(3), threading.Event(), threading.Event()
+
+    def other():
+        with jit.disable():
+            go.set()
+            done.wait()
+    t = threading.Thread(target=other)
+    t.start()
+    go.wait()
+    before = hits(f)
+    assert equal(f(x), f.fn(x)) and hits(f) == before + 1
+    done.set()
+    t.join()
+    with whet.no_grad():
+        got = []
+        t = threading.Thread(target=lambda: got.append(f(x.requires_grad_())))
+        t.start()
+        t.join()
+    assert got[0].requires_grad                  # that thread's modes are its own
+
+
+@compiled
+def test_long_replays_let_other_threads_run_and_share_no_memory():
+    n = 1 << 20
+    f = armed(lambda x: ((x * 2 + 1).tanh() + x).sum(0, keepdim=True) * x, whet.ones(n))
+    r = next(iter(f.table.values()))[0]
+    assert r.ready[0][quick.L.H["away"] // 8] == 1
+    xs = [whet.full((n,), float(k)) for k in range(4)]
+    want, wrong, alone = [f.fn(x) for x in xs], [], []
+
+    def work(k):
+        for _ in range(8):
+            if not same(f(xs[k]), want[k]):
+                wrong.append(k)
+    ts = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in ts:
+        t.start()
+    while any(t.is_alive() for t in ts):
+        alone.append(r.lock.word.value)
+    for t in ts:
+        t.join()
+    assert not wrong and any(alone) and not r.lock.word.value, "another thread sees the program at work"
+
+
+@compiled
+def test_a_function_that_calls_itself_and_others():
+    f = jit.trace(lambda x, n: x if n == 0 else f(x * 2, n - 1) + 1)
+    for _ in range(30):
+        assert f(whet.ones(2), 3).tolist() == [11.0, 11.0]
+    g = armed(lambda x: f(x, 2) * 3, whet.ones(2))
+    assert g(whet.ones(2)).tolist() == [18.0, 18.0]
+
+
+@compiled
+def test_methods():
+    class Scaled(nn.Module):
+        def __init__(self, by):
+            super().__init__()
+            self.by, self.w = by, nn.Parameter(whet.ones(2), requires_grad=False)
+
+        @jit.trace
+        def forward(self, x):
+            return x * self.by + self.w
+    a, b = Scaled(2.0), Scaled(3.0)
+    for m in (a, b):
+        armed(Scaled.forward, m, whet.ones(2))
+    before = hits(Scaled.forward)
+    assert a(whet.ones(2)).tolist() == [3.0, 3.0] and b(whet.ones(2)).tolist() == [4.0, 4.0] and a.forward.__self__ is a
+    assert hits(Scaled.forward) == before + 2
+    a.by = 5.0
+    assert a(whet.ones(2)).tolist() == [6.0, 6.0] and b(whet.ones(2)).tolist() == [4.0, 4.0]
+
+
+@compiled
+def test_training_steps_go_through_a_table():
+    got = []
+    for wrap in (jit.trace, lambda f: f):
+        whet.manual_seed(0)
+        net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
+        opt = optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+
+        def step(x, y):
+            opt.zero_grad()
+            loss = ((net(x) - y) ** 2).mean()
+            loss.backward()
+            opt.step()
+            return loss.detach()
+        f = wrap(step)
+        got.append([f(whet.randn(4, 3), whet.randn(4, 1)).item() for _ in range(40)] + [p.tolist() for p in net.parameters()])
+        if wrap is jit.trace:
+            assert hits(f) > 10
+    assert got[0] == got[1]
+
+
+@compiled
+def test_counts_and_memory_stay():
+    w = whet.ones(4)
+    x, y = whet.ones(4), whet.ones(4)
+    for fn, args, kw in ((lambda a, b: a * b + w, (x, y), {}), (lambda a, b: {"a": (a * b, a), "w": [w, a + b]}, (x,), {"b": y}),
+                         (lambda ab, k: ab[0] * k + ab["b" if type(ab) is dict else 1], ([x, y], 2.0), {})):
+        f = armed(fn, *args, **kw)
+        watched = [x, y, w, x._array, y._array, w._array, x._array.dtype, f, whet.Tensor, f._ready, *f._ready]
+        for _ in range(2):
+            before = [sys.getrefcount(t) for t in watched]
+            tracemalloc.start()
+            for _ in range(200):
+                f(*args, **kw)
+            held = tracemalloc.get_traced_memory()[0]
+            for _ in range(30_000):
+                f(*args, **kw)
+            grown = tracemalloc.get_traced_memory()[0] - held
+            tracemalloc.stop()
+            assert [sys.getrefcount(t) for t in watched] == before and grown < 2000
+        assert all(sys.getrefcount(t) < 5 for t in (f(*args, **kw),))
+
+
+@compiled
+def test_a_call_that_eager_makes_faster(monkeypatch):
+    monkeypatch.undo()
+    f = jit.trace(lambda x: x.reshape(-1))
+    for _ in range(TRIED):
+        f(whet.ones(2, 2))
+    r = next(iter(f.table.values()))[0]
+    r.slow = True
+    f.arm(r, (whet.ones(2, 2),))
+    before = r.calls
+    assert f(whet.ones(2, 2)).tolist() == [1.0] * 4 and f(whet.ones(1, 2)).tolist() == [1.0] * 2 and r.calls == before
+    with pytest.raises(TypeError, match="argument"):
+        f(whet.ones(2, 2), 3)
