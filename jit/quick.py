@@ -161,7 +161,7 @@ def table(r, args, kwargs, given, flags):
     To be made when `r` fits."""
     if enter is None or r.shared or given.numbers or r.world.slots or any(r.left) or not r.world.same():
         return None
-    if len(given.boxes) > 1 or r.boxed:      # (which containers are one is not compared)
+    if len({type(x) for x in given.boxes}) < len(given.boxes) or r.boxed:      # (which containers are one is not compared)
         return None
     t, leaves = _Rows(), given.leaves
     try:
