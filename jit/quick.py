@@ -22,6 +22,7 @@ from . import world
 from .program import Miss
 
 MISSED = object()
+READ = ("__iter__", "__len__", "items", "values")        # what a dict that is compared as one does as dicts do (not so OrderedDict)
 LONG = 5                         # grains of work from which a replay lets other threads of Python's run
 
 
@@ -294,7 +295,7 @@ def _world(t, r):
         return C.cast(_word(id(proxy) + _layouts.proxy), C.py_object).value
     for place in r.world.places:
         kind, owner, names, objects = place
-        if kind == "dict" and type(owner).__name__ in ("dict", "defaultdict") and type(owner).__module__ in ("builtins", "collections"):
+        if kind == "dict" and isinstance(owner, dict) and all(getattr(type(owner), m) is getattr(dict, m) for m in READ):
             dictionary(owner, 1, (names, objects))
         elif kind == "global":
             named.setdefault(id(owner), (owner, []))[1].append((names, objects[0] if objects else MISSED))

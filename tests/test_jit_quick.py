@@ -127,7 +127,7 @@ def test_the_same_tensor_twice_and_parts_of_arguments():
         for d in ({"w": w, "n": 3}, {"w": w, "n": 3.0}, {"n": 3, "w": w}, {"w": w, "n": True}, {"w": w, "n": 1 << 70}, {"w": x, "n": 3}):
             for k in (0.5, 0.0, -0.0, 1, float("nan")):
                 for kw in ({}, {"mode": "a"}, {"mode": "b"}, {"flag": False}, {"mode": "a", "flag": 1}, {"flag": 1, "mode": "a"}):
-                    if repr(k) == "0.5" or not kw:
+                    if repr(k) == "0.5" and xs[0] is not w or not kw and d.get("w") is w and len(f.table) < 30:
                         got, want = f(xs, d, k, **kw), fn(xs, d, k, **kw)
                         assert equal(got, want) and got["both"][1] is xs[0] and got["both"][0] is got["sum"]
 
@@ -266,7 +266,7 @@ def test_what_others_turn_off_stays_on_here():
 @compiled
 def test_long_replays_let_other_threads_run_and_share_no_memory():
     n = 1 << 20
-    f = armed(lambda x: ((x * 2 + 1).tanh() + x).sum(0, keepdim=True) * x, whet.ones(n))
+    f = armed(lambda x: ((y := (x * 2 + 1).tanh()) * y[0], y + x), whet.ones(n))
     r = next(iter(f.table.values()))[0]
     assert r.ready[0][quick.L.H["away"] // 8] == 1
     xs = [whet.full((n,), float(k)) for k in range(4)]
@@ -274,7 +274,7 @@ def test_long_replays_let_other_threads_run_and_share_no_memory():
 
     def work(k):
         for _ in range(8):
-            if not same(f(xs[k]), want[k]):
+            if not equal(f(xs[k]), want[k]):
                 wrong.append(k)
     ts = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     for t in ts:
