@@ -29,6 +29,11 @@ class Miss(Exception):
     """A value or a shape is another than when it was recorded: the replay is given up, nothing outside has been changed."""
 
 
+class _Scratch(int):
+    """An offset into the memory that launches share, each for itself, as a word."""
+    __slots__ = ()
+
+
 class Program:
     """What to do with the arrays of a call. `results` are the numbers of the values to give back, `outside` those that are given."""
 
@@ -50,7 +55,7 @@ class Program:
             for one in (fuse, reductions, write_through):
                 nodes = one(nodes, self.root, arrays, seen)
             self.nodes = nodes
-        self.held, self.keep, self.launches, self.called = {}, [], 0, []
+        self.held, self.keep, self.launches, self.called, self.scratch = {}, [], 0, [], 0
         with np.errstate(all="ignore"):
             self.build()
 
@@ -147,6 +152,9 @@ class Program:
     def join(self, steps):
         """Launches that follow each other as one list."""
         out, words, count = [], [], 0
+        if self.scratch:
+            self.keep.append(memory.empty(self.scratch, np.uint8))
+            start = _address(self.keep[-1])
         for kind, what in [*steps, ("end", None)]:
             if kind == "words":
                 words += what[0]
@@ -154,7 +162,7 @@ class Program:
                 if len(what) == 2:
                     continue
             if count:
-                buffer = (C.c_int64 * len(words))(*words)
+                buffer = (C.c_int64 * len(words))(*[start + w if type(w) is _Scratch else w for w in words])
                 self.keep.append(buffer)
                 out.append((_machine(), C.addressof(buffer), count, *(what[2:] if kind == "words" else ())))
                 self.launches += count
@@ -207,7 +215,7 @@ class Program:
             return self.by_rows(node, ins)
         if node.kind == "op" and node.op.name == "cat" and all(type(x) is np.ndarray and x.dtype == ins[0].dtype for x in ins):
             return self.side_by_side(node, ins)
-        if node.kind == "op" and node.op.memo:
+        if node.kind == "op" and (node.op.memo or node.op.launches):
             made = []
             if node.op.may_fail:
                 for x in ins[1:]:
@@ -324,6 +332,10 @@ class Program:
         for x in known:
             if type(x) is np.ndarray and x.size and (a is x or np.may_share_memory(a, x)):
                 return self.place(x, _address(a) - _address(x))
+        for m, size in tape.scratch:
+            if np.may_share_memory(a, m):
+                self.scratch = max(self.scratch, size, 64)
+                return -1, _Scratch(_address(a) - _address(m))
         if id(a) in tape.numbers or a.dtype == np.int64 and a.ndim == 1 and a.flags.owndata:      # a number, or a plan's table
             self.keep.append(a)
             return -1, _address(a)

@@ -54,8 +54,9 @@ def _launch(plan, x, w, y, *operands):
             memory, w = scratch(plan.scratch), packed.data
         else:
             memory = scratch(plan.scratch + pack.size * x.itemsize)
-            native.launch(pack.kernel, pack.units, pack.grain, w, memory + plan.scratch, *pack.numbers)
-            w = memory + plan.scratch
+            packed = memory[plan.scratch:]
+            native.launch(pack.kernel, pack.units, pack.grain, w, packed, *pack.numbers)
+            w = packed
     native.launch(plan.kernel, plan.units, plan.grain, x, w, y, memory, plan.geometry, *operands)
 
 
@@ -136,9 +137,9 @@ def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
             return conv_input_grad(gy.copy(), w, x_shape, stride, padding, dilation, groups)
         plans = remember(key, input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups))
     gx = np.empty(x_shape, gy.dtype)
-    start = gx.__array_interface__["data"][0] if len(plans) > 1 else None
+    flat = gx.reshape(-1)
     for plan, at in plans:
-        _launch(plan, gy, w, gx if at == 0 else start + at)
+        _launch(plan, gy, w, flat[at:])
     return gx
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import native, pool
+from . import entries, native, pool
 from .window import out_sizes
 
 ELEM = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
@@ -37,16 +37,14 @@ class Plan:
 
 
 def scratch(size):
-    """Address of at least `size` bytes, aligned to 64, that this thread may use until it asks again."""
-    try:
-        if _local.size >= size:
-            return _local.at
-    except AttributeError:
-        pass
-    _local.memory = np.empty(size + 64, np.uint8)
-    _local.size, at = size, _local.memory.__array_interface__["data"][0]
-    _local.at = at + -at % 64
-    return _local.at
+    """At least `size` bytes, aligned to 64, that this thread may use until it asks again."""
+    found = getattr(_local, "memory", None)
+    if found is None or found.size < size:
+        found = np.empty(size + 64, np.uint8)
+        at = -found.__array_interface__["data"][0] % 64
+        found = _local.memory = found[at:at + max(size, 1)]
+    entries.scratch(found, size)
+    return found
 
 
 def remember(key, plan):
@@ -379,7 +377,7 @@ def input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups):
                      three(out, 1), (*xs[:2], *three([a * s for a, s in zip(xs[2:], stride)], 0)), (1, 1, 1),
                      (*[(0,)] * (3 - nd), *offsets), (opg * cpg * taps, taps, cpg * taps), listed)
         plans.append((gathered_plan(r, None, x_shape), sum(a * b for a, b in zip(phase, xs[2:]))))
-    return [(plan, at * gy.itemsize) for plan, at in plans if plan.units]
+    return [(plan, at) for plan, at in plans if plan.units]
 
 
 def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):

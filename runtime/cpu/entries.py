@@ -113,7 +113,7 @@ class Tape:
     """What a call launched."""
 
     def __init__(self):
-        self.launches, self.numbers, self.verdicts, self.thread = [], {}, [], threading.get_ident()
+        self.launches, self.numbers, self.verdicts, self.scratch, self.thread = [], {}, [], [], threading.get_ident()
 
     def __call__(self, *args):
         if threading.get_ident() == self.thread:
@@ -138,6 +138,13 @@ def verdict(array):
     tape = getattr(_local, "tape", None)
     if tape is not None:
         tape.verdicts.append(array)
+
+
+def scratch(array, size):
+    """Say that `array`, about to be an argument of launches (as a whole or in parts), is memory that they need meanwhile: `size` bytes of it."""
+    tape = getattr(_local, "tape", None)
+    if tape is not None:
+        tape.scratch.append((array, size))
 
 
 registry = None            # whet.ops.registry, once there is one
