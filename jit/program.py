@@ -16,8 +16,10 @@ from whet.ir import scalar as S
 from whet.ir.graph import Ref
 from whet.ir.rows import Operand
 from whet.ops.pointwise_family import PointwiseOp
+from whet.passes.epilogue import epilogues
 from whet.passes.fuse import fuse, reductions, write_through
 
+from . import contract
 from .record import Refused
 
 PASSED = ("f32", "f64", "i32", "i64")    # types of numbers that a kernel of rows takes by value
@@ -35,9 +37,10 @@ class _Scratch(int):
 
 
 class Program:
-    """What to do with the arrays of a call. `results` are the numbers of the values to give back, `outside` those that are given."""
+    """What to do with the arrays of a call. `results` are the numbers of the values to give back, `outside` those that are given.
+    `steady` are tensors (by number) that are among the latter at each call: what is made of them alone may be kept."""
 
-    def __init__(self, nodes, arrays, outside, results):
+    def __init__(self, nodes, arrays, outside, results, steady=()):
         self.arrays, self.outside = arrays, list(outside)
         self.results = list(dict.fromkeys(results))
         self.root = {n: n for n in self.outside}
@@ -52,10 +55,12 @@ class Program:
         self.check_order(nodes)
         with np.errstate(all="ignore"):
             seen = set(self.results) | set(self.moving)
-            for one in (fuse, reductions, write_through):
+            for one in (fuse, reductions, epilogues, write_through):
                 nodes = one(nodes, self.root, arrays, seen)
             self.nodes = nodes
-        self.held, self.keep, self.launches, self.called, self.scratch = {}, [], 0, [], 0
+        self.held, self.keep, self.launches, self.called, self.scratch, self.guards = {}, [], 0, [], 0, []
+        written = {self.root[n.ins[0]] for n in nodes if n.kind == "write"}
+        self.steady = {n: t for n, t in dict(steady).items() if n not in written}
         with np.errstate(all="ignore"):
             self.build()
 
@@ -116,7 +121,7 @@ class Program:
                 continue
             view = node.kind == "op" and node.op.is_view
             words = None if view or not machine else self.launch(node)
-            if words is None and node.kind == "rows":        # no kernel for it as one: as two
+            if words is None and node.kind in ("rows", "contract"):        # no kernel for it as one: as two
                 plan += [(i, node.value[1]), (-1, node.value[0])]
                 continue
             if words is not None:
@@ -164,7 +169,7 @@ class Program:
             if count:
                 buffer = (C.c_int64 * len(words))(*[start + w if type(w) is _Scratch else w for w in words])
                 self.keep.append(buffer)
-                out.append((_machine(), C.addressof(buffer), count, *(what[2:] if kind == "words" else ())))
+                out.append((_machine(), C.addressof(buffer), len(words), *(what[2:] if kind == "words" else ())))
                 self.launches += count
                 words, count = [], 0
             if kind == "call":
@@ -213,6 +218,8 @@ class Program:
             return self.take(lambda: kernel(ins, outs), [*ins, *outs])
         if node.kind == "rows":
             return self.by_rows(node, ins)
+        if node.kind == "contract" or node.kind == "op" and node.op.name == "convolution":
+            return contract.launches(self, node, ins)
         if node.kind == "op" and node.op.name == "cat" and all(type(x) is np.ndarray and x.dtype == ins[0].dtype for x in ins):
             return self.side_by_side(node, ins)
         if node.kind == "op" and (node.op.memo or node.op.launches):
@@ -296,7 +303,11 @@ class Program:
             return None
         if not all(any(type(a) is np.ndarray and np.may_share_memory(a, m) for _, _, _, *args in tape.launches for a in args) for m in made):
             return None                      # NumPy computed it
-        renamed = [(m, self.memory(n)) for n, m in zip(outs, made)]
+        got = self.words(tape, known, [(m, self.memory(n)) for n, m in zip(outs, made)])
+        return got if got is None or not tape.verdicts else (*got, tape.verdicts[0], node)
+
+    def words(self, tape, known, renamed=()):
+        """A tape's launches as words, and their number; None where an argument is something unknown. `renamed`: (array on the tape, ours)."""
         words, count = [], 0
         for kernel, total, grain, *args in tape.launches:
             if len(args) > MOST:
@@ -309,9 +320,7 @@ class Program:
                     if pair is None:
                         return None
                     words += pair
-        if not count:
-            return None
-        return (words, count, tape.verdicts[0], node) if tape.verdicts else (words, count)
+        return (words, count) if count else None
 
     def argument(self, a, known, renamed, tape):
         """One argument of a launch as (number of a moving array, offset) or (-1, value)."""
@@ -351,6 +360,11 @@ class Program:
             return None
         self.keep.append(a)
         return -1, _address(a) + offset
+
+    def forget(self):
+        """What is kept of outside tensors is made anew: one of them has other memory."""
+        for g in self.guards:
+            g.forget()
 
     # ---- running -----------------------------------------------------------------------------------------------------
     def __call__(self, given):

@@ -76,10 +76,15 @@ def micro(m, name, t):
 class Epilogue:
     """What is stored: an `ir.scalar` expression over acc (argument 0) and operands that follow x, w, y in the kernel's arguments.
 
-    An operand is "channel" (one value per output channel) or "pixel" (laid out as y is).
+    An operand is "channel" (one value per output channel), "pixel" (laid out as y is) or "one" (a value for all).
     """
     root: object
     operands: tuple = ()
+
+    def given(self, f, elem, operands, channel):
+        """What `writer` takes for the operands (pointers) at an output channel: numbers, and the pointers of those that go by pixel."""
+        return [p if kind == "pixel" else f.load(elem, f.at(p, channel, elem) if kind == "channel" else p)
+                for p, kind in zip(operands, self.operands, strict=True)]
 
     @property
     def key(self):
@@ -158,8 +163,7 @@ def forward(m, symbol, t, epilogue, near, far):
                 acc = f.at(src, outside.get(outside.slot, e), t.elem)
 
                 def row(r, to):
-                    given = [f.load(t.elem, f.at(p, group * g.rows + row_of(i) + r, t.elem)) if kind == "channel" else p
-                             for p, kind in zip(operands, epilogue.operands, strict=True)]
+                    given = epilogue.given(f, t.elem, operands, group * g.rows + row_of(i) + r)
                     put(f.load(t.vec, f.at(acc, r * t.panel, t.elem)), given, y, to)
                     return to + g.yo
                 f.loop(again, t.rows, 1, row, [to])

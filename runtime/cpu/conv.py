@@ -94,19 +94,15 @@ def _check(a, x, shape):
 def conv_fused(x, w, epilogue, operands, stride, padding, dilation, groups, out=None):
     """`conv` (f32 or f64) followed by an expression of its sums: `epilogue` is a `lower_llvm.conv.Epilogue`.
 
-    `operands` are its arrays, of x's type: (O,) for "channel", the result's shape for "pixel". The result may be given, also as one
+    `operands` are its arrays, of x's type: (O,) for "channel", the result's shape for "pixel", () for "one". The result may be given, also as one
     of the "pixel" operands. The bits are those of the separate operations.
     """
     weight = w.weight if type(w) is Packed else w
-    key = ("conv", x.shape, x.strides, x.dtype, weight.shape, weight.dtype, stride, padding, dilation, groups, epilogue.key,
-           pool.get_num_threads())
-    plan = known.get(key)
-    if plan is None:
-        if elements(x) is None:
-            return conv_fused(x.copy(), w, epilogue, operands, stride, padding, dilation, groups, out)
-        plan = remember(key, conv_plan(x, weight, epilogue, stride, padding, dilation, groups))
+    if elements(x) is None:
+        x = x.copy()
+    plan = _plan(x, weight, epilogue, stride, padding, dilation, groups)
     for a, kind in zip(operands, epilogue.operands, strict=True):
-        _check(a, x, weight.shape[:1] if kind == "channel" else plan.out)
+        _check(a, x, weight.shape[:1] if kind == "channel" else plan.out if kind == "pixel" else ())
     if out is None:
         out = np.empty(plan.out, x.dtype)
     elif out.shape != plan.out or out.dtype != x.dtype or not out.flags.c_contiguous:
@@ -114,6 +110,20 @@ def conv_fused(x, w, epilogue, operands, stride, padding, dilation, groups, out=
     if plan.units:
         _launch(plan, x, w, out, *[np.ascontiguousarray(a) for a in operands])
     return out
+
+
+def plan_of(x, w, epilogue, stride, padding, dilation, groups):
+    """The plan of a convolution with an epilogue, for arrays like these as they lie; None where it cannot be launched alone."""
+    if x.dtype not in ELEM or REFERENCE or w.dtype != x.dtype or elements(x) is None or not w.flags.c_contiguous:
+        return None
+    plan = _plan(x, w, epilogue, stride, padding, dilation, groups)
+    return None if plan.pack is not None and x.strides[-1] != x.itemsize else plan
+
+
+def _plan(x, w, epilogue, stride, padding, dilation, groups):
+    key = ("conv", x.shape, x.strides, x.dtype, w.shape, w.dtype, stride, padding, dilation, groups, epilogue.key, pool.get_num_threads())
+    plan = known.get(key)
+    return plan if plan is not None else remember(key, conv_plan(x, w, epilogue, stride, padding, dilation, groups))
 
 
 def _bias(bias):
