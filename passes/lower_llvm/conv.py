@@ -146,12 +146,29 @@ def forward(m, symbol, t, epilogue, near, far):
                     f.store(c * g.wk + table(f, g.table, tap + g.rowtaps * 2 + g.coltaps), f.at(listed, k, "i64"))
                 f.loop(0, steps, 1, note)
 
+            last = f.cmp("sge", k1, g.steps)
+
             def rows(i):
                 a = f.at(wg, row_of(i) * g.wo + (0 if t.listed else k0), t.elem)
-                f.loop(0, panels, 1, lambda j: f.call(multiply, "void", a, g.wo, listed, f.at(b, j * panel_size, t.elem),
-                                                      tile_at(j, i), steps, f.cmp("eq", k0, 0)))
+
+                def panel(j):
+                    if far == 1:
+                        f.if_(last, lambda: ahead(i, j))
+                    f.call(multiply, "void", a, g.wo, listed, f.at(b, j * panel_size, t.elem), tile_at(j, i), steps, f.cmp("eq", k0, 0))
+                    f.if_(last, lambda: out(i, j))
+                f.loop(0, panels, 1, panel)
             f.loop(tile0, tile1, 1, rows)
-        f.loop(0, f.imax(g.steps, 1), KC, block)      # once at least: without channels the sums are zeros
+
+        def ahead(i, j):
+            """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in another page."""
+            to = group * g.yg + i * t.rows * g.yo + outside.get(outside.y, outside.get(outside.first, j))
+
+            def row(r, to):
+                for p, write in [(y, 1)] + [(p, 0) for p, kind in zip(operands, epilogue.operands) if kind == "pixel"]:
+                    for v in range(t.vectors):
+                        f.prefetch(f.at(p, to + v * t.lanes, t.elem), write)
+                return to + g.yo
+            f.loop(0, t.rows, 1, row, [to])
 
         def out(i, j):
             """Store the new rows of tile i, panel j."""
@@ -168,7 +185,7 @@ def forward(m, symbol, t, epilogue, near, far):
                     return to + g.yo
                 f.loop(again, t.rows, 1, row, [to])
             outside.each(j, run)
-        f.loop(tile0, tile1, 1, lambda i: f.loop(0, panels, 1, lambda j: out(i, j)))
+        f.loop(0, f.imax(g.steps, 1), KC, block)      # once at least: without channels the sums are zeros
     f.loop(begin, end, 1, unit)
 
 
