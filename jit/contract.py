@@ -85,7 +85,7 @@ def _convolution(program, node, first, ins, root, operands):
     if None in kinds or not out.flags.c_contiguous or S.typeof(root, [t] * (1 + len(kinds))) != t:
         return None
     kept = program.steady.get(program.root[first.ins[1]]) if tensor_base.NativeNode is not None else None
-    plan = conv.plan_of(x, w, Epilogue(root, kinds) if kinds or root is not S.arg(0) else SUMS, **first.attrs)
+    plan = conv.plan_of(x, w, Epilogue(root, kinds) if kinds or root is not S.arg(0) else SUMS, kept=kept is not None, **first.attrs)
     if plan is None or not plan.units or plan.out != shape:
         return None
     tape, y = entries.Tape(), program.memory(node.outs[0])

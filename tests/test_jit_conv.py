@@ -374,3 +374,34 @@ def test_training_goes_on():
         got = whet.autograd.grad(y.sum(), list(block.parameters()))
         for g, h in zip(got, whet.autograd.grad(block(x).sum(), list(block.parameters()))):
             same(g, h)
+
+
+KEPT = [   # x, w, attributes: is the weight kept in another order?
+    ((1, 64, 7, 7), (96, 64, 1, 1), dict(), True), ((1, 300, 7, 7), (64, 300, 1, 1), dict(), True),
+    ((1, 70, 7, 7), (64, 70, 3, 3), dict(padding=1), True),
+    ((3, 33, 5, 5), (61, 33, 3, 3), dict(padding=2, dilation=2), True), ((2, 64, 11, 11), (64, 32, 3, 3), dict(stride=2, groups=2), True),
+    ((1, 40, 3, 3, 3), (64, 40, 2, 2, 2), dict(), True), ((1, 20, 21), (128, 20, 5), dict(padding=2), True),
+    ((1, 16, 56, 56), (48, 16, 1, 1), dict(), False),
+    ((1, 32, 14, 14), (32, 32, 3, 3), dict(padding=1), True), ((1, 64, 7, 7), (3, 64, 1, 1), dict(), False),
+    ((1, 64, 7, 7), (64, 1, 3, 3), dict(groups=64), False)]
+
+
+@pytest.mark.parametrize("x, w, at, kept", KEPT)
+@pytest.mark.parametrize("dtype", [whet.float32, whet.float64])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_kept_weights(x, w, at, kept, dtype, threads):
+    w, b, f = whet.randn(w, dtype=dtype), whet.randn(w[0], dtype=dtype), conv(len(x))
+    x = whet.randn(x, dtype=dtype)
+    side = whet.randn(f(x, w, **at).shape, dtype=dtype)
+    before = pool.get_num_threads()
+    pool.set_num_threads(threads)
+    try:
+        plain = check(lambda x: f(x, w, **at), x)
+        with_epilogue = check(lambda x: (f(x, w, b, **at) * b.reshape(-1, *[1] * (x.ndim - 2)) + side).relu(), x)
+        w.mul_(3)
+        for t in (plain, with_epilogue):
+            same(t(x), t.fn(x))
+            if native.enabled() and dtype is whet.float32 and pool.get_num_threads() == 1:
+                assert bool(next(iter(t.table.values()))[0].program.guards) == kept
+    finally:
+        pool.set_num_threads(before)

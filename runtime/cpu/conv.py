@@ -112,18 +112,19 @@ def conv_fused(x, w, epilogue, operands, stride, padding, dilation, groups, out=
     return out
 
 
-def plan_of(x, w, epilogue, stride, padding, dilation, groups):
-    """The plan of a convolution with an epilogue, for arrays like these as they lie; None where it cannot be launched alone."""
+def plan_of(x, w, epilogue, stride, padding, dilation, groups, kept=False):
+    """The plan of a convolution with an epilogue, for arrays like these as they lie; None where it cannot be launched alone. `kept`: the
+    plan may want packed weights that are costly to make."""
     if x.dtype not in ELEM or REFERENCE or w.dtype != x.dtype or elements(x) is None or not w.flags.c_contiguous:
         return None
-    plan = _plan(x, w, epilogue, stride, padding, dilation, groups)
+    plan = _plan(x, w, epilogue, stride, padding, dilation, groups, kept)
     return None if plan.pack is not None and x.strides[-1] != x.itemsize else plan
 
 
-def _plan(x, w, epilogue, stride, padding, dilation, groups):
-    key = ("conv", x.shape, x.strides, x.dtype, w.shape, w.dtype, stride, padding, dilation, groups, epilogue.key, pool.get_num_threads())
+def _plan(x, w, epilogue, stride, padding, dilation, groups, kept=False):
+    key = ("conv", x.shape, x.strides, x.dtype, w.shape, w.dtype, stride, padding, dilation, groups, epilogue.key, pool.get_num_threads(), kept)
     plan = known.get(key)
-    return plan if plan is not None else remember(key, conv_plan(x, w, epilogue, stride, padding, dilation, groups))
+    return plan if plan is not None else remember(key, conv_plan(x, w, epilogue, stride, padding, dilation, groups, kept))
 
 
 def _bias(bias):
