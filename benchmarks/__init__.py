@@ -1,1 +1,1 @@
-"""Side-by-side measurements with whatever peers are installed: `python -m benchmarks.run [overhead throughput products convolutions start]`."""
+"""Side-by-side measurements with whatever peers are installed: `python -m benchmarks.run [name ...]`."""

@@ -8,7 +8,7 @@ THREADS = os.environ.setdefault("THREADS", "1")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = THREADS
 
-ALL = ["overhead", "throughput", "products", "convolutions", "start", "traced", "calls"]
+ALL = ["overhead", "throughput", "products", "convolutions", "start", "traced", "calls", "blocks"]
 
 
 def main():

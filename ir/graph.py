@@ -21,8 +21,9 @@ class Ref(int):
 
 class Node:
     """One thing that happened. kind: "op", "write" (in place, into operand 0), "draw" (random numbers), "guard" (a value that Python
-    saw), "ask" (a question about values, with its answer), "fused" and "rows" (see passes/fuse.py, passes/rows.py; `value` are
-    the nodes, `roots` the expressions or the program). Operands are `Ref`s or Python values; `outs` are value numbers."""
+    saw), "ask" (a question about values, with its answer), "fused", "rows" and "contract" (see passes/fuse.py, passes/rows.py and
+    passes/epilogue.py; `value` are the nodes, `roots` the expressions or the program). Operands are `Ref`s or Python values; `outs` are
+    value numbers."""
     __slots__ = ("kind", "op", "ins", "attrs", "outs", "line", "value", "roots")
 
     def __init__(self, kind, op, ins, attrs, outs, line, value=None):
@@ -45,6 +46,8 @@ class Node:
         if self.kind == "rows":
             inner = "; ".join(m.op.name for n in self.value for m in (n.value if n.kind == "fused" else [n]))
             return f"{made} = rows({', '.join(args)})" + "{" + inner + "}"
+        if self.kind == "contract":
+            return f"{made} = contract {self.op.name}({', '.join(args)})" + "{" + "; ".join(m.op.name for m in self.value[1].value) + "}"
         name = f"{self.kind} {self.op.name}" if self.kind != "op" else self.op.name
         return (f"{made} = " if made else "") + f"{name}({', '.join(args)})"
 

@@ -17,6 +17,7 @@ from whet.ir.graph import Ref
 from whet.ops.pointwise_family import PointwiseOp
 from whet.passes.pipeline import optimize
 
+from . import contract
 from .record import Refused
 
 KEPT = 1 << 22                       # bytes that are copied at each call, for a replay that may miss late
@@ -32,10 +33,16 @@ class Miss(Exception):
         self.line = line
 
 
-class Program:
-    """What to do with the arrays of a call. `results` are the numbers of the values to give back, `outside` those that are given."""
+class _Scratch(int):
+    """An offset into the memory that launches share, each for itself, as a word."""
+    __slots__ = ()
 
-    def __init__(self, nodes, arrays, outside, results):
+
+class Program:
+    """What to do with the arrays of a call. `results` are the numbers of the values to give back, `outside` those that are given.
+    `steady` are tensors (by number) that are among the latter at each call: what is made of them alone may be kept."""
+
+    def __init__(self, nodes, arrays, outside, results, steady=()):
         self.arrays, self.outside = arrays, list(outside)
         self.results = list(dict.fromkeys(results))
         self.root = {n: n for n in self.outside}
@@ -50,7 +57,9 @@ class Program:
         self.check_order(nodes)
         with np.errstate(all="ignore"):
             self.nodes = optimize(nodes, self.root, arrays, set(self.results) | set(self.moving))
-        self.held, self.keep, self.launches, self.called = {}, [], 0, []
+        self.held, self.keep, self.launches, self.called, self.scratch, self.guards = {}, [], 0, [], 0, []
+        written = {self.root[n.ins[0]] for n in nodes if n.kind == "write"}
+        self.steady = {n: t for n, t in dict(steady).items() if n not in written}
         with np.errstate(all="ignore"):
             self.build()
 
@@ -111,7 +120,7 @@ class Program:
                 continue
             view = node.kind == "op" and node.op.is_view
             words = None if view or not machine else self.launch(node)
-            if words is None and node.kind == "rows":        # no kernel for it as one
+            if words is None and node.kind in ("rows", "contract"):        # no kernel for it as one
                 plan += [(i if m is node.value[-1] else -1, m) for m in node.value[::-1]]
                 continue
             if words is not None:
@@ -147,6 +156,9 @@ class Program:
     def join(self, steps):
         """Launches that follow each other as one list."""
         out, words, count = [], [], 0
+        if self.scratch:
+            self.keep.append(memory.empty(self.scratch, np.uint8))
+            start = _address(self.keep[-1])
         for kind, what in [*steps, ("end", None)]:
             if kind == "words":
                 words += what[0]
@@ -154,9 +166,9 @@ class Program:
                 if len(what) == 2:
                     continue
             if count:
-                buffer = (C.c_int64 * len(words))(*words)
+                buffer = (C.c_int64 * len(words))(*[start + w if type(w) is _Scratch else w for w in words])
                 self.keep.append(buffer)
-                out.append((_machine(), C.addressof(buffer), count, *(what[2:] if kind == "words" else ())))
+                out.append((_machine(), C.addressof(buffer), len(words), *(what[2:] if kind == "words" else ())))
                 self.launches += count
                 words, count = [], 0
             if kind == "call":
@@ -205,9 +217,11 @@ class Program:
             return self.take(lambda: kernel(ins, outs), [*ins, *outs])
         if node.kind == "rows":
             return self.by_rows(node, ins)
+        if node.kind == "contract" or node.kind == "op" and node.op.name == "convolution":
+            return contract.launches(self, node, ins)
         if node.kind == "op" and node.op.name == "cat" and all(type(x) is np.ndarray and x.dtype == ins[0].dtype for x in ins):
             return self.side_by_side(node, ins)
-        if node.kind == "op" and node.op.memo:
+        if node.kind == "op" and (node.op.memo or node.op.launches):
             made = []
             if node.op.may_fail:
                 for x in ins[1:]:
@@ -280,7 +294,11 @@ class Program:
             return None
         if not all(any(type(a) is np.ndarray and np.may_share_memory(a, m) for _, _, _, *args in tape.launches for a in args) for m in made):
             return None                      # NumPy computed it
-        renamed = [(m, self.memory(n)) for n, m in zip(outs, made)]
+        got = self.words(tape, known, [(m, self.memory(n)) for n, m in zip(outs, made)])
+        return got if got is None or not tape.verdicts else (*got, tape.verdicts[0], node)
+
+    def words(self, tape, known, renamed=()):
+        """A tape's launches as words, and their number; None where an argument is something unknown. `renamed`: (array on the tape, ours)."""
         words, count = [], 0
         for kernel, total, grain, *args in tape.launches:
             if len(args) > MOST:
@@ -293,9 +311,7 @@ class Program:
                     if pair is None:
                         return None
                     words += pair
-        if not count:
-            return None
-        return (words, count, tape.verdicts[0], node) if tape.verdicts else (words, count)
+        return (words, count) if count else None
 
     def argument(self, a, known, renamed, tape):
         """One argument of a launch as (number of a moving array, offset) or (-1, value)."""
@@ -307,7 +323,7 @@ class Program:
             return -1, a if a < 1 << 63 else a - (1 << 64)
         if not isinstance(a, np.ndarray):
             return None
-        if any(a is v for v in (*tape.verdicts, *tape.scratch)):
+        if any(a is v for v in (*tape.verdicts, *tape.partial)):
             self.keep.append(a)
             return -1, _address(a)
         for m, mine in renamed:
@@ -316,6 +332,10 @@ class Program:
         for x in known:
             if type(x) is np.ndarray and x.size and (a is x or np.may_share_memory(a, x)):
                 return self.place(x, _address(a) - _address(x))
+        for m, size in tape.scratch:
+            if np.may_share_memory(a, m):
+                self.scratch = max(self.scratch, size, 64)
+                return -1, _Scratch(_address(a) - _address(m))
         if id(a) in tape.numbers or a.dtype == np.int64 and a.ndim == 1 and a.flags.owndata:      # a number, or a plan's table
             self.keep.append(a)
             return -1, _address(a)
@@ -331,6 +351,11 @@ class Program:
             return None
         self.keep.append(a)
         return -1, _address(a) + offset
+
+    def forget(self):
+        """What is kept of outside tensors is made anew: one of them has other memory."""
+        for g in self.guards:
+            g.forget()
 
     # ---- running -----------------------------------------------------------------------------------------------------
     def __call__(self, given):

@@ -413,18 +413,20 @@ def _launch(t, r, leaves):
         return None
     t["build"].extend(build)
     t["moving"].extend(moving)
-    program, words, count = p.steps[0]
+    program, words, length = p.steps[0]
     return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2, build=len(build) // 3, program=program, list=words,
-                launches=count, away=int(_work(words, count) >= LONG))
+                length=length, away=int(_work(words, length) >= LONG))
 
 
-def _work(at, launches):
+def _work(at, length):
     """The work of a list of launches, in grains."""
-    work = 0.0
-    for _ in range(launches):
-        _, total, grain, n = (C.c_int64 * 4).from_address(at)
-        work += total / grain
-        at += 8 * (4 + 2 * n)
+    work, end = 0.0, at + 8 * length
+    while at < end:
+        kernel, total, grain, n = (C.c_int64 * 4).from_address(at)
+        if kernel:
+            work += total / grain
+            at += 16 * n
+        at += 32
     return work
 
 

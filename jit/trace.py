@@ -314,6 +314,7 @@ class Recording:
                 if not all(a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype for a, b in zip(map(_array, ts), self.arrays)):
                     return False
                 self.arrays = list(map(_array, ts))
+                self.program.forget()
         for place, other in self.shared:
             t, u = self.at(place, leaves), self.at(other, leaves)
             if t is None or u is None or t._array is not u._array:
@@ -781,7 +782,8 @@ class Traced(quick.Entry):
         if loose is not None:
             raise Refused(f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned")
         outside = list(rec.outside)
-        program = Program(rec.nodes, rec.arrays, outside, values)
+        steady = {n: t for n, t in rec.outside.items() if place_of(t)[0] == "object" and world.tensors.get(id(t)) is t}
+        program = Program(rec.nodes, rec.arrays, outside, values, steady)
         bumps = [(place_of(rec.outside[program.origin[n.ins[0]]]), n.op.name + "_") for n in rec.nodes
                  if n.kind == "write" and n.value and program.origin[n.ins[0]] in rec.outside]
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]

@@ -3,12 +3,14 @@
 """
 import contextlib
 
+from whet.passes.epilogue import epilogues
 from whet.passes.fuse import fuse, write_through
 from whet.passes.rows import rows
 
 PASSES = [
     ("fuse", fuse),                          # pointwise nodes of one shape are one kernel
     ("rows", rows),                          # reductions, what feeds them and what comes of them are one kernel
+    ("epilogues", epilogues),                # contractions apply what follows to each element as it is stored
     ("write_through", write_through),        # a kernel writes to where its result is copied
 ]
 
@@ -27,7 +29,7 @@ def without(*names):
     >>> from whet.passes import pipeline
     >>> with pipeline.without("fuse"):
     ...     [name for name, _ in pipeline.PASSES]
-    ['rows', 'write_through']
+    ['rows', 'epilogues', 'write_through']
     """
     unknown = set(names) - {name for name, _ in PASSES}
     if unknown:

@@ -22,7 +22,7 @@ import numpy as np
 from . import dtypes
 from .devices import as_device, device
 from .nn.parameter import Buffer, Parameter
-from .tensor import Size, Tensor, wrap
+from .tensor import Size, Tensor, shown, wrap
 
 __all__ = ["load", "save"]
 
@@ -338,7 +338,7 @@ class _Reader:
         structure = self.structure(metadata, header)
         self.read(header, total, structure.get("crc32", {}) if structure else {})
         if structure is None:
-            return {k: self.place(wrap(a)) for k, a in self.entries.items()}
+            return {k: self.place(shown(wrap(a))) for k, a in self.entries.items()}
         try:
             self.refs, self.pickles = structure["tensors"], structure["pickles"]
             return self.value(structure["tree"])
@@ -494,7 +494,7 @@ class _Reader:
                 out = np.empty([a.shape[d] for d in order], a.dtype).transpose(np.argsort(order))
                 out[...] = a
                 a = out
-            t = self.place(wrap(a))
+            t = self.place(shown(wrap(a)))           # (several may share the memory)
             if "class" in ref:
                 cls = _CLASSES[ref["class"]]
                 t = cls(t, ref.get("requires_grad", False)) if cls is Parameter else cls(t, persistent=ref.get("persistent", True))

@@ -72,6 +72,7 @@ class Tensor:
 
     def _as(self, cls):
         t = new(cls)
+        self._shared()
         for k in ("_array", "_node", "_grad", "_cell", "_base", "_hist", "_rg", "_extra"):
             setattr(t, k, getattr(self, k))
         return t
@@ -169,6 +170,10 @@ class Tensor:
     def data(self):
         """The same memory without history; writes to it are not seen by version checks."""
         t = wrap(self._array)
+        cell = self._shared()
+        if cell.aside is None:
+            cell.aside = Cell()
+        t._cell = cell.aside
         return t
 
     @data.setter
@@ -178,6 +183,14 @@ class Tensor:
         if other.dtype is not self.dtype and self._rg & 1 and other.dtype.kind < 2:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._array = other._array
+        mine, theirs = self._shared(), other._shared()
+        chain = theirs
+        while chain is not None and chain is not mine:
+            chain = chain.aside
+        if chain is mine:                    # (never in a circle)
+            mine.shown = 1
+        else:
+            mine.aside = theirs
         self._bump("data =")
 
     def detach_(self):
@@ -289,6 +302,7 @@ class Tensor:
 
     def data_ptr(self):
         """The address of the first element."""
+        self._shared().shown = 1
         return self._array.__array_interface__["data"][0] if self._array.size else 0
 
     const_data_ptr = data_ptr
@@ -438,6 +452,12 @@ def py_wrap(array):
 
 
 wrap = native_wrap or py_wrap
+
+
+def shown(t):
+    """The tensor, whose memory others may write to without counting its version."""
+    t._shared().shown = 1
+    return t
 
 
 def owner(a):

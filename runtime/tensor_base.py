@@ -12,11 +12,15 @@ from .cpu import entries
 
 
 class PyCell:
-    """The version of a piece of memory (`v`), how often its recorded history was rewritten (`h`), and the last op that wrote."""
-    __slots__ = ("v", "h", "writer")
+    """The version of a piece of memory (`v`), how often its recorded history was rewritten (`h`), and the last op that wrote.
+
+    Not all writes count for `v`: those through `.data` do in another cell (`aside`, which may have one of its own), those of whom the
+    memory was given to, or who gave it (NumPy...), nowhere (`shown`)."""
+    __slots__ = ("v", "h", "writer", "shown", "aside")
 
     def __init__(self):
-        self.v = self.h = 0
+        self.v = self.h = self.shown = 0
+        self.aside = None
         self.writer = None
 
 

@@ -6,12 +6,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 from whet.cpu import conv as K
-from whet.cpu import conv_plan, pool
+from whet.cpu import conv_plan, native, pool
 from whet.cpu import window as W
 from whet.ir.scalar import arg, args, where
 from whet.passes.lower_llvm import compile, targets
 from whet.passes.lower_llvm.builder import Module
-from whet.passes.lower_llvm.conv import Epilogue, micro
+from whet.passes.lower_llvm.conv import SUMS, Epilogue, micro
 from whet.passes.lower_llvm.runs import Tile
 
 rng = np.random.default_rng(0)
@@ -327,6 +327,32 @@ def test_packed_weights_give_the_same_bits(x, w, at):
         assert_same_bits(K.conv(x[:1], packed, b, *at), want[:1])
     else:
         assert_same_bits(K.conv(x, packed, b, *at), K.conv(x, w, b, *at))
+
+
+@pytest.mark.parametrize("x, w, at", [*SHAPES, ((2, 70, 5, 7), (66, 70, 3, 2), ((1, 1), (1, 0), (1, 2), 1))])
+@pytest.mark.parametrize("cpu", ["", "avx2"])
+def test_weights_in_another_order_give_the_same_bits(x, w, at, cpu, fresh, monkeypatch, threads):
+    x, w = make(*x), make(*w)
+    wanted = K.conv(x, w, None, *at)
+    if cpu and targets.current().name != "avx512":
+        pytest.skip("needs a machine with several widths")
+    monkeypatch.setenv("WHET_CPU", cpu)
+    targets.current.cache_clear()
+    K.known.clear()
+    monkeypatch.setattr(conv_plan, "turned_rows", lambda r, pixels, lanes: 5)
+    try:
+        for n in (1, 3):
+            threads(n)
+            plan, w = K.plan_of(x, w, SUMS, *at, kept=True), np.ascontiguousarray(w)
+            if plan is None or plan.pack is None:
+                continue
+            data, y = np.full(plan.pack.size, np.nan, w.dtype), np.empty(plan.out, x.dtype)
+            native.launch(plan.pack.kernel, plan.pack.units, plan.pack.grain, w, data, *plan.pack.numbers)
+            native.launch(plan.kernel, plan.units, plan.grain, x, data, y, conv_plan.scratch(plan.scratch), plan.geometry)
+            assert_same_bits(y, wanted)
+    finally:
+        monkeypatch.undo()
+        targets.current.cache_clear()
 
 
 @pytest.mark.parametrize("call, words", [

@@ -76,10 +76,15 @@ def micro(m, name, t):
 class Epilogue:
     """What is stored: an `ir.scalar` expression over acc (argument 0) and operands that follow x, w, y in the kernel's arguments.
 
-    An operand is "channel" (one value per output channel) or "pixel" (laid out as y is).
+    An operand is "channel" (one value per output channel), "pixel" (laid out as y is) or "one" (a value for all).
     """
     root: object
     operands: tuple = ()
+
+    def given(self, f, elem, operands, channel):
+        """What `writer` takes for the operands (pointers) at an output channel: numbers, and the pointers of those that go by pixel."""
+        return [p if kind == "pixel" else f.load(elem, f.at(p, channel, elem) if kind == "channel" else p)
+                for p, kind in zip(operands, self.operands, strict=True)]
 
     @property
     def key(self):
@@ -141,12 +146,29 @@ def forward(m, symbol, t, epilogue, near, far):
                     f.store(c * g.wk + table(f, g.table, tap + g.rowtaps * 2 + g.coltaps), f.at(listed, k, "i64"))
                 f.loop(0, steps, 1, note)
 
+            last = f.cmp("sge", k1, g.steps)
+
             def rows(i):
                 a = f.at(wg, row_of(i) * g.wo + (0 if t.listed else k0), t.elem)
-                f.loop(0, panels, 1, lambda j: f.call(multiply, "void", a, g.wo, listed, f.at(b, j * panel_size, t.elem),
-                                                      tile_at(j, i), steps, f.cmp("eq", k0, 0)))
+
+                def panel(j):
+                    if far == 1:
+                        f.if_(last, lambda: ahead(i, j))
+                    f.call(multiply, "void", a, g.wo, listed, f.at(b, j * panel_size, t.elem), tile_at(j, i), steps, f.cmp("eq", k0, 0))
+                    f.if_(last, lambda: out(i, j))
+                f.loop(0, panels, 1, panel)
             f.loop(tile0, tile1, 1, rows)
-        f.loop(0, f.imax(g.steps, 1), KC, block)      # once at least: without channels the sums are zeros
+
+        def ahead(i, j):
+            """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in another page."""
+            to = group * g.yg + i * t.rows * g.yo + outside.get(outside.y, outside.get(outside.first, j))
+
+            def row(r, to):
+                for p, write in [(y, 1)] + [(p, 0) for p, kind in zip(operands, epilogue.operands) if kind == "pixel"]:
+                    for v in range(t.vectors):
+                        f.prefetch(f.at(p, to + v * t.lanes, t.elem), write)
+                return to + g.yo
+            f.loop(0, t.rows, 1, row, [to])
 
         def out(i, j):
             """Store the new rows of tile i, panel j."""
@@ -158,13 +180,12 @@ def forward(m, symbol, t, epilogue, near, far):
                 acc = f.at(src, outside.get(outside.slot, e), t.elem)
 
                 def row(r, to):
-                    given = [f.load(t.elem, f.at(p, group * g.rows + row_of(i) + r, t.elem)) if kind == "channel" else p
-                             for p, kind in zip(operands, epilogue.operands, strict=True)]
+                    given = epilogue.given(f, t.elem, operands, group * g.rows + row_of(i) + r)
                     put(f.load(t.vec, f.at(acc, r * t.panel, t.elem)), given, y, to)
                     return to + g.yo
                 f.loop(again, t.rows, 1, row, [to])
             outside.each(j, run)
-        f.loop(tile0, tile1, 1, lambda i: f.loop(0, panels, 1, lambda j: out(i, j)))
+        f.loop(0, f.imax(g.steps, 1), KC, block)      # once at least: without channels the sums are zeros
     f.loop(begin, end, 1, unit)
 
 

@@ -118,8 +118,7 @@ def forward(m, symbol, t, taps, epilogue, near, far):
                 lines = [f.load(t.vec, f.at(line, (ox + i) * n, t.elem)) for i in range(n)]
                 for i, v in enumerate(transpose(f, lines)):
                     def store(v=v, c=first + i):
-                        given = [f.load(t.elem, f.at(p, c, t.elem)) if kind == "channel" else p
-                                 for p, kind in zip(operands, epilogue.operands, strict=True)]
+                        given = epilogue.given(f, t.elem, operands, c)
                         put(v, given, y, base + c * g.yo + ox * g.yw)
                     f.if_(f.cmp("slt", first + i, g.outs), store)
             f.loop(0, g.ow, n, out)
@@ -156,8 +155,7 @@ def forward_few(m, symbol, t, taps, epilogue, near, far):
         def channel(o):
             group, row = divmod_(f, o, g.rows)
             xo, wo = f.at(x, group * g.xg, t.elem), f.at(w, group * g.wg + row * g.wo, t.elem)
-            given = [f.splat(f.load(t.elem, f.at(p, o, t.elem)), t.lanes) if kind == "channel" else p
-                     for p, kind in zip(operands, epilogue.operands, strict=True)]
+            given = [v if v.ty == "ptr" else f.splat(v, t.lanes) for v in epilogue.given(f, t.elem, operands, o)]
             base = o * g.yo
 
             def weight(k):

@@ -12,7 +12,7 @@ from .builder import Module, Val
 HEAD = 16                                   # PyObject: reference count, type
 # byte offsets of fields
 T = dict(array=16, node=24, grad=32, cell=40, base=48, hist=56, rg=64, extra=72, dict=80, weak=88, size=96)
-C = dict(v=16, h=24, writer=32, size=40)
+C = dict(v=16, h=24, writer=32, shown=40, aside=48, size=56)
 MAX_IN, MAX_OUT, MAX_DIMS, MAX_SLOTS, BUCKETS = 5, 4, 6, 96, 4096
 DOORS, THUNKS = 512, 160               # descriptors; those of methods come first, each with a function of its own
 N = dict(op=16, attrs=24, seq=32, nin=40, pre_hooks=48, post_hooks=56, trace=64, released=72, out_array=80, out_cell=88, out_version=96,
@@ -107,7 +107,7 @@ class Glue:
         return p
 
     def new_cell(self):
-        return self.new(C["size"], "cell", (C["v"], C["h"], C["writer"]))
+        return self.new(C["size"], "cell", (C["v"], C["h"], C["writer"], C["shown"], C["aside"]))
 
     def cell_of(self, t):
         """The version cell of a tensor, made when first needed: until then its slot holds nothing, or None."""
@@ -123,7 +123,7 @@ class Glue:
 
 def _deallocs(m):
     for name, owned, weak in (("tensor", [T[k] for k in ("dict", "array", "node", "grad", "cell", "base", "extra")], T["weak"]),
-                              ("cell", [C["writer"]], None)):
+                              ("cell", [C["writer"], C["aside"]], None)):
         f = m.fn(f"{name}_dealloc", [("ptr", "o")])
         g = Glue(f)
         o, = f.args

@@ -8,6 +8,7 @@ What windows are is told by tables: along each axis, the first tap of output i, 
 and adaptive pools are one kernel; and the gradient of an average is a sum over the windows of the outputs that an input is in.
 """
 from .builder import vec
+from .conv import lanes_for
 from .layout import planes_to_pixels, transpose
 from .runs import Geometry, divmod_, load_row, table_at
 
@@ -165,11 +166,13 @@ def max_grad(m, symbol, elem):
     the plane (a window without taps has -1) gives nothing."""
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
+    n = lanes_for(elem)
     gy, index, gx = (f.load("ptr", f.at(args, i, "i64")) for i in range(3))
     outputs, inputs = (f.load("i64", f.at(args, i, "i64")) for i in (3, 4))
 
     def plane(p):
         g, at, to = f.at(gy, p * outputs, elem), f.at(index, p * outputs, "i64"), f.at(gx, p * inputs, elem)
+        f.loop(0, inputs, n, lambda i: f.mstore(f.const(vec(elem, n), 0.0), f.at(to, i, elem), f.lanes_below(inputs - i, n)))
 
         def add(i):
             where = f.load("i64", f.at(at, i, "i64"))

@@ -1,10 +1,15 @@
 """A list of kernel launches as data, and the machine code that runs it: what is left of a traced function between two Python steps.
 
-Arguments: the address of the list, the number of its launches, then the addresses of the arrays that change from call to call.
+Arguments: the address of the list, the number of its words, then the addresses of the arrays that change from call to call.
 A launch is words: kernel, total, grain, count, then for each argument a pair. (-1, value) is the value itself, (i, offset) an
 address `offset` bytes into array i.
+
+A launch whose result is kept from call to call has four words before it: 0, the address of a record, the number of the array that it
+reads, and how many words are passed over if that array is as it was: the record holds its tensor, and of the last time the tensor's
+version cell, the sum of the versions (of writes through `.data` too), and the array's address. Memory that is `shown` is never as it was.
 """
 from .builder import Module
+from .entries import C, T
 
 MOST = 64                        # arguments of a launch
 
@@ -15,10 +20,11 @@ def source():
     m.declare("whet_pool_run", "void", ["ptr", "ptr", "i64", "i64"])
     f = m.fn("program", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args = f.args[0]
-    words, count = f.load("ptr", f.at(args, 0, "i64")), f.load("i64", f.at(args, 1, "i64"))
+    words = f.load("ptr", f.at(args, 0, "i64"))
+    end = f.at(words, f.load("i64", f.at(args, 1, "i64")), "i64")
     slots = f.alloca("i64", MOST)
 
-    def launch(_, at):
+    def launch(at):
         kernel, total, grain, n = (f.load(ty, f.at(at, i, "i64")) for i, ty in enumerate(("ptr", "i64", "i64", "i64")))
 
         def slot(i):
@@ -30,6 +36,23 @@ def source():
         f.if_(f.cmp("slt", f.sdiv(total, 2), grain),
               lambda: f.raw(f"call void {kernel.ref}(ptr {slots.ref}, i64 0, i64 {total.ref}, i64 0)"),
               lambda: f.call("whet_pool_run", "void", kernel, slots, total, grain) and None)
-        return [f.at(at, n * 2 + 4, "i64")]
-    f.loop(0, count, 1, launch, [words])
+        return f.at(at, n * 2 + 4, "i64")
+
+    def kept(at):
+        record, which, skip = (f.load(ty, f.at(at, i, "i64")) for i, ty in ((1, "ptr"), (2, "i64"), (3, "i64")))
+        tensor, cell, version, address = (f.load(ty, f.at(record, i, "i64")) for i, ty in enumerate(("ptr", "ptr", "i64", "i64")))
+        mine = f.cmp("eq", f.load("ptr", f.bytes_at(tensor, T["cell"])), cell)
+        here = f.load("i64", f.at(args, which + 2, "i64"))
+
+        def count(c, now, shown):
+            return (f.load("ptr", f.bytes_at(c, C["aside"])), now + f.load("i64", f.bytes_at(c, C["v"])),
+                    shown | f.load("i64", f.bytes_at(c, C["shown"])))
+        zero = f.const("i64", 0)
+        _, now, shown = f.while_(lambda c, *_: f.cmp("ne", c, 0), count, [cell, zero, zero])
+        same = mine & f.cmp("eq", shown, 0) & f.cmp("eq", now, version) & f.cmp("eq", here, address)
+        f.store(now, f.at(record, 2, "i64"))
+        f.store(here, f.at(record, 3, "i64"))
+        return f.at(at, f.sel(same, skip + 4, 4), "i64")
+    f.while_(lambda at: f.cmp("ult", at, end), lambda at: f.if_(
+        f.cmp("eq", f.load("i64", at), 0), lambda: [kept(at)], lambda: [launch(at)]), [words])
     return m.text()

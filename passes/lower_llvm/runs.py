@@ -84,12 +84,15 @@ class Runs:
         return self.f.load(ty, self.f.at(column, i, ty))
 
     def build(self, panel0, panel1, pixels):
-        """Cut the pixels of panels panel0..panel1 (up to pixel number `pixels`) into runs.
+        """Cut the pixels of panels panel0..panel1 (up to pixel number `pixels`) into runs."""
+        self.walk(panel0 * self.panel, self.f.imin(panel1 * self.panel, pixels))
 
-        Walks along the coordinates (image, depth, row, column): divisions would cost more than the rest.
+    def walk(self, start, end):
+        """Cut pixels start..end into runs; panels begin at `start`.
+
+        Goes along the coordinates (image, depth, row, column): divisions would cost more than the rest.
         """
         f, g, t = self.f, self.g, self.t
-        start, end = panel0 * self.panel, f.imin(panel1 * self.panel, pixels)
         n, q = divmod_(f, start, g.image)
         row, ox = divmod_(f, q, g.ow) if self.rows else (q, q)
         oz, oy = divmod_(f, row, g.oh) if self.rows else (q, q)

@@ -12,7 +12,7 @@ from .entries import HEAD, MISS, A, Glue, T, _ptr, _thread
 H = {name: 8 * i for i, name in enumerate((
     "kind", "flags", "count", "busy", "nargs", "names", "rows", "rows_at", "leaves", "words", "words_at", "tensors", "tensors_at",
     "dicts", "dicts_at", "lists", "lists_at", "mask", "known_at", "check", "moving", "moving_at", "fresh", "fresh_at", "program", "list",
-    "launches", "away", "build", "build_at", "finish", "type", "size"))}
+    "length", "away", "build", "build_at", "finish", "type", "size"))}
 HEADER = len(H)
 LAUNCH, PYTHON, EAGER = range(3)                    # kinds of blocks
 TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN = range(9)        # rows for arguments: kind, object, words in all, ...
@@ -385,7 +385,7 @@ def _enter(m):
         _put(f, slots, i + 2, g.ld(a, A["data"], "i64"))
     f.loop(0, nmoving, 1, address)
     _put(f, slots, 0, head("list"))
-    _put(f, slots, 1, head("launches"))
+    _put(f, slots, 1, head("length"))
     program = head("program", "ptr")
 
     def run():

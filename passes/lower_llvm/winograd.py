@@ -162,8 +162,7 @@ def forward(m, symbol, t, epilogue):
                 puts = [writer(f, t, epilogue, bits, 1, g) for bits in lanes]
 
                 def row(r, to):
-                    given = [f.load(t.elem, f.at(p, group * g.rows + row0 + r, t.elem)) if kind == "channel" else p
-                             for p, kind in zip(operands, epilogue.operands, strict=True)]
+                    given = epilogue.given(f, t.elem, operands, group * g.rows + row0 + r)
                     p = f.at(src, r * t.panel, t.elem)
                     m = [[f.load(t.vec, f.at(p, (4 * a + b) * tile_size, t.elem)) for b in range(4)] for a in range(4)]
                     down = [transform_out([m[a][b] for a in range(4)]) for b in range(4)]

@@ -54,8 +54,9 @@ def _launch(plan, x, w, y, *operands):
             memory, w = scratch(plan.scratch), packed.data
         else:
             memory = scratch(plan.scratch + pack.size * x.itemsize)
-            native.launch(pack.kernel, pack.units, pack.grain, w, memory + plan.scratch, *pack.numbers)
-            w = memory + plan.scratch
+            packed = memory[plan.scratch:]
+            native.launch(pack.kernel, pack.units, pack.grain, w, packed, *pack.numbers)
+            w = packed
     native.launch(plan.kernel, plan.units, plan.grain, x, w, y, memory, plan.geometry, *operands)
 
 
@@ -93,19 +94,15 @@ def _check(a, x, shape):
 def conv_fused(x, w, epilogue, operands, stride, padding, dilation, groups, out=None):
     """`conv` (f32 or f64) followed by an expression of its sums: `epilogue` is a `lower_llvm.conv.Epilogue`.
 
-    `operands` are its arrays, of x's type: (O,) for "channel", the result's shape for "pixel". The result may be given, also as one
+    `operands` are its arrays, of x's type: (O,) for "channel", the result's shape for "pixel", () for "one". The result may be given, also as one
     of the "pixel" operands. The bits are those of the separate operations.
     """
     weight = w.weight if type(w) is Packed else w
-    key = ("conv", x.shape, x.strides, x.dtype, weight.shape, weight.dtype, stride, padding, dilation, groups, epilogue.key,
-           pool.get_num_threads())
-    plan = known.get(key)
-    if plan is None:
-        if elements(x) is None:
-            return conv_fused(x.copy(), w, epilogue, operands, stride, padding, dilation, groups, out)
-        plan = remember(key, conv_plan(x, weight, epilogue, stride, padding, dilation, groups))
+    if elements(x) is None:
+        x = x.copy()
+    plan = _plan(x, weight, epilogue, stride, padding, dilation, groups)
     for a, kind in zip(operands, epilogue.operands, strict=True):
-        _check(a, x, weight.shape[:1] if kind == "channel" else plan.out)
+        _check(a, x, weight.shape[:1] if kind == "channel" else plan.out if kind == "pixel" else ())
     if out is None:
         out = np.empty(plan.out, x.dtype)
     elif out.shape != plan.out or out.dtype != x.dtype or not out.flags.c_contiguous:
@@ -113,6 +110,21 @@ def conv_fused(x, w, epilogue, operands, stride, padding, dilation, groups, out=
     if plan.units:
         _launch(plan, x, w, out, *[np.ascontiguousarray(a) for a in operands])
     return out
+
+
+def plan_of(x, w, epilogue, stride, padding, dilation, groups, kept=False):
+    """The plan of a convolution with an epilogue, for arrays like these as they lie; None where it cannot be launched alone. `kept`: the
+    plan may want packed weights that are costly to make."""
+    if x.dtype not in ELEM or REFERENCE or w.dtype != x.dtype or elements(x) is None or not w.flags.c_contiguous:
+        return None
+    plan = _plan(x, w, epilogue, stride, padding, dilation, groups, kept)
+    return None if plan.pack is not None and x.strides[-1] != x.itemsize else plan
+
+
+def _plan(x, w, epilogue, stride, padding, dilation, groups, kept=False):
+    key = ("conv", x.shape, x.strides, x.dtype, w.shape, w.dtype, stride, padding, dilation, groups, epilogue.key, pool.get_num_threads(), kept)
+    plan = known.get(key)
+    return plan if plan is not None else remember(key, conv_plan(x, w, epilogue, stride, padding, dilation, groups, kept))
 
 
 def _bias(bias):
@@ -136,9 +148,9 @@ def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
             return conv_input_grad(gy.copy(), w, x_shape, stride, padding, dilation, groups)
         plans = remember(key, input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups))
     gx = np.empty(x_shape, gy.dtype)
-    start = gx.__array_interface__["data"][0] if len(plans) > 1 else None
+    flat = gx.reshape(-1)
     for plan, at in plans:
-        _launch(plan, gy, w, gx if at == 0 else start + at)
+        _launch(plan, gy, w, flat[at:])
     return gx
 
 

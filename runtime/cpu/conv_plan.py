@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import native, pool
+from . import entries, native, pool
 from .window import out_sizes
 
 ELEM = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
@@ -18,6 +18,7 @@ PLANS = 4096                   # kept at most; then all are forgotten
 DEPTHWISE_TAPS, DEPTHWISE_ROWS = 64, 4       # with more taps or outputs per group they run as other convolutions do
 WINOGRAD_SCRATCH = 1 << 19     # bytes for the transformed pixels of a unit
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
+TURNED_VECTORS, TURNED_PIXELS = 2, 256       # vectors of channels in a register tile, pixels of a unit
 GRAIN = 1 << 15                # vector multiply-adds in about 10 us
 
 known: dict = {}                # key -> Plan or what else a call needs
@@ -37,16 +38,14 @@ class Plan:
 
 
 def scratch(size):
-    """Address of at least `size` bytes, aligned to 64, that this thread may use until it asks again."""
-    try:
-        if _local.size >= size:
-            return _local.at
-    except AttributeError:
-        pass
-    _local.memory = np.empty(size + 64, np.uint8)
-    _local.size, at = size, _local.memory.__array_interface__["data"][0]
-    _local.at = at + -at % 64
-    return _local.at
+    """At least `size` bytes, aligned to 64, that this thread may use until it asks again."""
+    found = getattr(_local, "memory", None)
+    if found is None or found.size < size:
+        found = np.empty(size + 64, np.uint8)
+        at = -found.__array_interface__["data"][0] % 64
+        found = _local.memory = found[at:at + max(size, 1)]
+    entries.scratch(found, size)
+    return found
 
 
 def remember(key, plan):
@@ -152,8 +151,8 @@ def _band(r, lanes, size, taps):
             "max_tiles": outputs}
 
 
-def gathered_plan(r, epilogue, out_shape):
-    """The plan of a `Gathered` run; an epilogue of None stores the sums."""
+def gathered_plan(r, epilogue, out_shape, kept=False):
+    """The plan of a `Gathered` run; an epilogue of None stores the sums. `kept`: weights are packed once for many calls."""
     from whet.passes.lower_llvm import conv as lower
     from whet.passes.lower_llvm import runs
     if 0 in (*r.out, r.images, r.groups, r.rows):
@@ -187,6 +186,9 @@ def gathered_plan(r, epilogue, out_shape):
         depthwise = _depthwise_band if band else _depthwise_few
         kernel, units, work = depthwise(r, fields, band, lanes, threads, how, epilogue, near, far)
     else:
+        rows = turned_rows(r, pixels, lanes) if kept and far == 1 and not r.taps_at else None
+        if rows:
+            return _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape)
         kernel, units, work = _contraction(r, fields, lanes, threads, how, epilogue, near, far)
     return Plan(kernel, units, _grain(work, lanes, units, threads), _geometry(fields, r.offsets, r.taps_at),
                 fields["scratch"] * threads, out_shape)
@@ -251,6 +253,45 @@ def _contraction(r, fields, lanes, threads, how, epilogue, near, far):
     kernel = native.kernel(f"conv/{r.elem}/{rows}x{vectors}x{lanes}/{near}/{how}",
                            lambda m, symbol: lower.forward(m, symbol, tile, epilogue, near, far))
     return kernel, r.groups * pixel_blocks * row_blocks, rows * panel * max_panels * max_tiles * fields["steps"]
+
+
+def turned_rows(r, pixels, lanes):
+    """How many pixels a register tile should have for a convolution by `lower_llvm.turned`; None where that does not pay."""
+    from whet.passes.lower_llvm import conv as lower
+    most = 14 if lower.tile_rows(12) == 12 else 6
+    rows = min(range(most, most // 2, -1), key=lambda n: -(-pixels // n) * (n + 0.25))
+    panel = TURNED_VECTORS * lanes
+    wasted = -(-pixels // rows) * rows * -(-r.rows // panel) * panel
+    usual = lower.tile_rows(r.rows)
+    panel = lanes if pixels <= lanes else 2 * lanes
+    return rows if r.channels and 1.05 * wasted < -(-pixels // panel) * panel * -(-r.rows // usual) * usual else None
+
+
+def _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape):
+    from whet.passes.lower_llvm import runs, turned
+    size, tile = runs.BYTES[r.elem], runs.Tile(r.elem, rows, lanes, TURNED_VECTORS)
+    panels, tiles = -(-fields["pixels"] // rows), -(-r.rows // tile.panel)
+    pixel_blocks, max_panels = split(panels, max(1, TURNED_PIXELS // rows))
+    row_blocks, max_tiles = split(tiles, max(1, 512 // tile.panel))
+    if threads > 1 and r.groups * pixel_blocks * row_blocks % threads:
+        row_blocks = min(tiles, -(-row_blocks // threads) * threads)
+        max_tiles = -(-tiles // row_blocks)
+    limit, taps, padded = max_panels * rows, fields["rowtaps"] + fields["coltaps"], -(-fields["steps"] // lanes) * lanes
+    fields.update(_layout(
+        in_at=_runs_bytes(limit, taps), out_at=_runs_bytes(limit, 0), tap_at=fields["rowtaps"] * fields["coltaps"] * 8,
+        a_at=lanes * lanes * size, y_at=max_tiles * (limit + lanes) * tile.panel * size, b_at=(limit * runs.KC + lanes) * size),
+        panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks, tiles=tiles, max_panels=max_panels, max_tiles=max_tiles,
+        wk=padded, wg=tiles * TURNED_VECTORS * padded * lanes)
+    group, row, _ = r.w_strides
+    kernel = native.kernel(f"conv_turned/{r.elem}/{rows}x{TURNED_VECTORS}x{lanes}/{near}/{epilogue.key}",
+                           lambda m, symbol: turned.forward(m, symbol, tile, epilogue, near))
+    pack = native.kernel(f"conv_turned_weights/{r.elem}/{lanes}", lambda m, symbol: turned.weights(m, symbol, tile))
+    vectors = tiles * TURNED_VECTORS
+    units = r.groups * pixel_blocks * row_blocks
+    grain = _grain(limit * max_tiles * tile.panel * fields["steps"], lanes, units, threads)
+    return Plan(kernel, units, grain, _geometry(fields, r.offsets), fields["scratch"] * threads, out_shape,
+                Pack(pack, r.groups * vectors, max(1, (1 << 14) // padded), (r.rows, vectors, fields["steps"], padded, row, group),
+                     r.groups * vectors * padded * lanes))
 
 
 @dataclass(slots=True)
@@ -331,7 +372,7 @@ def dense(shape):
     return tuple(reversed(out))
 
 
-def conv_plan(x, w, epilogue, stride, padding, dilation, groups):
+def conv_plan(x, w, epilogue, stride, padding, dilation, groups, kept=False):
     """The plan of a convolution of f32 or f64 arrays of these shapes and strides (their values do not matter).
 
     Its kernel's arguments: x, w (packed by `plan.pack`, if there is one), the result, scratch, geometry, the epilogue's operands.
@@ -348,7 +389,7 @@ def conv_plan(x, w, epilogue, stride, padding, dilation, groups):
                  (*xs[:2], *three(xs[2:], 0)), x.shape[0], three(out, 1), (*ys[:2], *three(ys[2:], 0)),
                  three(stride, 1), (*[(0,)] * (3 - nd), *offsets), tuple(
                      math.prod(a) for a in ((w.shape[0] // groups, *w.shape[1:]), w.shape[1:], w.shape[2:])))
-    return gathered_plan(r, epilogue, shape)
+    return gathered_plan(r, epilogue, shape, kept)
 
 
 def same_type(name, a, b):
@@ -379,7 +420,7 @@ def input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups):
                      three(out, 1), (*xs[:2], *three([a * s for a, s in zip(xs[2:], stride)], 0)), (1, 1, 1),
                      (*[(0,)] * (3 - nd), *offsets), (opg * cpg * taps, taps, cpg * taps), listed)
         plans.append((gathered_plan(r, None, x_shape), sum(a * b for a, b in zip(phase, xs[2:]))))
-    return [(plan, at * gy.itemsize) for plan, at in plans if plan.units]
+    return [(plan, at) for plan, at in plans if plan.units]
 
 
 def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):

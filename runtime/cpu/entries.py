@@ -90,7 +90,7 @@ def _types(L, at):
     tensor = dict(_array=(obj, T["array"], 0), _node=(obj, T["node"], 0), _grad=(obj, T["grad"], 0), _cell=(obj, T["cell"], 0),
                   _base=(obj, T["base"], 0), _extra=(obj, T["extra"], 0), _hist=(i64, T["hist"], 0), _rg=(i64, T["rg"], 0),
                   __dictoffset__=(size, T["dict"], 1), __weaklistoffset__=(size, T["weak"], 1))
-    cell = dict(v=(i64, K["v"], 0), h=(i64, K["h"], 0), writer=(obj, K["writer"], 0))
+    cell = dict(v=(i64, K["v"], 0), h=(i64, K["h"], 0), writer=(obj, K["writer"], 0), shown=(i64, K["shown"], 0), aside=(obj, K["aside"], 0))
     node = dict(op=(obj, N["op"], 1), attrs=(obj, N["attrs"], 1), seq=(i64, N["seq"], 0), nin=(i64, N["nin"], 1), pre_hooks=(obj, N["pre_hooks"], 0),
                 post_hooks=(obj, N["post_hooks"], 0), trace=(obj, N["trace"], 0), released_=(i64, N["released"], 0),
                 out_array=(obj, N["out_array"], 0), out_cell=(obj, N["out_cell"], 0), out_version=(i64, N["out_version"], 0),
@@ -113,7 +113,8 @@ class Tape:
     """What a call launched."""
 
     def __init__(self):
-        self.launches, self.numbers, self.verdicts, self.scratch, self.thread = [], {}, [], [], threading.get_ident()
+        self.launches, self.numbers, self.thread = [], {}, threading.get_ident()
+        self.verdicts, self.partial, self.scratch = [], [], []
 
     def __call__(self, *args):
         if threading.get_ident() == self.thread:
@@ -140,12 +141,19 @@ def verdict(array):
         tape.verdicts.append(array)
 
 
-def scratch(array):
+def partial(array):
     """Say that `array` holds what launches of the call put there for its later ones, and nothing else; gives it back."""
     tape = getattr(_local, "tape", None)
     if tape is not None:
-        tape.scratch.append(array)
+        tape.partial.append(array)
     return array
+
+
+def scratch(array, size):
+    """Say that `array`, about to be an argument of launches (as a whole or in parts), is memory that they need meanwhile: `size` bytes of it."""
+    tape = getattr(_local, "tape", None)
+    if tape is not None:
+        tape.scratch.append((array, size))
 
 
 registry = None            # whet.ops.registry, once there is one

@@ -17,7 +17,7 @@ from whet.passes.lower_llvm import gemm as kernels
 from whet.passes.lower_llvm import gemv, onerow
 from whet.passes.lower_llvm.scalar import Unsupported
 
-from . import memory, native, pool
+from . import entries, memory, native, pool
 
 SHORT = {np.dtype(t): s for t, s in (
     ("f4", "f32"), ("f8", "f64"), ("f2", "f16"), (ml_dtypes.bfloat16, "bf16"), ("i1", "i8"), ("i2", "i16"), ("i4", "i32"),
@@ -143,6 +143,7 @@ def _run(plan, arrays):
             pass
         if scratch is None or scratch.size < plan.scratch:
             scratch = memory.empty(plan.scratch, np.uint8)
+        entries.scratch(scratch, plan.scratch)
     if plan.parts:
         at = [x.__array_interface__["data"][0] for x in arrays]
         for part in plan.parts:

@@ -72,6 +72,7 @@ def _plan(key, x, windows, kind, divisors):
     work = (x.size + 8 * planes * math.prod(out)) / units
     grain = max(1, int(GRAIN * lanes / max(work, 1) / 4), -(-units // threads))
     by = None if divisors is None else np.concatenate([*[np.ones(1)] * (3 - len(divisors)), *divisors]).astype(np.float64)
+    by = None if by is None else by.view(np.int64).copy()        # as all tables of plans are
     return remember(key, (Plan(kernel, units, grain, geometry, at * threads, shape), by))
 
 
@@ -140,7 +141,7 @@ def max_pool_grad(gy, index, x_shape):
     from whet.passes.lower_llvm import pool as lower_pool
     elem = ELEM[gy.dtype]
     kernel = native.kernel(f"max_pool_grad/{elem}", lambda m, symbol: lower_pool.max_grad(m, symbol, elem))
-    gx = np.zeros(x_shape, gy.dtype)
+    gx = np.empty(x_shape, gy.dtype)
     outputs, inputs = math.prod(gy.shape[2:]), math.prod(x_shape[2:])
     grain = max(1, 2 * GRAIN // max(outputs, 1))
     native.launch(kernel, math.prod(x_shape[:2]), grain, np.ascontiguousarray(gy), np.ascontiguousarray(index), gx, outputs, inputs)

@@ -357,7 +357,7 @@ class Plan:
             for addr, total, args, reads_out, parts, numbers, combiners in steps:
                 for a, j in reads_out:
                     known[a] = outs[j]
-                made = [entries.scratch(empty(shape, t)) if j is None else outs[j] for j, t in parts]
+                made = [entries.partial(empty(shape, t)) if j is None else outs[j] for j, t in parts]
                 launch(addr, total, grain, *[known[a] for a in args], *made, *numbers)
                 for a, at, combined in combiners:
                     for j, y in enumerate(combined(*made[at:at + 2])):
@@ -473,13 +473,13 @@ def combiner(kind, dtype, shape):
         addr = native.kernel(f"combine/{kind}/{dtype}{'/wide' * wide}", emit)
 
         def pairwise(parts, *_):
-            out = entries.scratch(memory.empty((outer, columns), out_type))
+            out = entries.partial(memory.empty((outer, columns), out_type))
             native.launch(addr, outer, 1 << 20, parts, out, spans, columns)
             return [out]
         return pairwise
     plan = Plan(span_program(kind, dtype), (np.empty(shape, DTYPES[dtype]),), (1,))
     if kind in R.EXACT:
-        return lambda parts, *_: [entries.scratch(y) for y in plan(parts)]
+        return lambda parts, *_: [entries.partial(y) for y in plan(parts)]
 
     def positions(parts, at):
         best = plan(parts)[0][:, None]

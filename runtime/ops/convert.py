@@ -1,5 +1,6 @@
 """Other types, other places, copies; tensors to Python and back."""
 import copyreg
+import weakref
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from ..autograd import modes
 from ..cpu import pointwise as kernels
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
 from ..ir import scalar as s
-from ..tensor import Tensor, contiguous_format, owner, preserve_format, wrap
+from ..tensor import Tensor, contiguous_format, owner, preserve_format, shown, wrap
 from . import pointwise as p
 from .arithmetic import NO_ATTRS
 from .creation import as_format, like_array, new_array
@@ -233,7 +234,7 @@ def numpy(self, *, force=False):
         modes.state.observers[-1].concretize(self)
     if self.requires_grad and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-    return self._array.view()
+    return shown(self)._array.view()
 
 
 # ---- copying into ----------------------------------------------------------------------------------------------------
@@ -478,13 +479,13 @@ class TypedStorage:
 @method()
 def untyped_storage(self):
     """The memory under this tensor, as bytes."""
-    return UntypedStorage(self._array)
+    return UntypedStorage(shown(self)._array)
 
 
 @method()
 def storage(self):
     """The memory under this tensor, as elements."""
-    return TypedStorage(self._array)
+    return TypedStorage(shown(self)._array)
 
 
 def _refuse_resize(t, op):
@@ -578,6 +579,7 @@ def share_memory_(self):
         shared = np.frombuffer(mmap.mmap(-1, a.nbytes), np.uint8).view(a.dtype).reshape(a.shape)
         shared[...] = a
         self._array = shared
+        shown(self)
     return self
 
 
@@ -607,6 +609,21 @@ def _place(root, at, dtype, shape, strides):
     return np.ndarray(shape, dtype.np, flat, at, strides)
 
 
+_blocks: dict = {}
+
+
+def _put_back(t, root):
+    """Note that a tensor was put back over a block. Each such tensor has a version cell of its own, which writes to the others do not reach."""
+    key, whole = id(root), root.nbytes == t._array.nbytes
+    if key in _blocks:
+        _blocks[key][1].shown = 1
+    else:
+        _blocks[key] = weakref.ref(root, lambda _: _blocks.pop(key, None)), t._shared()
+        if whole:
+            return
+    shown(t)
+
+
 @method()
 def __deepcopy__(self, memo):
     """An independent copy of a leaf; tensors that share memory still share it when they are copied together."""
@@ -629,6 +646,8 @@ def __deepcopy__(self, memo):
             memo.setdefault(id(memo), []).append(root)      # keep the id taken
         new = _place(copied, at, self.dtype, a.shape, a.strides)
     t = Tensor._make_subclass(self.__class__, wrap(new), bool(self._rg & 1))
+    if at is not None:
+        _put_back(t, copied)
     memo[id(self)] = t
     if self._grad is not None:
         t._grad = deepcopy(self._grad, memo)
@@ -639,6 +658,7 @@ def __deepcopy__(self, memo):
 
 def _rebuild(cls, root, at, dtype, shape, strides, requires_grad, attributes):
     t = Tensor._make_subclass(cls, wrap(_place(root, at, dtype, shape, strides)), requires_grad)
+    _put_back(t, root)
     if attributes:
         t.__dict__.update(attributes)
     return t

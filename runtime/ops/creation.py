@@ -9,7 +9,7 @@ from .. import devices, dtypes, indexing
 from ..autograd import modes
 from ..cpu import memory
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
-from ..tensor import Size, Tensor, channels_last, channels_last_3d, contiguous_format, preserve_format, strided, wrap
+from ..tensor import Size, Tensor, channels_last, channels_last_3d, contiguous_format, preserve_format, shown, strided, wrap
 from .registry import Op, apply, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, function, method
@@ -590,7 +590,7 @@ def as_tensor(data, dtype=None, device=None):
     if is_tensor(data):
         return data if dtype is None or data.dtype is dtype else data.to(dtype)
     a, new = array_of(data, dtype)
-    return literal(a) if new else wrap(a)
+    return literal(a) if new else shown(wrap(a))
 
 
 @function(method=False)
@@ -614,7 +614,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     a, new = array_of(obj, dtype)
     if copy is False and new:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
-    return require(literal(a.copy() if copy and not new else a) if new or copy else wrap(a), requires_grad)
+    return require(literal(a.copy() if copy and not new else a) if new or copy else shown(wrap(a)), requires_grad)
 
 
 @function(method=False)
@@ -626,7 +626,7 @@ def from_numpy(ndarray):
     if ndarray.dtype != d.np:
         raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is "
                          "currently not supported.")
-    return wrap(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray))
+    return shown(wrap(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray)))
 
 
 @function(method=False)
@@ -648,7 +648,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
                          f"({d.itemsize})")
     n = count if count > 0 else (size - offset) // d.itemsize
     a = np.frombuffer(buffer, np.uint8, n * d.itemsize, offset).view(d.np)
-    return require(wrap(a), requires_grad)
+    return require(shown(wrap(a)), requires_grad)
 
 
 @function(method=False)
@@ -666,7 +666,7 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
         raise RuntimeError(f"from_file: {filename} has {os.path.getsize(filename)} bytes, but {size * d.itemsize} are wanted")
     if size == 0:
         return wrap(np.empty(0, d.np))
-    return wrap(np.memmap(filename, np.uint8, "r+" if shared else "c", 0, size * d.itemsize).view(np.ndarray).view(d.np))
+    return shown(wrap(np.memmap(filename, np.uint8, "r+" if shared else "c", 0, size * d.itemsize).view(np.ndarray).view(d.np)))
 
 
 def scalar_tensor(x, dtype=None):

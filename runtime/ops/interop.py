@@ -5,7 +5,7 @@ import enum
 import numpy as np
 
 from .. import dtypes
-from ..tensor import wrap
+from ..tensor import shown, wrap
 from .registry import is_tensor
 from .surface import FUNCTIONS, function, method
 
@@ -25,7 +25,7 @@ def __array__(self, dtype=None, copy=None):
 @method()
 def __array_wrap__(self, array, context=None, return_scalar=False):
     """NumPy's result as a tensor."""
-    return wrap(np.asarray(array).astype(bool) if array.dtype == bool else np.asarray(array))
+    return shown(wrap(np.asarray(array).astype(bool) if array.dtype == bool else np.asarray(array)))
 
 
 # ---- NumPy's functions on tensors ------------------------------------------------------------------------------------
@@ -454,7 +454,7 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
         devices.as_device(device)
     a = import_dlpack(ext_tensor, copy)
     dtypes.from_numpy(a.dtype)
-    return wrap(a)
+    return shown(wrap(a))
 
 
 @function(method=False)

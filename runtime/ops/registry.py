@@ -33,6 +33,7 @@ class Op:
     pure = True
     random = False
     memo = False                    # may a call be replayed as its one launch (or view)? see cpu/entries.py
+    launches = False                # does forward launch kernels on operands, results and scratch alone, or else leave all to NumPy?
     total = None                    # can a call neither raise nor give another shape, whatever the data? None: host ops may, others not
     dynamic_numbers = False         # numbers are read by the kernel, so a replay may have others
     detaches = False                # a view without a base

@@ -56,7 +56,7 @@ conv_input_grad_op = Op("conv_input_grad", _input_grad_forward, _input_grad_vjp,
 conv_weight_grad_op = Op("conv_weight_grad", _weight_grad_forward, _weight_grad_vjp, samples=lambda make: [
     Sample(make(2, 4, 4), make(2, 3, 7), w_shape=(4, 3, 3), stride=(2,), padding=(1,), dilation=(1,), groups=1)])
 for _o in (conv_op, conv_input_grad_op, conv_weight_grad_op):
-    _o.family = "window"
+    _o.family, _o.launches = "window", True
 
 
 def tuple_of(v, n, name, what):
@@ -235,6 +235,8 @@ max_unpool_op = Op("max_unpool", lambda x, i, *, output_size: pooling.max_unpool
 for _o in (max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_op, adaptive_avg_pool_grad_op, unfold_op, fold_op,
            max_unpool_op):
     _o.family = "window"
+for _o in (max_pool_op, adaptive_max_pool_op, max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_op, adaptive_avg_pool_grad_op):
+    _o.launches = True
 
 
 def _planes(name, x, n):

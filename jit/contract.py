@@ -1,0 +1,138 @@
+"""The launches of convolutions, and of contractions with an epilogue (see passes/epilogue.py), in a program.
+
+Some convolutions read their weights in an order of their own. Weights that are there before every call, and are only read in it, are put
+into that order once: the launch that does so is left out of a replay as long as their memory says that nobody wrote to it (`Guard`).
+"""
+import ctypes as C
+
+import numpy as np
+from whet import tensor_base
+from whet.cpu import conv, entries, gemm, memory
+from whet.cpu.conv_plan import scratch
+from whet.dtypes import FROM_NUMPY
+from whet.ir import scalar as S
+from whet.ir.graph import Ref
+from whet.passes.lower_llvm.conv import SUMS, Epilogue
+from whet.passes.lower_llvm.scalar import Unsupported
+
+
+def launches(program, node, ins):
+    """The words of a node's launches, and their number; None where it is done otherwise."""
+    first = node if node.kind == "op" else node.value[0]
+    n = len(first.ins)
+    root, operands = S.arg(0), []
+    if node.kind == "contract":
+        by = {0: root}
+        for i, (r, x) in enumerate(zip(node.ins[n:], ins[n:], strict=True)):
+            if type(r) is Ref:
+                operands.append(x)
+                by[i + 1] = S.arg(len(operands))
+            else:                            # a number of the type that the kernel computes in
+                by[i + 1] = S.cast(S.const(x.item()), FROM_NUMPY[x.dtype].short)
+        root = S.substitute(node.roots[0], by)
+    try:
+        if first.op.name == "convolution":
+            return _convolution(program, node, first, ins[:n], root, operands)
+        return _product(program, node, first, ins[:n], root, operands)
+    except Unsupported:
+        return None
+
+
+def _with_bias(root, operands, bias):
+    """The expression and its operands with a bias that is added first."""
+    if bias is None:
+        return root, operands
+    moved = {i + 1: S.arg(i + 2) for i in range(len(operands))}
+    return S.substitute(root, {0: S.arg(0) + S.arg(1), **moved}), [bias, *operands]
+
+
+def _product(program, node, first, ins, root, operands):
+    a, b, *bias = ins
+    if first.op.name == "linear":
+        b = b.T
+    bias = bias[0] if bias else None
+    if bias is not None and a.dtype.itemsize < 4:            # (the sum with it would be rounded)
+        return None
+    root, operands = _with_bias(root, operands, bias)
+    made = []
+    return program.take(lambda: made.append(gemm.matmul(a, b, epilogue=root, operands=operands)), [a, b, *operands], made, node.outs)
+
+
+def _kind(a, shape, dtype):
+    """How the kernels of convolutions read an operand of their epilogue; None if they do not."""
+    if a.dtype != dtype:
+        return None
+    if a.size == 1:
+        return "one"
+    if a.shape == shape:
+        return "pixel" if a.flags.c_contiguous else None
+    strides = np.broadcast_to(a, shape).strides
+    apart = [s for i, (s, n) in enumerate(zip(strides, shape)) if i != 1 and n > 1]
+    return "channel" if strides[1] == a.itemsize and not any(apart) else None
+
+
+def _convolution(program, node, first, ins, root, operands):
+    x, w, *bias = ins
+    shape, out = program.arrays[node.outs[0]].shape, program.arrays[node.outs[0]]
+    bias = bias[0] if bias else None
+    if bias is not None:
+        if not bias.flags.c_contiguous:
+            return None
+        bias = bias.reshape(-1, *[1] * (len(shape) - 2))
+    root, operands = _with_bias(root, operands, bias)
+    kinds = tuple(_kind(a, shape, x.dtype) for a in operands)
+    t = FROM_NUMPY[x.dtype].short
+    if None in kinds or not out.flags.c_contiguous or S.typeof(root, [t] * (1 + len(kinds))) != t:
+        return None
+    kept = program.steady.get(program.root[first.ins[1]]) if tensor_base.NativeNode is not None else None
+    plan = conv.plan_of(x, w, Epilogue(root, kinds) if kinds or root is not S.arg(0) else SUMS, kept=kept is not None, **first.attrs)
+    if plan is None or not plan.units or plan.out != shape:
+        return None
+    tape, y = entries.Tape(), program.memory(node.outs[0])
+    need, pack, words, count = plan.scratch, plan.pack, [], 0
+    if pack is not None and kept is None:
+        need += pack.size * x.itemsize
+    room = scratch(need)
+    tape.scratch.append((room, need))
+    known = [x, w, y, *operands]
+    if pack is not None:
+        if kept is None:
+            packed = room[plan.scratch:]
+        else:
+            packed = memory.empty(pack.size, x.dtype)
+            known.append(packed)
+        tape.launches.append((pack.kernel, pack.units, pack.grain, w, packed, *pack.numbers))
+        got = program.words(tape, known)
+        if got is None:
+            return None
+        words, count = got
+        if kept is not None:
+            guard = Guard(kept, program.position[program.root[first.ins[1]]])
+            program.guards.append(guard)
+            words = guard.words(len(words)) + words
+        tape.launches.clear()
+        w = packed
+    tape.launches.append((plan.kernel, plan.units, plan.grain, x, w, y, room, plan.geometry, *operands))
+    got = program.words(tape, known)
+    return None if got is None else (words + got[0], count + got[1])
+
+
+class Guard:
+    """What machine code compares before it leaves out a launch: the tensor's version cell, its version, and where its memory lies.
+
+    The tensor's memory is that of the recording as long as its array is; a new array wants `forget`.
+    """
+
+    def __init__(self, tensor, position):
+        self.tensor, self.position = tensor, position
+        self.record = (C.c_int64 * 4)(id(tensor))
+        self.forget()
+
+    def forget(self):
+        """The next call does the launch."""
+        self.cell = self.tensor._shared()
+        self.record[1:] = [id(self.cell), -1, 0]
+
+    def words(self, count):
+        """The words before a launch of `count` words: see passes/lower_llvm/program.py."""
+        return [0, C.addressof(self.record), self.position, count]
