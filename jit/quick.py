@@ -20,7 +20,7 @@ def make(recording, leaves, args, kwargs, flags):
     r, p = recording, recording.program
     if kwargs or r.backward is not None or p.draws and p.may_miss:
         return None
-    simple = not (r.bumps or r.grads or p.may_miss or p.draws or len(p.steps) != 1 or type(p.steps[0]) is not tuple or len(p.steps[0]) != 3)
+    simple = not (r.bumps or r.grads or p.may_miss or p.draws or len(p.steps) != 1 or type(p.steps[0]) is not tuple or len(p.steps[0]) != 4)
     if len(leaves) != len(args) or any(a is not b for a, b in zip(args, leaves)):         # every argument a tensor, each another one
         return None
     env = dict(modes=modes, dtypes=dtypes, pool=pool, empty=memory.empty, launch=native.launch, wrap=wrap, MISSED=MISSED, world=r.world,
@@ -108,8 +108,8 @@ def make(recording, leaves, args, kwargs, flags):
     except LookupError:
         return None
     if simple:
-        address, words, count = p.steps[0]
-        lines.append(f" launch({address}, 1, 1, {words}, {count}, {', '.join(where.get(m, 'None') for m in p.moving)})")
+        address, words, count, given_ = p.steps[0]
+        lines.append(f" launch({address}, 1, 1, {words}, {count}, {', '.join(where[m] for m in given_)})")
     else:
         lines.append(f" arrays = [{', '.join(where[n] for n in p.outside)}]")
         if r.writes:
