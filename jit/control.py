@@ -24,8 +24,9 @@ from whet.ops.registry import Op, is_tensor
 from whet.tensor import Tensor
 
 from .backward import same_bits
-from .program import Miss, Program
+from .program import Miss, Program, address, template
 from .record import Refused, Watch, where
+from .rounds import Rounds
 from .world import Unwatchable, World, ours
 
 # what code that is tried may call of ours: functions of these files, but of modules only their calls, and nothing of these names
@@ -62,6 +63,15 @@ class Body:
         """Note where among some operands those are that it needs."""
         self.at = [operands.index(n) for n in self.given]
 
+    def launches(self):
+        """The one list of launches that it is, with what that works on: places of operands, and ("made", place of a result)."""
+        steps = self.program.steps
+        if len(steps) != 1 or type(steps[0]) is not tuple or len(steps[0]) != 4:
+            return None
+        _, at, count, values = steps[0]
+        operands, made = dict(zip(self.given, self.at)), {n: ("made", i) for i, n in enumerate(self.results)}
+        return at, count, [operands[n] if n in operands else made[n] for n in values]
+
     def __call__(self, arrays):
         env = self.program([arrays[i] for i in self.at])
         return [env[n] for n in self.results]
@@ -74,6 +84,9 @@ class Control(Op):
     def __init__(self, name, **bodies):
         super().__init__(name, register=False)
         self.bodies = bodies
+
+    def join(self):
+        """Called when the bodies know where their operands are."""
 
     @property
     def may_fail(self):
@@ -88,19 +101,40 @@ class Cond(Control):
 
 
 class While(Control):
-    """What `rounds` of a body carry. `ways`: for each of what is carried, its place among the body's results, or which of what was
-    carried it is."""
+    """What rounds of a body carry. `ways`: for each of what is carried (the first operands), (True, its place among the body's results) or
+    (False, which of what was carried it is). Where the body and the question are launches alone, machine code goes round."""
 
-    def __init__(self, name, count, ways, **bodies):
+    def __init__(self, name, ways, **bodies):
         super().__init__(name, **bodies)
-        self.count, self.ways = count, ways
+        self.ways, self.rounds = ways, None
+
+    def join(self):
+        """Find out whether machine code can do it, when the bodies know their operands."""
+        ask, body = self.bodies["ask"], self.bodies["body"]
+        parts = [b.launches() for b in (ask, body)]
+        if None in parts or not all(new or i == k for k, (new, i) in enumerate(self.ways)) or ask.program.arrays[ask.results[0]].dtype != bool:
+            return
+        moves = {k: (("made", i), 0) for k, (new, i) in enumerate(self.ways) if new}
+        for i in range(len(body.results)):   # two pieces of memory for each result, in turn
+            moves["made", i], moves["spare", i] = (("spare", i), 0), (("made", i), 0)
+        (at, count, names), pred = parts[0], ("pred", 0)
+        self.rounds = Rounds((at, count, [pred if type(x) is tuple else x for x in names]), parts[1], moves, pred)
 
     def forward(self, *arrays):
-        now, rest, ask, body = list(arrays[:self.count]), arrays[self.count:], self.bodies["ask"], self.bodies["body"]
-        while ask([*now, *rest])[0].item():
-            made = body([*now, *rest])
-            now = [made[i] if new else now[i] for new, i in self.ways]
-        return tuple([a.copy(order="K") if any(a is x for x in arrays) else a for a in now])
+        ask, body = self.bodies["ask"], self.bodies["body"]
+        now, n = list(arrays), len(self.ways)
+        if self.rounds is not None:
+            memory = [[template(body.program.arrays[r]) for r in body.results] for _ in range(2)]
+            pred = template(ask.program.arrays[ask.results[0]])
+            rounds = self.rounds({**dict(enumerate(map(address, arrays))), ("pred", 0): address(pred),
+                                  **{(what, i): address(a) for what, ms in zip(("made", "spare"), memory) for i, a in enumerate(ms)}})
+            if rounds:
+                now = [memory[1 - rounds % 2][i] if new else now[i] for new, i in self.ways]
+        else:
+            while ask(now)[0].item():
+                made = body(now)
+                now[:n] = [made[i] if new else now[i] for new, i in self.ways]
+        return tuple([a.copy(order="K") if any(a is x for x in arrays) else a for a in now[:n]])
 
 
 # ---- recording ---------------------------------------------------------------------------------------------------------
@@ -185,7 +219,7 @@ def loop(rec, marks, states, answers, body_fn, out):
     if not bodies:
         verify(rec, body)
     ways = [(True, fresh.index(n)) if n in fresh else (False, start.index(n)) for n in after]
-    put(rec, marks[0], start, results, While("while_loop", len(start), ways, ask=ask, body=body))
+    put(rec, marks[0], start, results, While("while_loop", ways, ask=ask, body=body))
 
 
 def plain(rec, out, nodes):
@@ -224,6 +258,7 @@ def put(rec, at, first, results, op):
         raise No("a part of it needs what another made")
     for b in op.bodies.values():
         b.place(operands)
+    op.join()
     del rec.nodes[at:]
     rec.nodes.append(Node("op", op, tuple(map(Ref, operands)), {}, list(results), where()))
     rec.nodes[-1].needs = ()

@@ -186,7 +186,7 @@ class Program:
         buffer = (C.c_int64 * len(words))(*words)
         self.keep.append(buffer)
         self.launches += count
-        return _machine(), C.addressof(buffer), count, [self.moving[i] for i in places]
+        return machine(), C.addressof(buffer), count, [self.moving[i] for i in places]
 
     def hold(self, n, a):
         """Let an array stand for value n."""
@@ -354,16 +354,16 @@ class Program:
             return None
         if any(a is v for v in tape.verdicts):
             self.keep.append(a)
-            return -1, _address(a)
+            return -1, address(a)
         for m, mine in renamed:
             if m.size and np.may_share_memory(a, m):
-                return self.place(mine, _address(a) - _address(m))
+                return self.place(mine, address(a) - address(m))
         for x in known:
             if type(x) is np.ndarray and x.size and (a is x or np.may_share_memory(a, x)):
-                return self.place(x, _address(a) - _address(x))
+                return self.place(x, address(a) - address(x))
         if id(a) in tape.numbers or a.dtype == np.int64 and a.ndim == 1 and a.flags.owndata:      # a number, or a plan's table
             self.keep.append(a)
-            return -1, _address(a)
+            return -1, address(a)
         return None
 
     def place(self, a, offset):
@@ -372,11 +372,11 @@ class Program:
         k = bisect_right(self.lows, low) - 1                 # (stand-ins lie apart)
         if a.size and k >= 0 and low < self.moved[k][0]:
             _, i, m = self.moved[k]
-            return i, _address(a) - _address(m) + offset
+            return i, address(a) - address(m) + offset
         if any(self.held[n] is a and self.root[n] in self.position for n in self.names.get(id(a), ())):
             return None
         self.keep.append(a)
-        return -1, _address(a) + offset
+        return -1, address(a) + offset
 
     # ---- running -----------------------------------------------------------------------------------------------------
     def __call__(self, given):
@@ -445,7 +445,8 @@ class Program:
             np.copyto(a, op.forward(*ins, **node.attrs), casting="unsafe")
 
 
-def _address(a):
+def address(a):
+    """Where an array's first element lies."""
     return a.__array_interface__["data"][0]
 
 
@@ -462,10 +463,11 @@ def template(a):
         return np.ndarray(a.shape, a.dtype, m.reshape(-1), 0, a.strides)         # (of a single element any stride will do)
     low, high = np.lib.array_utils.byte_bounds(a)
     flat = memory.empty(high - low, np.uint8)
-    return np.ndarray(a.shape, a.dtype, flat, _address(a) - low, a.strides)
+    return np.ndarray(a.shape, a.dtype, flat, address(a) - low, a.strides)
 
 
-def _machine():
+def machine():
+    """The address of the machine code that runs a list of launches."""
     native.export("whet_pool_run", native.symbol("pool_run"))
 
     def source():
