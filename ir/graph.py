@@ -8,6 +8,8 @@ A value is the memory that a tensor lay in; a node reads some and makes others, 
     guard %3 == [0.25, ...]              Python saw the value and went on from there
     ask check(%3) == None                or asked something of it, or wants an error raised
     %4, %5 = fused(%0, %1){%4 = mul x0 x1; ...}
+
+A `cond` or `while_loop` is an op whose `bodies` are programs, shown under it.
 """
 
 
@@ -64,4 +66,8 @@ def text(nodes, arrays=None):
     for n in nodes:
         types = "".join(f" : {arrays[o].dtype}{list(arrays[o].shape)}" for o in n.outs[:1]) if arrays is not None else ""
         out.append(f"{str(n) + types:<90}" + (f"# {n.line}" if n.line else ""))
+        for name, body in getattr(n.op, "bodies", {}).items():
+            out.append(f"  {name}:")
+            out += ["    " + line for line in text(body.program.nodes, arrays).splitlines()]
+            out.append(f"    -> {', '.join(f'%{x}' for x in body.results)}")
     return "\n".join(x.rstrip() for x in out)

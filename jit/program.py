@@ -6,6 +6,7 @@ order, on the same layouts: the bits are eager's.
 """
 import ctypes as C
 import struct
+from bisect import bisect_left, bisect_right
 
 import numpy as np
 from whet.cpu import entries, memory, native
@@ -22,6 +23,7 @@ from .record import Refused
 
 KEPT = 1 << 22                       # bytes that are copied at each call, for a replay that may miss late
 MOST = 60                            # arguments of a launch
+PASSING = 1000                       # arrays that one list of launches is given
 
 
 class Miss(Exception):
@@ -58,6 +60,7 @@ class Program:
         with np.errstate(all="ignore"):
             self.nodes = optimize(nodes, self.root, arrays, set(self.results) | set(self.moving))
         self.held, self.keep, self.launches, self.called, self.scratch, self.guards = {}, [], 0, [], 0, []
+        self.names, self.lows, self.moved = {}, [], []        # stand-ins: their values by id; where those that move lie, and which they are
         written = {self.root[n.ins[0]] for n in nodes if n.kind == "write"}
         self.steady = {n: t for n, t in dict(steady).items() if n not in written}
         with np.errstate(all="ignore"):
@@ -98,7 +101,7 @@ class Program:
     def build(self):
         """The steps: lists of launches for machine code, views of memory that moves, and calls."""
         for r in self.outside:
-            self.held[r] = template(self.arrays[r])
+            self.hold(r, template(self.arrays[r]))
         last, entries_ = {}, []
         for i, node in enumerate(self.nodes):
             for x in (*node.refs(), *node.outs, *node.attrs.get("into", {}).values()):
@@ -115,7 +118,7 @@ class Program:
             i, node = plan.pop()
             if node.kind == "op" and not node.ins and not node.op.random \
                     and self.root[node.outs[0]] not in changed and node.outs[0] not in self.position:
-                self.held[node.outs[0]] = node.op.forward(**node.attrs)          # a constant: nobody writes to it
+                self.hold(node.outs[0], node.op.forward(**node.attrs))           # a constant: nobody writes to it
                 constants.add(node.outs[0])
                 continue
             view = node.kind == "op" and node.op.is_view
@@ -154,27 +157,63 @@ class Program:
                 self.env[n] = a
 
     def join(self, steps):
-        """Launches that follow each other as one list."""
-        out, words, count = [], [], 0
+        """Launches that follow each other as one list, with the values whose arrays it is given."""
+        out, words, count, places = [], [], 0, {}
         if self.scratch:
-            self.keep.append(memory.empty(self.scratch, np.uint8))
-            start = _address(self.keep[-1])
+            self.room = memory.empty(self.scratch, np.uint8)
         for kind, what in [*steps, ("end", None)]:
+            new = {what[0][i] for i in self.passed(what[0])} - places.keys() if kind == "words" else ()
+            if count and (kind != "words" or len(places) + len(new) > PASSING):
+                out.append(self.listed(words, count, places))
+                words, count, places = [], 0, {}
             if kind == "words":
+                places.update(zip(sorted(new), range(len(places), len(places) + len(new))))
                 words += what[0]
                 count += what[1]
-                if len(what) == 2:
-                    continue
-            if count:
-                buffer = (C.c_int64 * len(words))(*[start + w if type(w) is _Scratch else w for w in words])
-                self.keep.append(buffer)
-                out.append((_machine(), C.addressof(buffer), len(words), *(what[2:] if kind == "words" else ())))
-                self.launches += count
-                words, count = [], 0
-            if kind == "call":
+                if len(what) > 2:
+                    out.append((*self.listed(words, count, places), *what[2:]))
+                    words, count, places = [], 0, {}
+            elif kind == "call":
                 out.append(what)
                 self.called.append(what)
         return out
+
+    @staticmethod
+    def passed(words):
+        """Where in a list the numbers of moving arrays stand."""
+        at = 0
+        while at < len(words):
+            if words[at] == 0:               # a record of what is kept: see passes/lower_llvm/program.py
+                yield at + 2
+                at += 4
+            else:
+                end = at + 4 + 2 * words[at + 3]
+                yield from (i for i in range(at + 4, end, 2) if words[i] >= 0)
+                at = end
+
+    def listed(self, words, count, places):
+        """A list for machine code; the moving arrays get the places where it is given them."""
+        words = list(words)
+        for i in self.passed(words):
+            words[i] = places[words[i]]
+        if self.scratch:
+            start = address(self.room)
+            words = [start + w if type(w) is _Scratch else w for w in words]
+        buffer = (C.c_int64 * len(words))(*words)
+        self.keep.append(buffer)
+        self.launches += count
+        return machine(), C.addressof(buffer), len(words), [self.moving[i] for i in places]
+
+    def hold(self, n, a):
+        """Let an array stand for value n."""
+        self.held[n] = a
+        self.names.setdefault(id(a), []).append(n)
+        if n in self.position and a.size:
+            low, high = np.lib.array_utils.byte_bounds(a)
+            i = bisect_left(self.lows, low)
+            self.lows.insert(i, low)
+            self.moved.insert(i, (high, self.position[n], a))
+        return a
 
     def memory(self, n):
         """Memory for value n, laid out as it was when recorded."""
@@ -182,8 +221,7 @@ class Program:
             return self.held[n]
         a = self.arrays[n]
         blocks = self.free.get((a.nbytes, a.dtype)) if n not in self.position and a.flags.c_contiguous else None
-        m = self.held[n] = blocks.pop().reshape(-1).view().reshape(a.shape) if blocks else template(a)
-        return m
+        return self.hold(n, blocks.pop().reshape(-1).view().reshape(a.shape) if blocks else template(a))
 
     def view(self, node):
         """Views of our own memory, made once; of memory that moves, as they lie in its stand-in."""
@@ -193,7 +231,8 @@ class Program:
         made = made if type(made) is tuple else (made,)
         if not all(_alike(v, self.arrays[o]) for v, o in zip(made, node.outs)):
             return False
-        self.held.update(zip(node.outs, made))
+        for o, v in zip(node.outs, made):
+            self.hold(o, v)
         return True
 
     def by_python(self, node):
@@ -203,7 +242,9 @@ class Program:
                 self.root[o] = o
                 self.position[o] = len(self.moving)
                 self.moving.append(o)
-            self.held.setdefault(o, template(self.arrays[o]))
+                self.hold(o, self.held[o] if o in self.held else template(self.arrays[o]))
+            elif o not in self.held:
+                self.hold(o, template(self.arrays[o]))
 
     def launch(self, node):
         """A node as the words of launches, and their number; None where it is not launches alone."""
@@ -325,32 +366,33 @@ class Program:
             return None
         if any(a is v for v in (*tape.verdicts, *tape.partial)):
             self.keep.append(a)
-            return -1, _address(a)
+            return -1, address(a)
         for m, mine in renamed:
             if m.size and np.may_share_memory(a, m):
-                return self.place(mine, _address(a) - _address(m))
+                return self.place(mine, address(a) - address(m))
         for x in known:
             if type(x) is np.ndarray and x.size and (a is x or np.may_share_memory(a, x)):
-                return self.place(x, _address(a) - _address(x))
+                return self.place(x, address(a) - address(x))
         for m, size in tape.scratch:
             if np.may_share_memory(a, m):
                 self.scratch = max(self.scratch, size, 64)
-                return -1, _Scratch(_address(a) - _address(m))
+                return -1, _Scratch(address(a) - address(m))
         if id(a) in tape.numbers or a.dtype == np.int64 and a.ndim == 1 and a.flags.owndata:      # a number, or a plan's table
             self.keep.append(a)
-            return -1, _address(a)
+            return -1, address(a)
         return None
 
     def place(self, a, offset):
         """An address in one of our arrays; None for one in a stand-in for memory that moves in a way not known here."""
-        for r, i in self.position.items():
-            m = self.held.get(r)
-            if m is not None and m.size and np.may_share_memory(a, m):
-                return i, _address(a) - _address(m) + offset
-        if any(a is h and self.root[n] in self.position for n, h in self.held.items()):
+        low = np.lib.array_utils.byte_bounds(a)[0]
+        k = bisect_right(self.lows, low) - 1                 # (stand-ins lie apart)
+        if a.size and k >= 0 and low < self.moved[k][0]:
+            _, i, m = self.moved[k]
+            return i, address(a) - address(m) + offset
+        if any(self.held[n] is a and self.root[n] in self.position for n in self.names.get(id(a), ())):
             return None
         self.keep.append(a)
-        return -1, _address(a) + offset
+        return -1, address(a) + offset
 
     def forget(self):
         """What is kept of outside tensors is made anew: one of them has other memory."""
@@ -366,15 +408,15 @@ class Program:
         for n in self.fresh:
             if self.arrays[n] is not None:
                 env[n] = template(self.arrays[n])
-        moving, launch = self.moving, native.launch
+        launch = native.launch
         before = [(env[n], env[n].copy()) for n in self.kept]
         try:
             for step in self.steps:
                 if type(step) is tuple:
-                    launch(step[0], 1, 1, step[1], step[2], *[env[r] for r in moving])
-                    if len(step) > 3 and step[3][0]:
-                        step[3][0] = 0
-                        self.do(step[4], env)                # raises what eager raises
+                    launch(step[0], 1, 1, step[1], step[2], *[env[r] for r in step[3]])
+                    if len(step) > 4 and step[4][0]:
+                        step[4][0] = 0
+                        self.do(step[5], env)                # raises what eager raises
                 else:
                     self.do(step, env)
         except Exception as e:               # eager will raise it where the function can see it
@@ -424,7 +466,8 @@ class Program:
             np.copyto(a, op.forward(*ins, **node.attrs), casting="unsafe")
 
 
-def _address(a):
+def address(a):
+    """Where an array's first element lies."""
     return a.__array_interface__["data"][0]
 
 
@@ -441,10 +484,11 @@ def template(a):
         return np.ndarray(a.shape, a.dtype, m.reshape(-1), 0, a.strides)         # (of a single element any stride will do)
     low, high = np.lib.array_utils.byte_bounds(a)
     flat = memory.empty(high - low, np.uint8)
-    return np.ndarray(a.shape, a.dtype, flat, _address(a) - low, a.strides)
+    return np.ndarray(a.shape, a.dtype, flat, address(a) - low, a.strides)
 
 
-def _machine():
+def machine():
+    """The address of the machine code that runs a list of launches."""
     native.export("whet_pool_run", native.symbol("pool_run"))
 
     def source():

@@ -345,7 +345,7 @@ def simple(r):
     """Is a replay nothing but one list of launches?"""
     p = r.program
     effects = r.bumps or r.grads or r.backward or p.may_miss or p.draws
-    return not effects and len(p.steps) == 1 and type(p.steps[0]) is tuple and len(p.steps[0]) == 3
+    return not effects and len(p.steps) == 1 and type(p.steps[0]) is tuple and len(p.steps[0]) == 4
 
 
 def _launch(t, r, leaves):
@@ -393,10 +393,11 @@ def _launch(t, r, leaves):
         else:
             raise LookupError
     moving = []
+    program, words, length, passed = p.steps[0]
     where = {n: place for n, (place, _) in zip(p.outside, r.given)}
     try:
         result(r.results)
-        for n in p.moving:
+        for n in passed:
             if n in fresh:
                 moving += [L.FRESH, fresh[n]]
             elif where[n][0] == "argument":
@@ -413,7 +414,6 @@ def _launch(t, r, leaves):
         return None
     t["build"].extend(build)
     t["moving"].extend(moving)
-    program, words, length = p.steps[0]
     return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2, build=len(build) // 3, program=program, list=words,
                 length=length, away=int(_work(words, length) >= LONG))
 

@@ -56,6 +56,7 @@ class Recorder:
         self.outside, self.before = {}, {}   # value number -> the tensor that was there before, and a copy of what it held
         self.made, self.ids = [], set()      # tensors made inside
         self.reason = None
+        self.trying, self.since = None, 0    # where code is tried (control.py): what stops it, and the first value that is its own
 
     # ---- values ------------------------------------------------------------------------------------------------------
     def value(self, t):
@@ -81,8 +82,31 @@ class Recorder:
     def operands(self, inputs):
         return tuple([Ref(self.value(x)) if registry.is_tensor(x) else x for x in inputs])
 
+    def forget(self, values):
+        """What was made inside of a node is unknown outside of it."""
+        for n in values:
+            self.number.pop(id(self.arrays[n]), None)
+
+    def own(self, n):
+        """Does a value lie in memory that what is tried has made?"""
+        for node in reversed(self.nodes):
+            if n in node.outs and node.op.is_view:
+                n = node.ins[0]
+        return n >= self.since and n not in self.outside
+
+    # ---- control flow ------------------------------------------------------------------------------------------------
+    def cond(self, pred, true_fn, false_fn, operands):
+        from .control import cond
+        return cond(self, pred, true_fn, false_fn, operands)
+
+    def while_loop(self, cond_fn, body_fn, carried):
+        from .control import while_loop
+        return while_loop(self, cond_fn, body_fn, carried)
+
     def refuse(self, reason):
         """Stop recording; the run goes on as if nobody watched."""
+        if self.trying is not None:
+            self.trying(reason)
         if self.reason is None:
             self.reason = f"{reason} ({where()})"
         state = modes.state
@@ -131,6 +155,8 @@ class Recorder:
 
     def draw(self, generator, op, shape):
         """Random numbers: drawn anew at each replay."""
+        if self.trying is not None:
+            self.trying("it draws random numbers")
         seed, offset = generator.take(op.blocks(shape))
         out = registry.execute(op, (), dict(shape=shape, seed=seed, offset=offset))
         self.note("draw", op, (), dict(shape=shape, generator=generator), out)
@@ -148,6 +174,8 @@ class Recorder:
         except Refused as e:
             self.refuse(str(e))
             return pointwise_family.inplace(op, t, args, attrs)
+        if self.trying is not None and not self.own(ins[0]):
+            self.trying("it writes to a tensor that was there before")
         node, base = t._node, t if t._base is None else t._base
         if modes.state.flags & modes.GRAD and id(base) not in self.ids and any(registry.is_tensor(x) and x.requires_grad for x in (t, *args)):
             self.refuse("what carries gradients is written to a tensor that was there before")

@@ -485,7 +485,14 @@ def _memory(a):
 
 def _overlaps(arrays, written):
     """Which of the written arrays share memory with which of all."""
-    return tuple([(i, k) for i in written for k, b in enumerate(arrays) if k != i and np.may_share_memory(arrays[i], b)])
+    spans = sorted([(*np.lib.array_utils.byte_bounds(a), i) for i, a in enumerate(arrays) if a.size])
+    written, found, open_ = set(written), [], []
+    for low, high, i in spans:
+        open_ = [(end, k) for end, k in open_ if end > low]
+        for _, k in open_:
+            found += [(a, b) for a, b in ((i, k), (k, i)) if a in written]
+        open_.append((high, i))
+    return tuple(sorted(found))
 
 
 class _Run:

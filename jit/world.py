@@ -331,6 +331,16 @@ class World:
                 return False
         return True
 
+    def restore(self):
+        """Put back what is not as it was found; was there anything?"""
+        if self.same():
+            return False
+        for kind, owner, names, objects in self.places:
+            now = _look(kind, owner, names)
+            if now is None or len(now) != len(objects) or not all(map(_same, now, objects)):
+                _put(kind, owner, names, objects)
+        return True
+
     def difference(self):
         """What is not as it was found, in words; None if all is."""
         if self.same():
@@ -401,6 +411,38 @@ def _look(kind, owner, names):
     if kind == "context":
         return (owner.get(_look),)
     return owner.__code__, owner.__defaults__, owner.__kwdefaults__
+
+
+def _put(kind, owner, names, objects):
+    """Let a place hold what it held."""
+    if kind == "items" and not isinstance(owner, tuple) or kind == "set" and not isinstance(owner, frozenset):
+        owner.clear()
+        (owner.update if kind == "set" else owner.extend)(objects)
+    elif kind == "dict" and not isinstance(owner, types.MappingProxyType):
+        owner.clear()
+        owner.update(zip(names, objects))
+    elif kind == "some":
+        skip, names = names
+        for k in [k for k in owner if k not in skip]:
+            del owner[k]
+        owner.update(zip(names, objects))
+    elif kind == "global" and objects:
+        owner[names], = objects
+    elif kind == "global":
+        owner.pop(names, None)
+    elif kind == "cell" and objects:
+        owner.cell_contents, = objects
+    elif kind == "cell":
+        del owner.cell_contents
+    elif kind == "class":
+        owner.__class__, = objects
+    elif kind == "slot":
+        setattr(owner, names, *objects) if objects else delattr(owner, names)
+    elif kind == "vars":
+        for k, v in zip(names, objects):
+            setattr(owner, k, v)
+    elif kind == "function":
+        owner.__code__, owner.__defaults__, owner.__kwdefaults__ = objects
 
 
 def _equal(a, b):

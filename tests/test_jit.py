@@ -264,3 +264,33 @@ def test_an_error_after_a_write_leaves_one_write(n):
                 pass
         seen.append((p[0].item(), p._version))
     assert seen[0] == seen[1] == (5.0, 5)
+
+
+def test_a_list_of_launches_works_on_any_number_of_tensors():
+    """More of them than one launch is given, some through Python steps' results."""
+    many = [whet.randn(3) for _ in range(1200)]
+
+    def f(x):
+        for t in many:
+            t.mul_(0.5)
+            t.add_(x)
+        return many[700] + x
+    traced, x = jit.trace(f), whet.randn(3)
+    for _ in range(3):
+        twins = [t.clone() for t in many]
+        got = traced(x)
+        assert same(got, many[700] + x)
+        for t, twin in zip(many, twins):
+            assert same(t, twin * 0.5 + x)
+    assert not facts(traced)["refused"] and facts(traced)["paths"][0]["calls"] > 0
+
+
+def test_memory_that_is_shared_is_found_among_many_tensors():
+    """The pairs are those that are found two by two."""
+    from whet.jit.trace import _overlaps
+    whole, rng = np.zeros(400, "f4"), np.random.default_rng(0)
+    for _ in range(20):
+        arrays = [whole[a:a + rng.integers(0, 30)][::rng.choice([1, 2, -1])] for a in rng.integers(0, 380, 25)]
+        written = sorted(rng.choice(25, 6, replace=False).tolist())
+        assert sorted(_overlaps(arrays, written)) == sorted((i, k) for i in written for k in range(25)
+                                                            if i != k and np.may_share_memory(arrays[i], arrays[k]))
