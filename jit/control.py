@@ -261,7 +261,6 @@ def put(rec, at, first, results, op):
     op.join()
     del rec.nodes[at:]
     rec.nodes.append(Node("op", op, tuple(map(Ref, operands)), {}, list(results), where()))
-    rec.nodes[-1].needs = ()
     rec.forget(made.difference(results))
 
 

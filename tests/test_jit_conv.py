@@ -312,7 +312,7 @@ def test_copies_that_share_memory():
 @needs_native
 def test_weights_are_packed_once():
     layer, f, x = with_packed_weight()
-    r, = f.table.popitem()[1]
+    r, = next(iter(f.table.values()))
     guard, = r.program.guards
     with whet.no_grad():
         f(x)
