@@ -13,7 +13,8 @@ from whet.cpu import entries, memory, native, reduce
 from whet.cpu.pointwise import Pointwise
 from whet.dtypes import FROM_NUMPY
 from whet.ir import scalar as S
-from whet.ir.graph import Ref
+from whet.ir import verify
+from whet.ir.graph import Graph, Input, Ref, Type
 from whet.ir.rows import Operand
 from whet.ops.pointwise_family import PointwiseOp
 from whet.passes.fuse import fuse, reductions, write_through
@@ -47,12 +48,22 @@ class Program:
         self.check_order(nodes)
         with np.errstate(all="ignore"):
             seen = set(self.results) | set(self.moving)
+            self.check(nodes)
             for one in (fuse, reductions, write_through):
                 nodes = one(nodes, self.root, arrays, seen)
+                self.check(nodes)
             self.nodes = nodes
-        self.held, self.keep, self.launches, self.called = {}, [], 0, []
+        self.held, self.keep, self.launches, self.called, self.owned = {}, [], 0, [], 0
         with np.errstate(all="ignore"):
             self.build()
+        # what was recorded is forgotten, but for its types; so are the stand-ins, except where the code points to them
+        self.arrays = [Type.of(a) for a in arrays]
+        self.held = self.free = self.constants = None
+
+    def check(self, nodes):
+        """Where the settings ask for it: is this a graph that means something?"""
+        if verify.CHECK:
+            verify.verify(Graph.of(nodes, self.arrays, [Input(n, "") for n in self.outside], [(n, "") for n in self.results]))
 
     # ---- what must be done -------------------------------------------------------------------------------------------
     def live(self, nodes):
@@ -106,7 +117,8 @@ class Program:
             i, node = plan.pop()
             if node.kind == "op" and not node.ins and not node.op.random \
                     and self.root[node.outs[0]] not in changed and node.outs[0] not in self.position:
-                self.held[node.outs[0]] = node.op.forward(**node.attrs)          # a constant: nobody writes to it
+                a = self.held[node.outs[0]] = node.op.forward(**node.attrs)      # a constant: nobody writes to it
+                self.owned += a.nbytes
                 constants.add(node.outs[0])
                 continue
             view = node.kind == "op" and node.op.is_view
@@ -170,6 +182,8 @@ class Program:
             return self.held[n]
         a = self.arrays[n]
         blocks = self.free.get((a.nbytes, a.dtype)) if n not in self.position and a.flags.c_contiguous else None
+        if not blocks and n not in self.position:
+            self.owned += a.nbytes
         m = self.held[n] = blocks.pop().reshape(-1).view().reshape(a.shape) if blocks else template(a)
         return m
 
@@ -340,6 +354,13 @@ class Program:
         self.keep.append(a)
         return -1, _address(a) + offset
 
+    def footprint(self):
+        """The bytes that a call holds: what it is given, memory of the program's own, and what it makes (results, and what Python steps
+        make, which lives until the call ends)."""
+        made = [n for n in self.moving if n not in set(self.outside)]
+        return {"inputs": sum(self.arrays[n].extent for n in self.outside), "own": self.owned,
+                "made": sum(self.arrays[n].nbytes for n in (*made, *self.kept))}
+
     # ---- running -----------------------------------------------------------------------------------------------------
     def __call__(self, given):
         """Run with the arrays of the outside values. Gives the environment: the array of each value that a step or a caller wants."""
@@ -416,15 +437,15 @@ def _alike(a, b):
 
 
 def template(a):
-    """Memory of an array's shape, strides and type."""
-    if a.flags.c_contiguous or not a.size:
+    """Memory of an array's shape, strides and type (or of such a `Type`)."""
+    a = a if type(a) is Type else Type.of(a)
+    if a.contiguous:
         m = memory.empty(a.shape, a.dtype)
         if m.strides == a.strides or not a.size:
             return m
         return np.ndarray(a.shape, a.dtype, m.reshape(-1), 0, a.strides)         # (of a single element any stride will do)
-    low, high = np.lib.array_utils.byte_bounds(a)
-    flat = memory.empty(high - low, np.uint8)
-    return np.ndarray(a.shape, a.dtype, flat, _address(a) - low, a.strides)
+    low, high = a.span
+    return np.ndarray(a.shape, a.dtype, memory.empty(high - low, np.uint8), -low, a.strides)
 
 
 def _machine():

@@ -74,7 +74,7 @@ def make(recording, leaves, args, kwargs, flags):
     fresh = set(p.fresh)
     for number in p.fresh if simple else ():
         a = p.arrays[number]
-        if not a.flags.c_contiguous:
+        if not a.contiguous:
             return None
         lines.append(f" r{number} = empty({given(f'rs{number}', a.shape)}, {given(f'rd{number}', a.dtype)})")
         where[number] = f"r{number}"
