@@ -134,6 +134,7 @@ from whet.ir.interpret import interpret
 g = loads(bytes.fromhex({dumps(f.recorded).hex()!r}))
 x = np.frombuffer(bytes.fromhex({args[0].numpy().tobytes().hex()!r}), np.float32).reshape(5, 6)
 print(b"".join(a.astype(np.float64).tobytes() for a in interpret(g, x)).hex(), "llvmlite" in sys.modules)"""
-    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WHET_CPU": "numpy"}, capture_output=True, text=True, check=True).stdout.split()
+    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WHET_CPU": "numpy"}, capture_output=True, text=True,
+        check=True).stdout.split()
     reference = np.frombuffer(bytes.fromhex(out[0]))
     assert out[1] == "False" and np.allclose(reference, np.concatenate([a.astype(np.float64).reshape(-1) for a in got]), rtol=1e-5, atol=1e-6)
