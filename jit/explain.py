@@ -10,10 +10,13 @@ from whet import dtypes
 from whet.ir import cost
 from whet.ir.graph import Graph, Input, Ref
 from whet.ir.text import type_text
+from whet.ir.view import amount
 from whet.passes.fuse import MOST, MOST_NODES
 from whet.tensor_base import Base
 
 from .world import PLAIN
+
+LINES = 24                               # of one kind in the text
 
 
 # ---- names -------------------------------------------------------------------------------------------------------------
@@ -273,7 +276,7 @@ def facts(traced):
     because = dict(zip(traced.table, differing(traced.fn, list(traced.table))))
     for key, r in recordings(traced):
         before, after = graphs(traced, key, r)
-        p = r.program
+        p, held = r.program, memory(r)
         paths.append({
             "calls": r.calls, "nodes": len(p.recorded), "after": len(p.nodes), "launches": p.launches, "python": [str(n) for n in p.called],
             "guards": len(r.world.places), "tensors": len(r.tensors), "slower": r.slow, "microseconds": [round(t * 1e6, 2) for t in r.times],
@@ -282,22 +285,27 @@ def facts(traced):
             "guarded": guarded(traced, key, r),
             "unfused": [(str(a), str(b), reason) for a, b, reason in unfused(before, after)],
             "bytes": tuple(sum(cost.moved(n, g.types) for n in g.nodes) for g in (before, after)),
-            "flops": sum(cost.operations(n, after.types) for n in after.nodes), "peak": peak(r), "memory": r.program.footprint()})
+            "flops": sum(cost.operations(n, after.types) for n in after.nodes), "peak": sum(held.values()), "memory": held})
     return {"name": traced.name(), "paths": paths, "refused": next(iter(traced.refused.values()), None), "kinds": len(traced.table),
             "why": traced.why}
 
 
-def peak(r):
-    """The bytes that a call holds at most: what it is given, the program's own memory, and what it makes."""
-    return sum(r.program.footprint().values())
+def memory(r):
+    """The bytes that a call holds at most, by kind: what it is given, the program's own, what it makes, and gradients that it replaces (which
+    are there until the new ones are). What a step in Python uses meanwhile comes on top."""
+    held = r.program.footprint()
+    old = [place[1]._grad for place, spec in r.grads if place[0] == "object" and spec is not None and place[1]._grad is not None]
+    return {**held, "replaced": sum(t._array.nbytes for t in old)}
 
 
-def amount(n, unit="B"):
-    """12.3 kB"""
-    for prefix in ("", "k", "M", "G"):
-        if n < 1000 or prefix == "G":
-            return f"{n:.3g} {prefix}{unit}" if prefix else f"{n} {unit}"
-        n /= 1000
+def guard_text(g):
+    """A guard as a line."""
+    return f"{g['what']} is {g['is']}" + (f"  # {g['line']}" if g["line"] else "")
+
+
+def some(lines):
+    """Not too many lines."""
+    return lines if len(lines) <= LINES else [*lines[:LINES], f"  ... and {len(lines) - LINES} more (explain(data=True) has all)"]
 
 
 def explain(traced):
@@ -313,13 +321,14 @@ def explain(traced):
                    + f"{p['microseconds'][0]} us replayed, {p['microseconds'][1]} us eager")
         held = p["memory"]
         out.append(f"  moves {amount(p['bytes'][0])} as recorded, {amount(p['bytes'][1])} fused; {amount(p['flops'], 'flop')}; holds at most "
-                   f"{amount(p['peak'])}: {amount(held['inputs'])} given, {amount(held['own'])} its own, {amount(held['made'])} made")
+                   f"{amount(p['peak'])}: {amount(held['inputs'])} given, {amount(held['own'])} its own, {amount(held['made'])} made"
+                   + (f", {amount(held['replaced'])} replaced" if held["replaced"] else ""))
         if p["because"]:
             out.append(f"  recorded because {'; '.join(p['because'])}")
         if p["missed"]:
             out.append(f"  a call missed it because of {p['missed']}")
         out += ["    " + line for line in p["graph"].splitlines()]
-        out += [f"  not fused: {a} and {b}: {reason}" for a, b, reason in p["unfused"]]
+        out += some([f"  not fused: {a} and {b}: {reason}" for a, b, reason in p["unfused"]])
         out += [f"  runs in Python: {step}" for step in p["python"]]
-        out += [f"  guard: {g['what']} is {g['is']}" + (f"  # {g['line']}" if g["line"] else "") for g in p["guarded"]]
+        out += some([f"  guard: {guard_text(g)}" for g in p["guarded"]])
     return "\n".join(out)

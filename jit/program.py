@@ -53,7 +53,7 @@ class Program:
                 nodes = one(nodes, self.root, arrays, seen)
                 self.check(nodes)
             self.nodes = nodes
-        self.held, self.keep, self.launches, self.called, self.owned = {}, [], 0, [], 0
+        self.held, self.keep, self.launches, self.called = {}, [], 0, []
         with np.errstate(all="ignore"):
             self.build()
         # what was recorded is forgotten, but for its types; so are the stand-ins, except where the code points to them
@@ -117,12 +117,14 @@ class Program:
             i, node = plan.pop()
             if node.kind == "op" and not node.ins and not node.op.random \
                     and self.root[node.outs[0]] not in changed and node.outs[0] not in self.position:
-                a = self.held[node.outs[0]] = node.op.forward(**node.attrs)      # a constant: nobody writes to it
-                self.owned += a.nbytes
+                self.held[node.outs[0]] = node.op.forward(**node.attrs)          # a constant: nobody writes to it
                 constants.add(node.outs[0])
                 continue
             view = node.kind == "op" and node.op.is_view
+            kept = len(self.keep)
             words = None if view or not machine else self.launch(node)
+            if words is None:
+                del self.keep[kept:]         # what the attempt wanted to be kept
             if words is None and node.kind == "rows":        # no kernel for it as one: as two
                 plan += [(i, node.value[1]), (-1, node.value[0])]
                 continue
@@ -182,8 +184,6 @@ class Program:
             return self.held[n]
         a = self.arrays[n]
         blocks = self.free.get((a.nbytes, a.dtype)) if n not in self.position and a.flags.c_contiguous else None
-        if not blocks and n not in self.position:
-            self.owned += a.nbytes
         m = self.held[n] = blocks.pop().reshape(-1).view().reshape(a.shape) if blocks else template(a)
         return m
 
@@ -357,8 +357,14 @@ class Program:
     def footprint(self):
         """The bytes that a call holds: what it is given, memory of the program's own, and what it makes (results, and what Python steps
         make, which lives until the call ends)."""
+        own = {}
+        for a in (*self.keep, *self.env):
+            if type(a) is np.ndarray:
+                while type(a.base) is np.ndarray:
+                    a = a.base
+                own[id(a if a.base is None else a.base)] = a.nbytes
         made = [n for n in self.moving if n not in set(self.outside)]
-        return {"inputs": sum(self.arrays[n].extent for n in self.outside), "own": self.owned,
+        return {"inputs": sum(self.arrays[n].extent for n in self.outside), "own": sum(own.values()),
                 "made": sum(self.arrays[n].nbytes for n in (*made, *self.kept))}
 
     # ---- running -----------------------------------------------------------------------------------------------------

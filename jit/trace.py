@@ -27,7 +27,7 @@ from whet.ops.registry import view_of
 from whet.tensor import Size, Tensor, wrap
 from whet.tensor_base import Base
 
-from . import explain, quick
+from . import explain, quick, show
 from .backward import Backward, same_bits, saved_by
 from .program import Miss, Program
 from .quick import MISSED, used_up
@@ -635,6 +635,14 @@ class Traced:
     def explain(self, data=False):
         """What was recorded, what was fused, what runs eagerly and why: as text, or as a dict."""
         return explain.facts(self) if data else explain.explain(self)
+
+    def show(self, path=None):
+        """Write a page with the newest recording's graph, as recorded and as it runs; gives the path (of a new file where none is given; one
+        that ends in .svg becomes the pictures alone)."""
+        return show.show(self, path)
+
+    def _repr_html_(self):
+        return show.page(self)
 
     @property
     def recorded(self):
