@@ -85,10 +85,10 @@ def differing(fn, keys):
     return out
 
 
-def names_of(world, fn):
+def names_of(world, fn, key):
     """How the function reaches what is outside: (id -> `model.weight` or `table['w']`, of several ways the plainest; id of a cell -> its
     variable; id of an instance's dict -> that of the instance)."""
-    names = {id(fn): ""}
+    names = {id(fn): "", **{d[1]: path for path, d in arguments(fn, key) if type(d) is tuple and len(d) == 2 and d[0] not in PLAIN}}
     if getattr(fn, "__self__", None) is not None:
         names[id(fn.__self__)] = "self"
     cells = {id(c): name for x in (getattr(fn, "__func__", fn), *world.seen.values()) if hasattr(x, "__code__") and hasattr(x, "__closure__")
@@ -143,7 +143,7 @@ def described(place, paths, names):
 def graphs(traced, key, r):
     """The graph that was recorded, and the one that the passes left."""
     paths = [path for path, d in arguments(traced.fn, key) if is_tensor(d)]
-    names, p = names_of(r.world, traced.fn)[0], r.program
+    names, p = names_of(r.world, traced.fn, key)[0], r.program
     inputs = [Input(n, *described(place, paths, names)) for n, (place, _) in zip(p.outside, r.given)]
     results: list = []
     wanted(r.results, "", results)
@@ -238,7 +238,7 @@ def guarded(traced, key, r):
             if op.opname.startswith(("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD", "LOAD_NAME")):
                 named.setdefault(op.argval, f"{os.path.basename(code.co_filename)}:{line}")
     out = [{"what": path, "is": said(d), "line": ""} for path, d in arguments(traced.fn, key)]
-    names, cells, attributes = names_of(r.world, traced.fn)
+    names, cells, attributes = names_of(r.world, traced.fn, key)
     done = set()
     for place in r.world.places:
         if place[0] == "function" or place[0] not in ("global", "cell") and attributes.get(id(place[1]), id(place[1])) not in names:

@@ -27,7 +27,7 @@ from whet.ops.registry import view_of
 from whet.tensor import Size, Tensor, wrap
 from whet.tensor_base import Base
 
-from . import explain, quick, show
+from . import explain, ladder, quick, show
 from .backward import Backward, same_bits, saved_by
 from .program import Miss, Program
 from .quick import MISSED, used_up
@@ -670,6 +670,11 @@ def _laid(copy, like):
     return out
 
 
+@functools.cache
+def _telling():
+    return ladder.telling(Traced)
+
+
 def trace(fn=None, example_inputs=None, *, strict=False, verify="first"):
     """A function that records itself and replays the recording, with the results and effects of eager mode to the bit.
 
@@ -690,7 +695,7 @@ def trace(fn=None, example_inputs=None, *, strict=False, verify="first"):
         raise ValueError(f'trace(): verify is "first" or "off", not {verify!r}')
     if not callable(fn):
         raise TypeError(f"trace(): expected a function, got {type(fn).__name__}")
-    traced = fn if isinstance(fn, Traced) else Traced(fn, strict, verify)
+    traced = fn if isinstance(fn, Traced) else (Traced if not ladder.LEVEL else _telling())(fn, strict, verify)
     if example_inputs is not None:
         traced(*example_inputs if isinstance(example_inputs, tuple | list) else (example_inputs,))
     return traced
