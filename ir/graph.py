@@ -1,16 +1,22 @@
 """Graphs: what a recorded run did, as a list of nodes over numbered values.
 
-A value is the memory that a tensor lay in; a node reads some and makes others, in the order of the run. Text form, a line a node:
+A value is the memory that a tensor lay in; a node reads some and makes others, in the order of the run. `ir/text.py` prints a graph, a
+line a node, and `ir/parse.py` reads it back:
 
-    %2 = mul(%0, 2.0)                    # model.py:12
-    write add(%1, %2)                    in place: operand 0 is changed
-    %3 = draw random_uniform32(shape=(4,))   new numbers at each replay
-    guard %3 == [0.25, ...]              Python saw the value and went on from there
-    ask check(%3) == None                or asked something of it, or wants an error raised
-    %4, %5 = fused(%0, %1){%4 = mul x0 x1; ...}
+    %2 = mul(%0, 2.0) : f32[4]                                   # model.py:12
+    write add(%1, %2)                                            in place: operand 0 is changed
+    %3 = draw random_uniform32(shape=(4,)) : f32[4]              new numbers at each replay
+    guard %3 == f32[1](0.25)                                     Python saw the value and went on from there
+    ask "whet.ops.embedding:_check_rows.<locals>.check"(%1) == None      or asked something of it, or wants an error raised
+    %5 = fused(%0, f32[](2.0)) : f32[4] { ... }                  one kernel for the nodes in it
+    %6 = rows(%5, axes=(1,)) : f32[4] { ... }                    reductions, what feeds them and what comes of them: one row kernel
+    %7 = contract(%0, %1, %2) : f32[4,4] { ... }                 a product or a convolution, and what is done to each element as it is stored
 
 A `cond` or `while_loop` is an op whose `bodies` are programs, shown under it.
 """
+import numpy as np
+
+GROUPS = frozenset(("fused", "rows", "contract"))
 
 
 class Ref(int):
@@ -22,52 +28,236 @@ class Ref(int):
 
 
 class Node:
-    """One thing that happened. kind: "op", "write" (in place, into operand 0), "draw" (random numbers), "guard" (a value that Python
-    saw), "ask" (a question about values, with its answer), "fused", "rows" and "contract" (see passes/fuse.py, passes/rows.py and
-    passes/epilogue.py; `value` are the nodes, `roots` the expressions or the program). Operands are `Ref`s or Python values; `outs` are
-    value numbers."""
+    """One thing that happened. kind: "op", "write" (in place, into operand 0; `value`: does it count as a change of its version?), "draw"
+    (random numbers), "guard" (a value that Python saw), "ask" (a question about values, with its answer), "fused", "rows" and "contract"
+    (see passes/; `value` are the nodes, `roots` the expressions or the program). Operands are `Ref`s or Python values; `outs` are value
+    numbers."""
     __slots__ = ("kind", "op", "ins", "attrs", "outs", "line", "value", "roots")
 
     def __init__(self, kind, op, ins, attrs, outs, line, value=None):
         self.kind, self.op, self.ins, self.attrs, self.outs, self.line, self.value = kind, op, ins, attrs, outs, line, value
+        self.roots = None
 
     def refs(self):
         """The values among the operands."""
         return [x for x in self.ins if type(x) is Ref]
 
+    @property
+    def members(self):
+        """The nodes that a group stands for."""
+        return self.value if self.kind in GROUPS else ()
+
+    def flat(self):
+        """The primitives that it stands for, itself where it is one."""
+        return [x for m in self.members for x in m.flat()] if self.members else [self]
+
     def __str__(self):
-        args = [*map(_short, self.ins), *(f"{k}={_short(v)}" for k, v in self.attrs.items() if k != "generator")]
-        made = ", ".join(f"%{o}" for o in self.outs)
-        if self.kind == "ask":
-            return f"ask {self.attrs['question'].__qualname__}({', '.join(map(_short, self.ins))}) == {self.value!r}"
-        if self.kind == "guard":
-            return f"guard {self.ins[0]!r} == {_short(self.value)}"
-        if self.kind == "fused":
-            into = ", ".join(f"%{int(x)} into %{int(place)}" for x, place in self.attrs.get("into", {}).items())
-            return f"{made} = fused({', '.join(map(_short, self.ins))})" + "{" + "; ".join(m.op.name for m in self.value) + "}" + f" {into}".rstrip()
-        if self.kind == "rows":
-            inner = "; ".join(m.op.name for n in self.value for m in (n.value if n.kind == "fused" else [n]))
-            return f"{made} = rows({', '.join(args)})" + "{" + inner + "}"
-        if self.kind == "contract":
-            return f"{made} = contract {self.op.name}({', '.join(args)})" + "{" + "; ".join(m.op.name for m in self.value[1].value) + "}"
-        name = f"{self.kind} {self.op.name}" if self.kind != "op" else self.op.name
-        return (f"{made} = " if made else "") + f"{name}({', '.join(args)})"
+        from .text import head
+        return head(self) + (" {" + "; ".join(n.op.name for n in self.flat()) + "}" if self.members else "")
 
 
-def _short(x):
-    if hasattr(x, "shape") and hasattr(x, "dtype"):
-        return repr(x.item()) if not x.shape else f"array{list(x.shape)}"
-    return repr(x)
+class Type:
+    """What is known of a value before it exists: the NumPy data type, the sizes, and the strides in bytes."""
+    __slots__ = ("dtype", "shape", "strides", "size", "nbytes", "contiguous")
+
+    def __init__(self, dtype, shape, strides=None):
+        self.dtype, self.shape, dense = dtype, tuple(shape), _dense(shape, dtype.itemsize)
+        self.strides = dense if strides is None else tuple(strides)
+        self.size = 1
+        for n in self.shape:
+            self.size *= n
+        self.nbytes = self.size * dtype.itemsize
+        self.contiguous = not self.size or all(n == 1 or s == d for n, s, d in zip(self.shape, self.strides, dense))
+
+    @classmethod
+    def of(cls, a):
+        """The type of an array."""
+        return cls(a.dtype, a.shape, a.strides)
+
+    @property
+    def ndim(self):
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def extent(self):
+        """How many bytes the elements take, those that lie in one place counted once."""
+        n = self.dtype.itemsize if self.size else 0
+        for size, stride in zip(self.shape, self.strides):
+            n *= size if stride else 1
+        return n
+
+    @property
+    def span(self):
+        """Where its memory begins and ends, in bytes from the first element."""
+        if not self.size:
+            return 0, 0
+        ends = [(n - 1) * s for n, s in zip(self.shape, self.strides)]
+        return sum(e for e in ends if e < 0), sum(e for e in ends if e > 0) + self.dtype.itemsize
+
+    def __eq__(self, other):
+        return type(other) is Type and (self.dtype, self.shape, self.strides) == (other.dtype, other.shape, other.strides)
+
+    def __hash__(self):
+        return hash((self.dtype, self.shape, self.strides))
+
+    def __str__(self):
+        from .text import type_text
+        return type_text(self)
+
+    __repr__ = __str__
+
+
+def _dense(shape, itemsize):
+    """The strides of sizes that lie in C order."""
+    out = []
+    for n in reversed(shape):
+        out.append(itemsize)
+        itemsize *= max(n, 1)
+    return tuple(out[::-1])
+
+
+class Input:
+    """A value that is there before the first node: where it comes from, and what the user calls it.
+
+    place: "argument 0" (the first tensor among the arguments), "outside" (the function reached for it), "gradient of ..." one of these, or
+    what a program of a backward is given: "saved", "gradient"."""
+    __slots__ = ("value", "place", "name")
+
+    def __init__(self, value, place, name=""):
+        self.value, self.place, self.name = value, place, name
+
+    @property
+    def outside(self):
+        """Is it something else than an argument?"""
+        return not self.place.startswith("argument")
+
+    def __eq__(self, other):
+        return type(other) is Input and (self.value, self.place, self.name) == (other.value, other.place, other.name)
+
+    def __hash__(self):
+        return hash((self.value, self.place, self.name))
+
+    def __repr__(self):
+        return f"Input({self.value}, {self.place!r}, {self.name!r})"
+
+
+class Graph:
+    """A recorded run: nodes in order, the types of all values, what is given (`inputs`) and what is wanted (`results`: (value, name)).
+
+    Nothing of the run is held but its constants: arrays among attributes, and the values that guards compare with. `streams` are the
+    positions (seed, offset) of the random number generators at the start; a draw's `generator` is the number of one.
+
+    >>> import whet
+    >>> @whet.jit.trace
+    ... def double(x):
+    ...     return x * 2
+    >>> _ = double(whet.ones(3))
+    >>> [str(node) for node in double.recorded.nodes]
+    ['%1 = mul(%0, 2)']
+    """
+
+    def __init__(self, nodes, types, inputs, results, name="", streams=()):
+        self.nodes, self.types, self.inputs, self.name = list(nodes), dict(types), list(inputs), name
+        self.results, self.streams = [tuple(r) for r in results], [tuple(s) for s in streams]
+
+    @classmethod
+    def of(cls, nodes, arrays, inputs, results, name=""):
+        """The graph of recorded nodes; `arrays` tell the type of each value."""
+        generators, streams = {}, []
+
+        def copy(n):
+            attrs, value = dict(n.attrs), n.value
+            if n.kind == "draw":
+                i = generators.setdefault(id(attrs["generator"]), len(streams))
+                if i == len(streams):
+                    streams.append(value)
+                attrs["generator"], value = i, None
+            if "into" in attrs:
+                attrs["into"] = {Ref(x): Ref(place) for x, place in attrs["into"].items()}
+            out = Node(n.kind, n.op, n.ins, attrs, n.outs, n.line, [copy(m) for m in value] if n.members else value)
+            out.roots = n.roots
+            return out
+        made = [copy(n) for n in nodes]
+        used = {x.value for x in inputs} | {v for v, _ in results} | {v for n in made for m in walk(n) for v in touched(m)}
+        return cls(made, {v: Type.of(arrays[v]) for v in sorted(used)}, inputs, results, name, streams)
+
+    def roots(self):
+        """value -> the value in whose memory it lies: a view lies in its operand's."""
+        root = {x.value: x.value for x in self.inputs}
+        for n in self.nodes:
+            for m in n.flat():
+                for o in m.outs:
+                    root[o] = root.get(m.ins[0], m.ins[0]) if m.kind == "op" and m.op.is_view else o
+        return root
+
+    @property
+    def constants(self):
+        """The arrays among the attributes and guards, in order."""
+        out = []
+
+        def look(x):
+            if isinstance(x, np.ndarray):
+                out.append(x)
+            elif isinstance(x, tuple | list):
+                for y in x:
+                    look(y)
+        for n in self.nodes:
+            for m in walk(n):
+                look([m.ins, list(m.attrs.values()), m.value if m.kind == "guard" else None])
+        return out
+
+    def __eq__(self, other):
+        return type(other) is Graph and _facts(self) == _facts(other)
+
+    __hash__ = object.__hash__
+
+    def __str__(self):
+        from .text import write
+        return write(self)
+
+    def __repr__(self):
+        return f"<graph {self.name}: {len(self.nodes)} nodes, {len(self.inputs)} inputs, {len(self.results)} results>"
+
+
+def walk(node):
+    """A node and the nodes in it."""
+    yield node
+    for m in node.members:
+        yield from walk(m)
+
+
+def touched(node):
+    """The values that a node reads, writes or makes."""
+    return [*map(int, node.refs()), *node.outs, *map(int, node.attrs.get("into", {}).values())]
+
+
+def _facts(g):
+    """All that makes a graph what it is, in a form that can be compared: numbers by type and bits."""
+    def node(n):
+        value = tuple(map(node, n.members)) if n.members else exact(n.value)
+        return n.kind, n.op, exact(n.ins), tuple(sorted((k, exact(v)) for k, v in n.attrs.items())), tuple(n.outs), n.line, value
+    return [node(n) for n in g.nodes], g.types, g.inputs, g.results, g.name, g.streams
+
+
+def exact(x):
+    """A value as something that equals only what is the same, to the bit."""
+    if isinstance(x, np.ndarray | np.generic):
+        return type(x), x.dtype, x.shape, x.strides, x.tobytes()
+    if isinstance(x, tuple | list):
+        return type(x), tuple(map(exact, x))
+    if isinstance(x, dict):
+        return dict, tuple(sorted((exact(k), exact(v)) for k, v in x.items()))
+    if isinstance(x, slice):
+        return slice, exact((x.start, x.stop, x.step))
+    if isinstance(x, complex | float):
+        return type(x), repr(x)
+    if hasattr(x, "__code__"):
+        return x.__code__, exact(tuple(c.cell_contents for c in x.__closure__ or ())), exact(x.__defaults__)
+    return type(x), x
 
 
 def text(nodes, arrays=None):
     """The nodes as text, with shapes and lines where they are known."""
-    out = []
-    for n in nodes:
-        types = "".join(f" : {arrays[o].dtype}{list(arrays[o].shape)}" for o in n.outs[:1]) if arrays is not None else ""
-        out.append(f"{str(n) + types:<90}" + (f"# {n.line}" if n.line else ""))
-        for name, body in getattr(n.op, "bodies", {}).items():
-            out.append(f"  {name}:")
-            out += ["    " + line for line in text(body.program.nodes, arrays).splitlines()]
-            out.append(f"    -> {', '.join(f'%{x}' for x in body.results)}")
-    return "\n".join(x.rstrip() for x in out)
+    from .text import lines
+    return "\n".join(lines(nodes, arrays))

@@ -14,7 +14,8 @@ from whet.cpu.pointwise import Pointwise
 from whet.cpu.rows import rows
 from whet.dtypes import FROM_NUMPY
 from whet.ir import scalar as S
-from whet.ir.graph import Ref
+from whet.ir import verify
+from whet.ir.graph import Graph, Input, Ref, Type
 from whet.ops.pointwise_family import PointwiseOp
 from whet.passes.pipeline import optimize
 
@@ -58,13 +59,20 @@ class Program:
         nodes = self.live(nodes)
         self.check_order(nodes)
         with np.errstate(all="ignore"):
-            self.nodes = optimize(nodes, self.root, arrays, set(self.results) | set(self.moving))
+            self.nodes = optimize(nodes, self.root, arrays, set(self.results) | set(self.moving), self.check if verify.CHECK else None)
         self.held, self.keep, self.launches, self.called, self.scratch, self.guards = {}, [], 0, [], 0, []
         self.names, self.lows, self.moved = {}, [], []        # stand-ins: their values by id; where those that move lie, and which they are
         written = {self.root[n.ins[0]] for n in nodes if n.kind == "write"}
         self.steady = {n: t for n, t in dict(steady).items() if n not in written}
         with np.errstate(all="ignore"):
             self.build()
+        # what was recorded is forgotten, but for its types; so are the stand-ins, except where the code points to them
+        self.arrays = [Type.of(a) for a in arrays]
+        self.held = self.free = self.constants = None
+
+    def check(self, nodes):
+        """Is this a graph that means something? (Asked between passes where the settings want it.)"""
+        verify.verify(Graph.of(nodes, self.arrays, [Input(n, "") for n in self.outside], [(n, "") for n in self.results]))
 
     # ---- what must be done -------------------------------------------------------------------------------------------
     def live(self, nodes):
@@ -122,7 +130,10 @@ class Program:
                 constants.add(node.outs[0])
                 continue
             view = node.kind == "op" and node.op.is_view
+            kept = len(self.keep)
             words = None if view or not machine else self.launch(node)
+            if words is None:
+                del self.keep[kept:]         # what the attempt wanted to be kept
             if words is None and node.kind in ("rows", "contract"):        # no kernel for it as one
                 plan += [(i if m is node.value[-1] else -1, m) for m in node.value[::-1]]
                 continue
@@ -399,6 +410,19 @@ class Program:
         for g in self.guards:
             g.forget()
 
+    def footprint(self):
+        """The bytes that a call holds: what it is given, memory of the program's own, and what it makes (results, and what Python steps
+        make, which lives until the call ends)."""
+        own = {}
+        for a in (*self.keep, *self.env):
+            if type(a) is np.ndarray:
+                while type(a.base) is np.ndarray:
+                    a = a.base
+                own[id(a if a.base is None else a.base)] = a.nbytes
+        made = [n for n in self.moving if n not in set(self.outside)]
+        return {"inputs": sum(self.arrays[n].extent for n in self.outside), "own": sum(own.values()),
+                "made": sum(self.arrays[n].nbytes for n in (*made, *self.kept))}
+
     # ---- running -----------------------------------------------------------------------------------------------------
     def __call__(self, given):
         """Run with the arrays of the outside values. Gives the environment: the array of each value that a step or a caller wants."""
@@ -476,15 +500,15 @@ def _alike(a, b):
 
 
 def template(a):
-    """Memory of an array's shape, strides and type."""
-    if a.flags.c_contiguous or not a.size:
+    """Memory of an array's shape, strides and type (or of such a `Type`)."""
+    a = a if type(a) is Type else Type.of(a)
+    if a.contiguous:
         m = memory.empty(a.shape, a.dtype)
         if m.strides == a.strides or not a.size:
             return m
         return np.ndarray(a.shape, a.dtype, m.reshape(-1), 0, a.strides)         # (of a single element any stride will do)
-    low, high = np.lib.array_utils.byte_bounds(a)
-    flat = memory.empty(high - low, np.uint8)
-    return np.ndarray(a.shape, a.dtype, flat, address(a) - low, a.strides)
+    low, high = a.span
+    return np.ndarray(a.shape, a.dtype, memory.empty(high - low, np.uint8), -low, a.strides)
 
 
 def machine():

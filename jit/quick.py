@@ -356,7 +356,7 @@ def _launch(t, r, leaves):
     fresh = {}
     for number in p.fresh:
         a = p.arrays[number]
-        if not a.flags.c_contiguous or a.ndim > L.MAX_DIMS:
+        if not a.contiguous or a.ndim > L.MAX_DIMS:
             return None
         fresh[number] = len(fresh)
         t["fresh"].extend([t.id(a.dtype), a.ndim, 1, *a.shape, *[0] * (2 * L.MAX_DIMS - a.ndim)])

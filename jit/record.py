@@ -283,7 +283,7 @@ def _reshape(op, t, attrs):
 def where():
     """The user's line that runs now."""
     f = sys._getframe(1)
-    while f is not None and ours(f.f_code):
+    while f is not None and (ours(f.f_code) or f.f_code.co_filename.startswith("<layer ")):      # (a module's generated forward)
         f = f.f_back
     return "" if f is None else f"{os.path.basename(f.f_code.co_filename)}:{f.f_lineno}"
 

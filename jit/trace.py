@@ -22,12 +22,12 @@ from whet import dtypes, random
 from whet.autograd import modes
 from whet.autograd.node import OutputOf, edge_of, next_number
 from whet.cpu import pool
-from whet.ir.graph import text
+from whet.ir.graph import Type
 from whet.ops.registry import view_of
 from whet.tensor import Size, Tensor, wrap
 from whet.tensor_base import Base
 
-from . import quick
+from . import explain, ladder, quick, show
 from .backward import Backward, same_bits
 from .effects import SETTABLE, Swapped, look, put
 from .history import inside, saved_by
@@ -804,6 +804,7 @@ class Traced(quick.Entry):
         written = {program.origin[n.ins[0]] for n in rec.nodes if n.kind == "write"}
         r.written = [i for i, n in enumerate(outside) if n in written]
         r.expect([a for _, a in given])
+        r.given = [(place, Type.of(a)) for place, a in given]
         self.check(r, rec, program, draws.values(), outside, values)
         r.backward = back
         r.boxed = results.boxed
@@ -904,29 +905,25 @@ class Traced(quick.Entry):
     # ---- telling -----------------------------------------------------------------------------------------------------
     def explain(self, data=False):
         """What was recorded, what was fused, what runs eagerly and why: as text, or as a dict."""
-        paths = [{"calls": r.calls, "nodes": len(r.program.recorded), "after": len(r.program.nodes), "launches": r.program.launches,
-                  "python": [str(n) for n in r.program.called], "guards": len(r.world.places), "tensors": len(r.tensors),
-                  "slower": r.slow, "microseconds": [round(t * 1e6, 2) for t in r.times],
-                  "writes": len(r.bumps), "graph": text(r.program.nodes, r.program.arrays)} for rs in self.table.values() for r in rs]
-        facts = {"name": self.name(), "paths": paths, "refused": next(iter(self.refused.values()), None), "kinds": len(self.table)}
-        if data:
-            return facts
-        out = [f"{facts['name']}: {len(paths)} recording(s)" + (f"; runs eagerly: {facts['refused']}" if facts["refused"] else "")]
-        for p in paths:
-            out.append(f"  {p['nodes']} primitives -> {p['after']} nodes, {p['launches']} kernel launches, {len(p['python'])} Python steps; "
-                       f"{p['guards']} places and {p['tensors']} tensors guarded; replayed {p['calls']} time(s)"
-                       + ("; eager is faster, and is what runs: " if p["slower"] else "; ")
-                       + f"{p['microseconds'][0]} us replayed, {p['microseconds'][1]} us eager")
-            out += ["    " + line for line in p["graph"].splitlines()]
-        return "\n".join(out)
+        return explain.facts(self) if data else explain.explain(self)
+
+    def show(self, path=None):
+        """Write a page with the newest recording's graph, as recorded and as it runs; gives the path (of a new file where none is given; one
+        that ends in .svg becomes the pictures alone)."""
+        return show.show(self, path)
+
+    def _repr_html_(self):
+        return show.page(self)
+
+    @property
+    def recorded(self):
+        """The graph of the newest recording as it was recorded (see `whet.ir.graph`); None where there is none."""
+        return next((explain.graphs(self, *x)[0] for x in explain.recordings(self)), None)
 
     @property
     def graph(self):
-        """The text of the newest recording's graph."""
-        for rs in self.table.values():
-            for r in rs:
-                return text(r.program.nodes, r.program.arrays)
-        return ""
+        """The graph of the newest recording as it runs, after all passes; None where there is none."""
+        return next((explain.graphs(self, *x)[1] for x in explain.recordings(self)), None)
 
 
 quick.begin(Traced, Traced._call)
@@ -945,6 +942,11 @@ def _laid(copy, like):
     out = template(like)
     np.copyto(out, copy)
     return out
+
+
+@functools.cache
+def _telling():
+    return ladder.telling(Traced)
 
 
 def trace(fn=None, example_inputs=None, *, strict=False, verify="first"):
@@ -967,7 +969,7 @@ def trace(fn=None, example_inputs=None, *, strict=False, verify="first"):
         raise ValueError(f'trace(): verify is "first" or "off", not {verify!r}')
     if not callable(fn):
         raise TypeError(f"trace(): expected a function, got {type(fn).__name__}")
-    traced = fn if isinstance(fn, Traced) else Traced(fn, strict, verify)
+    traced = fn if isinstance(fn, Traced) else (Traced if not ladder.LEVEL else _telling())(fn, strict, verify)
     if example_inputs is not None:
         traced(*example_inputs if isinstance(example_inputs, tuple | list) else (example_inputs,))
     return traced

@@ -15,10 +15,14 @@ PASSES = [
 ]
 
 
-def optimize(nodes, root, arrays, visible):
-    """The nodes after all passes."""
+def optimize(nodes, root, arrays, visible, check=None):
+    """The nodes after all passes. `check(nodes)` is called before and after each."""
     for _, one in PASSES:
+        if check is not None:
+            check(nodes)
         nodes = one(nodes, root, arrays, visible)
+    if check is not None:
+        check(nodes)
     return nodes
 
 

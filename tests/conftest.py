@@ -3,6 +3,7 @@ import os
 
 import pytest
 
+os.environ.setdefault("WHET_CHECK", "1")                     # every graph is verified after every pass
 os.environ.setdefault("WHET_CACHE_DIR", os.path.join(os.path.dirname(__file__), "..", ".whet-cache"))
 
 

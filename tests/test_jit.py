@@ -31,7 +31,7 @@ def test_a_chain_is_one_launch_of_one_kernel():
         assert same(f(x, y), f.fn(x, y))
     path, = facts(f)["paths"]
     assert path["nodes"] == 6 and path["after"] == path["launches"] == 1 and not path["python"]
-    assert "fused" in f.graph and "1 kernel launches" in f.explain()
+    assert "fused" in str(f.graph) and "1 kernel launches" in f.explain()
 
 
 def test_what_is_returned_on_the_way_survives_fusion():
@@ -69,7 +69,7 @@ def test_a_shape_that_differs_keeps_nodes_apart():
     for _ in range(3):
         x = whet.randn(3, 4)
         assert same(f(x), f.fn(x))
-    assert f.graph.count("fused") == 0
+    assert not any(n.kind == "fused" for n in f.graph.nodes)
 
 
 def test_it_says_once_why_it_runs_eagerly(capsys):

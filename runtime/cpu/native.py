@@ -26,6 +26,7 @@ _SIG = C.CFUNCTYPE(None, C.c_void_p, C.c_int64, C.c_int64, C.c_int64)
 _found: dict = {}                        # key -> address of everything that is loaded
 _loaded: dict = {}                       # the same for what the cache brought and nobody has asked for
 _waiting: dict = {}                      # key -> entry of the cache that is loaded when asked for
+on_compile: list = []                    # functions that are called with the IR text of what is compiled
 _exports: dict = {}                      # addresses that code may name and the process does not export
 _lock = threading.RLock()
 
@@ -129,6 +130,8 @@ def _cached(key):
 def _compile(text, symbols):
     """Compile IR text, load it and keep it; `symbols` says the name in the text of each key."""
     from whet.passes.lower_llvm import compile
+    for tell in on_compile:
+        tell(text)
     try:
         code = compile.object_code(text)
     except RuntimeError as error:

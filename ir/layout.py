@@ -1,0 +1,166 @@
+"""Where the boxes of a drawing go: layers from top to bottom, few crossings, straight lines.
+
+The usual four steps: a layer for each box; long edges go through points in the layers between; the order in a layer follows the
+neighbours' means; places are the nearest to the neighbours that do not overlap (least squares under an order: isotonic regression).
+"""
+GAP, ROW = 18, 30                        # between boxes of a layer, and between layers
+SWEEPS, SETTLE = 16, 60                  # rounds for the order in the layers, and for the places
+POINT = 8                                # room for an edge that passes
+
+
+def layers(keys, edges, late=()):
+    """A layer for each key, below those that lead to it: as high as possible; then what feeds more than it reads, and what is in `late`, goes
+    down to where it is needed. The edges have no cycles."""
+    above: dict = {k: [] for k in keys}
+    below: dict = {k: [] for k in keys}
+    for a, b in dict.fromkeys(edges):
+        below[a].append(b)
+        above[b].append(a)
+    layer, waiting = {}, {k: len(above[k]) for k in above}
+    order = [k for k in above if not waiting[k]]
+    for k in order:
+        layer[k] = 1 + max((layer[a] for a in above[k]), default=-1)
+        for b in below[k]:
+            waiting[b] -= 1
+            if not waiting[b]:
+                order.append(b)
+    for k in reversed(order):
+        if below[k] and (k in late or len(below[k]) > len(above[k])):
+            layer[k] = min(layer[b] for b in below[k]) - 1
+    low = min(layer.values(), default=0)
+    return {k: n - low for k, n in layer.items()}
+
+
+class Layout:
+    """Places for boxes of given sizes in given layers (see `layers`). `edges` are (from, to), each to a deeper layer.
+
+    After it: `place[key]` is (x of the middle, y of the top), `path[from, to]` the points that an edge goes through, `width`, `height`."""
+
+    def __init__(self, sizes, edges, layer):
+        self.sizes, self.keys, self.layer = dict(sizes), list(sizes), dict(layer)
+        self.edges = [e for e in dict.fromkeys(edges) if e[0] != e[1]]
+        self.points()
+        # large drawings settle for less
+        self.rounds = max(2, min(1, 1500 / len(self.layer)) * SWEEPS) if self.layer else 0
+        self.rows = self.ordered()
+        self.placed()
+
+    def points(self):
+        """Long edges as chains of points; edges from one box share theirs."""
+        self.links, chain = [], {}
+        self.via = {}
+        for a, b in self.edges:
+            last, passed = a, []
+            for n in range(self.layer[a] + 1, self.layer[b]):
+                point = chain.get((a, n))
+                if point is None:
+                    point = chain[a, n] = ("point", a, n)
+                    self.layer[point], self.sizes[point] = n, (POINT, 0)
+                    self.links.append((last, point))
+                passed.append(point)
+                last = point
+            self.via[a, b] = passed
+            self.links.append((last, b))
+        self.up, self.down = {}, {}
+        for a, b in self.links:
+            self.down.setdefault(a, []).append(b)
+            self.up.setdefault(b, []).append(a)
+
+    def ordered(self):
+        """The rows, each in the order that crosses least of those tried."""
+        rows = [[] for _ in range(1 + max(self.layer.values(), default=-1))]
+        seen = set()
+        for k in self.keys:                  # depth first, so that what belongs together starts together
+            stack = [k]
+            while stack:
+                x = stack.pop()
+                if x not in seen:
+                    seen.add(x)
+                    rows[self.layer[x]].append(x)
+                    stack += reversed([y for y in (*self.up.get(x, ()), *self.down.get(x, ())) if y not in seen])
+        best, least = [list(r) for r in rows], self.crossings(rows)
+        for sweep in range(int(self.rounds)):
+            near, order = (self.up, rows) if sweep % 2 == 0 else (self.down, rows[::-1])
+            at = {}
+            for row in order:
+                old = {k: i for i, k in enumerate(row)}
+                mean = {k: sum(found) / len(found) if (found := [at[y] for y in near.get(k, ()) if y in at]) else old[k] for k in row}
+                row.sort(key=lambda k: (mean[k], old[k]))
+                at.update((k, i) for i, k in enumerate(row))
+            n = self.crossings(rows)
+            if n < least:
+                best, least = [list(r) for r in rows], n
+        return best
+
+    def crossings(self, rows):
+        """How many lines cross."""
+        from bisect import bisect_right, insort
+        at, total = {k: i for row in rows for i, k in enumerate(row)}, 0
+        for row in rows:
+            ends: list = []
+            for k in row:
+                mine = sorted(at[b] for b in self.down.get(k, ()))
+                total += sum(len(ends) - bisect_right(ends, b) for b in mine)
+                for b in mine:
+                    insort(ends, b)
+        return total
+
+    def placed(self):
+        """The coordinates."""
+        x = {}
+        for row in self.rows:
+            at = 0.0
+            for k in row:
+                x[k] = at + self.sizes[k][0] / 2
+                at += self.sizes[k][0] + GAP
+        chains: dict = {}                    # the points of one edge want to be one line
+        for k in self.layer:
+            if is_point(k):
+                chains.setdefault(k[1], []).append(k)
+        settle = int(SETTLE * self.rounds / SWEEPS)
+        for i in range(settle):
+            near, order = (self.up, self.rows) if i % 2 == 0 else (self.down, self.rows[::-1])
+            straight, both = i >= settle // 3, i >= settle * 2 // 3
+            line = {c: sum(x[k] for k in points) / len(points) for c, points in chains.items()} if straight else {}
+            for row in order:
+                wanted, weights, apart = [], [], []
+                for n, k in enumerate(row):
+                    found = [*self.up.get(k, ()), *self.down.get(k, ())] if both else near.get(k, ())
+                    at = sum(x[y] for y in found) / len(found) if found else x[k]
+                    passes = is_point(k) and straight
+                    wanted.append(line[k[1]] if passes else at)
+                    weights.append(6.0 if passes else 1.0 * (len(found) or 0.2))
+                    apart.append(0.0 if n == 0 else (self.sizes[row[n - 1]][0] + self.sizes[k][0]) / 2 + GAP)
+                for k, at in zip(row, nearest(wanted, weights, apart)):
+                    x[k] = at
+        left = min((x[k] - self.sizes[k][0] / 2 for k in x), default=0)
+        y, self.place = 0.0, {}
+        for row in self.rows:
+            tall = max((self.sizes[k][1] for k in row), default=0)
+            for k in row:
+                self.place[k] = x[k] - left, y + (tall - self.sizes[k][1]) / 2 if not is_point(k) else y + tall / 2
+            y += tall + ROW
+        self.width = max((self.place[k][0] + self.sizes[k][0] / 2 for k in self.place), default=0)
+        self.height = max(y - ROW, 0)
+        self.tall = [max((self.sizes[k][1] for k in row), default=0) for row in self.rows]
+        self.path = {e: [(self.place[p][0], self.place[p][1], self.tall[self.layer[p]]) for p in via] for e, via in self.via.items()}
+
+
+def is_point(key):
+    """Is it a point of a long edge?"""
+    return type(key) is tuple and key[0] == "point"
+
+
+def nearest(wanted, weights, apart):
+    """The places nearest to the wanted ones (least squares) where each is at least `apart` from the one before."""
+    shift, blocks = 0.0, []                  # a block: (sum of weights, weighted mean, how many)
+    shifts = []
+    for at, weight, gap in zip(wanted, weights, apart):
+        shift += gap
+        shifts.append(shift)
+        blocks.append((weight, at - shift, 1))
+        while len(blocks) > 1 and blocks[-2][1] >= blocks[-1][1]:
+            (w2, m2, n2), (w1, m1, n1) = blocks.pop(), blocks.pop()
+            blocks.append((w1 + w2, (w1 * m1 + w2 * m2) / (w1 + w2), n1 + n2))
+    means = [m for _, m, n in blocks for _ in range(n)]
+    return [m + s for m, s in zip(means, shifts)]

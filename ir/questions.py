@@ -1,0 +1,57 @@
+"""Names for what a recording asks of values: functions inside functions of whet's ops, with what they closed over.
+
+    whet.ops.embedding:_check_rows.<locals>.check
+
+A name leads to the code that the module was loaded from. Nothing is imported or run to find it.
+"""
+import functools
+import sys
+import types
+
+
+class Unknown(LookupError):
+    """There is no such question."""
+
+
+@functools.lru_cache(None)
+def _codes(module):
+    """The code of a loaded module's functions, by name: qualified, with #1, #2... for later ones of the same name."""
+    loaded = sys.modules.get(module)
+    loader = getattr(getattr(loaded, "__spec__", None), "loader", None)
+    if not module.startswith("whet.") or not hasattr(loader, "get_code"):
+        raise Unknown(f"{module} is no module of whet that is loaded")
+    out, stack = {}, [loader.get_code(module)]
+    while stack:
+        code = stack.pop()
+        inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
+        stack += inner
+        for c in inner:
+            name, k = c.co_qualname, 0
+            while name in out:
+                k += 1
+                name = f"{c.co_qualname}#{k}"
+            out[name] = c
+    return out
+
+
+def name_of(fn):
+    """(name, what it closed over as a dict, its defaults) of a question."""
+    module = getattr(fn, "__module__", None)
+    if type(fn) is not types.FunctionType or not isinstance(module, str) or fn.__kwdefaults__:
+        raise Unknown(f"{fn!r} is no plain function")
+    for name, code in _codes(module).items():
+        if code == fn.__code__:
+            return f"{module}:{name}", {k: c.cell_contents for k, c in zip(code.co_freevars, fn.__closure__ or ())}, fn.__defaults__ or ()
+    raise Unknown(f"{fn.__qualname__} is not in the source of {module}")
+
+
+def find(name, cells, defaults):
+    """The question of a name."""
+    module, _, path = name.partition(":")
+    code = _codes(module).get(path)
+    if code is None:
+        raise Unknown(f"{module} has no function {path}")
+    if set(cells) != set(code.co_freevars) or len(defaults) > code.co_argcount:
+        raise Unknown(f"{name} closes over {', '.join(code.co_freevars) or 'nothing'}, not {', '.join(cells) or 'nothing'}")
+    closure = tuple(types.CellType(cells[k]) for k in code.co_freevars)
+    return types.FunctionType(code, vars(sys.modules[module]), code.co_name, tuple(defaults) or None, closure)

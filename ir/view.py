@@ -1,0 +1,253 @@
+"""Graphs as pictures: SVG that needs nothing else, and as a `networkx` graph for algorithms.
+
+Inputs are rounded, nodes boxes from top to bottom; nodes that the passes made one kernel have its colour in both pictures. What a node
+says is in its box, all of it in its tooltip: the line of text, the user's line, the bytes that it moves.
+"""
+import html
+
+from . import cost, text
+from .graph import walk
+from .layout import Layout, layers
+
+COLOURS = ("#cfe3fb", "#fbdcc4", "#d3f0d2", "#eed7f4", "#fbeeb5", "#c9eeee", "#f8d3dc", "#e2e0f8", "#e3eec2", "#f0dfd0")
+FAR = 14                                 # layers that a line goes through; farther away a value is named
+SHOWN = 9                                # nodes of a kernel that its box names
+KINDS = {"write": "#fff3e0", "guard": "#fff9c4", "ask": "#fff9c4", "draw": "#f3e5f5"}
+
+
+def dependencies(g):
+    """(from, to, value, kind) of what must come before what: "value" edges from maker to reader, "order" edges around writes. Ends are
+    places in `g.nodes`, or "%0" for an input."""
+    root, maker = g.roots(), {x.value: f"%{x.value}" for x in g.inputs}
+    wrote, readers, out = {}, {}, []
+    for i, n in enumerate(g.nodes):
+        places = [int(p) for p in n.attrs.get("into", {}).values()]
+        reads = [int(x) for x in n.refs()]
+        for x in dict.fromkeys([*reads, *places]):
+            r = root.get(x, x)
+            if x in reads and maker.get(x) is not None:
+                out.append((maker[x], i, x, "value"))
+            if r in wrote and wrote[r] != maker.get(x):
+                out.append((wrote[r], i, x, "order"))
+        changed = {root.get(x, x) for x in ([reads[0]] if n.kind == "write" else places)}
+        for r in changed:
+            out += [(k, i, r, "order") for k in readers.get(r, ()) if k != i]
+            readers[r], wrote[r] = [], i
+        for x in reads:
+            readers.setdefault(root.get(x, x), []).append(i)
+        for o in n.outs:
+            maker[o] = i
+    return out
+
+
+def to_networkx(g):
+    """The graph as a `networkx.MultiDiGraph`: its nodes are places in `g.nodes` and "%0"... for inputs, with the data `node` or `input`;
+    edges have `value` and `kind` ("value", or "order" around writes).
+
+    >>> import networkx, whet
+    >>> from whet.ir.view import to_networkx
+    >>> @whet.jit.trace
+    ... def f(x):
+    ...     return x.exp() + x
+    >>> _ = f(whet.ones(3))
+    >>> list(networkx.topological_sort(to_networkx(f.recorded)))
+    ['%0', 0, 1]
+    """
+    import networkx
+    out = networkx.MultiDiGraph()
+    out.add_nodes_from((f"%{x.value}", {"input": x}) for x in g.inputs)
+    out.add_nodes_from((i, {"node": n}) for i, n in enumerate(g.nodes))
+    out.add_edges_from((a, b, {"value": v, "kind": kind}) for a, b, v, kind in dependencies(g))
+    return out
+
+
+# ---- boxes -------------------------------------------------------------------------------------------------------------
+class Box:
+    """What is drawn for one thing: lines of (text, class), a colour and a tooltip."""
+
+    def __init__(self, lines, colour, title, kind=""):
+        self.lines, self.colour, self.title, self.kind = lines, colour, title, kind
+        self.width = max(34, 20 + max(len(t) * (7.2 if c == "op" else 6.1) for t, c in lines))
+        self.height = 12 + 15 * len(lines)
+
+
+def _cut(name, n=34):
+    return name if len(name) <= n else "…" + name[1 - n:]
+
+
+class Plan:
+    """What is drawn: lines between boxes, and what is named in a box instead. What comes from outside for one node alone is named there, and so
+    is what comes from too far above."""
+
+    def __init__(self, g):
+        self.links: dict = {}                # (from, to) -> (value, kind)
+        for a, b, v, kind in dependencies(g):
+            if kind == "value" or (a, b) not in self.links:
+                self.links[a, b] = v, kind
+        readers: dict = {}
+        for a, b in self.links:
+            readers.setdefault(a, []).append(b)
+        maker = {o: i for i, n in enumerate(g.nodes) for o in n.outs}
+        for v, _ in g.results:
+            a = maker.get(v, f"%{v}")
+            self.links.setdefault((a, "return"), (v, "value"))
+            readers.setdefault(a, []).append("return")
+        self.named: dict = {}                # box -> what is named in it
+        keys = [f"%{x.value}" for x in g.inputs]
+        for x in g.inputs:
+            key = f"%{x.value}"
+            if x.outside and [type(b) for b in readers.get(key, ())] == [int]:
+                b, = readers[key]
+                self.named.setdefault(b, []).append(x.value)
+                del self.links[key, b]
+                keys.remove(key)
+        keys += [*range(len(g.nodes)), *(["return"] if g.results else [])]
+        given = {f"%{x.value}" for x in g.inputs if not x.outside}
+        for a, b in sorted(self.links, key=lambda e: e[1] if type(e[1]) is int else len(g.nodes)):
+            if a in given:
+                given.add(b)
+        self.layer = layers(keys, self.links, set(keys) - given)
+        for (a, b), (v, kind) in list(self.links.items()):
+            if b != "return" and self.layer[b] - self.layer[a] > FAR:
+                del self.links[a, b]
+                if kind == "value" and v not in self.named.setdefault(b, []):
+                    self.named[b].append(v)
+
+
+def boxes(g, plan, colours, notes):
+    """A box for each input and node. `colours`: value -> colour of its kernel; `notes`: place of a node -> a word about it."""
+    out, names = {}, {x.value: x.name or x.place for x in g.inputs}
+    far = {v for named in plan.named.values() for v in named}
+    for x in g.inputs:
+        key = f"%{x.value}"
+        if key in plan.layer:
+            out[key] = Box([(_cut(names[x.value]), "name"), (str(g.types[x.value]), "type")], "#eceff1" if x.outside else "#e8f5e9",
+                           f"{key} = {x.place} {x.name} : {g.types[x.value]}\n{amount(g.types[x.value].nbytes)}", "input")
+    for i, n in enumerate(g.nodes):
+        out[i] = _box(g, n, colours, notes.get(i, ""), names, plan.named.get(i, []), far.intersection(n.outs))
+    if g.results:
+        extra = sum(bool(name) for _, name in g.results)
+        out["return"] = Box([(f"{len(g.results)} results" if len(g.results) > 1 else "result", "op"),
+                             *([(f"{extra} of them kept or gradients", "line")] if extra else [])], "#e3f2fd",
+                            "\n".join(f"%{v} {name}" for v, name in g.results), "input")
+    return out
+
+
+def _box(g, n, colours, note, names, named, far):
+    moved = cost.moved(n, g.types)
+    title = "\n".join([text.head(n), *(f"  {text.head(m)}" for m in n.flat() if n.members), f"{amount(moved)} moved", *([n.line] if n.line else []),
+                       *([note] if note else [])])
+    if n.kind == "op" and n.op.is_view:
+        return Box([(n.op.name, "view")], "#fafafa", title, "view")
+    lines = []
+    if n.members:
+        flat = n.flat()
+        what = "kernel" if n.kind == "fused" else "row kernel"
+        lines.append((f"{what} of {len(flat)}" if len(flat) > 1 else "kernel", "op"))
+        said = [m.op.name for m in flat[:SHOWN]] + ([f"… {len(flat) - SHOWN} more"] if len(flat) > SHOWN else [])
+        row = ""
+        for name in said:
+            if row and len(row) + len(name) > 26:
+                lines.append((row, "member"))
+                row = ""
+            row += (" · " if row else "") + name
+        lines.append((row, "member"))
+    else:
+        name = n.op.name if n.op is not None else "value is read" if n.kind == "guard" else "is checked"
+        lines.append((f"{n.kind} {name}" if n.kind in ("write", "draw") else name, "op"))
+    into = [int(p) for p in n.attrs.get("into", {}).values()]
+    if n.kind == "write":
+        into.append(int(n.ins[0]))
+    more = [f"⇒ {_cut(names[p])}" for p in into if p in names] + [f"← {_cut(names.get(v, f'%{v}'))}" for v in named if v not in into]
+    lines += [(t, "from") for t in (more if len(more) <= 5 else [*more[:4], f"… {len(more) - 4} more"])]
+    if n.outs:
+        said = ", ".join((f"%{o} : " if o in far else "") + str(g.types[o]) for o in n.outs)
+        lines.append((said if len(said) <= 34 else f"{g.types[n.outs[0]]} and {len(n.outs) - 1} more", "type"))
+    lines.append((" · ".join(x for x in (n.line, amount(moved), note) if x), "line"))
+    colour = next((colours[o] for m in walk(n) for o in m.outs if o in colours), KINDS.get(n.kind, "#f5f5f5"))
+    return Box(lines, colour, title, n.kind)
+
+
+def amount(n, unit="B"):
+    """12.3 kB"""
+    for prefix in ("", "k", "M"):
+        if n < 1000:
+            return f"{n:.3g} {prefix}{unit}" if prefix else f"{n} {unit}"
+        n /= 1000
+    return f"{n:.3g} G{unit}"
+
+
+def kernels(g):
+    """value -> colour, for the values that each kernel of several nodes computes."""
+    out, groups = {}, [n for n in g.nodes if n.members and len(n.flat()) > 1]
+    for k, n in enumerate(groups):
+        out.update((o, COLOURS[k % len(COLOURS)]) for m in walk(n) for o in m.outs)
+    return out
+
+
+# ---- drawing -----------------------------------------------------------------------------------------------------------
+STYLE = """
+.whet text { font: 11px ui-sans-serif, "Helvetica Neue", Arial, sans-serif; text-anchor: middle; fill: #263238 }
+.whet .op { font-weight: 600; font-size: 12px } .whet .name { font-weight: 600; fill: #1b5e20 } .whet .outside .name { fill: #455a64 }
+.whet .type { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 10px; fill: #455a64 }
+.whet .from { font-size: 10px; fill: #33691e } .whet .line { font-size: 9.5px; fill: #78909c }
+.whet .view { fill: #78909c; font-size: 10.5px } .whet .member { font-size: 10.5px }
+.whet rect { stroke: #90a4ae; stroke-width: 1 } .whet .view rect { stroke: #cfd8dc; stroke-dasharray: 3 2 } .whet .write rect { stroke: #fb8c00 }
+.whet .guard rect, .whet .ask rect { stroke: #fbc02d } .whet .fused rect, .whet .rows rect { stroke: #546e7a; stroke-width: 1.4 }
+.whet path { fill: none; stroke: #90a4ae } .whet path.order { stroke: #fb8c00; stroke-dasharray: 4 3 } .whet .head { fill: #78909c; stroke: none }
+.whet g.node:hover rect { stroke: #1565c0; stroke-width: 2 }
+"""
+
+
+def svg(g, colours=None, notes=None):
+    """The graph as SVG."""
+    plan = Plan(g)
+    made = boxes(g, plan, kernels(g) if colours is None else colours, notes or {})
+    at = Layout({k: (b.width, b.height) for k, b in made.items()}, plan.links, plan.layer)
+    out, ports = [], {}
+    for a, b in at.edges:                    # edges enter a box side by side, from left to right
+        ports.setdefault(b, []).append(((at.path[a, b] or [at.place[a]])[-1][0], str(a), a))
+    for (a, b), (v, kind) in plan.links.items():
+        if kind == "order" and (type(a) is str or not _changes(g.nodes[a])):
+            continue                         # (that a write comes after what reads its operand is to be seen from the layers)
+        out.append(_edge(at, made, ports, a, b, v, kind, g))
+    for k, box in made.items():
+        x, y = at.place[k]
+        w, h = box.width, box.height
+        round_ = h / 2 if box.kind == "input" else 5
+        inner = "".join(f'<text x="{x:.1f}" y="{y + 17 + 15 * i:.1f}" class="{c}">{html.escape(t)}</text>' for i, (t, c) in enumerate(box.lines))
+        kind = box.kind + (" outside" if box.colour == "#eceff1" else "")
+        place = f'x="{x - w / 2:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" rx="{round_:.0f}"'
+        out.append(f'<g class="node {kind}"><title>{html.escape(box.title)}</title><rect {place} fill="{box.colour}"/>{inner}</g>')
+    w, h = at.width + 24, at.height + 24
+    size = f'width="{w:.0f}" height="{h:.0f}" viewBox="-12 -12 {w:.0f} {h:.0f}" style="max-width: {w:.0f}px; --h: {h:.0f}px; --w: {w:.0f}px"'
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" class="whet" {size}>'
+            f"<style>{STYLE}</style>" + "\n".join(out) + "</svg>")
+
+
+def _changes(n):
+    """Does a node write to a value that was there before?"""
+    return n.kind == "write" or bool(n.attrs.get("into"))
+
+
+def _edge(at, made, ports, a, b, v, kind, g):
+    """A line from under one box to the top of another."""
+    (x, y), (x1, y1) = at.place[a], at.place[b]
+    mine = sorted(ports[b], key=lambda p: p[:2])
+    k = next(i for i, p in enumerate(mine) if p[2] == a)
+    room = min(made[b].width - 16, 22 * (len(mine) - 1))
+    x1 += (k - (len(mine) - 1) / 2) * (room / max(len(mine) - 1, 1))
+    y += made[a].height
+    d = f"M{x:.1f},{y:.1f}"
+    for px, py, tall in at.path[a, b]:
+        top, bottom = py - tall / 2, py + tall / 2
+        d += f" C{x:.1f},{(y + top) / 2:.1f} {px:.1f},{(y + top) / 2:.1f} {px:.1f},{top:.1f} L{px:.1f},{bottom:.1f}"
+        x, y = px, bottom
+    end = y1 - 5
+    d += f" C{x:.1f},{(y + end) / 2:.1f} {x1:.1f},{(y + end) / 2:.1f} {x1:.1f},{end:.1f}"
+    t = g.types.get(v)
+    wide = 1 + 0.25 * min(max(len(str(t.nbytes)) - 2, 0), 8) if kind == "value" and t is not None else 1
+    title = f"%{v} : {t}, {amount(t.nbytes)}" if t is not None else f"%{v}"
+    title = f"after it: {title}" if kind == "order" else title
+    return (f'<path d="{d}" class="{kind}" stroke-width="{wide:.2f}"><title>{html.escape(title)}</title></path>'
+            f'<path class="head" d="M{x1 - 3.5:.1f},{y1 - 7:.1f} L{x1:.1f},{y1:.1f} L{x1 + 3.5:.1f},{y1 - 7:.1f} z"/>')

@@ -1,0 +1,334 @@
+"""What a traced function is made of, for people: graphs of its recordings, where each tensor and guard comes from, what was not fused and why,
+and what a replay moves, computes and holds.
+"""
+import dis
+import inspect
+import os
+import re
+
+from whet import dtypes
+from whet.ir import cost
+from whet.ir.graph import Graph, Input, Ref
+from whet.ir.text import type_text
+from whet.ir.view import amount
+from whet.passes.fuse import MOST, MOST_NODES
+from whet.tensor_base import Base
+
+from .world import PLAIN
+
+LINES = 24                               # of one kind in the text
+
+
+# ---- names -------------------------------------------------------------------------------------------------------------
+def arguments(fn, key):
+    """What a key says of the arguments: (path as the user writes it, its description), tensors and values in order."""
+    try:
+        parameters = list(inspect.signature(fn).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    plain = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
+    out = []
+    for i, d in enumerate(key[0]):
+        _leaves(d, plain[i] if i < len(plain) else f"{rest}[{i - len(plain)}]", out)
+    for (_, name), d in key[1][1] if key[1] else ():
+        _leaves(d, name, out)
+    return out
+
+
+def _leaves(d, path, out):
+    if type(d) is tuple and type(d[0]) is type and len(d) == 2 and type(d[1]) is tuple and not issubclass(d[0], Base):
+        for i, x in enumerate(d[1]):
+            if issubclass(d[0], dict):
+                _leaves(x[1], f"{path}[{x[0][1]!r}]", out)
+            elif hasattr(d[0], "_fields"):
+                _leaves(x, f"{path}.{d[0]._fields[i]}", out)
+            elif issubclass(d[0], list | tuple | slice):
+                _leaves(x, f"{path}.{('start', 'stop', 'step')[i]}" if d[0] is slice else f"{path}[{i}]", out)
+            else:
+                _leaves(x[1], f"{path}.{x[0]}", out)
+        return
+    out.append((path, d))
+
+
+def is_tensor(d):
+    """Is it the description of a tensor?"""
+    return type(d) is tuple and type(d[0]) is type and issubclass(d[0], Base)
+
+
+def said(d):
+    """A description in words."""
+    if type(d) is int:
+        return f"the same tensor as number {d}"
+    if is_tensor(d):
+        _, dtype, shape, strides, flags, bare, leaf, own, *_ = d
+        facts = [dtypes.FROM_NUMPY[dtype].short + f"[{','.join(map(str, shape))}]", f"strides {strides}"]
+        facts += ["requires_grad"] * (flags & 1) + ["with a gradient"] * (not bare) + ["with a history"] * (not leaf) + ["a view"] * (not own)
+        return ", ".join(facts)
+    return repr(d[1]) if type(d) is tuple and len(d) == 2 else str(d)
+
+
+def differing(fn, keys):
+    """For each key but the first: how its arguments differ from those of the earlier key that is most like it."""
+    out, before = [], []
+    for key in keys:
+        facts = dict(arguments(fn, key))
+        best = None
+        for other in before:
+            names = [k for k in {**facts, **other[0]} if facts.get(k) != other[0].get(k)]
+            found = [f"{k}: {said(facts[k]) if k in facts else 'nothing'}, not {said(other[0][k]) if k in other[0] else 'nothing'}" for k in names]
+            found += [what for what, a, b in zip(("the grad mode", "the default dtype", "the number of threads"), key[2:], other[1]) if a != b]
+            if best is None or len(found) < len(best):
+                best = found
+        out.append(best)
+        before.append((facts, key[2:]))
+    return out
+
+
+def names_of(world, fn, key):
+    """How the function reaches what is outside: (id -> `model.weight` or `table['w']`, of several ways the plainest; id of a cell -> its
+    variable; id of an instance's dict -> that of the instance)."""
+    names = {id(fn): "", **{d[1]: path for path, d in arguments(fn, key) if type(d) is tuple and len(d) == 2 and d[0] not in PLAIN}}
+    if getattr(fn, "__self__", None) is not None:
+        names[id(fn.__self__)] = "self"
+    cells = {id(c): name for x in (getattr(fn, "__func__", fn), *world.seen.values()) if hasattr(x, "__code__") and hasattr(x, "__closure__")
+             for name, c in zip(x.__code__.co_freevars, x.__closure__ or ())}
+    attributes = {id(vars(x)): id(x) for x in world.seen.values() if type(x) is not type and hasattr(x, "__dict__") and type(vars(x)) is dict}
+    plain = lambda name: (name.count("[") + name.count("'s "), len(name))
+    for _ in range(4):                       # (a plainer name of an owner gives what is in it a plainer one)
+        before = dict(names)
+        for place in world.places:
+            for name, x in _inside(place, names, cells, attributes):
+                if type(x) not in PLAIN and (id(x) not in names or plain(name) < plain(names[id(x)])):
+                    names[id(x)] = name
+        if names == before:
+            break
+    return names, cells, attributes
+
+
+def _inside(place, names, cells, attributes):
+    """(name, object) of what a place of a World holds."""
+    kind, owner, what, objects = place
+    if kind == "function":
+        defaults = [*(objects[1] or ()), *(objects[2] or {}).values()]
+        return [(f"{owner.__name__}'s default", x) for x in defaults]
+    if kind == "global":
+        return [(what, x) for x in objects]
+    if kind == "cell":
+        return [(cells.get(id(owner), "a closed-over variable"), x) for x in objects]
+    if kind in ("dict", "some"):
+        base = names.get(attributes.get(id(owner), id(owner)), "")
+        said = lambda k: repr(k) if type(k) in PLAIN else names.get(id(k)) or type(k).__name__
+        return [(f"{base}.{k}" if id(owner) in attributes else f"{base}[{said(k)}]", x) for k, x in zip(what[1] if kind == "some" else what, objects)]
+    base = names.get(id(owner), "")
+    if kind == "items":
+        return [(f"{base}[{i}]", x) for i, x in enumerate(objects)]
+    if kind == "slot":
+        return [(f"{base}.{what}", x) for x in objects]
+    return [(f"{base}.{k}", x) for k, x in zip(what, objects)] if kind == "vars" else []
+
+
+def described(place, paths, names):
+    """(where a tensor comes from, what the user calls it)."""
+    kind, what = place
+    if kind == "argument":
+        return f"argument {what}", paths[what]
+    if kind == "grad":
+        where, name = described(what, paths, names)
+        return f"gradient of {where}", f"{name}.grad" if name else ""
+    return "outside", names.get(id(what), "")
+
+
+# ---- graphs ------------------------------------------------------------------------------------------------------------
+def graphs(traced, key, r):
+    """The graph that was recorded, and the one that the passes left."""
+    paths = [path for path, d in arguments(traced.fn, key) if is_tensor(d)]
+    names, p = names_of(r.world, traced.fn, key)[0], r.program
+    inputs = [Input(n, *described(place, paths, names)) for n, (place, _) in zip(p.outside, r.given)]
+    results: list = []
+    wanted(r.results, "", results)
+    for place, spec in r.grads:
+        wanted(spec, f"gradient of {described(place, paths, names)[1]}", results)
+    there = {v for v, _ in results}
+    results += [(v, "kept for the backward") for v in p.results if v not in there]
+    name = getattr(traced.fn, "__name__", type(traced.fn).__name__)
+    return tuple(Graph.of(nodes, p.arrays, inputs, results, name) for nodes in (p.recorded, p.nodes))
+
+
+def wanted(spec, name, out):
+    """The values that a result is made of."""
+    kind, what = spec if spec is not None else ("const", None)
+    if kind == "value":
+        out.append((what[1], name))
+        if what[3] is not None and what[3][0] == "value":
+            wanted(what[3], f"base of %{what[1]}", out)
+    elif kind in ("fields", "object"):
+        for x in what[1]:
+            wanted(x[1] if kind == "object" else x, name, out)
+    elif kind in (list, tuple):
+        for x in what:
+            wanted(x, name, out)
+    elif isinstance(kind, type):
+        for _, x in what:
+            wanted(x, name, out)
+
+
+def unfused(before, after):
+    """Pointwise nodes that feed each other and are not one kernel: (the node that makes a value, the one that reads it, why)."""
+    kernel = {}                              # value -> the kernel that computes it
+    for i, n in enumerate(after.nodes):
+        for m in n.flat():
+            kernel.update(dict.fromkeys(m.outs, i))
+    root, users, epochs, epoch = before.roots(), {}, [], 0
+    for i, n in enumerate(before.nodes):
+        for x in n.refs():
+            users.setdefault(root[x], []).append(i)
+        epochs.append((epoch, n.line))
+        epoch += n.kind in ("write", "guard", "ask")
+    maker, out = {}, []
+    for i, n in enumerate(before.nodes):
+        if n.kind == "op" and n.op.family == "pointwise" and n.outs[0] in kernel:
+            maker[n.outs[0]] = i
+            for x in dict.fromkeys(n.refs()):
+                k = maker.get(x)
+                if k is not None and kernel[x] != kernel[n.outs[0]]:
+                    out.append((before.nodes[k], n, why(before, k, i, users, epochs)))
+    return out
+
+
+def why(g, k, i, users, epochs):
+    """Why nodes k and i of a graph are not one kernel."""
+    a, b = g.nodes[k], g.nodes[i]
+    for n in (a, b):
+        t = g.types[n.outs[0]]
+        if n.attrs:
+            return f"{n.op.name} has attributes ({', '.join(n.attrs)})"
+        if t.dtype.kind == "c" or any(g.types[x].dtype.kind == "c" for x in n.refs()):
+            return "complex numbers are not fused"
+        if not t.size:
+            return "there are no elements"
+        if not t.contiguous:
+            return f"the result of {n.op.name} is not contiguous: {type_text(t)}"
+        odd = [x for x in n.ins if type(x) is not Ref and type(x) not in (int, float, bool)]
+        if odd:
+            return f"{n.op.name} has an operand that is no tensor and no number: {odd[0]!r}"
+    s, t = g.types[a.outs[0]].shape, g.types[b.outs[0]].shape
+    if s != t:
+        return f"their shapes differ: {list(s)} and {list(t)}"
+    between = next((g.nodes[j] for j in range(k, i) if g.nodes[j].kind in ("write", "guard", "ask")), None)
+    if between is not None:
+        what = {"write": "a write", "guard": "a value that Python reads", "ask": "a question about values"}[between.kind]
+        return f"{what} comes between them" + (f" ({between.line})" if between.line else "")
+    between = [g.nodes[u] for u in users.get(a.outs[0], ()) if k < u < i]
+    used = next((n for n in between if n.kind != "op" or n.op.family != "pointwise"), None)
+    if used is not None:
+        return f"{used.op.name} needs %{a.outs[0]} before"
+    return f"another node needs one of them before, or a kernel would be too large (more than {MOST} operands or {MOST_NODES} nodes)"
+
+
+# ---- guards ------------------------------------------------------------------------------------------------------------
+def guarded(traced, key, r):
+    """What is compared before a replay: {"what", "is", "line"}, the line being where the code names it."""
+    named = {}                               # a name -> the first line that reads it
+    for code in r.world.codes:
+        line = code.co_firstlineno
+        for op in dis.get_instructions(code):
+            if op.starts_line:
+                line = getattr(op, "line_number", None) or (op.starts_line if type(op.starts_line) is int else line)
+            if op.opname.startswith(("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD", "LOAD_NAME")):
+                named.setdefault(op.argval, f"{os.path.basename(code.co_filename)}:{line}")
+    out = [{"what": path, "is": said(d), "line": ""} for path, d in arguments(traced.fn, key)]
+    names, cells, attributes = names_of(r.world, traced.fn, key)
+    done = set()
+    for place in r.world.places:
+        if place[0] == "function" or place[0] not in ("global", "cell") and attributes.get(id(place[1]), id(place[1])) not in names:
+            continue
+        for what, x in _inside(place, names, cells, attributes):
+            tensor = isinstance(x, Base)
+            what = names[id(x)] if tensor else what
+            if (tensor or type(x) in PLAIN) and "._" not in what and what not in done:
+                done.add(what)
+                shown = type_of(x) if tensor else repr(x)
+                out.append({"what": what, "is": shown if len(shown) <= 60 else shown[:57] + "...", "line": named.get(re.match(r"\w*", what)[0], "")})
+    for n in r.program.recorded:
+        if n.kind == "guard":
+            out.append({"what": f"the value of %{int(n.ins[0])}", "is": str(n.value.tolist()), "line": n.line})
+        elif n.kind == "ask":
+            what = f"what {n.attrs['question'].__qualname__} says of {', '.join(map(repr, n.ins))}"
+            out.append({"what": what, "is": repr(n.value), "line": n.line})
+    return out
+
+
+def type_of(t):
+    """A tensor's type."""
+    return f"{dtypes.FROM_NUMPY[t._array.dtype].short}[{','.join(map(str, t._array.shape))}]" + (", requires_grad" if t._rg & 1 else "")
+
+
+# ---- all together ------------------------------------------------------------------------------------------------------
+def recordings(traced):
+    """(key, recording), as they stand in the table."""
+    return [(key, r) for key, rs in traced.table.items() for r in rs]
+
+
+def facts(traced):
+    """What is known of a traced function, as plain data."""
+    paths = []
+    because = dict(zip(traced.table, differing(traced.fn, list(traced.table))))
+    for key, r in recordings(traced):
+        before, after = graphs(traced, key, r)
+        p, held = r.program, memory(r)
+        paths.append({
+            "calls": r.calls, "nodes": len(p.recorded), "after": len(p.nodes), "launches": p.launches, "python": [str(n) for n in p.called],
+            "guards": len(r.world.places), "tensors": len(r.tensors), "slower": r.slow, "microseconds": [round(t * 1e6, 2) for t in r.times],
+            "writes": len(r.bumps), "graph": "\n".join(str(after).splitlines()[1:]), "inputs": [(x.place, x.name) for x in before.inputs],
+            "arguments": [(path, said(d)) for path, d in arguments(traced.fn, key)], "because": because[key], "missed": r.missed,
+            "guarded": guarded(traced, key, r),
+            "unfused": [(str(a), str(b), reason) for a, b, reason in unfused(before, after)],
+            "bytes": tuple(sum(cost.moved(n, g.types) for n in g.nodes) for g in (before, after)),
+            "flops": sum(cost.operations(n, after.types) for n in after.nodes), "peak": sum(held.values()), "memory": held})
+    return {"name": traced.name(), "paths": paths, "refused": next(iter(traced.refused.values()), None), "kinds": len(traced.table),
+            "why": traced.why}
+
+
+def memory(r):
+    """The bytes that a call holds at most, by kind: what it is given, the program's own, what it makes, and gradients that it replaces (which
+    are there until the new ones are). What a step in Python uses meanwhile comes on top."""
+    held = r.program.footprint()
+    old = [place[1]._grad for place, spec in r.grads if place[0] == "object" and spec is not None and place[1]._grad is not None]
+    return {**held, "replaced": sum(t._array.nbytes for t in old)}
+
+
+def guard_text(g):
+    """A guard as a line."""
+    return f"{g['what']} is {g['is']}" + (f"  # {g['line']}" if g["line"] else "")
+
+
+def some(lines):
+    """Not too many lines."""
+    return lines if len(lines) <= LINES else [*lines[:LINES], f"  ... and {len(lines) - LINES} more (explain(data=True) has all)"]
+
+
+def explain(traced):
+    """The same as text."""
+    f = facts(traced)
+    out = [f"{f['name']}: {len(f['paths'])} recording(s)" + (f"; runs eagerly: {f['refused']}" if f["refused"] else "")]
+    if not f["paths"] and f["why"] and not f["refused"]:
+        out.append(f"  the last attempt failed: {f['why']}")
+    for p in f["paths"]:
+        out.append(f"  {p['nodes']} primitives -> {p['after']} nodes, {p['launches']} kernel launches, {len(p['python'])} Python steps; "
+                   f"{p['guards']} places and {p['tensors']} tensors guarded; replayed {p['calls']} time(s)"
+                   + ("; eager is faster, and is what runs: " if p["slower"] else "; ")
+                   + f"{p['microseconds'][0]} us replayed, {p['microseconds'][1]} us eager")
+        held = p["memory"]
+        out.append(f"  moves {amount(p['bytes'][0])} as recorded, {amount(p['bytes'][1])} fused; {amount(p['flops'], 'flop')}; holds at most "
+                   f"{amount(p['peak'])}: {amount(held['inputs'])} given, {amount(held['own'])} its own, {amount(held['made'])} made"
+                   + (f", {amount(held['replaced'])} replaced" if held["replaced"] else ""))
+        if p["because"]:
+            out.append(f"  recorded because {'; '.join(p['because'])}")
+        if p["missed"]:
+            out.append(f"  a call missed it because of {p['missed']}")
+        out += ["    " + line for line in p["graph"].splitlines()]
+        out += some([f"  not fused: {a} and {b}: {reason}" for a, b, reason in p["unfused"]])
+        out += [f"  runs in Python: {step}" for step in p["python"]]
+        out += some([f"  guard: {guard_text(g)}" for g in p["guarded"]])
+    return "\n".join(out)

@@ -1,0 +1,64 @@
+"""`WHET_SHOW=1..4`: what traced functions do, told on stderr; each number adds to the one before.
+
+    1  what ran: recorded, replayed or eager, and how long it took
+    2  what was refused, and why
+    3  the graphs of new recordings, as recorded and as they run
+    4  the LLVM source of new kernels (those in the cache on disk are not new: see WHET_CACHE)
+
+Read once. At 0 the classes here are not used, so nothing is on the way of a call.
+"""
+import os
+import sys
+from time import perf_counter
+
+from whet.cpu import native
+
+from . import explain
+
+
+def level():
+    """The number that WHET_SHOW says."""
+    said = os.environ.get("WHET_SHOW", "") or "0"
+    if said not in ("0", "1", "2", "3", "4"):
+        raise ValueError(f"WHET_SHOW is a number from 0 to 4, not {said!r}")
+    return int(said)
+
+
+LEVEL = level()
+
+
+def tell(text):
+    """To stderr."""
+    print(text, file=sys.stderr)
+
+
+def telling(Traced):
+    """The class of traced functions that tell what they do."""
+    class Telling(Traced):
+        __doc__ = Traced.__doc__
+
+        def __call__(self, /, *args, **kwargs):
+            kept, why, start = self._kept(), self.why, perf_counter()
+            replays = sum(r.calls for r in kept)
+            out = super().__call__(*args, **kwargs)
+            took = (perf_counter() - start) * 1e3
+            now = self._kept()
+            new = [r for r in now if r not in kept]
+            what = "recorded" if new else "replayed" if sum(r.calls for r in now) > replays else "eager"
+            tell(f"whet: {self.name()}: {what} in {took:.3f} ms")
+            if LEVEL >= 2 and self.why and self.why != why:
+                tell(f"whet: {self.name()}: not recorded: {self.why}")
+            if LEVEL >= 3:
+                for key, r in explain.recordings(self):
+                    if r in new:
+                        for g in explain.graphs(self, key, r):
+                            tell(g)
+            return out
+
+        def _kept(self):
+            return [r for rs in self.table.values() for r in rs]
+    return Telling
+
+
+if LEVEL >= 4:
+    native.on_compile.append(tell)

@@ -1,0 +1,230 @@
+"""What `explain` says: names of what is read, guards, reasons, and figures that are true."""
+import gc
+import os
+import subprocess
+import sys
+
+import pytest
+import whet
+import whet.nn.functional as F
+from whet import jit, nn
+from whet.cpu import memory, native
+from whet.jit import explain
+
+compiled = pytest.mark.skipif(not native.enabled(), reason="without machine code every step is Python's")
+scale, table = 2.0, {"w": whet.ones(3)}
+
+
+class Config:
+    rate = 3
+
+    def __init__(self):
+        self.bias, self.parts = whet.zeros(3), [whet.ones(3), whet.ones(3)]
+
+
+config = Config()
+
+
+def path(f, k=0):
+    return f.explain(data=True)["paths"][k]
+
+
+def test_inputs_have_the_users_names():
+    model, inner = nn.Sequential(nn.Linear(3, 3), nn.ReLU()), whet.ones(3)
+
+    def f(x, pair, *, extra):
+        return model(x) + table["w"] * config.bias + config.parts[1] + inner + pair[1]["a"] + extra
+    traced = jit.trace(f)
+    for _ in range(2):
+        with whet.no_grad():
+            traced(whet.ones(3), (1, {"a": whet.ones(3)}), extra=whet.ones(3))
+    assert {x.name: x.place for x in traced.recorded.inputs} == {
+        "x": "argument 0", "pair[1]['a']": "argument 1", "extra": "argument 2", "model.0.weight": "outside", "model.0.bias": "outside",
+        "table['w']": "outside", "config.bias": "outside", "config.parts[1]": "outside", "inner": "outside"}
+
+
+def test_methods_and_gradients_have_names():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(whet.ones(3))
+
+        @jit.trace
+        def step(self, x):
+            if self.w.grad is not None:
+                self.w.grad.zero_()
+            (x * self.w).sum().backward()
+            return x * 2
+    m = Model()
+    for _ in range(3):
+        m.step(whet.ones(3))
+    g = Model.step.recorded
+    assert {(x.place, x.name) for x in g.inputs} == {("argument 0", "x"), ("outside", "self.w"), ("gradient of outside", "self.w.grad")}
+
+
+def test_guards_say_what_and_where():
+    def f(x):
+        y = x * scale + config.rate
+        if y.max().item() > 100:
+            y = y - 1
+        return F.embedding(whet.tensor([0]), y.reshape(1, 3))
+    traced = jit.trace(f)
+    for _ in range(2):
+        traced(whet.ones(3))
+    line = f.__code__.co_firstlineno
+    found = {g["what"]: (g["is"], g["line"]) for g in path(traced)["guarded"]}
+    assert found["x"] == ("f32[3], strides (4,)", "") and found["scale"] == ("2.0", f"test_ir_explain.py:{line + 1}")
+    value, = [v for k, v in found.items() if k.startswith("the value of %")]
+    assert value == ("5.0", f"test_ir_explain.py:{line + 2}")
+    asked, = [v for k, v in found.items() if k.startswith("what _check_rows")]
+    assert asked == ("None", f"test_ir_explain.py:{line + 4}")
+    assert f"scale is 2.0  # test_ir_explain.py:{line + 1}" in traced.explain()
+
+
+def test_kinds_of_calls_are_told_apart():
+    def f(x, factor, flag=False):
+        return x * factor + (1 if flag else 0)
+    traced = jit.trace(f)
+    calls = [(whet.ones(3), 2), (whet.ones(4), 2), (whet.ones(4), 3), (whet.ones(4, dtype=whet.float64), 3), (whet.ones(4), 3, True),
+             (whet.ones(8)[::2], 3), (whet.ones(4, requires_grad=True), 3)]
+    for args in calls:
+        traced(*args)
+    because = [p["because"] for p in traced.explain(data=True)["paths"]]
+    assert because == [None, ["x: f32[4], strides (4,), not f32[3], strides (4,)"], ["factor: 3, not 2"],
+                       ["x: f64[4], strides (8,), not f32[4], strides (4,)"], ["flag: True, not nothing"],
+                       ["x: f32[4], strides (8,), a view, not f32[4], strides (4,)"],
+                       ["x: f32[4], strides (4,), requires_grad, not f32[4], strides (4,)"]]
+    with whet.no_grad():
+        traced(whet.ones(3), 2)
+    assert path(traced, -1)["because"] == ["the grad mode"]
+
+
+@pytest.mark.parametrize("f, reason", [
+    (lambda x: (x * 2).sum(0) * (x[0] + 1), None),
+    (lambda x: (x + 1) * (x[0] * 2), "their shapes differ: [4] and [3, 4]"),
+    (lambda x: ((y := x * 2), x.add_(1), y + 1)[2], "a write comes between them (test_ir_explain.py:"),
+    (lambda x: ((y := x * 2), y.sum().item(), y + 1)[2], "a value that Python reads comes between them (test_ir_explain.py:"),
+    (lambda x: (x.T * 2) + 1, "the result of mul is not contiguous: f32[4,3]@(4,16)"),
+    (lambda x: (x * 1j) + 1, "complex numbers are not fused"),
+    (lambda x: ((y := x * 2), (z := y.cumsum(0)), y + z.exp())[2], None)], ids=range(7))
+def test_what_is_not_fused_says_why(f, reason):
+    traced = jit.trace(f)
+    for _ in range(2):
+        traced(whet.ones(3, 4))
+    reasons = [why for _, _, why in path(traced)["unfused"]]
+    if reason is None:
+        assert not any("shapes differ" in r for r in reasons)
+    else:
+        assert any(r.startswith(reason) for r in reasons) and reason in traced.explain()
+
+
+def test_refusals_and_what_has_not_been_called():
+    f = jit.trace(lambda x: x.numpy())
+    assert "0 recording(s)" in f.explain() and f.recorded is None and f.graph is None
+    f(whet.ones(2))
+    assert "handed to NumPy" in f.explain() and f.explain(data=True)["why"]
+
+
+def test_long_lists_are_cut():
+    model = nn.Sequential(*[nn.Linear(3, 3) for _ in range(20)])
+    f = jit.trace(lambda x: model(x))
+    with whet.no_grad():
+        f(whet.ones(3)), f(whet.ones(3))
+    assert "more (explain(data=True) has all)" in f.explain() and len(path(f)["guarded"]) > explain.LINES
+
+
+# ---- memory ------------------------------------------------------------------------------------------------------------
+def chain():
+    x, y = whet.ones(1 << 20), whet.ones(1 << 20)
+    return lambda x, y: ((x * 2 + y).tanh() - x.exp()) / 3, (x, y)
+
+
+def steps():
+    return lambda x: (x.softmax(-1).cumsum(0).softmax(0) + 1).sum(0), (whet.ones(1024, 1024),)
+
+
+def layers():
+    model = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.Sigmoid())
+
+    def f(x):
+        with whet.no_grad():
+            return model(x)
+    return f, (whet.ones(128, 1024),)
+
+
+def update():
+    mean, square = whet.zeros(1 << 20), whet.zeros(1 << 20)
+
+    def f(x):
+        mean.mul_(0.9).add_(x * 0.1)
+        square.mul_(0.99).add_((x - mean) ** 2)
+        return (x - mean) / (square + 1e-3).sqrt()
+    return f, (whet.ones(1 << 20),)
+
+
+@compiled
+@pytest.mark.parametrize("case", [chain, steps, layers, update])
+def test_the_stated_peak_is_what_a_call_uses(case):
+    gc.collect()
+    before = memory.stats()["live"]
+    fn, args = case()
+    f = jit.trace(fn, verify="off")
+    for _ in range(5):
+        f(*args)
+    gc.collect()
+    stated = path(f)["peak"]
+    memory.reset_peak()
+    f(*args)
+    used = memory.stats()["peak"] - before
+    assert used > 8e6 and abs(stated - used) < 0.1 * used, (stated, used, path(f)["memory"])
+
+
+@compiled
+def test_a_recording_holds_no_memory_of_the_run():
+    x = whet.ones(1 << 20)
+    f = jit.trace(lambda x: ((x * 2).cumsum(0) + x).sum())
+    gc.collect()
+    before = memory.stats()["live"]
+    f(x), f(x)
+    assert path(f)["nodes"] == 4
+    gc.collect()
+    assert memory.stats()["live"] - before <= path(f)["memory"]["own"] + 4096
+
+
+# ---- the ladder --------------------------------------------------------------------------------------------------------
+LADDER = """
+import whet
+@whet.jit.trace
+def f(x, n):
+    if n > 1:
+        print(end="")
+    return (x * 2 + n).sum()
+whet.ones(3) * 2
+for n in (1, 1, 2):
+    f(whet.ones(3), n)
+"""
+
+
+def ladder(level):
+    env = {**os.environ, "WHET_SHOW": level, "WHET_CACHE": "0"}
+    return subprocess.run([sys.executable, "-W", "ignore", "-c", LADDER], env=env, capture_output=True, text=True, check=True).stderr
+
+
+def test_the_ladder_shows_more_on_each_rung():
+    said = [ladder(str(level)) for level in range(5)]
+    assert said[0] == ""
+    lines = said[1].splitlines()
+    assert [line.split(" ms")[0].rsplit(" ", 1)[0] for line in lines] == [
+        "whet: f (<string>:3): recorded in", "whet: f (<string>:3): replayed in", "whet: f (<string>:3): eager in"]
+    assert "it calls builtins.print" in said[2] and "graph" not in said[2] and len(said[2].splitlines()) == 4
+    assert 'graph "f":' in said[3] and "fused" in said[3] and "mul(%0, 2)" in said[3] and "define" not in said[3]
+    assert "define" in said[4] and said[4].count("define") > 1 and 'graph "f":' in said[4]
+
+
+def test_other_levels_are_refused():
+    done = subprocess.run([sys.executable, "-c", "import whet; whet.jit.trace"], env={**os.environ, "WHET_SHOW": "loud"}, capture_output=True, text=True)
+    assert done.returncode and "WHET_SHOW is a number from 0 to 4, not 'loud'" in done.stderr
+
+
+def test_nothing_is_on_the_way_when_it_is_off():
+    assert type(jit.trace(len)) is jit.Traced and native.on_compile == []

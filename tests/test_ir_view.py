@@ -1,0 +1,173 @@
+"""Graphs as pictures and as networkx graphs."""
+import itertools
+import random
+import re
+import xml.etree.ElementTree as ElementTree
+
+import networkx
+import numpy as np
+import pytest
+import whet
+from whet import jit
+from whet.ir import cost, view
+from whet.ir.interpret import interpret
+from whet.ir.layout import Layout, layers, nearest
+from whet.ir.view import dependencies, to_networkx
+
+from tests import graphs
+
+
+@pytest.mark.parametrize("name", graphs.CASES)
+def test_any_topological_order_computes_the_same(name):
+    f, args = graphs.traced(name)
+    if any(n.kind == "draw" for n in f.recorded.nodes):
+        pytest.skip("draws are numbered in the order of the run")
+    g, g2 = f.recorded, f.recorded
+    nx = to_networkx(g)
+    assert networkx.is_directed_acyclic_graph(nx) and nx.number_of_nodes() == len(g.nodes) + len(g.inputs)
+    given = [np.array(a) for a in _inputs(f, g, args)]
+    twin = [a.copy() for a in given]
+    priority = [random.Random(1).random() for _ in g.nodes]
+    order = networkx.lexicographical_topological_sort(nx, key=lambda k: -1 if isinstance(k, str) else priority[k])
+    g2.nodes = [g.nodes[k] for k in order if not isinstance(k, str)]
+    for a, b in zip([*interpret(f.recorded, *given), *given], [*interpret(g2, *twin), *twin]):
+        assert a.tobytes() == b.tobytes()
+
+
+def _inputs(f, g, args):
+    key, r = jit.explain.recordings(f)[0]
+    return [r.at(place, args)._array for place, _ in r.given]
+
+
+def test_dominators():
+    f = jit.trace(lambda x: (y := x.exp()) * 2 + y.sum())
+    f(whet.ones(3))
+    g = f.recorded
+    names = {k: g.nodes[k].op.name if isinstance(k, int) else k for k in to_networkx(g)}
+    dominator = {names[k]: names[d] for k, d in networkx.immediate_dominators(to_networkx(g), "%0").items() if k != "%0"}
+    assert dominator == {"exp": "%0", "mul": "exp", "sum": "exp", "add": "exp"}
+
+
+def test_writes_stay_between_reads():
+    def f(x):
+        a = x * 2
+        x.add_(1)
+        return a + x[0]
+    traced = jit.trace(f)
+    traced(whet.ones(3))
+    assert [n.op.name for n in traced.recorded.nodes] == ["mul", "add", "slice", "add"]
+    found = {(a, b, kind) for a, b, _, kind in dependencies(traced.recorded)}
+    assert found == {("%0", 0, "value"), ("%0", 1, "value"), (0, 1, "order"), ("%0", 2, "value"), (1, 2, "order"), (0, 3, "value"), (2, 3, "value"),
+                     (1, 3, "order")}
+
+
+# ---- pictures ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", graphs.CASES)
+def test_pictures_are_whole_and_alone(name):
+    f, _ = graphs.traced(name)
+    for g in (f.recorded, f.graph):
+        said = view.svg(g)
+        root = ElementTree.fromstring(said)
+        titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")]
+        for n in g.nodes:
+            assert any(t.startswith(str(n).split(" {")[0]) and n.line in t for t in titles)
+        assert "<script" not in said and "href" not in said and "url(" not in said and said.count("http") == 1
+        assert said == view.svg(g)
+
+
+def test_a_page_has_both_graphs_and_what_they_cost(tmp_path):
+    f, _ = graphs.traced("chain")
+    path = f.show(tmp_path / "page.html")
+    said = open(path, encoding="utf-8").read()
+    assert path == str(tmp_path / "page.html") and said.startswith("<!DOCTYPE html>") and said.count("<svg") == 2 and "kernel of 6" in said
+    assert "graphs.py:" in said and "As recorded" in said and said.count("#cfe3fb") >= 7      # the kernel's colour: six nodes, and the kernel
+    assert not re.search(r"<script|<link|src=|@import|url\(", said)
+    assert f._repr_html_() in said and open(f.show(), encoding="utf-8").read() == said
+    picture = open(f.show(tmp_path / "picture.svg"), encoding="utf-8").read()
+    assert ElementTree.fromstring(picture) is not None and picture.count("<svg") == 3
+
+
+def test_a_page_of_nothing_says_why(tmp_path):
+    f = jit.trace(lambda x: x.numpy().sum())
+    assert "it has not been called" in f._repr_html_()
+    f(whet.ones(2))
+    assert "handed to NumPy" in open(f.show(tmp_path / "a.html")).read()
+    with pytest.raises(ValueError, match="no recording to show"):
+        f.show(tmp_path / "a.svg")
+
+
+def test_names_are_escaped(tmp_path):
+    table = {"<b>&": whet.ones(3)}
+    f = jit.trace(lambda x: x + table["<b>&"])
+    f(whet.ones(3))
+    said = open(f.show(tmp_path / "a.html")).read()
+    assert "&lt;b&gt;&amp;" in said and "<b>&" not in said
+
+
+def test_boxes_do_not_overlap_and_lines_go_down():
+    r = random.Random(3)
+    for n in (1, 2, 10, 60):
+        sizes = {i: (r.randint(20, 200), r.randint(20, 60)) for i in range(n)}
+        edges = [(a, b) for a, b in itertools.combinations(range(n), 2) if r.random() < 2.5 / n]
+        layer = layers(sizes, edges, late=set(range(0, n, 5)))
+        assert all(layer[a] < layer[b] for a, b in edges) and min(layer.values()) == 0
+        at = Layout(sizes, edges, layer)
+        for a, b in itertools.combinations(range(n), 2):
+            (xa, ya), (xb, yb) = at.place[a], at.place[b]
+            (wa, ha), (wb, hb) = sizes[a], sizes[b]
+            assert abs(xa - xb) >= (wa + wb) / 2 or ya >= yb + hb or yb >= ya + ha
+        assert all(at.place[a][1] + sizes[a][1] < at.place[b][1] for a, b in edges)
+        assert all(x - sizes[k][0] / 2 >= -1e-6 and x + sizes[k][0] / 2 <= at.width + 1e-6 for k, (x, _) in at.place.items() if k in sizes)
+
+
+def test_a_tree_is_drawn_without_crossings():
+    edges = [(i, 2 * i + k) for i in range(1, 16) for k in (0, 1)]
+    shuffled = random.Random(0).sample(edges, len(edges))
+    at = Layout({k: (30, 20) for k in range(1, 32)}, shuffled, layers(range(1, 32), shuffled))
+    assert at.crossings(at.rows) == 0
+    edges = [(k, k + 1) for k in range(4)] + [(0, 4)]
+    chain = Layout({k: (30, 20) for k in range(5)}, edges, layers(range(5), edges))
+    assert np.ptp([chain.place[k][0] for k in range(1, 4)]) < 4 and np.ptp([x for x, _, _ in chain.path[0, 4]]) < 4
+
+
+def test_what_is_far_away_is_named():
+    def f(x, w):
+        y = x.exp()
+        for _ in range(20):
+            x = (x * w).tanh()
+        return x @ y
+    traced = jit.trace(f)
+    traced(whet.ones(3, 3), whet.ones(3))
+    said = view.svg(traced.recorded)
+    assert "← %1" in said and "%1 : f32[3,3]" in said and "← w" in said and ElementTree.fromstring(said) is not None
+    assert said.count('class="value"') < 3 * 41
+
+
+def test_nearest_places():
+    assert nearest([0, 10], [1, 1], [0, 5]) == [0, 10]
+    assert nearest([0, 0], [1, 1], [0, 4]) == [-2, 2]
+    assert nearest([0, 0], [3, 1], [0, 4]) == [-1, 3]
+    r = np.random.default_rng(0)
+    wanted, weights, apart = r.normal(size=20), r.uniform(1, 2, 20), [0, *r.uniform(0, 1, 19)]
+    best = np.array(nearest(wanted, weights, apart))
+    assert all(b - a >= gap - 1e-9 for a, b, gap in zip(best, best[1:], apart[1:]))
+    error = lambda x: (weights * (x - wanted) ** 2).sum()
+    for _ in range(200):                     # no other places that are allowed are nearer
+        other = np.maximum.accumulate(best + r.normal(size=20) * 0.1 - np.cumsum(apart)) + np.cumsum(apart)
+        assert error(other) >= error(best) - 1e-9
+
+
+# ---- costs -------------------------------------------------------------------------------------------------------------
+def test_what_nodes_move_and_compute():
+    f = jit.trace(lambda x, y: ((x * 2 + y).tanh(), x @ x.T, x.expand(4, 8, 16) + 1, x.sum(1), x[0]))
+    f(whet.ones(8, 16), whet.ones(16))
+    g = f.recorded
+    found = {n.op.name: (cost.moved(n, g.types), cost.operations(n, g.types)) for n in reversed(g.nodes)}
+    kb = 8 * 16 * 4
+    assert found["mul"] == (2 * kb, 128) and found["tanh"] == (2 * kb, 128) and found["permute"] == found["expand"] == found["slice"] == (0, 0)
+    assert found["matmul"] == (kb + 8 * 8 * 4, 2 * 8 * 8 * 16) or found["matmul"] == (2 * kb + 8 * 8 * 4, 2 * 8 * 8 * 16)
+    assert found["sum"] == (kb + 32, 128)
+    expanded = next(n for n in g.nodes if n.outs and g.types[n.outs[0]].shape == (4, 8, 16) and not n.op.is_view)
+    assert cost.moved(expanded, g.types) == kb + 4 * kb and cost.operations(expanded, g.types) == 512
+    fused = f.graph.nodes[0]
+    assert fused.kind == "fused" and cost.moved(fused, g.types) == 2 * kb + 64 and cost.operations(fused, g.types) == 3 * 128
