@@ -236,9 +236,21 @@ class _Builder:
         if not outs or len(self.operands) + len(outs) > MOST:
             return None
         self.keep()
-        node = Node("rows", None, tuple(self.ins), {"axes": self.axes}, outs, nodes[at[-1]].line, [nodes[k] for k in at])
+        members = [nodes[k] for k in sorted({*at, *self.views(at)})]
+        node = Node("rows", None, tuple(self.ins), {"axes": self.axes}, outs, nodes[at[-1]].line, members)
         node.roots = Rows(self.finished(), self.shape, self.axes, tuple(self.places))
         return node if self.suits(node) else None
+
+    def views(self, at):
+        """The views of what the group makes that nodes of it read, by their places."""
+        todo, found = [x for k in at for x in self.uses.nodes[k].refs()], set()
+        while todo:
+            x = todo.pop()
+            if x not in self.known and self.uses.root[x] in self.known:
+                k = self.uses.maker[x]
+                found.add(k)
+                todo += self.uses.nodes[k].refs()
+        return found
 
     def suits(self, node):
         """Do the kernels take the operands as they lie, and is that worth it?"""
