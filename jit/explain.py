@@ -14,6 +14,7 @@ from whet.ir.view import amount
 from whet.passes.fuse import MOST, MOST_NODES
 from whet.tensor_base import Base
 
+from .numbers import DTYPES
 from .world import PLAIN
 
 LINES = 24                               # of one kind in the text
@@ -31,7 +32,7 @@ def arguments(fn, key):
     out = []
     for i, d in enumerate(key[0]):
         _leaves(d, plain[i] if i < len(plain) else f"{rest}[{i - len(plain)}]", out)
-    for (_, name), d in key[1][1] if key[1] else ():
+    for name, d in key[1] or ():
         _leaves(d, name, out)
     return out
 
@@ -56,8 +57,15 @@ def is_tensor(d):
     return type(d) is tuple and type(d[0]) is type and issubclass(d[0], Base)
 
 
+def varies(d):
+    """Is it the description of a number that may be any?"""
+    return type(d) is tuple and len(d) == 2 and d[0] in DTYPES and d[1] is DTYPES[d[0]]
+
+
 def said(d):
     """A description in words."""
+    if varies(d):
+        return f"any {d[0].__name__}"
     if type(d) is int:
         return f"the same tensor as number {d}"
     if is_tensor(d):
@@ -128,6 +136,16 @@ def _inside(place, names, cells, attributes):
     return [(f"{base}.{k}", x) for k, x in zip(what, objects)] if kind == "vars" else []
 
 
+def slot_name(s, names, traced, r):
+    """What the user calls a place where anything may lie."""
+    cells, attributes = names_of(r.world, traced.fn, ((), None))[1:]
+    place = s.kind, s.owner, s.name if s.kind in ("global", "slot") else [s.name], [s]
+    if s.kind == "some":
+        place = "dict", *place[1:]
+    found = _inside(place, names, cells, attributes)
+    return found[0][0] if found else str(s.name)
+
+
 def described(place, paths, names):
     """(where a tensor comes from, what the user calls it)."""
     kind, what = place
@@ -142,13 +160,19 @@ def described(place, paths, names):
 # ---- graphs ------------------------------------------------------------------------------------------------------------
 def graphs(traced, key, r):
     """The graph that was recorded, and the one that the passes left."""
-    paths = [path for path, d in arguments(traced.fn, key) if is_tensor(d)]
     names, p = names_of(r.world, traced.fn, key)[0], r.program
+    paths = [path for path, d in arguments(traced.fn, key) if is_tensor(d) or varies(d)]
+    paths += [slot_name(s, names, traced, r) for s in r.world.slots]
     inputs = [Input(n, *described(place, paths, names)) for n, (place, _) in zip(p.outside, r.given)]
     results: list = []
     wanted(r.results, "", results)
     for place, spec in r.grads:
         wanted(spec, f"gradient of {described(place, paths, names)[1]}", results)
+    for _, _, name, spec in r.effects:
+        wanted(spec, f"left in {name}", results)
+    for i, (_, specs) in enumerate((*r.growths, *r.filled)):
+        for spec in specs if i < len(r.growths) else [specs]:
+            wanted(spec, "left in a list" if i < len(r.growths) else "left in an argument", results)
     there = {v for v, _ in results}
     results += [(v, "kept for the backward") for v in p.results if v not in there]
     name = getattr(traced.fn, "__name__", type(traced.fn).__name__)
@@ -162,14 +186,13 @@ def wanted(spec, name, out):
         out.append((what[1], name))
         if what[3] is not None and what[3][0] == "value":
             wanted(what[3], f"base of %{what[1]}", out)
-    elif kind in ("fields", "object"):
-        for x in what[1]:
-            wanted(x[1] if kind == "object" else x, name, out)
-    elif kind in (list, tuple):
-        for x in what:
+    elif kind == "item":
+        out.append((what, name))
+    elif kind in (tuple, "fields", list):
+        for x in what if kind is tuple else what[1]:
             wanted(x, name, out)
-    elif isinstance(kind, type):
-        for _, x in what:
+    elif kind == "object" or isinstance(kind, type):
+        for _, x in what[-1]:
             wanted(x, name, out)
 
 
