@@ -5,6 +5,7 @@ a leaf receives is summed as eager sums it. Second derivatives, and calls of whi
 eager: the recorded operations are done again on tensors.
 """
 import itertools
+import threading
 
 import numpy as np
 from whet.autograd import engine, modes
@@ -208,7 +209,7 @@ class _Way:
     """The backward from some of the results, as a program. `values` are what the edges get, None for those that get nothing."""
 
     def __init__(self, rec, nodes, given, values):
-        self.values, self.given = values, given
+        self.values, self.given, self.lock = values, given, threading.Lock()
         got = [n for n in values if n is not None]
         inside = {o for n in nodes for o in n.outs} | set(given)
         self.saved = list(dict.fromkeys([int(x) for n in nodes for x in n.refs() if x not in inside] + [n for n in got if n not in inside]))
@@ -224,7 +225,8 @@ class _Way:
         for x, n in zip(gradients, self.given):
             a, like = x._array, self.program.arrays[n]
             given.append(a if a.strides == like.strides and a.dtype == like.dtype else np.ascontiguousarray(a, like.dtype).reshape(like.shape))
-        env = self.program(given)
+        with self.lock:                      # one call at a time works in the program's memory
+            env = self.program(given)
         return [None if n is None else wrap(env[n]) for n in self.values]
 
 

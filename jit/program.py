@@ -5,6 +5,7 @@ steps make) are passed at each call; the others are memory of the program's own.
 order, on the same layouts: the bits are eager's.
 """
 import ctypes as C
+import functools
 import math
 import struct
 
@@ -23,6 +24,8 @@ from .record import Refused
 PASSED = ("f32", "f64", "i32", "i64")    # types of numbers that a kernel of rows takes by value
 KEPT = 1 << 22                       # bytes that are copied at each call, for a replay that may miss late
 MOST = 60                            # arguments of a launch
+MOVING = 1000                        # tensors that come from outside or are results
+LONG = 5                             # grains of work from which other threads of Python's run meanwhile
 
 
 class Miss(Exception):
@@ -53,6 +56,8 @@ class Program:
         self.held, self.keep, self.launches, self.called = {}, [], 0, []
         with np.errstate(all="ignore"):
             self.build()
+        if len(self.moving) > MOVING:
+            raise Refused(f"it reads and gives back more than {MOVING} tensors")
 
     # ---- what must be done -------------------------------------------------------------------------------------------
     def live(self, nodes):
@@ -156,7 +161,7 @@ class Program:
             if count:
                 buffer = (C.c_int64 * len(words))(*words)
                 self.keep.append(buffer)
-                out.append((_machine(), C.addressof(buffer), count, *(what[2:] if kind == "words" else ())))
+                out.append((_work(words) >= LONG, C.addressof(buffer), count, *(what[2:] if kind == "words" else ())))
                 self.launches += count
                 words, count = [], 0
             if kind == "call":
@@ -349,12 +354,12 @@ class Program:
         for n in self.fresh:
             if self.arrays[n] is not None:
                 env[n] = template(self.arrays[n])
-        moving, launch = self.moving, native.launch
+        moving = self.moving
         before = [(env[n], env[n].copy()) for n in self.kept]
         try:
             for step in self.steps:
                 if type(step) is tuple:
-                    launch(step[0], 1, 1, step[1], step[2], *[env[r] for r in moving])
+                    machine()[1](step[1], step[2], step[0], *[env[r] for r in moving])
                     if len(step) > 3 and step[3][0]:
                         step[3][0] = 0
                         self.do(step[4], env)                # raises what eager raises
@@ -427,10 +432,19 @@ def template(a):
     return np.ndarray(a.shape, a.dtype, flat, _address(a) - low, a.strides)
 
 
-def _machine():
-    native.export("whet_pool_run", native.symbol("pool_run"))
+def _work(words):
+    """The work of launches, in grains."""
+    at, work = 0, 0.0
+    while at < len(words):
+        _, total, grain, n = words[at:at + 4]
+        at, work = at + 4 + 2 * n, work + total / grain
+    return work
 
-    def source():
-        from whet.passes.lower_llvm import program
-        return program.source()
-    return native.image("jit/program", source, ["program"])["program"]
+
+@functools.lru_cache(None)
+def machine():
+    """The machine code that goes through a list of launches: its address, and a function of Python's."""
+    from whet.passes.lower_llvm import program
+    native.export("whet_pool_run", native.symbol("pool_run"))
+    at = native.image("jit/program", program.source, program.NAMES)
+    return at["program"], native.function(at["run"], "run")

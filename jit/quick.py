@@ -19,11 +19,10 @@ from whet.tensor import wrap
 from whet.tensor_base import Base
 
 from . import world
-from .program import Miss
+from .program import Miss, machine
 
 MISSED = object()
 READ = ("__iter__", "__len__", "items", "values")        # what a dict that is compared as one does as dicts do (not so OrderedDict)
-LONG = 5                         # grains of work from which a replay lets other threads of Python's run
 
 
 # ---- the native side -----------------------------------------------------------------------------------------------------
@@ -409,19 +408,9 @@ def _launch(t, r, leaves):
         return None
     t["build"].extend(build)
     t["moving"].extend(moving)
-    program, words, count = p.steps[0]
-    return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2, build=len(build) // 3, program=program, list=words,
-                launches=count, away=int(_work(words, count) >= LONG))
-
-
-def _work(at, launches):
-    """The work of a list of launches, in grains."""
-    work = 0.0
-    for _ in range(launches):
-        _, total, grain, n = (C.c_int64 * 4).from_address(at)
-        work += total / grain
-        at += 8 * (4 + 2 * n)
-    return work
+    long, words, count = p.steps[0]
+    return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2, build=len(build) // 3, program=machine()[0], list=words,
+                launches=count, away=int(long))
 
 
 # ---- what the machine code leaves to Python --------------------------------------------------------------------------------

@@ -455,7 +455,7 @@ class Traced(quick.Entry):
                     self.arm(r, args)
                 return out
         if not r.lock.acquire(False):        # one call at a time works in a program's memory
-            return MISSED
+            return self.fn(*args, **kwargs)
         try:
             out = r.replay(leaves)
         finally:

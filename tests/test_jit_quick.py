@@ -371,3 +371,24 @@ def test_a_call_that_eager_makes_faster(monkeypatch):
     assert f(whet.ones(2, 2)).tolist() == [1.0] * 4 and f(whet.ones(1, 2)).tolist() == [1.0] * 2 and r.calls == before
     with pytest.raises(TypeError, match="argument"):
         f(whet.ones(2, 2), 3)
+
+
+def test_threads_that_differentiate_one_function():
+    w, n = whet.full((300, 300), 0.01), 300
+    f, wrong = jit.trace(lambda x: ((x @ w).tanh() @ w).relu().sum()), []
+
+    def gradient(fn, k):
+        x = whet.full((n, n), float(k), requires_grad=True)
+        fn(x).backward()
+        return x.grad
+    want = [gradient(f.fn, k) for k in range(4)]
+    gradient(f, 1)
+
+    def work(k):
+        wrong.extend(k for _ in range(10) if not same(gradient(f, k), want[k]))
+    ts = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in ts:
+        t.start()
+    for t in ts:
+        t.join()
+    assert not wrong and len([r for rs in f.table.values() for r in rs]) == 1, "a recording that is busy is no reason for another one"

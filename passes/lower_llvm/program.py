@@ -4,9 +4,11 @@ Arguments: the address of the list, the number of its launches, then the address
 A launch is words: kernel, total, grain, count, then for each argument a pair. (-1, value) is the value itself, (i, offset) an
 address `offset` bytes into array i.
 """
-from .builder import Module
+from .builder import Module, Val
 
 MOST = 64                        # arguments of a launch
+MOVING = 1000                    # arrays that change from call to call
+NAMES = ["program", "run"]
 
 
 def source():
@@ -32,4 +34,35 @@ def source():
               lambda: f.call("whet_pool_run", "void", kernel, slots, total, grain) and None)
         return [f.at(at, n * 2 + 4, "i64")]
     f.loop(0, count, 1, launch, [words])
+    _run(m)
     return m.text()
+
+
+def _run(m):
+    """run(list, launches, long, *arrays) for Python, that made sure of its arguments; long lists release the interpreter's lock."""
+    m.decls["_Py_NoneStruct"] = "@_Py_NoneStruct = external global i8"
+    f = m.fn("run", [("ptr", "self"), ("ptr", "argv"), ("i64", "n")], "ptr")
+    _, argv, n = f.args
+    slots, none = f.alloca("i64", MOVING + 3), Val(f, "@_Py_NoneStruct", "ptr")
+
+    def number(i):
+        return f.call("PyLong_AsLongLong", "i64", f.load("ptr", f.at(argv, i, "i64"), 8))
+    f.store(number(0), slots)
+    f.store(number(1), f.at(slots, 1, "i64"))
+
+    def array(i):
+        a = f.load("ptr", f.at(argv, i, "i64"), 8)
+        data, = f.if_(f.cmp("eq", a, none), lambda: [f.const("i64", 0)], lambda: [f.load("i64", f.bytes_at(a, 16))])
+        f.store(data, f.at(slots, i - 1, "i64"))
+    f.loop(3, n, 1, array)
+
+    def go():
+        f.raw(f"call void @program(ptr {slots.ref}, i64 0, i64 1, i64 0)")
+
+    def away():
+        thread = f.call("PyEval_SaveThread", "ptr")
+        go()
+        f.call("PyEval_RestoreThread", "void", thread)
+    f.if_(f.cmp("ne", number(2), 0), away, go)
+    f.call("Py_IncRef", "void", none)
+    f.ret(none)
