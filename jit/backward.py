@@ -124,18 +124,17 @@ class Backward:
     def node(self, env, tensors, outside):
         """The node of a replayed call. `tensors`: what stands at each place, `outside`: value -> the tensor that it is."""
         node = Call(self, tuple([edge_of(t) for t in tensors]), {}, len(self.results))
-        inputs, versions, cells = [], [], {}
+        inputs, cells = [], {}
         for n in self.saved:
             t = outside.get(n)
             if t is None:
                 t, r = wrap(env[n]), self.root[n]
                 t._cell = outside[r]._shared() if r in outside else cells.setdefault(r, t._shared())
             inputs.append(t)
-            versions.append(t._version)
-        node.inputs, node.versions = tuple(inputs), tuple(versions)
+        node.inputs, node.versions = tuple(inputs), _versions(inputs)
         node.metadata = None
         outside = {n: t for n, t in outside.items() if n in self.read}
-        node.again = (tensors, outside, [env[n] for n in self.drawn], [t._version for t in outside.values()])
+        node.again = (tensors, outside, [env[n] for n in self.drawn], _versions(outside.values()))
         return node, cells
 
     def backward(self, node, g):
@@ -154,6 +153,8 @@ class Backward:
 
     def unchanged(self, xs, versions, saved):
         """Raise where something that the backward reads was written to."""
+        if _versions(xs) == versions:
+            return
         for n, x, v in zip(self.saved, xs, versions):
             if x._version != v and n in saved:
                 raise changed(self.readers.get(n, self), x._array, x._version, v, x)
@@ -164,7 +165,7 @@ class Backward:
         owner = self.owner()
         if owner is not None:
             owner.differentiated_again()
-        if self.writes or any(t._version != v for t, v in zip(outside.values(), versions)):
+        if self.writes or _versions(outside.values()) != versions:
             raise RuntimeError(f"{self.name}: this derivative of a traced call needs the call's operations again, but the call wrote to tensors "
                                "from outside, or some of what it read has been written to since. Call the function under jit.disable()")
         recording = bool(modes.state.flags & modes.GRAD)
@@ -239,6 +240,10 @@ class Call(Node):
 
     def release(self):
         self.inputs, self.again, self.released = (), None, True
+
+
+def _versions(tensors):
+    return tuple([0 if (c := t._cell) is None else c.v for t in tensors])
 
 
 def same_bits(a, b):

@@ -435,64 +435,73 @@ def rest(r, leaves):
 
 
 def _written(r, leaves):
-    """The same as a function written for the recording; LookupError where its results want more."""
-    p = r.program
-    if r.backward is not None or p.draws and p.may_miss:
+    """The same as a function written for the recording; LookupError where a replay must be able to go back further."""
+    p, b = r.program, r.backward
+    if p.draws and p.may_miss:
         raise LookupError
-    env = dict(wrap=wrap, MISSED=MISSED, Miss=Miss, used_up=used_up, lock=r.lock, program=p)
-    names = ", ".join(f"a{i}" for i in range(len(leaves)))
+    env = dict(wrap=wrap, MISSED=MISSED, Miss=Miss, used_up=used_up, lock=r.lock, program=p, make=r.make)
+    names = [f"a{i}" for i in range(len(leaves))]
+    everything = f"({', '.join(names)}{',' * (len(names) == 1)})"
     lines = []
 
     def given(name, value):
         env[name] = value
         return name
-    arrays = []
-    for number, (place, array) in zip(p.outside, r.given):
-        kind, what = place
-        if kind == "grad":
-            if what[0] != "object":
-                raise LookupError
-            o = f"o{number}"
-            lines += [f"{o} = {given(f'owner{number}', what[1])}._grad._array",
-                      f"if {o}.shape != {given(f's{number}', array.shape)} or {o}.strides != {given(f't{number}', array.strides)} "
-                      f"or {o}.dtype is not {given(f'd{number}', array.dtype)}: return MISSED"]
-            arrays.append(o)
-        else:
-            arrays.append(f"a{what}._array" if kind == "argument" else f"{given(f'o{number}', what)}._array")
-    seen = set()
 
     def thing(place):
         kind, what = place
         return f"a{what}" if kind == "argument" else given(f"thing{id(what)}", what) if kind == "object" else f"{thing(what)}._grad"
+    arrays, outside = [], []
+    for number, (place, array) in zip(p.outside, r.given):
+        outside.append(f"{number}: {thing(place)}")
+        if place[0] == "grad":               # the only ones that the table does not look at
+            o = f"o{number}"
+            lines += [f"{o} = {thing(place)}",
+                      f"if {o} is None: return MISSED",
+                      f"{o} = {o}._array",
+                      f"if {o}.shape != {given(f's{number}', array.shape)} or {o}.strides != {given(f't{number}', array.strides)} "
+                      f"or {o}.dtype is not {given(f'd{number}', array.dtype)}: return MISSED"]
+            arrays.append(o)
+        else:
+            arrays.append(f"{thing(place)}._array")
+    seen = set()
 
     def result(spec):
         kind, what = spec
         if kind == "value":
             k, number, dead, base, rg = what
-            if dead is not None and not hasattr(dead, "name") or base is not None or rg & ~1:
-                raise LookupError
-            if dead is not None:             # its graph was used up
-                return f"used_up(env[{number}], {given(f'op{k}', dead.op)}, [{', '.join(map(thing, dead.places))}])"
-            if k in seen:
+            if dead is not None and not hasattr(dead, "name") or base is not None or rg & ~1 or k in seen:
                 raise LookupError
             seen.add(k)
+            if dead is not None:             # its graph was used up
+                return f"used_up(env[{number}], {given(f'op{k}', dead.op)}, [{', '.join(map(thing, dead.places))}])"
             return f"wrap(env[{number}])"
         if kind in (list, tuple):
             return f"{kind.__name__}([{', '.join(result(x) for x in what)}])"
         if kind == "const":
             return given(f"const{len(env)}", what)
         raise LookupError
-    effects = [(place, None if spec is None else result(spec)) for place, spec in r.grads]
-    out = result(r.results)
     lines.append(f"arrays = [{', '.join(arrays)}]")
     if r.writes:
         lines.append(f"if not {given('apart', r.apart)}(arrays): return MISSED")
     lines += ["try: env = program(arrays)", "except Miss: return MISSED"]
     lines += [f"{thing(place)}._bump({writer!r})" for place, writer in r.bumps]
+    try:
+        if b is not None:
+            raise LookupError
+        effects = [(place, None if spec is None else result(spec)) for place, spec in r.grads]
+        out = result(r.results)
+    except LookupError:                      # by the recipe
+        lines += ["made = {}", f"leaves = {everything}"]
+        if b is not None:
+            lines.append(f"made['node'], made['cells'] = {given('node', b.node)}(env, [{', '.join(map(thing, b.places))}], {{{', '.join(outside)}}})")
+        effects = [(place, None if spec is None else f"make({given(f'effect{i}', spec)}, env, leaves, made)")
+                   for i, (place, spec) in enumerate(r.grads)]
+        out = f"make({given('results', r.results)}, env, leaves, made)"
     lines += [f"{thing(place)}._grad = {value}" for place, value in effects]
     lines.append(f"return {out}")
     body = "\n".join("  " + line for line in lines)
-    exec(f"def replay({names}):\n if not lock.acquire(False): return MISSED\n try:\n{body}\n finally: lock.release()", env)
+    exec(f"def replay({', '.join(names)}):\n if not lock.acquire(False): return MISSED\n try:\n{body}\n finally: lock.release()", env)
     return env["replay"]
 
 
