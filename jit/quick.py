@@ -248,6 +248,8 @@ def _arguments(t, r, args, kwargs, leaves):
             row(L.TENSOR, i, place[id(x)], *_tensor(t, r, x, place[id(x)]))
         else:
             row(L.AGAIN, i, place[id(x)])
+    if len(first) != len(leaves):
+        raise _No
     known = r.world.tensors
     size = 1 << (2 * len(known)).bit_length()
     t["known"].extend([0] * size)
@@ -324,6 +326,9 @@ def _world(t, r):
     dictionary(vars(dtypes), 0, [("_default", dtypes._default)])
     for x, a, rg, bare in zip(r.tensors, r.arrays, r.flags, r.bare):
         t["tensors"].extend([t.id(x), t.id(a), rg, int(bare)])
+    for x in r.views:                        # a write to the base gave it another history
+        cell = x._cell
+        words += [id(x) + L.T["cell"], t.id(cell), id(x) + L.T["hist"], x._hist, id(cell) + L.C["h"], x._hist]
     return dict(words=len(words) // 2, tensors=len(r.tensors), check=t.id(_checker(rest)) if rest else 0, **number)
 
 

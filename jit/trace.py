@@ -78,6 +78,8 @@ def flatten(x, leaves, others):
             if y is x:
                 return i
         a = x._array
+        if x._base is not None:
+            x.requires_grad                  # (brings a view up to date with its base)
         leaves.append(x)
         return (t, a.dtype, a.shape, a.strides, x._rg, x._grad is None, x._node is None, x._base is None, a.flags.num, bool(x._extra))
     if t in PLAIN:
@@ -218,6 +220,7 @@ class Recording:
         self.ready = None                    # see quick.table
         self.times, self.slow = [math.inf, math.inf], False        # seconds of a replay and of an eager call; is the latter shorter?
         self.writes, self.backward = bool(bumps), None
+        self.views = [t for t in self.tensors if t._base is not None]
         self.shared = []                     # places of tensors around one array: to the recorder one value
 
     @property
@@ -241,6 +244,8 @@ class Recording:
             if known.get(id(t)) is not same:
                 return False
         ts = self.tensors
+        for t in self.views:
+            t.requires_grad                  # (as its base is now)
         if ts:
             if list(map(_flags, ts)) != self.flags or [g is None for g in map(_grad, ts)] != self.bare or any(map(_extra, ts)):
                 return False

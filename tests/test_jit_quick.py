@@ -1,4 +1,5 @@
 """The short way into a replay: each thing that it compares is changed once, and the result must be eager's."""
+import collections
 import sys
 import threading
 import tracemalloc
@@ -184,6 +185,31 @@ def outsides():
         threads=(lambda x: x * whet.get_num_threads(), lambda: whet.set_num_threads(whet.get_num_threads() + 1)),
     )
     return one
+
+
+@pytest.mark.parametrize("calls", [1, 4, 30])
+def test_a_view_whose_base_is_given_a_history(calls):
+    p = whet.ones(3, requires_grad=True)
+    base = whet.zeros(3)
+    view, copy = base[:2], whet.zeros(2)
+    f, g = jit.trace(lambda x: x * view), jit.trace(lambda x: x * 2)
+    for _ in range(calls):
+        f(whet.ones(2)), g(view)
+    base.add_(p)
+    for _ in range(3):
+        assert equal(f(whet.ones(2)), f.fn(whet.ones(2))) and equal(g(view), g.fn(view)) and f(whet.ones(2)).requires_grad
+        assert equal(g(copy), whet.zeros(2))
+
+
+@compiled
+@pytest.mark.parametrize("kind", [lambda x: {1: x}, lambda x: collections.OrderedDict(a=x), collections.namedtuple("One", "x"), lambda x: [x]])
+def test_containers_that_are_captured_too(kind):
+    box = kind(whet.ones(3))
+    f = jit.trace(lambda c: sum(c.values() if hasattr(c, "values") else c) * len(box))
+    for k in range(30):
+        assert equal(f(box), f.fn(box))
+        other = kind(whet.full((3,), float(k)))
+        assert equal(f(other), f.fn(other))
 
 
 GLOBAL = 10.0
