@@ -35,6 +35,7 @@ from .record import Recorder, Refused, Watch, escaped
 from .world import PLAIN, Unwatchable, World, ours
 
 _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
+_refreshed = attrgetter("requires_grad")     # (asking brings a view up to date with its base)
 TRIES = 3                        # recordings of one key that may fail before it is given up
 PATHS = 8                        # recordings of one key
 TRIED = 20                       # calls after which it is known whether a replay is faster than an eager call
@@ -79,7 +80,7 @@ def flatten(x, leaves, others):
                 return i
         a = x._array
         if x._base is not None:
-            x.requires_grad                  # (brings a view up to date with its base)
+            _refreshed(x)
         leaves.append(x)
         return (t, a.dtype, a.shape, a.strides, x._rg, x._grad is None, x._node is None, x._base is None, a.flags.num, bool(x._extra))
     if t in PLAIN:
@@ -245,7 +246,7 @@ class Recording:
                 return False
         ts = self.tensors
         for t in self.views:
-            t.requires_grad                  # (as its base is now)
+            _refreshed(t)
         if ts:
             if list(map(_flags, ts)) != self.flags or [g is None for g in map(_grad, ts)] != self.bare or any(map(_extra, ts)):
                 return False
