@@ -346,7 +346,7 @@ def _checker(places):
 def simple(r):
     """Is a replay nothing but one list of launches?"""
     p = r.program
-    effects = r.bumps or r.grads or r.backward or p.may_miss or p.draws
+    effects = r.writes or r.grads or r.backward or p.may_miss or p.draws
     return not effects and len(p.steps) == 1 and type(p.steps[0]) is tuple and len(p.steps[0]) == 3
 
 

@@ -220,7 +220,7 @@ class Recording:
         self.tried = self.counted = self.renewed = 0     # calls that were timed, that Python counted, and for which the table was made anew
         self.ready = None                    # see quick.table
         self.times, self.slow = [math.inf, math.inf], False        # seconds of a replay and of an eager call; is the latter shorter?
-        self.writes, self.backward = bool(bumps), None
+        self.writes, self.backward = False, None
         self.views = [t for t in self.tensors if t._base is not None]
         self.shared = []                     # places of tensors around one array: to the recorder one value
 
@@ -591,6 +591,7 @@ class Traced(quick.Entry):
         r.shared = self.sharing(tensors, place_of)
         written = {program.origin[n.ins[0]] for n in rec.nodes if n.kind == "write"}
         r.written = [i for i, n in enumerate(outside) if n in written]
+        r.writes = bool(r.written)           # (also those that bump no version)
         r.expect([a for _, a in given])
         self.check(r, rec, program, draws.values(), outside, values)
         r.backward = back

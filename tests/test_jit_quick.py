@@ -246,6 +246,26 @@ def test_something_else_outside(name, versions, settings, monkeypatch):
 
 
 @compiled
+def test_writes_that_bump_no_version_are_writes():
+    def fn(x, y):
+        y.data.mul_(2)
+        z = x + y
+        y.data.add_(x)
+        return z
+    f = jit.trace(fn)
+    for _ in range(30):
+        f(whet.zeros(3), whet.zeros(3))
+    r = next(iter(f.table.values()))[0]
+    assert r.writes and not r.bumps and r.ready[0][0] == quick.L.PYTHON
+    for _ in range(3):
+        both = []
+        for call in (f, fn):
+            m = whet.arange(6.0)
+            both.append((call(m[:3], m[1:4]).tolist(), m.tolist()))
+        assert both[0] == both[1]
+
+
+@compiled
 def test_modes_and_switches():
     w = whet.ones(3, requires_grad=True)
     f, x = armed(lambda x: x.detach() * 2, whet.ones(3)), whet.ones(3)
