@@ -59,7 +59,7 @@ def main():
     if torch:
         torch.set_num_threads(1)
     rng = np.random.default_rng(0)
-    table = Table("calls", "Calls of traced functions on tiny tensors, f32, 1 thread; the ratio is to the best of the others", ["torch", "jax", "numpy"])
+    table = Table("calls", "Calls of traced functions on tiny tensors, f32, one thread", ["torch", "jax", "numpy"])
 
     def row(label, traced, eager, fns):
         times = timings({"whet": traced, "eager": eager, **fns})

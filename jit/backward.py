@@ -5,6 +5,7 @@ a leaf receives is summed as eager sums it. It is a short cut through eager's gr
 wants more than the gradients of the results: a second derivative, those of some inputs alone, hooks, or a look at the graph.
 """
 import itertools
+import threading
 import weakref
 
 import numpy as np
@@ -203,7 +204,7 @@ class _Way:
     """The backward from some of the outputs, as a program. `values`: edge -> what it gets, `ran`: the eager nodes that it stands for."""
 
     def __init__(self, rec, nodes, given, values, ran):
-        self.given, self.values, self.ran = given, values, ran
+        self.given, self.values, self.ran, self.lock = given, values, ran, threading.Lock()
         got = list(values.values())
         inside = {o for n in nodes for o in n.outs} | set(given)
         self.saved = list(dict.fromkeys([int(x) for n in nodes for x in n.refs() if x not in inside] + [n for n in got if n not in inside]))
@@ -227,7 +228,8 @@ class _Way:
                 return None
             given.append(a if a.strides == like.strides else np.ascontiguousarray(a).reshape(like.shape))
         try:
-            env = self.program(given)
+            with self.lock:                  # one call at a time works in the program's memory
+                env = self.program(given)
         except Miss:
             return None
         made = {n: wrap(env[n]) for n in self.values.values()}

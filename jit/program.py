@@ -5,6 +5,7 @@ steps make) are passed at each call; the others are memory of the program's own.
 order, on the same layouts: the bits are eager's.
 """
 import ctypes as C
+import functools
 import struct
 from bisect import bisect_left, bisect_right
 
@@ -25,6 +26,7 @@ from .record import Refused
 KEPT = 1 << 22                       # bytes that are copied at each call, for a replay that may miss late
 MOST = 60                            # arguments of a launch
 PASSING = 1000                       # arrays that one list of launches is given
+LONG = 5                             # grains of work from which other threads of Python's run meanwhile
 
 
 class Miss(Exception):
@@ -213,7 +215,7 @@ class Program:
         buffer = (C.c_int64 * len(words))(*words)
         self.keep.append(buffer)
         self.launches += count
-        return machine(), C.addressof(buffer), len(words), [self.moving[i] for i in places]
+        return _work(words) >= LONG, C.addressof(buffer), len(words), [self.moving[i] for i in places]
 
     def hold(self, n, a):
         """Let an array stand for value n."""
@@ -432,12 +434,11 @@ class Program:
         for n in self.fresh:
             if self.arrays[n] is not None:
                 env[n] = template(self.arrays[n])
-        launch = native.launch
         before = [(env[n], env[n].copy()) for n in self.kept]
         try:
             for step in self.steps:
                 if type(step) is tuple:
-                    launch(step[0], 1, 1, step[1], step[2], *[env[r] for r in step[3]])
+                    machine()[1](step[1], step[2], step[0], *[env[r] for r in step[3]])
                     if len(step) > 4 and step[4][0]:
                         step[4][0] = 0
                         self.do(step[5], env)                # raises what eager raises
@@ -511,11 +512,23 @@ def template(a):
     return np.ndarray(a.shape, a.dtype, memory.empty(high - low, np.uint8), -low, a.strides)
 
 
-def machine():
-    """The address of the machine code that runs a list of launches."""
-    native.export("whet_pool_run", native.symbol("pool_run"))
+def _work(words):
+    """The work of launches, in grains."""
+    at, work = 0, 0.0
+    while at < len(words):
+        kernel, total, grain, n = words[at:at + 4]
+        at += 4
+        if kernel:                           # (else what is kept: see passes/lower_llvm/program.py)
+            at, work = at + 2 * n, work + total / grain
+    return work
 
-    def source():
-        from whet.passes.lower_llvm import program
-        return program.source()
-    return native.image("jit/program", source, ["program"])["program"]
+
+
+
+@functools.lru_cache(None)
+def machine():
+    """The machine code that goes through a list of launches: its address, and a function of Python's."""
+    from whet.passes.lower_llvm import program
+    native.export("whet_pool_run", native.symbol("pool_run"))
+    at = native.image("jit/program", program.source, program.NAMES)
+    return at["program"], native.function(at["run"], "run")

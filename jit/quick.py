@@ -19,11 +19,10 @@ from whet.tensor import wrap
 from whet.tensor_base import Base
 
 from . import world
-from .program import Miss
+from .program import Miss, machine
 
 MISSED = object()
 READ = ("__iter__", "__len__", "items", "values")        # what a dict that is compared as one does as dicts do (not so OrderedDict)
-LONG = 5                         # grains of work from which a replay lets other threads of Python's run
 
 
 # ---- the native side -----------------------------------------------------------------------------------------------------
@@ -251,6 +250,8 @@ def _arguments(t, r, args, kwargs, leaves):
             row(L.TENSOR, i, place[id(x)], *_tensor(t, r, x, place[id(x)]))
         else:
             row(L.AGAIN, i, place[id(x)])
+    if len(first) != len(leaves):
+        raise _No
     known = r.world.tensors
     size = 1 << (2 * len(known)).bit_length()
     t["known"].extend([0] * size)
@@ -327,6 +328,9 @@ def _world(t, r):
     dictionary(vars(dtypes), 0, [("_default", dtypes._default)])
     for x, a, rg, bare in zip(r.tensors, r.arrays, r.flags, r.bare):
         t["tensors"].extend([t.id(x), t.id(a), rg, int(bare)])
+    for x in r.views:                        # a write to the base gave it another history
+        cell = x._cell
+        words += [id(x) + L.T["cell"], t.id(cell), id(x) + L.T["hist"], x._hist, id(cell) + L.C["h"], x._hist]
     return dict(words=len(words) // 2, tensors=len(r.tensors), check=t.id(_checker(rest)) if rest else 0, **number)
 
 
@@ -344,7 +348,7 @@ def _checker(places):
 def simple(r):
     """Is a replay nothing but one list of launches?"""
     p = r.program
-    effects = r.bumps or r.grads or r.backward or p.may_miss or p.draws
+    effects = r.writes or r.grads or r.backward or p.may_miss or p.draws
     return not effects and len(p.steps) == 1 and type(p.steps[0]) is tuple and len(p.steps[0]) == 4
 
 
@@ -393,7 +397,7 @@ def _launch(t, r, leaves):
         else:
             raise LookupError
     moving = []
-    program, words, length, passed = p.steps[0]
+    long, words, length, passed = p.steps[0]
     where = {n: place for n, (place, _) in zip(p.outside, r.given)}
     try:
         result(r.results)
@@ -414,20 +418,8 @@ def _launch(t, r, leaves):
         return None
     t["build"].extend(build)
     t["moving"].extend(moving)
-    return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2, build=len(build) // 3, program=program, list=words,
-                length=length, away=int(_work(words, length) >= LONG))
-
-
-def _work(at, length):
-    """The work of a list of launches, in grains."""
-    work, end = 0.0, at + 8 * length
-    while at < end:
-        kernel, total, grain, n = (C.c_int64 * 4).from_address(at)
-        if kernel:
-            work += total / grain
-            at += 16 * n
-        at += 32
-    return work
+    return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2, build=len(build) // 3, program=machine()[0], list=words,
+                length=length, away=int(long))
 
 
 # ---- what the machine code leaves to Python --------------------------------------------------------------------------------
@@ -452,64 +444,74 @@ def rest(r, leaves):
 
 
 def _written(r, leaves):
-    """The same as a function written for the recording; LookupError where its results want more."""
-    p = r.program
-    if r.backward is not None or r.cells or p.draws and p.may_miss:
+    """The same as a function written for the recording; LookupError where a replay must be able to go back further."""
+    p, b = r.program, r.backward
+    if p.draws and p.may_miss:
         raise LookupError
-    env = dict(wrap=wrap, MISSED=MISSED, Miss=Miss, used_up=used_up, lock=r.lock, program=p)
-    names = ", ".join(f"a{i}" for i in range(len(leaves)))
+    env = dict(wrap=wrap, MISSED=MISSED, Miss=Miss, used_up=used_up, lock=r.lock, program=p, make=r.make)
+    names = [f"a{i}" for i in range(len(leaves))]
+    everything = f"({', '.join(names)}{',' * (len(names) == 1)})"
     lines = []
 
     def given(name, value):
         env[name] = value
         return name
-    arrays = []
-    for number, (place, array) in zip(p.outside, r.given):
-        kind, what = place
-        if kind == "grad":
-            if what[0] != "object":
-                raise LookupError
-            o = f"o{number}"
-            lines += [f"{o} = {given(f'owner{number}', what[1])}._grad._array",
-                      f"if {o}.shape != {given(f's{number}', array.shape)} or {o}.strides != {given(f't{number}', array.strides)} "
-                      f"or {o}.dtype is not {given(f'd{number}', array.dtype)}: return MISSED"]
-            arrays.append(o)
-        else:
-            arrays.append(f"a{what}._array" if kind == "argument" else f"{given(f'o{number}', what)}._array")
-    seen = set()
 
     def thing(place):
         kind, what = place
         return f"a{what}" if kind == "argument" else given(f"thing{id(what)}", what) if kind == "object" else f"{thing(what)}._grad"
+    arrays, outside = [], []
+    for number, (place, array) in zip(p.outside, r.given):
+        outside.append(f"{number}: {thing(place)}")
+        if place[0] == "grad":               # the only ones that the table does not look at
+            o = f"o{number}"
+            lines += [f"{o} = {thing(place)}",
+                      f"if {o} is None: return MISSED",
+                      f"{o} = {o}._array",
+                      f"if {o}.shape != {given(f's{number}', array.shape)} or {o}.strides != {given(f't{number}', array.strides)} "
+                      f"or {o}.dtype is not {given(f'd{number}', array.dtype)}: return MISSED"]
+            arrays.append(o)
+        else:
+            arrays.append(f"{thing(place)}._array")
+    seen = set()
 
     def result(spec):
         kind, what = spec
         if kind == "value":
             k, number, dead, base, rg = what
-            if dead is not None and not hasattr(dead, "name") or base is not None or rg & ~1:
-                raise LookupError
-            if dead is not None:             # its graph was used up
-                return f"used_up(env[{number}], {given(f'op{k}', dead.op)}, [{', '.join(map(thing, dead.places))}])"
-            if k in seen:
+            if dead is not None and not hasattr(dead, "name") or base is not None or rg & ~1 or k in seen:
                 raise LookupError
             seen.add(k)
+            if dead is not None:             # its graph was used up
+                return f"used_up(env[{number}], {given(f'op{k}', dead.op)}, [{', '.join(map(thing, dead.places))}])"
             return f"wrap(env[{number}])"
         if kind in (list, tuple):
             return f"{kind.__name__}([{', '.join(result(x) for x in (what[1] if kind is list else what))}])"
         if kind == "const":
             return given(f"const{len(env)}", what)
         raise LookupError
-    effects = [(place, None if spec is None else result(spec)) for place, spec in r.grads]
-    out = result(r.results)
     lines.append(f"arrays = [{', '.join(arrays)}]")
     if r.writes:
         lines.append(f"if not {given('apart', r.apart)}(arrays): return MISSED")
     lines += ["try: env = program(arrays)", "except Miss: return MISSED"]
     lines += [f"{thing(place)}._bump({writer!r})" for place, writer in r.bumps]
+    try:
+        if b is not None or r.cells:
+            raise LookupError
+        effects = [(place, None if spec is None else result(spec)) for place, spec in r.grads]
+        out = result(r.results)
+    except LookupError:                      # by the recipe
+        lines += ["made = {'boxes': (), 'cells': {}}", f"leaves = {everything}"]
+        if b is not None:
+            lines += [f"node, made['cells'] = {given('call', b.node)}(env, [{', '.join(map(thing, b.places))}], {{{', '.join(outside)}}})",
+                      f"made['exits'] = {given('exits', b.exits)}(node)"]
+        effects = [(place, None if spec is None else f"make({given(f'effect{i}', spec)}, env, leaves, made)")
+                   for i, (place, spec) in enumerate(r.grads)]
+        out = f"make({given('results', r.results)}, env, leaves, made)"
     lines += [f"{thing(place)}._grad = {value}" for place, value in effects]
     lines.append(f"return {out}")
     body = "\n".join("  " + line for line in lines)
-    exec(f"def replay({names}):\n if not lock.acquire(False): return MISSED\n try:\n{body}\n finally: lock.release()", env)
+    exec(f"def replay({', '.join(names)}):\n if not lock.acquire(False): return MISSED\n try:\n{body}\n finally: lock.release()", env)
     return env["replay"]
 
 

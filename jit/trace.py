@@ -38,6 +38,7 @@ from .record import Recorder, Refused, Watch, escaped
 from .world import CONSTANT, PLAIN, Unwatchable, World, ours
 
 _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
+_refreshed = attrgetter("requires_grad")     # (asking brings a view up to date with its base)
 TRIES = 3                        # recordings of one key that may fail before it is given up,
 IDLE = 5                         # or be of no use
 PATHS = 8                        # recordings of one key
@@ -90,6 +91,8 @@ class Given:
             for i, y in enumerate(self.leaves):
                 if y is x:
                     return i
+            if x._base is not None:
+                _refreshed(x)
             self.leaves.append(x)
             if x._extra:                     # hooks
                 self.others.append(x._extra)
@@ -282,7 +285,8 @@ class Recording:
         self.tried = self.counted = self.renewed = 0     # calls that were timed, that Python counted, and for which the table was made anew
         self.ready = None                    # see quick.table
         self.times, self.slow = [math.inf, math.inf], False        # seconds of a replay and of an eager call; is the latter shorter?
-        self.writes, self.backward = bool(bumps), None
+        self.writes, self.backward = False, None
+        self.views = [t for t in self.tensors if t._base is not None]
         self.shared = []                     # places of tensors around one array: to the recorder one value
 
     @property
@@ -306,6 +310,8 @@ class Recording:
             if known.get(id(t)) is not same:
                 return False
         ts = self.tensors
+        for t in self.views:
+            _refreshed(t)
         if ts:
             if list(map(_flags, ts)) != self.flags or [g is None for g in map(_grad, ts)] != self.bare \
                     or not all(map(is_, map(_extra, ts), self.extras)):
@@ -612,7 +618,7 @@ class Traced(quick.Entry):
                     self.arm(r, args)
                 return out
         if not r.lock.acquire(False):        # one call at a time works in a program's memory
-            return MISSED
+            return self.fn(*args, **kwargs)
         try:
             out = r.replay(given.leaves, given.boxes)
         finally:
@@ -803,6 +809,7 @@ class Traced(quick.Entry):
         r.shared = self.sharing(run.tensors, place_of)
         written = {program.origin[n.ins[0]] for n in rec.nodes if n.kind == "write"}
         r.written = [i for i, n in enumerate(outside) if n in written]
+        r.writes = bool(r.written)           # (also those that bump no version)
         r.expect([a for _, a in given])
         r.given = [(place, Type.of(a)) for place, a in given]
         self.check(r, rec, program, draws.values(), outside, values)

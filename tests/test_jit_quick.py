@@ -1,4 +1,5 @@
 """The short way into a replay: each thing that it compares is changed once, and the result must be eager's."""
+import collections
 import sys
 import threading
 import tracemalloc
@@ -186,6 +187,31 @@ def outsides():
     return one
 
 
+@pytest.mark.parametrize("calls", [1, 4, 30])
+def test_a_view_whose_base_is_given_a_history(calls):
+    p = whet.ones(3, requires_grad=True)
+    base = whet.zeros(3)
+    view, copy = base[:2], whet.zeros(2)
+    f, g = jit.trace(lambda x: x * view), jit.trace(lambda x: x * 2)
+    for _ in range(calls):
+        f(whet.ones(2)), g(view)
+    base.add_(p)
+    for _ in range(3):
+        assert equal(f(whet.ones(2)), f.fn(whet.ones(2))) and equal(g(view), g.fn(view)) and f(whet.ones(2)).requires_grad
+        assert equal(g(copy), whet.zeros(2))
+
+
+@compiled
+@pytest.mark.parametrize("kind", [lambda x: {1: x}, lambda x: collections.OrderedDict(a=x), collections.namedtuple("One", "x"), lambda x: [x]])
+def test_containers_that_are_captured_too(kind):
+    box = kind(whet.ones(3))
+    f = jit.trace(lambda c: sum(c.values() if hasattr(c, "values") else c) * len(box))
+    for k in range(30):
+        assert equal(f(box), f.fn(box))
+        other = kind(whet.full((3,), float(k)))
+        assert equal(f(other), f.fn(other))
+
+
 GLOBAL = 10.0
 
 
@@ -217,6 +243,26 @@ def test_something_else_outside(name, versions, settings, monkeypatch):
         assert quick.enter(r.ready, (x,), {}) is quick.MISSED
     for _ in range(4):
         assert equal(f(x), fn(x))
+
+
+@compiled
+def test_writes_that_bump_no_version_are_writes():
+    def fn(x, y):
+        y.data.mul_(2)
+        z = x + y
+        y.data.add_(x)
+        return z
+    f = jit.trace(fn)
+    for _ in range(30):
+        f(whet.zeros(3), whet.zeros(3))
+    r = next(iter(f.table.values()))[0]
+    assert r.writes and not r.bumps and r.ready[0][0] == quick.L.PYTHON
+    for _ in range(3):
+        both = []
+        for call in (f, fn):
+            m = whet.arange(6.0)
+            both.append((call(m[:3], m[1:4]).tolist(), m.tolist()))
+        assert both[0] == both[1]
 
 
 @compiled
@@ -371,3 +417,24 @@ def test_a_call_that_eager_makes_faster(monkeypatch):
     assert f(whet.ones(2, 2)).tolist() == [1.0] * 4 and f(whet.ones(1, 2)).tolist() == [1.0] * 2 and r.calls == before
     with pytest.raises(TypeError, match="argument"):
         f(whet.ones(2, 2), 3)
+
+
+def test_threads_that_differentiate_one_function():
+    w, n = whet.full((300, 300), 0.01), 300
+    f, wrong = jit.trace(lambda x: ((x @ w).tanh() @ w).relu().sum()), []
+
+    def gradient(fn, k):
+        x = whet.full((n, n), float(k), requires_grad=True)
+        fn(x).backward()
+        return x.grad
+    want = [gradient(f.fn, k) for k in range(4)]
+    gradient(f, 1)
+
+    def work(k):
+        wrong.extend(k for _ in range(10) if not same(gradient(f, k), want[k]))
+    ts = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in ts:
+        t.start()
+    for t in ts:
+        t.join()
+    assert not wrong and len([r for rs in f.table.values() for r in rs]) == 1, "a recording that is busy is no reason for another one"

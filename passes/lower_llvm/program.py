@@ -8,10 +8,12 @@ A launch whose result is kept from call to call has four words before it: 0, the
 reads, and how many words are passed over if that array is as it was: the record holds its tensor, and of the last time the tensor's
 version cell, the sum of the versions (of writes through `.data` too), and the array's address. Memory that is `shown` is never as it was.
 """
-from .builder import Module
+from .builder import Module, Val
 from .entries import C, T
 
 MOST = 64                        # arguments of a launch
+MOVING = 1000                    # arrays that change from call to call
+NAMES = ["program", "run"]
 
 
 def source():
@@ -55,4 +57,35 @@ def source():
         return f.at(at, f.sel(same, skip + 4, 4), "i64")
     f.while_(lambda at: f.cmp("ult", at, end), lambda at: f.if_(
         f.cmp("eq", f.load("i64", at), 0), lambda: [kept(at)], lambda: [launch(at)]), [words])
+    _run(m)
     return m.text()
+
+
+def _run(m):
+    """run(list, its words, long, *arrays) for Python, that made sure of its arguments; long lists release the interpreter's lock."""
+    m.decls["_Py_NoneStruct"] = "@_Py_NoneStruct = external global i8"
+    f = m.fn("run", [("ptr", "self"), ("ptr", "argv"), ("i64", "n")], "ptr")
+    _, argv, n = f.args
+    slots, none = f.alloca("i64", MOVING + 3), Val(f, "@_Py_NoneStruct", "ptr")
+
+    def number(i):
+        return f.call("PyLong_AsLongLong", "i64", f.load("ptr", f.at(argv, i, "i64"), 8))
+    f.store(number(0), slots)
+    f.store(number(1), f.at(slots, 1, "i64"))
+
+    def array(i):
+        a = f.load("ptr", f.at(argv, i, "i64"), 8)
+        data, = f.if_(f.cmp("eq", a, none), lambda: [f.const("i64", 0)], lambda: [f.load("i64", f.bytes_at(a, 16))])
+        f.store(data, f.at(slots, i - 1, "i64"))
+    f.loop(3, n, 1, array)
+
+    def go():
+        f.raw(f"call void @program(ptr {slots.ref}, i64 0, i64 1, i64 0)")
+
+    def away():
+        thread = f.call("PyEval_SaveThread", "ptr")
+        go()
+        f.call("PyEval_RestoreThread", "void", thread)
+    f.if_(f.cmp("ne", number(2), 0), away, go)
+    f.call("Py_IncRef", "void", none)
+    f.ret(none)

@@ -6,7 +6,7 @@ comparison of the items. A block that fits either launches the program and build
 Whatever does not fit is a miss, and the Python path's. `jit/quick.py` writes the blocks.
 """
 from .builder import Module, Val
-from .entries import HEAD, MISS, A, Glue, T, _ptr, _thread
+from .entries import HEAD, MISS, A, C, Glue, T, _ptr, _thread
 
 # the header, as byte offsets; pairs are (number, where) of a section
 H = {name: 8 * i for i, name in enumerate((
@@ -188,6 +188,10 @@ def _argument(m):
         there = there | (f.conv("zext", f.binary("xor", g.absent(g.ld(o, T[field])), 1), "i64") << i)
     bad = bad | (there ^ _word(f, row, 9)) | (f.conv("zext", g.absent(g.ld(o, T["extra"])), "i64") ^ 1)
     f.bail(f.cmp("ne", bad, 0), "no")
+
+    def up_to_date():                                # a view whose base was not given another history
+        f.bail(f.cmp("ne", g.ld(g.ld(o, T["cell"]), C["h"], "i64"), g.ld(o, T["hist"], "i64")), "no")
+    f.if_(g.absent(g.ld(o, T["base"])), lambda: None, up_to_date)
     dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
     bad, = f.loop(0, nd, 1, lambda d, bad: [
         bad | (_word(f, dims, d) ^ _word(f, row, (d << 1) + 11)) | (_word(f, strides, d) ^ _word(f, row, (d << 1) + 12))], [f.as_val(0, "i64")])
