@@ -8,7 +8,7 @@ from whet import dtypes
 from whet.autograd import modes
 from whet.autograd.node import RELEASED, Node, edge_of
 from whet.cpu import memory, native, pool
-from whet.tensor import wrap
+from whet.tensor import Tensor, wrap
 
 from .program import Miss
 
@@ -21,6 +21,8 @@ def make(recording, leaves, args, kwargs, flags):
     if kwargs or r.backward is not None or p.draws and p.may_miss:
         return None
     simple = not (r.bumps or r.grads or p.may_miss or p.draws or len(p.steps) != 1 or type(p.steps[0]) is not tuple or len(p.steps[0]) != 3)
+    if any(type(a) is not Tensor and vars(a) for a in leaves):
+        return None
     if len(leaves) != len(args) or any(a is not b for a, b in zip(args, leaves)):         # every argument a tensor, each another one
         return None
     env = dict(modes=modes, dtypes=dtypes, pool=pool, empty=memory.empty, launch=native.launch, wrap=wrap, MISSED=MISSED, world=r.world,
@@ -48,7 +50,7 @@ def make(recording, leaves, args, kwargs, flags):
         guard(f"x{i}.dtype is not {given(f'D{i}', a.dtype)} or x{i}.shape != {given(f'S{i}', a.shape)} or x{i}.strides != "
               f"{given(f'R{i}', a.strides)} or {name}._rg != {t._rg} or {name}._grad is {'not ' if t._grad is None else ''}None or "
               f"{name}._node is {'not ' if t._node is None else ''}None or {name}._base is {'not ' if t._base is None else ''}None or "
-              f"{name}._extra or not x{i}.flags.aligned or {same}")
+              f"{name}._extra or not x{i}.flags.aligned or {same}" + (f" or {name}.__dict__" if type(t) is not Tensor else ""))
     for i in range(n):
         for k in range(i):
             guard(f"a{i} is a{k}")
@@ -126,9 +128,11 @@ def make(recording, leaves, args, kwargs, flags):
 def outside(r, given, guard, lines):
     """Comparisons with what a recording that only computes reaches from outside."""
     w = r.world
-    if w.dicts or w.owners or w.empty or any(kind not in ("function", "global", "cell") for kind, *_ in w.rest):
+    if w.dicts or w.owners or w.more or any(kind not in ("function", "global", "cell") for kind, *_ in w.rest):
         guard("not world.same()")
     else:
+        for k, d in enumerate(w.empty):
+            guard(given(f"e{k}", d))
         for k, (d, name, x) in enumerate(w.names):
             guard(f"{given(f'd{k}', d)}.get({name!r}, MISSED) is not {given(f'v{k}', x)}")
         for k, (kind, owner, name, objects) in enumerate(w.rest):

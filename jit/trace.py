@@ -5,6 +5,7 @@
 A call that no recording fits is an eager one, and is recorded. Whatever cannot be recorded runs eagerly, with one warning that says why.
 """
 import collections
+import copy
 import dataclasses
 import functools
 import math
@@ -32,7 +33,7 @@ from .backward import Backward, same_bits, saved_by
 from .program import Miss, Program
 from .quick import MISSED, used_up
 from .record import Recorder, Refused, Watch, escaped
-from .world import PLAIN, Unwatchable, World, ours
+from .world import PLAIN, Unwatchable, World, ours, standard
 
 _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
 TRIES = 3                        # recordings of one key that may fail before it is given up
@@ -78,7 +79,10 @@ def flatten(x, leaves, others):
                 return i
         a = x._array
         leaves.append(x)
-        return (t, a.dtype, a.shape, a.strides, x._rg, x._grad is None, x._node is None, x._base is None, a.flags.num, bool(x._extra))
+        if t is not Tensor:                  # (only subclasses have attributes)
+            others.append(t)
+        return (t, a.dtype, a.shape, a.strides, x._rg, x._grad is None, x._node is None, x._base is None, a.flags.num, bool(x._extra),
+                flatten(vars(x), leaves, others) if t is not Tensor and vars(x) else None)
     if t in PLAIN:
         return t, repr(x) if t in (float, complex) else x
     if t in (list, tuple):
@@ -122,6 +126,7 @@ class _Results:
     def __init__(self, made, place_of, number, before):
         self.made, self.place_of, self.number, self.before = made, place_of, number, before
         self.values, self.index, self.tensors = [], {}, []
+        self.containers = {}                 # id -> what has been described
         self.bases = set()                   # what some of the results are views of
         self.alive = []                      # results through which gradients flow to tensors from outside
 
@@ -129,21 +134,29 @@ class _Results:
         t = type(x)
         if isinstance(x, Base):
             return self.tensor(x)
-        if t in PLAIN or isinstance(x, dtypes.dtype | devices.device | types.FunctionType | type | np.dtype):
+        if t in PLAIN or isinstance(x, dtypes.dtype | devices.device | np.dtype):
+            return "const", x
+        if isinstance(x, types.FunctionType | type) and (id(x) in self.before or standard(x.__module__ or "")):
             return "const", x
         if id(x) in self.before:
             raise Refused(f"it returns a {t.__name__} that was there before")
+        if id(x) in self.containers:
+            raise Refused(f"it returns a {t.__name__} twice")
+        self.containers[id(x)] = x
         if t in (list, tuple):
             return t, [self.describe(y) for y in x]
         if isinstance(x, tuple):
             if t.__name__ == "Size":
                 return "const", x
             if hasattr(t, "_fields"):
+                if getattr(x, "__dict__", None):
+                    raise Refused(f"it returns a {t.__qualname__} with attributes")
                 return "fields", (t, [self.describe(y) for y in x])
         if t in (dict, collections.OrderedDict) and all(type(k) in PLAIN for k in x):
             return t, [(k, self.describe(v)) for k, v in x.items()]
         if dataclasses.is_dataclass(x) and not isinstance(x, type):
-            return "object", (t, [(k, self.describe(v)) for k, v in vars(x).items()])
+            held = vars(x) if hasattr(x, "__dict__") else {f.name: getattr(x, f.name) for f in dataclasses.fields(x)}
+            return "object", (t, [(k, self.describe(v)) for k, v in held.items()])
         if t.__module__.startswith("whet") and isinstance(x, tuple):
             return "fields", (t, [self.describe(y) for y in x])
         raise Refused(f"it returns a {t.__qualname__}")
@@ -376,6 +389,23 @@ class Traced:
         self.again = False                   # has a second derivative been asked for?
         self.why, self.warned, self.lock = None, False, threading.Lock()
         self.bound = None
+
+    def __getattr__(self, name):
+        """What the function has (a traced module its parameters), so has its trace."""
+        return getattr(self.__dict__["fn"], name)
+
+    def __copy__(self):
+        return Traced(self.fn, self.strict, self.verify)
+
+    def __deepcopy__(self, memo):
+        return Traced(copy.deepcopy(self.fn, memo), self.strict, self.verify)
+
+    def __reduce__(self):
+        """By its name where that leads here, as functions are pickled; otherwise what it traces."""
+        found = sys.modules.get(getattr(self.fn, "__module__", None))
+        for name in getattr(self.fn, "__qualname__", "").split("."):
+            found = getattr(found, name, None)
+        return self.fn.__qualname__ if found is self else (Traced, (self.fn, self.strict, self.verify))
 
     def __get__(self, owner, cls=None):
         if owner is None:

@@ -98,12 +98,16 @@ class Tensor:
 
     @property
     def _version(self):
+        if modes.state.observers:
+            modes.state.observers[-1].asked(self, "version")
         c = self._cell
         return 0 if c is None else c.v
 
     @property
     def grad_fn(self):
         """The node that made this tensor; None for a leaf."""
+        if modes.state.observers:
+            modes.state.observers[-1].asked(self, "history")
         if self._base is not None and self._cell.h != self._hist:
             from .autograd.inplace import refresh_view
             refresh_view(self)
@@ -284,11 +288,15 @@ class Tensor:
 
     def storage_offset(self):
         """Elements between the start of the storage and the first element."""
+        if modes.state.observers:
+            modes.state.observers[-1].asked(self, "place in memory")
         root = owner(self._array)
         return (self._array.__array_interface__["data"][0] - root.__array_interface__["data"][0]) // self._array.itemsize
 
     def data_ptr(self):
         """The address of the first element."""
+        if modes.state.observers:
+            modes.state.observers[-1].asked(self, "address")
         return self._array.__array_interface__["data"][0] if self._array.size else 0
 
     const_data_ptr = data_ptr
