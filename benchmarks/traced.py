@@ -290,7 +290,8 @@ def main(seconds=0.15):
             notes = {"traced / eager": f"{times['whet'] / times['eager']:.2f}", **({"refused": refused} if refused else {})}
             table.add(label, times, **notes)
     table.finish()
-    lines = ["", "## The first two calls", "", "Tracing and compiling, ms. Warm: another trace of a function whose kernels this process has already.", "",
+    lines = ["", "## The first two calls", "",
+             "Tracing and compiling, ms, without caches on disk. Warm: another trace of a function whose kernels this process has already.", "",
              "| | median | longest |", "|---|---|---|"]
     lines += [f"| {k} | {statistics.median(v) * 1e3:.1f} | {max(v) * 1e3:.1f} |" for k, v in compiling.items()]
     print("\n".join(lines))

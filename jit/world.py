@@ -75,6 +75,11 @@ def computes(module, name):
     return module == "builtins" and name in PURE or module in MODULES or module.partition(".")[0] in ("numpy", "whet")
 
 
+def foreign(t):
+    """Is a type neither the user's nor one of Python's containers?"""
+    return standard(t.__module__) and t.__module__ not in ("builtins", "collections")
+
+
 def hidden(t):
     """The base of a class that keeps state where nobody can look, or None."""
     for b in t.__mro__:
@@ -127,8 +132,8 @@ class World:
             if t not in (set, frozenset):
                 self.instance(x)
         elif t in (types.BuiltinFunctionType, types.MethodWrapperType):
-            if not isinstance(x.__self__, types.ModuleType | type):
-                self.stack.append(x.__self__)            # (what a method is bound to)
+            if not isinstance(x.__self__, types.ModuleType | type) and not foreign(type(x.__self__)):
+                self.stack.append(x.__self__)            # (calls of the methods of others are seen)
         elif isinstance(x, dict):
             self.namespace(x)
             if t not in (dict, collections.OrderedDict, collections.defaultdict):
@@ -141,7 +146,7 @@ class World:
             self.stack += [x.__func__, x.__self__]
         elif t is functools.partial:
             self.stack += [x.func, x.args, x.keywords]
-            if type(x.func) is types.BuiltinFunctionType and isinstance(x.func.__self__, types.ModuleType):
+            if type(x.func) is types.BuiltinFunctionType and (isinstance(x.func.__self__, types.ModuleType) or foreign(type(x.func.__self__))):
                 self.passed_on(x.func)
         elif t in (staticmethod, classmethod):
             self.stack.append(x.__func__)
@@ -178,7 +183,7 @@ class World:
     def passed_on(self, f):
         """A function of C that is a value: others call it, and nobody sees that."""
         if not computes(f.__module__ or "", f.__name__):
-            raise Unwatchable(f"it passes {f.__module__}.{f.__name__} on")
+            raise Unwatchable(f"it passes {f.__module__ or type(f.__self__).__name__}.{f.__name__} on")
 
     def module(self, m, done):
         """Look up what the code that has been seen names in a module; is there anything new?"""

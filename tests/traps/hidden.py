@@ -5,6 +5,7 @@ import dataclasses
 import datetime
 import enum
 import functools
+import io
 import operator
 import sys
 import types
@@ -94,6 +95,20 @@ def print_in_a_partial():
     def calls(f):
         yield from thrice(lambda: f(ramp(3)))
         yield f(ramp(4))
+    return f, calls
+
+
+@trap
+def the_write_of_a_stream_in_a_partial():
+    """partial(stream.write, text): a method of C on an object of the library's."""
+    stream = io.StringIO()
+    note = functools.partial(stream.write, "called ")
+    def f(x):
+        note()
+        return x + 1
+    def calls(f):
+        for _ in range(5):
+            yield f(ramp(3)), stream.getvalue()
     return f, calls
 
 

@@ -85,6 +85,7 @@ class Peer:
         import torch._inductor.compile_fx
         import torch.utils.checkpoint
         torch.set_num_threads(1)
+        torch.autograd.saved_tensors_hooks = torch.autograd.graph.saved_tensors_hooks
         for name, module in list(sys.modules.items()):
             if name == "torch" or name.startswith(("torch.nn", "torch.optim", "torch.utils", "torch.autograd", "torch.random")):
                 sys.modules["whet" + name[5:]] = module
@@ -237,7 +238,9 @@ def main(arguments):
     options = dict(a.split("=", 1) for a in arguments if "=" in a)
     limit = int(options.get("limit", LIMIT))
     path = RESULTS / "traps.json"
-    found = json.loads(path.read_text()) if path.exists() else {}
+
+    def read(): return json.loads(path.read_text()) if path.exists() else {}
+    found = read()
     for name in [a for a in arguments if "=" not in a] or PEERS:
         if importlib.util.find_spec(name.partition(".")[0]) is None:
             print(f"({name} is not installed: left out)")
@@ -250,7 +253,7 @@ def main(arguments):
                 trap, outcome, detail = json.loads(line)
                 rows[trap] = outcome, detail
                 RESULTS.mkdir(exist_ok=True)
-                found[name] = {"limit": limit, "version": _version(name), "rows": rows}
+                found = {**read(), name: {"limit": limit, "version": _version(name), "rows": rows}}      # (another run may write, too)
                 path.write_text(json.dumps(found, indent=1) + "\n")
                 print(f"{name:16s} {outcome:26s} {trap}" + (f"   {detail[:110]!r}" if detail else ""), flush=True)
         (RESULTS / "traps.md").write_text(report(found))
