@@ -15,13 +15,14 @@ import numpy as np
 from whet import dtypes, tensor_base
 from whet.autograd.node import RELEASED, Node, edge_of
 from whet.cpu import native, pool
-from whet.tensor import wrap
+from whet.tensor import Tensor, wrap
 from whet.tensor_base import Base
 
 from . import world
 from .program import Miss, machine
 
 MISSED = object()
+MANAGED_DICT = 1 << 4            # a flag of types: the dict of an instance lies before it
 READ = ("__iter__", "__len__", "items", "values")        # what a dict that is compared as one does as dicts do (not so OrderedDict)
 
 
@@ -265,7 +266,7 @@ def _arguments(t, r, args, kwargs, leaves):
 
 def _tensor(t, r, x, leaf):
     a = x._array
-    if a.ndim > 32 or x._extra or not a.flags.aligned or type(a) is not np.ndarray:
+    if type(x) is not Tensor or a.ndim > 32 or x._extra or not a.flags.aligned or type(a) is not np.ndarray:
         raise _No
     own, there = r.identity[leaf], (not r.without[leaf]) | (x._node is not None) << 1 | (x._base is not None) << 2
     return (t.id(type(x)), t.id(a.dtype), a.ndim, x._rg, a.flags.num & 0x500, there, 0 if own is None else t.id(own),
@@ -318,10 +319,18 @@ def _world(t, r):
             named.setdefault(id(d), (d, []))[1].append((names, objects[0]))
         elif kind == "slot" and not isinstance(owner, type) and (offset := _layouts.slot(owner, names)) is not None:
             words += [t.id(owner) + offset, t.id(objects[0]) if objects else 0]
-        elif kind == "vars" and (d := namespace(owner)):
+        elif kind == "vars" and (d := namespace(owner)) and _word(id(d) + native.HEAD) == len(d) and (at := _holds(owner, owner.__bases__)):
             named.setdefault(id(d), (d, []))[1].extend(zip(names, objects))
+            words += [t.id(d) + native.HEAD, len(d), t.id(owner) + at, t.id(owner.__bases__)]
         else:
             rest.append(place)
+    for x, d in zip(r.world.holders, r.world.held):
+        at = _holds(x, d)
+        if at is None:
+            raise _No
+        words += [t.id(x) + at, t.id(d)]
+    for d, names in r.world.absent:
+        named.setdefault(id(d), (d, []))[1].extend((k, MISSED) for k in names)
     for d, pairs in named.values():
         dictionary(d, 0, pairs)
     dictionary(vars(pool), 0, [("_threads", pool._threads)])
@@ -332,6 +341,13 @@ def _world(t, r):
         cell = x._cell
         words += [id(x) + L.T["cell"], t.id(cell), id(x) + L.T["hist"], x._hist, id(cell) + L.C["h"], x._hist]
     return dict(words=len(words) // 2, tensors=len(r.tensors), check=t.id(_checker(rest)) if rest else 0, **number)
+
+
+def _holds(x, what):
+    """Where in an object the address of something that it holds lies; None where that is not plain."""
+    before = (-24,) if type(x).__flags__ & MANAGED_DICT else ()
+    found = [at for at in (*before, *range(native.HEAD, min(type(x).__basicsize__, 512), 8)) if _word(id(x) + at) == id(what)]
+    return found[0] if len(found) == 1 else None
 
 
 def _checker(places):

@@ -23,20 +23,17 @@ from whet.ops.creation import copied
 from whet.tensor_base import Base
 
 from .numbers import EXACT, SAFE, Number
-from .world import LIBRARY, ours
+from .world import LIBRARY, computes, ours
 
 GUARDED = 64                     # elements of a tensor whose value may be a guard
 QUIET = frozenset("contextlib functools dataclasses collections typing abc enum operator types copy numbers itertools keyword reprlib "
                   "_collections_abc inspect bisect heapq statistics fractions string textwrap re _weakrefset weakref".split())
-PURE = frozenset("len isinstance issubclass getattr hasattr setattr delattr abs min max sum any all sorted iter next callable divmod pow round "
-                 "chr ord format repr ascii bin hex oct __build_class__ id".split())
 OWNERS = (list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bool, slice, range, type(None), types.MappingProxyType, type,
           collections.deque, collections.OrderedDict, collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),
           type({}.values()), type({}.items()))
 ERRORS = RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
 COMPUTING = ("numpy._core", "numpy.lib._", "numpy.linalg", "numpy.fft", "numpy.polynomial")
 ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__"))
-MODULES = frozenset(("math", "cmath", "operator", "_operator", "itertools", "_functools", "_collections", "_abc", "_struct", "_bisect", "_heapq"))
 
 
 class Refused(Exception):
@@ -242,6 +239,11 @@ class Recorder:
         self.concretize(t)
         return None
 
+    def asked(self, t, what):
+        """Somebody asks for a fact of a tensor that no guard holds; of one that was made here it is the same each time."""
+        if id(t) not in self.ids and not ours(sys._getframe(2).f_code):
+            self.refuse(f"it asks for the {what} of a tensor from outside")
+
     def concretize(self, t):
         """Python is about to see the value."""
         name = sys._getframe(1).f_code.co_name
@@ -304,7 +306,10 @@ class Watch:
         return self
 
     def __exit__(self, *exc):
-        sys.setprofile(self.before)
+        if self.before is None or callable(self.before):
+            sys.setprofile(self.before)
+        else:
+            self.before.enable()             # (cProfile)
         if self.collecting:
             gc.enable()
         now = np.random.get_state(legacy=False)["state"]
@@ -343,12 +348,14 @@ class Watch:
         module = getattr(fn, "__module__", None)
         if isinstance(owner, types.ModuleType) or owner is None and module:
             name = module or owner.__name__
-            if name == "builtins" and fn.__name__ in PURE or name in MODULES or name.partition(".")[0] in ("numpy", "whet"):
-                return
-            self.refuse(f"it calls {name}.{fn.__name__}")
+            if not computes(name, fn.__name__):
+                self.refuse(f"it calls {name}.{fn.__name__}")
+        elif isinstance(owner, type):
+            if owner.__module__.partition(".")[0] not in ("builtins", "numpy", "whet") and fn.__name__ not in ("__new__", "fromkeys"):
+                self.refuse(f"it calls {owner.__qualname__}.{fn.__name__}")
         elif isinstance(owner, contextvars.ContextVar) and fn.__name__ == "get" or isinstance(owner, types.GeneratorType):
             return                           # (generators from outside are not let in)
-        elif owner is not None and not isinstance(owner, OWNERS) and not isinstance(owner, type):
+        elif owner is not None and not isinstance(owner, OWNERS):
             self.refuse(f"it calls {type(owner).__qualname__}.{fn.__name__}")
 
 

@@ -5,6 +5,7 @@
 A call that no recording fits is an eager one, and is recorded. Whatever cannot be recorded runs eagerly, with one warning that says why.
 """
 import collections
+import copy
 import dataclasses
 import enum
 import functools
@@ -35,7 +36,7 @@ from .numbers import Number, reclaim, settle, tensor_of, varies
 from .program import Miss, Program
 from .quick import MISSED, used_up
 from .record import Recorder, Refused, Watch, escaped
-from .world import CONSTANT, PLAIN, Unwatchable, World, ours
+from .world import CONSTANT, PLAIN, Unwatchable, World, ours, standard
 
 _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
 _refreshed = attrgetter("requires_grad")     # (asking brings a view up to date with its base)
@@ -94,10 +95,14 @@ class Given:
             if x._base is not None:
                 _refreshed(x)
             self.leaves.append(x)
+            own, d = (), None
+            if t is not Tensor:              # (only subclasses have attributes)
+                self.others.append(t)
+                d = self.flatten(vars(x)) if vars(x) else None
             if x._extra:                     # hooks
                 self.others.append(x._extra)
-                return (*look(x), id(x._extra))
-            return look(x)
+                own = id(x._extra),
+            return (*look(x), d, *own)
         if t in PLAIN:
             return t, repr(x) if t in (float, complex) else x
         if t in (list, tuple, dict, collections.OrderedDict):
@@ -166,7 +171,9 @@ class _Results:
             return "box", self.boxes[id(x)]
         if id(x) in self.known and not isinstance(x, tuple):
             return "const", x
-        if t in PLAIN or isinstance(x, CONSTANT) or isinstance(x, types.FunctionType | type | enum.Enum):
+        if t in PLAIN or isinstance(x, CONSTANT) or isinstance(x, enum.Enum):
+            return "const", x
+        if isinstance(x, types.FunctionType | type) and (id(x) in self.before or standard(x.__module__ or "")):
             return "const", x
         if id(x) in self.before:
             raise Refused(f"it returns a {t.__name__} that was there before")
@@ -180,13 +187,16 @@ class _Results:
             if t.__name__ == "Size":
                 return "const", x
             if hasattr(t, "_fields"):
+                if getattr(x, "__dict__", None):
+                    raise Refused(f"it returns a {t.__qualname__} with attributes")
                 return "fields", (t, [self.describe(y) for y in x])
         if t in (dict, collections.OrderedDict) and all(type(k) in PLAIN for k in x):
             return t, (self.container(x), [(k, self.describe(v)) for k, v in x.items()])
         if t in (set, frozenset) and all(type(k) in PLAIN for k in x):
             return "copy", (self.container(x), x.copy())
         if dataclasses.is_dataclass(x) and not isinstance(x, type):
-            return "object", (self.container(x), t, [(k, self.describe(v)) for k, v in vars(x).items()])
+            held = vars(x) if hasattr(x, "__dict__") else {f.name: getattr(x, f.name) for f in dataclasses.fields(x)}
+            return "object", (self.container(x), t, [(k, self.describe(v)) for k, v in held.items()])
         if t.__module__.startswith("whet") and isinstance(x, tuple):
             return "fields", (t, [self.describe(y) for y in x])
         raise Refused(f"it returns a {t.__qualname__}")
@@ -544,6 +554,23 @@ class Traced(quick.Entry):
         self.seen = []                       # the numbers among the arguments of the last kinds of calls
         self.varying, self.fixed = set(), set()      # arguments whose numbers vary; what Python computes with and must not vary
         self.why, self.warned, self.lock = None, False, threading.Lock()
+
+    def __getattr__(self, name):
+        """What the function has (a traced module its parameters), so has its trace."""
+        return getattr(self.__dict__["fn"], name)
+
+    def __copy__(self):
+        return Traced(self.fn, self.strict, self.verify)
+
+    def __deepcopy__(self, memo):
+        return Traced(copy.deepcopy(self.fn, memo), self.strict, self.verify)
+
+    def __reduce__(self):
+        """By its name where that leads here, as functions are pickled; otherwise what it traces."""
+        found = sys.modules.get(getattr(self.fn, "__module__", None))
+        for name in getattr(self.fn, "__qualname__", "").split("."):
+            found = getattr(found, name, None)
+        return self.fn.__qualname__ if found is self else (Traced, (self.fn, self.strict, self.verify))
 
     def _call(self, args, kwargs):
         """A call that no table fits."""

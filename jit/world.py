@@ -5,11 +5,13 @@ containers, instances, classes and functions of the user's. What it meets is kep
 objects that it held. A replay is right as long as every place holds the same objects (or equal numbers and strings). What cannot be
 watched (an open file, a generator, a lock) makes the function run eagerly.
 """
+import builtins
 import collections
 import contextvars
 import dis
 import enum
 import functools
+import itertools
 import operator
 import os
 import sys
@@ -26,12 +28,18 @@ from .effects import SETTABLE, Slot, get
 MOST = 20_000                    # things that are watched
 WATCHED = 1 << 16                # bytes of a NumPy array that are compared at each call
 PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented))
-CONSTANT = (np.dtype, dtypes.dtype, devices.device, slice, range, np.generic, Size, types.BuiltinFunctionType, types.MethodDescriptorType,
-            types.WrapperDescriptorType, types.MethodWrapperType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
-            types.MemberDescriptorType, np.ufunc, types.GenericAlias, types.UnionType, types.CodeType, type(np.sum),
-            type(collections.namedtuple("Pair", "first").first))
+CONSTANT = (np.dtype, dtypes.dtype, devices.device, slice, range, np.generic, Size, types.MethodDescriptorType,
+            types.WrapperDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
+            np.ufunc, types.GenericAlias, types.UnionType, types.CodeType, type(np.sum), type(collections.namedtuple("Pair", "first").first))
+OPEN = frozenset((*PLAIN, object, types.SimpleNamespace, list, tuple, dict, set, frozenset, collections.deque, collections.OrderedDict,
+                  collections.defaultdict))      # types of C whose instances hold nothing but what the walk looks at
+# functions of C that only compute: by name, and by module
+PURE = frozenset("len isinstance issubclass getattr hasattr setattr delattr abs min max sum any all sorted iter next callable divmod pow round "
+                 "chr ord format repr ascii bin hex oct __build_class__ id".split())
+MODULES = frozenset(("math", "cmath", "operator", "_operator", "itertools", "_functools", "_collections", "_abc", "_struct", "_bisect", "_heapq"))
+LOOKUPS = frozenset(("getattr", "hasattr", "setattr", "delattr", "__dict__", "attrgetter"))     # with names that may be made at run time
 LIBRARY = os.path.dirname(os.__file__)
-_same = operator.is_
+_same, _attribute = operator.is_, object.__getattribute__
 
 
 class Unwatchable(Exception):
@@ -66,11 +74,29 @@ def standard(module):
     return top in sys.stdlib_module_names and top != "__main__" or top in ("numpy", "ml_dtypes", "whet")
 
 
+def computes(module, name):
+    """Is a function of C, by its module and name, one that only computes?"""
+    return module == "builtins" and name in PURE or module in MODULES or module.partition(".")[0] in ("numpy", "whet")
+
+
+def foreign(t):
+    """Is a type neither the user's nor one of Python's containers?"""
+    return standard(t.__module__) and t.__module__ not in ("builtins", "collections")
+
+
+def hidden(t):
+    """The base of a class that keeps state where nobody can look, or None."""
+    for b in t.__mro__:
+        if type(vars(b).get("__new__")) is types.BuiltinFunctionType and b not in OPEN and not b.__module__.startswith("whet"):
+            return b
+
+
 class World:
     """The places that a function reads from. `loose`: (id of owner, name) of places whose numbers or tensors may be any, and (id, None) of
     lists that only grow."""
 
     def __init__(self, fn, arguments=(), loose=frozenset()):
+        self.holders = []                    # what has a dict, which may be exchanged for another
         self.places = []                     # (kind, owner, names or None, objects)
         self.loose, self.slots, self.growing = loose, [], {}
         self.tensors = {}                    # id -> tensor
@@ -82,6 +108,7 @@ class World:
             self.place("slot", nn.Module, "_hooks", (nn.Module._hooks,))
             self.stack.append(nn.hooks.for_all)
         self.modules, self.attributes = {}, set()    # module's id -> (module, names already looked up in it); what code names
+        self.entire = {}                     # id -> module of which any name may be looked up
         again = True
         while again:
             while self.stack:
@@ -92,7 +119,7 @@ class World:
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
     def visit(self, x):
-        if type(x) in PLAIN or id(x) in self.seen or isinstance(x, CONSTANT):
+        if type(x) in PLAIN or id(x) in self.seen or isinstance(x, CONSTANT) and type(x) is not np.void:
             return
         if len(self.seen) >= MOST:
             raise Unwatchable(f"it reaches more than {MOST} objects")
@@ -100,14 +127,19 @@ class World:
         t = type(x)
         if isinstance(x, Base):
             self.tensor(x)
-        elif t in (list, tuple, collections.deque) or isinstance(x, list | tuple):
+        elif isinstance(x, list | tuple | collections.deque):
             self.place("items", x, None, tuple(x))
             if t not in (list, tuple, collections.deque):
                 self.instance(x)
-        elif t in (set, frozenset):
+        elif isinstance(x, set | frozenset):
             if not all(type(e) in PLAIN for e in x):
                 raise Unwatchable(f"it can read a set of {sorted({type(e).__name__ for e in x})}")
             self.place("set", x, None, tuple(x))
+            if t not in (set, frozenset):
+                self.instance(x)
+        elif t in (types.BuiltinFunctionType, types.MethodWrapperType):
+            if not isinstance(x.__self__, types.ModuleType | type) and not foreign(type(x.__self__)):
+                self.stack.append(x.__self__)            # (calls of the methods of others are seen)
         elif isinstance(x, dict):
             self.namespace(x)
             if t not in (dict, collections.OrderedDict, collections.defaultdict):
@@ -120,6 +152,8 @@ class World:
             self.stack += [x.__func__, x.__self__]
         elif t is functools.partial:
             self.stack += [x.func, x.args, x.keywords]
+            if type(x.func) is types.BuiltinFunctionType and (isinstance(x.func.__self__, types.ModuleType) or foreign(type(x.func.__self__))):
+                self.passed_on(x.func)
         elif t in (staticmethod, classmethod):
             self.stack.append(x.__func__)
         elif t is property:
@@ -138,7 +172,7 @@ class World:
             pass                             # (draws of random numbers are recorded)
         elif type(x) is np.ndarray and x.nbytes <= WATCHED and x.dtype.kind != "O":
             self.place("array", x, None, ((x.dtype, x.shape, x.strides), x.tobytes()))
-        elif isinstance(x, np.ndarray):
+        elif isinstance(x, np.ndarray | np.void):
             raise Unwatchable("it can read a large NumPy array, whose numbers may change unseen: make it a tensor")
         elif t is contextvars.ContextVar:
             self.place("context", x, None, (x.get(_look),))
@@ -148,12 +182,20 @@ class World:
             raise Unwatchable(f"it can read a {t.__name__}, which moves on when it is read")
         elif t.__module__ == "builtins" or standard(t.__module__) and not self.known(x):
             raise Unwatchable(f"it can read a {t.__module__}.{t.__qualname__}")
+        elif hidden(t) is not None:
+            raise Unwatchable(f"it can read a {t.__qualname__}, which is a kind of {hidden(t).__qualname__}")
         else:
             self.instance(x)
 
     def known(self, x):
-        """An instance of a class of ours is data, of the standard library not."""
-        return type(x).__module__.partition(".")[0] == "whet" or type(x) is types.SimpleNamespace
+        """An instance of a class of ours is data, of the standard library mostly not."""
+        return type(x).__module__.partition(".")[0] == "whet" or type(x) is types.SimpleNamespace or type(x).__module__ == "argparse" \
+            and type(x).__name__ == "Namespace"
+
+    def passed_on(self, f):
+        """A function of C that is a value: others call it, and nobody sees that."""
+        if not computes(f.__module__ or "", f.__name__):
+            raise Unwatchable(f"it passes {f.__module__ or type(f.__self__).__name__}.{f.__name__} on")
 
     def module(self, m, done):
         """Look up what the code that has been seen names in a module; is there anything new?"""
@@ -167,11 +209,12 @@ class World:
     def place(self, kind, owner, names, objects):
         objects = list(objects)
         self.places.append((kind, owner, names, objects))
+        found = objects[:-2] if kind == "vars" else objects          # (the last two of a class are no values of it)
         if self.loose and kind in SETTABLE:
             named = names[1] if kind == "some" else names if kind in ("dict", "vars") else \
                 range(len(objects)) if kind == "items" else (names or "contents",)
-            objects = [x for i, (name, x) in enumerate(zip(named, objects)) if not self.slot(kind, owner, name, objects, i)]
-        self.stack += objects
+            found = [x for i, (name, x) in enumerate(zip(named, found)) if not self.slot(kind, owner, name, objects, i)]
+        self.stack += found
 
     def slot(self, kind, owner, name, objects, i):
         """Is this a place where anything may lie? Note it."""
@@ -206,7 +249,7 @@ class World:
 
     def tensor(self, t):
         self.tensors[id(t)] = t
-        if type(t) is not Base and vars(t):
+        if type(t) is not Base:
             self.namespace(vars(t))
         if t._extra:                         # hooks
             self.stack.append(t._extra)
@@ -225,7 +268,10 @@ class World:
         self.place("class", x, None, (t,))
         if not standard(t.__module__):
             self.stack.append(t)
+        elif "forward" in vars(t):           # (a layer of ours that somebody gave another one)
+            self.place("global", vars(t), "forward", (vars(t)["forward"],))
         if hasattr(x, "__dict__"):
+            self.holders.append(x)
             skip = getattr(t, "_unwatched", None)
             if skip:                         # caches of our own classes
                 names = tuple(k for k in x.__dict__ if k not in skip)
@@ -248,7 +294,10 @@ class World:
                                                              "_abc_impl", "__annotations__", "__parameters__", "__orig_bases__",
                                                              "__dataclass_fields__", "__dataclass_params__", "__match_args__",
                                                              "__static_attributes__", "__firstlineno__"))
-                self.place("vars", b, names, tuple(vars(b)[k] for k in names))
+                values = tuple(vars(b)[k] for k in names)
+                self.place("vars", b, names, (*values, len(vars(b)), b.__bases__))
+                if not standard(type(b).__module__) and type(b) is not type:
+                    self.stack.append(type(b))
 
     def function(self, fn):
         if ours(fn.__code__):                # a decorator of ours: what it wraps
@@ -267,7 +316,10 @@ class World:
         self.place("function", fn, None, (fn.__code__, fn.__defaults__, fn.__kwdefaults__))
         self.stack += fn.__closure__ or ()
         if fn.__dict__:
-            self.namespace(fn.__dict__)
+            self.holders.append(fn)
+        self.namespace(fn.__dict__)
+        if not LOOKUPS.isdisjoint(fn.__code__.co_names):
+            self.whole([c.cell_contents for c in fn.__closure__ or () if c != types.CellType()])
         self.code(fn.__code__, fn.__globals__)
 
     def code(self, code, names_of):
@@ -275,26 +327,48 @@ class World:
         if code in self.codes:
             return
         self.codes.add(code)
+        if not LOOKUPS.isdisjoint(code.co_names):
+            self.whole([names_of[n] for n in code.co_names if n in names_of])
+        constants = [None, None]             # the last two: of an import, its level and names
         for i in dis.get_instructions(code):
-            if i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
+            if i.opname == "LOAD_CONST":
+                constants = constants[-1], i.argval
+            elif i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
                 if i.argval in names_of:
                     self.place("global", names_of, i.argval, (names_of[i.argval],))
                 else:
                     self.place("global", names_of, i.argval, ())
+                    f = getattr(builtins, i.argval, None)
+                    if i.opname == "LOAD_GLOBAL" and not i.arg & 1 and type(f) is types.BuiltinFunctionType:
+                        self.passed_on(f)    # (not called here)
             elif i.opname == "IMPORT_NAME":
-                m = sys.modules.get(i.argval)
-                if m is not None:
-                    self.stack.append(m)
+                name = _absolute(i.argval, constants[0], names_of)
+                for n in {name, name.partition(".")[0]}:
+                    if n in sys.modules:
+                        self.place("global", sys.modules, n, (sys.modules[n],))
                 self.attributes.add(i.argval)
-            elif i.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM", "LOAD_SUPER_ATTR"):
+            elif i.opname in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR"):
                 self.attributes.add(i.argval)
         for c in code.co_consts:
             if isinstance(c, types.CodeType):
                 self.code(c, names_of)
+            elif type(c) is str and len(c) < 100:
+                self.attributes.update(c.split("."))     # (of getattr or attrgetter)
+
+    def whole(self, objects):
+        """Any name of the modules among some objects may be looked up."""
+        self.entire.update({id(m): m for m in objects if isinstance(m, types.ModuleType) and not standard(m.__name__)})
 
     # ---- comparing ---------------------------------------------------------------------------------------------------
     def arrange(self):
         """The places by how they are compared fastest: what is as it was is found so at C's speed."""
+        for m in self.entire.values():
+            self.places.append(("dict", vars(m), tuple(vars(m)), tuple(vars(m).values())))
+        others = [vars(m) for m, _ in self.modules.values() if not standard(m.__name__)]
+        self.absent = [(d, frozenset(self.attributes - d.keys())) for d in others]       # names that the user's modules have not
+        self.held = [object.__getattribute__(x, "__dict__") for x in self.holders]
+        self.keyed = [(owner, names) for kind, owner, names, _ in self.places if kind == "dict" and any(type(k) is not str for k in names)]
+        self.more = bool(self.holders or self.absent or self.keyed)
         self.empty = [owner for kind, owner, names, objects in self.places if kind == "dict" and not objects]
         self.names = [(owner, names, objects) for kind, owner, names, objects in self.places if kind == "global" and objects]
         self.cells = [(owner, objects) for kind, owner, names, objects in self.places if kind == "cell" and objects]
@@ -314,6 +388,10 @@ class World:
         for d, names, objects in self.dicts:
             if len(d) != len(names) or not all(map(_same, d.values(), objects)) or tuple(d) != names:
                 return False
+        if self.more and not (all(map(_same, map(_attribute, self.holders, itertools.repeat("__dict__")), self.held))
+                              and all([d.keys().isdisjoint(names) for d, names in self.absent])
+                              and all([all(map(_same, d, names)) for d, names in self.keyed])):
+            return False
         try:
             for cell, (x,) in self.cells:
                 if cell.cell_contents is not x:
@@ -351,6 +429,10 @@ class World:
 
     def said(self, kind, owner):
         """A change in words."""
+        if kind == "holder":
+            return f"the attributes of a {type(owner).__qualname__} were replaced"
+        if kind == "absent":
+            return f"the module {owner.get('__name__')} got a name"
         return next(_said(kind, owner, names) for k, o, names, _ in self.places if k == kind and o is owner)
 
     def changes(self):
@@ -358,6 +440,8 @@ class World:
         out = []
         if self.same():
             return out
+        out += [("holder", x, None, None, None) for x, d in zip(self.holders, self.held) if _attribute(x, "__dict__") is not d]
+        out += [("absent", d, None, None, None) for d, names in self.absent if not d.keys().isdisjoint(names)]
         for kind, owner, names, objects in self.places:
             now = _look(kind, owner, names)
             if now is None or len(now) != len(objects):
@@ -365,12 +449,22 @@ class World:
                 continue
             for i, (a, b) in enumerate(zip(now, objects)):
                 if a is not b and not _equal(a, b):
-                    name = names[1][i] if kind == "some" else names[i] if kind in ("dict", "vars") else i if kind == "items" else names or "contents"
+                    name = names[1][i] if kind == "some" else i if kind == "items" else names or "contents"
+                    if kind in ("dict", "vars"):
+                        name = names[i] if i < len(names) else None
                     if a is _look or b is _look:             # deleted, or not there before
                         name = None
                     if not any(o is owner and n == name for _, o, n, _, _ in out):
                         out.append((kind, owner, name, b, a))
         return out
+
+
+def _absolute(name, level, names_of):
+    """The module that an import names, relative ones from their package."""
+    if not level:
+        return name
+    parts = (names_of.get("__package__") or "").split(".")
+    return ".".join([*parts[:len(parts) - level + 1], *([name] if name else [])])
 
 
 def _slots(c):
@@ -383,7 +477,8 @@ def _slots(c):
 def _look(kind, owner, names):
     """What a place holds now; None where its names are others."""
     if kind == "dict":
-        return tuple(owner.values()) if tuple(owner) == names else None
+        same = tuple(owner) == names and all(a is b or type(a) is type(b) and (type(a) not in PLAIN or _equal(a, b)) for a, b in zip(owner, names))
+        return tuple(owner.values()) if same else None
     if kind in ("items", "set"):
         return tuple(owner)
     if kind == "some":
@@ -405,7 +500,7 @@ def _look(kind, owner, names):
             return ()
     if kind == "vars":
         held = vars(owner)
-        return tuple(held.get(k, _look) for k in names)
+        return *(held.get(k, _look) for k in names), len(held), owner.__bases__
     if kind == "array":
         return (owner.dtype, owner.shape, owner.strides), owner.tobytes()
     if kind == "context":

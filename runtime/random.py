@@ -38,6 +38,7 @@ class Generator:
 
     def initial_seed(self):
         """The seed of the stream."""
+        _seen("the seed of a generator is asked for")
         return self._seed
 
     @property

@@ -99,12 +99,16 @@ class Tensor:
 
     @property
     def _version(self):
+        if modes.state.observers:
+            modes.state.observers[-1].asked(self, "version")
         c = self._cell
         return 0 if c is None else c.v
 
     @property
     def grad_fn(self):
         """The node that made this tensor; None for a leaf."""
+        if modes.state.observers:
+            modes.state.observers[-1].asked(self, "history")
         n = None if self.is_leaf else in_full(self._node)
         return n.parent if type(n) is OutputOf else n
 
@@ -297,11 +301,15 @@ class Tensor:
 
     def storage_offset(self):
         """Elements between the start of the storage and the first element."""
+        if modes.state.observers:
+            modes.state.observers[-1].asked(self, "place in memory")
         root = owner(self._array)
         return (self._array.__array_interface__["data"][0] - root.__array_interface__["data"][0]) // self._array.itemsize
 
     def data_ptr(self):
         """The address of the first element."""
+        if modes.state.observers:
+            modes.state.observers[-1].asked(self, "address")
         self._shared().shown = 1
         return self._array.__array_interface__["data"][0] if self._array.size else 0
 

@@ -6,6 +6,7 @@ takes an argument gets `trace` itself, for methods, nested traces and decorators
 was printed and warned, the modes, the generators and the environment at that moment, and at the end every yielded value once more.
 
     python -m tests.traps                       a table: right or wrong, and what was refused
+    python -m tests.traps --peers [name ...]    the same programs under the tracers of others (`tests/traps/peers.py`)
     WHET_TRAPS_EAGER=1 python -m pytest tests/traps     eager against eager: are the programs themselves the same every time?
 """
 import contextlib
@@ -23,7 +24,7 @@ import warnings
 import numpy as np
 import whet
 
-FILES = "python_state control_flow memory modes values autograd arguments effects".split()
+FILES = "python_state control_flow memory modes values autograd arguments effects hidden use".split()
 TRAPS = {}
 Box = types.SimpleNamespace
 
@@ -69,11 +70,26 @@ def outcome(call):
 
 def shares(a, b):
     """Do two tensors share memory?"""
-    return bool(np.shares_memory(a.detach().numpy(), b.detach().numpy()))
+    return bool(np.shares_memory(numbers(a), numbers(b)))
 
 
-# ---- what can be seen of a value ----------------------------------------------------------------------------------------
-def _bits(a):
+# ---- what can be seen of a value (`tests.traps.peers` puts its own in place of the first four) -------------------------
+def numbers(t):
+    """What a tensor holds, as an array."""
+    return t.detach().numpy()
+
+
+def of_the_tracer(w):
+    """Is a warning the tracer's own?"""
+    return w.category.__name__ == "TraceWarning"
+
+
+def environment():
+    """The variables that a program may set."""
+    return hash(tuple(sorted(os.environ.items())))
+
+
+def bits(a):
     """The bytes of an array, each NaN made the same one, with its numbers beside them to be read."""
     flat = np.array(a, copy=True, order="C").reshape(-1)
     if flat.dtype.kind == "c":
@@ -88,11 +104,11 @@ def freeze(v):
     """What can be seen of a value at this moment, as plain data that compares."""
     if isinstance(v, whet.Tensor):
         flags = [s for s in ("requires_grad", "is_leaf") if getattr(v, s)] + ["inference"] * v.is_inference()
-        return type(v).__name__, str(v.dtype), tuple(v.shape), flags, _bits(v.detach().numpy()), freeze(v.grad) if v.is_leaf else None
+        return type(v).__name__, str(v.dtype), tuple(v.shape), flags, bits(numbers(v)), freeze(v.grad) if v.is_leaf else None
     if isinstance(v, (np.ndarray, np.generic)):
-        return type(v).__name__, str(v.dtype), v.shape, _bits(np.asarray(v))
+        return type(v).__name__, str(v.dtype), v.shape, bits(np.asarray(v))
     if isinstance(v, (float, complex)):
-        return type(v).__name__, _bits(np.asarray(v))
+        return type(v).__name__, bits(np.asarray(v))
     if v is None or isinstance(v, (bool, int, str, bytes, bytearray, type, whet.dtype, whet.device, range, slice)):
         return type(v).__name__, str(v)
     if isinstance(v, dict):
@@ -113,7 +129,7 @@ def _world():
     state = np.random.get_state()
     return dict(grad=whet.is_grad_enabled(), inference=whet.is_inference_mode_enabled(), default_dtype=str(whet.get_default_dtype()),
                 threads=whet.get_num_threads(), whet_generator=whet.get_rng_state().tolist(), python_generator=hash(random.getstate()),
-                numpy_generator=hash((state[1].tobytes(), state[2])), environment=hash(tuple(sorted(os.environ.items()))))
+                numpy_generator=hash((state[1].tobytes(), state[2])), environment=environment())
 
 
 @contextlib.contextmanager
@@ -159,7 +175,7 @@ def run(build, trace):
         f, calls = build(trace) if inspect.signature(build).parameters else build()
         for value in calls(trace(f)):
             kept.append(value)
-            news = [(w.category.__name__, str(w.message).split("Traceback")[0]) for w in warned if w.category.__name__ != "TraceWarning"]
+            news = [(w.category.__name__, str(w.message).split("Traceback")[0]) for w in warned if not of_the_tracer(w)]
             seen.append(dict(value=freeze(value), printed=printed.getvalue(), warned=news, **_world()))
             printed.seek(0), printed.truncate(), warned.clear()
     seen.append(dict(at_the_end=[freeze(v) for v in kept]))
@@ -185,9 +201,19 @@ def calls_made(build):
     """How many times a trap calls its function."""
     count = []
 
+    class Counted:
+        def __init__(self, f): self.f = f
+        def __getattr__(self, name): return getattr(self.__dict__["f"], name)
+
+        def __call__(self, *args, **kwargs):
+            count.append(1)
+            return self.f(*args, **kwargs)
+
     def counting(f, **options):
         if isinstance(f, type):
             return f
+        if not inspect.isroutine(f):
+            return Counted(f)
 
         @functools.wraps(f, updated=())
         def call(*args, **kwargs):
