@@ -122,7 +122,7 @@ class Code:
         if isinstance(a, Const) and isinstance(b, Const):
             return Const(self, a.ty, _folded(op, a, b))
         if op == "fdiv":
-            return self.v(a.ty, "tl.div_rn({}, {})".format(a.ref, b.ref) if a.ty == "float" else "{} / {}".format(*self.bare(a, b)))
+            return self.v(a.ty, f"tl.div_rn({a.ref}, {b.ref})" if a.ty == "float" else "{} / {}".format(*self.bare(a, b)))
         if a.ty == "i1" and isinstance(b, Const):
             if op == "xor":
                 return self.v("i1", f"~{a.ref}") if b.value else a
