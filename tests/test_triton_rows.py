@@ -93,6 +93,12 @@ def test_programs(make):
             check(program, inputs(program, shape, axes, t), axes)
 
 
+def test_numbers_have_the_type_of_the_program():
+    for t in ("f32", "f64", "bf16"):
+        program = rowops.rms_norm(t, weight=False)
+        check(program, [random((3, 40), t), 1e-5, 40.0])
+
+
 def test_programs_on_rows_of_several_blocks():
     for make in (rowops.softmax, rowops.layer_norm, rowops.batch_norm_backward):
         program = make("f32")
@@ -152,6 +158,7 @@ def test_reductions_compile(kind):
 
 
 def test_long_rows_and_pieces_compile():
+    compiles(lower.lower(reduce.reduction_program("max_index", "u64"), lower.Layout(), lower.tile(1, 10**6), wide=True))
     compiles(lower.lower(reduce.reduction_program("sum", "bf16"), lower.Layout(), lower.tile(2, 10**7), wide=True))
     compiles(lower.lower(rowops.layer_norm("bf16"), lower.Layout(pieces=True), lower.tile(64, 20000)))
 

@@ -11,6 +11,7 @@ The parameters are the operands (a pointer, or a number), the outputs, n and the
 says. Kept values are computed again.
 """
 import math
+import re
 from dataclasses import dataclass
 from functools import partial
 
@@ -95,7 +96,7 @@ class _Rows:
                 y, = self.expressions([program.stages[k].expr], self.known)
                 j = self.output(k)
                 f.line(f"tl.store(y{j} + row, {scalar.stored(y, program.outputs[j][1])}, live)")
-        return source(f"{program.name}_kernel", f.mod, parameters, f.lines, f"cdiv(rows, {t.rows})")
+        return source(re.sub(r"\W", "_", program.name) + "_kernel", f.mod, parameters, f.lines, f"cdiv(rows, {t.rows})")
 
     def output(self, k):
         return next(j for j, o in enumerate(self.program.outputs) if o[0] == k)
