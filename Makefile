@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Triton (large; for Linux only) is installed where tests run: they compile kernels and run them without a GPU
+TRITON := $(VENV)/.triton
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 SECONDS ?= 60
 PEERS := .venv-peers
@@ -16,12 +18,16 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	touch $@
 
+$(TRITON): $(STAMP)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[triton]'
+	touch $@
+
 demo: $(STAMP)
 	$(BIN)/python examples/digits.py
 
 test: lint types quick
 
-quick: $(STAMP)
+quick: $(STAMP) $(TRITON)
 	$(BIN)/python -m pytest -n $(JOBS)
 
 lint: $(STAMP)

@@ -63,6 +63,12 @@ def test_no_peer_is_imported(path):
         assert module.split(".")[0] not in ("torch", "jax", "tensorflow", "onnxruntime"), f"{path} imports {module}"
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_triton_is_imported_by_its_lowering_alone_and_late(path):
+    for module, inside in imported(path):
+        assert module.split(".")[0] != "triton" or inside and "lower_triton" in path.parts, f"{path} imports {module}"
+
+
 def test_op_files_know_no_target():
     for path in sorted((ROOT / "runtime" / "ops").rglob("*.py")):
         for module, _ in imported(path):

@@ -29,14 +29,15 @@ _LOGICAL = {"lshr": ">>", "udiv": "//", "urem": "%"}
 
 
 class Const(Val):
-    """A number of a type; `value` is what the type makes of it."""
-    __slots__ = ("value",)
+    """A number of a type; `value` is what the type makes of it, `typed` its text where nothing around it tells the type."""
+    __slots__ = ("value", "typed")
 
     def __init__(self, f, ty, value):
         with np.errstate(all="ignore"):
             self.value = _wrap(ty, value) if ty[0] == "i" else np.dtype(NUMPY[ty]).type(value).item()
         plain = ty == "i32" or ty == "float" and (not self.value or abs(self.value) >= 2.0 ** -126)
-        super().__init__(f, _literal(self.value) if plain else f"tl.full((), {_literal(self.value)}, {TYPE[ty]})", ty)
+        self.typed = f"tl.full((), {_literal(self.value)}, {TYPE[ty]})"
+        super().__init__(f, _literal(self.value) if plain else self.typed, ty)
 
 
 def _wrap(ty, v):
@@ -103,16 +104,13 @@ class Code:
     def as_val(self, x, ty):
         return x if isinstance(x, Val) else Const(self, ty, x)
 
-    def splat(self, x, lanes):
-        return x
-
     def pair(self, a, b):
         return (a, self.as_val(b, a.ty)) if isinstance(a, Val) else (self.as_val(a, b.ty), b)
 
-    def bare(self, *xs):
-        """Operands of an operator, one of which is no number: the numbers are written as they are."""
-        assert not all(isinstance(x, Const) for x in xs)
-        return [_literal(x.value) if isinstance(x, Const) else x.ref for x in xs]
+    def bare(self, a, b):
+        """Operands of an operator: a number is written as it is beside what is none."""
+        return [typed(a) if isinstance(b, Const) else _literal(a.value) if isinstance(a, Const) else a.ref,
+                _literal(b.value) if isinstance(b, Const) else b.ref]
 
     # ---- arithmetic
     def binary(self, op, a, b):
@@ -122,7 +120,7 @@ class Code:
         if isinstance(a, Const) and isinstance(b, Const):
             return Const(self, a.ty, _folded(op, a, b))
         if op == "fdiv":
-            return self.v(a.ty, f"tl.div_rn({a.ref}, {b.ref})" if a.ty == "float" else "{} / {}".format(*self.bare(a, b)))
+            return self.v(a.ty, f"tl.div_rn({typed(a)}, {typed(b)})" if a.ty == "float" else "{} / {}".format(*self.bare(a, b)))
         if a.ty == "i1" and isinstance(b, Const):
             if op == "xor":
                 return self.v("i1", f"~{a.ref}") if b.value else a
@@ -134,12 +132,12 @@ class Code:
         left, right = self.bare(a, b)
         return self.v(a.ty, f"{left} {_BINARY[op]} {right}")
 
-    def unsigned(self, x):
-        if isinstance(x, Const):
+    def unsigned(self, x, alone=False):
+        if isinstance(x, Const) and not alone:
             return repr(x.value % (1 << int(x.ty[1:])))
         if x.ty == "i1":
-            return f"{x.ref}.to(tl.int8)"
-        return f"{x.ref}.to({UNSIGNED[x.ty]}, bitcast=True)"
+            return f"{typed(x)}.to(tl.int8)"
+        return f"{typed(x)}.to({UNSIGNED[x.ty]}, bitcast=True)"
 
     def lshr(self, a, b): return self.binary("lshr", a, b)
     def udiv(self, a, b): return self.binary("udiv", a, b)
@@ -150,9 +148,9 @@ class Code:
         """`pred` as LLVM spells it."""
         a, b = self.pair(a, b)
         if pred == "uno":
-            return self.v("i1", " | ".join(f"({x.ref} != {x.ref})" for x in dict.fromkeys((a, b)) if not isinstance(x, Const)))
+            return self.v("i1", " | ".join(f"({x} != {x})" for x in dict.fromkeys((typed(a), typed(b)))))
         if pred[0] == "u" and not a.is_float:
-            return self.v("i1", f"{self.unsigned(a)} {_SIGNED['s' + pred[1:]]} {self.unsigned(b)}")
+            return self.v("i1", f"{self.unsigned(a, isinstance(b, Const))} {_SIGNED['s' + pred[1:]]} {self.unsigned(b)}")
         x, y = self.bare(a, b)
         if pred == "one":
             return self.v("i1", f"({x} < {y}) | ({x} > {y})")
@@ -162,17 +160,17 @@ class Code:
 
     def sel(self, c, a, b):
         a, b = self.pair(a, b)
-        return self.v(a.ty, f"tl.where({c.ref}, {a.ref}, {b.ref})")
+        return self.v(a.ty, f"tl.where({typed(c)}, {a.ref}, {b.ref})")
 
     def fma(self, a, b, c):
         ty = next(x for x in (a, b, c) if isinstance(x, Val)).ty
         return self.v(ty, f"tl.fma({', '.join(self.as_val(x, ty).ref for x in (a, b, c))})")
 
     def sqrt(self, a):
-        return self.v(a.ty, f"tl.{'sqrt_rn' if a.ty == 'float' else 'sqrt'}({a.ref})")
+        return self.v(a.ty, f"tl.{'sqrt_rn' if a.ty == 'float' else 'sqrt'}({typed(a)})")
 
     def fabs(self, a):
-        return self.v(a.ty, f"tl.abs({a.ref})")
+        return self.v(a.ty, f"tl.abs({typed(a)})")
 
     def rint(self, a):
         """To nearest even, as a sum that leaves no room for a fraction."""
@@ -193,17 +191,15 @@ class Code:
         ty = next(a for a in args if isinstance(a, Val)).ty
         args = [self.as_val(a, ty) for a in args]
         if name in ("floor", "ceil"):
-            return self.v(ty, f"tl.{name}({args[0].ref})")
+            return self.v(ty, f"tl.{name}({typed(args[0])})")
         if name == "trunc":
             return self.sel(self.cmp("olt", args[0], 0.0), self.intr("ceil", args[0]), self.intr("floor", args[0]))
         if name in ("smin", "smax"):
-            return self.v(ty, f"tl.{name[1:]}imum({args[0].ref}, {args[1].ref})")
+            return self.v(ty, f"tl.{name[1:]}imum({typed(args[0])}, {typed(args[1])})")
         if name in ("umin", "umax"):
             below = self.cmp("ult", *args)
             return self.sel(below, *(args if name == "umin" else args[::-1]))
         raise NotImplementedError(name)
-
-    def imin(self, a, b): return self.intr("smin", a, b)
 
     def high_product(self, a, b):
         """The upper half of the product of two i64, as if they had no sign."""
@@ -302,6 +298,11 @@ class Any(Val):
 
     def test(self):
         return f"tl.max({self.ref}[None].to(tl.int32)) != 0"
+
+
+def typed(x):
+    """The text of a value that has its type wherever it stands."""
+    return x.typed if isinstance(x, Const) else x.ref
 
 
 def used(lines, *results):

@@ -50,8 +50,9 @@ def compile(source: Source, capability: int = 90, aligned: tuple = ()):
     from triton.compiler import ASTSource
     names = [n for n, _ in source.parameters]
     attrs = {(names.index(n),): [["tt.divisibility", 16]] for n in aligned}
+    options = {"num_warps": source.warps, "num_stages": source.stages, "enable_fp_fusion": False, "enable_reflect_ftz": False}
     made = triton.compile(ASTSource(function(source), dict(source.parameters), constexprs={}, attrs=attrs),
-                          target=GPUTarget("cuda", capability, 32), options={"num_warps": source.warps, "enable_fp_fusion": False, "enable_reflect_ftz": False})
+                          target=GPUTarget("cuda", capability, 32), options=options)
     m = made.metadata
     registers, stack = usage(made.kernel)
     return Compiled(made.kernel, m.name, m.num_warps, m.shared, m.global_scratch_size, registers, stack, made.asm["ptx"])

@@ -42,19 +42,20 @@ class Contract:
         return S.typeof(self.epilogue, (self.dtype, *self.operands))
 
 
-def lower(contract, kind="chains", wide=False):
-    """The Source of a contraction: kind "chains", "one" or "tensor"."""
+def lower(contract, kind="chains", ones=(), wide=False):
+    """The Source of a contraction: kind "chains", "one" or "tensor". `ones` names strides that are known to be 1, which makes rows of memory
+    known to be rows: they are no parameters."""
     for t in (contract.dtype, *contract.operands):
         if t not in scalar.COMPUTE or t == "bool":
             raise scalar.Unsupported(t)
     if kind == "tensor" and contract.dtype not in HALVES:
         raise scalar.Unsupported(f"tensor cores with full precision of {contract.dtype}")
-    return _Contract(contract, kind, wide).source()
+    return _Contract(contract, kind, ones, wide).source()
 
 
 class _Contract:
-    def __init__(self, contract, kind, wide):
-        self.contract, self.kind, self.number = contract, kind, "i64" if wide else "i32"
+    def __init__(self, contract, kind, ones, wide):
+        self.contract, self.kind, self.ones, self.number = contract, kind, ones, "i64" if wide else "i32"
         self.ty = scalar.COMPUTE[contract.dtype]
         self.f = Code(Module())
         self.steps = kind == "chains" and self.ty != "float"        # a step of k at a time
@@ -67,7 +68,8 @@ class _Contract:
         named = [("a", "mk"), ("b", "kn"), ("c", "mn"), *((f"e{i}", "mn") for i in range(len(c.operands)))]
         types = [c.dtype, c.dtype, c.result, *c.operands]
         parameters = [(name, scalar.POINTER[t]) for (name, _), t in zip(named, types)]
-        parameters += [(s, self.number) for s in ("m", "n", "k", "inner", *(f"{name}_{d}" for name, dims in named for d in dims + "oi"))]
+        strides = [f"{name}_{d}" for name, dims in named for d in dims + "oi"]
+        parameters += [(s, self.number) for s in ("m", "n", "k", "inner", *strides) if s not in self.ones]
         f.line(f"program = tl.program_id(0){'.to(tl.int64)' if self.number == 'i64' else ''}")
         f.line(f"across = tl.cdiv(n, {self.n})")
         f.line(f"down = tl.cdiv(m, {self.m})")
@@ -80,13 +82,17 @@ class _Contract:
         f.line("here = (i < m) & (j < n)")
         x = Val(f, "total", self.ty)
         x = scalar.rounded(f, x, c.dtype) if c.dtype in HALVES else x
-        values = [x] + [scalar.load(f, t, f"tl.load(e{q}_at + i * e{q}_m + j * e{q}_n, here)", f"x{q}") for q, t in enumerate(c.operands)]
+        values = [x] + [scalar.load(f, t, f"tl.load(e{q}_at + {self.place(f'e{q}', m='i', n='j')}, here)", f"x{q}") for q, t in enumerate(c.operands)]
         y, = scalar.results(f, [c.epilogue], values, (c.dtype, *c.operands))
-        f.line(f"tl.store(c_at + i * c_m + j * c_n, {y}, here)")
+        f.line(f"tl.store(c_at + {self.place('c', m='i', n='j')}, {y}, here)")
         whole = [e for e in (c.a, c.b) if e.op != "arg"]
         title = scalar.title(*whole, c.epilogue).replace("copy_", "") if whole or c.epilogue.op != "arg" else "kernel"
-        return source(f"matmul_{title}", f.mod, parameters, f.lines, 4 if self.kind == "one" else 8,
-                      f"cdiv(m, {self.m}) * cdiv(n, {self.n}) * batches")
+        return source(f"matmul_{title}", f.mod, parameters, f.lines, f"cdiv(m, {self.m}) * cdiv(n, {self.n}) * batches",
+                      warps=4 if self.kind == "one" else 8, stages=3 if self.kind == "tensor" else 2)
+
+    def place(self, which, **indices):
+        """Where an element is, given its indices along dimensions."""
+        return " + ".join(i if f"{which}_{d}" in self.ones else f"{i} * {which}_{d}" for d, i in indices.items())
 
     def element(self, which, at, mask):
         """Elements of a or b, seen through their expression, in the form to compute in."""
@@ -94,12 +100,18 @@ class _Contract:
         x = scalar.load(f, c.dtype, f"tl.load({which}_at + {at}, {mask})")
         e = getattr(c, which)
         x, = scalar.compute(f, [e], [x], [c.dtype])[0]
-        if c.dtype in HALVES and e.op not in ("arg", "cast"):
-            x = scalar.rounded(f, x, c.dtype)
-        return x
+        return scalar.rounded(f, x, c.dtype) if c.dtype in HALVES and e.op not in ("arg", "cast") else x
 
-    def masked(self, x, mask, none):
-        return f"tl.where({mask}, {x.ref}, {self.f.const(self.ty, none).ref})"
+    def factor(self, which, at, mask, none):
+        """Text of a block of a or b as `tl.dot` takes it: `none` where there is no element."""
+        c = self.contract
+        half = TYPE[scalar.MEMORY[c.dtype]] if self.kind == "tensor" else None
+        if getattr(c, which).op == "arg":                   # nothing lies between memory and the product: it can be copied ahead
+            load = f"tl.load({which}_at + {at}, {mask}, other={none})"
+            return load if half or c.dtype == "f32" else f"{load}.to(tl.float32)"
+        x = self.element(which, at, mask)
+        x = f"tl.where({mask}, {x.ref}, {none})"
+        return f"{x}.to({half})" if half else x
 
     def chains(self):
         """One chain for each block of K."""
@@ -111,19 +123,14 @@ class _Contract:
         f.line(f"for k1 in range(k0, tl.minimum(k0 + {KC}, k), {self.k}):")
         f.depth += 1
         if self.steps:
-            a, b = self.element("a", "i * a_m + k1 * a_k", "i < m"), self.element("b", "k1 * b_k + j * b_n", "j < n")
+            a, b = self.element("a", self.place("a", m="i", k="k1"), "i < m"), self.element("b", self.place("b", k="k1", n="j"), "j < n")
             f.line(f"chain = {self.multiply_add(a.ref, b.ref, 'chain')}")
         else:
             f.line(f"p = k1 + tl.arange(0, {self.k})")
             masks = "(i < m) & (p[None, :] < k)", "(p[:, None] < k) & (j < n)"
-            a = self.element("a", "i * a_m + p[None, :] * a_k", masks[0])
-            b = self.element("b", "p[:, None] * b_k + j * b_n", masks[1])
-            a, b = self.masked(a, masks[0], -0.0), self.masked(b, masks[1], 0.0)
-            if self.kind == "tensor":
-                half = TYPE[scalar.MEMORY[self.contract.dtype]]
-                f.line(f"chain = tl.dot(({a}).to({half}), ({b}).to({half}), chain)")
-            else:
-                f.line(f'chain = tl.dot({a}, {b}, chain, input_precision="ieee")')
+            f.line(f"x = {self.factor('a', self.place('a', m='i', k='p[None, :]'), masks[0], 0.0 if self.kind == 'tensor' else -0.0)}")
+            f.line(f"y = {self.factor('b', self.place('b', k='p[:, None]', n='j'), masks[1], 0.0)}")
+            f.line("chain = tl.dot(x, y, chain)" if self.kind == "tensor" else 'chain = tl.dot(x, y, chain, input_precision="ieee")')
         f.depth -= 1
         f.line("total = tl.where(k0 == 0, chain, total + chain)")
         f.depth -= 1
@@ -143,8 +150,8 @@ class _Contract:
         f.line(f"for k1 in range(k0, tl.minimum(k0 + {BLOCK}, k), {CHAINS}):")
         f.depth += 1
         f.line("p = k1 + q")
-        a = self.element("a", "p * a_k", "p < k")
-        b = self.element("b", "p * b_k + r * b_n", "(p < k) & (r < n)")
+        a = self.element("a", self.place("a", k="p"), "p < k")
+        b = self.element("b", self.place("b", k="p", n="r"), "(p < k) & (r < n)")
         f.line(f"chain = tl.where(p < k, {self.multiply_add(a.ref, b.ref, 'chain')}, chain)")
         f.depth -= 1
         f.line("chains = tl.where(k0 == 0, chain, chains + chain)")

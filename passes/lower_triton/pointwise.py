@@ -27,14 +27,14 @@ def operands(kernel):
     return list(zip(names, (*kernel.dtypes, *kernel.results), kernel.access, strict=True))
 
 
-def _finish(kernel, f, parameters, places, mask, warps, grid):
+def _finish(kernel, f, parameters, places, mask, grid):
     """Load from the places, compute, store to them; `places` has text and mask for each operand."""
     ops, nin = operands(kernel), len(kernel.dtypes)
     values = [scalar.load(f, t, f"tl.load({places[i]}{', ' + mask[i] if mask[i] else ''})", f"a{i}") if i in S.uses(*kernel.roots) else None
               for i, (_, t, _) in enumerate(ops[:nin])]
     for i, y in enumerate(scalar.results(f, kernel.roots, values, kernel.dtypes)):
         f.line(f"tl.store({places[nin + i]}, {y}, {mask[nin + i]})")
-    return source(scalar.title(*kernel.roots), f.mod, parameters, f.lines, warps, grid)
+    return source(scalar.title(*kernel.roots), f.mod, parameters, f.lines, grid)
 
 
 def _flat(kernel, wide):
@@ -45,7 +45,7 @@ def _flat(kernel, wide):
     places = [name if a == "s" else f"{name} + at" for name, _, a in ops]
     mask = ["" if a == "s" else "here" for _, _, a in ops]
     parameters = [(name, scalar.POINTER[t]) for name, t, _ in ops] + [("n", "i64" if wide else "i32")]
-    return _finish(kernel, f, parameters, places, mask, 4, f"cdiv(n, {TILE})")
+    return _finish(kernel, f, parameters, places, mask, f"cdiv(n, {TILE})")
 
 
 def _tiled(kernel, dims, wide):
@@ -74,7 +74,7 @@ def _tiled(kernel, dims, wide):
         steps += ["col" if access == "v" else f"col * {name}_n"] if access != "s" else []
         places.append(" + ".join([name, *steps]))
     mask = ["row < rows" if a == "s" and outer else "here" if a != "s" else "" for _, _, a in ops]
-    return _finish(kernel, f, parameters, places, mask, 4, f"cdiv(rows, {rows}) * cdiv(n, {cols})")
+    return _finish(kernel, f, parameters, places, mask, f"cdiv(rows, {rows}) * cdiv(n, {cols})")
 
 
 def _strided(outer, access):

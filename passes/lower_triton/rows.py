@@ -11,6 +11,7 @@ The parameters are the operands (a pointer, or a number), the outputs, n and the
 says. Kept values are computed again.
 """
 import math
+import re
 from dataclasses import dataclass
 from functools import partial
 
@@ -95,7 +96,7 @@ class _Rows:
                 y, = self.expressions([program.stages[k].expr], self.known)
                 j = self.output(k)
                 f.line(f"tl.store(y{j} + row, {scalar.stored(y, program.outputs[j][1])}, live)")
-        return source(f"{program.name}_kernel", f.mod, parameters, f.lines, 4, f"cdiv(rows, {t.rows})")
+        return source(re.sub(r"\W", "_", program.name) + "_kernel", f.mod, parameters, f.lines, f"cdiv(rows, {t.rows})")
 
     def output(self, k):
         return next(j for j, o in enumerate(self.program.outputs) if o[0] == k)
@@ -298,25 +299,23 @@ class _Extreme(_Reduction):
         super().__init__(*args)
         self.max = self.kind in ("max", "any", "max_index")
         self.int = "i64" if self.ty in ("double", "i64") else "i32"
-        self.flip = self.dtype[0] == "u"
+        self.flip = self.dtype in ("u32", "u64")            # to the order of the signed integers of its size
+        self.top = -1 << int(self.int[1:]) - 1
         self.suffix = {"i1": "bool", "float": "f32", "double": "f64"}.get(self.ty, self.dtype)
 
     def key(self, x):
         """An integer for an element."""
         if not is_float(self.dtype):
             wide = self.f.conv("sext" if is_signed(self.dtype) else "zext", x, self.int)
-            return wide ^ (-1 << 63) if self.flip and self.int == "i64" else wide
+            return wide ^ self.top if self.flip else wide
         side = "high" if self.max else "low"
         if self.kind in INDEXED:
             x = x + 0.0                                     # the zeros are equal
-        return scalar.call(self.f, f"order_{self.suffix}_nan_{side}", partial(_order, nan=self._end() if self.max else -self._end() - 1), x)
-
-    def _end(self):
-        return (1 << int(self.int[1:]) - 1) - 1
+        return scalar.call(self.f, f"order_{self.suffix}_nan_{side}", partial(_order, nan=~self.top if self.max else self.top), x)
 
     def value(self, x):
         if not is_float(self.dtype):
-            x = x ^ (-1 << 63) if self.flip and self.int == "i64" else x
+            x = x ^ self.top if self.flip else x
             return self.f.cmp("ne", x, 0) if self.ty == "i1" else self.f.conv("trunc", x, self.ty)
         return scalar.call(self.f, f"unorder_{self.suffix}", _unorder, x)
 
@@ -325,12 +324,9 @@ class _Extreme(_Reduction):
         """The key of the least (or greatest) number of the type."""
         if is_float(self.dtype):
             return _ordered_infinity(self.ty, self.max)
-        if self.dtype == "bool":
-            return 0 if self.max else 1
-        bits = int(self.dtype[1:])
-        low, high = (-1 << bits - 1, (1 << bits - 1) - 1) if self.dtype[0] == "i" else (0, (1 << bits) - 1)
-        if self.flip and self.int == "i64":
-            low, high = -1 << 63, (1 << 63) - 1
+        low, high = _range(self.dtype)
+        if self.flip:
+            low, high = self.top, ~self.top
         return low if self.max else high
 
     def start(self, shape):
@@ -373,9 +369,17 @@ class _Position(_Extreme):
         value = None
         if wanted:
             x = rows.element(self.root, at.ref)
-            empty = float("-inf" if self.max else "inf") if is_float(self.dtype) else self.worst
+            empty = float("-inf" if self.max else "inf") if is_float(self.dtype) else _range(self.dtype)[not self.max]
             value = f.sel(f.cmp("sgt", Val(f, "n", rows.number), 0), x, empty)
         return [value, f.v("i64", f"{at.ref}.to(tl.int64)")]
+
+
+def _range(t):
+    """The least and the greatest integer of a type."""
+    if t == "bool":
+        return 0, 1
+    bits = int(t[1:])
+    return (-1 << bits - 1, (1 << bits - 1) - 1) if is_signed(t) else (0, (1 << bits) - 1)
 
 
 def _order(f, x, nan):

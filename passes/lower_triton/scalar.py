@@ -7,10 +7,9 @@ expression casts and where it is stored).
 """
 from whet.ir import scalar as S
 from whet.passes.lower_llvm import scalar as shared
-from whet.passes.lower_llvm.builder import Val
 from whet.passes.lower_llvm.scalar import COMPUTE, HALF, MEMORY, Unsupported
 
-from .builder import TYPE, Const
+from .builder import TYPE, typed
 
 MEMORY = MEMORY | {"f16": "half", "bf16": "bfloat"}
 POINTER = {t: "*" + {"half": "fp16", "bfloat": "bf16", "float": "fp32", "double": "fp64"}.get(m, m) for t, m in MEMORY.items()}
@@ -25,8 +24,7 @@ def call(f, name, write, *xs):
         del helpers[name]
         return write(f, *xs)
     # a number as such would be a constant of the compiler's, which has no type
-    refs = [f"tl.full((), {x.ref}, {TYPE[x.ty]})" if isinstance(x, Const) and "full" not in x.ref else x.ref for x in xs]
-    return f.v(ty, f"{name}({', '.join(refs)})")
+    return f.v(ty, f"{name}({', '.join(map(typed, xs))})")
 
 
 def primitive(f, op, t, *xs):
@@ -54,7 +52,7 @@ def convert(f, x, src, dst):
 
 def rounded(f, x, t):
     """x to the precision of a half type."""
-    return f.v("float", f"{x.ref}.to({TYPE[MEMORY[t]]}).to(tl.float32)")
+    return f.v("float", f"{typed(x)}.to({TYPE[MEMORY[t]]}).to(tl.float32)")
 
 
 def compute(f, roots, values, dtypes):
@@ -69,7 +67,7 @@ def load(f, t, text, name=None):
 
 def stored(x, t):
     """What to store for a value of type t."""
-    x = x.ref
+    x = typed(x)
     return x if t not in ("bool", *HALF) else f"{x}.to({TYPE[MEMORY[t]]})"
 
 
@@ -85,7 +83,3 @@ def title(*roots):
     """A name for a kernel, after its operations."""
     ops = [e.op for e in S.walk(*roots) if e.op not in ("arg", "const")] or ["copy"]
     return "_".join(ops if len(ops) <= 6 else [*ops[:6], f"and_{len(ops) - 6}"]) + "_kernel"
-
-
-def value(f, name, t):
-    return Val(f, name, COMPUTE[t])

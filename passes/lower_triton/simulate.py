@@ -33,27 +33,27 @@ class Pointer:
 
 
 def run(source, arrays, numbers):
-    """Run all programs of a kernel: `arrays` for its pointers in order (None for one that is not used), `numbers` by name."""
-    arrays = list(arrays)
-
-    given, args = iter(arrays), {}
+    """Run all programs of a kernel, the last one first: `arrays` for its pointers in order, `numbers` by name."""
+    given, starts = iter(arrays), {}
     for name, ty in source.parameters:
         if ty[0] == "*":
-            a = next(given)
-            args[name] = Pointer(0 if a is None else _start(a), ty[1:])
-        else:
-            args[name] = numbers[name]
-    regions = sorted((_start_of_memory(a), _end(a)) for a in arrays if a is not None)
-    fn = _function(source).fn
+            starts[name] = Pointer(_start(next(given)), ty[1:])
+    regions = [(_start(a) + _reach(a)[0], _start(a) + _reach(a)[1]) for a in arrays]
     with _lock, _simulation(regions) as ti, np.errstate(all="ignore"):
-        body = _rewritten(fn)
-        builder = ti.interpreter_builder
+        body, builder = _rewritten(_function(source).fn), ti.interpreter_builder
+        args = {name: ti._implicit_cvt(starts[name]) if name in starts else _number(ti, ty, numbers[name]) for name, ty in source.parameters}
         programs = source.programs(numbers)
         builder.set_grid_dim(programs, 1, 1)
-        full = {n: ti._implicit_cvt(v) for n, v in args.items()}
         for i in reversed(range(programs)):
             builder.set_grid_idx(i, 0, 0)
-            body(**full)
+            body(**args)
+
+
+def _number(ti, ty, value):
+    """A number in the type of its parameter."""
+    import triton.language as tl
+    own, numpy = {"i32": (tl.int32, "i4"), "i64": (tl.int64, "i8"), "fp32": (tl.float32, "f4"), "fp64": (tl.float64, "f8")}[ty]
+    return tl.tensor(ti.TensorHandle(np.array([value], numpy), own), own)
 
 
 def _start(a):
@@ -64,14 +64,6 @@ def _reach(a):
     """Bytes before and behind the first element that an array occupies."""
     ends = [(n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)] if a.size else []
     return sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends) + (a.itemsize if a.size else 0)
-
-
-def _start_of_memory(a):
-    return _start(a) + _reach(a)[0]
-
-
-def _end(a):
-    return _start(a) + _reach(a)[1]
 
 
 @functools.lru_cache(256)
@@ -132,6 +124,10 @@ def _simulation(regions):
             acc = B.create_fma(self, *(H(np.ascontiguousarray(p), d.dtype.scalar) for p in part), acc)
         return acc
 
+    def splat(self, ty, x):
+        """A comparison of scalars says that it has the type of what is compared: the type wanted is right."""
+        return H(np.full(ty.shape, np.asarray(x.data).reshape(-1)[0], ti._get_np_dtype(ty.scalar)), ty.scalar)
+
     def reduce(self, input):
         """Element by element along the axis, all rows at once."""
         rows = [np.moveaxis(x.handle.data, self.axis, 0) for x in input]
@@ -156,6 +152,7 @@ def _simulation(regions):
     put(B, "cast_impl", cast(B.cast_impl))
     put(B, "create_fp_to_fp", cast(B.create_fp_to_fp))
     put(B, "create_dot", dot)
+    put(B, "create_splat", splat)
     put(ti.ReduceOps, "generic_reduce", reduce)
     put(JITFunction, "__call__", lambda self, *args, **kwargs: _rewritten(self.fn)(*args, **kwargs))
     checked("create_masked_load", "load")

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Source:
     """One kernel. `parameters` are (name, type) in order: a type is a pointer (`*fp32`) or `i32`, `i64`, `fp32`, `fp64`. Sizes of
-    blocks are part of the text. `programs(**numbers)` is the number of programs for these values of the integer parameters."""
+    blocks are part of the text."""
     name: str
     text: str
     parameters: tuple
-    warps: int
     grid: str               # the number of programs, as an expression of the parameters
+    warps: int = 4
+    stages: int = 2         # of loads under way, in loops around products of matrices
 
     @property
     def key(self):
@@ -23,8 +24,8 @@ class Source:
         return max(1, eval(self.grid, {"cdiv": lambda a, b: -(-a // b)}, dict(numbers)))
 
 
-def source(name, module, parameters, lines, warps, grid):
+def source(name, module, parameters, lines, grid, **options):
     """The helpers of a module and a kernel of these lines as one Source."""
     head = f"@triton.jit\ndef {name}({', '.join(n for n, _ in parameters)}):\n"
     helpers = module.text()
-    return Source(name, (helpers + "\n\n" if helpers else "") + head + "\n".join(lines) + "\n", tuple(parameters), warps, grid)
+    return Source(name, (helpers + "\n\n" if helpers else "") + head + "\n".join(lines) + "\n", tuple(parameters), grid, **options)

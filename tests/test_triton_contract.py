@@ -1,0 +1,149 @@
+"""Contractions as Triton source: canonical chains have the bits of the CPU's; tensor cores come close; and as cubins."""
+import re
+
+import numpy as np
+import pytest
+from whet.cpu import gemm
+from whet.ir import scalar as S
+from whet.passes.lower_triton import contract as lower
+
+from tests.test_gemm import BF16, layouts, ours, random
+from tests.triton_runs import needs_triton, run_matmul, same
+
+pytestmark = needs_triton
+X, Y = S.args(2)
+
+
+@ours
+@pytest.mark.parametrize("dtype", ["f4", "f2", BF16, "f8", "i4", "u1", "i8"], ids=str)
+def test_canonical_chains(dtype):
+    for m, k, n in [(3, 0, 5), (4, 7, 17), (66, 3, 65), (16, 16, 16)] + [(5, 270, 17), (2, 515, 3)] * (dtype in ("f4", BF16)):
+        a, b = random((m, k), dtype), random((k, n), dtype, 1)
+        want = gemm.matmul(a, b)
+        for x, y in list(zip(layouts(a), list(layouts(b))[::-1]))[:5 if k == 7 else 1]:
+            same(run_matmul(x, y)[0], want)
+
+
+@ours
+def test_steps_of_k_have_the_same_blocks():
+    a, b = random((2, 260), "f8"), random((260, 3), "f8", 1)
+    same(run_matmul(a, b)[0], gemm.matmul(a, b))
+
+
+@ours
+@pytest.mark.parametrize("dtype", ["f4", "f2", BF16, "f8"], ids=str)
+def test_one_row(dtype):
+    for k, n in [(0, 3), (1, 1), (31, 66)] + [(2059, 3)] * (dtype == "f4"):
+        a, b = random((1, k), dtype), random((k, n), dtype, 1)
+        got, want = run_matmul(a, b, "one")[0], gemm.matmul(a, b)
+        same(got, want)
+        same(got.T.copy(), gemm.matmul(b.T, a.T))
+        if k < 2000:
+            same(run_matmul(a, b.T.copy().T, "one")[0], want)
+
+
+@ours
+def test_strides_of_one_are_no_parameters():
+    a, b = random((20, 37), "f4"), random((37, 9), "f4", 1)
+    got, source = run_matmul(a, b, ones=("a_k", "b_n", "c_n"))
+    same(got, gemm.matmul(a, b))
+    assert not {"a_k", "b_n", "c_n"} & {name for name, _ in source.parameters}
+
+
+@ours
+def test_batches():
+    a, b = random((2, 3, 9, 20), "f4"), random((2, 3, 20, 11), "f4", 1)
+    same(run_matmul(a, b)[0], gemm.matmul(a, b))
+    same(run_matmul(a.swapaxes(0, 1), b.swapaxes(0, 1))[0], gemm.matmul(a.swapaxes(0, 1), b.swapaxes(0, 1)))
+    same(run_matmul(a, np.broadcast_to(b[:1, :1], b.shape))[0], gemm.matmul(a, b[0, 0]))
+    same(run_matmul(a[0], b[0])[0], gemm.matmul(a[0], b[0]))
+
+
+@ours
+@pytest.mark.parametrize("dtype", ["f4", BF16], ids=str)
+def test_epilogues(dtype):
+    a, b, bias, residual = random((33, 40), dtype), random((40, 20), dtype, 1), random((20,), dtype, 2), random((33, 20), dtype, 3)
+    relu = S.maximum(X + Y, 0) * S.arg(2)
+    got, source = run_matmul(a, b, operands=(bias, residual), epilogue=relu)
+    same(got, gemm.matmul(a, b, epilogue=relu, operands=(bias, residual)))
+    assert source.name == "matmul_add_max_mul_kernel"
+    wide = S.cast(X, "f64") * 2
+    same(run_matmul(a, b, epilogue=wide)[0], gemm.matmul(a, b).astype("f8") * 2)
+
+
+@ours
+def test_prologues():
+    """What comes before the product is computed as it is read; what is beyond K takes no part."""
+    from whet.cpu.pointwise import Pointwise
+    a, b = random((20, 37), "f4"), random((37, 9), "f4", 1)
+    before, = Pointwise("before", [S.cos(X) / X], 1)([a])
+    same(run_matmul(a, b, a=S.cos(X) / X)[0], gemm.matmul(before, b))
+    a, b = a.astype(BF16), b.astype(BF16)
+    before, = Pointwise("before", [S.exp(X)], 1)([b])
+    same(run_matmul(a, b, b=S.exp(X))[0], gemm.matmul(a, before))
+
+
+def test_tensor_cores_compute_the_same_up_to_their_order():
+    for dtype in ("f2", BF16):
+        a, b = random((40, 300), dtype), random((300, 50), dtype, 1)
+        got, source = run_matmul(a, b, "tensor")
+        assert 'input_precision' not in source.text
+        np.testing.assert_allclose(got.astype("f8"), a.astype("f8") @ b.astype("f8"), rtol=1e-2, atol=1)
+    with pytest.raises(lower.scalar.Unsupported):
+        lower.lower(lower.Contract("f32"), "tensor")
+    with pytest.raises(lower.scalar.Unsupported):
+        lower.lower(lower.Contract("c64"))
+
+
+# ---- as cubins -------------------------------------------------------------------------------------------------------
+ONES = "a_k", "b_n", "c_n"
+ALIGNED = "a", "b", "c", "m", "n", "k", "a_m", "b_k", "c_m", *(f"{x}_{d}" for x in "abc" for d in "oi")
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "f64", "i32"])
+def test_chains_compile(dtype):
+    from whet.passes.lower_triton import compile
+    found = compile.compile(lower.lower(lower.Contract(dtype), ones=ONES), aligned=ALIGNED)
+    assert not found.stack and "mma" not in found.ptx
+    if dtype[0] != "i":
+        assert "tf32" not in found.ptx and not re.search(r"\bmul(\.rn)?\.f32", found.ptx)
+        found_chains = chains(found.ptx)
+        steps = 1 if dtype == "f64" else 16
+        assert [len(c) for c in found_chains] == [steps] * 16            # of 64 x 64 elements a thread of 256 has 16
+    if dtype == "f32":
+        in_the_order_of_k(found.ptx, found_chains)
+
+
+def chains(ptx):
+    """For each accumulator the registers of B that its fused multiply-adds take, one after the other."""
+    found, at = [], {}
+    for out, b, acc in re.findall(r"fma\.rn\.f\d\d\s+(%\w+), %\w+, (%\w+), (%\w+);", ptx):
+        chain = at.pop(acc, None)
+        if chain is None:
+            found.append(chain := [])
+        chain.append(b)
+        at[out] = chain
+    return found
+
+
+def in_the_order_of_k(ptx, found):
+    """In shared memory a row of B, 64 numbers, lies behind the other: that far apart are the addresses that a chain reads."""
+    place = {}
+    for registers, base, offset in re.findall(r"ld\.shared\.(?:v\d\.)?b32\s+\{?([^}\[]*)\}?, \[(%\w+)\+?(\d*)\]", ptx):
+        for i, r in enumerate(re.findall(r"%\w+", registers)):
+            place[r] = base, int(offset or 0) + 4 * i
+    for chain in found:
+        bases, offsets = zip(*(place[r] for r in chain))
+        assert len(set(bases)) == 1 and set(np.diff(offsets)) == {64 * 4}
+
+
+def test_one_row_compiles():
+    from whet.passes.lower_triton import compile
+    assert not compile.compile(lower.lower(lower.Contract("f32"), "one", ONES), aligned=ALIGNED).stack
+
+
+def test_tensor_cores_compile():
+    from whet.passes.lower_triton import compile
+    contract = lower.Contract("bf16", epilogue=S.maximum(X + Y, 0), operands=("bf16",))
+    found = compile.compile(lower.lower(contract, "tensor", (*ONES, "e0_n")), aligned=(*ALIGNED, "e0", "e0_o", "e0_i"))
+    assert "wgmma.mma_async" in found.ptx and "cp.async" in found.ptx and not found.stack
