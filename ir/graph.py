@@ -21,8 +21,8 @@ class Ref(int):
 
 class Node:
     """One thing that happened. kind: "op", "write" (in place, into operand 0), "draw" (random numbers), "guard" (a value that Python
-    saw), "ask" (a question about values, with its answer), "fused" and "rows" (see passes/fuse.py, passes/rows.py; `value` are
-    the nodes, `roots` the expressions or the program). Operands are `Ref`s or Python values; `outs` are value numbers."""
+    saw), "ask" (a question about values, with its answer), "fused", "rows" and "many" (see passes/; `value` are the nodes that one
+    stands for, `roots` the expressions, the program or the kernel). Operands are `Ref`s or Python values; `outs` are value numbers."""
     __slots__ = ("kind", "op", "ins", "attrs", "outs", "line", "value", "roots", "needs")
 
     def __init__(self, kind, op, ins, attrs, outs, line, value=None):
@@ -43,6 +43,10 @@ class Node:
         if self.kind == "fused":
             into = ", ".join(f"%{int(x)} into %{int(place)}" for x, place in self.attrs.get("into", {}).items())
             return f"{made} = fused({', '.join(map(_short, self.ins))})" + "{" + "; ".join(m.op.name for m in self.value) + "}" + f" {into}".rstrip()
+        if self.kind == "many":
+            inner, into = self.value[0], ", ".join(f"%{int(place)}" for place in self.attrs.get("into", {}).values())
+            return (f"{made} = many {len(self.value)}({', '.join(map(_short, self.ins))})" + "{" + "; ".join(m.op.name for m in inner.value) + "}"
+                    + f" into {into}" * bool(into))
         if self.kind == "rows":
             inner = "; ".join(m.op.name for n in self.value for m in (n.value if n.kind == "fused" else [n]))
             return f"{made} = rows({', '.join(args)})" + "{" + inner + "}"

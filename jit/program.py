@@ -9,13 +9,17 @@ import struct
 
 import numpy as np
 from whet.cpu import entries, memory, native
-from whet.cpu.pointwise import Pointwise
+from whet.cpu.pointwise import GRAIN_NS, Pointwise
 from whet.cpu.rows import rows
 from whet.dtypes import FROM_NUMPY
 from whet.ir import scalar as S
 from whet.ir.graph import Ref
 from whet.ops.pointwise_family import PointwiseOp
+from whet.passes.lower_llvm import many
+from whet.passes.lower_llvm.pointwise import nanoseconds
+from whet.passes.lower_llvm.scalar import Unsupported
 from whet.passes.pipeline import optimize
+from whet.passes.uses import written
 
 from .record import Refused
 
@@ -31,7 +35,7 @@ class Program:
     """What to do with the arrays of a call. `results` are the numbers of the values to give back, `outside` those that are given."""
 
     def __init__(self, nodes, arrays, outside, results):
-        self.arrays, self.outside = arrays, list(outside)
+        self.arrays, self.outside = list(arrays), list(outside)
         self.results = list(dict.fromkeys(results))
         self.root = {n: n for n in self.outside}
         for node in nodes:
@@ -44,7 +48,7 @@ class Program:
         nodes = self.live(nodes)
         self.check_order(nodes)
         with np.errstate(all="ignore"):
-            self.nodes = optimize(nodes, self.root, arrays, set(self.results) | set(self.moving))
+            self.nodes = optimize(nodes, self.root, self.arrays, set(self.results) | set(self.moving))
         self.held, self.keep, self.launches, self.called = {}, [], 0, []
         with np.errstate(all="ignore"):
             self.build()
@@ -95,7 +99,7 @@ class Program:
         self.free = {}
         machine = native.enabled()
         constants = self.constants = set()
-        changed = {self.root[n.ins[0]] for n in self.nodes if n.kind == "write"}
+        changed = {self.root[x] for n in self.nodes for x in written(n)}
         plan = [(i, node) for i, node in enumerate(self.nodes)][::-1]
         while plan:
             i, node = plan.pop()
@@ -106,7 +110,7 @@ class Program:
                 continue
             view = node.kind == "op" and node.op.is_view
             words = None if view or not machine else self.launch(node)
-            if words is None and node.kind == "rows":        # no kernel for it as one
+            if words is None and node.kind in ("rows", "many"):          # no kernel for it as one
                 plan += [(i if m is node.value[-1] else -1, m) for m in node.value[::-1]]
                 continue
             if words is not None:
@@ -200,6 +204,8 @@ class Program:
             return self.take(lambda: kernel(ins, outs), [*ins, *outs])
         if node.kind == "rows":
             return self.by_rows(node, ins)
+        if node.kind == "many":
+            return self.in_parts(node)
         if node.kind == "op" and node.op.name == "cat" and all(type(x) is np.ndarray and x.dtype == ins[0].dtype for x in ins):
             return self.side_by_side(node, ins)
         if node.kind == "op" and node.op.memo:
@@ -223,6 +229,31 @@ class Program:
             outs = rows(work.program, work.operands(ins), work.axes)
             made.extend(y.reshape(self.arrays[o].shape) for y, o in zip(outs, node.outs, strict=True))
         return self.take(run, ins, made, node.outs)
+
+    def in_parts(self, node):
+        """One kernel over many tensors: a table of their blocks and sizes, then each operand's addresses."""
+        into, count = node.attrs.get("into", {}), len(node.value)
+        sizes = [self.arrays[m.outs[0]].size for m in node.value]
+        blocks = [-(-n // many.BLOCK) for n in sizes]
+        table = np.stack([np.cumsum([0, *blocks])[:-1], sizes], 1, dtype=np.int64).reshape(-1)
+        try:
+            kernel = native.kernel(f"many/{node.roots.key}", lambda module, symbol: many.emit(node.roots, module, symbol))
+        except Unsupported:
+            return None
+        grain = max(1, int(GRAIN_NS / nanoseconds(node.roots) * sum(blocks) / sum(sizes)))
+        places = [self.spot(x) for operand in zip(*[m.ins for m in node.value]) for x in operand]
+        places += [self.spot(into.get(o, o)) for result in zip(*[m.outs for m in node.value]) for o in result]
+        self.keep.append(table)
+        return [kernel, sum(blocks), grain, len(places) + 2, -1, _address(table), -1, count, *[w for place in places for w in place]], 1
+
+    def spot(self, x):
+        """Where a value is, or a number: as `argument`."""
+        a = x if type(x) is np.ndarray else self.memory(x)
+        r = None if type(x) is np.ndarray else self.root[x]
+        if r in self.position:
+            return self.position[r], _address(a) - _address(self.held[r])
+        self.keep.append(a)
+        return -1, _address(a)
 
     def side_by_side(self, node, ins):
         """A concatenation: each operand is copied to its place."""

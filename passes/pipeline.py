@@ -4,19 +4,27 @@
 import contextlib
 
 from whet.passes.fuse import fuse, write_through
+from whet.passes.many import many
 from whet.passes.rows import rows
+from whet.passes.uses import memories
+from whet.passes.writes import writes
 
 PASSES = [
+    ("writes", writes),                      # what is computed in place is a value, then a copy
     ("fuse", fuse),                          # pointwise nodes of one shape are one kernel
     ("rows", rows),                          # reductions, what feeds them and what comes of them are one kernel
     ("write_through", write_through),        # a kernel writes to where its result is copied
+    ("many", many),                          # small kernels that do the same on different tensors are one launch
 ]
 
 
 def optimize(nodes, root, arrays, visible):
-    """The nodes after all passes."""
+    """The nodes after all passes; `root` and `arrays` get what they add."""
+    known, root_of = len(arrays), root
+    root = memories(nodes, root, arrays)
     for _, one in PASSES:
         nodes = one(nodes, root, arrays, visible)
+    root_of.update((n, n) for n in range(known, len(arrays)))
     return nodes
 
 
@@ -27,7 +35,7 @@ def without(*names):
     >>> from whet.passes import pipeline
     >>> with pipeline.without("fuse"):
     ...     [name for name, _ in pipeline.PASSES]
-    ['rows', 'write_through']
+    ['writes', 'rows', 'write_through', 'many']
     """
     unknown = set(names) - {name for name, _ in PASSES}
     if unknown:

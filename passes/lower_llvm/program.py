@@ -6,7 +6,7 @@ address `offset` bytes into array i.
 """
 from .builder import Module
 
-MOST = 64                        # arguments of a launch
+MOST = 2000                      # arguments of a launch
 
 
 def source():
