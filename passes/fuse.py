@@ -9,7 +9,7 @@ value would be needed before the kernel runs.
 """
 from whet.ir import scalar as S
 from whet.ir.graph import Node, Ref
-from whet.passes.uses import Uses, steady, touched
+from whet.passes.uses import Uses, following, steady, touched
 
 MOST = 40                        # operands and results of a kernel
 TRUTHS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "isnan", "arg"))
@@ -54,38 +54,29 @@ def write_through(nodes, root, arrays, visible):
         %3 = fused(%0, %1){...}
         write copy(%0, %3)          ->      %3 = fused(%0, %1){...} into %0
     """
-    users, maker = {}, {}
-    for i, node in enumerate(nodes):
-        for x in node.refs():
-            users.setdefault(root[x], []).append(i)
-        for o in node.outs:
-            maker[o] = i
-    out = list(nodes)
+    uses, out = Uses(nodes, root, views=True), list(nodes)
+    ways = [i for i, node in enumerate(nodes) if not steady(node)]
     for i, node in enumerate(nodes):
         if node.kind != "write" or node.op.name != "copy" or node.attrs or type(node.ins[1]) is not Ref:
             continue
         place, x = node.ins
-        k = maker.get(x)
-        if k is None or root[x] != x or users[x] != [i] or x in visible or out[k] is None:
+        k = uses.maker.get(x)
+        if k is None or root[x] != x or uses.users[x] != [i] or x in visible:
             continue
-        if maker.get(place, -1) >= k or maker.get(root[place], -1) >= k:         # the place is not there yet
+        if max(uses.maker.get(place, -1), uses.maker.get(root[place], -1)) >= k:         # the place is not there yet
             continue
         a, b, before = arrays[place], arrays[x], out[k]
         if a.dtype != b.dtype or a.shape != b.shape or not (a.flags.c_contiguous and b.flags.c_contiguous and a.flags.aligned):
             continue
-        if before.kind != "fused" and not fusible(before, arrays):
+        if before.kind != "fused" and not fusible(before, arrays) or following(ways, k) < i or following(uses.users[root[place]], k) < i:
             continue
-        near = out[k + 1:i]
-        if any(n is not None and (not steady(n) or root[place] in {root[r] for r in touched(n)})
-               for n in near) or any(root[r] == root[place] and r != place for r in touched(before)):
+        if any(root[r] == root[place] and r != place for r in touched(before)):
             continue
         if before.kind != "fused":
-            before = out[k] = kernel([before], nodes, users, arrays, visible | {x})
+            before = out[k] = alone(before, arrays)
         into = before.attrs.setdefault("into", {})
-        if place in into.values():
-            continue
-        into[x] = place
-        out[i] = None
+        if place not in into.values():
+            into[x], out[i] = place, None
     return [n for n in out if n is not None]
 
 

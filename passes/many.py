@@ -6,14 +6,12 @@
 The kernels have the same expressions on the same types; their operands are contiguous, or one number. Nothing of what one of them makes
 or writes is touched, and nothing of what it reads is written, before the last of them, where the launch stands.
 """
-from bisect import bisect_right
-
 from whet.ir import scalar as S
 from whet.ir.graph import Node, Ref
 from whet.ir.kernel import Pointwise
 from whet.passes import fuse
 from whet.passes.rows import NAMES
-from whet.passes.uses import Uses, written
+from whet.passes.uses import Uses, following, written
 
 LARGE = 1 << 16                  # elements that are worth a launch of their own
 MOST = 1800                      # operands and results of a launch
@@ -82,11 +80,8 @@ def one_part(node, arrays):
 
 def _until(node, i, uses):
     """The first place after i at which the node cannot be done any more."""
-    ends = [float("inf")]
-    for places in [uses.users.get(uses.root[x], ()) for x in (*node.outs, *written(node))] + [uses.writes.get(uses.root[x], ()) for x in node.refs()]:
-        k = bisect_right(places, i)
-        ends += places[k:k + 1]
-    return min(ends)
+    touched = [uses.users.get(uses.root[x], ()) for x in (*node.outs, *written(node))]
+    return min(following(places, i) for places in [*touched, *(uses.writes.get(uses.root[x], ()) for x in node.refs())])
 
 
 def _joined(group):

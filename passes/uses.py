@@ -23,17 +23,17 @@ class Uses:
 
     def later(self, k, i):
         """May node k be done at place i (after all that is there), as far as what it reads goes: is nothing of it written in between?"""
-        for x in self.nodes[k].refs():
-            writes = self.writes.get(self.root[x])
-            if writes:
-                at = bisect_right(writes, k)
-                if at < len(writes) and writes[at] < i:
-                    return False
-        return True
+        return all(following(self.writes.get(self.root[x], ()), k) >= i for x in self.nodes[k].refs())
 
     def needed(self, k, i, together):
         """Does a node before place i, other than those `together` (places), use what node k makes?"""
         return any(u < i and u not in together for o in self.nodes[k].outs for u in self.users.get(o, ()))
+
+
+def following(places, i):
+    """The first of some places in order that is after place i."""
+    k = bisect_right(places, i)
+    return places[k] if k < len(places) else float("inf")
 
 
 def memories(nodes, root, arrays):

@@ -8,11 +8,9 @@ Three things are done. A pointwise write to a whole tensor is computed, then cop
 what was copied, and a copy that the next one covers is dropped. Copies are made as late as may be. Later `write_through` lets kernels
 write to the places themselves again.
 """
-from bisect import bisect_right
-
 import numpy as np
 from whet.ir.graph import Node, Ref
-from whet.passes.uses import is_view, steady, touched, written
+from whet.passes.uses import following, is_view, steady, touched, written
 
 
 def writes(nodes, root, arrays, visible):
@@ -68,24 +66,26 @@ def copied(node, root, arrays):
 
 def forward(nodes, root, arrays, visible):
     """Reads of what was just copied as reads of what it was copied from; without copies that nobody reads before the next, or ever."""
-    out, same, last = [], {}, {}             # place -> the value that is there too; place -> its copy, which nobody has read
-    for node in nodes:
+    out, same, last, of = [], {}, {}, {}     # place -> the value that is there too; place -> its copy, which nobody has read;
+    for node in nodes:                       # memory -> the places that it has to do with
         copy = copied(node, root, arrays)
-        if node.kind in ("op", "write") and not is_view(node) and same:
-            first = 1 if node.kind == "write" else 0
+        first = 1 if node.kind == "write" else 0
+        if node.kind in ("op", "write") and not is_view(node) and any(type(x) is Ref and x in same for x in node.ins[first:]):
             ins = (*node.ins[:first], *(Ref(same[x]) if type(x) is Ref and x in same else x for x in node.ins[first:]))
-            if any(p != q for p, q in zip(ins, node.ins, strict=True)):
-                node = Node(node.kind, node.op, ins, node.attrs, node.outs, node.line, node.value)
+            node = Node(node.kind, node.op, ins, node.attrs, node.outs, node.line, node.value)
         over = last.get(copy[0]) if copy else None
-        for x in touched(node) if not copy else node.ins[1:]:
-            last.pop(root[x], None)
+        for x in node.ins[1:] if copy else touched(node):
+            last.pop(root[x], None) if type(x) is Ref else None
         if over is not None:
             out[over] = None
         for x in written(node):
-            for place in [p for p, v in same.items() if root[x] in (root[p], root[v])]:
-                del same[place]
+            for place in of.pop(root[x], ()):
+                same.pop(place, None)
         if copy:
-            same[copy[0]], last[copy[0]] = node.ins[1], len(out)
+            place, x = copy[0], node.ins[1]
+            same[place], last[place] = x, len(out)
+            of.setdefault(root[place], []).append(place)
+            of.setdefault(root[x], []).append(place)
         out.append(node)
     for place, k in last.items():
         if place not in visible:
@@ -103,15 +103,11 @@ def late(nodes, root):
             touch.setdefault(x, []).append(i)
         for x in {root[x] for x in written(node)}:
             change.setdefault(x, []).append(i)
-
-    def after(places, i):
-        k = bisect_right(places, i)
-        return places[k] if k < len(places) else len(nodes)
-    before = {}
+    before, own = {}, {}
     for i, node in enumerate(nodes):
         if node.kind == "write" and node.op.name == "copy" and not node.attrs and type(node.ins[1]) is Ref:
-            to = min(after(touch[root[node.ins[0]]], i), after(change.get(root[node.ins[1]], []), i), after(ways, i))
+            to = min(following(touch[root[node.ins[0]]], i), following(change.get(root[node.ins[1]], ()), i), following(ways, i), len(nodes))
+            before.setdefault(to, []).append(node)
         else:
-            to = i
-        before.setdefault(to, []).append(node)
-    return [n for i in range(len(nodes) + 1) for n in sorted(before.get(i, ()), key=lambda n, i=i: i < len(nodes) and n is nodes[i])]
+            own[i] = node
+    return [n for i in range(len(nodes) + 1) for n in (*before.get(i, ()), *([own[i]] if i in own else ()))]
