@@ -13,8 +13,9 @@ from whet.cpu.pointwise import GRAIN_NS, Pointwise
 from whet.cpu.rows import rows
 from whet.dtypes import FROM_NUMPY
 from whet.ir import scalar as S
-from whet.ir.graph import Ref
+from whet.ir.graph import Node, Ref
 from whet.ops.pointwise_family import PointwiseOp
+from whet.ops.registry import REGISTRY
 from whet.passes.lower_llvm import many
 from whet.passes.lower_llvm.pointwise import nanoseconds
 from whet.passes.lower_llvm.scalar import Unsupported
@@ -110,8 +111,9 @@ class Program:
                 continue
             view = node.kind == "op" and node.op.is_view
             words = None if view or not machine else self.launch(node)
-            if words is None and node.kind in ("rows", "many"):          # no kernel for it as one
-                plan += [(i if m is node.value[-1] else -1, m) for m in node.value[::-1]]
+            if words is None and (node.kind in ("rows", "many") or machine and node.kind == "fused"):      # no kernel for it as one, and NumPy
+                parts = apart(node)                                                                       # would give other bits
+                plan += [(i if m is parts[-1] else -1, m) for m in parts[::-1]]
                 continue
             if words is not None:
                 entries_.append(("words", words))
@@ -423,6 +425,12 @@ class Program:
             op.write(*ins, **node.attrs)
         else:
             np.copyto(a, op.forward(*ins, **node.attrs), casting="unsafe")
+
+
+def apart(node):
+    """The nodes that one stands for."""
+    into = node.attrs.get("into", {}) if node.kind == "fused" else {}
+    return [*node.value, *(Node("write", REGISTRY["copy"], (place, Ref(o)), {}, [], node.line) for o, place in into.items())]
 
 
 def _address(a):

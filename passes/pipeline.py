@@ -3,14 +3,20 @@
 """
 import contextlib
 
+from whet.passes.constants import fold_constants
 from whet.passes.fuse import fuse, write_through
+from whet.passes.identities import drop_identities
 from whet.passes.many import many
+from whet.passes.repeats import merge_repeats
 from whet.passes.rows import rows
 from whet.passes.uses import memories
 from whet.passes.writes import writes
 
 PASSES = [
+    ("fold_constants", fold_constants),      # what constants alone make is a constant (first: it reads what the recorded run computed)
     ("writes", writes),                      # what is computed in place is a value, then a copy
+    ("drop_identities", drop_identities),    # views and operations that give what is there
+    ("merge_repeats", merge_repeats),        # each thing is computed once
     ("fuse", fuse),                          # pointwise nodes of one shape are one kernel
     ("rows", rows),                          # reductions, what feeds them and what comes of them are one kernel
     ("write_through", write_through),        # a kernel writes to where its result is copied
@@ -33,9 +39,9 @@ def without(*names):
     """Recordings that are made inside lack some passes: whatever is left out, the bits are the same.
 
     >>> from whet.passes import pipeline
-    >>> with pipeline.without("fuse"):
+    >>> with pipeline.without("fuse", "fold_constants", "many"):
     ...     [name for name, _ in pipeline.PASSES]
-    ['writes', 'rows', 'write_through', 'many']
+    ['writes', 'drop_identities', 'merge_repeats', 'rows', 'write_through']
     """
     unknown = set(names) - {name for name, _ in PASSES}
     if unknown:

@@ -398,8 +398,8 @@ def test_the_same_on_many_tensors_is_one_launch(dtype):
 
 @compiled
 @pytest.mark.parametrize("make, most", [
-    (lambda ps: whet.optim.Adam(ps, lr=0.1), 2), (lambda ps: whet.optim.AdamW(ps, lr=0.1, amsgrad=True), 2), (lambda ps: whet.optim.SGD(ps, lr=0.1), 1),
-    (lambda ps: whet.optim.SGD(ps, lr=0.1, momentum=0.9, nesterov=True), 1), (lambda ps: whet.optim.RMSprop(ps, lr=0.1), 2),
+    (lambda ps: whet.optim.Adam(ps, lr=0.1), 2), (lambda ps: whet.optim.AdamW(ps, lr=0.1, amsgrad=True), 2),
+    (lambda ps: whet.optim.SGD(ps, lr=0.1), 1), (lambda ps: whet.optim.SGD(ps, lr=0.1, momentum=0.9, nesterov=True), 1), (lambda ps: whet.optim.RMSprop(ps, lr=0.1), 2),
 ])
 def test_an_optimizer_step_over_many_parameters_is_a_launch_or_two(make, most):
     def training():
@@ -475,3 +475,72 @@ def test_parts_that_overlap_keep_their_order():
 def test_more_parts_than_a_launch_takes():
     path = each(decayed, sized(*[(i % 7 + 1, 3) for i in range(600)]), sized(*[(i % 7 + 1, 3) for i in range(600)]))
     assert path["launches"] == 2
+
+
+# ---- what need not be done -----------------------------------------------------------------------------------------------
+def ops_of(fn, *args, only=()):
+    """The graph's operations, with the named passes alone."""
+    with pipeline.without(*[n for n, _ in pipeline.PASSES if n not in only]):
+        graph = graph_of(fn, *args)["graph"]
+    return [line.split(" = ")[1].split("(")[0] for line in graph.splitlines() if " = " in line]
+
+
+@pytest.mark.parametrize("fn, left", [
+    (lambda x, y: x.exp() + x.exp(), ["exp", "add"]),
+    (lambda x, y: (x + y).tanh() * (x + y).tanh(), ["add", "tanh", "mul"]),
+    (lambda x, y: x.sum(0) * x.sum(0) + x.sum(0, keepdim=True), ["sum", "mul", "sum", "add"]),
+    (lambda x, y: x * 1 - x * 1.5 - x * 1.0, ["mul", "mul", "sub", "mul", "sub"]),          # 1 is not 1.0: its type may count
+    (lambda x, y: x + 0.0 - (x + -0.0), ["add", "add", "sub"]),
+    (lambda x, y: (x.exp(), x.exp()), ["exp", "exp"]),                                       # two results are two tensors
+    (lambda x, y: (a := x.exp(), a.add_(1), x.exp() + a)[2:], ["exp", "exp", "add"]),        # one is written to
+    (lambda x, y: (a := x.exp(), b := x.exp(), b.add_(1), a + b)[3:], ["exp", "exp", "add"]),
+    (lambda x, y: (z := y * 1, a := z.exp(), z.add_(1), b := z.exp(), a + b)[4:], ["mul", "exp", "exp", "add"]),        # the operand is
+    (lambda x, y: (a := x.exp(), b := x.exp(), b[0], a + b)[2:], ["exp", "exp", "slice", "add"]),   # one is seen by a view
+    (lambda x, y: (a := x.exp(), a + x.exp()), ["exp", "add"]),
+])
+def test_each_thing_is_computed_once(fn, left):
+    x, y = whet.randn(4, 5), whet.randn(4, 5)
+    assert ops_of(fn, x, y, only=["merge_repeats"]) == left
+
+
+def test_random_numbers_are_not_computed_once():
+    f = jit.trace(lambda x: whet.rand_like(x) - whet.rand_like(x))
+    for _ in range(3):
+        assert f(whet.zeros(10)).abs().max() > 0
+
+
+@pytest.mark.parametrize("fn, left", [
+    (lambda x: x.mT.mT.exp(), ["transpose", "exp"]),
+    (lambda x: x.reshape(x.shape).exp(), ["exp"]),
+    (lambda x: x.view(20).view(4, 5) * x.view(20).sum(), ["view", "sum", "mul"]),
+    (lambda x: (x * 1).exp() / 1 - 0, ["exp", "sub"]),                                      # the last is a result
+    (lambda x: (x + 0).exp(), ["add", "exp"]),                                               # -0 + 0 is 0
+    (lambda x: (x - (-0.0)).exp(), ["sub", "exp"]),
+    (lambda x: (0 - x).exp() * (1 / x), ["sub", "exp", "div", "mul"]),
+    (lambda x: (y := x + 2, z := y * 1, y.add_(1), z + y)[3:], ["add", "mul", "add"]),       # what it is the same as changes
+    (lambda x: (y := x + 2, z := y * 1, z.add_(1), z + y)[3:], ["add", "mul", "add"]),
+    (lambda x: x.mT.mT, ["transpose", "transpose"]),                                         # a result is a tensor of its own
+])
+def test_what_is_there_is_not_made_again(fn, left):
+    assert ops_of(fn, whet.randn(4, 5), only=["drop_identities"]) == left
+
+
+@pytest.mark.parametrize("fn, left", [
+    (lambda x: x * (whet.ones(4, 1) / 3 + 1).expand(4, 5), ["constant", "expand", "mul"]),
+    (lambda x: (c := whet.zeros(5) + 1, c.add_(1), x * c)[2:], ["zeros", "add", "mul"]),     # a constant that is written to
+    (lambda x: (c := whet.zeros(5), d := c * 2, c.add_(1), x * c + d)[3:], ["zeros", "mul", "mul", "add"]),
+    (lambda x: (whet.ones(5) * 2, x * 2), ["full", "mul", "mul"]),                           # a result is new each time
+    (lambda x: x * whet.rand(5).mul(0), ["draw random_uniform32", "mul", "mul"]),
+])
+def test_what_is_constant_is_computed_once_for_all(fn, left):
+    got = ops_of(fn, whet.randn(4, 5), only=["fold_constants"])
+    assert got == left, got
+
+
+@compiled
+def test_what_has_no_kernel_is_done_apart():
+    """The truth has no remainder but NumPy's, whose exponentials are not ours."""
+    t = whet.randn(4, 50) > 0
+    graph_of(lambda x: x.exp() + whet.remainder(t, True), whet.randn(4, 50))
+    graph_of(lambda x: (x.exp() + whet.remainder(t, True)).sum(-1), whet.randn(4, 50))
+    written(lambda x, y: (x.exp_().add_(whet.remainder(t, True)), y.exp_().add_(whet.remainder(t, True)))[:0], whet.randn(4, 50), whet.randn(4, 50))
