@@ -300,7 +300,7 @@ class Program:
         try:
             with entries._state, native.taping(tape):
                 run()
-        except (IndexError, RuntimeError, ValueError):       # the numbers in the stand-ins do not suit it
+        except (IndexError, RuntimeError, ValueError, Unsupported):          # the numbers in the stand-ins do not suit it, or no kernel does
             return None
         finally:
             entries._local.tape = None

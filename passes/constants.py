@@ -10,7 +10,7 @@ MOST = 1 << 16                   # elements that are kept
 
 
 def fold_constants(nodes, root, arrays, visible):
-    """The list with them, and without those that nobody reads any more."""
+    """The list with them."""
     from whet.ops.registry import REGISTRY
     uses, known, out = Uses(nodes, root), set(), []
     for node in nodes:
@@ -24,9 +24,4 @@ def fold_constants(nodes, root, arrays, visible):
                 out += [Node("op", REGISTRY["constant"], (), {"array": arrays[o].copy(order="K")}, [o], node.line) for o in node.outs]
                 continue
         out.append(node)
-    wanted, kept = set(visible), []
-    for node in reversed(out):
-        if not (node.kind == "op" and node.outs and known.issuperset(node.outs) and wanted.isdisjoint(node.outs)):
-            kept.append(node)
-            wanted.update(node.refs())
-    return kept[::-1]
+    return out

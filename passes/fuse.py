@@ -44,7 +44,8 @@ def fuse(nodes, root, arrays, visible):
         if group is None or len(group.at) == 1:
             out.append(node)
         elif i == group.at[-1]:
-            out.append(kernel([nodes[k] for k in group.at], nodes, uses.users, arrays, visible))
+            made = kernel([nodes[k] for k in group.at], nodes, uses.users, arrays, visible)
+            out += [made] if made.outs else []               # (else nobody reads it)
     return out
 
 

@@ -9,7 +9,7 @@ from whet.passes.identities import drop_identities
 from whet.passes.many import many
 from whet.passes.repeats import merge_repeats
 from whet.passes.rows import rows
-from whet.passes.uses import memories
+from whet.passes.uses import drop_unused, memories
 from whet.passes.writes import writes
 
 PASSES = [
@@ -17,6 +17,7 @@ PASSES = [
     ("writes", writes),                      # what is computed in place is a value, then a copy
     ("drop_identities", drop_identities),    # views and operations that give what is there
     ("merge_repeats", merge_repeats),        # each thing is computed once
+    ("drop_unused", drop_unused),            # what nobody reads any more
     ("fuse", fuse),                          # pointwise nodes of one shape are one kernel
     ("rows", rows),                          # reductions, what feeds them and what comes of them are one kernel
     ("write_through", write_through),        # a kernel writes to where its result is copied
@@ -41,7 +42,7 @@ def without(*names):
     >>> from whet.passes import pipeline
     >>> with pipeline.without("fuse", "fold_constants", "many"):
     ...     [name for name, _ in pipeline.PASSES]
-    ['writes', 'drop_identities', 'merge_repeats', 'rows', 'write_through']
+    ['writes', 'drop_identities', 'merge_repeats', 'drop_unused', 'rows', 'write_through']
     """
     unknown = set(names) - {name for name, _ in PASSES}
     if unknown:

@@ -67,3 +67,13 @@ def written(node):
 def steady(node):
     """Does a node give the same kind of result whatever the data are, without asking Python?"""
     return node.kind in ("fused", "rows", "many") or node.kind in ("op", "write") and not node.op.may_fail
+
+
+def drop_unused(nodes, root, arrays, visible):
+    """The list without operations whose results nobody reads; writes count as readers."""
+    kept, values = [], set(visible)
+    for node in reversed(nodes):
+        if node.kind != "op" or node.op.may_fail or not values.isdisjoint(node.outs):
+            kept.append(node)
+            values.update(node.refs())
+    return kept[::-1]
