@@ -16,7 +16,7 @@ A `cond` or `while_loop` is an op whose `bodies` are programs, shown under it.
 """
 import numpy as np
 
-GROUPS = frozenset(("fused", "rows", "contract"))
+GROUPS = frozenset(("fused", "rows", "contract", "many"))
 
 
 class Ref(int):
@@ -29,9 +29,9 @@ class Ref(int):
 
 class Node:
     """One thing that happened. kind: "op", "write" (in place, into operand 0; `value`: does it count as a change of its version?), "draw"
-    (random numbers), "guard" (a value that Python saw), "ask" (a question about values, with its answer), "fused", "rows" and "contract"
-    (see passes/; `value` are the nodes, `roots` the expressions or the program). Operands are `Ref`s or Python values; `outs` are value
-    numbers."""
+    (random numbers), "guard" (a value that Python saw), "ask" (a question about values, with its answer), "fused", "rows", "contract" and
+    "many" (see passes/; `value` are the nodes that one stands for, `roots` the expressions, the program or the kernel). Operands are `Ref`s
+    or Python values; `outs` are value numbers."""
     __slots__ = ("kind", "op", "ins", "attrs", "outs", "line", "value", "roots")
 
     def __init__(self, kind, op, ins, attrs, outs, line, value=None):

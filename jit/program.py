@@ -11,14 +11,19 @@ from bisect import bisect_left, bisect_right
 
 import numpy as np
 from whet.cpu import entries, memory, native
-from whet.cpu.pointwise import Pointwise
+from whet.cpu.pointwise import GRAIN_NS, Pointwise
 from whet.cpu.rows import rows
 from whet.dtypes import FROM_NUMPY
 from whet.ir import scalar as S
 from whet.ir import verify
-from whet.ir.graph import Graph, Input, Ref, Type
+from whet.ir.graph import Graph, Input, Node, Ref, Type
 from whet.ops.pointwise_family import PointwiseOp
+from whet.ops.registry import REGISTRY
+from whet.passes.lower_llvm import many
+from whet.passes.lower_llvm.pointwise import nanoseconds
+from whet.passes.lower_llvm.scalar import Unsupported
 from whet.passes.pipeline import optimize
+from whet.passes.uses import written
 
 from . import contract
 from .record import Refused
@@ -48,7 +53,7 @@ class Program:
     `steady` are tensors (by number) that are among the latter at each call: what is made of them alone may be kept."""
 
     def __init__(self, nodes, arrays, outside, results, steady=()):
-        self.arrays, self.outside = arrays, list(outside)
+        self.arrays, self.outside = list(arrays), list(outside)
         self.results = list(dict.fromkeys(results))
         self.root = {n: n for n in self.outside}
         for node in nodes:
@@ -61,7 +66,7 @@ class Program:
         nodes = self.live(nodes)
         self.check_order(nodes)
         with np.errstate(all="ignore"):
-            self.nodes = optimize(nodes, self.root, arrays, set(self.results) | set(self.moving), self.check if verify.CHECK else None)
+            self.nodes = optimize(nodes, self.root, self.arrays, set(self.results) | set(self.moving), self.check if verify.CHECK else None)
         self.held, self.keep, self.launches, self.called, self.scratch, self.guards = {}, [], 0, [], 0, []
         self.names, self.lows, self.moved = {}, [], []        # stand-ins: their values by id; where those that move lie, and which they are
         written = {self.root[n.ins[0]] for n in nodes if n.kind == "write"}
@@ -69,7 +74,7 @@ class Program:
         with np.errstate(all="ignore"):
             self.build()
         # what was recorded is forgotten, but for its types; so are the stand-ins, except where the code points to them
-        self.arrays = [Type.of(a) for a in arrays]
+        self.arrays = [Type.of(a) for a in self.arrays]
         self.held = self.free = self.constants = None
 
     def check(self, nodes):
@@ -122,7 +127,7 @@ class Program:
         self.free = {}
         machine = native.enabled()
         constants = self.constants = set()
-        changed = {self.root[n.ins[0]] for n in self.nodes if n.kind == "write"}
+        changed = {self.root[x] for n in self.nodes for x in written(n)}
         plan = [(i, node) for i, node in enumerate(self.nodes)][::-1]
         while plan:
             i, node = plan.pop()
@@ -136,8 +141,9 @@ class Program:
             words = None if view or not machine else self.launch(node)
             if words is None:
                 del self.keep[kept:]         # what the attempt wanted to be kept
-            if words is None and node.kind in ("rows", "contract"):        # no kernel for it as one
-                plan += [(i if m is node.value[-1] else -1, m) for m in node.value[::-1]]
+            if words is None and (node.kind in ("rows", "many", "contract") or machine and node.kind == "fused"):      # no kernel for it as one,
+                parts = apart(node)                                                                   # and NumPy would give other bits
+                plan += [(i if m is parts[-1] else -1, m) for m in parts[::-1]]
                 continue
             if words is not None:
                 entries_.append(("words", words))
@@ -273,6 +279,8 @@ class Program:
             return self.by_rows(node, ins)
         if node.kind == "contract" or node.kind == "op" and node.op.name == "convolution":
             return contract.launches(self, node, ins)
+        if node.kind == "many":
+            return self.in_parts(node)
         if node.kind == "op" and node.op.name == "cat" and all(type(x) is np.ndarray and x.dtype == ins[0].dtype for x in ins):
             return self.side_by_side(node, ins)
         if node.kind == "op" and (node.op.memo or node.op.launches):
@@ -296,6 +304,31 @@ class Program:
             outs = rows(work.program, work.operands(ins), work.axes)
             made.extend(y.reshape(self.arrays[o].shape) for y, o in zip(outs, node.outs, strict=True))
         return self.take(run, ins, made, node.outs)
+
+    def in_parts(self, node):
+        """One kernel over many tensors: a table of their blocks and sizes, then each operand's addresses."""
+        into, count = node.attrs.get("into", {}), len(node.value)
+        sizes = [self.arrays[m.outs[0]].size for m in node.value]
+        blocks = [-(-n // many.BLOCK) for n in sizes]
+        table = np.stack([np.cumsum([0, *blocks])[:-1], sizes], 1, dtype=np.int64).reshape(-1)
+        try:
+            kernel = native.kernel(f"many/{node.roots.key}", lambda module, symbol: many.emit(node.roots, module, symbol))
+        except Unsupported:
+            return None
+        grain = max(1, int(GRAIN_NS / nanoseconds(node.roots) * sum(blocks) / sum(sizes)))
+        places = [self.spot(x) for operand in zip(*[m.ins for m in node.value]) for x in operand]
+        places += [self.spot(into.get(o, o)) for result in zip(*[m.outs for m in node.value]) for o in result]
+        self.keep.append(table)
+        return [kernel, sum(blocks), grain, len(places) + 2, -1, address(table), -1, count, *[w for place in places for w in place]], 1
+
+    def spot(self, x):
+        """Where a value is, or a number: as `argument`."""
+        a = x if type(x) is np.ndarray else self.memory(x)
+        r = None if type(x) is np.ndarray else self.root[x]
+        if r in self.position:
+            return self.position[r], address(a) - address(self.held[r])
+        self.keep.append(a)
+        return -1, address(a)
 
     def side_by_side(self, node, ins):
         """A concatenation: each operand is copied to its place."""
@@ -340,7 +373,7 @@ class Program:
         try:
             with entries._state, native.taping(tape):
                 run()
-        except (IndexError, RuntimeError, ValueError):       # the numbers in the stand-ins do not suit it
+        except (IndexError, RuntimeError, ValueError, Unsupported):          # the numbers in the stand-ins do not suit it, or no kernel does
             return None
         finally:
             entries._local.tape = None
@@ -489,6 +522,12 @@ class Program:
             op.write(*ins, **node.attrs)
         else:
             np.copyto(a, op.forward(*ins, **node.attrs), casting="unsafe")
+
+
+def apart(node):
+    """The nodes that one stands for."""
+    into = node.attrs.get("into", {}) if node.kind == "fused" else {}
+    return [*node.value, *(Node("write", REGISTRY["copy"], (place, Ref(o)), {}, [], node.line) for o, place in into.items())]
 
 
 def address(a):

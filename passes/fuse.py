@@ -4,11 +4,12 @@
     %3 = add(%2, %0)        ->      %3 = fused(%0, %1){mul; add}
 
 A fused kernel computes the very expressions that the nodes compute alone, in the same types (a half type is rounded where it was
-stored), so it changes no bit; it stands where the last of its nodes was. Nodes are not fused over a write or a guard, nor where a value
-would be needed before the kernel runs.
+stored), so it changes no bit; it stands where the last of its nodes was. Nodes are not fused over a write to what they read, nor where a
+value would be needed before the kernel runs.
 """
 from whet.ir import scalar as S
 from whet.ir.graph import Node, Ref
+from whet.passes.uses import Uses, following, steady, touched
 
 MOST = 40                        # operands and results of a kernel
 TRUTHS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "isnan", "arg"))
@@ -24,21 +25,15 @@ class _Group:
 
 def fuse(nodes, root, arrays, visible):
     """The list with fused nodes. `root` tells which memory a value lies in, `visible` which values are seen from outside."""
-    users, epochs, epoch = {}, [], 0
-    for i, node in enumerate(nodes):
-        for x in node.refs():
-            users.setdefault(root[x], []).append(i)
-        epochs.append(epoch)
-        epoch += node.kind in ("write", "guard", "ask")
-    groups, maker = {}, {}                   # node -> its group; value -> the node that made it
+    uses = Uses(nodes, root, views=True)
+    groups = {}                              # node -> its group
     for i, node in enumerate(nodes):
         if not fusible(node, arrays):
             continue
         group = groups[i] = _Group(i, arrays[node.outs[0]].shape)
-        maker[node.outs[0]] = i
         for x in node.refs():
-            other = groups.get(maker.get(x))
-            if other is not None and other is not group and joinable(other, group, i, nodes, users, epochs):
+            other = groups.get(uses.maker.get(x))
+            if other is not None and other is not group and joinable(other, group, i, uses):
                 other.at = sorted(other.at + group.at)
                 for k in group.at:
                     groups[k] = other
@@ -49,7 +44,8 @@ def fuse(nodes, root, arrays, visible):
         if group is None or len(group.at) == 1:
             out.append(node)
         elif i == group.at[-1]:
-            out.append(kernel([nodes[k] for k in group.at], nodes, users, arrays, visible, root))
+            made = kernel([nodes[k] for k in group.at], nodes, uses.users, arrays, visible)
+            out += [made] if made.outs else []               # (else nobody reads it)
     return out
 
 
@@ -59,44 +55,30 @@ def write_through(nodes, root, arrays, visible):
         %3 = fused(%0, %1){...}
         write copy(%0, %3)          ->      %3 = fused(%0, %1){...} into %0
     """
-    users, maker = {}, {}
-    for i, node in enumerate(nodes):
-        for x in node.refs():
-            users.setdefault(root[x], []).append(i)
-        for o in node.outs:
-            maker[o] = i
-    out = list(nodes)
+    uses, out = Uses(nodes, root, views=True), list(nodes)
+    ways = [i for i, node in enumerate(nodes) if not steady(node)]
     for i, node in enumerate(nodes):
         if node.kind != "write" or node.op.name != "copy" or node.attrs or type(node.ins[1]) is not Ref:
             continue
         place, x = node.ins
-        k = maker.get(x)
-        if k is None or root[x] != x or users[x] != [i] or x in visible or out[k] is None:
+        k = uses.maker.get(x)
+        if k is None or root[x] != x or uses.users[x] != [i] or x in visible:
             continue
-        if maker.get(place, -1) >= k or maker.get(root[place], -1) >= k:         # the place is not there yet
+        if max(uses.maker.get(place, -1), uses.maker.get(root[place], -1)) >= k:         # the place is not there yet
             continue
         a, b, before = arrays[place], arrays[x], out[k]
         if a.dtype != b.dtype or a.shape != b.shape or not (a.flags.c_contiguous and b.flags.c_contiguous and a.flags.aligned):
             continue
-        if before.kind != "fused" and not fusible(before, arrays):
+        if before.kind != "fused" and not fusible(before, arrays) or following(ways, k) < i or following(uses.users[root[place]], k) < i:
             continue
-        near = out[k + 1:i]
-        if any(n is not None and (n.kind not in ("fused", "write") and not fusible(n, arrays) or root[place] in {root[r] for r in _touched(n)})
-               for n in near) or any(root[r] == root[place] and r != place for r in _touched(before)):
+        if any(root[r] == root[place] and r != place for r in touched(before)):
             continue
         if before.kind != "fused":
-            before = out[k] = kernel([before], nodes, users, arrays, visible | {x}, root)
+            before = out[k] = alone(before, arrays)
         into = before.attrs.setdefault("into", {})
-        if place in into.values():
-            continue
-        into[x] = place
-        out[i] = None
+        if place not in into.values():
+            into[x], out[i] = place, None
     return [n for n in out if n is not None]
-
-
-def _touched(node):
-    """The values that a node reads or writes."""
-    return [*node.refs(), *node.attrs.get("into", {}).values()]
 
 
 def fusible(node, arrays):
@@ -108,25 +90,23 @@ def fusible(node, arrays):
     return plain and all(arrays[x].dtype.kind != "c" if type(x) is Ref else type(x) in (int, float, bool) for x in node.ins)
 
 
-def joinable(a, b, i, nodes, users, epochs):
+def joinable(a, b, i, uses):
     """May two groups be one that stands at node i?"""
-    at = a.at + b.at
-    if a.shape != b.shape or len(at) > MOST_NODES or any(epochs[k] != epochs[i] for k in at):
-        return False
+    nodes, at = uses.nodes, a.at + b.at
     together = set(at)
-    if any(u < i and u not in together for k in at for u in users.get(nodes[k].outs[0], ())):
+    if a.shape != b.shape or len(at) > MOST_NODES or any(not uses.later(k, i) or uses.needed(k, i, together) for k in at):
         return False
     made = {nodes[k].outs[0] for k in at}
-    seen = sum(any(u > i for u in users.get(x, ())) for x in made)
+    seen = sum(any(u > i for u in uses.users.get(x, ())) for x in made)
     return len({x for k in at for x in nodes[k].refs()} - made) + seen <= MOST
 
 
 def alone(node, arrays):
     """A pointwise node as a fused one."""
-    return kernel([node], [], {}, arrays, set(node.outs), None)
+    return kernel([node], [], {}, arrays, set(node.outs))
 
 
-def kernel(members, nodes, users, arrays, visible, root):
+def kernel(members, nodes, users, arrays, visible):
     """The fused node, with the expressions of its results (`roots`)."""
     ins, places, known = [], {}, {}
 

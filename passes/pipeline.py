@@ -3,26 +3,41 @@
 """
 import contextlib
 
+from whet.passes.constants import fold_constants
 from whet.passes.epilogue import epilogues
 from whet.passes.fuse import fuse, write_through
+from whet.passes.identities import drop_identities
+from whet.passes.many import many
+from whet.passes.repeats import merge_repeats
 from whet.passes.rows import rows
+from whet.passes.uses import drop_unused, memories
+from whet.passes.writes import writes
 
 PASSES = [
+    ("fold_constants", fold_constants),      # what constants alone make is a constant (first: it reads what the recorded run computed)
+    ("writes", writes),                      # what is computed in place is a value, then a copy
+    ("drop_identities", drop_identities),    # views and operations that give what is there
+    ("merge_repeats", merge_repeats),        # each thing is computed once
+    ("drop_unused", drop_unused),            # what nobody reads any more
     ("fuse", fuse),                          # pointwise nodes of one shape are one kernel
     ("rows", rows),                          # reductions, what feeds them and what comes of them are one kernel
     ("epilogues", epilogues),                # contractions apply what follows to each element as it is stored
     ("write_through", write_through),        # a kernel writes to where its result is copied
+    ("many", many),                          # small kernels that do the same on different tensors are one launch
 ]
 
 
 def optimize(nodes, root, arrays, visible, check=None):
-    """The nodes after all passes. `check(nodes)` is called before and after each."""
+    """The nodes after all passes; `root` and `arrays` get what they add. `check(nodes)` is called before and after each."""
+    known, root_of = len(arrays), root
+    root = memories(nodes, root, arrays)
     for _, one in PASSES:
         if check is not None:
             check(nodes)
         nodes = one(nodes, root, arrays, visible)
     if check is not None:
         check(nodes)
+    root_of.update((n, n) for n in range(known, len(arrays)))
     return nodes
 
 
@@ -31,9 +46,9 @@ def without(*names):
     """Recordings that are made inside lack some passes: whatever is left out, the bits are the same.
 
     >>> from whet.passes import pipeline
-    >>> with pipeline.without("fuse"):
+    >>> with pipeline.without("fuse", "fold_constants", "many"):
     ...     [name for name, _ in pipeline.PASSES]
-    ['rows', 'epilogues', 'write_through']
+    ['writes', 'drop_identities', 'merge_repeats', 'drop_unused', 'rows', 'epilogues', 'write_through']
     """
     unknown = set(names) - {name for name, _ in PASSES}
     if unknown:

@@ -20,7 +20,7 @@ from whet.ir import rows as R
 from whet.ir import scalar as S
 from whet.ir.graph import Node, Ref
 from whet.passes import fuse
-from whet.passes.uses import Uses, is_view
+from whet.passes.uses import Uses, drop_unused, is_view
 
 MOST = 24                        # operands and results of a program
 MOST_NODES = 60
@@ -142,17 +142,7 @@ def _put(nodes, root, groups, uses, visible):
                 waiting.setdefault(id(group), []).append(node)
         elif i == groups[i].at[-1]:
             out += [groups[i].node, *waiting.get(id(groups[i]), ())]
-    return wanted(out, visible)
-
-
-def wanted(nodes, visible):
-    """The nodes without views that nobody looks at."""
-    kept, values = [], set(visible)
-    for node in reversed(nodes):
-        if not is_view(node) or values.intersection(node.outs):
-            kept.append(node)
-            values.update(node.refs())
-    return kept[::-1]
+    return drop_unused(out, root, None, visible)
 
 
 # ---- shapes ------------------------------------------------------------------------------------------------------------

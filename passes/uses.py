@@ -1,37 +1,53 @@
 """Who uses a value, and whether a node may be done later than it was: what every pass that moves nodes asks."""
 from bisect import bisect_right
 
+import numpy as np
+
 
 class Uses:
-    """Of a list of nodes: `users` are, for each memory, the places of the nodes that read or write it (views read nothing), `maker` the
-    place of the node that made a value."""
+    """Of a list of nodes: `users` are, for each memory, the places of the nodes that read or write it (views read nothing, unless
+    `views`), `writes` those of the nodes that write to it, `maker` the place of the node that made a value."""
 
-    def __init__(self, nodes, root):
+    def __init__(self, nodes, root, views=False):
         self.nodes, self.root = nodes, root
-        self.users, self.maker, self._writes = {}, {}, {}
+        self.users, self.maker, self.writes = {}, {}, {}
         for i, node in enumerate(nodes):
             for o in node.outs:
                 self.maker[o] = i
-            if is_view(node):
+            if is_view(node) and not views:
                 continue
             for x in touched(node):
                 self.users.setdefault(root[x], []).append(i)
             for x in written(node):
-                self._writes.setdefault(root[x], []).append(i)
+                self.writes.setdefault(root[x], []).append(i)
 
     def later(self, k, i):
         """May node k be done at place i (after all that is there), as far as what it reads goes: is nothing of it written in between?"""
-        for x in self.nodes[k].refs():
-            writes = self._writes.get(self.root[x])
-            if writes:
-                at = bisect_right(writes, k)
-                if at < len(writes) and writes[at] < i:
-                    return False
-        return True
+        return all(following(self.writes.get(self.root[x], ()), k) >= i for x in self.nodes[k].refs())
 
     def needed(self, k, i, together):
         """Does a node before place i, other than those `together` (places), use what node k makes?"""
         return any(u < i and u not in together for o in self.nodes[k].outs for u in self.users.get(o, ()))
+
+
+def following(places, i):
+    """The first of some places in order that is after place i."""
+    k = bisect_right(places, i)
+    return places[k] if k < len(places) else float("inf")
+
+
+def memories(nodes, root, arrays):
+    """`root` with tensors from outside that overlap as one memory, so that who writes to one of them is seen to write to the others."""
+    made = {o for node in nodes for o in node.outs}
+    outside = sorted((*np.lib.array_utils.byte_bounds(arrays[r]), r) for r in {*root.values()} - made if arrays[r].size)
+    one, end, first = {}, 0, None
+    for low, high, r in outside:
+        if low < end:
+            one[r] = first
+        else:
+            first = r
+        end = max(end, high)
+    return {v: one.get(r, r) for v, r in root.items()} if one else dict(root)
 
 
 def is_view(node):
@@ -46,3 +62,18 @@ def touched(node):
 def written(node):
     """The values that a node writes in place."""
     return [node.ins[0]] if node.kind == "write" else node.attrs.get("into", {}).values()
+
+
+def steady(node):
+    """Does a node give the same kind of result whatever the data are, without asking Python?"""
+    return node.kind in ("fused", "rows", "many") or node.kind in ("op", "write") and not node.op.may_fail
+
+
+def drop_unused(nodes, root, arrays, visible):
+    """The list without operations whose results nobody reads; writes count as readers."""
+    kept, values = [], set(visible)
+    for node in reversed(nodes):
+        if node.kind != "op" or node.op.may_fail or not values.isdisjoint(node.outs):
+            kept.append(node)
+            values.update(node.refs())
+    return kept[::-1]

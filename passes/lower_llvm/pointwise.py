@@ -34,13 +34,13 @@ def nanoseconds(kernel):
     return moved / 100 + kernel.access.count("g") / 4 + work(kernel.roots) * 0.07 / lanes(kernel)
 
 
-def emit(kernel, module, symbol):
+def emit(kernel, module, symbol, code=None):
     """Write the kernel into a module as the function `symbol`."""
     for t in S.types(kernel.roots, kernel.dtypes).values():
         if t and t not in scalar.COMPUTE:
             raise scalar.Unsupported(t)
     f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
-    k = _Code(f, kernel)
+    k = (code or _Code)(f, kernel)
     {"flat": k.flat, "rows": k.rows, "tiles": k.tiles}[kernel.space]()
 
 

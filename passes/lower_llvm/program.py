@@ -11,8 +11,8 @@ version cell, the sum of the versions (of writes through `.data` too), and the a
 from .builder import Module, Val
 from .entries import C, T
 
-MOST = 64                        # arguments of a launch
-MOVING = 1000                    # arrays that change from call to call
+MOST = 2000                      # arguments of a launch
+MOVING = 4000                    # arrays that change from call to call
 NAMES = ["program", "run"]
 
 

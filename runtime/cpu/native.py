@@ -31,7 +31,7 @@ _exports: dict = {}                      # addresses that code may name and the 
 _lock = threading.RLock()
 
 HEAD = object.__basicsize__              # where an object's own fields begin
-MAX_ARGS = 1024
+MAX_ARGS = 8192
 _tape = C.c_void_p()                     # what is called with the arguments of each launch, while somebody records them
 METH_FASTCALL, METH_KEYWORDS, METH_NOARGS, METH_O = 0x80, 0x2, 0x4, 0x8
 

@@ -1,0 +1,69 @@
+"""Each thing is computed once.
+
+    %2 = exp(%0)
+    %3 = exp(%0)                %2 = exp(%0)
+    %4 = add(%2, %3)     ->     %4 = add(%2, %2)
+
+Two nodes are the same if their op, operands and attributes are, and nobody wrote to what they read in between. The second goes where its
+result is only read, in the layout that it has, and nobody outside can tell it from the first.
+"""
+import numpy as np
+from whet.ir.graph import Node, Ref
+from whet.passes.uses import Uses, is_view
+
+LONG = 64                        # elements of an array among the attributes
+
+
+def merge_repeats(nodes, root, arrays, visible):
+    """The list without nodes that were there before."""
+    uses, seen, new, out = Uses(nodes, root), {}, {}, []
+    viewed = {root[node.ins[0]] for node in nodes if is_view(node)}
+    for i, node in enumerate(nodes):
+        node = renamed(node, new)
+        key = meaning(node) if node.kind == "op" and not is_view(node) and node.op.pure and not node.op.random else None
+        if key is not None:
+            before = seen.get(key)
+            if before is not None and uses.later(before[0], i) and alike(before[1], node, arrays) and not any(
+                    uses.writes.get(root[o]) for o in (*node.outs, *before[1].outs)) and not any(
+                    o in visible or o in viewed for o in node.outs):
+                new.update(zip(node.outs, before[1].outs, strict=True))
+                continue
+            seen[key] = i, node
+        out.append(node)
+    return out
+
+
+def renamed(node, new):
+    """A node with operands that have become others."""
+    if not any(type(x) is Ref and x in new for x in node.ins):
+        return node
+    ins = tuple(Ref(new[x]) if type(x) is Ref and x in new else x for x in node.ins)
+    return Node(node.kind, node.op, ins, node.attrs, node.outs, node.line, node.value)
+
+
+def meaning(node):
+    """What a node computes, as a key; None where that cannot be compared."""
+    try:
+        key = node.op, frozen(node.ins), tuple(sorted((k, frozen(v)) for k, v in node.attrs.items()))
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def frozen(x):
+    """A value as a key that tells 1 from 1.0 and True, and 0.0 from -0.0."""
+    if type(x) in (tuple, list):
+        return type(x).__name__, *map(frozen, x)
+    if isinstance(x, np.ndarray):
+        if x.size > LONG:
+            raise TypeError
+        return x.dtype.str, x.shape, x.strides, x.tobytes()
+    return type(x).__name__, repr(x) if isinstance(x, float | complex) else x
+
+
+def alike(a, b, arrays):
+    """Have the results of two nodes one layout?"""
+    return len(a.outs) == len(b.outs) and all(
+        arrays[o].dtype == arrays[p].dtype and arrays[o].shape == arrays[p].shape and arrays[o].strides == arrays[p].strides
+        for o, p in zip(a.outs, b.outs, strict=True))

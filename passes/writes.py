@@ -1,0 +1,113 @@
+"""Writes as values: what is computed in place becomes a value and a copy, so that other passes can fuse it like any other.
+
+    write mul(%0, 0.9)              %2 = mul(%0, 0.9)
+    write add(%0, %1)         ->    %3 = add(%2, %1)
+                                    write copy(%0, %3)
+
+Three things are done. A pointwise write to a whole tensor is computed, then copied. Who reads a tensor just after a copy to it reads
+what was copied, and a copy that the next one covers is dropped. Copies are made as late as may be. Later `write_through` lets kernels
+write to the places themselves again.
+"""
+import numpy as np
+from whet.ir.graph import Node, Ref
+from whet.passes.uses import following, is_view, steady, touched, written
+
+
+def writes(nodes, root, arrays, visible):
+    """The list with pointwise writes as values; `arrays` and `root` get those."""
+    return late(forward(values(nodes, root, arrays), root, arrays, visible), root)
+
+
+def values(nodes, root, arrays):
+    """Pointwise writes as a value and a copy each."""
+    from whet.ops.registry import REGISTRY
+    out = []
+    for node in nodes:
+        if node.kind == "write" and computed(node, root, arrays):
+            place = node.ins[0]
+            made = len(arrays)
+            arrays.append(np.empty_like(arrays[place]))
+            root[made] = made
+            out += [Node("op", node.op, node.ins, {}, [made], node.line), Node("write", REGISTRY["copy"], (place, Ref(made)), {}, [], node.line)]
+        else:
+            out.append(node)
+    return out
+
+
+def computed(node, root, arrays):
+    """Is a write a pointwise operation on all of a contiguous tensor, in its own type?"""
+    place, op = node.ins[0], node.op
+    a = arrays[place]
+    if op.family != "pointwise" or op.result is not None or node.attrs or root[place] != place or not (a.size and whole(a)) or a.dtype.kind == "c":
+        return False
+    for x in node.ins[1:]:
+        if type(x) is Ref:
+            b = arrays[x]
+            if b.dtype != a.dtype or b.ndim and b.shape != a.shape or x != place and root[x] == root[place]:
+                return False
+        elif type(x) not in (int, float, bool):
+            return False
+    return op.plan([arrays[x] if type(x) is Ref else x for x in node.ins])[2].np == a.dtype
+
+
+def whole(a):
+    return a.flags.c_contiguous and a.flags.aligned
+
+
+def copied(node, root, arrays):
+    """(place, value) of a copy of a value to all of a memory of its type and shape; else None."""
+    if node.kind != "write" or node.op.name != "copy" or node.attrs or type(node.ins[1]) is not Ref:
+        return None
+    place, x = node.ins
+    a, b = arrays[place], arrays[x]
+    fits = root[place] == place and root[x] == x and a.dtype == b.dtype and a.shape == b.shape and whole(a) and whole(b)
+    return (place, x) if fits else None
+
+
+def forward(nodes, root, arrays, visible):
+    """Reads of what was just copied as reads of what it was copied from; without copies that nobody reads before the next, or ever."""
+    out, same, last, of = [], {}, {}, {}     # place -> the value that is there too; place -> its copy, which nobody has read;
+    for node in nodes:                       # memory -> the places that it has to do with
+        copy = copied(node, root, arrays)
+        first = 1 if node.kind == "write" else 0
+        if node.kind in ("op", "write") and not is_view(node) and any(type(x) is Ref and x in same for x in node.ins[first:]):
+            ins = (*node.ins[:first], *(Ref(same[x]) if type(x) is Ref and x in same else x for x in node.ins[first:]))
+            node = Node(node.kind, node.op, ins, node.attrs, node.outs, node.line, node.value)
+        over = last.get(copy[0]) if copy else None
+        for x in node.ins[1:] if copy else touched(node):
+            last.pop(root[x], None) if type(x) is Ref else None
+        if over is not None:
+            out[over] = None
+        for x in written(node):
+            for place in of.pop(root[x], ()):
+                same.pop(place, None)
+        if copy:
+            place, x = copy[0], node.ins[1]
+            same[place], last[place] = x, len(out)
+            of.setdefault(root[place], []).append(place)
+            of.setdefault(root[x], []).append(place)
+        out.append(node)
+    for place, k in last.items():
+        if place not in visible:
+            out[k] = None
+    return [n for n in out if n is not None]
+
+
+def late(nodes, root):
+    """The list with each copy just before the next node that reads or writes its place, writes what it copies, or may go another way."""
+    touch, change, ways = {}, {}, []
+    for i, node in enumerate(nodes):
+        if not steady(node):
+            ways.append(i)
+        for x in {root[x] for x in touched(node)}:
+            touch.setdefault(x, []).append(i)
+        for x in {root[x] for x in written(node)}:
+            change.setdefault(x, []).append(i)
+    before, own = {}, {}
+    for i, node in enumerate(nodes):
+        if node.kind == "write" and node.op.name == "copy" and not node.attrs and type(node.ins[1]) is Ref:
+            to = min(following(touch[root[node.ins[0]]], i), following(change.get(root[node.ins[1]], ()), i), following(ways, i), len(nodes))
+            before.setdefault(to, []).append(node)
+        else:
+            own[i] = node
+    return [n for i in range(len(nodes) + 1) for n in (*before.get(i, ()), *([own[i]] if i in own else ()))]
