@@ -24,7 +24,7 @@ class Ref(int):
 class Node:
     """One thing that happened. kind: "op", "write" (in place, into operand 0), "draw" (random numbers), "guard" (a value that Python
     saw), "ask" (a question about values, with its answer), "fused" and "rows" (see passes/fuse.py; `value` are the nodes,
-    `roots` the expressions). Operands are `Ref`s or Python values; `outs` are value numbers."""
+    `roots` the expressions), "roll" (passes/roll.py). Operands are `Ref`s or Python values; `outs` are value numbers."""
     __slots__ = ("kind", "op", "ins", "attrs", "outs", "line", "value", "roots", "needs")
 
     def __init__(self, kind, op, ins, attrs, outs, line, value=None):
@@ -45,6 +45,8 @@ class Node:
         if self.kind == "fused":
             into = ", ".join(f"%{int(x)} into %{int(place)}" for x, place in self.attrs.get("into", {}).items())
             return f"{made} = fused({', '.join(map(_short, self.ins))})" + "{" + "; ".join(m.op.name for m in self.value) + "}" + f" {into}".rstrip()
+        if self.kind == "roll":
+            return f"{made} = roll {self.value.rounds} times({args[0]}..{args[-1]})"
         if self.kind == "rows":
             inner = "; ".join(m.op.name for m in self.value[0].value)
             return f"{made} = rows {self.op.name}({', '.join(args)})" + "{" + inner + "}"
@@ -68,4 +70,7 @@ def text(nodes, arrays=None):
             out.append(f"  {name}:")
             out += ["    " + line for line in text(body.program.nodes, arrays).splitlines()]
             out.append(f"    -> {', '.join(f'%{x}' for x in body.results)}")
+        if n.kind == "roll":
+            out += [f"    %{name}: {kind} " + ", ".join([f"%{value}", *map(str, more)]) for name, (kind, value, *more) in n.value.inputs.items()]
+            out += ["    " + line for line in text(n.value.body, arrays).splitlines()]
     return "\n".join(x.rstrip() for x in out)

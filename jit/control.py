@@ -126,8 +126,10 @@ class While(Control):
         if self.rounds is not None:
             memory = [[template(body.program.arrays[r]) for r in body.results] for _ in range(2)]
             pred = template(ask.program.arrays[ask.results[0]])
-            rounds = self.rounds({**dict(enumerate(map(address, arrays))), ("pred", 0): address(pred),
-                                  **{(what, i): address(a) for what, ms in zip(("made", "spare"), memory) for i, a in enumerate(ms)}})
+            given = {**dict(enumerate(arrays)), ("pred", 0): pred}
+            for what, made in zip(("made", "spare"), memory):
+                given.update(((what, i), a) for i, a in enumerate(made))
+            rounds = self.rounds(lambda name: address(given[name]))
             if rounds:
                 now = [memory[1 - rounds % 2][i] if new else now[i] for new, i in self.ways]
         else:

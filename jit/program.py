@@ -18,8 +18,11 @@ from whet.ir.graph import Ref
 from whet.ir.rows import Operand
 from whet.ops.pointwise_family import PointwiseOp
 from whet.passes.fuse import fuse, reductions, write_through
+from whet.passes.roll import roll
 
+from .machine import machine
 from .record import Refused
+from .rounds import Rounds, machines
 
 PASSED = ("f32", "f64", "i32", "i64")    # types of numbers that a kernel of rows takes by value
 KEPT = 1 << 22                       # bytes that are copied at each call, for a replay that may miss late
@@ -49,7 +52,7 @@ class Program:
         self.check_order(nodes)
         with np.errstate(all="ignore"):
             seen = set(self.results) | set(self.moving)
-            for one in (fuse, reductions, write_through):
+            for one in (fuse, reductions, write_through, roll) if native.enabled() else (fuse, reductions, write_through):
                 nodes = one(nodes, self.root, arrays, seen)
             self.nodes = nodes
         self.held, self.keep, self.launches, self.called = {}, [], 0, []
@@ -100,7 +103,7 @@ class Program:
         dying = {}
         for r, i in last.items():
             dying.setdefault(i, []).append(r)
-        self.free = {}
+        self.free, self.blocks = {}, set()
         machine = native.enabled()
         constants = self.constants = set()
         changed = {self.root[n.ins[0]] for n in self.nodes if n.kind == "write"}
@@ -114,6 +117,9 @@ class Program:
                 continue
             view = node.kind == "op" and node.op.is_view
             words = None if view or not machine else self.launch(node)
+            if words is None and node.kind == "roll":        # its rounds one by one
+                plan += [(i if n is node.value.nodes[-1] else -1, n) for n in node.value.nodes[::-1]]
+                continue
             if words is None and node.kind == "rows":        # no kernel for it as one: as two
                 plan += [(i, node.value[1]), (-1, node.value[0])]
                 continue
@@ -232,6 +238,8 @@ class Program:
 
     def launch(self, node):
         """A node as the words of launches, and their number; None where it is not launches alone."""
+        if node.kind == "roll":
+            return self.rolled(node.value)
         ins = [self.held[x] if type(x) is Ref else x for x in node.ins]
         if any(self.arrays[o].size == 0 for o in node.outs) or any(type(x) is np.ndarray and x.dtype.kind == "c" for x in ins):
             return None
@@ -273,6 +281,56 @@ class Program:
         made = []
         return self.take(lambda: made.append(reduce.rows(program, operands, axes)[0].reshape(self.arrays[node.outs[0]].shape)),
                          ins, made, node.outs)
+
+    def rolled(self, loop):
+        """A loop as two launches: one puts addresses into a table, the other goes round."""
+        body = Program(loop.body, self.arrays, list(loop.inputs), list(loop.results))
+        if len(body.steps) != 1 or type(body.steps[0]) is not tuple or len(body.steps[0]) != 4:
+            return None
+        moves, first = {}, {}
+        for name, (kind, value, *more) in loop.inputs.items():
+            if value not in self.held or kind == "along" and value in loop.blocks and value not in self.blocks:
+                return None
+            first[name] = self.place(self.held[value], more[0] if kind == "along" else 0)
+            if kind == "carried":
+                moves[name] = more[0], 0
+            elif kind == "along":
+                moves[name] = name, more[1]
+        carried = {result for result, _ in moves.values()}
+        blocks = {}
+        for result, (kind, values, *more) in loop.results.items():
+            a = self.arrays[result]
+            if kind == "kept":
+                head, s = more
+                if head not in blocks:
+                    blocks[head] = memory.empty((loop.rounds * loop.several, *a.shape), a.dtype)
+                for value, part in zip(values, blocks[head][s::loop.several]):
+                    self.hold(value, part.reshape(a.shape))
+                moves[result], first[result] = (result, loop.several * a.nbytes), (-1, address(blocks[head][s]))
+            else:
+                mine, other = self.memory(values), template(a)
+                if result in carried:        # two pieces of memory in turn
+                    moves[result], moves["spare", result] = (("spare", result), 0), (result, 0)
+                    mine, other = (mine, other) if loop.rounds % 2 else (other, mine)
+                    first["spare", result] = self.place(other, 0)
+                first[result] = self.place(mine, 0)
+        if None in first.values() or not moves:
+            return None
+        rounds = Rounds(None, (body.steps[0][1], body.steps[0][2], body.steps[0][3]), moves)
+        pairs = rounds.table(lambda name: first[name])
+        if len(pairs) > MOST - 2:
+            return None
+        table = np.empty(len(pairs), np.int64)
+        self.blocks.update(blocks)
+        self.keep += [body, rounds, table, *blocks.values()]
+        code, args = rounds.arguments(table, loop.rounds)
+        words = [machines()["fill"], 1, 1, len(pairs) + 2, -1, address(table), -1, len(pairs)]
+        for pair in pairs:
+            words += pair if type(pair) is tuple else (-1, pair)
+        words += [code, 1, 1, len(args)]
+        for x in args:
+            words += -1, address(x) if type(x) is np.ndarray else x
+        return words, 2
 
     def side_by_side(self, node, ins):
         """A concatenation: each operand is copied to its place."""
@@ -464,13 +522,3 @@ def template(a):
     low, high = np.lib.array_utils.byte_bounds(a)
     flat = memory.empty(high - low, np.uint8)
     return np.ndarray(a.shape, a.dtype, flat, address(a) - low, a.strides)
-
-
-def machine():
-    """The address of the machine code that runs a list of launches."""
-    native.export("whet_pool_run", native.symbol("pool_run"))
-
-    def source():
-        from whet.passes.lower_llvm import program
-        return program.source()
-    return native.image("jit/program", source, ["program"])["program"]
