@@ -48,7 +48,7 @@ def roll(nodes, root, arrays, visible):
         seen[looks[i]] = i
     users = {}
     for i, node in enumerate(nodes):
-        for x in node.refs():
+        for x in (*node.refs(), *node.attrs.get("into", {}).values()):
             users.setdefault(int(x), []).append(i)
             if root[x] != x:
                 users.setdefault(root[x], []).append(i)
@@ -93,11 +93,11 @@ def look(node, arrays):
     """What must be equal for two nodes to be the same step."""
     outs = tuple([layout(arrays[o]) for o in node.outs])
     if is_view(node) and len(node.outs) == 1:
-        return "view", node.op.name, outs, tuple([layout(arrays[x]) if type(x) is Ref else None for x in node.ins])
+        return "view", node.op, outs, tuple([layout(arrays[x]) if type(x) is Ref else None for x in node.ins])
     if node.kind not in ("op", "fused", "rows") or "into" in node.attrs or node.kind == "op" and (not node.op.memo or node.op.may_fail):
         return id(node)
     ins = tuple([("value", layout(arrays[x])) if type(x) is Ref else said(x) for x in node.ins])
-    return node.kind, node.op and node.op.name, ins, said(node.attrs), outs, node.roots if node.kind != "op" else None
+    return node.kind, node.op, ins, said(node.attrs), outs, node.roots if node.kind != "op" else None
 
 
 def is_view(node):
@@ -141,7 +141,8 @@ class _State:
         return base, offset + more
 
     def loop(self, i, p, rounds, several):
-        """The rounds from node i on, of p nodes each (`several` steps that are alike), as the nodes to put in their place; None if they are no loop."""
+        """The rounds from node i on, of p nodes each (`several` steps that are alike), as the nodes to put in their place; None if they are
+        no loop."""
         nodes, arrays = self.nodes, self.arrays
         stop = i + p * rounds
         made = {o: divmod(k - i, p) for k in range(i, stop) for o in nodes[k].outs}
