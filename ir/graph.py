@@ -30,8 +30,8 @@ class Ref(int):
 class Node:
     """One thing that happened. kind: "op", "write" (in place, into operand 0; `value`: does it count as a change of its version?), "draw"
     (random numbers), "guard" (a value that Python saw), "ask" (a question about values, with its answer), "fused", "rows", "contract" and
-    "many" (see passes/; `value` are the nodes that one stands for, `roots` the expressions, the program or the kernel). Operands are `Ref`s
-    or Python values; `outs` are value numbers."""
+    "many" (see passes/; `value` are the nodes that one stands for, `roots` the expressions, the program or the kernel), "roll"
+    (passes/roll.py; `value` is the loop). Operands are `Ref`s or Python values; `outs` are value numbers."""
     __slots__ = ("kind", "op", "ins", "attrs", "outs", "line", "value", "roots")
 
     def __init__(self, kind, op, ins, attrs, outs, line, value=None):
@@ -45,7 +45,7 @@ class Node:
     @property
     def members(self):
         """The nodes that a group stands for."""
-        return self.value if self.kind in GROUPS else ()
+        return self.value.nodes if self.kind == "roll" else self.value if self.kind in GROUPS else ()
 
     def flat(self):
         """The primitives that it stands for, itself where it is one."""
@@ -175,7 +175,7 @@ class Graph:
                 attrs["generator"], value = i, None
             if "into" in attrs:
                 attrs["into"] = {Ref(x): Ref(place) for x, place in attrs["into"].items()}
-            out = Node(n.kind, n.op, n.ins, attrs, n.outs, n.line, [copy(m) for m in value] if n.members else value)
+            out = Node(n.kind, n.op, n.ins, attrs, n.outs, n.line, [copy(m) for m in value] if n.kind in GROUPS else value)
             out.roots = n.roots
             return out
         made = [copy(n) for n in nodes]

@@ -129,6 +129,8 @@ def head(n, table=None):
     if n.kind == "ask":
         return f"ask {_question_text(n.attrs['question'], table)}({', '.join(ins)}) == {value_text(n.value, table)}"
     attrs = [f"{k}={value_text(v, table)}" for k, v in n.attrs.items() if k != "into" and not (k == "generator" and type(v) is not int)]
+    if n.kind == "roll":
+        return f"{made}roll {n.value.rounds} times({', '.join(ins)})"
     if n.kind in GROUPS:
         into = ", ".join(f"%{int(x)} -> %{int(place)}" for x, place in n.attrs.get("into", {}).items())
         return f"{made}{n.kind}({', '.join(ins if n.kind == 'contract' else ins + attrs)})" + (f" into ({into})" if into else "")
@@ -141,15 +143,19 @@ def lines(nodes, types=None, indent="", table=None):
     for n in nodes:
         made = f" : {', '.join(type_text(t if type(t) is Type else Type.of(t)) for t in map(types.__getitem__, n.outs))}" \
             if types is not None and n.outs else ""
-        said = indent + head(n, table) + made + (" {" if n.members else "")
+        inner = n.value.body if n.kind == "roll" else n.members
+        said = indent + head(n, table) + made + (" {" if inner else "")
         where = n.line if n.line == n.line.strip() and n.line.isprintable() and not n.line.startswith('"') else json.dumps(n.line)
         yield f"{said:<90}  # {where}" if n.line else said
         for name, body in getattr(n.op, "bodies", {}).items():
             yield f"{indent}  {name}:"
             yield from lines(body.program.nodes, body.program.arrays, indent + "    ", table)
             yield f"{indent}    return {', '.join(f'%{x}' for x in body.results)}"
-        if n.members:
-            yield from lines(n.members, types, indent + "  ", table)
+        if n.kind == "roll":
+            for name, (kind, value, *more) in n.value.inputs.items():
+                yield f"{indent}  %{name}: {kind} " + ", ".join([f"%{value}", *map(str, more)])
+        if inner:
+            yield from lines(inner, types if n.kind != "roll" else None, indent + "  ", table)
             yield indent + "}"
 
 

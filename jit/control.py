@@ -112,24 +112,44 @@ class While(Control):
         """Find out whether machine code can do it, when the bodies know their operands."""
         ask, body = self.bodies["ask"], self.bodies["body"]
         parts = [b.launches() for b in (ask, body)]
-        if None in parts or not all(new or i == k for k, (new, i) in enumerate(self.ways)) or ask.program.arrays[ask.results[0]].dtype != bool:
+        self.depths = [self.depth(k) for k in range(len(self.ways))]
+        if None in parts or None in self.depths or ask.program.arrays[ask.results[0]].dtype != bool:
             return
-        moves = {k: (("made", i), 0) for k, (new, i) in enumerate(self.ways) if new}
-        for i in range(len(body.results)):   # two pieces of memory for each result, in turn
-            moves["made", i], moves["spare", i] = (("spare", i), 0), (("made", i), 0)
-        (at, count, names), pred = parts[0], ("pred", 0)
-        self.rounds = Rounds((at, count, [pred if type(x) is tuple else x for x in names]), parts[1], moves, pred)
+        # a result is read for as many rounds as it is handed on: so many pieces of memory, and one to write to, take turns
+        self.turns = [1 + max(d for r, d in self.depths if d and r == i) for i in range(len(body.results))]
+        moves = {k: ((i, 0) if new else i, 0) for k, (new, i) in enumerate(self.ways) if self.depths[k][1]}
+        moves.update({(i, t): ((i, (t + 1) % n), 0) for i, n in enumerate(self.turns) for t in range(n)})
+        (*question, read), (*work, used) = parts             # (results are known by their place among them, and whose turn it is)
+        self.rounds = Rounds((*question, ["pred" if type(x) is tuple else x for x in read]),
+                             (*work, [(x[1], 0) if type(x) is tuple else x for x in used]), moves, "pred")
+
+    def depth(self, k):
+        """Which result something that is carried was, and how many rounds before; 0 rounds where it stays. None where it goes in circles."""
+        rounds = 1
+        while rounds <= len(self.ways):
+            new, i = self.ways[k]
+            if new:
+                return i, rounds
+            if i == k:
+                return i, 0
+            k, rounds = i, rounds + 1
+        return None
 
     def forward(self, *arrays):
         ask, body = self.bodies["ask"], self.bodies["body"]
         now, n = list(arrays), len(self.ways)
         if self.rounds is not None:
-            memory = [[template(body.program.arrays[r]) for r in body.results] for _ in range(2)]
-            pred = template(ask.program.arrays[ask.results[0]])
-            rounds = self.rounds({**dict(enumerate(map(address, arrays))), ("pred", 0): address(pred),
-                                  **{(what, i): address(a) for what, ms in zip(("made", "spare"), memory) for i, a in enumerate(ms)}})
-            if rounds:
-                now = [memory[1 - rounds % 2][i] if new else now[i] for new, i in self.ways]
+            memory = {(i, t): template(body.program.arrays[body.results[i]]) for i, n in enumerate(self.turns) for t in range(n)}
+            given = {**dict(enumerate(arrays)), **memory, "pred": template(ask.program.arrays[ask.results[0]])}
+            rounds = self.rounds(lambda name: address(given[name]))
+            for k, (i, depth) in enumerate(self.depths):
+                if 0 < depth <= rounds:
+                    now[k] = memory[i, (rounds - depth) % self.turns[i]]
+                elif depth:                  # it has not come through yet
+                    at = k
+                    for _ in range(rounds):
+                        at = self.ways[at][1]
+                    now[k] = arrays[at]
         else:
             while ask(now)[0].item():
                 made = body(now)

@@ -5,7 +5,6 @@ steps make) are passed at each call; the others are memory of the program's own.
 order, on the same layouts: the bits are eager's.
 """
 import ctypes as C
-import functools
 import struct
 from bisect import bisect_left, bisect_right
 
@@ -26,7 +25,9 @@ from whet.passes.pipeline import optimize
 from whet.passes.uses import written
 
 from . import contract
+from .machine import machine
 from .record import Refused
+from .rounds import Rounds, machines
 
 KEPT = 1 << 22                       # bytes that are copied at each call, for a replay that may miss late
 MOST = 60                            # arguments of a launch
@@ -124,8 +125,8 @@ class Program:
         dying = {}
         for r, i in last.items():
             dying.setdefault(i, []).append(r)
-        self.free = {}
-        machine = native.enabled()
+        self.free, self.blocks = {}, set()
+        compiled = native.enabled()
         constants = self.constants = set()
         changed = {self.root[x] for n in self.nodes for x in written(n)}
         plan = [(i, node) for i, node in enumerate(self.nodes)][::-1]
@@ -138,11 +139,11 @@ class Program:
                 continue
             view = node.kind == "op" and node.op.is_view
             kept = len(self.keep)
-            words = None if view or not machine else self.launch(node)
+            words = None if view or not compiled else self.launch(node)
             if words is None:
                 del self.keep[kept:]         # what the attempt wanted to be kept
-            if words is None and (node.kind in ("rows", "many", "contract") or machine and node.kind == "fused"):      # no kernel for it as one,
-                parts = apart(node)                                                                   # and NumPy would give other bits
+            if words is None and (node.kind in ("rows", "many", "contract", "roll") or compiled and node.kind == "fused"):
+                parts = apart(node)          # no kernel for it as one, and NumPy would give other bits
                 plan += [(i if m is parts[-1] else -1, m) for m in parts[::-1]]
                 continue
             if words is not None:
@@ -267,6 +268,8 @@ class Program:
 
     def launch(self, node):
         """A node as the words of launches, and their number; None where it is not launches alone."""
+        if node.kind == "roll":
+            return self.rolled(node.value)
         ins = [self.held[x] if type(x) is Ref else x for x in node.ins]
         if any(self.arrays[o].size == 0 for o in node.outs) or any(type(x) is np.ndarray and x.dtype.kind == "c" for x in ins):
             return None
@@ -329,6 +332,56 @@ class Program:
             return self.position[r], address(a) - address(self.held[r])
         self.keep.append(a)
         return -1, address(a)
+
+    def rolled(self, loop):
+        """A loop as two launches: one puts addresses into a table, the other goes round."""
+        body = Program(loop.body, self.arrays, list(loop.inputs), list(loop.results))
+        if len(body.steps) != 1 or type(body.steps[0]) is not tuple or len(body.steps[0]) != 4:
+            return None
+        moves, first = {}, {}
+        for name, (kind, value, *more) in loop.inputs.items():
+            if value not in self.held or kind == "along" and value in loop.blocks and value not in self.blocks:
+                return None
+            first[name] = self.place(self.held[value], more[0] if kind == "along" else 0)
+            if kind == "carried":
+                moves[name] = more[0], 0
+            elif kind == "along":
+                moves[name] = name, more[1]
+        carried = {result for result, _ in moves.values()}
+        blocks = {}
+        for result, (kind, values, *more) in loop.results.items():
+            a = self.arrays[result]
+            if kind == "kept":
+                head, s = more
+                if head not in blocks:
+                    blocks[head] = memory.empty((loop.rounds * loop.several, *a.shape), a.dtype)
+                for value, part in zip(values, blocks[head][s::loop.several]):
+                    self.hold(value, part.reshape(a.shape))
+                moves[result], first[result] = (result, loop.several * a.nbytes), (-1, address(blocks[head][s]))
+            else:
+                mine, other = self.memory(values), template(a)
+                if result in carried:        # two pieces of memory in turn
+                    moves[result], moves["spare", result] = (("spare", result), 0), (result, 0)
+                    mine, other = (mine, other) if loop.rounds % 2 else (other, mine)
+                    first["spare", result] = self.place(other, 0)
+                first[result] = self.place(mine, 0)
+        if None in first.values() or not moves:
+            return None
+        rounds = Rounds(None, (body.steps[0][1], body.steps[0][2], body.steps[0][3]), moves)
+        pairs = rounds.table(lambda name: first[name])
+        if len(pairs) > MOST - 2:
+            return None
+        table = np.empty(len(pairs), np.int64)
+        self.blocks.update(blocks)
+        self.keep += [body, rounds, table, *blocks.values()]
+        code, args = rounds.arguments(table, loop.rounds)
+        words = [machines()["fill"], 1, 1, len(pairs) + 2, -1, address(table), -1, len(pairs)]
+        for pair in pairs:
+            words += pair if type(pair) is tuple else (-1, pair)
+        words += [code, 1, 1, len(args)]
+        for x in args:
+            words += -1, address(x) if type(x) is np.ndarray else x
+        return words, 2
 
     def side_by_side(self, node, ins):
         """A concatenation: each operand is copied to its place."""
@@ -527,7 +580,7 @@ class Program:
 def apart(node):
     """The nodes that one stands for."""
     into = node.attrs.get("into", {}) if node.kind == "fused" else {}
-    return [*node.value, *(Node("write", REGISTRY["copy"], (place, Ref(o)), {}, [], node.line) for o, place in into.items())]
+    return [*node.members, *(Node("write", REGISTRY["copy"], (place, Ref(o)), {}, [], node.line) for o, place in into.items())]
 
 
 def address(a):
@@ -560,14 +613,3 @@ def _work(words):
         if kernel:                           # (else what is kept: see passes/lower_llvm/program.py)
             at, work = at + 2 * n, work + total / grain
     return work
-
-
-
-
-@functools.lru_cache(None)
-def machine():
-    """The machine code that goes through a list of launches: its address, and a function of Python's."""
-    from whet.passes.lower_llvm import program
-    native.export("whet_pool_run", native.symbol("pool_run"))
-    at = native.image("jit/program", program.source, program.NAMES)
-    return at["program"], native.function(at["run"], "run")

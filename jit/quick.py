@@ -19,7 +19,8 @@ from whet.tensor import Tensor, wrap
 from whet.tensor_base import Base
 
 from . import world
-from .program import Miss, machine
+from .machine import machine
+from .program import Miss
 
 MISSED = object()
 MANAGED_DICT = 1 << 4            # a flag of types: the dict of an instance lies before it

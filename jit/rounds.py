@@ -6,7 +6,7 @@ by some bytes. So what a round makes is what the next one reads, without a copy,
 import numpy as np
 from whet.cpu import native
 
-from .program import machine
+from .machine import machine
 
 AT_ONCE = 10_000                 # rounds between which Python may be interrupted
 
@@ -16,33 +16,50 @@ class Rounds:
     added); other names keep theirs."""
 
     def __init__(self, ask, body, moves, pred=None):
-        names, self.fixed, begins = [], {}, []
+        self.names, self.begins, at = [], [], {}
         for part in (ask, body):
-            begins.append(-1 if part is None else len(names))
+            self.begins.append(-1 if part is None else len(self.names))
             if part is not None:
                 address, count, works_on = part
-                self.fixed[len(names)], self.fixed[len(names) + 1] = address, count
-                names += [None, None, *works_on]
-        names += [x for x in moves if x not in names]
-        self.names = names
-        where = {x: i for i, x in reversed(list(enumerate(names)))}
-        self.sources = np.array([where[moves[x][0]] if x in moves else i for i, x in enumerate(names)], np.int64)
-        self.steps = np.array([moves[x][1] if x in moves else 0 for x in names], np.int64)
-        self.begins, self.pred = begins, where[pred] if pred is not None else 0
+                self.names += [Word(address), Word(count), *works_on]
+        self.names += [x for x in moves if x not in self.names]
+        for i, x in enumerate(self.names):
+            at.setdefault(x, i)
+        moving = [(i, at[moves[x][0]], moves[x][1]) for i, x in enumerate(self.names) if x in moves]
+        self.places, self.sources, self.steps = (np.array(column, np.int64) for column in zip(*moving))
+        self.pred, self.new, self.out = at[pred] if pred is not None else 0, np.empty(len(moving), np.int64), np.zeros(2, np.int64)
 
-    def __call__(self, addresses, most=None):
-        """Run at most so many rounds (None: until the predicate is false), from these addresses on; gives how many there were."""
-        table = np.array([self.fixed.get(i) if x is None else addresses[x] for i, x in enumerate(self.names)], np.int64)
-        other, out, rounds = np.empty_like(table), np.zeros(2, np.int64), 0
-        while not out[1] and (most is None or rounds < most):
-            native.launch(_machine(), 1, 1, machine(), *self.begins, self.pred, AT_ONCE if most is None else min(AT_ONCE, most - rounds),
-                          len(table), table, other, self.sources, self.steps, out)
-            rounds += int(out[0])
+    def table(self, value):
+        """The table at the start: what `value` gives for each name."""
+        return [x.value if type(x) is Word else value(x) for x in self.names]
+
+    def arguments(self, table, most):
+        """The machine code and what it is called with."""
+        code = machines()
+        return code["rounds"], [machine()[0], *self.begins, self.pred, most, len(self.new), table, self.new, self.places, self.sources, self.steps,
+                                self.out]
+
+    def __call__(self, value):
+        """Run until the predicate is false; gives how many rounds there were."""
+        table, rounds = np.array(self.table(value), np.int64), 0
+        self.out[1] = 0
+        while not self.out[1]:
+            code, args = self.arguments(table, AT_ONCE)
+            native.launch(code, 1, 1, *args)
+            rounds += int(self.out[0])
         return rounds
 
 
-def _machine():
+class Word:
+    """A word of the table that is no address of what a round works on."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+def machines():
+    """The addresses of `rounds` and `fill`."""
     def source():
         from whet.passes.lower_llvm import rounds
         return rounds.source()
-    return native.image("jit/rounds", source, ["rounds"])["rounds"]
+    return native.image("jit/rounds", source, ["rounds", "fill"])

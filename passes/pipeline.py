@@ -9,6 +9,7 @@ from whet.passes.fuse import fuse, write_through
 from whet.passes.identities import drop_identities
 from whet.passes.many import many
 from whet.passes.repeats import merge_repeats
+from whet.passes.roll import roll
 from whet.passes.rows import rows
 from whet.passes.uses import drop_unused, memories
 from whet.passes.writes import writes
@@ -23,6 +24,7 @@ PASSES = [
     ("rows", rows),                          # reductions, what feeds them and what comes of them are one kernel
     ("epilogues", epilogues),                # contractions apply what follows to each element as it is stored
     ("write_through", write_through),        # a kernel writes to where its result is copied
+    ("roll", roll),                          # repeated steps are a loop
     ("many", many),                          # small kernels that do the same on different tensors are one launch
 ]
 
@@ -48,7 +50,7 @@ def without(*names):
     >>> from whet.passes import pipeline
     >>> with pipeline.without("fuse", "fold_constants", "many"):
     ...     [name for name, _ in pipeline.PASSES]
-    ['writes', 'drop_identities', 'merge_repeats', 'drop_unused', 'rows', 'epilogues', 'write_through']
+    ['writes', 'drop_identities', 'merge_repeats', 'drop_unused', 'rows', 'epilogues', 'write_through', 'roll']
     """
     unknown = set(names) - {name for name, _ in PASSES}
     if unknown:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import whet
 from whet import jit, nn
+from whet.cpu import native
 
 
 def same(a, b):
@@ -193,6 +194,23 @@ def test_what_is_carried_may_change_places_or_stay():
             assert same(got, f(*xs))
             assert not any(np.shares_memory(a.numpy(), b.numpy()) for i, a in enumerate(got) for b in (*xs, *got[:i]))
         assert recordings(t) == 1
+
+
+@pytest.mark.parametrize("first", [0, 1, 2, 5])
+def test_machine_code_hands_on_what_is_carried(first):
+    """Over one round and over three; between ten thousands of rounds Python comes to word."""
+    def f(n, a, b, c, d, k):
+        return whet.while_loop(lambda i, a, b, c, d, k: i < n, lambda i, a, b, c, d, k: (i + 1, a * 0.5 + c * k, a, b, (d + a).sin(), k),
+                               (n * 0, a, b, c, d, k))
+    t = jit.trace(f)
+    for n in (first, 0, 1, 2, 3, 4, 5, 6, 7, 20_001):
+        xs = whet.tensor(n), *(whet.randn(3) for _ in range(5))
+        got, want = t(*xs), f(*xs)
+        assert same(got, want)
+        assert not any(np.shares_memory(a.numpy(), b.numpy()) for i, a in enumerate(got) for b in (*xs, *got[:i]))
+    assert recordings(t) == 1
+    node = next(n for rs in t.table.values() for r in rs for n in r.program.nodes if n.kind == "op" and n.op.name == "while_loop")
+    assert (node.op.rounds is not None) == native.enabled()
 
 
 def test_newtons_method():

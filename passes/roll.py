@@ -1,0 +1,251 @@
+"""Repeated steps of an unrolled loop become a loop again: one body, built once, that machine code goes round.
+
+    %2 = matmul(%0, %1)
+    %3 = fused(%2, %10){add; tanh}
+    %4 = matmul(%3, %1)             ->    %3 = roll 2 times(%0, %1, %10..%11): %2 = matmul(a, b); %3 = fused(%2, c){add; tanh}
+    %5 = fused(%4, %11){add; tanh}                    a: %0, then %3 of the round before; b: %1; c: %10, then 128 bytes on
+
+What a round reads is the same in all rounds, or what the round before made (*carried*), or lies so many bytes after what the round before
+read (a row of a tensor; what an earlier loop made). What is read of every round afterwards is *kept*: it lies in one piece of memory, round
+after round. The last round stays as it is, so that what is seen from outside is made by ordinary nodes.
+
+Only nodes that compute are rolled: no write, no guard, nothing that may fail, nothing that is visible. The kernels are those of the
+unrolled list, in its order: no bit changes.
+"""
+from whet.ir.graph import Node, Ref
+
+LEAST = 8                        # rounds
+WORK = 96                        # operations that a loop must do: going into it costs as much as a launch or two
+LONGEST = 400                    # nodes of a body
+WAYS = 24                        # lengths of a body that are tried at a node: a step may be there several times in one
+PATIENCE = 20                    # how often each node is looked at in vain
+ENOUGH = 12                      # nodes of a body: a shorter one is several rounds long, so that going round costs nothing beside them
+
+
+class Loop:
+    """What a "roll" node does. `body` are the nodes of the first round with names of their own for what comes from outside;
+    `inputs`: name -> what it is: ("same", value), ("carried", value, result) or ("along", value, bytes from there, bytes a round);
+    `results`: what the body makes for outside or the next round: first round's value -> ("last", its last value) or ("kept", its values,
+    the value that the memory of all begins with, how many lie before the first). `several`: steps that are alike in a body; what they keep
+    lies in one piece of memory, in turn."""
+
+    def __init__(self, rounds, several, body, inputs, results, nodes):
+        self.rounds, self.several, self.body, self.inputs, self.results, self.nodes = rounds, several, body, inputs, results, nodes
+        self.blocks: set = set()             # values at the start of what an earlier loop keeps
+
+
+def roll(nodes, root, arrays, visible):
+    """The list with loops. New names are added to `arrays`."""
+    kinds, looks = {}, []
+    for node in nodes:
+        try:
+            looks.append(kinds.setdefault(look(node, arrays), len(kinds)))
+        except TypeError:                    # an attribute that does not compare
+            looks.append(kinds.setdefault(id(node), len(kinds)))
+    after, seen = [None] * len(nodes), {}
+    for i in reversed(range(len(nodes))):
+        after[i] = seen.get(looks[i])
+        seen[looks[i]] = i
+    users = {}
+    for i, node in enumerate(nodes):
+        for x in (*node.refs(), *node.attrs.get("into", {}).values()):
+            users.setdefault(int(x), []).append(i)
+            if root[x] != x:
+                users.setdefault(root[x], []).append(i)
+    work = [0]                               # operations before each node
+    for node in nodes:
+        work.append(work[-1] + (len(node.value) if node.kind == "fused" else 1))
+    shown = [len(nodes)] * (len(nodes) + 1)  # the next node that makes something visible
+    for i in reversed(range(len(nodes))):
+        shown[i] = i if not is_view(nodes[i]) and not visible.isdisjoint(nodes[i].outs) else shown[i + 1]
+    state = _State(nodes, root, arrays, visible, users)
+    out, i, ends, patience = [], 0, {}, PATIENCE * len(nodes)
+    while i < len(nodes):
+        found, k = None, after[i]
+        for _ in range(WAYS):
+            if k is None or k - i > LONGEST:
+                break
+            p, k = k - i, after[k]
+            end = ends.get(p, 0)
+            if end <= i:
+                end = i
+                while end + p < len(nodes) and looks[end] == looks[end + p]:
+                    end += 1
+                ends[p] = end
+            rounds = (min(end, shown[i]) - i) // p       # (the last one stays)
+            if rounds >= LEAST and work[i + p * rounds] - work[i] >= WORK and patience > 0:
+                several = max(1, min(-(-ENOUGH // p), rounds // LEAST))
+                p, rounds = p * several, rounds // several
+                found = state.loop(i, p, rounds, several)
+                if found is not None:
+                    break
+                patience -= p * rounds
+        if found is None:
+            out.append(nodes[i])
+            i += 1
+        else:
+            out += found
+            i += p * rounds
+    return out
+
+
+def look(node, arrays):
+    """What must be equal for two nodes to be the same step."""
+    outs = tuple([layout(arrays[o]) for o in node.outs])
+    if is_view(node) and len(node.outs) == 1:
+        return "view", node.op, outs, tuple([layout(arrays[x]) if type(x) is Ref else None for x in node.ins])
+    if node.kind not in ("op", "fused", "rows", "contract") or "into" in node.attrs or node.kind == "op" and (not node.op.memo or node.op.may_fail):
+        return id(node)
+    ins = tuple([("value", layout(arrays[x])) if type(x) is Ref else said(x) for x in node.ins])
+    return node.kind, node.op, ins, said(node.attrs), outs, node.roots if node.kind != "op" else None
+
+
+def is_view(node):
+    return node.kind == "op" and node.op.is_view
+
+
+def layout(a):
+    return a.shape, a.strides, a.dtype
+
+
+def said(x):
+    """A number, or whatever an attribute is, as something that compares by bits and type."""
+    if hasattr(x, "tobytes"):
+        return "array", x.dtype, x.shape, x.tobytes()
+    if isinstance(x, tuple | list):
+        return type(x), tuple(map(said, x))
+    if isinstance(x, dict):
+        return type(x), tuple([(k, said(v)) for k, v in x.items()])
+    return type(x), repr(x) if isinstance(x, float | complex | slice) else x
+
+
+def start(a):
+    return a.__array_interface__["data"][0]
+
+
+class _State:
+    """A list in which loops are looked for."""
+
+    def __init__(self, nodes, root, arrays, visible, users):
+        self.nodes, self.root, self.arrays, self.visible, self.users = nodes, root, arrays, visible, users
+        self.kept = {}                       # value that a loop keeps -> (the first of them, bytes from there)
+        self.output = {o: k for n in nodes for k, o in enumerate(n.outs)}         # which of its node's results a value is
+
+    def lies(self, x, inside):
+        """Where a value lies: the value that owns the memory and the bytes from its start; None for what the loop itself makes."""
+        r = self.root[x]
+        if r in inside:
+            return None
+        offset = start(self.arrays[x]) - start(self.arrays[r])
+        base, more = self.kept.get(r, (r, 0))
+        return base, offset + more
+
+    def loop(self, i, p, rounds, several):
+        """The rounds from node i on, of p nodes each (`several` steps that are alike), as the nodes to put in their place; None if they are
+        no loop."""
+        nodes, arrays = self.nodes, self.arrays
+        stop = i + p * rounds
+        made = {o: divmod(k - i, p) for k in range(i, stop) for o in nodes[k].outs}
+        names, inputs, body, hoisted, carried = {}, {}, [], [], set()
+        columns = [[nodes[k] for k in range(i + q, stop, p)] for q in range(p)]
+        for column in columns:
+            if is_view(column[0]) and not any(n.ins[0] in made for n in column):
+                hoisted += column            # views of what was there before: where they lie is all that is needed
+                for n in column:
+                    del made[n.outs[0]]
+        for column in columns:
+            first, ins = column[0], []
+            if first.outs[0] not in made:
+                continue
+            if is_view(first) and any(said((n.attrs, n.ins[1:])) != said((first.attrs, first.ins[1:])) for n in column):
+                return None
+            for at, x in enumerate(first.ins):
+                if type(x) is not Ref:
+                    ins.append(x)
+                    continue
+                what = self.operand([int(n.ins[at]) for n in column], made)
+                if what is None:
+                    return None
+                if what[0] == "local":
+                    ins.append(x)
+                    continue
+                role = what, layout(arrays[x])           # (a row and its transpose lie at one place)
+                if role not in names:        # two roles may begin with one value
+                    names[role] = len(arrays)
+                    inputs[len(arrays)] = what
+                    arrays.append(arrays[x])
+                if what[0] == "carried":
+                    carried.add(what[2])
+                ins.append(Ref(names[role]))
+            body.append(again(first, tuple(ins)))
+        if not body:
+            return None
+        results = self.results(i, stop, columns, several, made, carried)
+        if results is None:
+            return None
+        outs = [v for kind, what, *_ in results.values() for v in (what if kind == "kept" else [what])]
+        refs = list(dict.fromkeys(x for k in range(i, stop) for x in nodes[k].refs() if x not in made))
+        for kind, what, *memory in results.values():
+            if kind == "kept":
+                for r, v in enumerate(what):
+                    self.kept[v] = memory[0], (r * several + memory[1]) * arrays[v].nbytes
+        loop = Loop(rounds, several, body, inputs, results, nodes[i:stop])
+        loop.blocks = {base for base, _ in self.kept.values()}
+        node = Node("roll", None, tuple(refs), {}, outs, nodes[i].line, loop)
+        gone = {id(n) for n in hoisted if not self.used(n.outs[0], i, stop)}
+        return [n for n in hoisted if id(n) not in gone] + [node]
+
+    def used(self, x, i, stop):
+        """Is a value read outside of the nodes from i on?"""
+        return x in self.visible or any(not i <= u < stop for u in self.users.get(x, ()))
+
+    def operand(self, xs, made):
+        """What an operand is, given its values round by round."""
+        a, b = made.get(xs[0]), made.get(xs[1])
+        if b is None:
+            if any(x in made for x in xs):
+                return None
+            if all(x == xs[0] for x in xs):
+                return "same", xs[0]
+            places = [self.lies(x, made) for x in xs]
+            if None in places or any(base != places[0][0] for base, _ in places):
+                return None
+            step = places[1][1] - places[0][1]
+            return ("along", *places[0], step) if all(at == places[0][1] + r * step for r, (_, at) in enumerate(places)) else None
+        if a is not None:
+            same = all(made.get(x) == (r, a[1]) for r, x in enumerate(xs))
+            return ("local",) if same and all(self.output[x] == self.output[xs[0]] for x in xs) else None
+        if all(made.get(x) == (r, b[1]) for r, x in enumerate(xs[1:])) and all(self.output[x] == self.output[xs[1]] for x in xs[1:]) \
+                and layout(self.arrays[xs[0]]) == layout(self.arrays[xs[1]]) and self.root[xs[0]] not in made:
+            return "carried", xs[0], xs[1]
+        return None
+
+    def results(self, i, stop, columns, several, made, carried):
+        """What the rounds make for others; None where that cannot be."""
+        found, step = {}, len(columns) // several
+        for q in range(step):
+            for j in range(len(columns[q][0].outs)):
+                alike = [[int(n.outs[j]) for n in columns[q + s * step]] for s in range(several)]
+                if alike[0][0] not in made:
+                    continue
+                if any(v in self.visible for values in alike for v in values):
+                    return None
+                used = [[self.used(v, i, stop) for v in values] for values in alike]
+                kept = any(any(u[:-1]) for u in used)
+                for s, (values, u) in enumerate(zip(alike, used)):
+                    if kept or values[0] in carried or u[-1]:
+                        if not self.arrays[values[0]].flags.c_contiguous or any(self.root[v] != v for v in values):
+                            return None
+                        found[values[0]] = ("kept", values, alike[0][0], s) if kept else ("last", values[-1])
+        return found
+
+
+def again(node, ins):
+    """The same node of other operands."""
+    value = node.value
+    if node.kind == "rows":
+        value = [again(value[0], ins), value[1]]
+    new = Node(node.kind, node.op, ins, node.attrs, node.outs, node.line, value)
+    if node.kind != "op":
+        new.roots = node.roots
+    return new
