@@ -16,7 +16,7 @@ from whet.ir import scalar as S
 from whet.ir.graph import Ref
 from whet.ir.rows import Operand
 from whet.ops.pointwise_family import PointwiseOp
-from whet.passes.epilogue import epilogues
+from whet.passes.epilogue import CONTRACTIONS, epilogues
 from whet.passes.fuse import fuse, reductions, write_through
 
 from . import contract
@@ -59,8 +59,8 @@ class Program:
                 nodes = one(nodes, self.root, arrays, seen)
             self.nodes = nodes
         self.held, self.keep, self.launches, self.called, self.scratch, self.guards = {}, [], 0, [], 0, []
-        written = {self.root[n.ins[0]] for n in nodes if n.kind == "write"}
-        self.steady = {n: t for n, t in dict(steady).items() if n not in written}
+        self.written = {self.root[n.ins[0]] for n in nodes if n.kind == "write"} & set(self.outside)
+        self.steady = {n: t for n, t in dict(steady).items() if n not in self.written}
         with np.errstate(all="ignore"):
             self.build()
 
@@ -218,8 +218,10 @@ class Program:
             return self.take(lambda: kernel(ins, outs), [*ins, *outs])
         if node.kind == "rows":
             return self.by_rows(node, ins)
-        if node.kind == "contract" or node.kind == "op" and node.op.name == "convolution":
-            return contract.launches(self, node, ins)
+        if node.kind == "contract" or node.kind == "op" and node.op.name in CONTRACTIONS:
+            words = contract.launches(self, node, ins)
+            if words is not None or not (node.kind == "op" and node.op.memo):
+                return words
         if node.kind == "op" and node.op.name == "cat" and all(type(x) is np.ndarray and x.dtype == ins[0].dtype for x in ins):
             return self.side_by_side(node, ins)
         if node.kind == "op" and (node.op.memo or node.op.launches):

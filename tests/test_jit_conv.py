@@ -405,3 +405,26 @@ def test_kept_weights(x, w, at, kept, dtype, threads):
                 assert bool(next(iter(t.table.values()))[0].program.guards) == kept
     finally:
         pool.set_num_threads(before)
+
+
+@pytest.mark.parametrize("a, b", [
+    ((40, 64), (64, 48)), ((9, 300), (300, 33)), ((3, 20, 130), (130, 70)), ((400, 20), (20, 64)), ((4, 30), (30, 50)), ((2000, 8), (8, 40))])
+@pytest.mark.parametrize("dtype", [whet.float32, whet.float64, whet.bfloat16])
+def test_kept_matrices(a, b, dtype):
+    x, w, bias = whet.randn(a, dtype=dtype), whet.randn(b, dtype=dtype), whet.randn(b[1], dtype=dtype)
+    t = w.t().contiguous()
+    fns = [lambda x: x @ w, lambda x: F.linear(x, t), lambda x: F.linear(x, t, bias), lambda x: (x @ w + bias).relu() * 2,
+           lambda x: F.gelu(F.linear(x, t, bias))]
+    few = [28, 8, 8, 28, 8]                  # rows for which the weight is read as it lies
+    if len(a) == 3:                          # (matmul makes two dimensions of them first)
+        fns, few = [fns[1], fns[2], fns[4]], [8] * 3
+    kept = []
+    for f in [check(fn, x) for fn in fns]:
+        for held in (w, t, bias):
+            held.mul_(2)
+            same(f(x), f.fn(x))
+        if native.enabled():
+            kept.append(bool(next(iter(f.table.values()))[0].program.guards))
+    rows = int(np.prod(a[:-1]))
+    if native.enabled() and dtype is whet.float32:
+        assert kept == [n < rows <= 1024 for n in few]
