@@ -18,6 +18,7 @@ from whet.ir.rows import Operand
 from whet.ops.pointwise_family import PointwiseOp
 from whet.passes.epilogue import CONTRACTIONS, epilogues
 from whet.passes.fuse import fuse, reductions, write_through
+from whet.passes.inplace import outright
 
 from . import contract
 from .record import Refused
@@ -41,6 +42,7 @@ class Program:
     `steady` are tensors (by number) that are among the latter at each call: what is made of them alone may be kept."""
 
     def __init__(self, nodes, arrays, outside, results, steady=()):
+        arrays = list(arrays)
         self.arrays, self.outside = arrays, list(outside)
         self.results = list(dict.fromkeys(results))
         self.root = {n: n for n in self.outside}
@@ -55,6 +57,7 @@ class Program:
         self.check_order(nodes)
         with np.errstate(all="ignore"):
             seen = set(self.results) | set(self.moving)
+            nodes = outright(nodes, self.root, arrays, self.outside)
             for one in (fuse, reductions, epilogues, write_through):
                 nodes = one(nodes, self.root, arrays, seen)
             self.nodes = nodes

@@ -210,6 +210,87 @@ def test_the_text_of_epilogues(fn, wanted):
     assert [re.sub(r"%\d+", "%", x) for x in found] == [re.sub(r"%\d+", "%", x) for x in wanted], found
 
 
+def inplace(a, b, v, out):
+    y = a @ b
+    y += v
+    return y.relu_()
+
+
+def with_view(a, b, v, out):
+    y = a @ b
+    z = y[0]
+    y += 1
+    return y, z
+
+
+def read_before(a, b, v, out):
+    y = a @ b
+    z = y.sum(0)
+    y.mul_(2)
+    return z, y
+
+
+def other_type(a, b, v, out):
+    y = (a @ b).round().long()
+    y.clamp_(0, 3)
+    y.mul_(y)
+    return y
+
+
+def chained(a, b, v, out):
+    y = a.exp()
+    y.mul_(y).add_(y)
+    y *= 2
+    return y + a, y
+
+
+@pytest.mark.parametrize("fn, wanted", [
+    (inplace, ["%5 = contract matmul{add; relu}"]),
+    (with_view, None),
+    (read_before, ["%4 = matmul", "%3 = sum", "%2 = mul"]),
+    (chained, ["%4, %1 = fused{exp; mul; add; mul; add}"]),
+    (other_type, None),
+])
+def test_writes_to_what_was_just_made(fn, wanted):
+    found = lines(fn, a, b, v, out)
+    if fn is with_view:
+        assert any(x.startswith("write add") for x in found)
+    elif fn is other_type:
+        assert not any(x.startswith("write") for x in found)
+    else:
+        assert [re.sub(r"%\d+", "%", x) for x in found] == [re.sub(r"%\d+", "%", x) for x in wanted], found
+
+
+class Usual(Block):
+    """The same, written with operations in place, as is usual."""
+
+    def forward(self, x):
+        y = x
+        for conv, norm in zip(self.convs[:2], self.norms[:2]):
+            y = F.relu(norm(conv(y)), inplace=True)
+        y = self.norms[2](self.convs[2](y))
+        y += x if self.down is None else self.norm(self.down(x))
+        return F.relu(y, inplace=True)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_blocks_with_operations_in_place(stride):
+    block = Usual(48, 16, stride).eval()
+    with whet.no_grad():
+        f = check(block, whet.randn(1, 48, 10, 10))
+        assert f.graph.count("contract convolution") == 3 and "write" not in f.graph
+    block.train()
+    f = jit.trace(lambda x: block(x).square().sum().backward())
+    twin = copy.deepcopy(block)
+    for _ in range(4):
+        x = whet.randn(2, 48, 10, 10)
+        for m, call in ((block, f), (twin, lambda x: twin(x).square().sum().backward())):
+            m.zero_grad()
+            call(x)
+        for p, q in zip(block.parameters(), twin.parameters()):
+            same(p.grad, q.grad)
+
+
 def test_nothing_moves_over_a_write():
     def fn(a, b, v, out):
         y = a @ b
