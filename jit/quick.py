@@ -83,6 +83,8 @@ def make(recording, leaves, args, kwargs, flags):
 
     def thing(place):
         kind, what = place
+        if kind == "data":
+            return f"{thing(what)}.data"
         return f"a{what}" if kind == "argument" else given(f"thing{id(what)}", what) if kind == "object" else f"{thing(what)}._grad"
 
     def result(spec):

@@ -380,6 +380,17 @@ def test_memory_that_others_hold_is_read_at_each_call():
             same(f(x), f.fn(x))
 
 
+@pytest.mark.parametrize("update", [lambda w: w.data.mul_(2), lambda w: w.detach().add_(1), lambda w: w.mul_(2)])
+def test_writes_by_another_trace_are_seen(update):
+    layer, f, x = with_packed_weight()
+    with whet.no_grad():
+        write = jit.trace(lambda: [update(layer.weight)] and None)
+        for _ in range(6):
+            write()
+            same(f(x), f.fn(x))
+    assert paths(write)[0]["calls"] >= 3
+
+
 def test_copies_that_share_memory():
     w = whet.randn(32, 32, 3, 3)
     w, whole, part = copy.deepcopy([w, w.detach(), w[3]])
