@@ -54,6 +54,21 @@ def _product(program, node, first, ins, root, operands):
     if bias is not None and a.dtype.itemsize < 4:            # (the sum with it would be rounded)
         return None
     root, operands = _with_bias(root, operands, bias)
+    kept = _kept(program, first)
+    found = gemm.kept_plan(a, b, None if root is S.arg(0) else root, operands) if kept is not None else None
+    if found is not None:
+        plan, (size, dtype, *pack, table) = found
+        out = program.arrays[node.outs[0]]
+        if out.shape != plan.shape or out.dtype != plan.dtype or not out.flags.c_contiguous:
+            return None
+        tape, y, data = entries.Tape(), program.memory(node.outs[0]), memory.empty(size, dtype)
+        room = scratch(plan.scratch) if plan.scratch else None
+        if room is not None:
+            tape.scratch.append((room, plan.scratch))
+        return _words(program, first, kept, tape, [a, b, y, data, *operands], (*pack, b, data, table),
+                      (plan.kernel, plan.total, plan.grain, a, data, y, plan.table, room, *operands))
+    if node.kind == "op":
+        return None
     made = []
     return program.take(lambda: made.append(gemm.matmul(a, b, epilogue=root, operands=operands)), [a, b, *operands], made, node.outs)
 
@@ -84,24 +99,37 @@ def _convolution(program, node, first, ins, root, operands):
     t = FROM_NUMPY[x.dtype].short
     if None in kinds or not out.flags.c_contiguous or S.typeof(root, [t] * (1 + len(kinds))) != t:
         return None
-    kept = program.steady.get(program.root[first.ins[1]]) if tensor_base.NativeNode is not None else None
+    kept = _kept(program, first)
     plan = conv.plan_of(x, w, Epilogue(root, kinds) if kinds or root is not S.arg(0) else SUMS, kept=kept is not None, **first.attrs)
     if plan is None or not plan.units or plan.out != shape:
         return None
     tape, y = entries.Tape(), program.memory(node.outs[0])
-    need, pack, words, count = plan.scratch, plan.pack, [], 0
+    need, pack, packed = plan.scratch, plan.pack, w
     if pack is not None and kept is None:
         need += pack.size * x.itemsize
     room = scratch(need)
     tape.scratch.append((room, need))
-    known = [x, w, y, *operands]
     if pack is not None:
-        if kept is None:
-            packed = room[plan.scratch:]
-        else:
-            packed = memory.empty(pack.size, x.dtype)
-            known.append(packed)
-        tape.launches.append((pack.kernel, pack.units, pack.grain, w, packed, *pack.numbers))
+        packed = room[plan.scratch:] if kept is None else memory.empty(pack.size, x.dtype)
+    return _words(program, first, kept, tape, [x, w, y, *operands, *([packed] if kept is not None else [])],
+                  None if pack is None else (pack.kernel, pack.units, pack.grain, w, packed, *pack.numbers),
+                  (plan.kernel, plan.units, plan.grain, x, packed, y, room, plan.geometry, *operands))
+
+
+def _kept(program, first):
+    """The tensor that a contraction's second operand lies in at every call, if there is one and its versions can be compared."""
+    r = first.ins[1]
+    kept = program.steady.get(program.root[r]) if type(r) is Ref and tensor_base.NativeNode is not None else None
+    if kept is not None and any(np.may_share_memory(kept._array, program.arrays[n]) for n in program.written):
+        return None
+    return kept
+
+
+def _words(program, first, kept, tape, known, pack, launch):
+    """The words of a launch and of the one that packs the second operand for it, which is left out where it was `kept`."""
+    words, count = [], 0
+    if pack is not None:
+        tape.launches.append(pack)
         got = program.words(tape, known)
         if got is None:
             return None
@@ -111,8 +139,7 @@ def _convolution(program, node, first, ins, root, operands):
             program.guards.append(guard)
             words = guard.words(len(words)) + words
         tape.launches.clear()
-        w = packed
-    tape.launches.append((plan.kernel, plan.units, plan.grain, x, w, y, room, plan.geometry, *operands))
+    tape.launches.append(launch)
     got = program.words(tape, known)
     return None if got is None else (words + got[0], count + got[1])
 

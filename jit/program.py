@@ -18,6 +18,7 @@ from whet.ir import verify
 from whet.ir.graph import Graph, Input, Node, Ref, Type
 from whet.ops.pointwise_family import PointwiseOp
 from whet.ops.registry import REGISTRY
+from whet.passes.epilogue import CONTRACTIONS
 from whet.passes.lower_llvm import many
 from whet.passes.lower_llvm.pointwise import nanoseconds
 from whet.passes.lower_llvm.scalar import Unsupported
@@ -70,8 +71,8 @@ class Program:
             self.nodes = optimize(nodes, self.root, self.arrays, set(self.results) | set(self.moving), self.check if verify.CHECK else None)
         self.held, self.keep, self.launches, self.called, self.scratch, self.guards = {}, [], 0, [], 0, []
         self.names, self.lows, self.moved = {}, [], []        # stand-ins: their values by id; where those that move lie, and which they are
-        written = {self.root[n.ins[0]] for n in nodes if n.kind == "write"}
-        self.steady = {n: t for n, t in dict(steady).items() if n not in written}
+        self.written = {self.root[n.ins[0]] for n in nodes if n.kind == "write"} & set(self.outside)
+        self.steady = {n: t for n, t in dict(steady).items() if n not in self.written}
         with np.errstate(all="ignore"):
             self.build()
         # what was recorded is forgotten, but for its types; so are the stand-ins, except where the code points to them
@@ -280,10 +281,12 @@ class Program:
             return self.take(lambda: kernel(ins, outs), [*ins, *outs])
         if node.kind == "rows":
             return self.by_rows(node, ins)
-        if node.kind == "contract" or node.kind == "op" and node.op.name == "convolution":
-            return contract.launches(self, node, ins)
         if node.kind == "many":
             return self.in_parts(node)
+        if node.kind == "contract" or node.kind == "op" and node.op.name in CONTRACTIONS:
+            words = contract.launches(self, node, ins)
+            if words is not None or not (node.kind == "op" and node.op.memo):
+                return words
         if node.kind == "op" and node.op.name == "cat" and all(type(x) is np.ndarray and x.dtype == ins[0].dtype for x in ins):
             return self.side_by_side(node, ins)
         if node.kind == "op" and (node.op.memo or node.op.launches):

@@ -476,6 +476,8 @@ def _written(r, leaves):
 
     def thing(place):
         kind, what = place
+        if kind == "data":
+            return f"{thing(what)}.data"
         return f"a{what}" if kind == "argument" else given(f"thing{id(what)}", what) if kind == "object" else f"{thing(what)}._grad"
     arrays, outside = [], []
     for number, (place, array) in zip(p.outside, r.given):

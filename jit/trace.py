@@ -360,7 +360,7 @@ class Recording:
             return leaves[what]
         if kind == "grad":
             return self.at(what, leaves)._grad
-        return what
+        return self.at(what, leaves).data if kind == "data" else what
 
     def run(self, leaves, boxes=()):
         """Replay; raises Miss where a value is another."""
@@ -824,8 +824,9 @@ class Traced(quick.Entry):
         outside = list(rec.outside)
         steady = {n: t for n, t in rec.outside.items() if place_of(t)[0] == "object" and world.tensors.get(id(t)) is t}
         program = Program(rec.nodes, rec.arrays, outside, values, steady)
-        bumps = [(place_of(rec.outside[program.origin[n.ins[0]]]), n.op.name + "_") for n in rec.nodes
-                 if n.kind == "write" and n.value and program.origin[n.ins[0]] in rec.outside]
+        writes = [(n, place_of(rec.outside[program.origin[n.ins[0]]])) for n in rec.nodes
+                  if n.kind == "write" and program.origin[n.ins[0]] in rec.outside]
+        bumps = [(place if n.value else ("data", place), n.op.name + "_") for n, place in writes]       # (the others count aside)
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
         draws = {id(n.attrs["generator"]): n.attrs["generator"] for n in rec.nodes if n.kind == "draw"}
         before = {id(t): g for t, g in zip(run.tensors, run.grads)}

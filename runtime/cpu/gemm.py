@@ -28,6 +28,8 @@ MAX_PLANS = 8192
 ROWS_EACH = 112                          # that a thread should have below each other
 UNIT_STEPS = 1 << 20                     # multiply-adds that are worth a thread of their own: some microseconds
 FEW = 8                                  # rows for which `gemv` is quicker than packing
+IN_PLACE = 28                            # rows for which a matrix with adjacent columns is read where it is
+MANY = 1024                              # rows beside which packing costs nothing
 NEAR = 1 << 15                           # bytes of a matrix that costs the same in any order
 NEAR_ROWS = 64                           # of a matrix that may be read in columns
 PLUS_BIAS = scalar.arg(0) + scalar.arg(1)
@@ -197,16 +199,22 @@ class Packed(NamedTuple):
 
 def pack(b):
     """b (K, N), any strides, packed once for many products."""
+    size, dtype, kernel, units, grain, table = _packing(b)
+    data = memory.empty(size, dtype)
+    native.launch(kernel, units, grain, b, data, table)
+    return Packed(data, b)
+
+
+def _packing(b):
+    """What packs b: (elements of the result, their type, kernel, units, grain, table)."""
     short = SHORT[b.dtype]
     wide = kernels.WIDE.get(short, short)
     k, n = b.shape
     width, s = kernels.shape(short).width, b.dtype.itemsize
-    data = memory.empty(-(-n // width) * width * max(k, 1), DTYPE[wide])
     b_mode = "rows" if b.strides[1] == s else "cols"
-    table = np.array([k, n, *b.strides], np.int64)
     kernel = native.kernel(f"gemm/pack/{short}/{b_mode}", lambda mod, symbol: kernels.pack_b(mod, symbol, short, b_mode))
-    native.launch(kernel, -(-n // width), max(1, (1 << 18) // max(1, k * width)), b, data, table)
-    return Packed(data, b)
+    return (-(-n // width) * width * max(k, 1), DTYPE[wide], kernel, -(-n // width), max(1, (1 << 18) // max(1, k * width)),
+            np.array([k, n, *b.strides], np.int64))
 
 
 def matmul_packed(a, packed, bias=None, epilogue=None, operands=()):
@@ -216,17 +224,34 @@ def matmul_packed(a, packed, bias=None, epilogue=None, operands=()):
     b = packed.matrix
     if _one_row(a.shape, b.shape):
         return _product(a, b, epilogue, operands)
+    plan = _packed_plan(a, b, epilogue, operands)
+    if plan is None:
+        raise TypeError(f"matmul_packed: {a.dtype}{a.shape} @ {b.dtype}{b.shape} has no kernel")
+    c = memory.empty(plan.shape, plan.dtype)
+    _run(plan, (a, packed.data, c, *operands))
+    return c
+
+
+def _packed_plan(a, b, epilogue, operands):
     key = (Packed, epilogue, a.dtype, a.shape, a.strides, b.shape, b.dtype, pool._threads,
            *[x for o in operands for x in (o.dtype, o.shape, o.strides)])
     plan = _plans.get(key)
     if plan is None:
         plan = _make_plan(a, b, epilogue, operands, True)
-        if plan is None:
-            raise TypeError(f"matmul_packed: {a.dtype}{a.shape} @ {b.dtype}{b.shape} has no kernel")
-        _keep(_plans, key, plan)
-    c = memory.empty(plan.shape, plan.dtype)
-    _run(plan, (a, packed.data, c, *operands))
-    return c
+        if plan is not None:
+            _keep(_plans, key, plan)
+    return plan
+
+
+def kept_plan(a, b, epilogue, operands):
+    """(plan, what packs b) of a product with a matrix that is packed once for many; None where each product may as well pack it itself, or
+    need not."""
+    if a.ndim < 2 or b.ndim != 2 or a.dtype != b.dtype or a.dtype.kind not in "fV" or not b.size or _one_row(a.shape, b.shape):
+        return None
+    if not (IN_PLACE if b.strides[1] == b.itemsize else FEW) < math.prod(a.shape[:-1]) <= MANY:
+        return None
+    plan = _packed_plan(a, b, epilogue, operands)
+    return None if plan is None or plan.parts or plan.swapped else (plan, _packing(b))
 
 
 # ---- plans -----------------------------------------------------------------------------------------------------------
@@ -339,7 +364,7 @@ def _choose(short, dst, m, n, k, a, b, count, tail, one, packed, threads):
     if short in kernels.WIDE or (_page_apart(a[0] if a[1] == s else a[1]) and m > 28 and n > 96 and k > 64):
         a_mode = "rows" if a[1] == s else "cols"         # rows a page apart would all meet in one cache set
     b_mode = "packed" if packed else "rows" if b[1] == s else "cols"
-    in_place = b[1] == s and (m <= 28 or not _page_apart(b[0]) and n * k * s <= gemv.FAR)
+    in_place = b[1] == s and (m <= IN_PLACE or not _page_apart(b[0]) and n * k * s <= gemv.FAR)
     rows, cols = _units(short, m, n, k, count, threads)
     scratch = -(-kernels.scratch_bytes(short, dst, a_mode, m, cols) // 64) * 64
     emit = partial(kernels.gemm, dtype=short, a_mode=a_mode, b_mode=b_mode, dst=dst, epilogue=tail)
