@@ -2,6 +2,7 @@
 import itertools
 import random
 import re
+import tempfile
 import xml.etree.ElementTree as ElementTree
 
 import networkx
@@ -71,7 +72,8 @@ def test_pictures_are_whole_and_alone(name):
         assert said == view.svg(g)
 
 
-def test_a_page_has_both_graphs_and_what_they_cost(tmp_path):
+def test_a_page_has_both_graphs_and_what_they_cost(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     f, _ = graphs.traced("chain")
     path = f.show(tmp_path / "page.html")
     said = open(path, encoding="utf-8").read()
