@@ -138,9 +138,14 @@ def _made(n, g):
         if o not in g.types:
             return f"%{o} has no type"
         have = g.types[o]
-        if (t.dtype, t.shape) != (have.dtype, have.shape) or n.op.is_view and have.size and not _same_walk(t, have):
+        if t.shape != have.shape or t.dtype != have.dtype and not _default(n, t, have, g) or n.op.is_view and have.size and not _same_walk(t, have):
             return f"{n.op.name} makes {t}, not {have}"
     return None
+
+
+def _default(n, a, b, g):
+    """Is the type the default one of another time? Where no operand is a float, a float result has the default type."""
+    return all(t.dtype.kind in "fV" for t in (a, b)) and not any(g.types[x].dtype.kind in "fVc" for x in n.refs())
 
 
 def _same_walk(a, b):

@@ -6,6 +6,7 @@ import inspect
 import os
 import re
 
+import numpy as np
 from whet import dtypes
 from whet.ir import cost
 from whet.ir.graph import Graph, Input, Ref
@@ -73,7 +74,9 @@ def said(d):
         facts = [dtypes.FROM_NUMPY[dtype].short + f"[{','.join(map(str, shape))}]", f"strides {strides}"]
         facts += ["requires_grad"] * (flags & 1) + ["with a gradient"] * (not bare) + ["with a history"] * (not leaf) + ["a view"] * (not own)
         return ", ".join(facts)
-    return repr(d[1]) if type(d) is tuple and len(d) == 2 else str(d)
+    if d[0] is range:
+        return repr(range(*d[1:]))
+    return repr(d[1]) if len(d) == 2 else repr(np.frombuffer(d[2], d[1])[0])
 
 
 def differing(fn, keys):
@@ -155,6 +158,28 @@ def described(place, paths, names):
         where, name = described(what, paths, names)
         return f"gradient of {where}", f"{name}.grad" if name else ""
     return "outside", names.get(id(what), "")
+
+
+def given(traced, args, kwargs=None):
+    """What `traced.recorded` (or `.graph`) is given in a call with these arguments: the tensors at its inputs' places, in order.
+
+    >>> import whet
+    >>> from whet.ir.interpret import interpret
+    >>> from whet.jit.explain import given
+    >>> w = whet.ones(2)
+    >>> @whet.jit.trace
+    ... def f(x):
+    ...     return x + w
+    >>> _ = f(whet.ones(2))
+    >>> interpret(f.recorded, *given(f, [whet.zeros(2)]))
+    [array([1., 1.], dtype=float32)]
+    """
+    from .trace import flatten
+    leaves: list = []
+    for x in (*args, *(kwargs or {}).values()):
+        flatten(x, leaves, [])
+    (_, r), *_ = recordings(traced)
+    return [r.at(place, leaves) for place, _ in r.given]
 
 
 # ---- graphs ------------------------------------------------------------------------------------------------------------
@@ -268,7 +293,7 @@ def guarded(traced, key, r):
             continue
         for what, x in _inside(place, names, cells, attributes):
             tensor = isinstance(x, Base)
-            what = names[id(x)] if tensor else what
+            what = names.get(id(x), what) if tensor else what
             if (tensor or type(x) in PLAIN) and "._" not in what and what not in done:
                 done.add(what)
                 shown = type_of(x) if tensor else repr(x)

@@ -510,7 +510,8 @@ class Program:
                 while type(a.base) is np.ndarray:
                     a = a.base
                 own[id(a if a.base is None else a.base)] = a.nbytes
-        made = [n for n in self.moving if n not in set(self.outside)]
+        others = {*self.outside, *(o for n in self.called if n.kind == "op" and n.op.is_view for o in n.outs)}
+        made = [n for n in self.moving if n not in others]
         return {"inputs": sum(self.arrays[n].extent for n in self.outside), "own": sum(own.values()),
                 "made": sum(self.arrays[n].nbytes for n in (*made, *self.kept))}
 

@@ -328,7 +328,7 @@ class Watch:
         if ours(code) or code in self.codes:
             return
         back, importing = frame.f_back, False
-        while back is not None and (_library(back) or _helper(back)):
+        while back is not None and not ours(back.f_code) and back.f_code not in self.codes:      # (other code was judged when it was called)
             importing |= back.f_code.co_filename.startswith("<frozen importlib")
             back = back.f_back
         if back is None or ours(back.f_code) and (importing or _library(frame) or _helper(frame)):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
@@ -118,6 +119,14 @@ def test_what_is_not_fused_says_why(f, reason):
         assert any(r.startswith(reason) for r in reasons) and reason in traced.explain()
 
 
+def test_odd_arguments_are_said_well():
+    traced = jit.trace(lambda x, r, n: x * n + len(r))
+    for args in ((range(3), np.float32(2)), (range(4), np.float32(2)), (range(4), np.float32(3))):
+        traced(whet.ones(2), *args)
+    assert [p["because"] for p in traced.explain(data=True)["paths"]] == [None, ["r: range(0, 4), not range(0, 3)"],
+                                                                         ["n: np.float32(3.0), not np.float32(2.0)"]]
+
+
 def test_refusals_and_what_has_not_been_called():
     f = jit.trace(lambda x: x.numpy())
     assert "0 recording(s)" in f.explain() and f.recorded is None and f.graph is None
@@ -222,7 +231,8 @@ def test_the_ladder_shows_more_on_each_rung():
 
 
 def test_other_levels_are_refused():
-    done = subprocess.run([sys.executable, "-c", "import whet; whet.jit.trace"], env={**os.environ, "WHET_SHOW": "loud"}, capture_output=True, text=True)
+    env = {**os.environ, "WHET_SHOW": "loud"}
+    done = subprocess.run([sys.executable, "-c", "import whet; whet.jit.trace"], env=env, capture_output=True, text=True)
     assert done.returncode and "WHET_SHOW is a number from 0 to 4, not 'loud'" in done.stderr
 
 

@@ -10,6 +10,7 @@ from whet import jit
 from whet.ir.interpret import Diverged, interpret
 from whet.ir.parse import parse
 from whet.ir.serialize import dumps
+from whet.jit.explain import given
 from whet.ops.registry import is_tensor
 
 from tests import graphs
@@ -27,18 +28,11 @@ def test_it_gives_eagers_results_and_writes(name):
     for g in (f.recorded, f.graph, again(f.recorded), again(f.graph)):
         mine, theirs = [[t.clone() for t in args] for _ in range(2)]
         want = [t for t in graphs.flat(f.fn(*theirs)) if isinstance(t, whet.Tensor)]
-        given = [inputs(f, g, mine)[x.value] for x in g.inputs]
-        got = interpret(g, *given)
+        got = interpret(g, *given(f, mine))
         assert len(want) <= len(got)
         values = [a for a, (_, n) in zip(got, g.results) if not n]
         assert len(values) == len(want) and all(same(a, t.detach().numpy()) for a, t in zip(values, want))
         assert all(same(a.numpy(), b.numpy()) for a, b in zip(mine, theirs))
-
-
-def inputs(f, g, args):
-    """What a graph is given in a call: value -> tensor. The arguments, and what stands at the places outside."""
-    (key, r), = [x for x in jit.explain.recordings(f)][:1]
-    return {n: r.at(place, args) for n, (place, _) in zip(r.program.outside, r.given)}
 
 
 @pytest.mark.parametrize("name", ["sgd", "adam", "backward"])
@@ -46,7 +40,7 @@ def test_a_training_step_leaves_eagers_bits(name):
     """The graph runs on copies of what the step would be given; then the step is made eagerly."""
     f, args = graphs.traced(name)
     for g in (f.recorded, f.graph):
-        held = inputs(f, g, args)
+        held = dict(zip((x.value for x in g.inputs), given(f, args)))
         before = [held[x.value].detach().clone() for x in g.inputs]
         got = interpret(g, *before)
         with jit.disable():
@@ -93,11 +87,11 @@ def test_every_op_after_the_passes_is_the_op(name):
         except (NotImplementedError, TypeError, RuntimeError) as e:
             assert "not implemented" in str(e) or "dtype" in str(e) or "type" in str(e), e
             continue
-        given = list({id(t): t._array for t in tensors}.values())
+        arrays = list({id(t): t._array for t in tensors}.values())
         for g in (before, after):
-            assert all(same(a, t._array) for a, t in zip(interpret(g, *given), want))
+            assert all(same(a, t._array) for a, t in zip(interpret(g, *arrays), want))
         if name != "empty":
-            env = program(given)
+            env = program(arrays)
             assert all(same(env[v], t._array) for (v, _), t in zip(before.results, want))
 
 

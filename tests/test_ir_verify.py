@@ -57,6 +57,16 @@ def test_what_is_wrong_is_found(old, new, says, at):
         assert e.value.node == at and len(marked) == (at is not None) and all(new.split("\n")[0].strip()[:12] in str(e.value) for _ in marked)
 
 
+def test_the_default_type_may_have_been_another():
+    text = '''graph "f":
+      %0 = input "argument 0" "x" : i64[3]
+      %1 = div(%0, 2) : f64[3]
+      return %1'''
+    assert verify(parse(text))
+    with pytest.raises(VerifyError, match="div makes"):
+        verify(parse(text.replace("f64[3]", "i64[3]")))
+
+
 def test_made_twice():
     g = parse(GRAPH)
     g.nodes.insert(1, g.nodes[0])

@@ -2,6 +2,7 @@
 import itertools
 import random
 import re
+import tempfile
 import xml.etree.ElementTree as ElementTree
 
 import networkx
@@ -13,6 +14,7 @@ from whet.ir import cost, view
 from whet.ir.interpret import interpret
 from whet.ir.layout import Layout, layers, nearest
 from whet.ir.view import dependencies, to_networkx
+from whet.jit.explain import given
 
 from tests import graphs
 
@@ -25,18 +27,13 @@ def test_any_topological_order_computes_the_same(name):
     g, g2 = f.recorded, f.recorded
     nx = to_networkx(g)
     assert networkx.is_directed_acyclic_graph(nx) and nx.number_of_nodes() == len(g.nodes) + len(g.inputs)
-    given = [np.array(a) for a in _inputs(f, g, args)]
-    twin = [a.copy() for a in given]
+    arrays = [t._array.copy() for t in given(f, args)]
+    twin = [a.copy() for a in arrays]
     priority = [random.Random(1).random() for _ in g.nodes]
     order = networkx.lexicographical_topological_sort(nx, key=lambda k: -1 if isinstance(k, str) else priority[k])
     g2.nodes = [g.nodes[k] for k in order if not isinstance(k, str)]
-    for a, b in zip([*interpret(f.recorded, *given), *given], [*interpret(g2, *twin), *twin]):
+    for a, b in zip([*interpret(f.recorded, *arrays), *arrays], [*interpret(g2, *twin), *twin]):
         assert a.tobytes() == b.tobytes()
-
-
-def _inputs(f, g, args):
-    key, r = jit.explain.recordings(f)[0]
-    return [r.at(place, args)._array for place, _ in r.given]
 
 
 def test_dominators():
@@ -75,7 +72,8 @@ def test_pictures_are_whole_and_alone(name):
         assert said == view.svg(g)
 
 
-def test_a_page_has_both_graphs_and_what_they_cost(tmp_path):
+def test_a_page_has_both_graphs_and_what_they_cost(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     f, _ = graphs.traced("chain")
     path = f.show(tmp_path / "page.html")
     said = open(path, encoding="utf-8").read()

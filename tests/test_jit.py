@@ -294,3 +294,18 @@ def test_memory_that_is_shared_is_found_among_many_tensors():
         written = sorted(rng.choice(25, 6, replace=False).tolist())
         assert sorted(_overlaps(arrays, written)) == sorted((i, k) for i in written for k in range(25)
                                                             if i != k and np.may_share_memory(arrays[i], arrays[k]))
+HOOK = """class Hook:
+    def find_spec(self, *args):
+        return self.look()
+
+    def look(self):
+        return None
+"""
+
+
+def test_what_an_import_hook_does_is_not_the_functions_doing(tmp_path):
+    """The first use of some kernels loads modules of ours; who watches imports may run any code then."""
+    (tmp_path / "hook.py").write_text(HOOK)
+    code = ("import sys, hook, whet\nf = whet.jit.trace(lambda x: x.softmax(-1), strict=True)\nsys.meta_path.insert(0, hook.Hook())\n"
+            "f(whet.ones(3, 4))\nassert f.recorded is not None")
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "WHET_CACHE": "0", "PYTHONPATH": str(tmp_path)}, check=True)
