@@ -96,15 +96,17 @@ class History:
     def make(self, held, borders, exits, number, gone=0):
         """The nodes, oldest first. `held`: value -> (tensor, its version then), `exits`: number -> an object that is to be that node,
         `number`: the call's place among all nodes, `gone`: nodes that were released, as bits."""
-        made, parts = [], len(self.specs) + 1
+        made, parts = [], 2 * len(self.specs) + 1
         for i, s in enumerate(self.specs):
-            node = exits.get(i)
+            node, at = exits.get(i), number - 1 + Fraction(2 * i + 1, parts)
             if s.parent is not None:
                 node = OutputOf(made[s.parent], s.index) if node is None else node
                 node.parent, node.index = made[s.parent], s.index
             else:
                 node = self.fill(node, s, held, made, borders, s.released or gone >> i & 1)
-            node.seq = number - 1 + Fraction(i + 1, parts)
+            node.seq = at
+            if s.inner is not None:
+                node.attrs[s.inner].seq = at - Fraction(1, parts)
             made.append(node)
         return made
 

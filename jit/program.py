@@ -16,7 +16,7 @@ from whet.ir import scalar as S
 from whet.ir.graph import Ref
 from whet.ir.rows import Operand
 from whet.ops.pointwise_family import PointwiseOp
-from whet.passes.fuse import fuse, reductions, write_through
+from whet.passes.fuse import PASSES
 
 from .record import Refused
 
@@ -47,7 +47,7 @@ class Program:
         self.check_order(nodes)
         with np.errstate(all="ignore"):
             seen = set(self.results) | set(self.moving)
-            for one in (fuse, reductions, write_through):
+            for one in PASSES:
                 nodes = one(nodes, self.root, arrays, seen)
             self.nodes = nodes
         self.held, self.keep, self.launches, self.called = {}, [], 0, []

@@ -130,6 +130,9 @@ def write_through(nodes, root, arrays, visible):
     return [n for n in out if n is not None]
 
 
+PASSES = [fuse, reductions, write_through]       # in this order
+
+
 def _touched(node):
     """The values that a node reads or writes."""
     return [*node.refs(), *node.attrs.get("into", {}).values()]

@@ -190,6 +190,23 @@ def test_second_derivatives_know_of_writes_to_views():
     assert eager == traced
 
 
+def test_what_wrote_to_a_view_is_a_node_too():
+    """Its result, which its backward reads, leads back to it in a second derivative."""
+    def f(x):
+        y = x * 3
+        y.reshape(-1).sigmoid_()
+        return y.t()
+
+    def use(call):
+        x = leaf(3)
+        y = call(x).sum()
+        g, = grad(y, x, create_graph=True)
+        (y + g.square().sum()).backward()
+        return bits(g, x.grad)
+    eager, traced = ways(f, use)
+    assert eager == traced
+
+
 def test_a_call_that_writes_to_what_it_reads():
     state = whet.ones(3)
 
