@@ -5,6 +5,7 @@ a leaf receives is summed as eager sums it. It is a short cut through eager's gr
 wants more than the gradients of the results: a second derivative, those of some inputs alone, hooks, or a look at the graph.
 """
 import itertools
+import threading
 import weakref
 
 import numpy as np
@@ -22,6 +23,7 @@ SUBSETS = 3                      # of so many results every choice has its own b
 class Backward:
     """What was learned of the backward of some results: the op of the node that a replay makes."""
     name, saves_output, nondiff_outputs, saves = "traced_call", False, frozenset(), None
+    cells = None                             # value -> the cell that counts its versions, by number (see `Recording.tie`)
 
     def __init__(self, rec, results, values, start, place_of_edge):
         """Run the backward of the results, and of some of them alone, under the recorder's eyes. `values`: all that the call returns."""
@@ -86,31 +88,20 @@ class Backward:
                 or not all(_alike(g._array, rec.arrays[way.values[h.keys[key]]]) for key, g in found):
             raise Refused("a second derivative would read what the first does not")
 
-    def settle(self, origin):
-        """Note which memory the values lie in (`origin`), and its versions when the call ends."""
-        self.origin = origin
-        self.versions = {origin[n]: v for n, v in self.history.versions.items() if n in origin}
-
-    def node(self, env, tensors, outside):
-        """The node of a replayed call and the cells of the memory that it saved. `tensors`: what stands at each place, `outside`: value ->
-        the tensor that it is."""
+    def node(self, env, tensors, outside, tie):
+        """The node of a replayed call. `tensors`: what stands at each place, `outside`: value -> the tensor that it is, `tie`: gives a tensor
+        the version cell that counts for a value."""
         node = Call(self, tuple([edge_of(t) for t in tensors]), {}, len(self.plain))
-        inputs, versions, cells = [], [], {}
+        inputs, versions = [], []
         for n in self.saved:
             t = outside.get(n)
             if t is None:
-                t, r = wrap(env[n]), self.origin[n]
-                if r in outside:
-                    t._cell = outside[r]._shared()
-                elif r in cells:
-                    t._cell = cells[r]
-                else:
-                    cells[r] = t._shared()
-                    t._cell.v = self.versions[r]
+                t = wrap(env[n])
+                tie(t, self.cells[n])
             inputs.append(t)
             versions.append(t._version)
         node.inputs, node.versions, node.gone = inputs, versions, 0
-        return node, cells
+        return node
 
     def exits(self, node):
         """The edges of the outputs. A plain one is an object that can become eager's node."""
@@ -203,7 +194,7 @@ class _Way:
     """The backward from some of the outputs, as a program. `values`: edge -> what it gets, `ran`: the eager nodes that it stands for."""
 
     def __init__(self, rec, nodes, given, values, ran):
-        self.given, self.values, self.ran = given, values, ran
+        self.given, self.values, self.ran, self.lock = given, values, ran, threading.Lock()
         got = list(values.values())
         inside = {o for n in nodes for o in n.outs} | set(given)
         self.saved = list(dict.fromkeys([int(x) for n in nodes for x in n.refs() if x not in inside] + [n for n in got if n not in inside]))
@@ -219,17 +210,21 @@ class _Way:
         self.shared = {n for n in got if origin[n] in self.program.outside or roots.count(origin[n]) > 1}
 
     def __call__(self, saved, gradients, count):
-        """The gradients of the edges; None where the program is not for these."""
+        """The gradients of the edges; None where the program is not for these, or in use."""
         given = [saved[n]._array for n in self.saved]
         for x, n in zip(gradients, self.given):
             a, like = x._array, self.program.arrays[n]
             if a.dtype != like.dtype:
                 return None
             given.append(a if a.strides == like.strides else np.ascontiguousarray(a).reshape(like.shape))
+        if not self.lock.acquire(False):     # another thread works in the program's memory
+            return None
         try:
             env = self.program(given)
         except Miss:
             return None
+        finally:
+            self.lock.release()
         made = {n: wrap(env[n]) for n in self.values.values()}
         for n in self.shared:
             made[n]._shared()

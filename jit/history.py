@@ -49,7 +49,7 @@ class History:
                 if e is not None and e not in self.number:
                     self.keys[i, k] = len(self.borders)
                     self.borders.append(e)
-        self.holders, self.versions = {}, {}           # value -> the nodes that saved it, as bits; its version at the end
+        self.holders, self.cells = {}, {}    # value -> the nodes that saved it, as bits; the cell that counts its versions
         self.specs = [self.spec(rec, i, n) for i, n in enumerate(self.order)]
         self.holding = sum(1 << i for i, s in enumerate(self.specs) if s.parent is None and self.holds(s))
 
@@ -77,15 +77,15 @@ class History:
             elif isinstance(v, Base):
                 raise Refused(f"{n.op.name} keeps a tensor of its own")
         s.inputs = [self.saved(rec, i, x, s.edges[k]) if isinstance(x, Base) else x for k, x in enumerate(n.inputs)]
-        s.outputs = [x and self.note(i, _Saved(rec.number.get(id(x.array)), None, x.array, False, x.index), x.cell.v) for x in _outputs(n)]
+        s.outputs = [x and self.note(i, _Saved(rec.number.get(id(x.array)), None, x.array, False, x.index), x.cell) for x in _outputs(n)]
         return s
 
     def saved(self, rec, i, x, edge):
         n = rec.number.get(id(x._array))
-        return self.note(i, _Saved(n, edge if x.requires_grad else None, x._array, rec.outside.get(n) is x), x._version)
+        return self.note(i, _Saved(n, edge if x.requires_grad else None, x._array, rec.outside.get(n) is x), x._shared())
 
-    def note(self, i, saved, version):
-        self.versions[saved.value] = version
+    def note(self, i, saved, cell):
+        self.cells[saved.value] = cell
         self.holders[saved.value] = self.holders.get(saved.value, 0) | 1 << i
         return saved
 

@@ -178,17 +178,15 @@ class _Results:
         self.values.append(n)
         return "value", (len(self.tensors) - 1, n, dead, base, x._rg)
 
-    def cells(self, origin, outside, place_of):
-        """memory -> its version at the end, or the place of the tensor from outside that counts it; for memory that needs it."""
-        cells, seen = {}, set()
-        for t, n in zip(self.tensors, self.values):
-            r = origin[n]
-            if t._base is None and r in outside and t._cell is outside[r]._cell:
-                cells[r] = place_of(outside[r])
-            elif t._base is None and (t._version or r in seen):
-                cells[r] = t._version
-            seen.add(r)
-        return cells
+    def cells(self, outside, place_of, saved):
+        """The cells that count versions, by number: {result: cell}, {saved value: cell} (where `saved` are the latter themselves), and of each
+        its version at the end, or the place of the tensor from outside that it belongs to. A result that is alone with its cell has none."""
+        known = {id(t._cell): place_of(t) for t in outside.values() if t._cell is not None}
+        held = {k: t._cell for k, t in enumerate(self.tensors) if t._base is None and t._cell is not None}
+        users = collections.Counter(map(id, (*held.values(), *saved.values())))
+        held = {k: c for k, c in held.items() if c.v or id(c) in known or users[id(c)] > 1}
+        every = {id(c): known.get(id(c), c.v) for c in (*held.values(), *saved.values())}
+        return {k: id(c) for k, c in held.items()}, {n: id(c) for n, c in saved.items()}, every
 
 
 def _alive(node):
@@ -278,14 +276,24 @@ class Recording:
         for place, writer in self.bumps:
             self.at(place, leaves)._bump(writer)
         made = {"cells": {}}
+        tie = functools.partial(self.tie, made["cells"], leaves)
         b = self.backward
         if b is not None:
             outside = {n: self.at(place, leaves) for n, (place, _) in zip(self.program.outside, self.given)}
-            node, made["cells"] = b.node(env, [self.at(place, leaves) for place in b.places], outside)
-            made["exits"] = b.exits(node)
+            made["exits"] = b.exits(b.node(env, [self.at(place, leaves) for place in b.places], outside, tie))
         for place, spec in self.grads:
             self.at(place, leaves)._grad = None if spec is None else self.make(spec, env, leaves, made)
         return self.make(self.results, env, leaves, made)
+
+    def tie(self, cells, leaves, t, number):
+        """Give a tensor a version cell; `cells` are those of this call so far."""
+        cell = cells.get(number)
+        if cell is None:
+            version = self.cells[number]
+            cell = cells[number] = t._shared() if type(version) is int else self.at(version, leaves)._shared()
+            if type(version) is int:
+                cell.v = version
+        t._cell = cell
 
     def expect(self, given):
         """Note which of the arrays that are written overlap with which of all."""
@@ -319,14 +327,8 @@ class Recording:
             if base is None:
                 t = wrap(a)
                 t._rg = rg & ~1
-                root, cells = self.program.origin[n], made["cells"]
-                if root in cells:            # another result, or what the backward saved, is this memory
-                    t._cell = cells[root]
-                elif root in self.cells:
-                    cell = self.cells[root]
-                    cells[root] = t._cell = self.at(cell, leaves)._shared() if type(cell) is tuple else t._shared()
-                    if type(cell) is int:
-                        t._cell.v = cell
+                if k in self.cell_of:
+                    self.tie(made["cells"], leaves, t, self.cell_of[k])
             else:
                 t = view_of(self.make(base, env, leaves, made), a)
                 t._rg = rg & ~1
@@ -574,9 +576,10 @@ class Traced:
         r.expect([a for _, a in given])
         self.check(r, rec, program, draws.values(), outside, values)
         r.backward = back
-        r.cells = results.cells(program.origin, rec.outside, place_of)
+        saved = {} if back is None else {n: back.history.cells[n] for n in back.saved if n not in rec.outside}
+        r.cell_of, saved, r.cells = results.cells(rec.outside, place_of, saved)
         if back is not None:
-            back.settle(program.origin)
+            back.cells, back.history.cells = saved, None
         rec.before.clear()
         paths.insert(0, r)
         self.why = None

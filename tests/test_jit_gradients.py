@@ -1,5 +1,6 @@
 """Gradients through traced calls: whatever is asked of them comes out as eager's, to the bit, from the first call on."""
 import gc
+import threading
 import weakref
 
 import pytest
@@ -271,7 +272,9 @@ def test_versions_of_results_are_eagers():
     def f(x):
         y = x * 2
         y.add_(1).mul_(x)
-        return y, y.detach(), x.detach()
+        z = x + 1
+        z.data.add_(1)
+        return y, y.detach(), x.detach(), z, z.data.mul_(2), x.data
 
     def use(call):
         x = whet.ones(3)
@@ -283,6 +286,28 @@ def test_versions_of_results_are_eagers():
         return before, [t._version for t in out], bits(*out)
     eager, traced = ways(f, use)
     assert eager == traced
+
+
+def test_many_threads_go_back_through_one_trace():
+    f = jit.trace(lambda x, w: ((x @ w).tanh() @ w.mT).exp())
+    f(leaf(60, 60), leaf(60, 60))
+    wrong = []
+
+    def work(seed):
+        for k in range(30):
+            found = []
+            for call in (f, f.fn):
+                x, w = leaf(60, 60, seed=seed), leaf(60, 60, seed=k)
+                call(x, w).sum().backward()
+                found.append(bits(x.grad, w.grad))
+            if found[0] != found[1]:
+                wrong.append((seed, k))
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
 
 
 def test_a_graph_is_freed_when_its_results_are():
