@@ -136,8 +136,7 @@ class Recorder:
         except BaseException:
             self.refuse(f"{op.name}_ raised an error")
             raise
-        of = self.outside.get(ins[0])        # (`.data` of a tensor is its memory with a counter of its own)
-        self.nodes.append(Node("write", op, ins, attrs, [], where(), of is None or of is t or of._cell is t._cell))
+        self.nodes.append(Node("write", op, ins, attrs, [], where(), t._cell))
         if t._node is not node and not any(t is x for x in self.made):
             self.refuse("a tensor that was there before got a history")
         return t

@@ -30,7 +30,7 @@ from . import quick
 from .backward import Backward, same_bits
 from .history import saved_by
 from .program import Miss, Program
-from .quick import MISSED, used_up
+from .quick import MISSED, gone
 from .record import Recorder, Refused, Watch, escaped
 from .world import PLAIN, Unwatchable, World, ours
 
@@ -169,10 +169,7 @@ class _Results:
                 dead = Dead(x._node, self.place_of)
         base = None
         if x._base is not None:
-            if dead is None or type(dead) is int:
-                base = self.tensor(x._base)
-            elif self.place_of(x._base) is not None or id(x._base) in self.index:
-                raise Refused("it returns a view of a tensor that is still in use, whose graph was used up")
+            base = self.tensor(x._base)
         self.index[id(x)] = len(self.tensors)
         self.tensors.append(x)
         self.values.append(n)
@@ -338,7 +335,8 @@ class Recording:
                 t._rg |= 1
                 t._node = made["exits"][self.backward.exit[dead]]
             elif dead is not None:
-                t = used_up(a, dead.op, [self.at(place, leaves) for place in dead.places])
+                t._rg |= 1
+                t._node = gone(dead.op, [self.at(place, leaves) for place in dead.places])
             made[k] = t
             return t
         if kind == "again":
@@ -564,8 +562,8 @@ class Traced:
             raise Refused(f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned")
         outside = list(rec.outside)
         program = Program(rec.nodes, rec.arrays, outside, values)
-        bumps = [(place_of(rec.outside[program.origin[n.ins[0]]]), n.op.name + "_") for n in rec.nodes
-                 if n.kind == "write" and n.value and program.origin[n.ins[0]] in rec.outside]
+        counted = {id(t._cell): t for t in rec.outside.values() if t._cell is not None}        # (`.data` has a counter of its own)
+        bumps = [(place_of(counted[id(n.value)]), n.op.name + "_") for n in rec.nodes if n.kind == "write" and id(n.value) in counted]
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
         draws = {id(n.attrs["generator"]): n.attrs["generator"] for n in rec.nodes if n.kind == "draw"}
         r = Recording(world, program, [(t, grads.get(id(t))) for t in world.tensors.values()], given, spec, effects, bumps,

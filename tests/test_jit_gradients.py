@@ -310,6 +310,29 @@ def test_many_threads_go_back_through_one_trace():
     assert not wrong
 
 
+def test_results_whose_graph_was_used_up():
+    w = leaf(3)
+
+    def f(x):
+        y = w.exp()
+        y.data.mul_(1)
+        y[:1].data.add_(x[1])
+        y = y.add_(x)
+        (y * y).sum().backward()
+        x[1:].data.mul_(2)
+        return y.split(1)[1], y.tanh().detach(), y
+
+    def use(call):
+        w.grad, x = None, whet.ones(3)
+        out = call(x)
+        said = [t._version for t in (x, *out)], [t._base is out[2] for t in out], bits(x, w.grad, *out), [t.grad_fn and t.grad_fn.name() for t in out]
+        with pytest.raises(RuntimeError, match="a second time"):
+            out[2].sum().backward()
+        return said
+    eager, traced = ways(f, use)
+    assert eager == traced
+
+
 def test_a_graph_is_freed_when_its_results_are():
     f = jit.trace(lambda a, b: ((a * b).exp(), a.sin()))
     a, b = leaf(3), leaf(3, seed=1)
