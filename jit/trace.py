@@ -119,8 +119,8 @@ class Dead:
 class _Results:
     """What a run returned, as a recipe: the tensors in it by value number or by where they came from."""
 
-    def __init__(self, made, place_of, number, before):
-        self.made, self.place_of, self.number, self.before = made, place_of, number, before
+    def __init__(self, made, place_of, value, before):
+        self.made, self.place_of, self.value, self.before = made, place_of, value, before
         self.values, self.index, self.tensors = [], {}, []
         self.alive = []                      # results through which gradients flow to tensors from outside
 
@@ -153,9 +153,9 @@ class _Results:
         place = self.place_of(x)
         if place is not None:
             return "place", place
-        n = self.number.get(id(x._array))
-        if n is None or type(x) is not Tensor:
-            raise Refused("it returns a tensor that was made where the recorder cannot see" if n is None else f"it returns a {type(x).__name__}")
+        if type(x) is not Tensor:
+            raise Refused(f"it returns a {type(x).__name__}")
+        n = self.value(x)
         if x._extra:
             raise Refused("it returns a tensor with hooks")
         dead = None
@@ -535,7 +535,7 @@ class Traced:
                 owner = place_of(grad_of[id(t)])
                 return None if owner is None else ("grad", owner)
             return ("object", t) if id(t) in whole.tensors else None
-        results = _Results(rec.made, place_of, rec.number, whole.seen)
+        results = _Results(rec.made, place_of, rec.value, whole.seen)
         effects = []
         for t in tensors:
             if t._grad is not grads[id(t)]:

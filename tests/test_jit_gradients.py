@@ -314,7 +314,7 @@ def test_results_whose_graph_was_used_up():
     w = leaf(3)
 
     def f(x):
-        y = w.exp()
+        y = w * 2
         y.data.mul_(1)
         y[:1].data.add_(x[1])
         y = y.add_(x)
