@@ -54,9 +54,8 @@ class Backward:
         if not set(h.holders).issuperset(self.saved):
             raise Refused("its backward reads more than was saved for it")
         # what eager saved in vain counts too where it can be written to: its backward says so
-        root = {o: n.ins[0] if n.kind == "op" and n.op.is_view else o for n in forward for o in n.outs}
-        within = {_memory(n, root) for n in (*values, *rec.outside)}
-        self.saved += [n for n in h.holders if n is not None and n not in self.saved and _memory(n, root) in within]
+        within = {rec.memory.get(n, n) for n in (*values, *rec.outside)}
+        self.saved += [n for n in h.holders if n is not None and n not in self.saved and rec.memory.get(n, n) in within]
         if not set(self.saved).issuperset(h.holders):
             self.prove(rec, roots, gradients)
         h.forget()
@@ -232,12 +231,6 @@ class _Way:
         for k, n in self.values.items():
             out[k] = made[n]
         return out
-
-
-def _memory(n, root):
-    while root.get(n, n) != n:
-        n = root[n]
-    return n
 
 
 def _alike(a, b):

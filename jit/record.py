@@ -42,6 +42,7 @@ class Recorder:
     def __init__(self, reachable):
         self.reachable = {id(t._array): t for t in reachable}
         self.nodes, self.number, self.arrays = [], {}, []
+        self.memory = {}                     # value that is a view -> the value whose memory it shows
         self.outside, self.before = {}, {}   # value number -> the tensor that was there before, and a copy of what it held
         self.made, self.ids = [], set()      # tensors made inside
         self.reason = None
@@ -105,6 +106,8 @@ class Recorder:
             self.made.append(t)
             self.ids.add(id(t))
             outs.append(self.define(t._array))
+            if kind == "op" and op.is_view:
+                self.memory[outs[-1]] = self.memory.get(ins[0], ins[0])
         if "array" in attrs:                 # a constant: as it is now, whatever is written to it later
             attrs = {**attrs, "array": copied(attrs["array"])}
         self.nodes.append(Node(kind, op, ins, attrs, outs, where()))

@@ -119,8 +119,8 @@ class Dead:
 class _Results:
     """What a run returned, as a recipe: the tensors in it by value number or by where they came from."""
 
-    def __init__(self, made, place_of, value, before):
-        self.made, self.place_of, self.value, self.before = made, place_of, value, before
+    def __init__(self, rec, place_of, before):
+        self.rec, self.place_of, self.before = rec, place_of, before
         self.values, self.index, self.tensors = [], {}, []
         self.alive = []                      # results through which gradients flow to tensors from outside
 
@@ -155,7 +155,7 @@ class _Results:
             return "place", place
         if type(x) is not Tensor:
             raise Refused(f"it returns a {type(x).__name__}")
-        n = self.value(x)
+        n = self.rec.value(x)
         if x._extra:
             raise Refused("it returns a tensor with hooks")
         dead = None
@@ -169,7 +169,9 @@ class _Results:
                 dead = Dead(x._node, self.place_of)
         base = None
         if x._base is not None:
-            base = self.tensor(x._base)
+            owner = self.rec.outside.get(self.rec.memory.get(n, n))
+            of = owner is not None and owner._base is x._base and self.place_of(x._base) is None and self.place_of(owner)
+            base = ("place", ("base", of)) if of else self.tensor(x._base)
         self.index[id(x)] = len(self.tensors)
         self.tensors.append(x)
         self.values.append(n)
@@ -250,7 +252,7 @@ class Recording:
             return leaves[what]
         if kind == "grad":
             return self.at(what, leaves)._grad
-        return what
+        return self.at(what, leaves)._base if kind == "base" else what
 
     def run(self, leaves):
         """Replay; raises Miss where a value is another."""
@@ -535,7 +537,7 @@ class Traced:
                 owner = place_of(grad_of[id(t)])
                 return None if owner is None else ("grad", owner)
             return ("object", t) if id(t) in whole.tensors else None
-        results = _Results(rec.made, place_of, rec.value, whole.seen)
+        results = _Results(rec, place_of, whole.seen)
         effects = []
         for t in tensors:
             if t._grad is not grads[id(t)]:

@@ -248,6 +248,17 @@ def test_a_result_and_a_view_of_it(write):
     assert eager == traced and eager[0][0][2]
 
 
+def test_a_view_of_an_argument_that_is_a_view():
+    def use(call):
+        x, y = leaf(4, 3), whet.ones(2, 3)
+        a, b = call(x[1:], y[0])
+        a, b = a * a, b.add_(1)
+        a.sum().backward()
+        return bits(a, b, x.grad, y), b._base is y, y._version
+    eager, traced = ways(lambda u, v: (u.mT, v[1:]), use)
+    assert eager == traced and eager[0][1]
+
+
 def test_a_view_of_what_nobody_else_has():
     def use(call):
         x = leaf(4, 3)
