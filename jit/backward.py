@@ -76,9 +76,10 @@ class Backward:
 
     def prove(self, rec, roots, gradients):
         """Some of what nodes saved is read by no first derivative, and is not kept: is it by none where a graph of the gradients is made?"""
-        h = self.history
-        held = {n: (t if t is not None else wrap(rec.arrays[n]), 0) for n, t in ((n, rec.outside.get(n)) for n in self.saved)}
-        held = {n: (t, t._version) for n, (t, _) in held.items()}
+        h, held = self.history, {}
+        for n in self.saved:
+            t = rec.outside[n] if n in rec.outside else wrap(rec.arrays[n])
+            held[n] = t, t._version
         nodes = h.make(held, h.borders, {}, 1)
         with modes.enable_grad():
             found, _ = walk(nodes, {nodes[r]: g for r, g in zip(h.roots, gradients)})
@@ -128,6 +129,7 @@ class Backward:
         return [found.get(k) for k in range(len(node.edges))]
 
     def held(self, node):
+        """What a call has saved and not released: {value: (tensor, its version then)}."""
         return {n: (x, v) for n, x, v in zip(self.saved, node.inputs, node.versions) if x is not None}
 
     def release(self, node):
@@ -143,6 +145,8 @@ class Backward:
         h = self.history
         outs = [node] if self.plain == [True] else [d() for d in node.doors]
         h.make(self.held(node), node.edges, {r: o for r, o in zip(h.roots, outs) if o is not None}, node.seq, node.gone)
+        if outs != [node]:                   # nothing leads to it any more
+            node.op, node.edges, node.inputs = _through, (), ()
 
 
 class Call(Shortcut):

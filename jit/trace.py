@@ -275,10 +275,10 @@ class Recording:
         for place, writer in self.bumps:
             self.at(place, leaves)._bump(writer)
         made = {"cells": {}}
-        tie = functools.partial(self.tie, made["cells"], leaves)
         b = self.backward
         if b is not None:
             outside = {n: self.at(place, leaves) for n, (place, _) in zip(self.program.outside, self.given)}
+            tie = functools.partial(self.tie, made["cells"], leaves)
             made["exits"] = b.exits(b.node(env, [self.at(place, leaves) for place in b.places], outside, tie))
         for place, spec in self.grads:
             self.at(place, leaves)._grad = None if spec is None else self.make(spec, env, leaves, made)
