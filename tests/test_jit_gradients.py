@@ -120,6 +120,24 @@ def test_hooks_and_gradients_of_results_on_the_way():
     assert eager == traced
 
 
+def test_outputs_of_nodes_that_have_several():
+    def f(x):
+        parts = (x * x).split(2)
+        values, at = x.max(0)
+        return parts[1], parts[0].exp(), values, at, x.sort(0)[0]
+
+    def use(call):
+        x = leaf(4, 3)
+        out = call(x)
+        numbers = [t.output_nr for t in out]
+        live = [t for t in out if t.requires_grad]
+        g, = grad([t.square().sum() for t in live], x, create_graph=True)
+        (g.square().sum() + live[0].sum() + live[2].exp().sum()).backward()
+        return numbers, bits(*out, g, x.grad), [t.grad_fn.name() for t in live]
+    eager, traced = ways(f, use)
+    assert eager == traced and eager[0][0][0] == 1
+
+
 def test_gradients_of_some_inputs_alone():
     """What leads to the others is not gone through: a weight that was written to does not matter, nor is its part of the graph freed."""
     def use(call):
