@@ -173,6 +173,8 @@ class Graph:
                 if i == len(streams):
                     streams.append(value)
                 attrs["generator"], value = i, None
+            if n.kind == "write":            # (of a recording: the counter of the versions)
+                value = value is not False
             if "into" in attrs:
                 attrs["into"] = {Ref(x): Ref(place) for x, place in attrs["into"].items()}
             out = Node(n.kind, n.op, n.ins, attrs, n.outs, n.line, [copy(m) for m in value] if n.kind in GROUPS else value)

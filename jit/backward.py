@@ -23,6 +23,7 @@ SUBSETS = 3                      # of so many results every choice has its own b
 class Backward:
     """What was learned of the backward of some results: the op of the node that a replay makes."""
     name, saves_output, nondiff_outputs, saves = "traced_call", False, frozenset(), None
+    cells = None                             # value -> the cell that counts its versions, by number (see `Recording.tie`)
 
     def __init__(self, rec, results, values, start, place_of_edge):
         """Run the backward of the results, and of some of them alone, under the recorder's eyes. `values`: all that the call returns."""
@@ -53,9 +54,8 @@ class Backward:
         if not set(h.holders).issuperset(self.saved):
             raise Refused("its backward reads more than was saved for it")
         # what eager saved in vain counts too where it can be written to: its backward says so
-        root = {o: n.ins[0] if n.kind == "op" and n.op.is_view else o for n in forward for o in n.outs}
-        within = {_memory(n, root) for n in (*values, *rec.outside)}
-        self.saved += [n for n in h.holders if n is not None and n not in self.saved and _memory(n, root) in within]
+        within = {rec.memory.get(n, n) for n in (*values, *rec.outside)}
+        self.saved += [n for n in h.holders if n is not None and n not in self.saved and rec.memory.get(n, n) in within]
         if not set(self.saved).issuperset(h.holders):
             self.prove(rec, roots, gradients)
         h.forget()
@@ -76,9 +76,10 @@ class Backward:
 
     def prove(self, rec, roots, gradients):
         """Some of what nodes saved is read by no first derivative, and is not kept: is it by none where a graph of the gradients is made?"""
-        h = self.history
-        held = {n: (t if t is not None else wrap(rec.arrays[n]), 0) for n, t in ((n, rec.outside.get(n)) for n in self.saved)}
-        held = {n: (t, t._version) for n, (t, _) in held.items()}
+        h, held = self.history, {}
+        for n in self.saved:
+            t = rec.outside[n] if n in rec.outside else wrap(rec.arrays[n])
+            held[n] = t, t._version
         nodes = h.make(held, h.borders, {}, 1)
         with modes.enable_grad():
             found, _ = walk(nodes, {nodes[r]: g for r, g in zip(h.roots, gradients)})
@@ -87,31 +88,20 @@ class Backward:
                 or not all(_alike(g._array, rec.arrays[way.values[h.keys[key]]]) for key, g in found):
             raise Refused("a second derivative would read what the first does not")
 
-    def settle(self, origin):
-        """Note which memory the values lie in (`origin`), and its versions when the call ends."""
-        self.origin = origin
-        self.versions = {origin[n]: v for n, v in self.history.versions.items() if n in origin}
-
-    def node(self, env, tensors, outside):
-        """The node of a replayed call and the cells of the memory that it saved. `tensors`: what stands at each place, `outside`: value ->
-        the tensor that it is."""
+    def node(self, env, tensors, outside, tie):
+        """The node of a replayed call. `tensors`: what stands at each place, `outside`: value -> the tensor that it is, `tie`: gives a tensor
+        the version cell that counts for a value."""
         node = Call(self, tuple([edge_of(t) for t in tensors]), {}, len(self.plain))
-        inputs, versions, cells = [], [], {}
+        inputs, versions = [], []
         for n in self.saved:
             t = outside.get(n)
             if t is None:
-                t, r = wrap(env[n]), self.origin[n]
-                if r in outside:
-                    t._cell = outside[r]._shared()
-                elif r in cells:
-                    t._cell = cells[r]
-                else:
-                    cells[r] = t._shared()
-                    t._cell.v = self.versions[r]
+                t = wrap(env[n])
+                tie(t, self.cells[n])
             inputs.append(t)
             versions.append(t._version)
         node.inputs, node.versions, node.gone = inputs, versions, 0
-        return node, cells
+        return node
 
     def exits(self, node):
         """The edges of the outputs. A plain one is an object that can become eager's node."""
@@ -139,6 +129,7 @@ class Backward:
         return [found.get(k) for k in range(len(node.edges))]
 
     def held(self, node):
+        """What a call has saved and not released: {value: (tensor, its version then)}."""
         return {n: (x, v) for n, x, v in zip(self.saved, node.inputs, node.versions) if x is not None}
 
     def release(self, node):
@@ -154,6 +145,8 @@ class Backward:
         h = self.history
         outs = [node] if self.plain == [True] else [d() for d in node.doors]
         h.make(self.held(node), node.edges, {r: o for r, o in zip(h.roots, outs) if o is not None}, node.seq, node.gone)
+        if outs != [node]:                   # nothing leads to it any more
+            node.op, node.edges, node.inputs = _through, (), ()
 
 
 class Call(Shortcut):
@@ -220,18 +213,22 @@ class _Way:
         self.shared = {n for n in got if origin[n] in self.program.outside or roots.count(origin[n]) > 1}
 
     def __call__(self, saved, gradients, count):
-        """The gradients of the edges; None where the program is not for these."""
+        """The gradients of the edges; None where the program is not for these, or in use."""
         given = [saved[n]._array for n in self.saved]
         for x, n in zip(gradients, self.given):
             a, like = x._array, self.program.arrays[n]
             if a.dtype != like.dtype:
                 return None
             given.append(a if a.strides == like.strides else np.ascontiguousarray(a).reshape(like.shape))
+        if not self.lock.acquire(False):     # another thread works in the program's memory
+            return None
         try:
             with self.lock:                  # one call at a time works in the program's memory
                 env = self.program(given)
         except Miss:
             return None
+        finally:
+            self.lock.release()
         made = {n: wrap(env[n]) for n in self.values.values()}
         for n in self.shared:
             made[n]._shared()
@@ -239,12 +236,6 @@ class _Way:
         for k, n in self.values.items():
             out[k] = made[n]
         return out
-
-
-def _memory(n, root):
-    while root.get(n, n) != n:
-        n = root[n]
-    return n
 
 
 def _alike(a, b):

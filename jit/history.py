@@ -49,7 +49,7 @@ class History:
                 if e is not None and e not in self.number:
                     self.keys[i, k] = len(self.borders)
                     self.borders.append(e)
-        self.holders, self.versions = {}, {}           # value -> the nodes that saved it, as bits; its version at the end
+        self.holders, self.cells = {}, {}    # value -> the nodes that saved it, as bits; the cell that counts its versions
         self.specs = [self.spec(rec, i, n) for i, n in enumerate(self.order)]
         self.holding = sum(1 << i for i, s in enumerate(self.specs) if s.parent is None and self.holds(s))
 
@@ -77,15 +77,15 @@ class History:
             elif isinstance(v, Base):
                 raise Refused(f"{n.op.name} keeps a tensor of its own")
         s.inputs = [self.saved(rec, i, x, s.edges[k]) if isinstance(x, Base) else x for k, x in enumerate(n.inputs)]
-        s.outputs = [x and self.note(i, _Saved(rec.number.get(id(x.array)), None, x.array, False, x.index), x.cell.v) for x in _outputs(n)]
+        s.outputs = [x and self.note(i, _Saved(rec.number.get(id(x.array)), None, x.array, False, x.index), x.cell) for x in _outputs(n)]
         return s
 
     def saved(self, rec, i, x, edge):
         n = rec.number.get(id(x._array))
-        return self.note(i, _Saved(n, edge if x.requires_grad else None, x._array, rec.outside.get(n) is x), x._version)
+        return self.note(i, _Saved(n, edge if x.requires_grad else None, x._array, rec.outside.get(n) is x), x._shared())
 
-    def note(self, i, saved, version):
-        self.versions[saved.value] = version
+    def note(self, i, saved, cell):
+        self.cells[saved.value] = cell
         self.holders[saved.value] = self.holders.get(saved.value, 0) | 1 << i
         return saved
 
@@ -96,15 +96,17 @@ class History:
     def make(self, held, borders, exits, number, gone=0):
         """The nodes, oldest first. `held`: value -> (tensor, its version then), `exits`: number -> an object that is to be that node,
         `number`: the call's place among all nodes, `gone`: nodes that were released, as bits."""
-        made, parts = [], len(self.specs) + 1
+        made, parts = [], 2 * len(self.specs) + 1
         for i, s in enumerate(self.specs):
-            node = exits.get(i)
+            node, at = exits.get(i), number - 1 + Fraction(2 * i + 1, parts)
             if s.parent is not None:
                 node = OutputOf(made[s.parent], s.index) if node is None else node
                 node.parent, node.index = made[s.parent], s.index
             else:
                 node = self.fill(node, s, held, made, borders, s.released or gone >> i & 1)
-            node.seq = number - 1 + Fraction(i + 1, parts)
+            node.seq = at
+            if s.inner is not None:
+                node.attrs[s.inner].seq = at - Fraction(1, parts)
             made.append(node)
         return made
 

@@ -550,6 +550,12 @@ def used_up(a, op, leaves):
     """A tensor whose graph, which led to some leaves, has been differentiated and freed."""
     t = wrap(a)
     t._rg |= 1
-    t._node = Node(_Gone(op.name), tuple([edge_of(x) for x in leaves]), {})
-    t._node.inputs, t._node.versions, t._node.released = (), (), True
+    t._node = gone(op, leaves)
     return t
+
+
+def gone(op, leaves):
+    """The node of such a tensor."""
+    node = Node(_Gone(op.name), tuple([edge_of(x) for x in leaves]), {})
+    node.released = True
+    return node

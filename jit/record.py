@@ -50,6 +50,7 @@ class Recorder:
         # tensors that stand for numbers; weak references to those; ids of the tensors whose value Python went on from
         self.hidden, self.lent, self.pinned = [], [], set()
         self.nodes, self.number, self.arrays = [], {}, []
+        self.memory = {}                     # value that is a view -> the value whose memory it shows
         self.outside, self.before = {}, {}   # value number -> the tensor that was there before, and a copy of what it held
         self.made, self.ids = [], set()      # tensors made inside
         self.reason = None
@@ -146,6 +147,8 @@ class Recorder:
             self.made.append(t)
             self.ids.add(id(t))
             outs.append(self.define(t._array))
+            if kind == "op" and op.is_view:
+                self.memory[outs[-1]] = self.memory.get(ins[0], ins[0])
         if "array" in attrs:                 # a constant: as it is now, whatever is written to it later
             attrs = {**attrs, "array": copied(attrs["array"])}
         self.nodes.append(Node(kind, op, ins, attrs, outs, where()))
@@ -182,8 +185,7 @@ class Recorder:
         except BaseException:
             self.raised(op)
             raise
-        of = self.outside.get(ins[0])        # (`.data` of a tensor is its memory with a counter of its own)
-        self.nodes.append(Node("write", op, ins, attrs, [], where(), of is None or of is t or of._cell is t._cell))
+        self.nodes.append(Node("write", op, ins, attrs, [], where(), t._cell))
         if t._node is not node and not any(t is x for x in self.made):
             self.refuse("a tensor that was there before got a history")
         return t

@@ -34,7 +34,7 @@ from .effects import SETTABLE, Swapped, look, put
 from .history import inside, saved_by
 from .numbers import Number, reclaim, settle, tensor_of, varies
 from .program import Miss, Program
-from .quick import MISSED, used_up
+from .quick import MISSED, gone
 from .record import Recorder, Refused, Watch, escaped
 from .world import CONSTANT, PLAIN, Unwatchable, World, ours, standard
 
@@ -150,8 +150,7 @@ class _Results:
 
     def __init__(self, rec, place_of, before, guarded, boxes):
         self.boxes, self.boxed = {id(x): i for i, x in enumerate(boxes)}, False      # containers among the arguments; is one of them given back?
-        self.made, self.place_of, self.number, self.before, self.value = rec.made, place_of, rec.number, before, rec.value
-        self.borrowed = rec.borrowed
+        self.rec, self.place_of, self.before = rec, place_of, before
         self.values, self.index, self.tensors = [], {}, []
         self.known = guarded                 # what is guarded by identity: may be given back as it is
         self.containers, self.holders = {}, []       # lists and dicts that the run made, by id
@@ -163,7 +162,7 @@ class _Results:
         if isinstance(x, Base):
             return self.tensor(x)
         if t is Number:
-            n = self.value(x.tensor)
+            n = self.rec.value(x.tensor)
             self.items.append(n)
             return "item", n
         if id(x) in self.boxes:
@@ -219,13 +218,13 @@ class _Results:
         if id(x) in self.index:
             return "again", self.index[id(x)]
         place = self.place_of(x)
-        if id(x) in self.borrowed:
+        if id(x) in self.rec.borrowed:
             raise Refused("it returns a tensor around a NumPy array")
         if place is not None:
             return "place", place
-        n = self.number.get(id(x._array))
-        if n is None or type(x) is not Tensor:
-            raise Refused("it returns a tensor that was made where the recorder cannot see" if n is None else f"it returns a {type(x).__name__}")
+        if type(x) is not Tensor:
+            raise Refused(f"it returns a {type(x).__name__}")
+        n = self.rec.value(x)
         if x._extra:
             raise Refused("it returns a tensor with hooks")
         dead = None
@@ -239,26 +238,23 @@ class _Results:
                 dead = Dead(x._node, self.place_of)
         base = None
         if x._base is not None:
-            if dead is None or type(dead) is int:
-                base = self.tensor(x._base)
-            elif self.place_of(x._base) is not None or id(x._base) in self.index:
-                raise Refused("it returns a view of a tensor that is still in use, whose graph was used up")
+            owner = self.rec.outside.get(self.rec.memory.get(n, n))
+            of = owner is not None and owner._base is x._base and self.place_of(x._base) is None and self.place_of(owner)
+            base = ("place", ("base", of)) if of else self.tensor(x._base)
         self.index[id(x)] = len(self.tensors)
         self.tensors.append(x)
         self.values.append(n)
         return "value", (len(self.tensors) - 1, n, dead, base, x._rg)
 
-    def cells(self, origin, outside, place_of):
-        """memory -> its version at the end, or the place of the tensor from outside that counts it; for memory that needs it."""
-        cells, seen = {}, set()
-        for t, n in zip(self.tensors, self.values):
-            r = origin[n]
-            if t._base is None and r in outside and t._cell is outside[r]._cell:
-                cells[r] = place_of(outside[r])
-            elif t._base is None and (t._version or r in seen):
-                cells[r] = t._version
-            seen.add(r)
-        return cells
+    def cells(self, outside, place_of, saved):
+        """The cells that count versions, by number: {result: cell}, {saved value: cell} (where `saved` are the latter themselves), and of each
+        its version at the end, or the place of the tensor from outside that it belongs to. A result that is alone with its cell has none."""
+        known = {id(t._cell): place_of(t) for t in outside.values() if t._cell is not None}
+        held = {k: t._cell for k, t in enumerate(self.tensors) if t._base is None and t._cell is not None}
+        users = collections.Counter(map(id, (*held.values(), *saved.values())))
+        held = {k: c for k, c in held.items() if c.v or id(c) in known or users[id(c)] > 1}
+        every = {id(c): known.get(id(c), c.v) for c in (*held.values(), *saved.values())}
+        return {k: id(c) for k, c in held.items()}, {n: id(c) for n, c in saved.items()}, every
 
 
 def _alive(node):
@@ -360,7 +356,9 @@ class Recording:
             return leaves[what]
         if kind == "grad":
             return self.at(what, leaves)._grad
-        return self.at(what, leaves).data if kind == "data" else what
+        if kind == "data":
+            return self.at(what, leaves).data
+        return self.at(what, leaves)._base if kind == "base" else what
 
     def run(self, leaves, boxes=()):
         """Replay; raises Miss where a value is another."""
@@ -386,8 +384,8 @@ class Recording:
         b = self.backward
         if b is not None:
             outside = {n: self.at(place, leaves) for n, (place, _) in zip(self.program.outside, self.given)}
-            node, made["cells"] = b.node(env, [self.at(place, leaves) for place in b.places], outside)
-            made["exits"] = b.exits(node)
+            tie = functools.partial(self.tie, made["cells"], leaves)
+            made["exits"] = b.exits(b.node(env, [self.at(place, leaves) for place in b.places], outside, tie))
         for place, spec in self.grads:
             self.at(place, leaves)._grad = None if spec is None else self.make(spec, env, leaves, made)
         left = [self.make(spec, env, leaves, made) for _, _, _, spec in self.effects]
@@ -402,6 +400,16 @@ class Recording:
             boxes[i].clear()
             boxes[i].extend(values) if type(boxes[i]) is list else boxes[i].update(values)
         return out
+
+    def tie(self, cells, leaves, t, number):
+        """Give a tensor a version cell; `cells` are those of this call so far."""
+        cell = cells.get(number)
+        if cell is None:
+            version = self.cells[number]
+            cell = cells[number] = t._shared() if type(version) is int else self.at(version, leaves)._shared()
+            if type(version) is int:
+                cell.v = version
+        t._cell = cell
 
     def expect(self, given):
         """Note which of the arrays that are written overlap with which of all."""
@@ -435,14 +443,8 @@ class Recording:
             if base is None:
                 t = wrap(a)
                 t._rg = rg & ~1
-                root, cells = self.program.origin[n], made["cells"]
-                if root in cells:            # another result, or what the backward saved, is this memory
-                    t._cell = cells[root]
-                elif root in self.cells:
-                    cell = self.cells[root]
-                    cells[root] = t._cell = self.at(cell, leaves)._shared() if type(cell) is tuple else t._shared()
-                    if type(cell) is int:
-                        t._cell.v = cell
+                if k in self.cell_of:
+                    self.tie(made["cells"], leaves, t, self.cell_of[k])
             else:
                 t = view_of(self.make(base, env, leaves, made), a)
                 t._rg = rg & ~1
@@ -452,7 +454,8 @@ class Recording:
                 t._rg |= 1
                 t._node = made["exits"][self.backward.exit[dead]]
             elif dead is not None:
-                t = used_up(a, dead.op, [self.at(place, leaves) for place in dead.places])
+                t._rg |= 1
+                t._node = gone(dead.op, [self.at(place, leaves) for place in dead.places])
             made[k] = t
             return t
         if kind == "again":
@@ -824,9 +827,10 @@ class Traced(quick.Entry):
         outside = list(rec.outside)
         steady = {n: t for n, t in rec.outside.items() if place_of(t)[0] == "object" and world.tensors.get(id(t)) is t}
         program = Program(rec.nodes, rec.arrays, outside, values, steady)
-        writes = [(n, place_of(rec.outside[program.origin[n.ins[0]]])) for n in rec.nodes
-                  if n.kind == "write" and program.origin[n.ins[0]] in rec.outside]
-        bumps = [(place if n.value else ("data", place), n.op.name + "_") for n, place in writes]       # (the others count aside)
+        counted = {id(t._cell): t for t in rec.outside.values() if t._cell is not None}        # (`.data` has a counter of its own, aside)
+        writes = [(n, counted.get(id(n.value)), rec.outside.get(program.origin[n.ins[0]])) for n in rec.nodes
+                  if n.kind == "write" and (id(n.value) in counted or program.origin[n.ins[0]] in rec.outside)]
+        bumps = [(place_of(t) if t is not None else ("data", place_of(of)), n.op.name + "_") for n, t, of in writes]
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
         draws = {id(n.attrs["generator"]): n.attrs["generator"] for n in rec.nodes if n.kind == "draw"}
         before = {id(t): g for t, g in zip(run.tensors, run.grads)}
@@ -843,9 +847,10 @@ class Traced(quick.Entry):
         self.check(r, rec, program, draws.values(), outside, values)
         r.backward = back
         r.boxed = results.boxed
-        r.cells = results.cells(program.origin, rec.outside, place_of)
+        saved = {} if back is None else {n: back.history.cells[n] for n in back.saved if n not in rec.outside}
+        r.cell_of, saved, r.cells = results.cells(rec.outside, place_of, saved)
         if back is not None:
-            back.settle(program.origin)
+            back.cells, back.history.cells = saved, None
         rec.before.clear()
         return r
 

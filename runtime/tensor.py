@@ -214,7 +214,7 @@ class Tensor:
 
     @property
     def output_nr(self):
-        n = self._node
+        n = None if self._node is None else in_full(self._node)
         return n.index if type(n) is OutputOf else 0
 
     def is_inference(self):

@@ -164,10 +164,10 @@ def _call(whet, what, xs, d):
 
 
 # ---- running them ---------------------------------------------------------------------------------------------------------
-def describe(t):
+def describe(t, history=True):
     """All there is to see of a result."""
     if isinstance(t, tuple | list):
-        return [describe(x) for x in t]
+        return [describe(x, history) for x in t]
     if not hasattr(t, "_array"):
         return repr(t)
     a = t.detach()._array
@@ -176,7 +176,7 @@ def describe(t):
         n = n.copy()
         n[n != n] = np.nan
     return [str(t.dtype), list(t.shape), list(t.stride()) if t.numel() else 0, hashlib.sha1(n.tobytes()).hexdigest()[:12],
-            t.requires_grad, t.is_leaf, t._version, None if t.grad_fn is None else t.grad_fn.name()]
+            t.requires_grad, t.is_leaf, t._version, None if not history or t.grad_fn is None else t.grad_fn.name()]
 
 
 def reference(what, xs, d, result):
@@ -250,13 +250,13 @@ def _once(whet, what, operands, d, pool):
 class Worker:
     """A process that runs programs sent to it."""
 
-    def __init__(self, module="tests.fuzz", threads=0, **env):
-        self.module, self.threads = module, threads
+    def __init__(self, module="tests.fuzz", threads=0, more=(), **env):
+        self.module, self.threads, self.more = module, threads, list(more)
         self.env, self.process = env, None
 
     def __call__(self, steps):
         if self.process is None or self.process.poll() is not None:
-            self.process = subprocess.Popen([sys.executable, "-m", self.module, "--serve", str(self.threads)], stdin=subprocess.PIPE,
+            self.process = subprocess.Popen([sys.executable, "-m", self.module, "--serve", str(self.threads), *self.more], stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, env=dict(os.environ, **self.env), text=True,
                                             cwd=os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         try:

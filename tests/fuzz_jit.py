@@ -10,6 +10,7 @@ and traced, and all that can be seen after each call is compared. A wrong progra
 import argparse
 import collections
 import copy
+import dataclasses
 import faulthandler
 import json
 import os
@@ -32,46 +33,103 @@ TEXTS = {
               "{x}[({y}.reshape(-1).long() * 0)]", "{x}.index_select(-1, whet.arange({x}.shape[-1]))", "{x}.masked_select({x} > {n})",
               "{x}.nonzero()", "{x}[..., -1]", "{x}[None, ..., 0:2]", "{x}[[0, -1]]", "whet.zeros_like({x}).scatter(0, {x}.long() * 0, {x})",
               "whet.zeros_like({x}).index_add(0, whet.arange({x}.shape[0]), {x})", "F.one_hot({x}.argmax(-1), {x}.shape[-1])", "{x}.tril()",
-              "{x}.roll(1, 0)", "{x}.split(1, 0)", "{x}.unfold(0, 1, 1)", "{x}[::2]", "{x}.mT", "{x}[:, {i}]", "{x}.unique()"],
+              "{x}.roll(1, 0)", "{x}.split(1, 0)", "whet.zeros_like({x}).index_put((whet.zeros({x}.shape[0]).long(),), {x}, accumulate=True)",
+              "{x}.index_fill(0, whet.tensor([0]), {n})", "{x}.scatter_add(-1, {x}.argsort(-1), {y})", "{x}.take_along_dim({x}.argsort(0), 0)",
+              "{x}.topk(1, 0)", "{x}.sort(-1)[0]", "{x}.kthvalue(1, -1)[0]", "whet.searchsorted({x}.flatten().sort()[0], {y})", "{x}.flip(0)",
+              "{x}.diagonal()",
+              "{x}.median(-1)[0]", "{x}.chunk(2, -1)", "whet.stack({x}.unbind(0)[::-1])", "whet.scatter_reduce({x}, 0, {x}.long() * 0, {y}, 'amax')",
+              "{x}.amax((0, -1))", "{x}.cummax(0)[0]", "{x}.aminmax()[1]", "{x}.unsqueeze(1).expand({x}.shape[0], 2, *{x}.shape[1:])",
+              "{x}.unfold(0, 1, 1)", "{x}[::2]", "{x}.mT", "{x}[:, {i}]", "{x}.unique()"],
     "write": [10, "{x}[{i}:].mul_({y})", "{x}[{i}] = {n}", "{x}[{x} > 0] = {n}", "{x}[..., 0].add_({y})", "{x}.t().add_({n})", "{x}[0:1] = {y}",
               "{x}.view(-1)[0:2].zero_()", "{x} += {y}", "{x} *= {n}", "{x} -= {x}", "{x}.detach().mul_({n})", "{x}.copy_({y})", "{x}.normal_()",
               "{x}.data.add_(1)", "{x}.expand_as({x}).add_(1)", "{x}.masked_fill_({x} > 0, {n})", "{x}.index_add_(0, whet.arange(1), {x}[:1])",
               "{v} = {x}.clone()\n{v} += {y}", "{v} = {x} * 2\n{v}[{i}:] = {n}", "{v} = {x} + 0\n{v}[..., :1].mul_({y})\n{v}.relu_()",
               "for {v} in {x}.unbind():\n    {v}.add_({n})", "{x}.clamp_({n})", "{x}.fill_({n})", "{x}.addcmul_({x}, {y})", "{x}.lerp_({y}, 0.5)",
-              "whet.add({x}, {y}, out={z})", "{x}.transpose(0, -1).copy_({y})", "{x}.unsqueeze(0).sub_({y})", "{x}.bernoulli_(0.5)"],
+              "whet.add({x}, {y}, out={z})", "{x}.transpose(0, -1).copy_({y})", "{x}.unsqueeze(0).sub_({y})", "{x}.bernoulli_(0.5)",
+              "{x}.index_put_((whet.tensor([0]),), {n})", "{x}.scatter_(0, {x}.long() * 0, {y})", "{x}.index_copy_(0, whet.tensor([0]), {y}[:1])",
+              "{v} = {x}.clone()\n{v}.diagonal().add_({y}.sum())\n{v}.mT.mul_(2)", "{v} = {x} * 1\n{v}.view(-1)[::2].copy_({y}.reshape(-1)[::2])",
+              "{v} = {x} * 1\na, b = {v}[:1], {v}[1:]\na.mul_({n})\nb += {y}.sum()", "{v} = ({x} + 1)[0]\n{v} *= {y}.sum()", "{x}.squeeze_()",
+              "{x}.requires_grad_()",
+              "{v} = {x}.detach()\n{v}[..., 0] = {n}", "{v} = whet.zeros_like({x})\n{v}.copy_({x})\n{v}.tanh_()"],
     "branch": [5, "if {x}.sum().item() > 0:\n    {v} = {y} * 2\nelse:\n    {v} = {y} - {n}",
                "if ({x} > -1e9).all():\n    {v} = {y} + {x}\nelse:\n    {v} = {y}", "if {x}.shape[0] > 2:\n    {v} = {x}[:2]\nelse:\n    {v} = {x}",
                "if {n} > 0:\n    {v} = {x} * {n}\nelse:\n    {v} = -{x}", "if {x}.dtype == whet.float32:\n    {v} = {x}.exp()\nelse:\n    {v} = {x}",
                "if bool(whet.isnan({x}).any()):\n    raise ValueError('not a number')", "assert len({x}) < 60, 'long'",
                "if {x}.is_contiguous():\n    {v} = {x}.view(-1)\nelse:\n    {v} = {x}.reshape(-1) * 2", "{v} = {x}.max().item()",
                "if {x}.requires_grad and whet.is_grad_enabled():\n    {v} = {x} * 3\nelse:\n    {v} = {x}.detach()",
-               "{v} = int(({x} > -1e9).sum())", "{v} = {x}.numel()", "{v} = {x} * {y}.flatten()[0].item()", "{v} = float({x}.ndim)"],
-    "python": [6, "helper({x}, {y})", "{v} = {x}\nfor _ in range(3):\n    {v} = {v} * 0.5 + {y}", "sum([{x}, {y}, {x}])",
+               "{v} = int(({x} > -1e9).sum())", "{v} = repeated({x}, {n})", "{v} = {x}\nfor i in range(int({n}) % 5):\n    {v} = {v} + i",
+               "{v} = {x}\nfor i in range({x}.shape[0] % 4):\n    {v} = {v} * {y}[i]", "{v} = [{x}, {y}][int({x}.sum() > 0)]",
+               "{v} = {x} if {n} else {y}",
+               "try:\n    {v} = {x} @ {y}\nexcept RuntimeError:\n    {v} = {x}", "{v} = {x}.tolist() if {x}.numel() < 3 else 1",
+               "{v} = {x}.numel()", "{v} = {x} * {y}.flatten()[0].item()", "{v} = float({x}.ndim)"],
+    "python": [7, "helper({x}, {y})", "{v} = {x}\nfor _ in range(3):\n    {v} = {v} * 0.5 + {y}", "sum([{x}, {y}, {x}])",
                "{v} = [t * 2 for t in ({x}, {y})]", "Pair({x}, {y}).total()", "(lambda t: t * {n})({x})",
                "{v} = {x}\nif {x}.grad is not None:\n    {v} = {x}.grad", "whet.stack([{x}, {x}]).mean(0)",
                "{v} = {x}\nwhile {v}.ndim < 3:\n    {v} = {v}[None]", "whet.tensor([1.0, 2.0, 3.0])", "whet.arange({x}.shape[0])",
                "whet.full({x}.shape, {n})", "whet.ones_like({x})", "whet.zeros({x}.shape) + {n}", "{x}.new_full((2,), {n})", "whet.tensor({n})",
-               "{v} = whet.eye(3)\n{v}[1] = {n}", "{x}.type_as({y})"],
-    "state": [0.2, "box.k0 += 1", "box.last = {x}", "seen.append({n})"],
+               "{v} = whet.eye(3)\n{v}[1] = {n}", "{x}.type_as({y})",
+               "{v} = counter({n})\n{v}({x})\n{v} = {v}({y})", "{v} = {{'a': {x}, 'b': [{y}, {n}]}}['b'][0] * 2", "Several(x0={x}, x1={y}).x1 + {x}",
+               "max([{x}, {y}], key=lambda t: t.numel())", "{x}.half() + {y}", "{x}.bfloat16() * {n}", "{x}.double() - {y}", "({x}, {y})",
+               "whet.where({x}.isnan(), {n}, {x})", "whet.nan_to_num({x})", "{x}.to(whet.float16).sum(0)", "float({n}) * {x}",
+               "whet.atleast_2d({x}).sum()",
+               "[t for t in {x}] [0]", "{v} = [*{x}]\n{v} = {v}[-1] + {v}[0]", "{x}.sum() if {x}.ndim > 1 else {x}.exp()",
+               "{x}.mean((0, -1), keepdim=True)"],
+    "state": [0.3, "box.k0 += 1", "box.last = {x}", "seen.append({n})", "table['last'] = {x}", "box.w0 = {x}"],
+    "net": [1.5, "net({x})", "net({x}).sum().backward()", "step.zero_grad()\nnet({x}).square().mean().backward()\nstep.step()", "step.step()",
+            "step.zero_grad()", "net.eval()({x})", "net.scale * {x}.sum()", "net.train()", "net.seen + 1"],
     "nn": [6, "F.softmax({x}, -1)", "F.layer_norm({x}, {x}.shape[-1:])", "F.gelu({x})", "F.linear({x}, {y})", "F.mse_loss({x}, {y})",
            "F.cross_entropy({x}, {x}.argmax(-1))", "F.log_softmax({x}.float(), 0)", "F.normalize({x}, dim=-1)", "F.leaky_relu({x}, 0.1)",
            "whet.einsum('ij,kj->ik', {x}, {y})", "F.pad({x}, (1, 1))", "{x} @ {y}.mT", "({x} * {y}).sum(-1).sigmoid()", "F.smooth_l1_loss({x}, {y})",
-           "{x}.softmax(0) @ {y}", "F.hardtanh({x})", "F.elu({x})", "whet.cat([{x}, {y}, {x}], -1)", "whet.std({x}) + {x}.var(-1, keepdim=True)"],
+           "{x}.softmax(0) @ {y}", "F.hardtanh({x})", "F.elu({x})", "whet.cat([{x}, {y}, {x}], -1)", "whet.std({x}) + {x}.var(-1, keepdim=True)",
+           "F.conv1d({x}[None], {x}[:, None, :2], groups={x}.shape[0])", "F.conv1d({x}[:1, None], {y}[:1, None, :2], padding=1)",
+           "F.conv2d({x}[None, None], {y}[None, None, :2, :2])", "F.max_pool1d({x}, 2)", "F.avg_pool1d({x}, 2, 1)", "F.group_norm({x}[None], 1)",
+           "F.batch_norm({x}, None, None, training=True)", "F.instance_norm({x}[None])", "F.rms_norm({x}, {x}.shape[-1:])",
+           "F.embedding({x}.argmax(-1), {y})",
+           "F.nll_loss(F.log_softmax({x}, -1), {x}.argmin(-1))", "F.huber_loss({x}, {y})", "F.kl_div(F.log_softmax({x}, -1), F.softmax({y}, -1))",
+           "F.scaled_dot_product_attention({x}[None], {y}[None], {y}[None])", "F.binary_cross_entropy_with_logits({x}, {y}.sigmoid())", "F.mish({x})",
+           "F.glu({x}.repeat(1, 2))", "{x}.cumsum(0).logsumexp(-1)", "whet.outer({x}.flatten(), {y}.flatten())", "whet.norm({x} + 1)",
+           "F.softplus({x}, 2)",
+           "whet.addmm({x}, {y}, {y}.mT)", "whet.bmm({x}[None], {y}.mT[None])", "whet.baddbmm({x}, {x}[None], {y}.mT[None] @ {x})", "{x}.prod(-1)",
+           "{x}.norm(dim=0)",
+           "whet.linalg.inv({x} @ {x}.mT + whet.eye({x}.shape[0]))", "F.interpolate({x}[None], scale_factor=2)", "whet.cdist({x}, {y})",
+           "{x}.cumprod(-1)"],
     "grad": [6, "{x}.sum().backward()", "({x} * {x}).mean().backward()", "{x}.sum().backward(retain_graph=True)", "({x} * {y}).sum().backward()",
              "{v} = whet.autograd.grad(({x} * {x}).sum(), [{y}], allow_unused=True)[0]",
              "{v} = whet.autograd.grad({x}.sum(), {y}, create_graph=True)[0]",
              "if {x}.grad is not None:\n    {x}.grad.zero_()", "{x}.grad = None",
              "if {x}.grad is not None:\n    with whet.no_grad():\n        {x} -= 0.1 * {x}.grad",
              "{v} = {x}.detach().clone().requires_grad_()\n({v} * {v}).sum().backward()\n{v} = {v}.grad", "{v} = {x}.detach().requires_grad_()",
-             "with whet.no_grad():\n    {x}.mul_(0.5)", "{x}.grad = {y}.detach().clone()", "{x}.requires_grad", "{x}.backward()"],
+             "with whet.no_grad():\n    {x}.mul_(0.5)", "{x}.grad = {y}.detach().clone()", "{x}.requires_grad", "{x}.backward()",
+             "{v} = whet.autograd.grad({x}.square().sum(), {x}, create_graph=True)[0]\n{v} = {v} * {y}", "{v} = {x}.detach()", "{v} = {x}.data * 2",
+             "with whet.no_grad():\n    {v} = {x} * 2", "with whet.enable_grad():\n    {v} = {x}.detach().requires_grad_().exp()",
+             "{v} = {x}.clone().detach_()", "({x} * {x}).sum().backward(inputs=[{y}])", "{v} = {x}.grad if {x}.grad is not None else {y}",
+             "if {x}.grad is None:\n    {x}.grad = whet.zeros_like({x})\n{x}.grad += {y}.detach()", "with whet.no_grad():\n    {x}[...] = {y}"],
 }
-HEAD = """import math
+HEAD = """import dataclasses
+import math
 import whet
+from whet import nn
 from whet.nn import functional as F
 
 
 class Box:
     pass
+
+
+@dataclasses.dataclass
+class Several:
+    x0: object = None
+    x1: object = None
+    x2: object = None
+    x3: object = None
+    x4: object = None
+    r0: object = None
+    r1: object = None
+    r2: object = None
+    r3: object = None
+    r4: object = None
+    r5: object = None
+    r6: object = None
 
 
 class Pair:
@@ -86,9 +144,43 @@ def helper(a, b):
     return (a * 0.5 + b).tanh() + k0
 
 
+def counter(step):
+    total = 0
+
+    def add(x):
+        nonlocal total
+        total = total + x * step
+        return total
+    return add
+
+
+def repeated(x, n, *, scale=0.5):
+    for i in range(int(n) % 5):
+        x = x * scale + i
+    return x
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(1)
+        self.drop, self.scale = nn.Dropout(0.5), nn.Parameter(whet.tensor([1.0, 0.5]))
+        self.register_buffer("seen", whet.zeros(()))
+
+    def forward(self, x):
+        self.seen += 1
+        return self.drop(x) * self.scale[0] + self.norm(x.reshape(1, 1, -1).float()).mean() * self.scale[1]
+
+
+net = Net()
+step = whet.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+
+
 box, table, seen, k0, k1 = Box(), {}, [], 1, 1
 box.last = None
 """
+HOWS = ["backward", "backward", "backward", "grad", "twice", "double", "parts", "free", "some", "penalty", "hooks", "inner", "write", "wide", "third"]
+TURNS = (0, 1, 0, 1, 0, 2, 3, 0, 1, 4, 0, 5)      # which of the ways (see `workers`) the programs go
 SIZES = [1, 2, 2, 3, 3, 4, 4, 5, 8, 17]
 CAPTURED = {"w0": ["w0", "box.w0", "table['w0']", "w0"], "w1": ["w1", "box.w1", "table['w1']", "w1"]}
 
@@ -118,8 +210,9 @@ def program(seed, length=8):
     p = dict(seed=seed, verify=["off", "first"][seed % 2], sizes=sizes, inputs=inputs, steps=[], returns=[],
              captured={k: tensor(True) for k in ("w0", "w1")}, numbers={"k0": r.choice([0.5, 2, 1, -1.5]), "k1": r.choice([3, 1.0, 0])},
              names={k: r.choice(texts) for k, texts in CAPTURED.items()} | {k: r.choice([k, f"box.{k}", f"table['{k}']"]) for k in ("k0", "k1")},
-             closure=r.random() < 0.3, steady=r.random() < 0.3, keep=r.random() < 0.7,
-             form=r.choice(["tuple", "tuple", "list", "dict", "nested"]))
+             closure=r.random() < 0.3, look=r.random() < 0.3, pack=r.choice([None] * 6 + ["list", "dict", "data",
+             "keywords"]), steady=r.random() < 0.3, keep=r.random() < 0.7,
+             form=r.choice(["tuple", "tuple", "list", "dict", "nested", "data"]))
     _fill(r, p, length)
     p["calls"] = [_call(r, p, i) for i in range(5)]
     return p
@@ -216,7 +309,7 @@ def _call(r, p, i):
             ["input", which, "special", True]]))
     after = {}
     if r.random() < 0.6:
-        after = dict(take=[r.random() < 0.6 for _ in range(6)], how=r.choice(["backward", "backward", "grad", "twice", "double", "parts"]),
+        after = dict(take=[r.random() < 0.6 for _ in range(6)], how=r.choice(HOWS),
                      loss=r.choice(["sum", "square", "slice"]), late=r.random() < 0.15, spoil=r.random() < 0.08)
     if r.random() < 0.2:
         after["poke"] = r.randrange(6)
@@ -226,7 +319,7 @@ def _call(r, p, i):
 def lines(step):
     """A step as lines of source."""
     text = step["text"].format(**step["ops"], v=step["out"])
-    block = "{v}" in step["text"] or re.match(r"(if|for|with|assert|\S+ .?=|.*\] = |.*grad = |box\.)", step["text"])
+    block = "{v}" in step["text"] or "\n" in step["text"] or re.match(r"(if|for|with|assert|\S+ .?=|.*\] = |.*grad = |box\.)", step["text"])
     out = text.split("\n") if block else [f"{step['out']} = {text}"]
     return [f"with whet.{step['mode']}():", *["    " + line for line in out]] if step["mode"] else out
 
@@ -235,9 +328,13 @@ def source(p):
     """The program's module."""
     body = [line for s in p["steps"] for line in lines(s)]
     xs, rs = [f"x{i}" for i in range(len(p["inputs"]))], ", ".join(p["returns"])
+    taken = {"list": [f"{', '.join(xs)}, = pack"], "dict": [f"{x} = pack['{x}']" for x in xs], "data": [f"{x} = pack.{x}" for x in xs]}
+    head = "pack" if p["pack"] in taken else "*, " * (p["pack"] == "keywords") + ", ".join(xs)
+    body = taken.get(p["pack"], []) + body
     back = {"tuple": f"{rs}," if rs else "()", "list": f"[{rs}]", "nested": f"[({rs},), {p['returns'][0]}]" if rs else "[]",
-            "dict": "{" + ", ".join(f"'r{i}': {t}" for i, t in enumerate(p["returns"])) + "}"}[p["form"]]
-    f = [f"def f({', '.join(xs)}):", *["    " + line for line in body], f"    return {back}"]
+            "dict": "{" + ", ".join(f"'r{i}': {t}" for i, t in enumerate(p["returns"])) + "}",
+            "data": f"Several({', '.join(f'r{i}={t}' for i, t in enumerate(p['returns']))})"}[p["form"]]
+    f = [f"def f({head}):", *["    " + line for line in body], f"    return {back}"]
     free = [n for n in (*p["captured"], *p["numbers"]) if p["names"][n] == n] if p["closure"] else []
     if free:
         f = [f"def outer({', '.join(f'{n}=None' for n in free)}):", *["    " + line for line in f], "    return f", "", "", "f = outer()"]
@@ -346,12 +443,15 @@ class Side:
             out = None
             try:
                 with whet.set_grad_enabled(["no_grad"] not in call["changes"]):
-                    out = f(*args)
+                    out = self.call(f, args)
                 note["result"] = _seen(out)
+                if p["look"]:
+                    note["history"] = [_history(t) for t in _tensors(out, [])]
             except Exception as e:
                 note["result"] = _said(e)
+            net = self.space["net"]
             note["effects"] = [_seen(args), _seen(leaves), _seen(list(self.captured.values())), [_bits(t.grad) for t in leaves],
-                               repr(self.space["seen"])]
+                               repr(self.space["seen"]), _seen(list(net.state_dict().values())), [_bits(t.grad) for t in net.parameters()]]
             note["modes"] = whet.is_grad_enabled(), whet.random.default_generator._offset
             results = []
             _tensors(out, results)
@@ -366,6 +466,13 @@ class Side:
             del out, results, args
         seen.append({"in the end": [_seen(x) for x in held]})
         return seen
+
+    def call(self, f, args):
+        """Call the function with its arguments as it takes them."""
+        named, pack = {f"x{k}": x for k, x in enumerate(args)}, self.p["pack"]
+        if pack == "keywords":
+            return f(**named)
+        return f(*args) if pack is None else f(list(args) if pack == "list" else named if pack == "dict" else self.space["Several"](**named))
 
     def after(self, after, results, args, leaves):
         """Gradients through the results, and writes to them."""
@@ -386,6 +493,41 @@ class Side:
                 if how == "parts":
                     for s in sums:
                         s.backward(retain_graph=True)
+                elif how == "free":          # each frees its part of the graph
+                    for s in [*sums, *sums]:
+                        try:
+                            s.backward()
+                        except RuntimeError as e:
+                            note.append(_said(e))
+                elif how == "some":
+                    for t in leaves:
+                        try:
+                            note.append([_bits(g) for g in whet.autograd.grad(total, t, allow_unused=True)])
+                        except RuntimeError as e:
+                            note.append(_said(e))
+                elif how == "penalty":
+                    gs = [g for g in whet.autograd.grad(total, leaves, allow_unused=True, create_graph=True) if g is not None]
+                    (total + sum((g.real if g.is_complex() else g).square().sum().double() for g in gs)).backward()
+                elif how == "hooks":
+                    for t in alive:
+                        t.retain_grad()
+                        t.register_hook(lambda g: note.append(_bits(g)))
+                    total.backward()
+                    note.append([_bits(t.grad) for t in alive])
+                elif how == "inner":
+                    note.append([_bits(g) for g in whet.autograd.grad(total, alive + leaves, allow_unused=True)])
+                elif how == "write":
+                    alive[0].mul_(2)
+                    (total + (alive[-1].real if alive[-1].is_complex() else alive[-1]).sum()).backward()
+                elif how == "wide":
+                    for t in alive:
+                        t.backward(whet.full(t.shape, 1.1, dtype=whet.complex128 if t.is_complex() else whet.float64), retain_graph=True)
+                elif how == "third":
+                    g = total
+                    for _ in range(3):
+                        g = [g for g in whet.autograd.grad(g, leaves, allow_unused=True, create_graph=True) if g is not None][0]
+                        g = (g.real if g.is_complex() else g).sum().double()
+                        note.append(_bits(g))
                 elif how == "twice":
                     total.backward(retain_graph=True)
                     sums[0].backward()
@@ -410,14 +552,27 @@ class Side:
 
 
 def _tensors(x, into):
-    """The tensors in a result."""
+    """Add the tensors in a result to a list."""
     if isinstance(x, list | tuple):
         for y in x:
             _tensors(y, into)
     elif isinstance(x, dict):
         _tensors(list(x.values()), into)
+    elif dataclasses.is_dataclass(x):
+        _tensors(list(vars(x).values()), into)
     elif hasattr(x, "_array") and not any(x is t for t in into):
         into.append(x)
+    return into
+
+
+def _history(t):
+    """The graph that made a tensor, two nodes deep; of one that was freed somewhere, the last node (the others a trace does not know)."""
+    def names(n, depth):
+        return n and [n.name(), *(names(m, depth - 1) for m, _ in n.next_functions if depth)]
+
+    def freed(n):
+        return n is not None and (getattr(n, "released", False) or any(freed(m) for m, _ in n.next_functions))
+    return names(t.grad_fn, 0 if freed(t.grad_fn) else 2), t.output_nr, t._base is not None
 
 
 def _seen(x):
@@ -425,12 +580,14 @@ def _seen(x):
         return [[k, _seen(v)] for k, v in x.items()]
     if isinstance(x, list | tuple):
         return [type(x).__name__, *[_seen(v) for v in x]]
-    return fuzz.describe(x)[:6] + [str(x.detach()._array.reshape(-1)[:6].tolist())] if hasattr(x, "_array") else repr(x)
+    if dataclasses.is_dataclass(x):
+        return _seen(vars(x))
+    return fuzz.describe(x, False)[:7] + [str(x.detach()._array.reshape(-1)[:6].tolist())] if hasattr(x, "_array") else repr(x)
 
 
 def _bits(g):
-    """A gradient, but for how it lies in memory: eager may hand out an expanded one."""
-    return None if g is None else [part for k, part in enumerate(_seen(g)) if k != 2]
+    """A gradient, but for how it lies in memory (eager may hand out an expanded one), and how often it was added to."""
+    return None if g is None else [part for k, part in enumerate(_seen(g)) if k not in (2, 6)]
 
 
 def _said(e):
@@ -544,7 +701,7 @@ def _smaller(p):
     for k, n in p["sizes"].items():
         if n not in (2, 3):
             yield other(sizes={**p["sizes"], k: 2})
-    for key, plain in dict(closure=False, keep=False, form="tuple", steady=True).items():
+    for key, plain in dict(closure=False, keep=False, form="tuple", steady=True, pack=None, look=False).items():
         if p[key] != plain:
             yield other(**{key: plain})
     for k, t in p["names"].items():
@@ -573,10 +730,12 @@ class Worker(fuzz.Worker):
         return r if isinstance(r, dict) else dict(why=str(r[0]), paths=0, replays=0, refused=None)
 
 
-def serve(threads):
-    """Read programs, one a line; answer with what came of them."""
+def serve(threads, without):
+    """Read programs, one a line; answer with what came of them. `without` is the name of a pass that is left out."""
     faulthandler.enable()
     import whet
+    from whet.passes.fuse import PASSES
+    PASSES[:] = [one for one in PASSES if one.__name__ != without]
     if threads:
         whet.set_num_threads(threads)
     for line in sys.stdin:
@@ -589,7 +748,9 @@ def serve(threads):
 
 def workers():
     """Ways to run: programs go to them in turn."""
-    return [Worker("tests.fuzz_jit", 1, WHET_NATIVE="1"), Worker("tests.fuzz_jit", 4, WHET_NATIVE="1"), Worker("tests.fuzz_jit", WHET_NATIVE="0")]
+    from whet.passes.fuse import PASSES
+    return [Worker("tests.fuzz_jit", 1, WHET_NATIVE="1"), Worker("tests.fuzz_jit", 4, WHET_NATIVE="1"), Worker("tests.fuzz_jit", WHET_NATIVE="0"),
+            *(Worker("tests.fuzz_jit", 1, ["--without", one.__name__], WHET_NATIVE="1") for one in PASSES)]
 
 
 def rounds(seed, count, ways, seconds=float("inf"), length=8, skip=()):
@@ -609,7 +770,7 @@ def rounds(seed, count, ways, seconds=float("inf"), length=8, skip=()):
         if time.time() > end:
             break
         if s not in skip:
-            p, k = program(s, length), (0, 1, 0, 1, 0, 1, 2)[s % 7] % len(ways)
+            p, k = program(s, length), TURNS[s % len(TURNS)] % len(ways)
             waiting.append((s, p, ways[k], pools[k].submit(ways[k], p)))
         yield from finished(8)
     yield from finished(0)
@@ -620,7 +781,7 @@ def rounds(seed, count, ways, seconds=float("inf"), length=8, skip=()):
 
 def again(p, way):
     """Run a program once more, in a process like `way`'s."""
-    other = like.setdefault((way.threads, way.env.get("WHET_NATIVE")), Worker("tests.fuzz_jit", way.threads, **way.env))
+    other = like.setdefault((way.threads, way.env.get("WHET_NATIVE"), *way.more), Worker("tests.fuzz_jit", way.threads, way.more, **way.env))
     return other(p)
 
 
@@ -634,10 +795,11 @@ def main():
     a.add_argument("--rounds", type=int, default=10 ** 9)
     a.add_argument("--length", type=int, default=8)
     a.add_argument("--serve", type=int, metavar="THREADS")
+    a.add_argument("--without", metavar="PASS")
     a.add_argument("--raw", action="store_true", help="do not make wrong programs shorter")
     a = a.parse_args()
     if a.serve is not None:
-        return serve(a.serve)
+        return serve(a.serve, a.without)
     ways, wrong = workers(), 0
     for found in rounds(a.seed, a.rounds, ways, a.seconds, a.length):
         if len(found) == 3:

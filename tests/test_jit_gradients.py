@@ -1,5 +1,6 @@
 """Gradients through traced calls: whatever is asked of them comes out as eager's, to the bit, from the first call on."""
 import gc
+import threading
 import weakref
 
 import pytest
@@ -119,6 +120,24 @@ def test_hooks_and_gradients_of_results_on_the_way():
     assert eager == traced
 
 
+def test_outputs_of_nodes_that_have_several():
+    def f(x):
+        parts = (x * x).split(2)
+        values, at = x.max(0)
+        return parts[1], parts[0].exp(), values, at, x.sort(0)[0]
+
+    def use(call):
+        x = leaf(4, 3)
+        out = call(x)
+        numbers = [t.output_nr for t in out]
+        live = [t for t in out if t.requires_grad]
+        g, = grad([t.square().sum() for t in live], x, create_graph=True)
+        (g.square().sum() + live[0].sum() + live[2].exp().sum()).backward()
+        return numbers, bits(*out, g, x.grad), [t.grad_fn.name() for t in live]
+    eager, traced = ways(f, use)
+    assert eager == traced and eager[0][0][0] == 1
+
+
 def test_gradients_of_some_inputs_alone():
     """What leads to the others is not gone through: a weight that was written to does not matter, nor is its part of the graph freed."""
     def use(call):
@@ -190,6 +209,23 @@ def test_second_derivatives_know_of_writes_to_views():
     assert eager == traced
 
 
+def test_what_wrote_to_a_view_is_a_node_too():
+    """Its result, which its backward reads, leads back to it in a second derivative."""
+    def f(x):
+        y = x * 3
+        y.reshape(-1).sigmoid_()
+        return y.t()
+
+    def use(call):
+        x = leaf(3)
+        y = call(x).sum()
+        g, = grad(y, x, create_graph=True)
+        (y + g.square().sum()).backward()
+        return bits(g, x.grad)
+    eager, traced = ways(f, use)
+    assert eager == traced
+
+
 def test_a_call_that_writes_to_what_it_reads():
     state = whet.ones(3)
 
@@ -230,6 +266,17 @@ def test_a_result_and_a_view_of_it(write):
     assert eager == traced and eager[0][0][2]
 
 
+def test_a_view_of_an_argument_that_is_a_view():
+    def use(call):
+        x, y = leaf(4, 3), whet.ones(2, 3)
+        a, b = call(x[1:], y[0])
+        a, b = a * a, b.add_(1)
+        a.sum().backward()
+        return bits(a, b, x.grad, y), b._base is y, y._version
+    eager, traced = ways(lambda u, v: (u.mT, v[1:]), use)
+    assert eager == traced and eager[0][1]
+
+
 def test_a_view_of_what_nobody_else_has():
     def use(call):
         x = leaf(4, 3)
@@ -254,7 +301,9 @@ def test_versions_of_results_are_eagers():
     def f(x):
         y = x * 2
         y.add_(1).mul_(x)
-        return y, y.detach(), x.detach()
+        z = x + 1
+        z.data.add_(1)
+        return y, y.detach(), x.detach(), z, z.data.mul_(2), x.data
 
     def use(call):
         x = whet.ones(3)
@@ -264,6 +313,51 @@ def test_versions_of_results_are_eagers():
         out[1].zero_()
         x.zero_()
         return before, [t._version for t in out], bits(*out)
+    eager, traced = ways(f, use)
+    assert eager == traced
+
+
+def test_many_threads_go_back_through_one_trace():
+    f = jit.trace(lambda x, w: ((x @ w).tanh() @ w.mT).exp())
+    f(leaf(60, 60), leaf(60, 60))
+    wrong = []
+
+    def work(seed):
+        for k in range(30):
+            found = []
+            for call in (f, f.fn):
+                x, w = leaf(60, 60, seed=seed), leaf(60, 60, seed=k)
+                call(x, w).sum().backward()
+                found.append(bits(x.grad, w.grad))
+            if found[0] != found[1]:
+                wrong.append((seed, k))
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_results_whose_graph_was_used_up():
+    w = leaf(3)
+
+    def f(x):
+        y = w * 2
+        y.data.mul_(1)
+        y[:1].data.add_(x[1])
+        y = y.add_(x)
+        (y * y).sum().backward()
+        x[1:].data.mul_(2)
+        return y.split(1)[1], y.tanh().detach(), y
+
+    def use(call):
+        w.grad, x = None, whet.ones(3)
+        out = call(x)
+        said = [t._version for t in (x, *out)], [t._base is out[2] for t in out], bits(x, w.grad, *out), [t.grad_fn and t.grad_fn.name() for t in out]
+        with pytest.raises(RuntimeError, match="a second time"):
+            out[2].sum().backward()
+        return said
     eager, traced = ways(f, use)
     assert eager == traced
 
