@@ -53,7 +53,8 @@ class Node:
 
     def __str__(self):
         from .text import head
-        return head(self) + (" {" + "; ".join(n.op.name for n in self.flat()) + "}" if self.members else "")
+        names = [n.op.name for n in self.flat()][self.kind == "contract":]
+        return head(self) + ("{" + "; ".join(names) + "}" if self.kind in GROUPS else "")
 
 
 class Type:

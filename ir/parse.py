@@ -347,6 +347,8 @@ class _Reader:
 
     def group(self, outs, types):
         kind = self.take()[1]
+        if kind == "contract":               # (the name is that of the first node in it)
+            self.take()
         self.take("(")
         ins, attrs = self.operands()
         if attrs.keys() - ({"axes"} if kind == "rows" else ()):

@@ -133,7 +133,8 @@ def head(n, table=None):
         return f"{made}roll {n.value.rounds} times({', '.join(ins)})"
     if n.kind in GROUPS:
         into = ", ".join(f"%{int(x)} -> %{int(place)}" for x, place in n.attrs.get("into", {}).items())
-        return f"{made}{n.kind}({', '.join(ins if n.kind == 'contract' else ins + attrs)})" + (f" into ({into})" if into else "")
+        name = f"contract {name_text(n.op)}" if n.kind == "contract" else n.kind
+        return f"{made}{name}({', '.join(ins if n.kind == 'contract' else ins + attrs)})" + (f" into ({into})" if into else "")
     kind = "" if n.kind == "op" else f"{n.kind} "
     return f"{made}{kind}{name_text(n.op)}({', '.join(ins + attrs)})" + (" uncounted" if n.kind == "write" and not n.value else "")
 

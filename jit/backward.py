@@ -223,8 +223,7 @@ class _Way:
         if not self.lock.acquire(False):     # another thread works in the program's memory
             return None
         try:
-            with self.lock:                  # one call at a time works in the program's memory
-                env = self.program(given)
+            env = self.program(given)
         except Miss:
             return None
         finally:

@@ -174,11 +174,9 @@ def given(traced, args, kwargs=None):
     >>> interpret(f.recorded, *given(f, [whet.zeros(2)]))
     [array([1., 1.], dtype=float32)]
     """
-    from .trace import flatten
-    leaves: list = []
-    for x in (*args, *(kwargs or {}).values()):
-        flatten(x, leaves, [])
+    _, found = traced.key(args, kwargs or {})
     (_, r), *_ = recordings(traced)
+    leaves = [*found.leaves, *(s.fetch(r.world.tensors, found.leaves) for s in r.world.slots)]
     return [r.at(place, leaves) for place, _ in r.given]
 
 

@@ -522,7 +522,8 @@ def _written(r, leaves):
     except LookupError:                      # by the recipe
         lines += ["made = {'boxes': (), 'cells': {}}", f"leaves = {everything}"]
         if b is not None:
-            lines += [f"node, made['cells'] = {given('call', b.node)}(env, [{', '.join(map(thing, b.places))}], {{{', '.join(outside)}}})",
+            lines += [f"node = {given('call', b.node)}(env, [{', '.join(map(thing, b.places))}], {{{', '.join(outside)}}}, "
+                      f"lambda t, n: {given('tie', r.tie)}(made['cells'], leaves, t, n))",
                       f"made['exits'] = {given('exits', b.exits)}(node)"]
         effects = [(place, None if spec is None else f"make({given(f'effect{i}', spec)}, env, leaves, made)")
                    for i, (place, spec) in enumerate(r.grads)]

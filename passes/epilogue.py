@@ -39,7 +39,7 @@ def epilogues(nodes, root, arrays, visible):
         x = max(ready, key=maker.get)        # of two, the later one has the other's result to read
         first = out[maker[x]]
         if node.kind != "fused":
-            node = kernel([node], nodes, users, arrays, visible | {y}, root)
+            node = kernel([node], nodes, users, arrays, visible | {y})
         at, rest = [], []
         for k, r in enumerate(node.ins):     # (a number may equal x)
             (at if type(r) is Ref and r == x else rest).append(k)

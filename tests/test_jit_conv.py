@@ -137,7 +137,7 @@ def test_residual_blocks(c, m, size, stride, groups, batch):
     with whet.no_grad():
         f = check(block, whet.randn(batch, c, size, size))
         if native.enabled():
-            assert f.graph.count("contract convolution") == 3, f.graph
+            assert str(f.graph).count("contract convolution") == 3, f.graph
 
 
 EPILOGUES = [
@@ -157,7 +157,7 @@ def test_epilogues_of_convolutions(x, w, at, which):
     shape = conv(x.ndim)(x, w, **at).shape
     args = x, w, whet.randn(w.shape[0]), whet.randn(shape), whet.randn(1, shape[1], *[1] * (len(shape) - 2)), whet.randn(())
     f = check(lambda x, w, b, a, v, s: EPILOGUES[which](conv(len(shape))(x, w, b, **at), a, v, s), *args)
-    assert "contract convolution" in f.graph
+    assert "contract convolution" in str(f.graph)
 
 
 PRODUCTS = [
@@ -180,7 +180,7 @@ def test_epilogues_of_products(a, b, which, dtype):
 def test_epilogues_of_linear_layers(rows, dtype, bias):
     args = [whet.randn(s, dtype=dtype) for s in ((rows, 48), (33, 48), (33,), (rows, 33), (rows, 1))]
     f = check(lambda x, w, b, r, c: F.gelu(F.linear(x, w, b if bias else None)) * c + r, *args)
-    assert "contract linear" in f.graph
+    assert "contract linear" in str(f.graph)
     check(lambda x, w, b, r, c: whet.addmm(b, x, w.t(), beta=0.5, alpha=2).sigmoid(), *args)
 
 
@@ -191,7 +191,7 @@ def lines(fn, *args):
         out, wanted = f(*args), fn(*args)
         for a, b in zip(out if type(out) is tuple else (out,), wanted if type(wanted) is tuple else (wanted,)):
             same(a, b)
-    return re.sub(r"\(.*?\)(?=\{| |$)| : .*", "", f.graph, flags=re.M).splitlines()
+    return re.sub(r"\(.*?\)(?=\{| |$)| : .*", "", "\n".join(map(str, f.graph.nodes)), flags=re.M).splitlines()
 
 
 a, b, v, out = whet.randn(4, 6), whet.randn(6, 5), whet.randn(5), whet.zeros(4, 5)
@@ -279,7 +279,7 @@ def test_blocks_with_operations_in_place(stride):
     block = Usual(48, 16, stride).eval()
     with whet.no_grad():
         f = check(block, whet.randn(1, 48, 10, 10))
-        assert f.graph.count("contract convolution") == 3 and "write" not in f.graph
+        assert str(f.graph).count("contract convolution") == 3 and "write" not in str(f.graph)
     block.train()
     f = jit.trace(lambda x: block(x).square().sum().backward())
     twin = copy.deepcopy(block)
@@ -303,7 +303,7 @@ def test_nothing_moves_over_a_write():
         first, second = a.clone(), twin.clone()
         same(f(first, b, v, out), fn(second, b, v, out))
         same(first, second)
-    assert "contract" not in f.graph
+    assert "contract" not in str(f.graph)
 
 
 # ---- weights that are kept packed --------------------------------------------------------------------------------------

@@ -129,7 +129,7 @@ def test_the_text_of_rows():
     f = jit.trace(softmax)
     for _ in range(2):
         f(whet.randn(4, 5))
-    assert f.graph == "%5 = rows(%0, axes=(1,)){amax; sub; exp; sum; div} : float32[4, 5]" + f.graph[f.graph.index("]", 60) + 1:]
+    assert list(map(str, f.graph.nodes)) == ["%5 = rows(%0, axes=(1,)){amax; sub; exp; sum; div}"]
 
 
 @compiled
@@ -251,7 +251,7 @@ def test_random_rows(part):
             assert [g[:2] for g in got] == [w[:2] for w in want], text
             wrong = [k for k, (g, w) in enumerate(zip(got, want)) if g != w]
             assert not wrong, f"seed {seed}, results {wrong}:\n{text}\n{f.graph}"
-        together += "rows(" in f.graph
+        together += "rows(" in str(f.graph)
     assert together > 30
 
 
@@ -308,7 +308,8 @@ def test_the_text_of_writes():
     p, g = whet.randn(3), whet.randn(3)
     for _ in range(2):
         f(p, g)
-    assert f.graph.split(" : ")[0] == "%3 = fused(%0, 0.8999999761581421, %1, 0.10000000149011612){mul; add_scaled} %3 into %0"
+    assert list(map(str, f.graph.nodes)) == [
+        "%3 = fused(%0, f32[](0.8999999761581421), %1, f32[](0.10000000149011612)) into (%3 -> %0){mul; add_scaled}"]
 
 
 @compiled
@@ -393,7 +394,7 @@ def test_the_same_on_many_tensors_is_one_launch(dtype):
     sizes = [(3, 7), (50,), (4099,), (1,), (2, 3, 4), (9000,), (65,), ()]
     path = each(decayed, sized(*sizes, dtype=dtype), sized(*sizes, dtype=dtype)) if dtype.is_floating_point else \
         each(lambda p, g: (p.add_(g), p.sub_(2))[:0], sized(*sizes, dtype=dtype), sized(*sizes, dtype=dtype))
-    assert path["launches"] == 1 and "many 8(" in path["graph"], path["graph"]
+    assert path["launches"] == 1 and " = many(" in path["graph"], path["graph"]
     path = each(lambda p, g: (p * g - 2,), sized(*sizes, dtype=dtype), sized(*sizes, dtype=dtype))
     assert path["launches"] == 1, path["graph"]
 
@@ -428,11 +429,11 @@ def test_the_text_of_many():
     x, y = sized((3,), (4,))
     for _ in range(2):
         f(x, y)
-    assert f.graph.split(" : ")[0] == "%1, %3 = many 2(%0, 2.0, %2, 2.0){mul}"
+    assert list(map(str, f.graph.nodes)) == ["%1, %3 = many(%0, f32[](2.0), %2, f32[](2.0)){mul; mul}"]
     f = jit.trace(lambda x, y: (x.mul_(2), y.mul_(2))[2:])
     for _ in range(2):
         f(x, y)
-    assert "{mul} into %0, %1" in f.graph
+    assert "-> %0" in str(f.graph.nodes[0]) and "-> %1" in str(f.graph.nodes[0])
 
 
 @compiled
@@ -485,7 +486,7 @@ def ops_of(fn, *args, only=()):
     """The graph's operations, with the named passes alone."""
     with pipeline.without(*[n for n, _ in pipeline.PASSES if n not in only]):
         graph = graph_of(fn, *args)["graph"]
-    return [line.split(" = ")[1].split("(")[0] for line in graph.splitlines() if " = " in line]
+    return [line.split(" = ")[1].split("(")[0] for line in graph.splitlines() if " = " in line and " = input " not in line]
 
 
 @pytest.mark.parametrize("fn, left", [

@@ -25,7 +25,7 @@ def rolled(f, *args, loops=1, calls=3, grads=()):
             g.grad = None
         assert (bits(t(*args)), [bits(g.grad) for g in grads]) == want
     facts = t.explain(data=True)
-    assert not facts["refused"] and t.graph.count(" = roll ") == loops, t.explain()
+    assert not facts["refused"] and str(t.graph).count(" = roll ") == loops, t.explain()
     return t
 
 
@@ -47,7 +47,7 @@ def test_a_recurrence_is_rolled():
         return h
     t = rolled(f, whet.randn(2, 4), weights(), whet.randn(2, 4))
     path, = t.explain(data=True)["paths"]
-    assert path["launches"] < 30 and path["after"] < 30 and "carried" in t.graph
+    assert path["launches"] < 30 and path["after"] < 30 and "carried" in str(t.graph)
 
 
 @pytest.mark.parametrize("rounds", [97, 98, 99, 111, 112])
@@ -69,7 +69,7 @@ def test_rows_of_a_tensor_follow_each_other():
             h = cell(h, w, xs[i].T.T)
         return h
     t = rolled(f, whet.randn(2, 4), weights(), whet.randn(N, 2, 4), loops=3)
-    assert "along" in t.graph
+    assert "along" in str(t.graph)
 
 
 def test_what_is_read_of_every_round_is_kept():
@@ -117,7 +117,7 @@ def test_a_loop_in_a_loop():
     args = whet.randn(2, 4), weights(), weights()
     for _ in range(3):
         assert bits(t(*args)) == bits(f(*args))
-    assert " = roll " in t.graph and t.explain(data=True)["paths"][0]["launches"] < 60
+    assert " = roll " in str(t.graph) and t.explain(data=True)["paths"][0]["launches"] < 60
 
 
 def test_a_training_step_of_a_recurrence():
@@ -138,7 +138,7 @@ def test_a_training_step_of_a_recurrence():
         want = bits(f(h, xs)), bits(w.grad)
         w.grad = None
         assert (bits(t(h, xs)), bits(w.grad)) == want
-    assert t.graph.count(" = roll ") >= 1
+    assert str(t.graph).count(" = roll ") >= 1
     out = jit.trace(lambda h, xs: sum(whet.scan(lambda h, x: (cell(h, w, x), (h * h).sum()), h, xs)[1].unbind()))
     for _ in range(4):
         w.grad = None
@@ -204,7 +204,7 @@ def test_steps_that_write_stay():
         want = bits(f(h, w))
         kept.zero_()
         assert bits(t(h, w)) == want
-    assert " = roll " not in t.graph
+    assert " = roll " not in str(t.graph)
 
 
 def test_steps_whose_results_are_returned_stay():
@@ -259,7 +259,7 @@ def test_rounds_with_guards_stay():
     for k in range(4):
         h, w = (h * whet.inf, w) if k == 2 else (h, w)
         assert bits(t(h, w)) == bits(f(h, w))
-    assert " = roll " not in t.graph
+    assert " = roll " not in str(t.graph)
 
 
 def test_a_random_program_of_steps():
