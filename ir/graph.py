@@ -53,8 +53,10 @@ class Node:
 
     def __str__(self):
         from .text import head
+        if self.kind not in GROUPS:
+            return head(self)
         names = [n.op.name for n in self.flat()][self.kind == "contract":]
-        return head(self) + ("{" + "; ".join(names) + "}" if self.kind in GROUPS else "")
+        return head(self) + "{" + "; ".join(names) + "}"
 
 
 class Type:

@@ -77,7 +77,7 @@ class Program:
             self.build()
         # what was recorded is forgotten, but for its types; so are the stand-ins, except where the code points to them
         self.arrays = [Type.of(a) for a in self.arrays]
-        self.held = self.free = self.constants = None
+        self.held = self.free = self.constants = self.names = self.lows = self.moved = None
 
     def check(self, nodes):
         """Is this a graph that means something? (Asked between passes where the settings want it.)"""

@@ -291,8 +291,8 @@ def _world(t, r):
         t["dicts"].extend([t.id(d), tag, whole, len(pairs), *[w for k, v in pairs for w in (t.id(k), 0 if v is MISSED else t.id(v))]])
 
     def namespace(c):
-        """The dict behind a class."""
-        proxy = vars(c)
+        """The dict behind a class, or a view of it."""
+        proxy = c if type(c) is types.MappingProxyType else vars(c)
         if _layouts.proxy is None or type(proxy) is not types.MappingProxyType:
             return {}
         return C.cast(_word(id(proxy) + _layouts.proxy), C.py_object).value
@@ -301,7 +301,10 @@ def _world(t, r):
         if kind == "dict" and isinstance(owner, dict) and all(getattr(type(owner), m) is getattr(dict, m) for m in READ):
             dictionary(owner, 1, (names, objects))
         elif kind == "global":
-            named.setdefault(id(owner), (owner, []))[1].append((names, objects[0] if objects else MISSED))
+            d = owner if type(owner) is dict else namespace(owner)
+            if d.get(names, MISSED) is not (objects[0] if objects else MISSED):
+                raise _No
+            named.setdefault(id(d), (d, []))[1].append((names, objects[0] if objects else MISSED))
         elif kind == "cell" and _layouts.cell is not None:
             words += [t.id(owner) + _layouts.cell, t.id(objects[0]) if objects else 0]
         elif kind == "class":

@@ -8,6 +8,7 @@ from whet.passes.epilogue import epilogues
 from whet.passes.fuse import fuse, write_through
 from whet.passes.identities import drop_identities
 from whet.passes.many import many
+from whet.passes.outright import outright
 from whet.passes.repeats import merge_repeats
 from whet.passes.roll import roll
 from whet.passes.rows import rows
@@ -16,6 +17,7 @@ from whet.passes.writes import writes
 
 PASSES = [
     ("fold_constants", fold_constants),      # what constants alone make is a constant (first: it reads what the recorded run computed)
+    ("outright", outright),                  # what is written to just after it was made is made as it will be
     ("writes", writes),                      # what is computed in place is a value, then a copy
     ("drop_identities", drop_identities),    # views and operations that give what is there
     ("merge_repeats", merge_repeats),        # each thing is computed once
@@ -50,7 +52,7 @@ def without(*names):
     >>> from whet.passes import pipeline
     >>> with pipeline.without("fuse", "fold_constants", "many"):
     ...     [name for name, _ in pipeline.PASSES]
-    ['writes', 'drop_identities', 'merge_repeats', 'drop_unused', 'rows', 'epilogues', 'write_through', 'roll']
+    ['outright', 'writes', 'drop_identities', 'merge_repeats', 'drop_unused', 'rows', 'epilogues', 'write_through', 'roll']
     """
     unknown = set(names) - {name for name, _ in PASSES}
     if unknown:

@@ -91,13 +91,13 @@ def test_kinds_of_calls_are_told_apart():
     for args in calls:
         traced(*args)
     because = [p["because"] for p in traced.explain(data=True)["paths"]]
-    assert because == [None, ["x: f32[4], strides (4,), not f32[3], strides (4,)"], ["factor: 3, not 2"],
+    assert because == [None, ["x: f32[4], strides (4,), not f32[3], strides (4,)"], ["factor: any int, not 2"],
                        ["x: f64[4], strides (8,), not f32[4], strides (4,)"], ["flag: True, not nothing"],
                        ["x: f32[4], strides (8,), a view, not f32[4], strides (4,)"],
                        ["x: f32[4], strides (4,), requires_grad, not f32[4], strides (4,)"]]
     with whet.no_grad():
         traced(whet.ones(3), 2)
-    assert path(traced, -1)["because"] == ["the grad mode"]
+    assert path(traced, -1)["because"][-1] == "the grad mode"
 
 
 @pytest.mark.parametrize("f, reason", [
