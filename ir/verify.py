@@ -60,6 +60,9 @@ def _node(n, known, g):
     missing = [x for x in n.refs() if x not in known]
     if missing:
         return f"{missing[0]!r} is used before it is made"
+    if n.kind == "roll":                     # (of its rounds, what is between them has other names)
+        known.update(n.outs)
+        return None
     if n.members:
         return _group(n, known, g)
     if n.kind not in ("op", "write", "draw", "guard", "ask"):

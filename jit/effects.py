@@ -30,10 +30,13 @@ def put(kind, owner, name, value):
         list.__setitem__(owner, name, value)
 
 
+FLAGS = 0x500                    # of an array: is it aligned, may it be written to?
+
+
 def look(t):
     """What a tensor is, its numbers aside."""
     a = t._array
-    return (type(t), a.dtype, a.shape, a.strides, t._rg, t._grad is None, t._node is None, t._base is None, a.flags.num, bool(t._extra))
+    return (type(t), a.dtype, a.shape, a.strides, t._rg, t._grad is None, t._node is None, t._base is None, a.flags.num & FLAGS, bool(t._extra))
 
 
 class Slot:

@@ -191,23 +191,26 @@ for _name, _function in dict(neg=operator.neg, abs=abs, pos=operator.pos).items(
     setattr(Number, f"__{_name}__", _sign(_name, _function))
 
 
-def settle(x):
+def settle(x, seen=()):
     """The same with plain numbers in place of Numbers: containers that the run made are changed, tuples made anew."""
     t = type(x)
     if t is Number:
         return x.value
+    if any(x is y for y in seen):            # (a list may hold itself)
+        return x
+    seen = (*seen, x)
     if t is list:
         for i, y in enumerate(x):
             if type(y) in HOLDS:
-                x[i] = settle(y)
+                x[i] = settle(y, seen)
     elif isinstance(x, dict):
         for k, y in x.items():
             if type(y) in HOLDS:
-                x[k] = settle(y)
+                x[k] = settle(y, seen)
     elif t is tuple and any(type(y) in HOLDS for y in x):
-        return tuple([settle(y) for y in x])
+        return tuple([settle(y, seen) for y in x])
     elif isinstance(x, tuple) and hasattr(t, "_make") and any(type(y) in HOLDS for y in x):
-        return t._make([settle(y) for y in x])
+        return t._make([settle(y, seen) for y in x])
     return x
 
 

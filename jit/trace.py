@@ -472,7 +472,8 @@ class Recording:
             return made["boxes"][what]
         if kind is list:
             k, what = what
-            x = made[k] = [self.make(x, env, leaves, made) for x in what]
+            x = made[k] = []                 # (it may hold itself)
+            x += [self.make(y, env, leaves, made) for y in what]
             return x
         if kind == "copy":
             k, what = what
@@ -489,7 +490,8 @@ class Recording:
                 object.__setattr__(x, k, self.make(v, env, leaves, made))
             return x
         k, what = what
-        x = made[k] = kind((k, self.make(v, env, leaves, made)) for k, v in what)
+        x = made[k] = kind()
+        x.update([(k, self.make(v, env, leaves, made)) for k, v in what])
         return x
 
 
@@ -759,7 +761,7 @@ class Traced(quick.Entry):
                 self.give_up(key, str(e))
         finally:
             swapped.settle(whole)
-        out, args, kwargs = settle(out), (), {}
+        out, args, kwargs = settle(out) if rec.lent else out, (), {}
         reclaim(rec.lent)
         return out
 

@@ -54,7 +54,7 @@ def roll(nodes, root, arrays, visible):
                 users.setdefault(root[x], []).append(i)
     work = [0]                               # operations before each node
     for node in nodes:
-        work.append(work[-1] + (len(node.value) if node.kind == "fused" else 1))
+        work.append(work[-1] + len(node.flat()))
     shown = [len(nodes)] * (len(nodes) + 1)  # the next node that makes something visible
     for i in reversed(range(len(nodes))):
         shown[i] = i if not is_view(nodes[i]) and not visible.isdisjoint(nodes[i].outs) else shown[i + 1]
@@ -177,14 +177,23 @@ class _State:
                 if what[0] == "carried":
                     carried.add(what[2])
                 ins.append(Ref(names[role]))
-            body.append(again(first, tuple(ins)))
+            step = again(first, tuple(ins))
+            if step is None:
+                return None
+            body.append(step)
         if not body:
             return None
         results = self.results(i, stop, columns, several, made, carried)
         if results is None:
             return None
         outs = [v for kind, what, *_ in results.values() for v in (what if kind == "kept" else [what])]
-        refs = list(dict.fromkeys(x for k in range(i, stop) for x in nodes[k].refs() if x not in made))
+        gone = {n.outs[0]: n.ins[0] for n in hoisted if not self.used(n.outs[0], i, stop)}
+        refs = [x for k in range(i, stop) for x in nodes[k].refs() if x not in made]
+        for at, x in enumerate(refs):
+            while x in gone:                 # a view that is there no more
+                x = gone[x]
+            refs[at] = x
+        refs = list(dict.fromkeys(refs))
         for kind, what, *memory in results.values():
             if kind == "kept":
                 for r, v in enumerate(what):
@@ -192,8 +201,7 @@ class _State:
         loop = Loop(rounds, several, body, inputs, results, nodes[i:stop])
         loop.blocks = {base for base, _ in self.kept.values()}
         node = Node("roll", None, tuple(refs), {}, outs, nodes[i].line, loop)
-        gone = {id(n) for n in hoisted if not self.used(n.outs[0], i, stop)}
-        return [n for n in hoisted if id(n) not in gone] + [node]
+        return [n for n in hoisted if n.outs[0] not in gone] + [node]
 
     def used(self, x, i, stop):
         """Is a value read outside of the nodes from i on?"""
@@ -241,11 +249,17 @@ class _State:
 
 
 def again(node, ins):
-    """The same node of other operands."""
-    value = node.value
-    if node.kind == "rows":
-        value = [again(value[0], ins), value[1]]
-    new = Node(node.kind, node.op, ins, node.attrs, node.outs, node.line, value)
-    if node.kind != "op":
-        new.roots = node.roots
+    """The same node of other operands; None where one value would become two."""
+    names: dict = {}
+    for x, y in zip(node.ins, ins, strict=True):
+        if type(x) is Ref and names.setdefault(int(x), y) != y:
+            return None
+    return renamed(node, names)
+
+
+def renamed(node, names):
+    """The node, and those that it stands for, with other names for what they read."""
+    ins = tuple([names.get(int(x), x) if type(x) is Ref else x for x in node.ins])
+    new = Node(node.kind, node.op, ins, node.attrs, node.outs, node.line, [renamed(m, names) for m in node.value] if node.members else node.value)
+    new.roots = node.roots
     return new

@@ -734,8 +734,8 @@ def serve(threads, without):
     """Read programs, one a line; answer with what came of them. `without` is the name of a pass that is left out."""
     faulthandler.enable()
     import whet
-    from whet.passes.fuse import PASSES
-    PASSES[:] = [one for one in PASSES if one.__name__ != without]
+    from whet.passes.pipeline import PASSES
+    PASSES[:] = [(name, one) for name, one in PASSES if name != without]
     if threads:
         whet.set_num_threads(threads)
     for line in sys.stdin:
@@ -748,9 +748,9 @@ def serve(threads, without):
 
 def workers():
     """Ways to run: programs go to them in turn."""
-    from whet.passes.fuse import PASSES
+    from whet.passes.pipeline import PASSES
     return [Worker("tests.fuzz_jit", 1, WHET_NATIVE="1"), Worker("tests.fuzz_jit", 4, WHET_NATIVE="1"), Worker("tests.fuzz_jit", WHET_NATIVE="0"),
-            *(Worker("tests.fuzz_jit", 1, ["--without", one.__name__], WHET_NATIVE="1") for one in PASSES)]
+            *(Worker("tests.fuzz_jit", 1, ["--without", name], WHET_NATIVE="1") for name, _ in PASSES)]
 
 
 def rounds(seed, count, ways, seconds=float("inf"), length=8, skip=()):

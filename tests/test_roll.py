@@ -4,6 +4,7 @@ import pytest
 import whet
 from whet import jit
 from whet.cpu import native
+from whet.passes import pipeline
 from whet.passes import roll as pass_
 
 pytestmark = pytest.mark.skipif(not native.enabled(), reason="without machine code nothing is rolled")
@@ -59,16 +60,25 @@ def test_an_odd_and_an_even_number_of_rounds(rounds):
     rolled(f, whet.randn(2, 4), weights())
 
 
-def test_rows_of_a_tensor_follow_each_other():
+def forwards(xs):
+    return [xs[i] for i in range(N)]
+
+
+def of_a_copy(xs):
+    return xs.flip(0).unbind()
+
+
+def backwards_and_turned(xs):
+    return [xs[i].T.T for i in reversed(range(N))]
+
+
+@pytest.mark.parametrize("rows", [forwards, of_a_copy, backwards_and_turned])
+def test_rows_of_a_tensor_follow_each_other(rows):
     def f(h, w, xs):
-        for i in range(N):
-            h = cell(h, w, xs[i])
-        for x in xs.flip(0).unbind():
+        for x in rows(xs):
             h = cell(h, w, x)
-        for i in reversed(range(0, N, 2)):
-            h = cell(h, w, xs[i].T.T)
         return h
-    t = rolled(f, whet.randn(2, 4), weights(), whet.randn(N, 2, 4), loops=3)
+    t = rolled(f, whet.randn(2, 4), weights(), whet.randn(N, 2, 4))
     assert "along" in str(t.graph)
 
 
@@ -203,7 +213,8 @@ def test_steps_that_write_stay():
         kept.zero_()
         want = bits(f(h, w))
         kept.zero_()
-        assert bits(t(h, w)) == want
+        with pipeline.without("writes", "outright"):            # (with them these are values)
+            assert bits(t(h, w)) == want
     assert " = roll " not in str(t.graph)
 
 
