@@ -40,7 +40,7 @@ class Refused(Exception):
     """Why a run cannot be replayed."""
 
 
-class Recorder:
+class Recorder(registry.Observer):
     """The observer of one run."""
 
     def __init__(self, reachable, lines=frozenset(), watched=()):

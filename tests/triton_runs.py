@@ -105,17 +105,11 @@ def run_matmul(x, y, kind="chains", operands=(), ones=(), **parts):
 
 
 # ---- listening to eager ----------------------------------------------------------------------------------------------
-class Launches:
+class Launches(registry.Observer):
     """What ran: (kind, what, operands before, results after)."""
 
     def __init__(self):
         self.all = []
-
-    def __call__(self, op, inputs, attrs):
-        return registry.execute(op, inputs, attrs)
-
-    def ask(self, question, tensors):
-        return question(*[t._array for t in tensors])
 
     def replay(self, done):
         """Run them again as Triton kernels and compare bits; those whose description is in `done` are left out."""

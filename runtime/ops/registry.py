@@ -108,6 +108,31 @@ def check_tensors(name, **operands):
             raise TypeError(f"{name}(): argument '{what}' (position {i + 1}) must be Tensor, not {type(x).__name__}")
 
 
+class Observer:
+    """Sees what runs on its thread, while it is in `modes.state.observers`: every primitive, and every question that Python asks of a tensor.
+    This one lets all pass; `jit.record` has one that writes it down."""
+
+    def __call__(self, op, inputs, attrs):
+        return execute(op, inputs, attrs)
+
+    def ask(self, question, tensors):
+        """What `question(*arrays)` says of some tensors."""
+        return question(*[t._array for t in tensors])
+
+    def item(self, t):
+        """The number to give for `t.item()`; None for the plain one."""
+        return self.concretize(t)
+
+    def concretize(self, t):
+        """Python is about to see the numbers of a tensor."""
+
+    def asked(self, t, what):
+        """Somebody asks for a fact of a tensor that is no part of what ops see: its history, its address."""
+
+    def refuse(self, reason):
+        """Something happens that cannot be observed."""
+
+
 def apply_python(op, inputs, attrs):
     """Run an op on tensors: compute, wrap the result, record it where a gradient may be asked for."""
     if state.flags & SPECIAL and state.observers:
