@@ -249,7 +249,12 @@ class _Results:
     def cells(self, outside, place_of, saved):
         """The cells that count versions, by number: {result: cell}, {saved value: cell} (where `saved` are the latter themselves), and of each
         its version at the end, or the place of the tensor from outside that it belongs to. A result that is alone with its cell has none."""
-        known = {id(t._cell): place_of(t) for t in outside.values() if t._cell is not None}
+        known = {}
+        for t in outside.values():
+            cell, place = t._cell, place_of(t)
+            while cell is not None:          # (`.data` has a counter of its own, aside)
+                known.setdefault(id(cell), place)
+                cell, place = cell.aside, ("data", place)
         held = {k: t._cell for k, t in enumerate(self.tensors) if t._base is None and t._cell is not None}
         users = collections.Counter(map(id, (*held.values(), *saved.values())))
         held = {k: c for k, c in held.items() if c.v or id(c) in known or users[id(c)] > 1}
