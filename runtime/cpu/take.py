@@ -37,6 +37,9 @@ def along(a, index, axis, wrap=False):
 def rows(a, index, axis, wrap=False):
     """(the slices of `a` that a vector of indices names along the axis, were all of them in range?)"""
     outer, n, count = prod(a.shape[:axis]), a.shape[axis], index.shape[0]
+    if a.size == n > 0:                      # slices of one element
+        out, right = along(a.reshape(-1), index, 0, wrap)
+        return out.reshape(*a.shape[:axis], count, *a.shape[axis + 1:]), right
     out = memory.empty((*a.shape[:axis], count, *a.shape[axis + 1:]), a.dtype)
     size = prod(a.shape[axis + 1:]) * a.dtype.itemsize
     if not count or not outer or not n:
