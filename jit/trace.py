@@ -548,6 +548,11 @@ def _form(t):
     return id(t._array), t._rg, id(t._node), id(t._base), bool(t._extra)
 
 
+def _is_module(fn):
+    found = sys.modules.get("whet.nn.module")
+    return found is not None and isinstance(fn, found.Module)
+
+
 class Traced(quick.Entry):
     """A function that is recorded and replayed. See `trace`."""
     __slots__ = ("__dict__", "__weakref__", "_ready")    # _ready: tables of recordings, for machine code to try in this order
@@ -565,9 +570,19 @@ class Traced(quick.Entry):
         self.varying, self.fixed = set(), set()      # arguments whose numbers vary; what Python computes with and must not vary
         self.why, self.warned, self.lock = None, False, threading.Lock()
 
+    # the trace of a module is one: it may be a part of another
+    __class__ = property(lambda self: type(self.fn) if _is_module(self.fn) else Traced)
+
     def __getattr__(self, name):
         """What the function has (a traced module its parameters), so has its trace."""
         return getattr(self.__dict__["fn"], name)
+
+    def __setattr__(self, name, value):
+        own = self.__dict__
+        if "lock" in own and name not in own and name != "_ready" and _is_module(self.fn):
+            setattr(self.fn, name, value)
+        else:
+            object.__setattr__(self, name, value)
 
     def __copy__(self):
         return Traced(self.fn, self.strict, self.verify)

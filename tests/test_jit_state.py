@@ -259,3 +259,27 @@ def test_sizes_that_never_come_again_are_not_recorded_and_others_are_kept():
         for n in range(1, 200):
             assert bits(t(whet.ones(n))) == bits(f(whet.ones(n)))
     assert len(t.explain(data=True)["paths"]) == 64
+
+
+def test_a_traced_module_is_a_part_of_another():
+    class Whole(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = whet.jit.trace(nn.Linear(3, 3)), nn.Sequential(whet.jit.trace(nn.Tanh()), nn.Linear(3, 1))
+
+        def forward(self, x):
+            return self.head(self.body(x))
+    m = Whole()
+    assert [n for n, _ in m.named_parameters()] == ["body.weight", "body.bias", "head.1.weight", "head.1.bias"]
+    assert list(m.state_dict()) == [n for n, _ in m.named_parameters()] and isinstance(m.body, nn.Linear)
+    m.load_state_dict(m.state_dict())
+    m.eval()
+    assert not m.body.training and not m.body.fn.training
+    m.body.scale = 3
+    assert m.body.fn.scale == 3
+    m.body.weight = nn.Parameter(whet.zeros(3, 3))
+    x = whet.ones(2, 3)
+    for _ in range(5):
+        assert bits(m(x)) == bits(m.head(m.body.bias.expand(2, 3)))
+    m(x).sum().backward()
+    assert m.body.fn.weight.grad is not None

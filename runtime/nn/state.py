@@ -142,6 +142,7 @@ class Stateful:
         state_dict = OrderedDict(state_dict)
 
         def load(module, state, prefix):
+            module = module.fn if hasattr(type(module), "_traces") else module             # (what a trace of a module runs)
             local = dict({} if metadata is None else metadata.get(prefix[:-1], {}))
             local["assign_to_params_buffers"], local["later"] = assign, later
             module._load_from_state_dict(state, prefix, local, True, missing, unexpected, errors)
