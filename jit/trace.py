@@ -6,40 +6,35 @@ A call that no recording fits is an eager one, and is recorded. Whatever cannot 
 """
 import collections
 import copy
-import dataclasses
-import enum
 import functools
-import math
 import os
 import sys
 import threading
-import types
 import warnings
-from operator import attrgetter, is_
+from operator import is_
 from time import perf_counter
 
 import numpy as np
-from whet import dtypes, random
+from whet import dtypes
 from whet.autograd import modes
 from whet.autograd.node import OutputOf, edge_of, next_number
 from whet.cpu import pool
 from whet.ir.graph import Type
-from whet.ops.registry import view_of
-from whet.tensor import Size, Tensor, wrap
 from whet.tensor_base import Base
 
 from . import explain, ladder, quick, show
 from .backward import Backward, same_bits
-from .effects import SETTABLE, Swapped, look, put
+from .effects import SETTABLE, Swapped
+from .given import Given, Run
 from .history import inside, saved_by
 from .numbers import Number, reclaim, settle, tensor_of, varies
 from .program import Miss, Program
-from .quick import MISSED, gone
+from .quick import MISSED
 from .record import Recorder, Refused, Watch, escaped
-from .world import CONSTANT, PLAIN, Unwatchable, World, ours, standard
+from .recording import Recording
+from .results import Results
+from .world import Unwatchable, World, ours
 
-_array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
-_refreshed = attrgetter("requires_grad")     # (asking brings a view up to date with its base)
 TRIES = 3                        # recordings of one key that may fail before it is given up,
 IDLE = 5                         # or be of no use
 PATHS = 8                        # recordings of one key
@@ -78,474 +73,6 @@ class disable:
 
 
 # ---- arguments and results as leaves -----------------------------------------------------------------------------------
-class Given:
-    """What a call was given: its tensors, objects that are known by identity only, and containers, each in the order in which they are met."""
-    __slots__ = ("leaves", "others", "boxes", "numbers")
-
-    def __init__(self):
-        self.leaves, self.others, self.boxes, self.numbers = [], [], [], {}      # numbers: of arguments that vary, as tensors
-
-    def flatten(self, x):
-        """A hashable description of an argument."""
-        t = type(x)
-        if isinstance(x, Base):
-            for i, y in enumerate(self.leaves):
-                if y is x:
-                    return i
-            if x._base is not None:
-                _refreshed(x)
-            self.leaves.append(x)
-            own, d = (), None
-            if t is not Tensor:              # (only subclasses have attributes)
-                self.others.append(t)
-                d = self.flatten(vars(x)) if vars(x) else None
-            if x._extra:                     # hooks
-                self.others.append(x._extra)
-                own = id(x._extra),
-            return (*look(x), d, *own)
-        if t in PLAIN:
-            return t, repr(x) if t in (float, complex) else x
-        if t in (list, tuple, dict, collections.OrderedDict):
-            if t is not tuple or x:          # (the empty tuple is one)
-                for i, y in enumerate(self.boxes):
-                    if y is x:
-                        return t, i
-                self.boxes.append(x)
-            if t in (list, tuple):
-                return t, tuple([self.flatten(y) for y in x])
-            return t, tuple([(self.flatten(k), self.flatten(v)) for k, v in x.items()])
-        if isinstance(x, tuple) and (hasattr(t, "_fields") or t is Size):
-            return t, tuple([self.flatten(y) for y in x])
-        if t is slice:
-            return t, tuple([self.flatten(y) for y in (x.start, x.stop, x.step)])
-        if t is range:
-            return t, x.start, x.stop, x.step
-        if isinstance(x, np.generic):
-            return t, x.dtype, x.tobytes()
-        if dataclasses.is_dataclass(x) and not isinstance(x, type) and t.__hash__ is None:
-            self.others.append(t)
-            return t, tuple([(k, self.flatten(v)) for k, v in vars(x).items()])
-        self.others.append(x)
-        return t, id(x)
-
-
-class Dead:
-    """The history of a result that has been differentiated and freed: its op, and the leaves that it led to."""
-
-    def __init__(self, node, place_of):
-        self.op = (node.parent if type(node) is OutputOf else node).op
-        self.name, self.places, seen, stack = self.op.name, [], set(), [node]
-        while stack:
-            for e in stack.pop().edges:
-                if e is not None and id(e) not in seen:
-                    seen.add(id(e))
-                    if not isinstance(e, Base):
-                        stack.append(e)
-                    elif place_of(e) is not None:
-                        self.places.append(place_of(e))
-
-
-class _Results:
-    """What a run returned, as a recipe: the tensors in it by value number or by where they came from."""
-
-    def __init__(self, rec, place_of, before, guarded, boxes):
-        self.boxes, self.boxed = {id(x): i for i, x in enumerate(boxes)}, False      # containers among the arguments; is one of them given back?
-        self.rec, self.place_of, self.before = rec, place_of, before
-        self.values, self.index, self.tensors = [], {}, []
-        self.known = guarded                 # what is guarded by identity: may be given back as it is
-        self.containers, self.holders = {}, []       # lists and dicts that the run made, by id
-        self.items = []                      # values that become numbers
-        self.alive = []                      # results through which gradients flow to tensors from outside
-
-    def describe(self, x):
-        t = type(x)
-        if isinstance(x, Base):
-            return self.tensor(x)
-        if t is Number:
-            n = self.rec.value(x.tensor)
-            self.items.append(n)
-            return "item", n
-        if id(x) in self.boxes:
-            self.boxed = True
-            return "box", self.boxes[id(x)]
-        if id(x) in self.known and not isinstance(x, tuple):
-            return "const", x
-        if t in PLAIN or isinstance(x, CONSTANT) or isinstance(x, enum.Enum):
-            return "const", x
-        if isinstance(x, types.FunctionType | type) and (id(x) in self.before or standard(x.__module__ or "")):
-            return "const", x
-        if id(x) in self.before:
-            raise Refused(f"it returns a {t.__name__} that was there before")
-        if t is tuple:
-            return t, [self.describe(y) for y in x]
-        if id(x) in self.containers:
-            return "again", self.containers[id(x)]
-        if t is list:
-            return t, (self.container(x), [self.describe(y) for y in x])
-        if isinstance(x, tuple):
-            if t.__name__ == "Size":
-                return "const", x
-            if hasattr(t, "_fields"):
-                if getattr(x, "__dict__", None):
-                    raise Refused(f"it returns a {t.__qualname__} with attributes")
-                return "fields", (t, [self.describe(y) for y in x])
-        if t in (dict, collections.OrderedDict) and all(type(k) in PLAIN for k in x):
-            return t, (self.container(x), [(k, self.describe(v)) for k, v in x.items()])
-        if t in (set, frozenset) and all(type(k) in PLAIN for k in x):
-            return "copy", (self.container(x), x.copy())
-        if dataclasses.is_dataclass(x) and not isinstance(x, type):
-            held = vars(x) if hasattr(x, "__dict__") else {f.name: getattr(x, f.name) for f in dataclasses.fields(x)}
-            return "object", (self.container(x), t, [(k, self.describe(v)) for k, v in held.items()])
-        if t.__module__.startswith("whet") and isinstance(x, tuple):
-            return "fields", (t, [self.describe(y) for y in x])
-        raise Refused(f"it returns a {t.__qualname__}")
-
-    def contents(self, x):
-        """What a container among the arguments holds now."""
-        if type(x) is list:
-            return tuple, [self.describe(y) for y in x]
-        if not all(type(k) in PLAIN for k in x):
-            raise Refused("it changes a dict whose keys are objects")
-        return dict, (f"b{id(x)}", [(k, self.describe(v)) for k, v in x.items()])
-
-    def container(self, x):
-        """A name for something that can be changed, which is one however often it is given back."""
-        k = self.containers[id(x)] = f"c{len(self.containers)}"
-        self.holders.append(x)
-        return k
-
-    def tensor(self, x):
-        if id(x) in self.index:
-            return "again", self.index[id(x)]
-        place = self.place_of(x)
-        if id(x) in self.rec.borrowed:
-            raise Refused("it returns a tensor around a NumPy array")
-        if place is not None:
-            return "place", place
-        if type(x) is not Tensor:
-            raise Refused(f"it returns a {type(x).__name__}")
-        n = self.rec.value(x)
-        if x._extra:
-            raise Refused("it returns a tensor with hooks")
-        dead = None
-        if x.requires_grad:
-            if x._node is None:
-                dead = "leaf"
-            elif _alive(x._node):
-                dead = len(self.alive)       # which of the node's outputs it is
-                self.alive.append(x)
-            else:
-                dead = Dead(x._node, self.place_of)
-        base = None
-        if x._base is not None:
-            owner = self.rec.outside.get(self.rec.memory.get(n, n))
-            of = owner is not None and owner._base is x._base and self.place_of(x._base) is None and self.place_of(owner)
-            base = ("place", ("base", of)) if of else self.tensor(x._base)
-        self.index[id(x)] = len(self.tensors)
-        self.tensors.append(x)
-        self.values.append(n)
-        return "value", (len(self.tensors) - 1, n, dead, base, x._rg)
-
-    def cells(self, outside, place_of, saved):
-        """The cells that count versions, by number: {result: cell}, {saved value: cell} (where `saved` are the latter themselves), and of each
-        its version at the end, or the place of the tensor from outside that it belongs to. A result that is alone with its cell has none."""
-        known = {}
-        for t in outside.values():
-            cell, place = t._cell, place_of(t)
-            while cell is not None:          # (`.data` has a counter of its own, aside)
-                known.setdefault(id(cell), place)
-                cell, place = cell.aside, ("data", place)
-        held = {k: t._cell for k, t in enumerate(self.tensors) if t._base is None and t._cell is not None}
-        users = collections.Counter(map(id, (*held.values(), *saved.values())))
-        held = {k: c for k, c in held.items() if c.v or id(c) in known or users[id(c)] > 1}
-        every = {id(c): known.get(id(c), c.v) for c in (*held.values(), *saved.values())}
-        return {k: id(c) for k, c in held.items()}, {n: id(c) for n, c in saved.items()}, every
-
-
-def _alive(node):
-    """Can a gradient still flow from this node to a leaf?"""
-    stack, seen = [node], set()
-    while stack:
-        n = stack.pop()
-        if n in seen:
-            continue
-        seen.add(n)
-        if getattr(n, "released", False):
-            continue
-        for e in n.edges:
-            if isinstance(e, Base):
-                return True
-            if e is not None:
-                stack.append(e)
-    return False
-
-
-class Recording:
-    """One way through the function: when it fits, and what to do."""
-
-    def __init__(self, world, program, tensors, given, results, grads, bumps, draws, left):
-        self.world, self.program, self.given, self.results = world, program, given, results
-        self.grads, self.bumps, self.draws = grads, bumps, draws
-        # what is laid where in Python's state, what is appended to lists, and what containers among the arguments hold afterwards
-        self.left = self.effects, self.growths, self.filled = left
-        self.line = None                     # where Python read a number that was another
-        self.tensors = [t for t, _ in tensors]             # reached from outside
-        self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
-        self.bare, self.extras = [g is None for _, g in tensors], [t._extra for t in self.tensors]
-        self.lock, self.missed = quick.latch(), None
-        self.tried = self.counted = self.renewed = 0     # calls that were timed, that Python counted, and for which the table was made anew
-        self.ready = None                    # see quick.table
-        self.times, self.slow = [math.inf, math.inf], False        # seconds of a replay and of an eager call; is the latter shorter?
-        self.writes, self.backward = False, None
-        self.views = [t for t in self.tensors if t._base is not None]
-        self.shared = []                     # places of tensors around one array: to the recorder one value
-
-    @property
-    def calls(self):
-        """How often it was replayed, or eager in its place."""
-        return self.counted + (quick.calls(self.ready) if self.ready else 0)
-
-    def prepare(self, args, kwargs, given, flags):
-        """Make the table for calls like this one, which fits; not each time where it keeps changing."""
-        n = self.renewed = self.renewed + 1
-        if n & n - 1:
-            return False
-        self.counted, self.ready = self.calls, None
-        self.ready = quick.table(self, args, kwargs, given, flags)
-        return True
-
-    def fits(self, leaves):
-        """Is everything that the function read outside of its arguments as it was?"""
-        known = self.world.tensors
-        for t, same in zip(leaves, self.identity):
-            if known.get(id(t)) is not same:
-                return False
-        ts = self.tensors
-        for t in self.views:
-            _refreshed(t)
-        if ts:
-            if list(map(_flags, ts)) != self.flags or [g is None for g in map(_grad, ts)] != self.bare \
-                    or not all(map(is_, map(_extra, ts), self.extras)):
-                return False
-            if not all(map(is_, map(_array, ts), self.arrays)):
-                if not all(a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype for a, b in zip(map(_array, ts), self.arrays)):
-                    return False
-                self.arrays = list(map(_array, ts))
-                self.program.forget()
-        for place, other in self.shared:
-            t, u = self.at(place, leaves), self.at(other, leaves)
-            if t is None or u is None or t._array is not u._array:
-                return False
-        return self.world.difference() is None
-
-    def replay(self, leaves, boxes=()):
-        """The result of a call with these tensors and containers, or MISSED."""
-        for s in self.world.slots:
-            t = s.fetch(self.world.tensors, leaves)
-            if t is None:
-                self.missed = f"{s.name or 'a variable'} is of another kind"
-                return MISSED
-            leaves = [*leaves, t]
-        try:
-            if self.fits(leaves):
-                return self.run(leaves, boxes)
-            self.missed = self.world.difference() or "a tensor from outside was replaced"
-        except Miss as e:
-            self.missed, self.line = str(e) or "a tensor from outside has another layout", e.line
-        return MISSED
-
-    def at(self, place, leaves):
-        """The tensor at a place."""
-        kind, what = place
-        if kind == "argument":
-            return leaves[what]
-        if kind == "grad":
-            return self.at(what, leaves)._grad
-        if kind == "data":
-            return self.at(what, leaves).data
-        return self.at(what, leaves)._base if kind == "base" else what
-
-    def run(self, leaves, boxes=()):
-        """Replay; raises Miss where a value is another."""
-        given = []
-        for place, array in self.given:
-            t = self.at(place, leaves)
-            a = None if t is None else t._array
-            if a is None or a.shape != array.shape or a.strides != array.strides or a.dtype != array.dtype:
-                raise Miss
-            given.append(a)
-        if self.writes and not self.apart(given):
-            raise Miss
-        before = [(g, g._seed, g._offset) for g in self.draws] if self.program.may_miss else ()
-        try:
-            env = self.program(given)
-        except Miss:
-            for g, seed, offset in before:
-                g._seed, g._offset = seed, offset
-            raise
-        for place, writer in self.bumps:
-            self.at(place, leaves)._bump(writer)
-        made = {"boxes": boxes, "cells": {}}
-        b = self.backward
-        if b is not None:
-            outside = {n: self.at(place, leaves) for n, (place, _) in zip(self.program.outside, self.given)}
-            tie = functools.partial(self.tie, made["cells"], leaves)
-            made["exits"] = b.exits(b.node(env, [self.at(place, leaves) for place in b.places], outside, tie))
-        for place, spec in self.grads:
-            self.at(place, leaves)._grad = None if spec is None else self.make(spec, env, leaves, made)
-        left = [self.make(spec, env, leaves, made) for _, _, _, spec in self.effects]
-        added = [[self.make(spec, env, leaves, made) for spec in specs] for _, specs in self.growths]
-        filled = [self.make(spec, env, leaves, made) for _, spec in self.filled]
-        out = self.make(self.results, env, leaves, made)
-        for (kind, owner, name, _), value in zip(self.effects, left):
-            put(kind, owner, name, value)
-        for (real, _), values in zip(self.growths, added):
-            real += values
-        for (i, _), values in zip(self.filled, filled):
-            boxes[i].clear()
-            boxes[i].extend(values) if type(boxes[i]) is list else boxes[i].update(values)
-        return out
-
-    def tie(self, cells, leaves, t, number):
-        """Give a tensor a version cell; `cells` are those of this call so far."""
-        cell = cells.get(number)
-        if cell is None:
-            version = self.cells[number]
-            cell = cells[number] = t._shared() if type(version) is int else self.at(version, leaves)._shared()
-            if type(version) is int:
-                cell.v = version
-        t._cell = cell
-
-    def expect(self, given):
-        """Note which of the arrays that are written overlap with which of all."""
-        self.pattern = _overlaps(given, self.written)
-        fixed = [i for i, (place, _) in enumerate(self.given) if place[0] == "object"]
-        self.fixed = [(i, given[i]) for i in fixed]
-        self.loose = [i for i in range(len(given)) if i not in set(fixed)]
-        self.memory = {_memory(given[i]) for i in self.written if i in set(fixed)}
-        self.alone = not any({i, k} - set(fixed) for i, k in self.pattern)
-
-    def apart(self, given):
-        """Do the arrays overlap just as they did? Those that are the very same objects do; the others are mostly alone in their memory."""
-        if self.alone and all(given[i] is a for i, a in self.fixed):
-            seen = set(self.memory)
-            for i in self.loose:
-                m = _memory(given[i])
-                if m in seen:
-                    break
-                seen.add(m)
-            else:
-                return True
-        return _overlaps(given, self.written) == self.pattern
-
-    def make(self, spec, env, leaves, made):
-        kind, what = spec
-        if kind == "value":
-            k, n, dead, base, rg = what
-            if k in made:
-                return made[k]
-            a = env[n]
-            if base is None:
-                t = wrap(a)
-                t._rg = rg & ~1
-                if k in self.cell_of:
-                    self.tie(made["cells"], leaves, t, self.cell_of[k])
-            else:
-                t = view_of(self.make(base, env, leaves, made), a)
-                t._rg = rg & ~1
-            if dead == "leaf":
-                t._rg |= 1
-            elif type(dead) is int:
-                t._rg |= 1
-                t._node = made["exits"][self.backward.exit[dead]]
-            elif dead is not None:
-                t._rg |= 1
-                t._node = gone(dead.op, [self.at(place, leaves) for place in dead.places])
-            made[k] = t
-            return t
-        if kind == "again":
-            return made[what]
-        if kind == "const":
-            return what
-        if kind == "place":
-            return self.at(what, leaves)
-        if kind is tuple:
-            return tuple([self.make(x, env, leaves, made) for x in what])
-        if kind == "item":
-            return env[what].item()
-        if kind == "box":
-            return made["boxes"][what]
-        if kind is list:
-            k, what = what
-            x = made[k] = []                 # (it may hold itself)
-            x += [self.make(y, env, leaves, made) for y in what]
-            return x
-        if kind == "copy":
-            k, what = what
-            x = made[k] = what.copy()
-            return x
-        if kind == "fields":
-            t, fields = what
-            got = [self.make(x, env, leaves, made) for x in fields]
-            return t._make(got) if hasattr(t, "_make") else t(got)
-        if kind == "object":
-            k, t, fields = what
-            x = made[k] = object.__new__(t)
-            for k, v in fields:
-                object.__setattr__(x, k, self.make(v, env, leaves, made))
-            return x
-        k, what = what
-        x = made[k] = kind()
-        x.update([(k, self.make(v, env, leaves, made)) for k, v in what])
-        return x
-
-
-def _memory(a):
-    """What owns an array's memory."""
-    while True:
-        b = a.obj if type(a) is memoryview else getattr(a, "base", None)
-        if b is None:
-            return id(a)
-        a = b
-
-
-def _overlaps(arrays, written):
-    """Which of the written arrays share memory with which of all."""
-    spans = sorted([(*np.lib.array_utils.byte_bounds(a), i) for i, a in enumerate(arrays) if a.size])
-    written, found, open_ = set(written), [], []
-    for low, high, i in spans:
-        open_ = [(end, k) for end, k in open_ if end > low]
-        for _, k in open_:
-            found += [(a, b) for a, b in ((i, k), (k, i)) if a in written]
-        open_.append((high, i))
-    return tuple(sorted(found))
-
-
-class _Run:
-    """What was there before a run."""
-
-    def __init__(self, world, whole, leaves, boxes, first):
-        self.world, self.whole, self.leaves, self.boxes, self.first = world, whole, leaves, boxes, first
-        self.tensors = list(whole.tensors.values())
-        self.grads = [t._grad for t in self.tensors]
-        self.looks = [_form(t) for t in self.tensors]
-        self.settings = modes.state.flags, dtypes.get_default_dtype(), pool._threads
-        self.start = random.default_generator._seed, random.default_generator._offset
-
-    def unchanged(self, rec):
-        """Raise where the run changed what a replay does not."""
-        if (modes.state.flags, dtypes.get_default_dtype(), pool._threads) != self.settings:
-            raise Refused("it changes a setting")
-        if any(_form(t) != look for t, look in zip(self.tensors, self.looks)):
-            raise Refused("it changes what a tensor from outside is (its memory, history, hooks or requires_grad)")
-        generator = random.default_generator
-        drawn = sum(n.op.blocks(n.attrs["shape"]) for n in rec.nodes if n.kind == "draw" and n.attrs["generator"] is generator)
-        if (generator._seed, generator._offset - drawn) != self.start:
-            raise Refused("it moves the random number generator")
-
-
-def _form(t):
-    return id(t._array), t._rg, id(t._node), id(t._base), bool(t._extra)
 
 
 def _is_module(fn):
@@ -747,7 +274,7 @@ class Traced(quick.Entry):
         except Unwatchable as e:
             self.give_up(key, str(e))
             return self.fn(*args, **kwargs)
-        run = _Run(world, whole, leaves, given.boxes, next_number())
+        run = Run(world, whole, leaves, given.boxes, next_number())
         rec = Recorder(run.tensors, self.lines, [a for a, *_ in whole.arrays])
         if numbers:
             args = [Number(x, numbers[i], rec) if i in numbers else x for i, x in enumerate(args)]
@@ -818,7 +345,7 @@ class Traced(quick.Entry):
                 owner = place_of(grad_of[id(t)])
                 return None if owner is None else ("grad", owner)
             return ("object", t) if id(t) in run.whole.tensors or id(t) in rec.borrowed else None
-        results = _Results(rec, place_of, run.whole.seen, world.seen, run.boxes)
+        results = Results(rec, place_of, run.whole.seen, world.seen, run.boxes)
         grads = []
         for t, g in zip(run.tensors, run.grads):
             if t._grad is not g:

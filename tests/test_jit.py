@@ -287,7 +287,7 @@ def test_a_list_of_launches_works_on_any_number_of_tensors():
 
 def test_memory_that_is_shared_is_found_among_many_tensors():
     """The pairs are those that are found two by two."""
-    from whet.jit.trace import _overlaps
+    from whet.jit.recording import _overlaps
     whole, rng = np.zeros(400, "f4"), np.random.default_rng(0)
     for _ in range(20):
         arrays = [whole[a:a + rng.integers(0, 30)][::rng.choice([1, 2, -1])] for a in rng.integers(0, 380, 25)]

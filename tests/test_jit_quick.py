@@ -10,7 +10,8 @@ import whet
 from whet import jit, nn, optim
 from whet.cpu import native
 from whet.jit import quick
-from whet.jit.trace import TRIED, Recording, Traced
+from whet.jit.recording import Recording
+from whet.jit.trace import TRIED, Traced
 
 compiled = pytest.mark.skipif(not native.enabled(), reason="without machine code there are no tables")
 

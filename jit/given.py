@@ -1,0 +1,92 @@
+"""What a call was given, and what was there before a run."""
+import collections
+import dataclasses
+
+import numpy as np
+from whet import dtypes, random
+from whet.autograd import modes
+from whet.cpu import pool
+from whet.tensor import Size, Tensor
+from whet.tensor_base import Base
+
+from .effects import look
+from .record import Refused
+from .world import PLAIN
+
+
+class Given:
+    """What a call was given: its tensors, objects that are known by identity only, and containers, each in the order in which they are met."""
+    __slots__ = ("leaves", "others", "boxes", "numbers")
+
+    def __init__(self):
+        self.leaves, self.others, self.boxes, self.numbers = [], [], [], {}      # numbers: of arguments that vary, as tensors
+
+    def flatten(self, x):
+        """A hashable description of an argument."""
+        t = type(x)
+        if isinstance(x, Base):
+            for i, y in enumerate(self.leaves):
+                if y is x:
+                    return i
+            if x._base is not None:
+                _ = x.requires_grad          # (asking brings a view up to date with its base)
+            self.leaves.append(x)
+            own, d = (), None
+            if t is not Tensor:              # (only subclasses have attributes)
+                self.others.append(t)
+                d = self.flatten(vars(x)) if vars(x) else None
+            if x._extra:                     # hooks
+                self.others.append(x._extra)
+                own = id(x._extra),
+            return (*look(x), d, *own)
+        if t in PLAIN:
+            return t, repr(x) if t in (float, complex) else x
+        if t in (list, tuple, dict, collections.OrderedDict):
+            if t is not tuple or x:          # (the empty tuple is one)
+                for i, y in enumerate(self.boxes):
+                    if y is x:
+                        return t, i
+                self.boxes.append(x)
+            if t in (list, tuple):
+                return t, tuple([self.flatten(y) for y in x])
+            return t, tuple([(self.flatten(k), self.flatten(v)) for k, v in x.items()])
+        if isinstance(x, tuple) and (hasattr(t, "_fields") or t is Size):
+            return t, tuple([self.flatten(y) for y in x])
+        if t is slice:
+            return t, tuple([self.flatten(y) for y in (x.start, x.stop, x.step)])
+        if t is range:
+            return t, x.start, x.stop, x.step
+        if isinstance(x, np.generic):
+            return t, x.dtype, x.tobytes()
+        if dataclasses.is_dataclass(x) and not isinstance(x, type) and t.__hash__ is None:
+            self.others.append(t)
+            return t, tuple([(k, self.flatten(v)) for k, v in vars(x).items()])
+        self.others.append(x)
+        return t, id(x)
+
+
+class Run:
+    """What was there before a run."""
+
+    def __init__(self, world, whole, leaves, boxes, first):
+        self.world, self.whole, self.leaves, self.boxes, self.first = world, whole, leaves, boxes, first
+        self.tensors = list(whole.tensors.values())
+        self.grads = [t._grad for t in self.tensors]
+        self.looks = [_form(t) for t in self.tensors]
+        self.settings = modes.state.flags, dtypes.get_default_dtype(), pool._threads
+        self.start = random.default_generator._seed, random.default_generator._offset
+
+    def unchanged(self, rec):
+        """Raise where the run changed what a replay does not."""
+        if (modes.state.flags, dtypes.get_default_dtype(), pool._threads) != self.settings:
+            raise Refused("it changes a setting")
+        if any(_form(t) != look for t, look in zip(self.tensors, self.looks)):
+            raise Refused("it changes what a tensor from outside is (its memory, history, hooks or requires_grad)")
+        generator = random.default_generator
+        drawn = sum(n.op.blocks(n.attrs["shape"]) for n in rec.nodes if n.kind == "draw" and n.attrs["generator"] is generator)
+        if (generator._seed, generator._offset - drawn) != self.start:
+            raise Refused("it moves the random number generator")
+
+
+def _form(t):
+    return id(t._array), t._rg, id(t._node), id(t._base), bool(t._extra)

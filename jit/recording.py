@@ -1,0 +1,257 @@
+"""A recording: one way through a traced function, when it fits, and what a replay does."""
+import functools
+import math
+from operator import attrgetter, is_
+
+import numpy as np
+from whet.ops.registry import view_of
+from whet.tensor import wrap
+
+from . import quick
+from .effects import put
+from .program import Miss
+from .quick import MISSED, gone
+
+_array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
+_refreshed = attrgetter("requires_grad")     # (asking brings a view up to date with its base)
+
+
+class Recording:
+    """One way through the function: when it fits, and what to do."""
+
+    def __init__(self, world, program, tensors, given, results, grads, bumps, draws, left):
+        self.world, self.program, self.given, self.results = world, program, given, results
+        self.grads, self.bumps, self.draws = grads, bumps, draws
+        # what is laid where in Python's state, what is appended to lists, and what containers among the arguments hold afterwards
+        self.left = self.effects, self.growths, self.filled = left
+        self.line = None                     # where Python read a number that was another
+        self.tensors = [t for t, _ in tensors]             # reached from outside
+        self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
+        self.bare, self.extras = [g is None for _, g in tensors], [t._extra for t in self.tensors]
+        self.lock, self.missed = quick.latch(), None
+        self.tried = self.counted = self.renewed = 0     # calls that were timed, that Python counted, and for which the table was made anew
+        self.ready = None                    # see quick.table
+        self.times, self.slow = [math.inf, math.inf], False        # seconds of a replay and of an eager call; is the latter shorter?
+        self.writes, self.backward = False, None
+        self.views = [t for t in self.tensors if t._base is not None]
+        self.shared = []                     # places of tensors around one array: to the recorder one value
+
+    @property
+    def calls(self):
+        """How often it was replayed, or eager in its place."""
+        return self.counted + (quick.calls(self.ready) if self.ready else 0)
+
+    def prepare(self, args, kwargs, given, flags):
+        """Make the table for calls like this one, which fits; not each time where it keeps changing."""
+        n = self.renewed = self.renewed + 1
+        if n & n - 1:
+            return False
+        self.counted, self.ready = self.calls, None
+        self.ready = quick.table(self, args, kwargs, given, flags)
+        return True
+
+    def fits(self, leaves):
+        """Is everything that the function read outside of its arguments as it was?"""
+        known = self.world.tensors
+        for t, same in zip(leaves, self.identity):
+            if known.get(id(t)) is not same:
+                return False
+        ts = self.tensors
+        for t in self.views:
+            _refreshed(t)
+        if ts:
+            if list(map(_flags, ts)) != self.flags or [g is None for g in map(_grad, ts)] != self.bare \
+                    or not all(map(is_, map(_extra, ts), self.extras)):
+                return False
+            if not all(map(is_, map(_array, ts), self.arrays)):
+                if not all(a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype for a, b in zip(map(_array, ts), self.arrays)):
+                    return False
+                self.arrays = list(map(_array, ts))
+                self.program.forget()
+        for place, other in self.shared:
+            t, u = self.at(place, leaves), self.at(other, leaves)
+            if t is None or u is None or t._array is not u._array:
+                return False
+        return self.world.difference() is None
+
+    def replay(self, leaves, boxes=()):
+        """The result of a call with these tensors and containers, or MISSED."""
+        for s in self.world.slots:
+            t = s.fetch(self.world.tensors, leaves)
+            if t is None:
+                self.missed = f"{s.name or 'a variable'} is of another kind"
+                return MISSED
+            leaves = [*leaves, t]
+        try:
+            if self.fits(leaves):
+                return self.run(leaves, boxes)
+            self.missed = self.world.difference() or "a tensor from outside was replaced"
+        except Miss as e:
+            self.missed, self.line = str(e) or "a tensor from outside has another layout", e.line
+        return MISSED
+
+    def at(self, place, leaves):
+        """The tensor at a place."""
+        kind, what = place
+        if kind == "argument":
+            return leaves[what]
+        if kind == "grad":
+            return self.at(what, leaves)._grad
+        if kind == "data":
+            return self.at(what, leaves).data
+        return self.at(what, leaves)._base if kind == "base" else what
+
+    def run(self, leaves, boxes=()):
+        """Replay; raises Miss where a value is another."""
+        given = []
+        for place, array in self.given:
+            t = self.at(place, leaves)
+            a = None if t is None else t._array
+            if a is None or a.shape != array.shape or a.strides != array.strides or a.dtype != array.dtype:
+                raise Miss
+            given.append(a)
+        if self.writes and not self.apart(given):
+            raise Miss
+        before = [(g, g._seed, g._offset) for g in self.draws] if self.program.may_miss else ()
+        try:
+            env = self.program(given)
+        except Miss:
+            for g, seed, offset in before:
+                g._seed, g._offset = seed, offset
+            raise
+        for place, writer in self.bumps:
+            self.at(place, leaves)._bump(writer)
+        made = {"boxes": boxes, "cells": {}}
+        b = self.backward
+        if b is not None:
+            outside = {n: self.at(place, leaves) for n, (place, _) in zip(self.program.outside, self.given)}
+            tie = functools.partial(self.tie, made["cells"], leaves)
+            made["exits"] = b.exits(b.node(env, [self.at(place, leaves) for place in b.places], outside, tie))
+        for place, spec in self.grads:
+            self.at(place, leaves)._grad = None if spec is None else self.make(spec, env, leaves, made)
+        left = [self.make(spec, env, leaves, made) for _, _, _, spec in self.effects]
+        added = [[self.make(spec, env, leaves, made) for spec in specs] for _, specs in self.growths]
+        filled = [self.make(spec, env, leaves, made) for _, spec in self.filled]
+        out = self.make(self.results, env, leaves, made)
+        for (kind, owner, name, _), value in zip(self.effects, left):
+            put(kind, owner, name, value)
+        for (real, _), values in zip(self.growths, added):
+            real += values
+        for (i, _), values in zip(self.filled, filled):
+            boxes[i].clear()
+            boxes[i].extend(values) if type(boxes[i]) is list else boxes[i].update(values)
+        return out
+
+    def tie(self, cells, leaves, t, number):
+        """Give a tensor a version cell; `cells` are those of this call so far."""
+        cell = cells.get(number)
+        if cell is None:
+            version = self.cells[number]
+            cell = cells[number] = t._shared() if type(version) is int else self.at(version, leaves)._shared()
+            if type(version) is int:
+                cell.v = version
+        t._cell = cell
+
+    def expect(self, given):
+        """Note which of the arrays that are written overlap with which of all."""
+        self.pattern = _overlaps(given, self.written)
+        fixed = [i for i, (place, _) in enumerate(self.given) if place[0] == "object"]
+        self.fixed = [(i, given[i]) for i in fixed]
+        self.loose = [i for i in range(len(given)) if i not in set(fixed)]
+        self.memory = {_memory(given[i]) for i in self.written if i in set(fixed)}
+        self.alone = not any({i, k} - set(fixed) for i, k in self.pattern)
+
+    def apart(self, given):
+        """Do the arrays overlap just as they did? Those that are the very same objects do; the others are mostly alone in their memory."""
+        if self.alone and all(given[i] is a for i, a in self.fixed):
+            seen = set(self.memory)
+            for i in self.loose:
+                m = _memory(given[i])
+                if m in seen:
+                    break
+                seen.add(m)
+            else:
+                return True
+        return _overlaps(given, self.written) == self.pattern
+
+    def make(self, spec, env, leaves, made):
+        kind, what = spec
+        if kind == "value":
+            k, n, dead, base, rg = what
+            if k in made:
+                return made[k]
+            a = env[n]
+            if base is None:
+                t = wrap(a)
+                t._rg = rg & ~1
+                if k in self.cell_of:
+                    self.tie(made["cells"], leaves, t, self.cell_of[k])
+            else:
+                t = view_of(self.make(base, env, leaves, made), a)
+                t._rg = rg & ~1
+            if dead == "leaf":
+                t._rg |= 1
+            elif type(dead) is int:
+                t._rg |= 1
+                t._node = made["exits"][self.backward.exit[dead]]
+            elif dead is not None:
+                t._rg |= 1
+                t._node = gone(dead.op, [self.at(place, leaves) for place in dead.places])
+            made[k] = t
+            return t
+        if kind == "again":
+            return made[what]
+        if kind == "const":
+            return what
+        if kind == "place":
+            return self.at(what, leaves)
+        if kind is tuple:
+            return tuple([self.make(x, env, leaves, made) for x in what])
+        if kind == "item":
+            return env[what].item()
+        if kind == "box":
+            return made["boxes"][what]
+        if kind is list:
+            k, what = what
+            x = made[k] = []                 # (it may hold itself)
+            x += [self.make(y, env, leaves, made) for y in what]
+            return x
+        if kind == "copy":
+            k, what = what
+            x = made[k] = what.copy()
+            return x
+        if kind == "fields":
+            t, fields = what
+            got = [self.make(x, env, leaves, made) for x in fields]
+            return t._make(got) if hasattr(t, "_make") else t(got)
+        if kind == "object":
+            k, t, fields = what
+            x = made[k] = object.__new__(t)
+            for k, v in fields:
+                object.__setattr__(x, k, self.make(v, env, leaves, made))
+            return x
+        k, what = what
+        x = made[k] = kind()
+        x.update([(k, self.make(v, env, leaves, made)) for k, v in what])
+        return x
+
+
+def _memory(a):
+    """What owns an array's memory."""
+    while True:
+        b = a.obj if type(a) is memoryview else getattr(a, "base", None)
+        if b is None:
+            return id(a)
+        a = b
+
+
+def _overlaps(arrays, written):
+    """Which of the written arrays share memory with which of all."""
+    spans = sorted([(*np.lib.array_utils.byte_bounds(a), i) for i, a in enumerate(arrays) if a.size])
+    written, found, open_ = set(written), [], []
+    for low, high, i in spans:
+        open_ = [(end, k) for end, k in open_ if end > low]
+        for _, k in open_:
+            found += [(a, b) for a, b in ((i, k), (k, i)) if a in written]
+        open_.append((high, i))
+    return tuple(sorted(found))

@@ -1,0 +1,164 @@
+"""What a run returned, as a recipe."""
+import collections
+import dataclasses
+import enum
+import types
+
+from whet.autograd.node import OutputOf
+from whet.tensor import Tensor
+from whet.tensor_base import Base
+
+from .numbers import Number
+from .record import Refused
+from .world import CONSTANT, PLAIN, standard
+
+
+class Dead:
+    """The history of a result that has been differentiated and freed: its op, and the leaves that it led to."""
+
+    def __init__(self, node, place_of):
+        self.op = (node.parent if type(node) is OutputOf else node).op
+        self.name, self.places, seen, stack = self.op.name, [], set(), [node]
+        while stack:
+            for e in stack.pop().edges:
+                if e is not None and id(e) not in seen:
+                    seen.add(id(e))
+                    if not isinstance(e, Base):
+                        stack.append(e)
+                    elif place_of(e) is not None:
+                        self.places.append(place_of(e))
+
+
+class Results:
+    """What a run returned, as a recipe: the tensors in it by value number or by where they came from."""
+
+    def __init__(self, rec, place_of, before, guarded, boxes):
+        self.boxes, self.boxed = {id(x): i for i, x in enumerate(boxes)}, False      # containers among the arguments; is one of them given back?
+        self.rec, self.place_of, self.before = rec, place_of, before
+        self.values, self.index, self.tensors = [], {}, []
+        self.known = guarded                 # what is guarded by identity: may be given back as it is
+        self.containers, self.holders = {}, []       # lists and dicts that the run made, by id
+        self.items = []                      # values that become numbers
+        self.alive = []                      # results through which gradients flow to tensors from outside
+
+    def describe(self, x):
+        t = type(x)
+        if isinstance(x, Base):
+            return self.tensor(x)
+        if t is Number:
+            n = self.rec.value(x.tensor)
+            self.items.append(n)
+            return "item", n
+        if id(x) in self.boxes:
+            self.boxed = True
+            return "box", self.boxes[id(x)]
+        if id(x) in self.known and not isinstance(x, tuple):
+            return "const", x
+        if t in PLAIN or isinstance(x, CONSTANT) or isinstance(x, enum.Enum):
+            return "const", x
+        if isinstance(x, types.FunctionType | type) and (id(x) in self.before or standard(x.__module__ or "")):
+            return "const", x
+        if id(x) in self.before:
+            raise Refused(f"it returns a {t.__name__} that was there before")
+        if t is tuple:
+            return t, [self.describe(y) for y in x]
+        if id(x) in self.containers:
+            return "again", self.containers[id(x)]
+        if t is list:
+            return t, (self.container(x), [self.describe(y) for y in x])
+        if isinstance(x, tuple):
+            if t.__name__ == "Size":
+                return "const", x
+            if hasattr(t, "_fields"):
+                if getattr(x, "__dict__", None):
+                    raise Refused(f"it returns a {t.__qualname__} with attributes")
+                return "fields", (t, [self.describe(y) for y in x])
+        if t in (dict, collections.OrderedDict) and all(type(k) in PLAIN for k in x):
+            return t, (self.container(x), [(k, self.describe(v)) for k, v in x.items()])
+        if t in (set, frozenset) and all(type(k) in PLAIN for k in x):
+            return "copy", (self.container(x), x.copy())
+        if dataclasses.is_dataclass(x) and not isinstance(x, type):
+            held = vars(x) if hasattr(x, "__dict__") else {f.name: getattr(x, f.name) for f in dataclasses.fields(x)}
+            return "object", (self.container(x), t, [(k, self.describe(v)) for k, v in held.items()])
+        if t.__module__.startswith("whet") and isinstance(x, tuple):
+            return "fields", (t, [self.describe(y) for y in x])
+        raise Refused(f"it returns a {t.__qualname__}")
+
+    def contents(self, x):
+        """What a container among the arguments holds now."""
+        if type(x) is list:
+            return tuple, [self.describe(y) for y in x]
+        if not all(type(k) in PLAIN for k in x):
+            raise Refused("it changes a dict whose keys are objects")
+        return dict, (f"b{id(x)}", [(k, self.describe(v)) for k, v in x.items()])
+
+    def container(self, x):
+        """A name for something that can be changed, which is one however often it is given back."""
+        k = self.containers[id(x)] = f"c{len(self.containers)}"
+        self.holders.append(x)
+        return k
+
+    def tensor(self, x):
+        if id(x) in self.index:
+            return "again", self.index[id(x)]
+        place = self.place_of(x)
+        if id(x) in self.rec.borrowed:
+            raise Refused("it returns a tensor around a NumPy array")
+        if place is not None:
+            return "place", place
+        if type(x) is not Tensor:
+            raise Refused(f"it returns a {type(x).__name__}")
+        n = self.rec.value(x)
+        if x._extra:
+            raise Refused("it returns a tensor with hooks")
+        dead = None
+        if x.requires_grad:
+            if x._node is None:
+                dead = "leaf"
+            elif _alive(x._node):
+                dead = len(self.alive)       # which of the node's outputs it is
+                self.alive.append(x)
+            else:
+                dead = Dead(x._node, self.place_of)
+        base = None
+        if x._base is not None:
+            owner = self.rec.outside.get(self.rec.memory.get(n, n))
+            of = owner is not None and owner._base is x._base and self.place_of(x._base) is None and self.place_of(owner)
+            base = ("place", ("base", of)) if of else self.tensor(x._base)
+        self.index[id(x)] = len(self.tensors)
+        self.tensors.append(x)
+        self.values.append(n)
+        return "value", (len(self.tensors) - 1, n, dead, base, x._rg)
+
+    def cells(self, outside, place_of, saved):
+        """The cells that count versions, by number: {result: cell}, {saved value: cell} (where `saved` are the latter themselves), and of each
+        its version at the end, or the place of the tensor from outside that it belongs to. A result that is alone with its cell has none."""
+        known = {}
+        for t in outside.values():
+            cell, place = t._cell, place_of(t)
+            while cell is not None:          # (`.data` has a counter of its own, aside)
+                known.setdefault(id(cell), place)
+                cell, place = cell.aside, ("data", place)
+        held = {k: t._cell for k, t in enumerate(self.tensors) if t._base is None and t._cell is not None}
+        users = collections.Counter(map(id, (*held.values(), *saved.values())))
+        held = {k: c for k, c in held.items() if c.v or id(c) in known or users[id(c)] > 1}
+        every = {id(c): known.get(id(c), c.v) for c in (*held.values(), *saved.values())}
+        return {k: id(c) for k, c in held.items()}, {n: id(c) for n, c in saved.items()}, every
+
+
+def _alive(node):
+    """Can a gradient still flow from this node to a leaf?"""
+    stack, seen = [node], set()
+    while stack:
+        n = stack.pop()
+        if n in seen:
+            continue
+        seen.add(n)
+        if getattr(n, "released", False):
+            continue
+        for e in n.edges:
+            if isinstance(e, Base):
+                return True
+            if e is not None:
+                stack.append(e)
+    return False
