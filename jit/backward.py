@@ -55,7 +55,8 @@ class Backward:
             raise Refused("its backward reads more than was saved for it")
         # what eager saved in vain counts too where it can be written to: its backward says so
         within = {rec.memory.get(n, n) for n in (*values, *rec.outside)}
-        self.saved += [n for n in h.holders if n is not None and n not in self.saved and rec.memory.get(n, n) in within]
+        asked = any(way.program.may_miss for way in self.ways.values())          # with other answers a backward may read anything
+        self.saved += [n for n in h.holders if n is not None and n not in self.saved and (asked or rec.memory.get(n, n) in within)]
         if not set(self.saved).issuperset(h.holders):
             self.prove(rec, roots, gradients)
         h.forget()

@@ -376,3 +376,31 @@ def test_a_graph_is_freed_when_its_results_are():
             assert node() is None
     finally:
         gc.enable()
+
+
+def test_a_backward_that_goes_by_its_values_may_read_what_it_did_not_before():
+    """The gradient of a product of numbers takes another way where one of them is zero."""
+    def f(x):
+        return x.cumprod(0).softmax(0)
+    t = jit.trace(f)
+    for zero in (False, False, True, False, True):
+        x = whet.randn(3, 2)
+        if zero:
+            x[1, 0] = 0
+        grads = []
+        for fn in (f, t):
+            y = x.clone().requires_grad_()
+            (fn(y) * whet.arange(6.0).reshape(3, 2)).sum().backward()
+            grads.append(y.grad.numpy().tobytes())
+        assert grads[0] == grads[1]
+
+
+def test_a_part_of_overlapping_memory_that_does_not_overlap_itself_is_written_to():
+    for fn in (lambda x: x.__setitem__((..., 0), 2.0), jit.trace(lambda x: x.__setitem__((..., 0), 2.0))):
+        for _ in range(3):
+            x = whet.zeros(1).expand(3)
+            fn(x)
+            assert x.tolist() == [2.0, 2.0, 2.0]
+            y = whet.zeros(3, 1).expand(3, 4)
+            fn(y)
+            assert y.tolist() == [[2.0] * 4] * 3

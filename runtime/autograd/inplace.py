@@ -8,10 +8,10 @@ from . import modes
 from .node import Meta, Node
 
 
-def check_writable(t, name):
-    """Raise where an in-place op must not touch `t`."""
+def check_writable(t, name, part=None):
+    """Raise where an in-place op must not touch `t`, or a part of its array."""
     flags = modes.state.flags
-    a = t._array
+    a = t._array if part is None else part
     if not a.flags.writeable:
         raise RuntimeError(f"{name}: the tensor's memory is read-only")
     if 0 in a.strides and any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape)) and a.size:

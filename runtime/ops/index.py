@@ -451,7 +451,7 @@ def __setitem__(self, index, value):
             except (IndexError, TypeError):
                 pass                                      # said again below, in this library's words
             else:
-                ip.check_writable(self, "copy_")
+                ip.check_writable(self, "copy_", part)
                 if src is value:
                     part[...] = value
                 else:
