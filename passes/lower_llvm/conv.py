@@ -60,16 +60,20 @@ def micro(m, name, t):
             out += [f.fma(x, bs[j], acc[i * t.vectors + j]) for j in range(t.vectors)]
         return out
     acc = f.loop(0, steps, 1, step, [f.const(t.vec, 0.0)] * (t.rows * t.vectors))
+    add_up(f, t, acc, at, first)
+    return name
 
+
+def add_up(f, t, sums, at, first):
+    """Add a block's sums to the totals at some places; the first block's are the totals."""
     def put():
-        for v, p in zip(acc, at, strict=True):
+        for v, p in zip(sums, at, strict=True):
             f.store(v, p)
 
     def add():
-        for v, p in zip(acc, at, strict=True):
+        for v, p in zip(sums, at, strict=True):
             f.store(f.load(t.vec, p) + v, p)
     f.if_(first, put, add)
-    return name
 
 
 @dataclass(frozen=True)

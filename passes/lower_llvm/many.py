@@ -10,6 +10,19 @@ from .pointwise import emit as _emit
 BLOCK = 4096
 
 
+def find(f, table, count, unit, tensor):
+    """(the tensor that a block belongs to, the block's first element, how many it has); `tensor` is an earlier one, or the same."""
+    def field(tensor, j):
+        return f.load("i64", f.at(table, tensor * 2 + j, "i64"))
+
+    def last_begun(t):
+        later = f.imin(t + 1, count - 1)
+        return f.binary("and", f.cmp("slt", t + 1, count), f.cmp("sle", field(later, 0), unit))
+    tensor, = f.while_(last_begun, lambda t: [t + 1], [tensor])
+    start = (unit - field(tensor, 0)) * BLOCK
+    return tensor, start, f.imin(field(tensor, 1) - start, BLOCK)
+
+
 def emit(kernel, module, symbol):
     """Write the kernel into a module as the function `symbol`."""
     _emit(kernel, module, symbol, _Many)
@@ -26,17 +39,9 @@ class _Many(_Code):
             return f.load(ty, f.at(args, i, "i64"))
         table, count = slot(0, "ptr"), slot(1)
 
-        def field(tensor, j):
-            return f.load("i64", f.at(table, tensor * 2 + j, "i64"))
-
         def block(unit, tensor):
             """Do one block; `tensor` is the one the block before belonged to, or an earlier one."""
-            def last_begun(t):
-                later = f.imin(t + 1, count - 1)
-                return f.binary("and", f.cmp("slt", t + 1, count), f.cmp("sle", field(later, 0), unit))
-            tensor, = f.while_(last_begun, lambda t: [t + 1], [tensor])
-            start = (unit - field(tensor, 0)) * BLOCK
-            n = f.imin(field(tensor, 1) - start, BLOCK)
+            tensor, start, n = find(f, table, count, unit, tensor)
             bases = [slot(tensor + count * k + 2, "ptr") for k in range(self.count)]
             self.run([p if a == "s" else f.at(p, start, m) for p, a, m in zip(bases, access, self.memory)], [None] * self.count, n, access)
             return [tensor]

@@ -2,15 +2,14 @@
 once a tensor in double precision, and the new elements of parameter and states, worked out in the element type (halves in f32).
 
 `args`: [table, count, step, *hyper parameters, *parameters, *states 0, *states 1, ..., *gradients]; a work unit is a block of
-`BLOCK` elements of one tensor, and row i of the table is (first block of tensor i, its number of elements). All arrays of a tensor
+`many.BLOCK` elements of one tensor, and row i of the table is (first block of tensor i, its number of elements). All arrays of a tensor
 are dense and in the same order in memory.
 """
 from dataclasses import dataclass
 
 from . import scalar, targets
 from .builder import vec
-
-BLOCK = 4096
+from .many import find
 
 
 @dataclass(frozen=True)
@@ -43,17 +42,9 @@ def emit(u, module, symbol):
     numbers = [f.splat(f.conv("fptrunc", x, wide) if wide != "double" else x, lanes) for x in numbers]
     kinds = [kind] * (arrays + len(numbers))
 
-    def field(tensor, j):
-        return f.load("i64", f.at(table, tensor * 2 + j, "i64"))
-
     def block(unit, tensor):
         """Do one block; `tensor` is the one the block before belonged to, or an earlier one."""
-        def last_begun(t):
-            later = f.imin(t + 1, count - 1)
-            return f.binary("and", f.cmp("slt", t + 1, count), f.cmp("sle", field(later, 0), unit))
-        tensor, = f.while_(last_begun, lambda t: [t + 1], [tensor])
-        start = (unit - field(tensor, 0)) * BLOCK
-        n = f.imin(field(tensor, 1) - start, BLOCK)
+        tensor, start, n = find(f, table, count, unit, tensor)
         bases = [f.at(slot(tensor + count * k + (3 + u.hypers), "ptr"), start, memory) for k in range(arrays)]
 
         def step(i, mask=None):

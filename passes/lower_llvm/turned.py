@@ -4,7 +4,7 @@ The order of each sum is that of `conv.forward`, and so are the bits. But a tile
 small maps, and the weights are read as vectors, one after the other. Weights are [group][vector of channels][step][channel]; steps are
 padded to whole vectors. Totals of a unit are [panel of channels][pixel][channel]; they are turned into rows of pixels as they are stored.
 """
-from .conv import OPERAND0, writer
+from .conv import OPERAND0, add_up, writer
 from .layout import planes_to_pixels, transpose
 from .runs import KC, Geometry, Runs, divmod_, share
 
@@ -46,15 +46,7 @@ def micro(m, name, t):
             out += [f.fma(x, w, acc[i * t.vectors + v]) for v, w in enumerate(bs)]
         return out
     acc = f.loop(0, steps, 1, step, [f.const(t.vec, 0.0)] * (t.rows * t.vectors))
-
-    def put():
-        for v, p in zip(acc, at, strict=True):
-            f.store(v, p)
-
-    def add():
-        for v, p in zip(acc, at, strict=True):
-            f.store(f.load(t.vec, p) + v, p)
-    f.if_(first, put, add)
+    add_up(f, t, acc, at, first)
     return name
 
 

@@ -199,7 +199,7 @@ class _Batch:
                  "count", "filled")
 
     def __init__(self, rows, states, dtype, number, extra, addr):
-        from whet.passes.lower_llvm.optim import BLOCK
+        from whet.passes.lower_llvm.many import BLOCK
         self.params = [p for p, _ in rows]
         self.arrays = [a for column in zip(*(arrays for _, arrays in rows)) for a in column]
         self.cells = [t._shared() for t in (*self.params, *states)]
