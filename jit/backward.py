@@ -10,7 +10,7 @@ import weakref
 
 import numpy as np
 from whet.autograd import modes
-from whet.autograd.node import Node, OutputOf, Shortcut, edge_of
+from whet.autograd.node import RELEASED, Node, OutputOf, Shortcut, edge_of
 from whet.tensor import wrap
 
 from .history import History, walk
@@ -45,23 +45,31 @@ class Backward:
         self.ways = {}                       # which outputs have a gradient -> how the edges get theirs
         for some in wanted:
             given, rec.nodes = [rec.define(gradients[i]._array) for i in some], []
-            found, ran = self.record(rec, {roots[i]: gradients[i] for i in some})
+            ran = []
+            try:
+                found = self.record(rec, {roots[i]: gradients[i] for i in some}, ran)
+            except RuntimeError as e:
+                if e.args != (RELEASED,):
+                    raise
+                continue                     # what the run has used up: eager's nodes will say so
             if rec.reason:
                 raise Refused(rec.reason)
-            self.ways[some] = _Way(rec, rec.nodes, given, {h.keys[key]: rec.value(g) for key, g in found}, ran)
+            self.ways[some] = _Way(rec, rec.nodes, given, {h.keys[key]: rec.value(g) for key, g in found}, _bits(ran))
         rec.nodes = forward
         self.saved = list(dict.fromkeys(n for way in self.ways.values() for n in way.saved))
         if not set(h.holders).issuperset(self.saved):
             raise Refused("its backward reads more than was saved for it")
         # what eager saved in vain counts too where it can be written to: its backward says so
         within = {rec.memory.get(n, n) for n in (*values, *rec.outside)}
-        asked = any(way.program.may_miss for way in self.ways.values())          # with other answers a backward may read anything
+        asked = len(self.ways) < len(wanted) or any(way.program.may_miss for way in self.ways.values())      # a backward may read anything
         self.saved += [n for n in h.holders if n is not None and n not in self.saved and (asked or rec.memory.get(n, n) in within)]
         if not set(self.saved).issuperset(h.holders):
+            if len(self.ways) < len(wanted):
+                raise Refused("its graph is used up in part, and holds what the recorder cannot see")
             self.prove(rec, roots, gradients)
         h.forget()
 
-    def record(self, rec, grads):
+    def record(self, rec, grads, ran):
         """The engine's walk, seen by the recorder."""
         state = modes.state
         before = state.flags
@@ -69,7 +77,7 @@ class Backward:
         modes.set_flags(before & ~modes.GRAD)
         modes.refresh()
         try:
-            return walk(self.history.order, grads)
+            return walk(self.history.order, grads, ran)
         finally:
             state.observers = tuple(o for o in state.observers if o is not rec)
             modes.set_flags(before)
@@ -83,7 +91,7 @@ class Backward:
             held[n] = t, t._version
         nodes = h.make(held, h.borders, {}, 1)
         with modes.enable_grad():
-            found, _ = walk(nodes, {nodes[r]: g for r, g in zip(h.roots, gradients)})
+            found = walk(nodes, {nodes[r]: g for r, g in zip(h.roots, gradients)}, [])
         way = self.ways[tuple(range(len(roots)))]
         if {h.keys[key] for key, _ in found} != set(way.values) \
                 or not all(_alike(g._array, rec.arrays[way.values[h.keys[key]]]) for key, g in found):
@@ -101,7 +109,7 @@ class Backward:
                 tie(t, self.cells[n])
             inputs.append(t)
             versions.append(t._version)
-        node.inputs, node.versions, node.gone = inputs, versions, 0
+        node.inputs, node.versions, node.gone, node.ran = inputs, versions, 0, 0
         return node
 
     def exits(self, node):
@@ -125,8 +133,11 @@ class Backward:
                 return got
         h = self.history
         nodes = h.make(self.held(node), node.edges, {}, node.seq, node.gone)
-        found, node.ran = walk(nodes, {nodes[h.roots[k]]: x for k, x in enumerate(gs) if x is not None})
-        found = {h.keys[key]: g for key, g in found}
+        ran: list = []
+        try:
+            found = {h.keys[key]: g for key, g in walk(nodes, {nodes[h.roots[k]]: x for k, x in enumerate(gs) if x is not None}, ran)}
+        finally:
+            node.ran = _bits(ran)
         return [found.get(k) for k in range(len(node.edges))]
 
     def held(self, node):
@@ -236,6 +247,10 @@ class _Way:
         for k, n in self.values.items():
             out[k] = made[n]
         return out
+
+
+def _bits(numbers):
+    return sum(1 << i for i in numbers)
 
 
 def _alike(a, b):

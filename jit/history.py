@@ -8,9 +8,9 @@ first derivative saved: what a backward of any order reads of the forward, the f
 from fractions import Fraction
 
 import numpy as np
-from whet.autograd import engine
+from whet.autograd import engine, modes
 from whet.autograd.function import FunctionNode
-from whet.autograd.node import Node, OutputOf, SavedOutput, with_history
+from whet.autograd.node import RELEASED, Node, OutputOf, SavedOutput, with_history
 from whet.tensor import wrap
 from whet.tensor_base import Base
 
@@ -103,7 +103,7 @@ class History:
                 node = OutputOf(made[s.parent], s.index) if node is None else node
                 node.parent, node.index = made[s.parent], s.index
             else:
-                node = self.fill(node, s, held, made, borders, s.released or gone >> i & 1)
+                node = self.fill(node, s, held, made, borders, gone >> i & 1)
             node.seq = at
             if s.inner is not None:
                 node.attrs[s.inner].seq = at - Fraction(1, parts)
@@ -118,7 +118,7 @@ class History:
         else:
             node.op, node.edges, node.attrs, node.nout = s.op, edges, attrs, s.nout
         node.inputs = node.outputs = node.versions = ()
-        node.metadata, node.released = s.metadata, bool(released and self.holds(s))
+        node.metadata, node.released = s.metadata, s.released or bool(released and self.holds(s))
         if not node.released:
             found = [self.tensor(x, e, held) if type(x) is _Saved else (x, 0) for x, e in zip(s.inputs, edges)]
             node.inputs, node.versions = tuple([x for x, _ in found]), tuple([v for _, v in found])
@@ -151,10 +151,10 @@ def _outputs(node):
     return (s,)
 
 
-def walk(order, grads):
+def walk(order, grads, ran):
     """The engine's walk over nodes of one call (oldest first), keeping apart what it would add up outside. `grads`: node -> its gradient.
-    Gives [((number of a node, of its edge), gradient)] for the edges that lead out, and the nodes that ran, as bits."""
-    number, out, ran = {n: i for i, n in enumerate(order)}, [], 0
+    Gives [((number of a node, of its edge), gradient)] for the edges that lead out; appends the numbers of the nodes that ran to `ran`."""
+    number, out = {n: i for i, n in enumerate(order)}, []
     for i in reversed(range(len(order))):
         node = order[i]
         g = grads.pop(node, None)
@@ -164,8 +164,9 @@ def walk(order, grads):
             slots = grads.setdefault(node.parent, [None] * node.parent.nout)
             slots[node.index] = g
             continue
-        ran |= 1 << i
-        for k, (e, r) in enumerate(zip(node.edges, node.op.backward(node, g))):
+        found = node.op.backward(node, g)
+        ran.append(i)
+        for k, (e, r) in enumerate(zip(node.edges, found)):
             if r is None or e is None:
                 continue
             if e not in number:
@@ -175,7 +176,23 @@ def walk(order, grads):
             else:
                 have = grads.get(e)
                 grads[e] = r if have is None else have + r
-    return out, ran
+    return out
+
+
+def used_up(t, start):
+    """Is it certain that a gradient of this result comes to a node that was differentiated and freed? (Not where a node before that reads
+    what can be written to: then this may be the error.)"""
+    order = inside([t._node], start)
+    nodes = [n for n in order if type(n) is not OutputOf]
+    if not any(n.released for n in nodes) or any(getattr(n.op, "python", False) and not n.released for n in nodes):
+        return False
+    ran = []
+    try:
+        with modes.no_grad():
+            walk(order, {t._node: wrap(np.ones(t._array.shape, t._array.dtype))}, ran)
+    except Exception as e:
+        return e.args == (RELEASED,) and not any(_outputs(order[i]) or any(isinstance(x, Base) for x in order[i].inputs) for i in ran)
+    return False
 
 
 def inside(roots, start):

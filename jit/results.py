@@ -8,6 +8,7 @@ from whet.autograd.node import OutputOf
 from whet.tensor import Tensor
 from whet.tensor_base import Base
 
+from .history import used_up
 from .numbers import Number
 from .record import Refused
 from .world import CONSTANT, PLAIN, standard
@@ -32,14 +33,15 @@ class Dead:
 class Results:
     """What a run returned, as a recipe: the tensors in it by value number or by where they came from."""
 
-    def __init__(self, rec, place_of, before, guarded, boxes):
+    def __init__(self, rec, place_of, before, guarded, boxes, start):
+        self.start = start                   # the number of the run's first node
         self.boxes, self.boxed = {id(x): i for i, x in enumerate(boxes)}, False      # containers among the arguments; is one of them given back?
         self.rec, self.place_of, self.before = rec, place_of, before
         self.values, self.index, self.tensors = [], {}, []
         self.known = guarded                 # what is guarded by identity: may be given back as it is
         self.containers, self.holders = {}, []       # lists and dicts that the run made, by id
         self.items = []                      # values that become numbers
-        self.alive = []                      # results through which gradients flow to tensors from outside
+        self.alive = []                      # results whose history is not used up
 
     def describe(self, x):
         t = type(x)
@@ -115,11 +117,11 @@ class Results:
         if x.requires_grad:
             if x._node is None:
                 dead = "leaf"
-            elif _alive(x._node):
+            elif used_up(x, self.start):
+                dead = Dead(x._node, self.place_of)
+            else:
                 dead = len(self.alive)       # which of the node's outputs it is
                 self.alive.append(x)
-            else:
-                dead = Dead(x._node, self.place_of)
         base = None
         if x._base is not None:
             owner = self.rec.outside.get(self.rec.memory.get(n, n))
@@ -144,21 +146,3 @@ class Results:
         held = {k: c for k, c in held.items() if c.v or id(c) in known or users[id(c)] > 1}
         every = {id(c): known.get(id(c), c.v) for c in (*held.values(), *saved.values())}
         return {k: id(c) for k, c in held.items()}, {n: id(c) for n, c in saved.items()}, every
-
-
-def _alive(node):
-    """Can a gradient still flow from this node to a leaf?"""
-    stack, seen = [node], set()
-    while stack:
-        n = stack.pop()
-        if n in seen:
-            continue
-        seen.add(n)
-        if getattr(n, "released", False):
-            continue
-        for e in n.edges:
-            if isinstance(e, Base):
-                return True
-            if e is not None:
-                stack.append(e)
-    return False

@@ -345,7 +345,7 @@ class Traced(quick.Entry):
                 owner = place_of(grad_of[id(t)])
                 return None if owner is None else ("grad", owner)
             return ("object", t) if id(t) in run.whole.tensors or id(t) in rec.borrowed else None
-        results = Results(rec, place_of, run.whole.seen, world.seen, run.boxes)
+        results = Results(rec, place_of, run.whole.seen, world.seen, run.boxes, run.first)
         grads = []
         for t, g in zip(run.tensors, run.grads):
             if t._grad is not g:
@@ -379,7 +379,7 @@ class Traced(quick.Entry):
         counted = {id(t._cell): t for t in rec.outside.values() if t._cell is not None}        # (`.data` has a counter of its own, aside)
         writes = [(n, counted.get(id(n.value)), rec.outside.get(program.origin[n.ins[0]])) for n in rec.nodes
                   if n.kind == "write" and (id(n.value) in counted or program.origin[n.ins[0]] in rec.outside)]
-        bumps = [(place_of(t) if t is not None else ("data", place_of(of)), n.op.name + "_") for n, t, of in writes]
+        bumps = [(place_of(t) if t is not None else ("data", place_of(of)), n.value.writer) for n, t, of in writes]
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
         draws = {id(n.attrs["generator"]): n.attrs["generator"] for n in rec.nodes if n.kind == "draw"}
         before = {id(t): g for t, g in zip(run.tensors, run.grads)}

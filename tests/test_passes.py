@@ -542,6 +542,17 @@ def test_what_is_constant_is_computed_once_for_all(fn, left):
     assert got == left, got
 
 
+def test_a_constant_is_what_it_was_before_a_write_that_nobody_reads():
+    """The recorded run's memory holds what was written to it."""
+    def f():
+        c = whet.zeros(5) + 1
+        d = whet.zeros(5).index_add(0, whet.arange(5), c)
+        c.add_(1)
+        return d
+    traced = whet.jit.trace(f, verify="off")
+    assert traced().tolist() == traced().tolist() == f().tolist()
+
+
 @compiled
 def test_what_has_no_kernel_is_done_apart():
     """The truth has no remainder but NumPy's, whose exponentials are not ours."""

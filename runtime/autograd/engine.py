@@ -91,7 +91,12 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True):
                 captured[node] = g
                 if not any(e is not None and (e in need or id(e) in targets) for e in node.edges):
                     continue
-            results = node.op.backward(node, g)
+            try:
+                results = node.op.backward(node, g)
+            except BaseException:
+                if not keep and isinstance(node, Shortcut):
+                    node.release()           # of the graph there, what ran before the error
+                raise
             if node.post_hooks:
                 results = _run_post_hooks(node, results, g)
             if state.anomaly:
