@@ -1,4 +1,5 @@
-"""Random functions, called eagerly and traced: every call must come to the same, to the bit.
+"""Random functions, called eagerly and traced: every call must come to the same, to the bit. A trace is replayed by its compiled program, by
+the same made without one of the passes (in turn), and by what the interpreter says that the recorded graph means.
 
     python -m tests.fuzz_jit --seconds 60 --seed 1
 
@@ -9,9 +10,11 @@ and traced, and all that can be seen after each call is compared. A wrong progra
 """
 import argparse
 import collections
+import contextlib
 import copy
 import dataclasses
 import faulthandler
+import functools
 import json
 import os
 import random
@@ -105,8 +108,7 @@ TEXTS = {
              "{v} = {x}.clone().detach_()", "({x} * {x}).sum().backward(inputs=[{y}])", "{v} = {x}.grad if {x}.grad is not None else {y}",
              "if {x}.grad is None:\n    {x}.grad = whet.zeros_like({x})\n{x}.grad += {y}.detach()", "with whet.no_grad():\n    {x}[...] = {y}"],
 }
-HEAD = """import dataclasses
-import math
+HEAD = """import math
 import whet
 from whet import nn
 from whet.nn import functional as F
@@ -114,22 +116,6 @@ from whet.nn import functional as F
 
 class Box:
     pass
-
-
-@dataclasses.dataclass
-class Several:
-    x0: object = None
-    x1: object = None
-    x2: object = None
-    x3: object = None
-    x4: object = None
-    r0: object = None
-    r1: object = None
-    r2: object = None
-    r3: object = None
-    r4: object = None
-    r5: object = None
-    r6: object = None
 
 
 class Pair:
@@ -180,9 +166,25 @@ box, table, seen, k0, k1 = Box(), {}, [], 1, 1
 box.last = None
 """
 HOWS = ["backward", "backward", "backward", "grad", "twice", "double", "parts", "free", "some", "penalty", "hooks", "inner", "write", "wide", "third"]
-TURNS = (0, 1, 0, 1, 0, 2, 3, 0, 1, 4, 0, 5)      # which of the ways (see `workers`) the programs go
+TURNS = (0, 1, 0, 1, 0, 2)       # which of the ways (see `workers`) the programs go
 SIZES = [1, 2, 2, 3, 3, 4, 4, 5, 8, 17]
 CAPTURED = {"w0": ["w0", "box.w0", "table['w0']", "w0"], "w1": ["w1", "box.w1", "table['w1']", "w1"]}
+
+
+@dataclasses.dataclass
+class Several:
+    x0: object = None
+    x1: object = None
+    x2: object = None
+    x3: object = None
+    x4: object = None
+    r0: object = None
+    r1: object = None
+    r2: object = None
+    r3: object = None
+    r4: object = None
+    r5: object = None
+    r6: object = None
 
 
 # ---- programs -----------------------------------------------------------------------------------------------------------
@@ -342,14 +344,19 @@ def source(p):
 
 
 # ---- running them -------------------------------------------------------------------------------------------------------
+@functools.lru_cache(4)
+def _compiled(text, path):
+    return compile(text, path, "exec")
+
+
 class Side:
     """One of the two ways to run a program, with its own module, tensors and state."""
 
     def __init__(self, p):
         import whet
-        self.whet, self.p, self.q = whet, p, copy.deepcopy(p)
-        self.space = {"__name__": f"program_{p['seed']}"}
-        exec(compile(source(p), f"/tmp/whet_fuzz/program_{p['seed']}.py", "exec"), self.space)
+        self.whet, self.p, self.q = whet, p, copy.deepcopy({k: p[k] for k in ("sizes", "inputs", "captured")})
+        self.space = {"__name__": f"program_{p['seed']}", "Several": Several}
+        exec(_compiled(source(p), f"/tmp/whet_fuzz/program_{p['seed']}.py"), self.space)
         self.f = self.space["f"]
         self.captured, self.last = {}, None
         for name, d in p["captured"].items():
@@ -594,24 +601,59 @@ def _said(e):
     return f"{type(e).__name__}: {e}"[:300]
 
 
+@contextlib.contextmanager
+def interpreted():
+    """Programs that are called inside do what `ir.interpret` says that their recorded graph means."""
+    from whet.ir.graph import Graph, Input
+    from whet.ir.interpret import interpret
+    from whet.jit import program, quick
+
+    def run(self, given):
+        g = Graph.of(self.recorded, self.arrays, [Input(n, "") for n in self.outside], [(n, "") for n in self.results])
+        draws = [n for n in self.recorded if n.kind == "draw"]
+        streams = [(s._seed, s._offset) for s in {id(n.attrs["generator"]): n.attrs["generator"] for n in draws}.values()]
+        before = [a.copy() for a in given]
+        try:
+            made = dict(zip(self.results, interpret(g, *given, streams=streams)))
+        except Exception as e:               # (as programs do: eager will raise it)
+            for a, b in zip(given, before):
+                if a.flags.writeable:
+                    a[...] = b
+            raise program.Miss(str(e)) from None
+        for n in draws:
+            n.attrs["generator"].take(n.op.blocks(n.attrs["shape"]))
+        return made
+    kept = program.Program.__call__, quick.table
+    program.Program.__call__, quick.table = run, lambda *given: None
+    try:
+        yield
+    finally:
+        program.Program.__call__, quick.table = kept
+
+
 def compare(p):
     """Eager and traced: {"why": where they differ or None, "paths": recordings, "replays": calls of them, "refused": why}."""
     import whet
-    made = []
+    from whet.passes.pipeline import PASSES, without
+    left_out = PASSES[p["seed"] % len(PASSES)][0]
+    why, made = None, []
 
     def traced(f):
         made.append(whet.jit.trace(f, verify=p["verify"]))
-        return made[0]
+        return made[-1]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        want, got = Side(p).run(), Side(p).run(traced)
-        why = difference(want, got)
-        if why and difference(want, Side(p).run()):
-            why = None                           # eager differs from itself
-    facts = made[0].explain(data=True)
-    if why is None and "please report" in str(made[0].why):
-        why = made[0].why
-    return dict(why=why, paths=len(facts["paths"]), replays=sum(q["calls"] for q in facts["paths"]), refused=facts["refused"] or made[0].why)
+        want = Side(p).run()
+        for name, way in (("", contextlib.nullcontext()), (f"without {left_out}", without(left_out)), ("interpreted", interpreted())):
+            with way:
+                why = difference(want, Side(p).run(traced))
+            if why is None and "please report" in str(made[-1].why):
+                why = made[-1].why
+            if why:
+                why = difference(want, Side(p).run()) is None and f"{name} {why}".strip() or None      # (eager may differ from itself)
+                break
+    paths = [r for rs in made[0].table.values() for r in rs]
+    return dict(why=why, paths=len(paths), replays=sum(r.calls for r in paths), refused=next(iter(made[0].refused.values()), made[0].why))
 
 
 def difference(want, got):
@@ -730,12 +772,10 @@ class Worker(fuzz.Worker):
         return r if isinstance(r, dict) else dict(why=str(r[0]), paths=0, replays=0, refused=None)
 
 
-def serve(threads, without):
-    """Read programs, one a line; answer with what came of them. `without` is the name of a pass that is left out."""
+def serve(threads):
+    """Read programs, one a line; answer with what came of them."""
     faulthandler.enable()
     import whet
-    from whet.passes.pipeline import PASSES
-    PASSES[:] = [(name, one) for name, one in PASSES if name != without]
     if threads:
         whet.set_num_threads(threads)
     for line in sys.stdin:
@@ -748,9 +788,7 @@ def serve(threads, without):
 
 def workers():
     """Ways to run: programs go to them in turn."""
-    from whet.passes.pipeline import PASSES
-    return [Worker("tests.fuzz_jit", 1, WHET_NATIVE="1"), Worker("tests.fuzz_jit", 4, WHET_NATIVE="1"), Worker("tests.fuzz_jit", WHET_NATIVE="0"),
-            *(Worker("tests.fuzz_jit", 1, ["--without", name], WHET_NATIVE="1") for name, _ in PASSES)]
+    return [Worker("tests.fuzz_jit", 1, WHET_NATIVE="1"), Worker("tests.fuzz_jit", 4, WHET_NATIVE="1"), Worker("tests.fuzz_jit", WHET_NATIVE="0")]
 
 
 def rounds(seed, count, ways, seconds=float("inf"), length=8, skip=()):
@@ -781,7 +819,7 @@ def rounds(seed, count, ways, seconds=float("inf"), length=8, skip=()):
 
 def again(p, way):
     """Run a program once more, in a process like `way`'s."""
-    other = like.setdefault((way.threads, way.env.get("WHET_NATIVE"), *way.more), Worker("tests.fuzz_jit", way.threads, way.more, **way.env))
+    other = like.setdefault((way.threads, way.env.get("WHET_NATIVE")), Worker("tests.fuzz_jit", way.threads, **way.env))
     return other(p)
 
 
@@ -795,11 +833,10 @@ def main():
     a.add_argument("--rounds", type=int, default=10 ** 9)
     a.add_argument("--length", type=int, default=8)
     a.add_argument("--serve", type=int, metavar="THREADS")
-    a.add_argument("--without", metavar="PASS")
     a.add_argument("--raw", action="store_true", help="do not make wrong programs shorter")
     a = a.parse_args()
     if a.serve is not None:
-        return serve(a.serve, a.without)
+        return serve(a.serve)
     ways, wrong = workers(), 0
     for found in rounds(a.seed, a.rounds, ways, a.seconds, a.length):
         if len(found) == 3:
