@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from whet import dtypes, tensor_base
-from whet.autograd.node import RELEASED, Node, edge_of
+from whet.autograd.node import RELEASED, Node, OutputOf, edge_of
 from whet.cpu import native, pool
 from whet.tensor import Tensor, wrap
 from whet.tensor_base import Base
@@ -505,7 +505,7 @@ def _written(r, leaves):
                 raise LookupError
             seen.add(k)
             if dead is not None:             # its graph was used up
-                return f"used_up(env[{number}], {given(f'op{k}', dead.op)}, [{', '.join(map(thing, dead.places))}])"
+                return f"used_up(env[{number}], {given(f'dead{k}', dead)}, [{', '.join(map(thing, dead.places))}])"
             return f"wrap(env[{number}])"
         if kind in (list, tuple):
             return f"{kind.__name__}([{', '.join(result(x) for x in (what[1] if kind is list else what))}])"
@@ -550,16 +550,16 @@ class _Gone:
         raise RuntimeError(RELEASED)
 
 
-def used_up(a, op, leaves):
+def used_up(a, dead, leaves):
     """A tensor whose graph, which led to some leaves, has been differentiated and freed."""
     t = wrap(a)
     t._rg |= 1
-    t._node = gone(op, leaves)
+    t._node = gone(dead, leaves)
     return t
 
 
-def gone(op, leaves):
-    """The node of such a tensor."""
-    node = Node(_Gone(op.name), tuple([edge_of(x) for x in leaves]), {})
+def gone(dead, leaves):
+    """The edge of such a tensor (a `results.Dead`)."""
+    node = Node(_Gone(dead.name), tuple([edge_of(x) for x in leaves]), {}, dead.nout)
     node.released = True
-    return node
+    return node if dead.index is None else OutputOf(node, dead.index)

@@ -18,8 +18,8 @@ class Dead:
     """The history of a result that has been differentiated and freed: its op, and the leaves that it led to."""
 
     def __init__(self, node, place_of):
-        self.op = (node.parent if type(node) is OutputOf else node).op
-        self.name, self.places, seen, stack = self.op.name, [], set(), [node]
+        self.index, of = (node.index, node.parent) if type(node) is OutputOf else (None, node)
+        self.name, self.nout, self.places, seen, stack = of.op.name, of.nout, [], set(), [node]
         while stack:
             for e in stack.pop().edges:
                 if e is not None and id(e) not in seen:

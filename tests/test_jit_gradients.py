@@ -448,6 +448,19 @@ def test_a_used_up_graph_under_what_was_written_to():
     assert eager == traced and "`log_softmax`" in eager[0][0] and "second time" in eager[0][1]
 
 
+def test_a_used_up_graph_of_an_op_with_several_outputs():
+    def f(x):
+        y = x * 2
+        (y * y).sum().backward()
+        return y.split(1)[1], y.topk(2)[0]
+
+    def use(call):
+        a, b = call(leaf(3))
+        return [(t.grad_fn.name(), t.output_nr, outcome(t.sum().backward)) for t in (a, b)]
+    eager, traced = ways(f, use)
+    assert eager == traced
+
+
 def test_an_argument_whose_graph_was_used_up_when_it_was_recorded():
     """Its graph is its own: another call's is not."""
     def f(x):

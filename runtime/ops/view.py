@@ -24,9 +24,14 @@ class ViewOp(Op):
     is_view = True
 
 # ---- reshape ---------------------------------------------------------------------------------------------------------
+def _dense(a, r):
+    """`r`, that is `a` in another shape, with the strides of row-major memory where `a` is that. (NumPy lets an array of this shape be.)"""
+    return a.reshape(-1).reshape(r.shape) if r.shape == a.shape and a.flags.c_contiguous else r
+
+
 def _view(a, size):
     try:
-        return a.reshape(size, copy=False)
+        return _dense(a, a.reshape(size, copy=False))
     except ValueError:
         if a.size == 0:
             return indexing.strided(a, size, indexing.dense_strides(size))
@@ -83,7 +88,7 @@ def _reshape_method(self, *shape):
     if a.flags.c_contiguous and unrecorded(self):
         try:
             if min(shape if type(shape[0]) is int else shape[0], default=0) >= -1:      # NumPy takes any negative size for -1
-                return view_of(self, a.reshape(*shape))
+                return view_of(self, _dense(a, a.reshape(*shape)))
         except (IndexError, TypeError, ValueError):
             pass                                              # said again below, in this library's words
     return reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
