@@ -578,10 +578,12 @@ def compare(p):
                 why = difference(want, run(p, traced))
             if why is None and "please report" in str(made[first].why):
                 why = made[first].why
-            if why:
-                why = difference(want, run(p)) is None and f"{name} {why}".strip() or None      # (eager may differ from itself)
+            if why and difference(want, run(p)):
+                why = None                       # eager differs from itself
+            paths = [r for rs in made[0].table.values() for r in rs]
+            if why or not paths:                 # (without a recording it runs eagerly)
                 break
-    paths = [r for rs in made[0].table.values() for r in rs]
+    why = why and f"{name} {why}".strip()
     return dict(why=why, paths=len(paths), replays=sum(r.calls for r in paths), refused=next(iter(made[0].refused.values()), made[0].why))
 
 
