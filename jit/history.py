@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 from whet.autograd import engine, modes
 from whet.autograd.function import FunctionNode
-from whet.autograd.node import RELEASED, Node, OutputOf, SavedOutput, with_history
+from whet.autograd.node import RELEASED, Node, OutputOf, Packed, SavedOutput, with_history
 from whet.tensor import wrap
 from whet.tensor_base import Base
 
@@ -160,10 +160,15 @@ def walk(order, grads, ran):
         g = grads.pop(node, None)
         if g is None:
             continue
+        if node.pre_hooks:
+            raise Refused("hooks see its gradients")
         if type(node) is OutputOf:
             slots = grads.setdefault(node.parent, [None] * node.parent.nout)
             slots[node.index] = g
             continue
+        for n in (node, *_inner(node)):
+            if getattr(n.op, "python", False) or any(type(x) is Packed for x in n.inputs):
+                raise Refused(f"its gradients flow through {n.op.name}, whose backward is Python of the user's")
         found = node.op.backward(node, g)
         ran.append(i)
         for k, (e, r) in enumerate(zip(node.edges, found)):
@@ -183,13 +188,14 @@ def used_up(t, start):
     """Is it certain that a gradient of this result comes to a node that was differentiated and freed? (Not where a node before that reads
     what can be written to: then this may be the error.)"""
     order = inside([t._node], start)
-    nodes = [n for n in order if type(n) is not OutputOf]
-    if not any(n.released for n in nodes) or any(getattr(n.op, "python", False) and not n.released for n in nodes):
+    if not any(n.released for n in order if type(n) is not OutputOf):
         return False
     ran = []
     try:
         with modes.no_grad():
             walk(order, {t._node: wrap(np.ones(t._array.shape, t._array.dtype))}, ran)
+    except Refused:
+        raise
     except Exception as e:
         return e.args == (RELEASED,) and not any(_outputs(order[i]) or any(isinstance(x, Base) for x in order[i].inputs) for i in ran)
     return False

@@ -461,6 +461,41 @@ def test_a_used_up_graph_of_an_op_with_several_outputs():
     assert eager == traced
 
 
+class Through(whet.autograd.Function):
+    """What saves nothing can be gone through again."""
+    ran = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.sign()
+
+    @staticmethod
+    def backward(ctx, g):
+        Through.ran += 1
+        return g
+
+
+@pytest.mark.parametrize("last", [Through.apply, lambda x: (y := x * x, y.register_hook(lambda g: setattr(Through, "ran", Through.ran + 1)))[0]])
+def test_a_used_up_graph_that_runs_python_of_the_users(last):
+    """Nobody but eager knows what that does: it is neither left out nor called once more."""
+    def f(x):
+        y = last(x * 1)
+        y.sum().backward()
+        return y
+
+    def use(call):
+        x = leaf(3)
+        y, Through.ran = call(x), 0
+        try:
+            y.sum().backward()
+        except RuntimeError as e:
+            return str(e), Through.ran
+        return bits(x.grad), Through.ran
+    traced = jit.trace(f)
+    assert [use(f) for _ in range(4)] == [use(traced) for _ in range(4)]
+    assert "Python" in traced.why or "hooks" in traced.why
+
+
 def test_an_argument_whose_graph_was_used_up_when_it_was_recorded():
     """Its graph is its own: another call's is not."""
     def f(x):
