@@ -44,11 +44,9 @@ class History:
         self.number = {n: i for i, n in enumerate(self.order)}
         self.roots = [self.number[r] for r in roots]
         self.borders, self.keys = [], {}     # edges; (number of a node, of its edge) -> which
-        for i in reversed(range(len(self.order))):
-            for k, e in enumerate(self.order[i].edges):
-                if e is not None and e not in self.number:
-                    self.keys[i, k] = len(self.borders)
-                    self.borders.append(e)
+        for i, k, e in _leaving(self.order):
+            self.keys[i, k] = len(self.borders)
+            self.borders.append(e)
         self.holders, self.cells = {}, {}    # value -> the nodes that saved it, as bits; the cell that counts its versions
         self.specs = [self.spec(rec, i, n) for i, n in enumerate(self.order)]
         self.holding = sum(1 << i for i, s in enumerate(self.specs) if s.parent is None and self.holds(s))
@@ -185,20 +183,32 @@ def walk(order, grads, ran):
 
 
 def used_up(t, start):
-    """Is it certain that a gradient of this result comes to a node that was differentiated and freed? (Not where a node before that reads
-    what can be written to: then this may be the error.)"""
+    """Is it certain that a gradient of this result comes to a node that was differentiated and freed, and is all freed that was saved? (Else
+    another error may come first, or a part of the graph is alive.)"""
     order = inside([t._node], start)
-    if not any(n.released for n in order if type(n) is not OutputOf):
+    nodes = [n for n in order if type(n) is not OutputOf]
+    nodes += [v for n in nodes for v in _inner(n)]
+    if not any(n.released for n in nodes) or any(not n.released and (_outputs(n) or any(isinstance(x, Base) for x in n.inputs)) for n in nodes):
         return False
-    ran = []
     try:
         with modes.no_grad():
-            walk(order, {t._node: wrap(np.ones(t._array.shape, t._array.dtype))}, ran)
+            walk(order, {t._node: wrap(np.ones(t._array.shape, t._array.dtype))}, [])
     except Refused:
         raise
     except Exception as e:
-        return e.args == (RELEASED,) and not any(_outputs(order[i]) or any(isinstance(x, Base) for x in order[i].inputs) for i in ran)
+        return e.args == (RELEASED,)
     return False
+
+
+def _leaving(order):
+    """The edges that leave some nodes, in the order in which the engine's walk comes to them: (number of the node, of the edge, edge)."""
+    within = set(order)
+    return [(i, k, e) for i in reversed(range(len(order))) for k, e in enumerate(order[i].edges) if e is not None and e not in within]
+
+
+def borders(roots, start):
+    """The edges that leave the recording."""
+    return [e for _, _, e in _leaving(inside(roots, start))]
 
 
 def inside(roots, start):

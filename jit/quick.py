@@ -9,11 +9,12 @@ import struct
 import sys
 import threading
 import types
+import weakref
 from typing import Any
 
 import numpy as np
 from whet import dtypes, tensor_base
-from whet.autograd.node import RELEASED, Node, OutputOf, edge_of
+from whet.autograd.node import RELEASED, OutputOf, Shortcut, edge_of
 from whet.cpu import native, pool
 from whet.tensor import Tensor, wrap
 from whet.tensor_base import Base
@@ -505,7 +506,7 @@ def _written(r, leaves):
                 raise LookupError
             seen.add(k)
             if dead is not None:             # its graph was used up
-                return f"used_up(env[{number}], {given(f'dead{k}', dead)}, [{', '.join(map(thing, dead.places))}])"
+                return f"used_up(env[{number}], {given(f'dead{k}', dead)}, [{', '.join('None' if x is None else thing(x) for x in dead.places)}])"
             return f"wrap(env[{number}])"
         if kind in (list, tuple):
             return f"{kind.__name__}([{', '.join(result(x) for x in (what[1] if kind is list else what))}])"
@@ -550,8 +551,23 @@ class _Gone:
         raise RuntimeError(RELEASED)
 
 
+class _Used(Shortcut):
+    """The node of a result whose graph has been differentiated and freed, until somebody looks at that graph (a `results.Dead`)."""
+    __slots__ = ("dead", "exit")             # exit: the edge of the result, weakly, where that is one of several outputs
+
+    def open(self):
+        h = self.dead and self.dead.history
+        if h is not None:
+            out = self if self.exit is None else self.exit()
+            self.dead = None
+            h.make({}, self.edges, {h.roots[0]: out}, self.seq)
+
+    def stale(self):
+        return self.dead is not None         # (for some inputs alone there may be a way)
+
+
 def used_up(a, dead, leaves):
-    """A tensor whose graph, which led to some leaves, has been differentiated and freed."""
+    """A tensor whose graph, which led to some tensors, has been differentiated and freed."""
     t = wrap(a)
     t._rg |= 1
     t._node = gone(dead, leaves)
@@ -559,7 +575,11 @@ def used_up(a, dead, leaves):
 
 
 def gone(dead, leaves):
-    """The edge of such a tensor (a `results.Dead`)."""
-    node = Node(_Gone(dead.name), tuple([edge_of(x) for x in leaves]), {}, dead.nout)
-    node.released = True
-    return node if dead.index is None else OutputOf(node, dead.index)
+    """The edge of such a tensor. `leaves`: what stands at the places (None: a leaf that nobody else knows)."""
+    node = _Used(_Gone(dead.name), tuple([wrap(np.empty(0)) if x is None else edge_of(x) for x in leaves]), {}, dead.nout)
+    node.released, node.dead, node.exit = True, dead, None
+    if dead.index is None:
+        return node
+    out = OutputOf(node, dead.index)
+    node.exit = weakref.ref(out)
+    return out

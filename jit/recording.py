@@ -196,7 +196,7 @@ class Recording:
                 t._node = made["exits"][self.backward.exit[dead]]
             elif dead is not None:
                 t._rg |= 1
-                t._node = gone(dead, [self.at(place, leaves) for place in dead.places])
+                t._node = gone(dead, [None if place is None else self.at(place, leaves) for place in dead.places])
             made[k] = t
             return t
         if kind == "again":

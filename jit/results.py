@@ -8,33 +8,33 @@ from whet.autograd.node import OutputOf
 from whet.tensor import Tensor
 from whet.tensor_base import Base
 
-from .history import used_up
+from .history import History, borders, used_up
 from .numbers import Number
 from .record import Refused
 from .world import CONSTANT, PLAIN, standard
 
 
 class Dead:
-    """The history of a result that has been differentiated and freed: its op, and the leaves that it led to."""
+    """The history of a result that has been differentiated and freed: its op, the nodes there (None where they are more than that), and the
+    places of what they lead to (None for a leaf that the run made)."""
 
-    def __init__(self, node, place_of):
+    def __init__(self, rec, node, start, place_of_edge):
         self.index, of = (node.index, node.parent) if type(node) is OutputOf else (None, node)
-        self.name, self.nout, self.places, seen, stack = of.op.name, of.nout, [], set(), [node]
-        while stack:
-            for e in stack.pop().edges:
-                if e is not None and id(e) not in seen:
-                    seen.add(id(e))
-                    if not isinstance(e, Base):
-                        stack.append(e)
-                    elif place_of(e) is not None:
-                        self.places.append(place_of(e))
+        self.name, self.nout = of.op.name, of.nout
+        try:
+            self.history = History(rec, [node], start)
+        except Refused:                      # (hooks, or a Function's)
+            self.history = None
+        self.places = [place_of_edge(e) for e in borders([node], start)]
+        if self.history is not None:
+            self.history.forget()
 
 
 class Results:
     """What a run returned, as a recipe: the tensors in it by value number or by where they came from."""
 
-    def __init__(self, rec, place_of, before, guarded, boxes, start):
-        self.start = start                   # the number of the run's first node
+    def __init__(self, rec, place_of, place_of_edge, before, guarded, boxes, start):
+        self.start, self.place_of_edge = start, place_of_edge        # (the number of the run's first node)
         self.boxes, self.boxed = {id(x): i for i, x in enumerate(boxes)}, False      # containers among the arguments; is one of them given back?
         self.rec, self.place_of, self.before = rec, place_of, before
         self.values, self.index, self.tensors = [], {}, []
@@ -118,7 +118,7 @@ class Results:
             if x._node is None:
                 dead = "leaf"
             elif used_up(x, self.start):
-                dead = Dead(x._node, self.place_of)
+                dead = Dead(self.rec, x._node, self.start, self.place_of_edge)
             else:
                 dead = len(self.alive)       # which of the node's outputs it is
                 self.alive.append(x)

@@ -345,7 +345,12 @@ class Traced(quick.Entry):
                 owner = place_of(grad_of[id(t)])
                 return None if owner is None else ("grad", owner)
             return ("object", t) if id(t) in run.whole.tensors or id(t) in rec.borrowed else None
-        results = Results(rec, place_of, run.whole.seen, world.seen, run.boxes, run.first)
+        edges: dict = {}
+        for t in run.tensors:
+            e = edge_of(t)
+            if e is not None:
+                edges.setdefault(id(e), place_of(t))
+        results = Results(rec, place_of, lambda e: edges.get(id(e)), run.whole.seen, world.seen, run.boxes, run.first)
         grads = []
         for t, g in zip(run.tensors, run.grads):
             if t._grad is not g:
@@ -356,13 +361,8 @@ class Traced(quick.Entry):
         if results.alive:
             if any(getattr(n.op, "python", False) for n in inside([t._node for t in results.alive], run.first) if type(n) is not OutputOf):
                 raise Refused("its gradients flow through a Function, whose backward is Python that may do anything")
-            edges = {}
-            for t in run.tensors:
-                e = edge_of(t)
-                if e is not None:
-                    edges.setdefault(id(e), place_of(t))
             try:
-                back = Backward(rec, results.alive, results.values, run.first, lambda e: edges.get(id(e)))
+                back = Backward(rec, results.alive, results.values, run.first, results.place_of_edge)
             except (Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueError) as e:
                 raise Refused(f"its backward cannot be recorded: {e}") from None
             values += [n for n in back.saved if n not in rec.outside]

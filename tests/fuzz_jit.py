@@ -490,13 +490,10 @@ def _tensors(x, into):
 
 
 def _history(t):
-    """The graph that made a tensor, two nodes deep; of one that was freed somewhere, the last node (the others a trace does not know)."""
+    """The graph that made a tensor, two nodes deep."""
     def names(n, depth):
         return n and [n.name(), *(names(m, depth - 1) for m, _ in n.next_functions if depth)]
-
-    def freed(n):
-        return n is not None and (getattr(n, "released", False) or any(freed(m) for m, _ in n.next_functions))
-    return names(t.grad_fn, 0 if freed(t.grad_fn) else 2), t.output_nr, t._base is not None
+    return names(t.grad_fn, 2), t.output_nr, t._base is not None
 
 
 def _seen(x):

@@ -461,6 +461,25 @@ def test_a_used_up_graph_of_an_op_with_several_outputs():
     assert eager == traced
 
 
+def test_the_graph_of_what_was_used_up():
+    """It is all there to be looked at, and may be alive for some."""
+    def f(x, v):
+        y = x * x
+        y.exp().sum().backward()
+        return whet.cat([y.view(-1), v.view(-1)]), y[1:].split(1)[1]
+
+    def names(n):
+        return n and [n.name(), [names(m) for m, _ in n.next_functions]]
+
+    def use(call):
+        x, v = leaf(3), leaf(3, seed=1)
+        y, z = call(x, v)
+        return [bits(*grad(y.sum(), v)), outcome(lambda: grad(y.sum(), x)), outcome(y.sum().backward), names(y.grad_fn), names(z.grad_fn),
+                outcome(z.sum().backward), bits(x.grad, v.grad)]
+    eager, traced = ways(f, use)
+    assert eager == traced
+
+
 class Through(whet.autograd.Function):
     """What saves nothing can be gone through again."""
     ran = 0
