@@ -61,10 +61,11 @@ class Backward:
             raise Refused("its backward reads more than was saved for it")
         # what eager saved in vain counts too where it can be written to: its backward says so
         within = {rec.memory.get(n, n) for n in (*values, *rec.outside)}
-        asked = len(self.ways) < len(wanted) or any(way.program.may_miss for way in self.ways.values())      # a backward may read anything
+        partly = len(self.ways) < len(wanted)
+        asked = partly or any(way.program.may_miss for way in self.ways.values())            # a backward may read anything
         self.saved += [n for n in h.holders if n is not None and n not in self.saved and (asked or rec.memory.get(n, n) in within)]
         if not set(self.saved).issuperset(h.holders):
-            if len(self.ways) < len(wanted):
+            if partly:
                 raise Refused("its graph is used up in part, and holds what the recorder cannot see")
             self.prove(rec, roots, gradients)
         h.forget()

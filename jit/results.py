@@ -15,19 +15,18 @@ from .world import CONSTANT, PLAIN, standard
 
 
 class Dead:
-    """The history of a result that has been differentiated and freed: its op, the nodes there (None where they are more than that), and the
-    places of what they lead to (None for a leaf that the run made)."""
+    """The history of a result that has been differentiated and freed: its op, the nodes there (None where hooks or a Function belong to them),
+    and the places of what they lead to (None for a leaf that the run made)."""
 
     def __init__(self, rec, node, start, place_of_edge):
         self.index, of = (node.index, node.parent) if type(node) is OutputOf else (None, node)
         self.name, self.nout = of.op.name, of.nout
+        self.places = [place_of_edge(e) for e in borders([node], start)]
         try:
             self.history = History(rec, [node], start)
-        except Refused:                      # (hooks, or a Function's)
-            self.history = None
-        self.places = [place_of_edge(e) for e in borders([node], start)]
-        if self.history is not None:
             self.history.forget()
+        except Refused:
+            self.history = None
 
 
 class Results:
