@@ -18,7 +18,7 @@ from whet.cpu import native, pool
 from whet.tensor import Tensor, wrap
 from whet.tensor_base import Base
 
-from . import world
+from . import patched, world
 from .machine import machine
 from .program import Miss
 
@@ -323,6 +323,11 @@ def _world(t, r):
             named.setdefault(id(d), (d, []))[1].append((names, objects[0]))
         elif kind == "slot" and not isinstance(owner, type) and (offset := _layouts.slot(owner, names)) is not None:
             words += [t.id(owner) + offset, t.id(objects[0]) if objects else 0]
+        elif kind == "patched" and isinstance(owner, types.ModuleType) and patched.state(owner) is objects[0]:
+            (names, values), = objects[0].held
+            named.setdefault(id(vars(owner)), (vars(owner), []))[1].extend(zip(names, values))
+        elif kind == "patched" and (now := patched.tag(owner)) and patched.state(owner) is objects[0]:
+            words += [t.id(owner) + patched.OFFSET, now]
         elif kind == "vars" and (d := namespace(owner)) and _word(id(d) + native.HEAD) == len(d) and (at := _holds(owner, owner.__bases__)):
             named.setdefault(id(d), (d, []))[1].extend(zip(names, objects))
             words += [t.id(d) + native.HEAD, len(d), t.id(owner) + at, t.id(owner.__bases__)]

@@ -5,6 +5,7 @@ containers, instances, classes and functions of the user's. What it meets is kep
 objects that it held. A replay is right as long as every place holds the same objects (or equal numbers and strings). What cannot be
 watched (an open file, a generator, a lock) makes the function run eagerly.
 """
+import abc
 import builtins
 import collections
 import contextvars
@@ -20,9 +21,10 @@ import types
 import numpy as np
 from whet import devices, dtypes
 from whet.random import Generator
-from whet.tensor import Size
+from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
 
+from . import patched
 from .effects import SETTABLE, Slot, get
 
 MOST = 20_000                    # things that are watched
@@ -38,6 +40,7 @@ PURE = frozenset("len isinstance issubclass getattr hasattr setattr delattr abs 
                  "chr ord format repr ascii bin hex oct __build_class__ id".split())
 MODULES = frozenset(("math", "cmath", "operator", "_operator", "itertools", "_functools", "_collections", "_abc", "_struct", "_bisect", "_heapq"))
 LOOKUPS = frozenset(("getattr", "hasattr", "setattr", "delattr", "__dict__", "attrgetter"))     # with names that may be made at run time
+DEFINED = (types.FunctionType, property, staticmethod, classmethod)      # what is written in the body of a class
 LIBRARY = os.path.dirname(os.__file__)
 _same, _attribute = operator.is_, object.__getattribute__
 
@@ -66,6 +69,12 @@ def _folders():
     import whet.jit
     import whet.passes
     return tuple(os.path.dirname(os.path.abspath(m.__file__)) + os.sep for m in (whet, whet.ir, whet.jit, whet.passes))
+
+
+def _is_ours(v):
+    """Is a method (or property) of a class of ours really ours?"""
+    f = v.fget if type(v) is property else getattr(v, "__func__", v)
+    return ours(f.__code__) or f.__code__.co_filename.startswith("<") if type(f) is types.FunctionType else True
 
 
 def standard(module):
@@ -100,9 +109,12 @@ class World:
         self.places = []                     # (kind, owner, names or None, objects)
         self.loose, self.slots, self.growing = loose, [], {}
         self.tensors = {}                    # id -> tensor
+        self.builtins = set()                # names of Python's own that were looked up
         self.codes = set()                   # code that the walk has gone through
         self.seen = {}                       # id -> object, kept alive
         self.stack = [fn, *arguments]
+        self.frameworks, self.abstract = set(), False      # classes of ours that are watched; is what ABCs know of subclasses?
+        self.framework(Tensor)
         nn = sys.modules.get("whet.nn.module")
         if nn is not None:                   # hooks of all modules
             self.place("slot", nn.Module, "_hooks", (nn.Module._hooks,))
@@ -115,6 +127,8 @@ class World:
                 self.visit(self.stack.pop())
             again = any([self.module(m, done) for m, done in list(self.modules.values())])
         self.stack = None
+        if "_base" in self.attributes:
+            raise Unwatchable("it asks for the `_base` of something, which is compared nowhere")
         self.arrange()
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
@@ -251,6 +265,7 @@ class World:
         self.tensors[id(t)] = t
         if type(t) is not Base:
             self.namespace(vars(t))
+            self.framework(type(t))
         if t._extra:                         # hooks
             self.stack.append(t._extra)
         if t._grad is not None:
@@ -268,8 +283,7 @@ class World:
         self.place("class", x, None, (t,))
         if not standard(t.__module__):
             self.stack.append(t)
-        elif "forward" in vars(t):           # (a layer of ours that somebody gave another one)
-            self.place("global", vars(t), "forward", (vars(t)["forward"],))
+        self.framework(t)
         if hasattr(x, "__dict__"):
             self.holders.append(x)
             skip = getattr(t, "_unwatched", None)
@@ -285,8 +299,22 @@ class World:
                 except AttributeError:
                     self.place("slot", x, name, ())
 
+    def framework(self, t):
+        """A class of ours, or one that is made from such: somebody may patch it, or the functions that layers are made of."""
+        functional = sys.modules.get("whet.nn.functional")
+        for b in t.__mro__:
+            if b not in self.frameworks and b.__module__.partition(".")[0] == "whet":
+                for x in (b,) if b is Tensor or functional in (None, *self.frameworks) else (b, functional):
+                    self.frameworks.update(getattr(x, "__mro__", (x,)))
+                    now = patched.state(x)
+                    self.places.append(("patched", x, None, [now]))
+                    self.stack += [v for v in now.values() if isinstance(v, DEFINED) and not _is_ours(v)]
+
     def klass(self, c):
         """A class of the user's: what its body and those of its bases hold."""
+        if isinstance(c, abc.ABCMeta) and not self.abstract:
+            self.abstract = True             # (register() makes subclasses)
+            self.place("abstract", None, None, (abc.get_cache_token(),))
         for b in c.__mro__:
             if not standard(b.__module__) and b is not object:
                 self.seen[id(b)] = b
@@ -298,6 +326,7 @@ class World:
                 self.place("vars", b, names, (*values, len(vars(b)), b.__bases__))
                 if not standard(type(b).__module__) and type(b) is not type:
                     self.stack.append(type(b))
+        self.framework(c)
 
     def function(self, fn):
         if ours(fn.__code__):                # a decorator of ours: what it wraps
@@ -339,6 +368,9 @@ class World:
                 else:
                     self.place("global", names_of, i.argval, ())
                     f = getattr(builtins, i.argval, None)
+                    if f is not None and i.argval not in self.builtins:
+                        self.builtins.add(i.argval)
+                        self.place("global", vars(builtins), i.argval, (f,))
                     if i.opname == "LOAD_GLOBAL" and not i.arg & 1 and type(f) is types.BuiltinFunctionType:
                         self.passed_on(f)    # (not called here)
             elif i.opname == "IMPORT_NAME":
@@ -505,6 +537,10 @@ def _look(kind, owner, names):
         return (owner.dtype, owner.shape, owner.strides), owner.tobytes()
     if kind == "context":
         return (owner.get(_look),)
+    if kind == "patched":
+        return (patched.state(owner),)
+    if kind == "abstract":
+        return (abc.get_cache_token(),)
     return owner.__code__, owner.__defaults__, owner.__kwdefaults__
 
 
@@ -564,8 +600,10 @@ def _said(kind, owner, names):
         return "a variable of an enclosing function changed"
     if kind == "function":
         return f"the function `{owner.__qualname__}` changed"
-    if kind == "vars":
-        return f"the class `{owner.__qualname__}` changed"
+    if kind in ("vars", "patched"):
+        return f"`{getattr(owner, '__qualname__', owner.__name__)}` changed"
+    if kind == "abstract":
+        return "a class was registered as a subclass of an abstract one"
     if kind in ("slot", "class"):
         return f"an attribute of a {type(owner).__qualname__} changed"
     return f"a {type(owner).__name__} changed" + (f" (one with {', '.join(map(_name, names[:3]))})" if kind == "dict" and names else "")
