@@ -4,6 +4,8 @@ A recording takes numbers as they are, and looks before each replay whether they
 next recording: they look like an int or float to Python, and every way of using one is either recorded (arithmetic and comparisons, done on
 tensors of no dimension that give the very same bits, and operands of tensors' ops) or hands out the value, on which the replay then depends.
 """
+import collections
+import functools
 import gc
 import operator
 import types
@@ -77,6 +79,22 @@ class Number:
 
     def __array__(self, dtype=None, copy=None):
         return np.asarray(self.plain(), dtype)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        """NumPy finds Python's number, which does not promote."""
+        return getattr(ufunc, method)(*plainly(inputs), **plainly(kwargs))
+
+    def __array_function__(self, function, types, args, kwargs):
+        return function(*plainly(args), **plainly(kwargs))
+
+
+def plainly(x):
+    """The same with the values of Numbers, for Python to go on from."""
+    if type(x) is Number:
+        return x.plain()
+    if type(x) in (tuple, list):
+        return type(x)([plainly(y) for y in x])
+    return {k: plainly(y) for k, y in x.items()} if type(x) is dict else x
 
 
 def _handing_out(name):
@@ -223,15 +241,54 @@ def reclaim(lent):
                 _replace(holder, number)
 
 
-def _replace(holder, number):
-    if type(holder) is list:
-        holder[:] = [x.value if x is number else x for x in holder]
+def _replace(holder, number, value=None):
+    """A plain number in place of a Number, or one tuple in place of another, in what refers to it."""
+    value = number.value if value is None else value
+
+    def plain(x):
+        return value if x is number else x
+    if isinstance(holder, list | collections.deque):
+        for i, x in enumerate(holder):
+            if x is number:
+                holder[i] = value
+    elif isinstance(holder, dict):
+        if any(k is number for k in holder):
+            held = [(plain(k), plain(v)) for k, v in holder.items()]
+            holder.clear()
+            holder.update(held)
+        else:
+            for k in [k for k, x in holder.items() if x is number]:
+                holder[k] = value
+    elif isinstance(holder, set):
+        holder.discard(number)
+        holder.add(value)
     elif type(holder) is types.CellType:
-        holder.cell_contents = number.value
-    elif not isinstance(holder, types.FrameType | tuple):
-        held = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+        holder.cell_contents = value
+    elif isinstance(holder, functools.partial):          # (its arguments are a tuple)
+        holder.__setstate__((holder.func, plain(holder.args), holder.keywords, holder.__dict__))
+    elif isinstance(holder, tuple | frozenset):
+        new = _anew(holder, plain)
+        if new is not None:
+            for outer in gc.get_referrers(holder):
+                _replace(outer, holder, new)
+    elif not isinstance(holder, types.FrameType):
+        held = getattr(holder, "__dict__", {})
         for k in [k for k, x in held.items() if x is number]:
-            held[k] = number.value
+            held[k] = value
+        for c in type(holder).__mro__:
+            for d in vars(c).values():
+                if type(d) is types.MemberDescriptorType and getattr(holder, d.__name__, None) is number:
+                    object.__setattr__(holder, d.__name__, value)
+
+
+def _anew(holder, plain):
+    """A tuple or the like with plain numbers; None where it has no others, or is of a kind of its own."""
+    t = type(holder)
+    if not any(plain(x) is not x for x in holder):
+        return None
+    if t in (tuple, frozenset):
+        return t([plain(x) for x in holder])
+    return t._make([plain(x) for x in holder]) if hasattr(t, "_make") else None
 
 
 HOLDS = frozenset((Number, list, dict, tuple))

@@ -6,6 +6,7 @@ recording made nor the function could reach before is something that the recorde
 """
 import collections
 import contextvars
+import datetime
 import gc
 import os
 import sys
@@ -30,7 +31,7 @@ QUIET = frozenset("contextlib functools dataclasses collections typing abc enum 
                   "_collections_abc inspect bisect heapq statistics fractions string textwrap re _weakrefset weakref".split())
 OWNERS = (list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bool, slice, range, type(None), types.MappingProxyType, type,
           collections.deque, collections.OrderedDict, collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),
-          type({}.values()), type({}.items()))
+          type({}.values()), type({}.items()), np.generic, datetime.date, datetime.time, datetime.timedelta)
 ERRORS = RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
 COMPUTING = ("numpy._core", "numpy.lib._", "numpy.linalg", "numpy.fft", "numpy.polynomial")
 ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__"))
@@ -357,6 +358,9 @@ class Watch:
                 self.refuse(f"it calls {owner.__qualname__}.{fn.__name__}")
         elif isinstance(owner, contextvars.ContextVar) and fn.__name__ == "get" or isinstance(owner, types.GeneratorType):
             return                           # (generators from outside are not let in)
+        elif isinstance(owner, np.ndarray):
+            if fn.__name__ in ("tofile", "dump"):            # (what else a method changes is compared)
+                self.refuse(f"it calls {type(owner).__qualname__}.{fn.__name__}")
         elif owner is not None and not isinstance(owner, OWNERS):
             self.refuse(f"it calls {type(owner).__qualname__}.{fn.__name__}")
 

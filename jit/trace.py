@@ -94,6 +94,7 @@ class Traced(quick.Entry):
         self._ready, self.armed = None, []   # the recordings that are replayed from tables, the latest first
         self.loose, self.lines = set(), set()        # places, and lines with `item()`, whose numbers were seen to vary
         self.seen = []                       # the numbers among the arguments of the last kinds of calls
+        self.exact = False                   # somebody would notice a Number: no number is taken as it comes
         self.varying, self.fixed = set(), set()      # arguments whose numbers vary; what Python computes with and must not vary
         self.why, self.warned, self.lock = None, False, threading.Lock()
 
@@ -219,6 +220,8 @@ class Traced(quick.Entry):
     def learn(self, key, args, kwargs):
         """Look in what this call differs from those that were recorded: numbers that do are taken as they come from now on. True if some
         of them are arguments."""
+        if self.exact:
+            return False
         for r in self.table.get(key, ()):
             if r.line is not None and r.line not in self.fixed:
                 self.lines.add(r.line)
@@ -237,6 +240,8 @@ class Traced(quick.Entry):
 
     def loosen(self, changes):
         """Numbers and tensors that were exchanged, and lists that grew, may be any from now on."""
+        if self.exact:
+            return
         for kind, owner, name, before, now in changes:
             if name is None:
                 if kind == "items" and type(owner) is list and now is not None and len(now) > len(before) and all(map(is_, now, before)):
@@ -266,6 +271,11 @@ class Traced(quick.Entry):
             return self.fn(*args, **kwargs)
         try:
             world = World(self.fn, others, self.loose)
+            if world.exact and not self.exact:
+                self.exact, self.varying, self.loose, self.lines = True, set(), set(), set()
+                if numbers:                  # (its key is another now)
+                    return self.fn(*args, **kwargs)
+                world = World(self.fn, others)
             if world.entangled(leaves):
                 world = World(self.fn, others)
             slots = [s.fetch(world.tensors, leaves) for s in world.slots]

@@ -40,6 +40,11 @@ PURE = frozenset("len isinstance issubclass getattr hasattr setattr delattr abs 
                  "chr ord format repr ascii bin hex oct __build_class__ id".split())
 MODULES = frozenset(("math", "cmath", "operator", "_operator", "itertools", "_functools", "_collections", "_abc", "_struct", "_bisect", "_heapq"))
 LOOKUPS = frozenset(("getattr", "hasattr", "setattr", "delattr", "__dict__", "attrgetter"))     # with names that may be made at run time
+# methods that must give exactly a number of Python's; modules whose functions take numbers as they are, even if they are none of Python's
+EXACT = frozenset(("__bool__", "__int__", "__float__", "__index__", "__hash__", "__complex__", "__length_hint__"))
+LENIENT = frozenset("builtins logging warnings whet numpy math cmath operator _operator itertools _functools functools collections _collections "
+                    "_collections_abc abc _abc typing types enum dataclasses contextlib contextvars copy copyreg time _heapq _bisect _struct os "
+                    "sys threading random inspect weakref argparse numbers io _io string re _thread keyword".split())
 DEFINED = (types.FunctionType, property, staticmethod, classmethod)      # what is written in the body of a class
 LIBRARY = os.path.dirname(os.__file__)
 _same, _attribute = operator.is_, object.__getattribute__
@@ -109,6 +114,7 @@ class World:
         self.places = []                     # (kind, owner, names or None, objects)
         self.loose, self.slots, self.growing = loose, [], {}
         self.tensors = {}                    # id -> tensor
+        self.exact = False                   # would somebody notice a Number where a number of Python's should be?
         self.builtins = set()                # names of Python's own that were looked up
         self.codes = set()                   # code that the walk has gone through
         self.seen = {}                       # id -> object, kept alive
@@ -139,6 +145,9 @@ class World:
             raise Unwatchable(f"it reaches more than {MOST} objects")
         self.seen[id(x)] = x
         t = type(x)
+        if isinstance(x, types.FunctionType | types.BuiltinFunctionType | type):
+            module = (getattr(x, "__module__", None) or "builtins").partition(".")[0]
+            self.exact |= standard(module) and module not in LENIENT
         if isinstance(x, Base):
             self.tensor(x)
         elif isinstance(x, list | tuple | collections.deque):
@@ -356,10 +365,13 @@ class World:
         if code in self.codes:
             return
         self.codes.add(code)
+        self.exact |= code.co_name in EXACT and not code.co_filename.startswith("<")
         if not LOOKUPS.isdisjoint(code.co_names):
             self.whole([names_of[n] for n in code.co_names if n in names_of])
-        constants = [None, None]             # the last two: of an import, its level and names
+        constants, last = [None, None], None             # the last two: of an import, its level and names
         for i in dis.get_instructions(code):
+            self.exact |= last == "type" and i.argval != "self" and names_of.get("type", type) is type
+            last = i.argval if i.opname == "LOAD_GLOBAL" else None
             if i.opname == "LOAD_CONST":
                 constants = constants[-1], i.argval
             elif i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):

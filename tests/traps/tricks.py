@@ -6,10 +6,14 @@ import collections
 import contextlib
 import copy
 import dataclasses
+import datetime
+import decimal
 import enum
+import fractions
 import functools
 import inspect
 import itertools
+import json
 import math
 import operator
 import pickle
@@ -1461,4 +1465,122 @@ def a_decorator_keeps_the_last_result():
             yield f(x), slow.last[1]
         a.mul_(0)
         yield from thrice(lambda: f(a))
+    return f, calls
+
+
+# ---- numbers that look like numbers -----------------------------------------------------------------------------------------
+@trap
+def the_type_of_a_number_is_asked_for():
+    """type(n) is int, type(n) in a dict of types, isinstance and a match."""
+    o, rate = Box(n=0), Box(v=0.5)
+    by_type = {int: 2.0, float: 3.0}
+    def f(x):
+        o.n += 1
+        rate.v *= 0.5
+        y = x * (2 if type(o.n) is int else 5) + by_type[type(rate.v)]
+        match o.n:
+            case int(): y = y + 1
+            case _: y = y - 1
+        return y * rate.v, isinstance(o.n, int), o.n.__class__.__name__
+    def calls(f):
+        for _ in range(6):
+            yield f(ramp(2)), o.n
+    return f, calls
+
+
+@trap
+def numbers_are_written_as_json():
+    """json.dumps of a step and a loss, into a list."""
+    o, lines = Box(n=0), []
+    def f(x):
+        o.n += 1
+        if o.n % 5 == 0:
+            lines.append(json.dumps({"step": o.n, "loss": x.mean().item()}))
+        return x * o.n
+    def calls(f):
+        for k in range(11):
+            yield f(ramp(2) * k), list(lines)
+    return f, calls
+
+
+@trap
+def numbers_meet_arrays():
+    """float32 array * number stays float32, by operator, by function, by where."""
+    a, o = np.ones(2, np.float32), Box(v=0.5, n=1)
+    def f(x):
+        o.v, o.n = o.v + 1, o.n + 1
+        parts = a * o.v, o.v * a, np.multiply(a, o.v), np.where(a > 2, a, o.v), a + o.n, np.add(o.n, a), np.float32(o.v), np.full(2, o.n)
+        return x * o.v, [p.dtype.name for p in parts], [float(p.sum()) for p in parts]
+    def calls(f):
+        for _ in range(6):
+            yield f(ramp(2))
+    return f, calls
+
+
+@trap
+def numbers_are_dates_and_decimals():
+    """C types that accept nothing but a float."""
+    o = Box(v=0.5, n=1)
+    def f(x):
+        o.v, o.n = o.v + 1, o.n + 1
+        wait = datetime.timedelta(seconds=o.v) if o.n % 5 == 0 else None
+        return x * o.v, wait is None or wait.seconds, o.n % 5 or str(decimal.Decimal(o.n)), str(fractions.Fraction(o.n, 3)), complex(o.v, 1)
+    def calls(f):
+        for _ in range(6):
+            yield f(ramp(2))
+    return f, calls
+
+
+@trap
+def numbers_are_converted_by_methods():
+    """__int__, __float__, __index__, __bool__ and __hash__ that give an attribute."""
+    class Meter:
+        def __init__(self): self.n, self.v = 0, 0.5
+        def __int__(self): return self.n
+        def __index__(self): return self.n
+        def __float__(self): return self.v
+        def __bool__(self): return self.n > 2
+        def __hash__(self): return self.n
+    m = Meter()
+    def f(x):
+        m.n, m.v = m.n + 1, m.v * 2
+        return x * float(m) + int(m) if m else x * hash(m), [10, 20, 30, 40, 50, 60, 70, 80][m]
+    def calls(f):
+        for _ in range(6):
+            yield f(ramp(2))
+    return f, calls
+
+
+@trap
+def numbers_are_put_away():
+    """In tuples, sets, keys, frozen dataclasses, partials and closures that outlive the call."""
+    @dataclasses.dataclass(frozen=True)
+    class Point:
+        step: int
+    o = Box(n=0, kept=[])
+    def f(x):
+        o.n += 1
+        n = o.n
+        o.kept.append((n, {n: n}, frozenset([n]), Point(n), functools.partial(max, n, 2), lambda: n, [(n, (n,))]))
+        return x * n
+    def calls(f):
+        for _ in range(6):
+            y = f(ramp(2))
+            n, d, s, p, q, c, t = o.kept[-1]
+            yield y, [type(v).__name__ for v in (n, *d, *d.values(), *s, p.step, *q.args, c(), t[0][0], t[0][1][0])], n, p.step, c(), q()
+    return f, calls
+
+
+@trap
+def numbers_are_kept_by_an_iterator():
+    """What a generator, a range and a zip over numbers keep after the call."""
+    o = Box(n=0, it=None)
+    def f(x):
+        o.n += 1
+        o.it = iter([o.n, o.n + 1])
+        return x * o.n
+    def calls(f):
+        for _ in range(6):
+            y = f(ramp(2))
+            yield y, [(type(v).__name__, v) for v in o.it]
     return f, calls
