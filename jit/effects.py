@@ -110,10 +110,12 @@ for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__setitem_
 
 
 class Swapped:
-    """The state as a run finds it: Numbers in the slots of numbers, and lists that note what is done to them. Afterwards all is plain again."""
+    """The state as a run finds it: Numbers in the slots of numbers, lists that note what is done to them, stand-ins for what acts outside of
+    Python's state. Afterwards all is plain again."""
 
-    def __init__(self, world, leaves):
+    def __init__(self, world, leaves, outward):
         self.world, self.leaves = world, leaves
+        self.acting = [(place, x, outward.stand_in(x)) for x, places in world.outward.values() for place in places]
         self.lists = [(Growing(real), holders) for real, holders in world.growing.values()]
 
     def enter(self, recorder):
@@ -124,6 +126,8 @@ class Swapped:
         for grown, holders in self.lists:
             for kind, owner, name in holders:
                 put(kind, owner, name, grown)
+        for place, _, stand_in in self.acting:
+            put(*place, stand_in)
 
     def leave(self):
         """After the run, before anybody looks at the state."""
@@ -132,6 +136,10 @@ class Swapped:
                 if get(kind, owner, name) is grown:
                     put(kind, owner, name, grown.real)
             grown.end()
+        for place, real, stand_in in self.acting:
+            if get(*place) is stand_in:
+                put(*place, real)
+        self.acting = None
 
     def settle(self, whole):
         """Plain numbers wherever the run left Numbers."""

@@ -232,13 +232,13 @@ def settle(x, seen=()):
     return x
 
 
-def reclaim(lent):
-    """Plain numbers in place of Numbers that the run left somewhere that nobody looks at: in objects of its own, in frames of an exception."""
-    for r in lent:
-        number = r()
-        if number is not None:
-            for holder in gc.get_referrers(number):
-                _replace(holder, number)
+def reclaim(ref, value=None):
+    """A plain number in place of a Number (a weak reference to it), which the run left somewhere that nobody looks at: in objects of its own,
+    in frames of an exception. The same for other stand-ins, for which `value` is given."""
+    stand_in = ref()
+    if stand_in is not None:
+        for holder in gc.get_referrers(stand_in):
+            _replace(holder, stand_in, value)
 
 
 def _replace(holder, number, value=None):

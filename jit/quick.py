@@ -373,7 +373,7 @@ def _checker(places):
 def simple(r):
     """Is a replay nothing but one list of launches?"""
     p = r.program
-    effects = r.writes or r.grads or r.backward or p.may_miss or p.draws
+    effects = r.writes or r.grads or r.backward or r.acts or p.may_miss or p.draws
     return not effects and len(p.steps) == 1 and type(p.steps[0]) is tuple and len(p.steps[0]) == 4
 
 
@@ -471,7 +471,7 @@ def rest(r, leaves):
 def _written(r, leaves):
     """The same as a function written for the recording; LookupError where a replay must be able to go back further."""
     p, b = r.program, r.backward
-    if p.draws and p.may_miss:
+    if r.acts or p.draws and p.may_miss:
         raise LookupError
     env = dict(wrap=wrap, MISSED=MISSED, Miss=Miss, used_up=used_up, lock=r.lock, program=p, make=r.make)
     names = [f"a{i}" for i in range(len(leaves))]

@@ -54,6 +54,7 @@ class Recorder(registry.Observer):
         self.memory = {}                     # value that is a view -> the value whose memory it shows
         self.outside, self.before = {}, {}   # value number -> the tensor that was there before, and a copy of what it held
         self.made, self.ids = [], set()      # tensors made inside
+        self.acts = []                       # what was done outside of Python's state: see outward.py
         self.reason = None
         self.trying, self.since = None, 0    # where code is tried (control.py): what stops it, and the first value that is its own
 
@@ -80,6 +81,17 @@ class Recorder(registry.Observer):
 
     def operands(self, inputs):
         return tuple([Ref(self.value(x)) if registry.is_tensor(x) else x for x in inputs])
+
+    def depends_on_time(self):
+        """The values that depend on what a clock said."""
+        found, roots = set(), {}
+        for n in self.nodes:
+            if n.kind == "op" and n.op.random or any(x in found or self.memory.get(x, x) in roots for x in n.refs()):
+                found.update(n.outs)
+                if n.kind == "write":
+                    roots[self.memory.get(n.ins[0], n.ins[0])] = True
+                    found.update(k for k in range(len(self.arrays)) if self.memory.get(k, k) in roots)
+        return found
 
     def forget(self, values):
         """What was made inside of a node is unknown outside of it."""
@@ -304,7 +316,7 @@ class Watch:
         self.before, self.collecting = sys.getprofile(), gc.isenabled()
         gc.disable()                         # what a collection calls is not the function's doing
         self.random = np.random.get_state(legacy=False)["state"]["pos"], np.random.get_state(legacy=False)["state"]["key"][:4].tolist()
-        self.depth = 0
+        self.aside = self.foreign = False    # is this an act outside of Python's state? did one of them run code of the user's?
         sys.setprofile(self)
         return self
 
@@ -320,7 +332,10 @@ class Watch:
             self.refuse("it draws from numpy.random")
 
     def __call__(self, frame, event, arg):
-        if event == "call":
+        if self.aside:
+            code = frame.f_code
+            self.foreign |= event == "call" and not (ours(code) or _library(frame) or _helper(frame) or code.co_filename.startswith("<"))
+        elif event == "call":
             self.called(frame)
         elif event == "c_call":
             if frame.f_code in self.codes:   # (other code was judged when it was called)

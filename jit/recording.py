@@ -33,6 +33,7 @@ class Recording:
         self.ready = None                    # see quick.table
         self.times, self.slow = [math.inf, math.inf], False        # seconds of a replay and of an eager call; is the latter shorter?
         self.writes, self.backward = False, None
+        self.acts, self.alone = (), True     # what is done outside of Python's state (see outward.py); is that all that a call does?
         self.views = [t for t in self.tensors if t._base is not None]
         self.shared = []                     # places of tensors around one array: to the recorder one value
 
@@ -112,6 +113,9 @@ class Recording:
             given.append(a)
         if self.writes and not self.apart(given):
             raise Miss
+        for c in self.acts:
+            if not c.ready() or not (self.alone or c.calm()):
+                raise Miss("what the function prints, logs or warns would go another way")
         before = [(g, g._seed, g._offset) for g in self.draws] if self.program.may_miss else ()
         try:
             env = self.program(given)
@@ -133,6 +137,7 @@ class Recording:
         added = [[self.make(spec, env, leaves, made) for spec in specs] for _, specs in self.growths]
         filled = [self.make(spec, env, leaves, made) for _, spec in self.filled]
         out = self.make(self.results, env, leaves, made)
+        acted = [[self.make(spec, env, leaves, made) for spec in c.specs] for c in self.acts]
         for (kind, owner, name, _), value in zip(self.effects, left):
             put(kind, owner, name, value)
         for (real, _), values in zip(self.growths, added):
@@ -140,6 +145,8 @@ class Recording:
         for (i, _), values in zip(self.filled, filled):
             boxes[i].clear()
             boxes[i].extend(values) if type(boxes[i]) is list else boxes[i].update(values)
+        for c, args in zip(self.acts, acted):
+            c.does(*args, **c.kwargs)
         return out
 
     def tie(self, cells, leaves, t, number):

@@ -28,6 +28,7 @@ from .effects import SETTABLE, Swapped
 from .given import Given, Run
 from .history import inside, saved_by
 from .numbers import Number, reclaim, settle, tensor_of, varies
+from .outward import Outward
 from .program import Miss, Program
 from .quick import MISSED
 from .record import Recorder, Refused, Watch, escaped
@@ -289,7 +290,9 @@ class Traced(quick.Entry):
         if numbers:
             args = [Number(x, numbers[i], rec) if i in numbers else x for i, x in enumerate(args)]
             kwargs = {k: Number(x, numbers[k], rec) if k in numbers else x for k, x in kwargs.items()}
-        watch, swapped = Watch(whole.codes, rec.refuse), Swapped(world, slots)
+        watch = Watch(whole.codes, rec.refuse)
+        outward = Outward(rec, watch)
+        swapped = Swapped(world, slots, outward)
         swapped.enter(rec)
         modes.state.observers += (rec,)
         modes.refresh()
@@ -300,11 +303,13 @@ class Traced(quick.Entry):
             self.close(rec, swapped)
             swapped.settle(whole)
             args, kwargs = numbers, None
-            reclaim(rec.lent)
+            for r in rec.lent:
+                reclaim(r)
+            outward.take_back()
             raise
         self.close(rec, swapped)
         try:
-            r = self.finish(run, rec, swapped, out)
+            r = self.finish(run, rec, swapped, out, outward)
             if self.regular(world, slots, numbers, rec):
                 paths.insert(0, r)
                 self.why = None
@@ -319,7 +324,9 @@ class Traced(quick.Entry):
         finally:
             swapped.settle(whole)
         out, args, kwargs = settle(out) if rec.lent else out, (), {}
-        reclaim(rec.lent)
+        for x in rec.lent:
+            reclaim(x)
+        outward.take_back()
         return out
 
     @staticmethod
@@ -339,7 +346,7 @@ class Traced(quick.Entry):
         self.loose -= self.fixed
         return not bound
 
-    def finish(self, run, rec, swapped, out):
+    def finish(self, run, rec, swapped, out, outward):
         """The recording of a run; raises Refused where there is none."""
         if rec.reason:
             raise Refused(rec.reason)
@@ -362,6 +369,9 @@ class Traced(quick.Entry):
                 grads.append((place_of(t), None if t._grad is None else results.tensor(t._grad)))
         left = self.left(run, results, swapped)
         spec = results.describe(out)
+        if outward.overtaken():
+            raise Refused("a tensor is printed, and written to afterwards")
+        outward.describe(results)
         back, values = None, [*results.values, *results.items]
         if results.alive:
             if any(getattr(n.op, "python", False) for n in inside([t._node for t in results.alive], run.first) if type(n) is not OutputOf):
@@ -405,7 +415,9 @@ class Traced(quick.Entry):
         r.given = [(place, Type.of(a)) for place, a in given]
         self.check(r, rec, program, draws.values(), outside, values)
         r.backward = back
-        r.boxed = results.boxed
+        r.boxed, r.acts, r.alone = results.boxed, rec.acts, not (r.writes or grads or any(left) or draws)
+        if outward.watch.foreign and not r.alone:
+            raise Refused("code of the user's runs where it prints, logs or warns, and could see what else the call does")
         saved = {} if back is None else {n: back.history.cells[n] for n in back.saved if n not in rec.outside}
         r.cell_of, saved, r.cells = results.cells(rec.outside, place_of, saved)
         if back is not None:
@@ -470,11 +482,12 @@ class Traced(quick.Entry):
         finally:
             for g, seed, offset in after:
                 g._seed, g._offset = seed, offset
+        times = rec.depends_on_time()
         for n in values:
-            if not same_bits(env[n], rec.arrays[n]):
+            if n not in times and not same_bits(env[n], rec.arrays[n]):
                 raise Refused("a replay gives other bits for a result: please report this")
         for n, a in zip(outside, given):
-            if not same_bits(a, rec.arrays[n]):
+            if n not in times and not same_bits(a, rec.arrays[n]):
                 raise Refused("a replay writes other bits to a tensor from outside: please report this")
 
     def forget(self, key):

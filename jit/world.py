@@ -25,6 +25,7 @@ from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
 
 from . import patched
+from .outward import StandIn, stands
 from .effects import SETTABLE, Slot, get
 
 MOST = 20_000                    # things that are watched
@@ -113,6 +114,7 @@ class World:
         self.holders = []                    # what has a dict, which may be exchanged for another
         self.places = []                     # (kind, owner, names or None, objects)
         self.loose, self.slots, self.growing = loose, [], {}
+        self.outward = {}                    # what has a stand-in during a run: id -> (object, places)
         self.tensors = {}                    # id -> tensor
         self.exact = False                   # would somebody notice a Number where a number of Python's should be?
         self.builtins = set()                # names of Python's own that were looked up
@@ -139,7 +141,7 @@ class World:
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
     def visit(self, x):
-        if type(x) in PLAIN or id(x) in self.seen or isinstance(x, CONSTANT) and type(x) is not np.void:
+        if type(x) in PLAIN or id(x) in self.seen or isinstance(x, CONSTANT) and type(x) is not np.void or issubclass(type(x), StandIn):
             return
         if len(self.seen) >= MOST:
             raise Unwatchable(f"it reaches more than {MOST} objects")
@@ -217,7 +219,7 @@ class World:
 
     def passed_on(self, f):
         """A function of C that is a value: others call it, and nobody sees that."""
-        if not computes(f.__module__ or "", f.__name__):
+        if not computes(f.__module__ or "", f.__name__) and not stands(f):
             raise Unwatchable(f"it passes {f.__module__ or type(f.__self__).__name__}.{f.__name__} on")
 
     def module(self, m, done):
@@ -233,10 +235,15 @@ class World:
         objects = list(objects)
         self.places.append((kind, owner, names, objects))
         found = objects[:-2] if kind == "vars" else objects          # (the last two of a class are no values of it)
-        if self.loose and kind in SETTABLE:
+        outward = any(map(stands, found))
+        if (self.loose or outward) and kind in SETTABLE and not (kind == "items" and isinstance(owner, tuple)):
             named = names[1] if kind == "some" else names if kind in ("dict", "vars") else \
                 range(len(objects)) if kind == "items" else (names or "contents",)
-            found = [x for i, (name, x) in enumerate(zip(named, found)) if not self.slot(kind, owner, name, objects, i)]
+            if outward:
+                for name, x in zip(named, found):
+                    if stands(x):
+                        self.outward.setdefault(id(x), (x, []))[1].append((kind, owner, name))
+            found = [x for i, (name, x) in enumerate(zip(named, found)) if not stands(x) and not self.slot(kind, owner, name, objects, i)]
         self.stack += found
 
     def slot(self, kind, owner, name, objects, i):
