@@ -15,6 +15,7 @@ import weakref
 from whet.autograd import modes
 from whet.dtypes import dtype
 from whet.ops.clock import TIMES, clock
+from whet.tensor import Tensor
 from whet.tensor_base import Base
 
 from .numbers import Number, reclaim
@@ -23,6 +24,7 @@ METHODS = ("write", "writelines", "flush")               # of streams
 STABLE = ("isatty", "fileno", "encoding", "errors", "name", "mode", "newlines", "writable", "readable", "seekable", "buffer")
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR, "critical": logging.CRITICAL}
 MODULE = {getattr(logging, name): level for name, level in LEVELS.items()}               # logging.info and the others
+SMALL = 1000                     # elements of a tensor that is copied for its text
 FIXED = (int, float, complex, bool, str, bytes, type(None), dtype)
 
 
@@ -117,6 +119,14 @@ class Outward:
             return str(x)                    # (which is refused)
         return str(x)
 
+    def kept(self, x):
+        """The same where only the text of the moment is wanted: of a small tensor a copy, which nobody writes to."""
+        x = self.passed(x)
+        if type(x) is Tensor and x._array.size <= SMALL:
+            with modes.no_grad():
+                return x.clone()
+        return x
+
     def print(self, *args, **kwargs):
         """print()"""
         file = kwargs.get("file")
@@ -125,7 +135,7 @@ class Outward:
         if file is not None and not isinstance(file, io.IOBase) or not kwargs.keys() <= {"sep", "end", "file", "flush"}:
             self.rec.refuse("it prints to an object of its own")
             return print(*args, **kwargs)
-        return self.do(print, [self.passed(x) for x in args], kwargs, lambda: not (file or sys.stdout).closed, lambda: _calm(file or sys.stdout))
+        return self.do(print, [self.kept(x) for x in args], kwargs, lambda: not getattr(file or sys.stdout, "closed", False), lambda: _calm(file or sys.stdout))
 
     def written(self, method, *args):
         """A method of a stream that writes."""
@@ -156,6 +166,12 @@ class Outward:
         return self.do(functools.partial(_log, logger, level, where), [self.passed(msg), *map(self.passed, args)], {}, None,
                        lambda: all(_calm(h) for h in _handlers(logger)))
 
+    def asked(self, question, *args):
+        """Python goes on from an answer: a replay must get the same."""
+        answer = question(*args)
+        self.do(_nothing, [], {}, lambda: question(*args) == answer)
+        return answer
+
     # ---- afterwards --------------------------------------------------------------------------------------------------
     def describe(self, results):
         """The calls' arguments as recipes."""
@@ -182,6 +198,15 @@ class Outward:
             reclaim(r, real)
 
 
+def real(x):
+    """What a stand-in stands for, or the object itself."""
+    return object.__getattribute__(x, "_real") if issubclass(type(x), StandIn) else x
+
+
+def _nothing():
+    pass
+
+
 def _value(x):
     return x.value if type(x) is Number else x
 
@@ -193,6 +218,8 @@ def _framework(frame):
 
 def _calm(x):
     """Is this a stream or handler of Python's own?"""
+    if x is not None and not isinstance(x, io.IOBase | logging.Handler):
+        return False
     for name in METHODS if isinstance(x, io.IOBase) else ("handle", "emit", "format", "filter"):
         method = getattr(type(x), name, None)
         if isinstance(method, types.FunctionType) and method.__globals__.get("__name__", "").partition(".")[0] not in sys.stdlib_module_names:
@@ -321,7 +348,9 @@ class Logger(StandIn):
     def _attribute(self, real, outward, name, found):
         if name in LEVELS and getattr(type(real), name) is getattr(logging.Logger, name):
             return functools.partial(_logging, outward, real, LEVELS[name])
-        if name not in ("name", "getChild"):
+        if name in ("isEnabledFor", "getEffectiveLevel"):
+            return functools.partial(outward.asked, found)
+        if name != "name":
             outward.rec.refuse("it asks for the settings of a logger")
         return found
 

@@ -9,6 +9,7 @@ from whet.tensor import Tensor
 from whet.tensor_base import Base
 
 from .numbers import Number
+from .outward import StandIn, real
 from .record import Refused
 from .world import CONSTANT, PLAIN, standard
 
@@ -45,6 +46,8 @@ class Results:
         t = type(x)
         if isinstance(x, Base):
             return self.tensor(x)
+        if issubclass(t, StandIn):
+            return "const", real(x)
         if t is Number:
             n = self.rec.value(x.tensor)
             self.items.append(n)

@@ -28,7 +28,7 @@ from .effects import SETTABLE, Swapped
 from .given import Given, Run
 from .history import inside, saved_by
 from .numbers import Number, reclaim, settle, tensor_of, varies
-from .outward import Outward
+from .outward import Outward, real
 from .program import Miss, Program
 from .quick import MISSED
 from .record import Recorder, Refused, Watch, escaped
@@ -323,7 +323,7 @@ class Traced(quick.Entry):
                 self.give_up(key, str(e))
         finally:
             swapped.settle(whole)
-        out, args, kwargs = settle(out) if rec.lent else out, (), {}
+        out, args, kwargs = real(settle(out) if rec.lent else out), (), {}
         for x in rec.lent:
             reclaim(x)
         outward.take_back()
