@@ -1,10 +1,16 @@
 """What a function leaves behind in Python's state, and how a replay does the same: attributes, variables and entries that are set, lists
 that grow. `Slot`s are places whose number or tensor is another at each call; they are arguments that nobody passes."""
+import collections
+import operator
+
 from whet.tensor_base import Base
 
 from .numbers import HOLDS, Number, settle, tensor_of, varies
 
 SETTABLE = frozenset(("dict", "some", "global", "cell", "slot", "vars", "items"))
+
+
+CONTENTS = frozenset(("dict", "items", "set"))
 
 
 def get(kind, owner, name):
@@ -13,7 +19,9 @@ def get(kind, owner, name):
         return owner.cell_contents
     if kind == "slot":
         return getattr(owner, name)
-    return vars(owner)[name] if kind == "vars" else (dict if isinstance(owner, dict) else list).__getitem__(owner, name)
+    if kind == "vars":
+        return vars(owner)[name]
+    return (dict if isinstance(owner, dict) else collections.deque if isinstance(owner, collections.deque) else list).__getitem__(owner, name)
 
 
 def put(kind, owner, name, value):
@@ -24,10 +32,32 @@ def put(kind, owner, name, value):
         object.__setattr__(owner, name, value)
     elif kind == "vars":
         type.__setattr__(owner, name, value)
+    elif kind == "context":
+        owner.set(value)
+    elif name is None:
+        fill(owner, value)
     elif isinstance(owner, dict):
         dict.__setitem__(owner, name, value)
+    elif isinstance(owner, collections.deque):
+        collections.deque.__setitem__(owner, name, value)
     else:
         list.__setitem__(owner, name, value)
+
+
+def fill(owner, contents):
+    """Let a container hold something else, past whatever would notice."""
+    if isinstance(owner, dict):
+        if not all(map(operator.is_, owner, contents)) or len(owner) > len(contents):        # (entries are not only set or added)
+            dict.clear(owner)
+        dict.update(owner, contents)
+    elif isinstance(owner, list):
+        list.__setitem__(owner, slice(None), contents)
+    elif isinstance(owner, collections.deque):
+        collections.deque.clear(owner)
+        collections.deque.extend(owner, contents)
+    else:
+        set.clear(owner)
+        set.update(owner, contents)
 
 
 FLAGS = 0x500                    # of an array: is it aligned, may it be written to?

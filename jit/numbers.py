@@ -28,6 +28,11 @@ def varies(v):
     return type(v) is float or type(v) is int and -SAFE <= v <= SAFE
 
 
+# facts of tensors that no guard holds
+FACTS = {"version": operator.attrgetter("_version"), "place in memory": operator.methodcaller("storage_offset"),
+         "address": operator.methodcaller("data_ptr")}
+
+
 def tensor_of(v):
     """A number as a tensor."""
     return wrap(np.array(v, DTYPES[type(v)]))

@@ -20,6 +20,7 @@ from whet.tensor_base import Base
 
 from . import patched, world
 from .machine import machine
+from .numbers import FACTS
 from .program import Miss
 
 MISSED = object()
@@ -484,6 +485,8 @@ def _written(r, leaves):
 
     def thing(place):
         kind, what = place
+        if kind in FACTS:
+            raise LookupError
         if kind == "data":
             return f"{thing(what)}.data"
         return f"a{what}" if kind == "argument" else given(f"thing{id(what)}", what) if kind == "object" else f"{thing(what)}._grad"

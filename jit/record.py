@@ -23,7 +23,7 @@ from whet.ops import pointwise_family, registry
 from whet.ops.creation import copied
 from whet.tensor_base import Base
 
-from .numbers import EXACT, SAFE, Number
+from .numbers import EXACT, FACTS, SAFE, Number, tensor_of
 from .world import LIBRARY, computes, ours
 
 GUARDED = 64                     # elements of a tensor whose value may be a guard
@@ -44,9 +44,10 @@ class Refused(Exception):
 class Recorder(registry.Observer):
     """The observer of one run."""
 
-    def __init__(self, reachable, lines=frozenset(), watched=()):
+    def __init__(self, reachable, lines=frozenset(), watched=(), exact=False):
         self.reachable = {id(t._array): t for t in reachable}
         self.watched, self.borrowed = watched, {}    # NumPy arrays that are guarded; tensors around them
+        self.exact = exact                   # would somebody notice a Number?
         self.lines = lines                   # where `item()` gave numbers that vary
         # tensors that stand for numbers; weak references to those; ids of the tensors whose value Python went on from
         self.hidden, self.lent, self.pinned = [], [], set()
@@ -54,6 +55,7 @@ class Recorder(registry.Observer):
         self.memory = {}                     # value that is a view -> the value whose memory it shows
         self.outside, self.before = {}, {}   # value number -> the tensor that was there before, and a copy of what it held
         self.made, self.ids = [], set()      # tensors made inside
+        self.facts = {}                      # ids of tensors that stand for facts of tensors from outside -> (which fact, of which tensor)
         self.acts = []                       # what was done outside of Python's state: see outward.py
         self.reason = None
         self.trying, self.since = None, 0    # where code is tried (control.py): what stops it, and the first value that is its own
@@ -255,9 +257,28 @@ class Recorder(registry.Observer):
         return None
 
     def asked(self, t, what):
-        """Somebody asks for a fact of a tensor that no guard holds; of one that was made here it is the same each time."""
-        if id(t) not in self.ids and not ours(sys._getframe(2).f_code):
+        """Somebody asks for a fact of a tensor that no guard holds: of one from outside it is a number that varies; of one that was made here
+        it is the same each time, unless it shows memory from outside."""
+        if ours(sys._getframe(2).f_code):
+            return None
+        n = self.number.get(id(t._array))
+        root = None if n is None else self.memory.get(n, n)
+        if id(t) in self.ids:
+            if root in self.outside and what != "version":
+                self.refuse(f"it asks for the {what} of a view of a tensor from outside")
+            return None
+        if what not in FACTS or any(x.kind == "write" and self.memory.get(x.ins[0], x.ins[0]) in self.outside for x in self.nodes):
             self.refuse(f"it asks for the {what} of a tensor from outside")
+            return None
+        state = modes.state
+        before, state.observers = state.observers, ()
+        stands = tensor_of(FACTS[what](t))
+        state.observers = before
+        self.facts[id(stands)] = what, t
+        n = self.define(stands._array)
+        self.outside[n], self.before[n] = stands, stands._array.copy()
+        number = Number(stands._array.item(), stands, self, EXACT >> 1)
+        return number.plain() if self.exact else number
 
     def concretize(self, t):
         """Python is about to see the value."""

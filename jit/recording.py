@@ -9,6 +9,7 @@ from whet.tensor import wrap
 
 from . import quick
 from .effects import put
+from .numbers import FACTS, tensor_of
 from .program import Miss
 from .quick import MISSED, gone
 
@@ -98,6 +99,8 @@ class Recording:
             return leaves[what]
         if kind == "grad":
             return self.at(what, leaves)._grad
+        if kind in FACTS:
+            return tensor_of(FACTS[kind](self.at(what, leaves)))
         if kind == "data":
             return self.at(what, leaves).data
         return self.at(what, leaves)._base if kind == "base" else what

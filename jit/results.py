@@ -88,11 +88,13 @@ class Results:
         raise Refused(f"it returns a {t.__qualname__}")
 
     def contents(self, x):
-        """What a container among the arguments holds now."""
-        if type(x) is list:
+        """What a container that was there before holds now."""
+        if isinstance(x, list | collections.deque):
             return tuple, [self.describe(y) for y in x]
-        if not all(type(k) in PLAIN for k in x):
-            raise Refused("it changes a dict whose keys are objects")
+        if not all(type(k) in PLAIN or id(k) in self.known for k in x):
+            raise Refused(f"it changes a {type(x).__name__} of objects")
+        if isinstance(x, set):
+            return "const", tuple(x)
         return dict, (f"b{id(x)}", [(k, self.describe(v)) for k, v in x.items()])
 
     def container(self, x):

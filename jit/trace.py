@@ -10,6 +10,7 @@ import functools
 import os
 import sys
 import threading
+import types
 import warnings
 from operator import is_
 from time import perf_counter
@@ -24,7 +25,7 @@ from whet.tensor_base import Base
 
 from . import explain, ladder, quick, show
 from .backward import Backward, same_bits
-from .effects import SETTABLE, Swapped
+from .effects import CONTENTS, SETTABLE, Swapped
 from .given import Given, Run
 from .history import inside, saved_by
 from .numbers import Number, reclaim, settle, tensor_of, varies
@@ -43,6 +44,9 @@ TRIED = 20                       # calls after which it is known whether a repla
 KEYS = 64                        # kinds of arguments that are kept,
 FREE = 8                         # of which so many are recorded when first seen, the others at their second call
 SEEN = 4
+
+
+VARIABLES = getattr(os.environ, "_data", None)           # (who sets one tells the system, too)
 
 
 class _Switch(threading.local):
@@ -286,7 +290,7 @@ class Traced(quick.Entry):
             self.give_up(key, str(e))
             return self.fn(*args, **kwargs)
         run = Run(world, whole, leaves, given.boxes, next_number())
-        rec = Recorder(run.tensors, self.lines, [a for a, *_ in whole.arrays])
+        rec = Recorder(run.tensors, self.lines, [a for a, *_ in whole.arrays], self.exact)
         if numbers:
             args = [Number(x, numbers[i], rec) if i in numbers else x for i, x in enumerate(args)]
             kwargs = {k: Number(x, numbers[k], rec) if k in numbers else x for k, x in kwargs.items()}
@@ -358,6 +362,9 @@ class Traced(quick.Entry):
         def place_of(t):
             if id(t) in argument:
                 return "argument", argument[id(t)]
+            if id(t) in rec.facts:
+                what, of = rec.facts[id(t)]
+                return what, place_of(of)
             if id(t) in grad_of and id(t) in run.whole.tensors and not any(t is x for x in world.tensors.values() if x is not t):
                 owner = place_of(grad_of[id(t)])
                 return None if owner is None else ("grad", owner)
@@ -448,12 +455,22 @@ class Traced(quick.Entry):
             growths.append((grown.real, [results.describe(x) for x in grown.added]))
         known = {id(real) for real, _ in growths}
         changes = run.world.changes()
+        full = {id(owner) for kind, owner, name, *_ in changes if kind in CONTENTS and (name is None or not isinstance(owner, dict | list))}
         for kind, owner, name, _, new in changes:
-            if name is None or kind not in SETTABLE or owner is getattr(os.environ, "_data", None):
+            if kind in CONTENTS and id(owner) in full:
+                if id(owner) not in known and not isinstance(owner, tuple | frozenset | types.MappingProxyType) and owner is not VARIABLES:
+                    known.add(id(owner))
+                    effects.append((kind, owner, None, results.contents(owner)))
+                    continue
+            elif kind == "context" and new:
+                effects.append((kind, owner, name, results.describe(*new) if type(new) is tuple else results.describe(new)))
+                continue
+            elif name is not None and kind in SETTABLE and owner is not VARIABLES:
+                effects.append((kind, owner, name, results.describe(new)))
+                continue
+            if id(owner) not in known:
                 self.loosen(changes)
-            if name is None or kind not in SETTABLE or owner is getattr(os.environ, "_data", None):
                 raise Refused(f"it changes Python's state: {run.world.said(kind, owner)}")
-            effects.append((kind, owner, name, results.describe(new)))
         known |= {(id(owner), name) for _, owner, name, _ in effects}
         filled, boxes = {}, {id(x): i for i, x in enumerate(run.boxes) if type(x) is not tuple}
         for kind, owner, name, _, _ in run.whole.changes():

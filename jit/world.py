@@ -249,7 +249,7 @@ class World:
     def slot(self, kind, owner, name, objects, i):
         """Is this a place where anything may lie? Note it."""
         x = objects[i]
-        if kind == "items" and not isinstance(owner, list):
+        if kind == "items" and not isinstance(owner, list | collections.deque):
             return False
         if type(x) is list and (id(x), None) in self.loose:
             self.growing.setdefault(id(x), (x, []))[1].append((kind, owner, name))
