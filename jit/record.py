@@ -8,6 +8,7 @@ import collections
 import contextvars
 import datetime
 import gc
+import io
 import os
 import sys
 import types
@@ -31,7 +32,8 @@ QUIET = frozenset("contextlib functools dataclasses collections typing abc enum 
                   "_collections_abc inspect bisect heapq statistics fractions string textwrap re _weakrefset weakref".split())
 OWNERS = (list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bool, slice, range, type(None), types.MappingProxyType, type,
           collections.deque, collections.OrderedDict, collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),
-          type({}.values()), type({}.items()), np.generic, datetime.date, datetime.time, datetime.timedelta)
+          type({}.values()), type({}.items()), np.generic, datetime.date, datetime.time, datetime.timedelta,
+          io.StringIO, io.BytesIO)           # (streams from outside have stand-ins)
 ERRORS = RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
 COMPUTING = ("numpy._core", "numpy.lib._", "numpy.linalg", "numpy.fft", "numpy.polynomial")
 ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__"))
@@ -392,8 +394,8 @@ class Watch:
         elif isinstance(owner, type):
             if owner.__module__.partition(".")[0] not in ("builtins", "numpy", "whet") and fn.__name__ not in ("__new__", "fromkeys"):
                 self.refuse(f"it calls {owner.__qualname__}.{fn.__name__}")
-        elif isinstance(owner, contextvars.ContextVar) and fn.__name__ == "get" or isinstance(owner, types.GeneratorType):
-            return                           # (generators from outside are not let in)
+        elif isinstance(owner, contextvars.ContextVar | types.GeneratorType):
+            return                           # (what a variable holds is compared; generators from outside are not let in)
         elif isinstance(owner, np.ndarray):
             if fn.__name__ in ("tofile", "dump"):            # (what else a method changes is compared)
                 self.refuse(f"it calls {type(owner).__qualname__}.{fn.__name__}")

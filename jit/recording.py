@@ -234,6 +234,11 @@ class Recording:
             t, fields = what
             got = [self.make(x, env, leaves, made) for x in fields]
             return t._make(got) if hasattr(t, "_make") else t(got)
+        if kind == "named":
+            t, fields, held = what
+            x = t._make([self.make(y, env, leaves, made) for y in fields])
+            x.__dict__.update([(k, self.make(v, env, leaves, made)) for k, v in held])
+            return x
         if kind == "object":
             k, t, fields = what
             x = made[k] = object.__new__(t)

@@ -55,7 +55,7 @@ class Results:
         if id(x) in self.boxes:
             self.boxed = True
             return "box", self.boxes[id(x)]
-        if id(x) in self.known and not isinstance(x, tuple):
+        if id(x) in self.known:
             return "const", x
         if t in PLAIN or isinstance(x, CONSTANT) or isinstance(x, enum.Enum):
             return "const", x
@@ -73,9 +73,8 @@ class Results:
             if t.__name__ == "Size":
                 return "const", x
             if hasattr(t, "_fields"):
-                if getattr(x, "__dict__", None):
-                    raise Refused(f"it returns a {t.__qualname__} with attributes")
-                return "fields", (t, [self.describe(y) for y in x])
+                held = [(k, self.describe(v)) for k, v in getattr(x, "__dict__", {}).items()]
+                return ("named" if held else "fields"), (t, [self.describe(y) for y in x], *([held] if held else []))
         if t in (dict, collections.OrderedDict) and all(type(k) in PLAIN for k in x):
             return t, (self.container(x), [(k, self.describe(v)) for k, v in x.items()])
         if t in (set, frozenset) and all(type(k) in PLAIN for k in x):

@@ -46,8 +46,12 @@ EXACT = frozenset(("__bool__", "__int__", "__float__", "__index__", "__hash__", 
 LENIENT = frozenset("builtins logging warnings whet numpy math cmath operator _operator itertools _functools functools collections _collections "
                     "_collections_abc abc _abc typing types enum dataclasses contextlib contextvars copy copyreg time _heapq _bisect _struct os "
                     "sys threading random inspect weakref argparse numbers io _io string re _thread keyword".split())
+# classes of the standard library that are data
+DATA = frozenset((("types", "SimpleNamespace"), ("argparse", "Namespace"), ("collections", "ChainMap"), ("collections", "UserDict"),
+                  ("collections", "UserList")))
 DEFINED = (types.FunctionType, property, staticmethod, classmethod)      # what is written in the body of a class
 LIBRARY = os.path.dirname(os.__file__)
+DISPATCH = functools.singledispatch(len).__code__
 _same, _attribute = operator.is_, object.__getattribute__
 
 
@@ -157,7 +161,7 @@ class World:
             if t not in (list, tuple, collections.deque):
                 self.instance(x)
         elif isinstance(x, set | frozenset):
-            if not all(type(e) in PLAIN for e in x):
+            if not all(type(e) in PLAIN or isinstance(e, Base | type | types.FunctionType) for e in x):          # (these are compared by identity)
                 raise Unwatchable(f"it can read a set of {sorted({type(e).__name__ for e in x})}")
             self.place("set", x, None, tuple(x))
             if t not in (set, frozenset):
@@ -167,6 +171,8 @@ class World:
                 self.stack.append(x.__self__)            # (calls of the methods of others are seen)
         elif isinstance(x, dict):
             self.namespace(x)
+            if isinstance(x, collections.defaultdict):
+                self.place("slot", x, "default_factory", (x.default_factory,))
             if t not in (dict, collections.OrderedDict, collections.defaultdict):
                 self.instance(x)
         elif t is types.MappingProxyType:
@@ -214,8 +220,7 @@ class World:
 
     def known(self, x):
         """An instance of a class of ours is data, of the standard library mostly not."""
-        return type(x).__module__.partition(".")[0] == "whet" or type(x) is types.SimpleNamespace or type(x).__module__ == "argparse" \
-            and type(x).__name__ == "Namespace"
+        return type(x).__module__.partition(".")[0] == "whet" or (type(x).__module__, type(x).__name__) in DATA
 
     def passed_on(self, f):
         """A function of C that is a value: others call it, and nobody sees that."""
@@ -225,8 +230,9 @@ class World:
     def module(self, m, done):
         """Look up what the code that has been seen names in a module; is there anything new?"""
         held = vars(m)
-        new = [name for name in sorted(self.attributes - done) if name in held]
-        done |= self.attributes
+        wanted = self.attributes | {"__getattr__"}           # (which gives what is not there)
+        new = [name for name in sorted(wanted - done) if name in held]
+        done |= wanted
         for name in new:
             self.place("global", held, name, (held[name],))
         return bool(new)
@@ -354,7 +360,10 @@ class World:
                 if isinstance(inner, types.FunctionType | types.MethodType | functools.partial):
                     self.stack.append(inner)
             return
-        if standard(fn.__module__ or "") and fn.__module__ != "__main__":
+        if fn.__code__ is DISPATCH:          # of functools.singledispatch: its cases (what it found before is found again)
+            self.namespace(fn.registry)
+            return
+        if standard(fn.__module__ or "") and fn.__module__ != "__main__" and standard(fn.__globals__.get("__name__", "")):
             if fn is os.getenv:
                 self.stack.append(os.environ)
             return                           # the purity watch looks at what it does
