@@ -15,6 +15,7 @@ import numpy as np
 from whet import dtypes
 from whet.autograd import modes
 from whet.ops import registry
+from whet.ops.python import POWER, of_numbers
 from whet.ops.surface import FUNCTIONS
 from whet.tensor import wrap
 
@@ -122,7 +123,7 @@ def _plainly(python, reflected):
     return method
 
 
-for _name, _python in dict(pow=operator.pow, divmod=divmod, lshift=operator.lshift, rshift=operator.rshift, xor=operator.xor,
+for _name, _python in dict(divmod=divmod, lshift=operator.lshift, rshift=operator.rshift, xor=operator.xor,
                            **{"and": operator.and_, "or": operator.or_}).items():
     setattr(Number, f"__{_name}__", _plainly(_python, False))
     setattr(Number, f"__r{_name}__", _plainly(_python, True))
@@ -199,6 +200,34 @@ def _operators(name, python):
 for _name, _python in dict(add="add", sub="sub", mul="mul", true_divide="truediv", floor_divide="floordiv", remainder="mod", lt="lt", le="le",
                            gt="gt", ge="ge", eq="eq", ne="ne").items():
     _operators(_name, _python)
+
+
+def through(python, name, *args):
+    """A function of Python's, by its name in `ops/python.py`: where it gives a float for a Number, a replay computes it again."""
+    number = next((x for x in args if type(x) is Number and x.live()), None)
+    values = [x.value if type(x) is Number else x for x in args]
+    if number is None or not all(type(v) in DTYPES for v in values):
+        return python(*args)
+    y = python(*values)
+    if type(y) is not float:
+        return python(*[x.plain() if type(x) is Number else x for x in args])
+    with modes.no_grad():
+        return Number(y, of_numbers(*[x.tensor if type(x) is Number else x for x in args], name=name), number.recorder, 0)
+
+
+def _power(a, b):
+    if registry.is_tensor(a) or registry.is_tensor(b):
+        return NotImplemented
+    a, b = (x if type(x) is not Number or x.live() else x.value for x in (a, b))
+    if type(a) is Number or type(b) is Number:
+        values = [x.value if type(x) is Number else x for x in (a, b)]
+        if all(type(v) in DTYPES for v in values) and type(pow(*values)) is float:
+            return through(operator.pow, POWER, a, b)
+    return operator.pow(*[x.plain() if type(x) is Number else x for x in (a, b)])
+
+
+Number.__pow__ = lambda self, other, modulus=None: _power(self, other) if modulus is None else pow(self.plain(), other, modulus)
+Number.__rpow__ = lambda self, other, modulus=None: _power(other, self) if modulus is None else pow(other, self.plain(), modulus)
 
 
 def _sign(name, python):

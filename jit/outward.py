@@ -1,4 +1,4 @@
-"""Calls that act outside of Python's state, and clocks: `print`, writing to streams, warnings, logging.
+"""Calls that act outside of Python's state (`print`, writing to streams, warnings, logging), clocks, and functions of numbers.
 
 While a function is recorded, stand-ins lie in the places where it finds these (names of modules, attributes, cells). They do what is asked,
 and note it: a replay does it again, in the same order, after everything that can still make it give up. The text must be made of what does
@@ -14,12 +14,13 @@ import weakref
 
 from whet.autograd import modes
 from whet.dtypes import dtype
-from whet.ops.clock import TIMES, clock
+from whet.ops.python import CLOCKS, NUMERIC, clock
 from whet.tensor import Tensor
 from whet.tensor_base import Base
 
-from .numbers import Number, reclaim
+from .numbers import Number, reclaim, through
 
+TIMES, MATH = tuple(CLOCKS.values()), {f: name for name, f in NUMERIC.items()}
 METHODS = ("write", "writelines", "flush")               # of streams
 STABLE = ("isatty", "fileno", "encoding", "errors", "name", "mode", "newlines", "writable", "readable", "seekable", "buffer")
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR, "critical": logging.CRITICAL}
@@ -32,7 +33,7 @@ def stands(x):
     """Is there a stand-in for such an object?"""
     t = type(x)
     if t is types.BuiltinFunctionType:
-        return x is print or x is warnings.warn or x in TIMES or isinstance(x.__self__, io.IOBase) and x.__name__ in METHODS
+        return x is print or x is warnings.warn or x in TIMES or x in MATH or isinstance(x.__self__, io.IOBase) and x.__name__ in METHODS
     if t is functools.partial:
         return stands(x.func)
     return isinstance(x, io.IOBase | logging.Logger) or t is types.FunctionType and x in MODULE
@@ -66,6 +67,8 @@ class Outward:
             return functools.partial(self.stand_in(x.func), *x.args, **x.keywords)
         if isinstance(x, io.IOBase | logging.Logger):
             return (Stream if isinstance(x, io.IOBase) else Logger)(x, self)
+        if x in MATH:
+            return Function(x, self, functools.partial(through, x, MATH[x]))
         if x in TIMES:
             return Function(x, self, lambda: self.time(x))
         if type(x) is types.FunctionType:

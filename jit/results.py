@@ -57,7 +57,7 @@ class Results:
             return "box", self.boxes[id(x)]
         if id(x) in self.known:
             return "const", x
-        if t in PLAIN or isinstance(x, CONSTANT) or isinstance(x, enum.Enum):
+        if t in PLAIN or t is tuple and not x or isinstance(x, CONSTANT) or isinstance(x, enum.Enum):
             return "const", x
         if isinstance(x, types.FunctionType | type) and (id(x) in self.before or standard(x.__module__ or "")):
             return "const", x
