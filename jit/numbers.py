@@ -77,6 +77,10 @@ class Number:
     def __reduce_ex__(self, protocol):
         return self.plain().__reduce_ex__(protocol)
 
+    def __format__(self, spec):
+        text = self.recorder.texts.note(self.recorder.user(), self, spec) if self.live() and type(spec) is str else None
+        return self.plain().__format__(spec) if text is None else text
+
     def __copy__(self):
         return self
 
@@ -109,7 +113,7 @@ def _handing_out(name):
     return method
 
 
-for _name in ("__hash__", "__repr__", "__str__", "__format__", "__float__", "__int__", "__index__", "__complex__", "__round__", "__trunc__",
+for _name in ("__hash__", "__repr__", "__str__", "__float__", "__int__", "__index__", "__complex__", "__round__", "__trunc__",
               "__floor__", "__ceil__", "__invert__"):
     setattr(Number, _name, _handing_out(_name))
 

@@ -19,6 +19,7 @@ from whet.tensor import Tensor
 from whet.tensor_base import Base
 
 from .numbers import Number, reclaim, through
+from .texts import Text
 
 TIMES, MATH = tuple(CLOCKS.values()), {f: name for name, f in NUMERIC.items()}
 METHODS = ("write", "writelines", "flush")               # of streams
@@ -112,9 +113,13 @@ class Outward:
             self.busy, watch.aside = False, False
             modes.refresh()
 
+    def texts(self, args, result_is_used=False):
+        """The arguments, with Texts for strings that Numbers were written into."""
+        return self.rec.texts.arguments(self.rec.user(), args, result_is_used)
+
     def passed(self, x):
         """An argument as a replay can have it again."""
-        if type(x) in FIXED or type(x) is Number:
+        if type(x) in FIXED or type(x) in (Number, Text):
             return x
         if isinstance(x, Base):
             if not x.requires_grad and not x._extra:
@@ -138,12 +143,12 @@ class Outward:
         if file is not None and not isinstance(file, io.IOBase) or not kwargs.keys() <= {"sep", "end", "file", "flush"}:
             self.rec.refuse("it prints to an object of its own")
             return print(*args, **kwargs)
-        return self.do(print, [self.kept(x) for x in args], kwargs, lambda: not getattr(file or sys.stdout, "closed", False), lambda: _calm(file or sys.stdout))
+        return self.do(print, [self.kept(x) for x in self.texts(args)], kwargs, lambda: not getattr(file or sys.stdout, "closed", False), lambda: _calm(file or sys.stdout))
 
     def written(self, method, *args):
         """A method of a stream that writes."""
         stream = method.__self__
-        args = [x.plain() if type(x) is Number else tuple(x) if method.__name__ == "writelines" else x for x in args]
+        args = [x.plain() if type(x) is Number else tuple(x) if method.__name__ == "writelines" else x for x in self.texts(args, True)]
         return self.do(method, args, {}, lambda: not stream.closed, lambda: _calm(stream))
 
     def warn(self, message, category=None, stacklevel=1, source=None):
@@ -156,7 +161,7 @@ class Outward:
             frame, left = frame.f_back, left - 1
         outside = frame is None or _framework(frame)         # the line is not the function's own: it is another at each call
         here, filters = _line(_above(frame, left) if outside else frame), list(warnings.filters)
-        return self.do(functools.partial(_warn, None if outside else here, left), [message, category], {}, lambda: warnings.filters == filters,
+        return self.do(functools.partial(_warn, None if outside else here, left), [*self.texts([message]), category], {}, lambda: warnings.filters == filters,
                        _plain_warnings, functools.partial(_warn, here, 0))
 
     def log(self, logger, level, msg, *args, **kwargs):
@@ -166,7 +171,7 @@ class Outward:
             return logger.log(level, msg, *args, **kwargs)
         frame = sys._getframe(2)
         where = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
-        return self.do(functools.partial(_log, logger, level, where), [self.passed(msg), *map(self.passed, args)], {}, None,
+        return self.do(functools.partial(_log, logger, level, where), [self.passed(x) for x in self.texts([msg, *args])], {}, None,
                        lambda: all(_calm(h) for h in _handlers(logger)))
 
     def asked(self, question, *args):
@@ -179,7 +184,14 @@ class Outward:
     def describe(self, results):
         """The calls' arguments as recipes."""
         for c in self.rec.acts:
-            c.specs, c.args = [("const", x) if isinstance(x, type) else results.describe(x) for x in c.args], None
+            c.specs, c.args = [self.described(x, results) for x in c.args], None
+
+    @staticmethod
+    def described(x, results):
+        """An argument as a recipe."""
+        if isinstance(x, Text):
+            return "text", [p if type(p) is str else (results.describe(p[0]), p[1]) for p in x.pieces]
+        return ("const", x) if isinstance(x, type) else results.describe(x)
 
     def overtaken(self):
         """Is a tensor written to after it was printed?"""
@@ -211,7 +223,7 @@ def _nothing():
 
 
 def _value(x):
-    return x.value if type(x) is Number else x
+    return x.value if type(x) is Number else x.text if type(x) is Text else x
 
 
 def _framework(frame):

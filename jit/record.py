@@ -25,6 +25,7 @@ from whet.ops.creation import copied
 from whet.tensor_base import Base
 
 from .numbers import EXACT, FACTS, SAFE, Number, tensor_of
+from .texts import Texts
 from .world import LIBRARY, computes, ours
 
 GUARDED = 64                     # elements of a tensor whose value may be a guard
@@ -58,6 +59,7 @@ class Recorder(registry.Observer):
         self.outside, self.before = {}, {}   # value number -> the tensor that was there before, and a copy of what it held
         self.made, self.ids = [], set()      # tensors made inside
         self.facts = {}                      # ids of tensors that stand for facts of tensors from outside -> (which fact, of which tensor)
+        self.texts = Texts()
         self.acts = []                       # what was done outside of Python's state: see outward.py
         self.reason = None
         self.trying, self.since = None, 0    # where code is tried (control.py): what stops it, and the first value that is its own
@@ -117,6 +119,11 @@ class Recorder(registry.Observer):
     def while_loop(self, cond_fn, body_fn, carried):
         from .control import while_loop
         return while_loop(self, cond_fn, body_fn, carried)
+
+    @staticmethod
+    def user():
+        """The user's frame that runs now."""
+        return user()
 
     def refuse(self, reason):
         """Stop recording; the run goes on as if nobody watched."""
@@ -320,11 +327,17 @@ def _reshape(op, t, attrs):
     return reshape_inplace(op, t, attrs)
 
 
-def where():
-    """The user's line that runs now."""
+def user():
+    """The user's frame that runs now."""
     f = sys._getframe(1)
     while f is not None and (ours(f.f_code) or f.f_code.co_filename.startswith("<layer ")):      # (a module's generated forward)
         f = f.f_back
+    return f
+
+
+def where():
+    """The user's line that runs now."""
+    f = user()
     return "" if f is None else f"{os.path.basename(f.f_code.co_filename)}:{f.f_lineno}"
 
 

@@ -234,6 +234,8 @@ class Recording:
             t, fields = what
             got = [self.make(x, env, leaves, made) for x in fields]
             return t._make(got) if hasattr(t, "_make") else t(got)
+        if kind == "text":
+            return "".join([x if type(x) is str else format(self.make(x[0], env, leaves, made), x[1]) for x in what])
         if kind == "named":
             t, fields, held = what
             x = t._make([self.make(y, env, leaves, made) for y in fields])

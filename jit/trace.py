@@ -354,6 +354,7 @@ class Traced(quick.Entry):
         """The recording of a run; raises Refused where there is none."""
         if rec.reason:
             raise Refused(rec.reason)
+        rec.texts.settle()
         run.unchanged(rec)
         world, leaves = run.world, run.leaves
         argument = {id(t): i for i, t in enumerate(leaves)}

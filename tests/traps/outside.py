@@ -456,3 +456,62 @@ def time_flows_into_tensors():
             b = time.time()
             yield bool(a <= y.item() <= b), bool(0 < z[0].item())
     return f, calls
+
+
+@trap
+def f_strings_of_all_kinds():
+    """Numbers beside words, in the middle of others, used twice, kept, in loops, with specs that are computed."""
+    o, stream = Box(n=0, name="a", kept=None, width=3), io.StringIO()
+    def f(x):
+        o.n += 1
+        loss = x.mean().item()
+        print(f"{o.name} {loss:.2f} of {o.n}", f"{o.n}", f"{o.n:{o.width}d}|", f"{o.n!r}")
+        stream.write(f"{loss:8.3f};{o.n}\n")
+        for k in range(2):
+            print(f"{k}: {loss * k:.1f} {o.n + k:03d}")
+        o.kept = f"{o.n}"
+        print(f"{o.kept}{o.n}{o.name}{o.n}")
+        return x * o.n, len(o.kept)
+    def calls(f):
+        for k in range(12):
+            o.name = "ab"[k > 6]
+            yield f(ramp(2) * k), stream.getvalue(), o.kept
+    return f, calls
+
+
+@trap
+def an_f_string_decides():
+    """The text of a number is compared, measured and printed."""
+    o = Box(n=7)
+    def f(x):
+        o.n += 1
+        text = f"{o.n}"
+        if len(text) > 1:
+            x = x * 2
+        print(text, f"{o.n}".zfill(4), f"{o.n}" + "!", (y := f"{o.n}"), y)
+        return x
+    def calls(f):
+        for _ in range(7):
+            yield f(ramp(2)), o.n
+    return f, calls
+
+
+@trap
+def losses_are_logged_and_warned_of():
+    """f-strings and % of values in log lines and warnings, every third call."""
+    stream, log, o = io.StringIO(), logging.getLogger("whet.traps.losses"), Box(step=0)
+    log.propagate, log.handlers[:] = False, [logging.StreamHandler(stream)]
+    log.setLevel(logging.INFO)
+    def f(x):
+        o.step += 1
+        loss = (x * x).mean()
+        if o.step % 3 == 0:
+            log.info(f"step {o.step}: {loss:.3f}")
+            log.info("step %d: %.3f", o.step, loss.item())
+        if loss > 3:
+            warnings.warn(f"loss is {loss.item():.1f}")
+        return loss
+    def calls(f):
+        for k in range(14):
+            yield f(ramp(2) * k * 0.3), stream.getvalue()
+    return f, calls
