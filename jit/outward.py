@@ -1,4 +1,4 @@
-"""Calls that act outside of Python's state (`print`, writing to streams, warnings, logging), clocks, and functions of numbers.
+"""Calls that act outside of Python's state (`print`, writing to streams, warnings, logging, caches), clocks, and functions of numbers.
 
 While a function is recorded, stand-ins lie in the places where it finds these (names of modules, attributes, cells). They do what is asked,
 and note it: a replay does it again, in the same order, after everything that can still make it give up. The text must be made of what does
@@ -26,6 +26,7 @@ METHODS = ("write", "writelines", "flush")               # of streams
 STABLE = ("isatty", "fileno", "encoding", "errors", "name", "mode", "newlines", "writable", "readable", "seekable", "buffer")
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR, "critical": logging.CRITICAL}
 MODULE = {getattr(logging, name): level for name, level in LEVELS.items()}               # logging.info and the others
+CACHED = type(functools.lru_cache(len))
 SMALL = 1000                     # elements of a tensor that is copied for its text
 FIXED = (int, float, complex, bool, str, bytes, type(None), dtype)
 
@@ -37,7 +38,7 @@ def stands(x):
         return x is print or x is warnings.warn or x in TIMES or x in MATH or isinstance(x.__self__, io.IOBase) and x.__name__ in METHODS
     if t is functools.partial:
         return stands(x.func)
-    return isinstance(x, io.IOBase | logging.Logger) or t is types.FunctionType and x in MODULE
+    return isinstance(x, io.IOBase | logging.Logger | CACHED) or t is types.FunctionType and x in MODULE
 
 
 class Call:
@@ -66,8 +67,8 @@ class Outward:
     def make(self, x):
         if isinstance(x, functools.partial):
             return functools.partial(self.stand_in(x.func), *x.args, **x.keywords)
-        if isinstance(x, io.IOBase | logging.Logger):
-            return (Stream if isinstance(x, io.IOBase) else Logger)(x, self)
+        if isinstance(x, io.IOBase | logging.Logger | CACHED):
+            return (Stream if isinstance(x, io.IOBase) else Logger if isinstance(x, logging.Logger) else Cache)(x, self)
         if x in MATH:
             return Function(x, self, functools.partial(through, x, MATH[x]))
         if x in TIMES:
@@ -173,6 +174,23 @@ class Outward:
         where = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
         return self.do(functools.partial(_log, logger, level, where), [self.passed(x) for x in self.texts([msg, *args])], {}, None,
                        lambda: all(_calm(h) for h in _handlers(logger)))
+
+    def cached(self, function, *args, **kwargs):
+        """A call of a function with a cache. A replay makes it again where nothing came into the cache since, nor went."""
+        args, kwargs = [x.plain() if type(x) is Number else x for x in args], {k: x.plain() if type(x) is Number else x for k, x in kwargs.items()}
+        before = function.cache_info()
+        out = function(*args, **kwargs)
+        now = function.cache_info()
+        if now.misses != before.misses:
+            self.rec.refuse(f"it fills the cache of {function.__qualname__}")
+        elif not all(type(x) in FIXED for x in (*args, *kwargs.values(), *(out if type(out) is tuple else (out,)))):
+            self.rec.refuse(f"it reads objects from the cache of {function.__qualname__}")
+        else:
+            def as_it_was():
+                info = function.cache_info()
+                return info.misses == now.misses and info.hits >= now.hits
+            self.rec.acts.append(Call(function, args, kwargs, len(self.rec.nodes), as_it_was, lambda: True))
+        return out
 
     def asked(self, question, *args):
         """Python goes on from an answer: a replay must get the same."""
@@ -330,6 +348,24 @@ class Function(StandIn):
     def __call__(self, *args, **kwargs):
         get = functools.partial(object.__getattribute__, self)
         return (get("_does") if get("_outward").live() else get("_real"))(*args, **kwargs)
+
+
+class Cache(StandIn):
+    """A function with a cache (functools.lru_cache)."""
+    __slots__ = ()
+
+    def __call__(self, *args, **kwargs):
+        get = functools.partial(object.__getattribute__, self)
+        real, outward = get("_real"), get("_outward")
+        return outward.cached(real, *args, **kwargs) if outward.live() else real(*args, **kwargs)
+
+    def __get__(self, owner, cls=None):
+        return self if owner is None else functools.partial(self, owner)
+
+    def _attribute(self, real, outward, name, found):
+        if not name.startswith("__"):
+            outward.rec.refuse(f"it asks for {name} of a cache")
+        return found
 
 
 class Stream(StandIn):

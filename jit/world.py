@@ -25,7 +25,7 @@ from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
 
 from . import patched
-from .outward import StandIn, stands
+from .outward import CACHED, StandIn, stands
 from .effects import SETTABLE, Slot, get
 
 MOST = 20_000                    # things that are watched
@@ -248,6 +248,9 @@ class World:
             if outward:
                 for name, x in zip(named, found):
                     if stands(x):
+                        if type(x) is CACHED:
+                            self.exact = True            # (it would keep a Number)
+                            self.stack.append(x.__wrapped__)
                         self.outward.setdefault(id(x), (x, []))[1].append((kind, owner, name))
             found = [x for i, (name, x) in enumerate(zip(named, found)) if not stands(x) and not self.slot(kind, owner, name, objects, i)]
         self.stack += found
