@@ -2,6 +2,7 @@
 that grow. `Slot`s are places whose number or tensor is another at each call; they are arguments that nobody passes."""
 import collections
 import operator
+import os
 
 from whet.tensor_base import Base
 
@@ -34,6 +35,14 @@ def put(kind, owner, name, value):
         type.__setattr__(owner, name, value)
     elif kind == "context":
         owner.set(value)
+    elif kind == "environment":
+        for k in owner.keys() | value.keys():
+            if owner.get(k) != value.get(k):
+                decoded = os.environ.decodekey(k)
+                if k in value:
+                    os.environ[decoded] = os.environ.decodevalue(value[k])
+                else:
+                    del os.environ[decoded]
     elif name is None:
         fill(owner, value)
     elif isinstance(owner, dict):

@@ -8,7 +8,6 @@ import collections
 import contextvars
 import datetime
 import gc
-import io
 import os
 import sys
 import types
@@ -33,11 +32,10 @@ QUIET = frozenset("contextlib functools dataclasses collections typing abc enum 
                   "_collections_abc inspect bisect heapq statistics fractions string textwrap re _weakrefset weakref".split())
 OWNERS = (list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bool, slice, range, type(None), types.MappingProxyType, type,
           collections.deque, collections.OrderedDict, collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),
-          type({}.values()), type({}.items()), np.generic, datetime.date, datetime.time, datetime.timedelta,
-          io.StringIO, io.BytesIO)           # (streams from outside have stand-ins)
+          type({}.values()), type({}.items()), np.generic, datetime.date, datetime.time, datetime.timedelta)
 ERRORS = RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
 COMPUTING = ("numpy._core", "numpy.lib._", "numpy.linalg", "numpy.fft", "numpy.polynomial")
-ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__"))
+ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__", "__setitem__"))
 
 
 class Refused(Exception):

@@ -456,12 +456,13 @@ class Traced(quick.Entry):
             growths.append((grown.real, [results.describe(x) for x in grown.added]))
         known = {id(real) for real, _ in growths}
         changes = run.world.changes()
-        full = {id(owner) for kind, owner, name, *_ in changes if kind in CONTENTS and (name is None or not isinstance(owner, dict | list))}
+        full = {id(owner) for kind, owner, name, *_ in changes
+                if kind in CONTENTS and (name is None or not isinstance(owner, dict | list) or owner is VARIABLES)}
         for kind, owner, name, _, new in changes:
             if kind in CONTENTS and id(owner) in full:
-                if id(owner) not in known and not isinstance(owner, tuple | frozenset | types.MappingProxyType) and owner is not VARIABLES:
+                if id(owner) not in known and not isinstance(owner, tuple | frozenset | types.MappingProxyType):
                     known.add(id(owner))
-                    effects.append((kind, owner, None, results.contents(owner)))
+                    effects.append((kind if owner is not VARIABLES else "environment", owner, None, results.contents(owner)))
                     continue
             elif kind == "context" and new:
                 effects.append((kind, owner, name, results.describe(*new) if type(new) is tuple else results.describe(new)))

@@ -38,9 +38,9 @@ OPEN = frozenset((*PLAIN, object, types.SimpleNamespace, list, tuple, dict, set,
                   collections.defaultdict))      # types of C whose instances hold nothing but what the walk looks at
 # functions of C that only compute: by name, and by module
 PURE = frozenset("len isinstance issubclass getattr hasattr setattr delattr abs min max sum any all sorted iter next callable divmod pow round "
-                 "chr ord format repr ascii bin hex oct __build_class__ id".split())
+                 "chr ord format repr ascii bin hex oct __build_class__ id globals vars".split())
 MODULES = frozenset(("math", "cmath", "operator", "_operator", "itertools", "_functools", "_collections", "_abc", "_struct", "_bisect", "_heapq"))
-LOOKUPS = frozenset(("getattr", "hasattr", "setattr", "delattr", "__dict__", "attrgetter"))     # with names that may be made at run time
+LOOKUPS = frozenset(("getattr", "hasattr", "setattr", "delattr", "__dict__", "attrgetter", "vars"))     # with names that may be made at run time
 # methods that must give exactly a number of Python's; modules whose functions take numbers as they are, even if they are none of Python's
 EXACT = frozenset(("__bool__", "__int__", "__float__", "__index__", "__hash__", "__complex__", "__length_hint__"))
 LENIENT = frozenset("builtins logging warnings whet numpy math cmath operator _operator itertools _functools functools collections _collections "
@@ -145,8 +145,8 @@ class World:
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
     def visit(self, x):
-        if type(x) in PLAIN or id(x) in self.seen or isinstance(x, CONSTANT) and type(x) is not np.void or issubclass(type(x), StandIn):
-            return
+        if type(x) in PLAIN or id(x) in self.seen or isinstance(x, CONSTANT) and type(x) is not np.void or issubclass(type(x), StandIn) or x is vars(builtins):
+            return                           # (of Python's own names those are compared that code looks up)
         if len(self.seen) >= MOST:
             raise Unwatchable(f"it reaches more than {MOST} objects")
         self.seen[id(x)] = x
@@ -387,6 +387,8 @@ class World:
         self.exact |= code.co_name in EXACT and not code.co_filename.startswith("<")
         if not LOOKUPS.isdisjoint(code.co_names):
             self.whole([names_of[n] for n in code.co_names if n in names_of])
+        if "globals" in code.co_names:
+            self.namespace(names_of)
         constants, last = [None, None], None             # the last two: of an import, its level and names
         for i in dis.get_instructions(code):
             self.exact |= last == "type" and i.argval != "self" and names_of.get("type", type) is type
