@@ -38,7 +38,7 @@ def stands(x):
         return x is print or x is warnings.warn or x in TIMES or x in MATH or isinstance(x.__self__, io.IOBase) and x.__name__ in METHODS
     if t is functools.partial:
         return stands(x.func)
-    return isinstance(x, io.IOBase | logging.Logger | CACHED) or t is types.FunctionType and x in MODULE
+    return isinstance(x, io.IOBase | logging.Logger | CACHED) or t is types.FunctionType and (x in MODULE or x is logging.getLogger)
 
 
 class Call:
@@ -54,8 +54,9 @@ class Call:
 class Outward:
     """The calls of one run, and the stand-ins that note them."""
 
-    def __init__(self, rec, watch):
+    def __init__(self, rec, watch, known):
         self.rec, self.watch, self.given, self.busy = rec, watch, {}, False
+        self.known = known                   # objects that are guarded, by id
 
     def stand_in(self, x):
         """What a run finds in place of an object."""
@@ -73,6 +74,8 @@ class Outward:
             return Function(x, self, functools.partial(through, x, MATH[x]))
         if x in TIMES:
             return Function(x, self, lambda: self.time(x))
+        if x is logging.getLogger:
+            return Function(x, self, lambda *name: self.stand_in(x(*name)))
         if type(x) is types.FunctionType:
             return Function(x, self, functools.partial(self.log, logging.root, MODULE[x]))
         if x is warnings.warn:
@@ -183,13 +186,14 @@ class Outward:
         now = function.cache_info()
         if now.misses != before.misses:
             self.rec.refuse(f"it fills the cache of {function.__qualname__}")
-        elif not all(type(x) in FIXED for x in (*args, *kwargs.values(), *(out if type(out) is tuple else (out,)))):
+        elif not all(type(x) in FIXED or id(x) in self.known and type(x).__hash__ is object.__hash__ for x in (*args, *kwargs.values())) \
+                or not all(type(x) in FIXED for x in (out if type(out) is tuple else (out,))):
             self.rec.refuse(f"it reads objects from the cache of {function.__qualname__}")
         else:
             def as_it_was():
                 info = function.cache_info()
                 return info.misses == now.misses and info.hits >= now.hits
-            self.rec.acts.append(Call(function, args, kwargs, len(self.rec.nodes), as_it_was, lambda: True))
+            self.rec.acts.append(Call(functools.partial(function, *args, **kwargs), [], {}, len(self.rec.nodes), as_it_was, lambda: True))
         return out
 
     def asked(self, question, *args):
@@ -399,7 +403,7 @@ class Logger(StandIn):
     def _attribute(self, real, outward, name, found):
         if name in LEVELS and getattr(type(real), name) is getattr(logging.Logger, name):
             return functools.partial(_logging, outward, real, LEVELS[name])
-        if name in ("isEnabledFor", "getEffectiveLevel"):
+        if name in ("isEnabledFor", "getEffectiveLevel", "hasHandlers"):
             return functools.partial(outward.asked, found)
         if name != "name":
             outward.rec.refuse("it asks for the settings of a logger")

@@ -35,7 +35,7 @@ OWNERS = (list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bo
           type({}.values()), type({}.items()), np.generic, datetime.date, datetime.time, datetime.timedelta)
 ERRORS = RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
 COMPUTING = ("numpy._core", "numpy.lib._", "numpy.linalg", "numpy.fft", "numpy.polynomial")
-ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__", "__setitem__"))
+ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__", "__setitem__", "__delitem__"))
 
 
 class Refused(Exception):
@@ -269,23 +269,28 @@ class Recorder(registry.Observer):
         if ours(sys._getframe(2).f_code):
             return None
         n = self.number.get(id(t._array))
-        root = None if n is None else self.memory.get(n, n)
+        owner = self.outside.get(None if n is None else self.memory.get(n, n))
+        of = t
         if id(t) in self.ids:
-            if root in self.outside and what != "version":
-                self.refuse(f"it asks for the {what} of a view of a tensor from outside")
-            return None
-        if what not in FACTS or any(x.kind == "write" and self.memory.get(x.ins[0], x.ins[0]) in self.outside for x in self.nodes):
+            if owner is None or what == "history":
+                return None
+            of = owner                       # memory from outside is shown: from there it is a fixed number of steps
+        if what not in FACTS or of._array.itemsize != t._array.itemsize or of._cell is not t._cell:
             self.refuse(f"it asks for the {what} of a tensor from outside")
             return None
         state = modes.state
         before, state.observers = state.observers, ()
-        stands = tensor_of(FACTS[what](t))
+        start, steps = FACTS[what](of), FACTS[what](t)
         state.observers = before
-        self.facts[id(stands)] = what, t
+        if what == "version":                # as it was before the run wrote
+            start -= sum(x.kind == "write" and x.value is of._cell for x in self.nodes)
+        steps -= start
+        stands = tensor_of(start)
+        self.facts[id(stands)] = what, of
         n = self.define(stands._array)
         self.outside[n], self.before[n] = stands, stands._array.copy()
         number = Number(stands._array.item(), stands, self, EXACT >> 1)
-        return number.plain() if self.exact else number
+        return (number.plain() if self.exact else number) + steps
 
     def concretize(self, t):
         """Python is about to see the value."""

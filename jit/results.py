@@ -90,11 +90,12 @@ class Results:
         """What a container that was there before holds now."""
         if isinstance(x, list | collections.deque):
             return tuple, [self.describe(y) for y in x]
-        if not all(type(k) in PLAIN or id(k) in self.known for k in x):
+        keys = [k.value if type(k) is Number else k for k in x]          # (whoever took its hash went on from its value)
+        if not all(type(k) in PLAIN or id(k) in self.known for k in keys):
             raise Refused(f"it changes a {type(x).__name__} of objects")
         if isinstance(x, set):
-            return "const", tuple(x)
-        return dict, (f"b{id(x)}", [(k, self.describe(v)) for k, v in x.items()])
+            return "const", tuple(keys)
+        return dict, (f"b{id(x)}", [(k, self.describe(v)) for k, v in zip(keys, x.values())])
 
     def container(self, x):
         """A name for something that can be changed, which is one however often it is given back."""

@@ -295,7 +295,7 @@ class Traced(quick.Entry):
             args = [Number(x, numbers[i], rec) if i in numbers else x for i, x in enumerate(args)]
             kwargs = {k: Number(x, numbers[k], rec) if k in numbers else x for k, x in kwargs.items()}
         watch = Watch(whole.codes, rec.refuse)
-        outward = Outward(rec, watch)
+        outward = Outward(rec, watch, world.seen)
         swapped = Swapped(world, slots, outward)
         swapped.enter(rec)
         modes.state.observers += (rec,)

@@ -51,6 +51,7 @@ DATA = frozenset((("types", "SimpleNamespace"), ("argparse", "Namespace"), ("col
                   ("collections", "UserList")))
 DEFINED = (types.FunctionType, property, staticmethod, classmethod)      # what is written in the body of a class
 LIBRARY = os.path.dirname(os.__file__)
+UNNAMED = ("__builtins__", "__spec__", "__loader__")     # of a module, what globals() is not asked for
 DISPATCH = functools.singledispatch(len).__code__
 _same, _attribute = operator.is_, object.__getattribute__
 
@@ -161,7 +162,7 @@ class World:
             if t not in (list, tuple, collections.deque):
                 self.instance(x)
         elif isinstance(x, set | frozenset):
-            if not all(type(e) in PLAIN or isinstance(e, Base | type | types.FunctionType) for e in x):          # (these are compared by identity)
+            if not all(type(e) in PLAIN or isinstance(e, Base | type | types.FunctionType | types.BuiltinFunctionType) for e in x):          # (these are compared by identity)
                 raise Unwatchable(f"it can read a set of {sorted({type(e).__name__ for e in x})}")
             self.place("set", x, None, tuple(x))
             if t not in (set, frozenset):
@@ -388,7 +389,8 @@ class World:
         if not LOOKUPS.isdisjoint(code.co_names):
             self.whole([names_of[n] for n in code.co_names if n in names_of])
         if "globals" in code.co_names:
-            self.namespace(names_of)
+            names = tuple(k for k in names_of if k not in UNNAMED)
+            self.place("some", names_of, (UNNAMED, names), tuple(names_of[k] for k in names))
         constants, last = [None, None], None             # the last two: of an import, its level and names
         for i in dis.get_instructions(code):
             self.exact |= last == "type" and i.argval != "self" and names_of.get("type", type) is type
