@@ -7,6 +7,7 @@ tensors of no dimension that give the very same bits, and operands of tensors' o
 import collections
 import functools
 import gc
+import math
 import operator
 import types
 import weakref
@@ -15,7 +16,7 @@ import numpy as np
 from whet import dtypes
 from whet.autograd import modes
 from whet.ops import registry
-from whet.ops.python import POWER, of_numbers
+from whet.ops.python import NUMERIC, fits, of_numbers
 from whet.ops.surface import FUNCTIONS
 from whet.tensor import wrap
 
@@ -113,8 +114,7 @@ def _handing_out(name):
     return method
 
 
-for _name in ("__hash__", "__repr__", "__str__", "__float__", "__int__", "__index__", "__complex__", "__round__", "__trunc__",
-              "__floor__", "__ceil__", "__invert__"):
+for _name in ("__hash__", "__repr__", "__str__", "__float__", "__int__", "__index__", "__complex__", "__trunc__", "__invert__"):
     setattr(Number, _name, _handing_out(_name))
 
 
@@ -127,8 +127,7 @@ def _plainly(python, reflected):
     return method
 
 
-for _name, _python in dict(divmod=divmod, lshift=operator.lshift, rshift=operator.rshift, xor=operator.xor,
-                           **{"and": operator.and_, "or": operator.or_}).items():
+for _name, _python in dict(divmod=divmod).items():
     setattr(Number, f"__{_name}__", _plainly(_python, False))
     setattr(Number, f"__r{_name}__", _plainly(_python, True))
 
@@ -164,7 +163,7 @@ def combine(name, a, b):
         return PYTHON[name](x, y)
     bound = recordable(name, a, b, x, y)
     if bound is None:
-        return PYTHON[name](*(v.plain() if type(v) is Number else v for v in (a, b)))
+        return through(PYTHON[name], name, a, b)
     value = PYTHON[name](x, y)
     with modes.no_grad():
         if type(x) is type(y) is int and name != "true_divide":
@@ -207,31 +206,37 @@ for _name, _python in dict(add="add", sub="sub", mul="mul", true_divide="truediv
 
 
 def through(python, name, *args):
-    """A function of Python's, by its name in `ops/python.py`: where it gives a float for a Number, a replay computes it again."""
+    """A function of Python's, by its name in `ops/python.py`: where it gives a float or a modest int for Numbers, a replay computes it again."""
     number = next((x for x in args if type(x) is Number and x.live()), None)
     values = [x.value if type(x) is Number else x for x in args]
-    if number is None or not all(type(v) in DTYPES for v in values):
-        return python(*args)
-    y = python(*values)
-    if type(y) is not float:
-        return python(*[x.plain() if type(x) is Number else x for x in args])
+    if number is None:
+        return python(*args if python in NUMERIC.values() else values)
+    try:
+        y = python(*values) if all(type(v) in DTYPES for v in values) else None
+    except (ArithmeticError, ValueError):
+        y = None
+    if not fits(y):
+        return python(*plainly(args))
     with modes.no_grad():
-        return Number(y, of_numbers(*[x.tensor if type(x) is Number else x for x in args], name=name), number.recorder, 0)
+        made = of_numbers(*[x.tensor if type(x) is Number else x for x in args], name=name)
+    return Number(y, made, number.recorder, SAFE)
 
 
-def _power(a, b):
-    if registry.is_tensor(a) or registry.is_tensor(b):
-        return NotImplemented
-    a, b = (x if type(x) is not Number or x.live() else x.value for x in (a, b))
-    if type(a) is Number or type(b) is Number:
-        values = [x.value if type(x) is Number else x for x in (a, b)]
-        if all(type(v) in DTYPES for v in values) and type(pow(*values)) is float:
-            return through(operator.pow, POWER, a, b)
-    return operator.pow(*[x.plain() if type(x) is Number else x for x in (a, b)])
+def _through(name, python, reflected):
+    def method(self, other, *more):
+        if registry.is_tensor(other):
+            return NotImplemented
+        return through(python, name, other, self) if reflected else through(python, name, self, other, *[x for x in more if x is not None])
+    return method
 
 
-Number.__pow__ = lambda self, other, modulus=None: _power(self, other) if modulus is None else pow(self.plain(), other, modulus)
-Number.__rpow__ = lambda self, other, modulus=None: _power(other, self) if modulus is None else pow(other, self.plain(), modulus)
+for _name, _python in dict(power=pow, lshift=operator.lshift, rshift=operator.rshift, xor=operator.xor,
+                           **{"and": operator.and_, "or": operator.or_}).items():
+    _dunder = "pow" if _name == "power" else _name
+    setattr(Number, f"__{_dunder}__", _through(_name, _python, False))
+    setattr(Number, f"__r{_dunder}__", _through(_name, _python, True))
+for _name, _python in dict(floor=math.floor, ceil=math.ceil, round=round).items():
+    setattr(Number, f"__{_name}__", lambda self, *digits, _python=_python, _name=_name: through(_python, _name, self, *digits))
 
 
 def _sign(name, python):

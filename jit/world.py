@@ -44,8 +44,8 @@ LOOKUPS = frozenset(("getattr", "hasattr", "setattr", "delattr", "__dict__", "at
 # methods that must give exactly a number of Python's; modules whose functions take numbers as they are, even if they are none of Python's
 EXACT = frozenset(("__bool__", "__int__", "__float__", "__index__", "__hash__", "__complex__", "__length_hint__"))
 LENIENT = frozenset("builtins logging warnings whet numpy math cmath operator _operator itertools _functools functools collections _collections "
-                    "_collections_abc abc _abc typing types enum dataclasses contextlib contextvars copy copyreg time _heapq _bisect _struct os "
-                    "sys threading random inspect weakref argparse numbers io _io string re _thread keyword".split())
+                    "_collections_abc abc _abc typing types enum dataclasses contextlib contextvars copy copyreg _heapq _bisect _struct os "
+                    "sys inspect weakref argparse numbers io _io string re _thread keyword".split())
 # classes of the standard library that are data
 DATA = frozenset((("types", "SimpleNamespace"), ("argparse", "Namespace"), ("collections", "ChainMap"), ("collections", "UserDict"),
                   ("collections", "UserList")))
@@ -154,7 +154,7 @@ class World:
         t = type(x)
         if isinstance(x, types.FunctionType | types.BuiltinFunctionType | type):
             module = (getattr(x, "__module__", None) or "builtins").partition(".")[0]
-            self.exact |= standard(module) and module not in LENIENT
+            self.exact |= standard(module) and module not in LENIENT and not stands(x)
         if isinstance(x, Base):
             self.tensor(x)
         elif isinstance(x, list | tuple | collections.deque):
@@ -393,7 +393,7 @@ class World:
             self.place("some", names_of, (UNNAMED, names), tuple(names_of[k] for k in names))
         constants, last = [None, None], None             # the last two: of an import, its level and names
         for i in dis.get_instructions(code):
-            self.exact |= last == "type" and i.argval != "self" and names_of.get("type", type) is type
+            self.exact |= last == "type" and i.argval != "self" or last == "pow"             # (the latter with three arguments)
             last = i.argval if i.opname == "LOAD_GLOBAL" else None
             if i.opname == "LOAD_CONST":
                 constants = constants[-1], i.argval

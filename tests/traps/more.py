@@ -59,8 +59,8 @@ def functions_of_math_in_disguise():
     o = Box(n=1, v=0.25)
     def f(x, log=math.log, name="exp"):
         o.n, o.v = o.n + 1, o.v + 0.5
-        a = table[name](o.v) + log(o.n) + sum(map(math.sin, [o.v, 2])) + math.pow(o.n, 2) + math.hypot(o.v, o.n)
-        return x * a, math.floor(o.v), math.ceil(o.v), math.sqrt(True), math.exp(x.sum()), math.log(o.n, 2), type(a).__name__
+        a = table[name](o.v) + log(3) + sum(map(math.sin, [o.v, 2])) + math.pow(o.n, 2) + math.hypot(o.v, o.n)
+        return x * a, math.floor(o.v), math.ceil(o.v), math.sqrt(True), math.exp(x.sum()), math.log(o.n, 2), a.__class__.__name__
     def calls(f):
         for k in range(9):
             yield f(ramp(2))
@@ -93,7 +93,7 @@ def powers_of_all_kinds():
         o.n += 1
         k = o.n
         k **= 2
-        return x ** o.n, o.n ** x, 2 ** o.n, k, o.n ** -1, pow(3, o.n, 5), (-0.5) ** o.n, 0.5 ** o.n, o.n ** 0.5, type(2 ** o.n).__name__
+        return x ** o.n, o.n ** x, 2 ** o.n, k, o.n ** -1, (-0.5) ** o.n, 0.5 ** o.n, o.n ** 0.5, (2 ** o.n).__class__.__name__
     def calls(f):
         for _ in range(8):
             yield f(ramp(2))
@@ -101,6 +101,25 @@ def powers_of_all_kinds():
         yield from thrice(lambda: f(ramp(2)))
         o.n = -3
         yield from thrice(lambda: outcome(lambda: f(ramp(2))))
+    return f, calls
+
+
+@trap
+def a_power_with_a_modulus():
+    """pow() with two and three arguments, and what else takes nothing but a number of Python's."""
+    import random
+    o, seeds = Box(n=1), random.Random(5)
+    def f(x):
+        o.n += 1
+        y = x * pow(3, o.n, 5) + pow(o.n, 2) + pow(2, -o.n)
+        if o.n % 4 == 0:
+            time.sleep(o.n * 1e-9)
+            random.seed(-o.n)
+            y = y + random.random() + divmod(o.n, 3)[1] + [5][o.n - o.n] + len("a" * o.n) + len([0] * o.n)
+        return y
+    def calls(f):
+        for _ in range(9):
+            yield f(ramp(2)), o.n, seeds.random()
     return f, calls
 
 

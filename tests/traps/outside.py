@@ -460,22 +460,37 @@ def time_flows_into_tensors():
 
 @trap
 def f_strings_of_all_kinds():
-    """Numbers beside words, in the middle of others, used twice, kept, in loops, with specs that are computed."""
-    o, stream = Box(n=0, name="a", kept=None, width=3), io.StringIO()
+    """Numbers beside words, in the middle of others, used twice, in loops, to a stream."""
+    o, stream = Box(n=0, name="a"), io.StringIO()
     def f(x):
         o.n += 1
         loss = x.mean().item()
-        print(f"{o.name} {loss:.2f} of {o.n}", f"{o.n}", f"{o.n:{o.width}d}|", f"{o.n!r}")
+        print(f"{o.name} {loss:.2f} of {o.n}", f"{o.n}", f"{o.n:d}|", o.n)
         stream.write(f"{loss:8.3f};{o.n}\n")
         for k in range(2):
             print(f"{k}: {loss * k:.1f} {o.n + k:03d}")
-        o.kept = f"{o.n}"
-        print(f"{o.kept}{o.n}{o.name}{o.n}")
-        return x * o.n, len(o.kept)
+        print(f"{o.n}{o.n}{o.name}{o.n}")
+        return x * o.n
     def calls(f):
         for k in range(12):
             o.name = "ab"[k > 6]
-            yield f(ramp(2) * k), stream.getvalue(), o.kept
+            yield f(ramp(2) * k), stream.getvalue()
+    return f, calls
+
+
+@trap
+def f_strings_that_are_kept():
+    """Texts of numbers with specs that are computed and conversions, laid somewhere, and measured."""
+    o = Box(n=0, kept=None, width=3)
+    def f(x):
+        o.n += 1
+        print(f"{o.n:{o.width}d}|", f"{o.n!r}")
+        o.kept = f"{o.n}"
+        print(f"{o.kept}{o.n}{o.n}")
+        return x * o.n, len(o.kept)
+    def calls(f):
+        for k in range(12):
+            yield f(ramp(2) * k), o.kept
     return f, calls
 
 
