@@ -147,7 +147,8 @@ class Outward:
         if file is not None and not isinstance(file, io.IOBase) or not kwargs.keys() <= {"sep", "end", "file", "flush"}:
             self.rec.refuse("it prints to an object of its own")
             return print(*args, **kwargs)
-        return self.do(print, [self.kept(x) for x in self.texts(args)], kwargs, lambda: not getattr(file or sys.stdout, "closed", False), lambda: _calm(file or sys.stdout))
+        return self.do(print, [self.kept(x) for x in self.texts(args)], kwargs, lambda: not getattr(file or sys.stdout, "closed", False),
+                       lambda: _calm(file or sys.stdout))
 
     def written(self, method, *args):
         """A method of a stream that writes."""
@@ -165,8 +166,8 @@ class Outward:
             frame, left = frame.f_back, left - 1
         outside = frame is None or _framework(frame)         # the line is not the function's own: it is another at each call
         here, filters = _line(_above(frame, left) if outside else frame), list(warnings.filters)
-        return self.do(functools.partial(_warn, None if outside else here, left), [*self.texts([message]), category], {}, lambda: warnings.filters == filters,
-                       _plain_warnings, functools.partial(_warn, here, 0))
+        return self.do(functools.partial(_warn, None if outside else here, left), [*self.texts([message]), category], {},
+                       lambda: warnings.filters == filters, _plain_warnings, functools.partial(_warn, here, 0))
 
     def log(self, logger, level, msg, *args, **kwargs):
         """A method of a logger."""

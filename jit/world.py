@@ -16,6 +16,7 @@ import itertools
 import operator
 import os
 import sys
+import threading
 import types
 
 import numpy as np
@@ -25,8 +26,8 @@ from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
 
 from . import patched
-from .outward import CACHED, StandIn, stands
 from .effects import SETTABLE, Slot, get
+from .outward import CACHED, StandIn, stands
 
 MOST = 20_000                    # things that are watched
 WATCHED = 1 << 16                # bytes of a NumPy array that are compared at each call
@@ -51,6 +52,7 @@ DATA = frozenset((("types", "SimpleNamespace"), ("argparse", "Namespace"), ("col
                   ("collections", "UserList")))
 DEFINED = (types.FunctionType, property, staticmethod, classmethod)      # what is written in the body of a class
 LIBRARY = os.path.dirname(os.__file__)
+BY_IDENTITY = Base, type, types.FunctionType, types.BuiltinFunctionType      # what is compared so, to whom it is the same
 UNNAMED = ("__builtins__", "__spec__", "__loader__")     # of a module, what globals() is not asked for
 DISPATCH = functools.singledispatch(len).__code__
 _same, _attribute = operator.is_, object.__getattribute__
@@ -146,8 +148,10 @@ class World:
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
     def visit(self, x):
-        if type(x) in PLAIN or id(x) in self.seen or isinstance(x, CONSTANT) and type(x) is not np.void or issubclass(type(x), StandIn) or x is vars(builtins):
-            return                           # (of Python's own names those are compared that code looks up)
+        if type(x) in PLAIN or id(x) in self.seen or isinstance(x, CONSTANT) and type(x) is not np.void:
+            return
+        if issubclass(type(x), StandIn) or x is vars(builtins):              # (of Python's own names those are compared that code looks up)
+            return
         if len(self.seen) >= MOST:
             raise Unwatchable(f"it reaches more than {MOST} objects")
         self.seen[id(x)] = x
@@ -162,7 +166,7 @@ class World:
             if t not in (list, tuple, collections.deque):
                 self.instance(x)
         elif isinstance(x, set | frozenset):
-            if not all(type(e) in PLAIN or isinstance(e, Base | type | types.FunctionType | types.BuiltinFunctionType) for e in x):          # (these are compared by identity)
+            if not all(type(e) in PLAIN or isinstance(e, BY_IDENTITY) for e in x):
                 raise Unwatchable(f"it can read a set of {sorted({type(e).__name__ for e in x})}")
             self.place("set", x, None, tuple(x))
             if t not in (set, frozenset):
@@ -208,6 +212,8 @@ class World:
             raise Unwatchable("it can read a large NumPy array, whose numbers may change unseen: make it a tensor")
         elif t is contextvars.ContextVar:
             self.place("context", x, None, (x.get(_look),))
+        elif t is threading.local:           # (of the thread that asks)
+            self.place("local", x, None, (tuple(vars(x)), *vars(x).values()))
         elif t is type(os.environ):
             self.namespace(x._data)
         elif isinstance(x, types.GeneratorType) or hasattr(t, "__next__"):
@@ -572,6 +578,8 @@ def _look(kind, owner, names):
         return (owner.dtype, owner.shape, owner.strides), owner.tobytes()
     if kind == "context":
         return (owner.get(_look),)
+    if kind == "local":
+        return tuple(vars(owner)), *vars(owner).values()
     if kind == "patched":
         return (patched.state(owner),)
     if kind == "abstract":

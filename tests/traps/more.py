@@ -62,7 +62,7 @@ def functions_of_math_in_disguise():
         a = table[name](o.v) + log(3) + sum(map(math.sin, [o.v, 2])) + math.pow(o.n, 2) + math.hypot(o.v, o.n)
         return x * a, math.floor(o.v), math.ceil(o.v), math.sqrt(True), math.exp(x.sum()), math.log(o.n, 2), a.__class__.__name__
     def calls(f):
-        for k in range(9):
+        for _ in range(9):
             yield f(ramp(2))
         table["exp"] = lambda v: -v
         yield from thrice(lambda: f(ramp(2)))
@@ -78,7 +78,7 @@ def math_raises():
         o.v, o.k = o.v - 1, o.k * 1.7
         return x * math.log(o.v) * math.exp(o.k) * o.v ** -2 * o.v ** 0.5
     def calls(f):
-        for k in range(9):
+        for _ in range(9):
             yield outcome(lambda: f(ramp(2))), o.v, o.k
         o.v, o.k = -1.0, 1.0
         yield from thrice(lambda: (outcome(lambda: f(ramp(2))), o.v))
@@ -152,7 +152,7 @@ def caches_against_their_own():
     @functools.lru_cache(typed=True)
     def typed(n): return type(n).__name__
     class Model:
-        @functools.lru_cache(maxsize=None)
+        @functools.cache                     # noqa: B019
         def scale(self, n): return o.base * n
     m = Model()
     def f(x, n): return x * small(n) + m.scale(n), typed(n)
@@ -230,22 +230,42 @@ def the_environment_is_set_and_read():
 @trap
 def containers_change_in_all_ways():
     """del, pop, update, |=, clear, sort, extend, insert, rotate, discard: each kind at once, then again from the start."""
+    o = Box(d={}, l=[], s=set(), q=collections.deque(maxlen=4))
+    def f(x):
+        change(o, x)
+        return x + len(o.d) + len(o.l) + len(o.s) + len(o.q)
+    def calls(f):
+        for k in range(7):
+            o.d.clear(), o.d.update({"a": 1, "b": 2.0}), o.s.clear(), o.s.update({1, 2}), o.q.clear(), o.q.extend([1, 2, 3])
+            o.l[:] = [3, 1, 2]
+            yield f(ramp(2) * k), dict(o.d), list(o.l), sorted(o.s), list(o.q)
+    return f, calls
+
+
+def change(o, x):
+    """Each kind of change of a dict, a list, a set and a deque."""
+    o.d.pop("a", None)
+    o.d |= {"c": x.shape[0], "t": x * 2}
+    o.l.sort()
+    o.l.insert(0, o.l.pop() + 1)
+    del o.l[1:2]
+    o.l.extend([5, x.sum()])
+    o.s.discard(1)
+    o.s |= {7}
+    o.q.rotate(1)
+    o.q.append(x.mean())
+
+
+@trap
+def containers_change_and_are_other_ones():
+    """The same with new containers at each call, and with old ones that come back."""
     o = Box()
     def start():
         o.d, o.l, o.s, o.q = {"a": 1, "b": 2.0}, [3, 1, 2], {1, 2}, collections.deque([1, 2, 3], maxlen=4)
     start()
     d0 = o.d
     def f(x):
-        o.d.pop("a", None)
-        o.d |= {"c": x.shape[0], "t": x * 2}
-        o.l.sort()
-        o.l.insert(0, o.l.pop() + 1)
-        del o.l[1:2]
-        o.l.extend([5, x.sum()])
-        o.s.discard(1)
-        o.s |= {7}
-        o.q.rotate(1)
-        o.q.append(x.mean())
+        change(o, x)
         return x + len(o.d) + len(o.l) + len(o.s) + len(o.q)
     def calls(f):
         for k in range(7):
@@ -425,7 +445,7 @@ def everything_is_named_by_text():
         return getattr(F, "re" + "lu")(y) * globals()[names["scale"]]
     def calls(f):
         global SCALE_OF_A_TRAP
-        for SCALE_OF_A_TRAP in (2.0, 3.0, 2.0):
+        for SCALE_OF_A_TRAP in (2.0, 3.0, 2.0):              # noqa: B007
             yield from thrice(lambda: f(ramp(2)))
         names["act"] = "exp"
         yield from thrice(lambda: f(ramp(2)))

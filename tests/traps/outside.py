@@ -193,7 +193,7 @@ def warnings_once_always_never_or_raised():
     count = whet.zeros(1)
     def f(x):
         count.add_(1)
-        warnings.warn("careful", UserWarning)
+        warnings.warn("careful", UserWarning, stacklevel=1)
         count.add_(10)
         return x * 2
     def calls(f):
@@ -437,8 +437,11 @@ def a_deadline_decides():
         return x
     def calls(f):
         yield from thrice(lambda: f(ramp(2)))
-        ticks = iter(range(100))
-        o.clock = lambda: next(ticks)
+        ticks = Box(n=0)
+        def tick():
+            ticks.n += 1
+            return ticks.n
+        o.clock = tick
         yield from thrice(lambda: f(ramp(2)))
         o.clock, o.limit = time.monotonic, -1.0
         yield from thrice(lambda: f(ramp(2)))
@@ -448,13 +451,26 @@ def a_deadline_decides():
 @trap
 def time_flows_into_tensors():
     """A clock's number times a tensor: compared with what the caller's clock says."""
-    def f(x): return x * time.time(), whet.full((2,), time.time() - 1e9)
+    def f(x): return x * time.time(), x - time.time() + 2 * time.time()
     def calls(f):
         for _ in range(5):
             a = time.time()
             y, z = f(whet.ones(1, dtype=whet.float64))
             b = time.time()
             yield bool(a <= y.item() <= b), bool(0 < z[0].item())
+    return f, calls
+
+
+@trap
+def a_tensor_is_filled_with_the_time():
+    """A clock's number as an argument that is no tensor's place."""
+    def f(x): return x + whet.full((2,), time.time() - 1e9, dtype=whet.float64)
+    def calls(f):
+        last = 0.0
+        for _ in range(5):
+            y = f(whet.zeros(2)).max().item()
+            yield y > last
+            last = y
     return f, calls
 
 
@@ -524,7 +540,7 @@ def losses_are_logged_and_warned_of():
             log.info(f"step {o.step}: {loss:.3f}")
             log.info("step %d: %.3f", o.step, loss.item())
         if loss > 3:
-            warnings.warn(f"loss is {loss.item():.1f}")
+            warnings.warn(f"loss is {loss.item():.1f}", stacklevel=1)
         return loss
     def calls(f):
         for k in range(14):

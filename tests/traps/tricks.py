@@ -48,7 +48,7 @@ def a_builtin_is_patched():
 @trap
 def a_name_hides_a_builtin():
     """A global called `sum` appears, and goes."""
-    def f(x): return x * SUM_OF([1.0, 2.0])
+    def f(x): return x * SUM_OF([1.0, 2.0])              # noqa: F821
     f = types.FunctionType(f.__code__.replace(co_names=tuple("sum" if n == "SUM_OF" else n for n in f.__code__.co_names)), globals())
     def calls(f):
         yield from thrice(lambda: f(ramp(3)))
@@ -206,7 +206,7 @@ def closures_over_a_loop_variable():
     def f(x): return [g(x) for g in late + early]
     def calls(f):
         nonlocal k
-        for k in (2, 5, 2, 3):
+        for k in (2, 5, 2, 3):               # noqa: B007
             yield from thrice(lambda: f(ramp(2)))
     return f, calls
 
@@ -243,7 +243,7 @@ def a_class_is_exchanged_by_its_name():
             def __init__(self, k): self.k = k
             def __call__(self, x): return x * self.k
         yield from thrice(lambda: f(ramp(2)))
-        class Scaler:
+        class Scaler:                        # noqa: F811
             def __init__(self, k): self.k = k
             def __call__(self, x): return x + self.k
         yield from thrice(lambda: f(ramp(2)))
@@ -418,7 +418,7 @@ def a_subclass_registers_itself():
 @trap
 def an_abstract_class_gets_a_virtual_subclass():
     """abc's register changes what isinstance says."""
-    class Scaling(abc.ABC):
+    class Scaling(abc.ABC):                  # noqa: B024
         pass
     class Plain:
         pass
@@ -481,7 +481,7 @@ def finally_has_the_last_word():
         finally:
             done.sub_(0.5)
             if n == 3:
-                return done * 1
+                return done * 1              # noqa: B012
     def calls(f):
         for n in (2, 2, 2, 3, 3, 3, 4, 5, 5, 5):
             yield outcome(lambda: f(ramp(4), n)), done.clone()
@@ -502,7 +502,7 @@ def a_context_manager_keeps_count():
         finally:
             log.append("-" + name)
     def f(x, bad):
-        with block("a") as n, block("b"):
+        with block("a"), block("b"):
             y = x * 2
             if bad:
                 raise ValueError
@@ -681,7 +681,7 @@ def very_large_whole_numbers():
         for k in range(6):
             yield f(ramp(2), 10 ** 30 + k), o.n
         o.n = (1 << 62) - 2
-        for k in range(4):
+        for _ in range(4):
             yield f(ramp(2), 3), o.n
     return f, calls
 
@@ -839,7 +839,7 @@ def detach_shares_and_keeps_count():
         x.detach().add_(1)
         return y
     def calls(f):
-        for k in range(4):
+        for _ in range(4):
             x = leaf(2)
             y = f(x)
             yield outcome(lambda: y.sum().backward()), x, x._version
@@ -1097,7 +1097,7 @@ def gradients_are_clipped_in_other_ways():
         o.norms.append(nn.utils.clip_grad_norm_(model.parameters(), o.limit, norm_type=2.0 if o.limit < 5 else math.inf))
         nn.utils.clip_grad_value_(model.parameters(), 0.5)
     def calls(f):
-        for k, o.limit in enumerate((1.0, 1.0, 0.5, 0.25, 7.0, 7.0, 1.0, 2.0)):
+        for o.limit in (1.0, 1.0, 0.5, 0.25, 7.0, 7.0, 1.0, 2.0):
             yield f(ramp(3, 2)), model.weight, o.norms[-1], len(o.norms)
     return trained(model, optimizer, clip), calls
 
@@ -1150,7 +1150,7 @@ def a_parameter_becomes_a_plain_tensor():
     def calls(f):
         yield from thrice(lambda: f(ramp(2)))
         del model.weight
-        for k in range(3):
+        for _ in range(3):
             model.weight = v * g / v.norm()
             y = f(ramp(2))
             y.sum().backward()
@@ -1312,7 +1312,7 @@ def coroutines_that_take_turns(trace):
 @trap
 def a_default_that_everybody_shares():
     """def f(x, seen={}): a dict that keeps what came."""
-    def f(x, seen={}):
+    def f(x, seen={}):                       # noqa: B006
         n = seen.get("n", 0)
         seen["n"] = n + 1
         seen.setdefault(x.shape[0], x * 2)
