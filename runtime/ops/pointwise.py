@@ -178,7 +178,15 @@ logaddexp2 = f("logaddexp2", lambda input, other: _logaddexp(input * math.log(2)
                inplace=False, samples=PAIR, vjp=lambda g, y, a, b: [g * sigmoid((a - b) * math.log(2)), g * sigmoid((b - a) * math.log(2))])
 xlogy = _float("xlogy", lambda input, other: where(isnan(other), other, where(eq(input, 0), 0, input * log(other))), (R, POSITIVE),
                kinds="bif", vjp=lambda g, y, x, z: [where(eq(x, 0) & le(z, 0), 0, g * log(z)), g * (x / z)])
-logit_op = PointwiseOp("logit", lambda input: log(input / (1 - input)), promote="float", kinds="bif", samples=reals(0.1, 0.9),
+
+
+
+def _logit(x):
+    """Near a half, where the logarithm vanishes, from the distance to it, which is exact."""
+    return where(lt(absolute(x - 0.5), 0.25), log1p((x + x - 1) / (1 - x)), log(x / (1 - x)))
+
+
+logit_op = PointwiseOp("logit", lambda input: _logit(input), promote="float", kinds="bif", samples=reals(0.1, 0.9),
                        vjp=lambda g, y, x: [where(lt(x, 0) | gt(x, 1), math.nan, g / (x * (1 - x)))])
 
 # ---- trigonometry ----
