@@ -19,8 +19,9 @@ from whet.cpu import native, pool
 from whet.tensor import Tensor, wrap
 from whet.tensor_base import Base
 
-from . import world
+from . import patched, world
 from .machine import machine
+from .numbers import FACTS
 from .program import Miss
 
 MISSED = object()
@@ -324,6 +325,11 @@ def _world(t, r):
             named.setdefault(id(d), (d, []))[1].append((names, objects[0]))
         elif kind == "slot" and not isinstance(owner, type) and (offset := _layouts.slot(owner, names)) is not None:
             words += [t.id(owner) + offset, t.id(objects[0]) if objects else 0]
+        elif kind == "patched" and isinstance(owner, types.ModuleType) and patched.state(owner) is objects[0]:
+            (names, values), = objects[0].held
+            named.setdefault(id(vars(owner)), (vars(owner), []))[1].extend(zip(names, values))
+        elif kind == "patched" and (now := patched.tag(owner)) and patched.state(owner) is objects[0]:
+            words += [t.id(owner) + patched.OFFSET, now]
         elif kind == "vars" and (d := namespace(owner)) and _word(id(d) + native.HEAD) == len(d) and (at := _holds(owner, owner.__bases__)):
             named.setdefault(id(d), (d, []))[1].extend(zip(names, objects))
             words += [t.id(d) + native.HEAD, len(d), t.id(owner) + at, t.id(owner.__bases__)]
@@ -369,7 +375,7 @@ def _checker(places):
 def simple(r):
     """Is a replay nothing but one list of launches?"""
     p = r.program
-    effects = r.writes or r.grads or r.backward or p.may_miss or p.draws
+    effects = r.writes or r.grads or r.backward or r.acts or p.may_miss or p.draws
     return not effects and len(p.steps) == 1 and type(p.steps[0]) is tuple and len(p.steps[0]) == 4
 
 
@@ -467,7 +473,7 @@ def rest(r, leaves):
 def _written(r, leaves):
     """The same as a function written for the recording; LookupError where a replay must be able to go back further."""
     p, b = r.program, r.backward
-    if p.draws and p.may_miss:
+    if r.acts or p.draws and p.may_miss:
         raise LookupError
     env = dict(wrap=wrap, MISSED=MISSED, Miss=Miss, used_up=used_up, lock=r.lock, program=p, make=r.make)
     names = [f"a{i}" for i in range(len(leaves))]
@@ -480,6 +486,8 @@ def _written(r, leaves):
 
     def thing(place):
         kind, what = place
+        if kind in FACTS:
+            raise LookupError
         if kind == "data":
             return f"{thing(what)}.data"
         return f"a{what}" if kind == "argument" else given(f"thing{id(what)}", what) if kind == "object" else f"{thing(what)}._grad"

@@ -9,6 +9,7 @@ from whet.tensor import wrap
 
 from . import quick
 from .effects import put
+from .numbers import FACTS, tensor_of
 from .program import Miss
 from .quick import MISSED, gone
 
@@ -33,6 +34,7 @@ class Recording:
         self.ready = None                    # see quick.table
         self.times, self.slow = [math.inf, math.inf], False        # seconds of a replay and of an eager call; is the latter shorter?
         self.writes, self.backward = False, None
+        self.acts, self.alone = (), True     # what is done outside of Python's state (see outward.py); is that all that a call does?
         self.views = [t for t in self.tensors if t._base is not None]
         self.shared = []                     # places of tensors around one array: to the recorder one value
 
@@ -97,6 +99,8 @@ class Recording:
             return leaves[what]
         if kind == "grad":
             return self.at(what, leaves)._grad
+        if kind in FACTS:
+            return tensor_of(FACTS[kind](self.at(what, leaves)))
         if kind == "data":
             return self.at(what, leaves).data
         return self.at(what, leaves)._base if kind == "base" else what
@@ -112,6 +116,9 @@ class Recording:
             given.append(a)
         if self.writes and not self.apart(given):
             raise Miss
+        for c in self.acts:
+            if not c.ready() or not (self.alone or c.calm()):
+                raise Miss("what the function prints, logs or warns would go another way")
         before = [(g, g._seed, g._offset) for g in self.draws] if self.program.may_miss else ()
         try:
             env = self.program(given)
@@ -133,6 +140,7 @@ class Recording:
         added = [[self.make(spec, env, leaves, made) for spec in specs] for _, specs in self.growths]
         filled = [self.make(spec, env, leaves, made) for _, spec in self.filled]
         out = self.make(self.results, env, leaves, made)
+        acted = [[self.make(spec, env, leaves, made) for spec in c.specs] for c in self.acts]
         for (kind, owner, name, _), value in zip(self.effects, left):
             put(kind, owner, name, value)
         for (real, _), values in zip(self.growths, added):
@@ -140,6 +148,8 @@ class Recording:
         for (i, _), values in zip(self.filled, filled):
             boxes[i].clear()
             boxes[i].extend(values) if type(boxes[i]) is list else boxes[i].update(values)
+        for c, args in zip(self.acts, acted):
+            c.does(*args, **c.kwargs)
         return out
 
     def tie(self, cells, leaves, t, number):
@@ -224,6 +234,13 @@ class Recording:
             t, fields = what
             got = [self.make(x, env, leaves, made) for x in fields]
             return t._make(got) if hasattr(t, "_make") else t(got)
+        if kind == "text":
+            return "".join([x if type(x) is str else format(self.make(x[0], env, leaves, made), x[1]) for x in what])
+        if kind == "named":
+            t, fields, held = what
+            x = t._make([self.make(y, env, leaves, made) for y in fields])
+            x.__dict__.update([(k, self.make(v, env, leaves, made)) for k, v in held])
+            return x
         if kind == "object":
             k, t, fields = what
             x = made[k] = object.__new__(t)

@@ -10,6 +10,7 @@ from whet.tensor_base import Base
 
 from .history import History, borders, used_up
 from .numbers import Number
+from .outward import StandIn, real
 from .record import Refused
 from .world import CONSTANT, PLAIN, standard
 
@@ -46,6 +47,8 @@ class Results:
         t = type(x)
         if isinstance(x, Base):
             return self.tensor(x)
+        if issubclass(t, StandIn):
+            return "const", real(x)
         if t is Number:
             n = self.rec.value(x.tensor)
             self.items.append(n)
@@ -53,9 +56,9 @@ class Results:
         if id(x) in self.boxes:
             self.boxed = True
             return "box", self.boxes[id(x)]
-        if id(x) in self.known and not isinstance(x, tuple):
+        if id(x) in self.known:
             return "const", x
-        if t in PLAIN or isinstance(x, CONSTANT) or isinstance(x, enum.Enum):
+        if t in PLAIN or t is tuple and not x or isinstance(x, CONSTANT) or isinstance(x, enum.Enum):
             return "const", x
         if isinstance(x, types.FunctionType | type) and (id(x) in self.before or standard(x.__module__ or "")):
             return "const", x
@@ -71,9 +74,8 @@ class Results:
             if t.__name__ == "Size":
                 return "const", x
             if hasattr(t, "_fields"):
-                if getattr(x, "__dict__", None):
-                    raise Refused(f"it returns a {t.__qualname__} with attributes")
-                return "fields", (t, [self.describe(y) for y in x])
+                held = [(k, self.describe(v)) for k, v in getattr(x, "__dict__", {}).items()]
+                return ("named" if held else "fields"), (t, [self.describe(y) for y in x], *([held] if held else []))
         if t in (dict, collections.OrderedDict) and all(type(k) in PLAIN for k in x):
             return t, (self.container(x), [(k, self.describe(v)) for k, v in x.items()])
         if t in (set, frozenset) and all(type(k) in PLAIN for k in x):
@@ -86,12 +88,15 @@ class Results:
         raise Refused(f"it returns a {t.__qualname__}")
 
     def contents(self, x):
-        """What a container among the arguments holds now."""
-        if type(x) is list:
+        """What a container that was there before holds now."""
+        if isinstance(x, list | collections.deque):
             return tuple, [self.describe(y) for y in x]
-        if not all(type(k) in PLAIN for k in x):
-            raise Refused("it changes a dict whose keys are objects")
-        return dict, (f"b{id(x)}", [(k, self.describe(v)) for k, v in x.items()])
+        keys = [k.value if type(k) is Number else k for k in x]          # (whoever took its hash went on from its value)
+        if not all(type(k) in PLAIN or id(k) in self.known for k in keys):
+            raise Refused(f"it changes a {type(x).__name__} of objects")
+        if isinstance(x, set):
+            return "const", tuple(keys)
+        return dict, (f"b{id(x)}", [(k, self.describe(v)) for k, v in zip(keys, x.values())])
 
     def container(self, x):
         """A name for something that can be changed, which is one however often it is given back."""

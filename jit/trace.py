@@ -10,6 +10,7 @@ import functools
 import os
 import sys
 import threading
+import types
 import warnings
 from operator import is_
 from time import perf_counter
@@ -24,10 +25,11 @@ from whet.tensor_base import Base
 
 from . import explain, ladder, quick, show
 from .backward import Backward, same_bits
-from .effects import SETTABLE, Swapped
+from .effects import CONTENTS, SETTABLE, Swapped
 from .given import Given, Run
 from .history import inside, saved_by
 from .numbers import Number, reclaim, settle, tensor_of, varies
+from .outward import Outward, real
 from .program import Miss, Program
 from .quick import MISSED
 from .record import Recorder, Refused, Watch, escaped
@@ -42,6 +44,9 @@ TRIED = 20                       # calls after which it is known whether a repla
 KEYS = 64                        # kinds of arguments that are kept,
 FREE = 8                         # of which so many are recorded when first seen, the others at their second call
 SEEN = 4
+
+
+VARIABLES = getattr(os.environ, "_data", None)           # (who sets one tells the system, too)
 
 
 class _Switch(threading.local):
@@ -94,6 +99,7 @@ class Traced(quick.Entry):
         self._ready, self.armed = None, []   # the recordings that are replayed from tables, the latest first
         self.loose, self.lines = set(), set()        # places, and lines with `item()`, whose numbers were seen to vary
         self.seen = []                       # the numbers among the arguments of the last kinds of calls
+        self.exact = False                   # somebody would notice a Number: no number is taken as it comes
         self.varying, self.fixed = set(), set()      # arguments whose numbers vary; what Python computes with and must not vary
         self.why, self.warned, self.lock = None, False, threading.Lock()
 
@@ -219,6 +225,8 @@ class Traced(quick.Entry):
     def learn(self, key, args, kwargs):
         """Look in what this call differs from those that were recorded: numbers that do are taken as they come from now on. True if some
         of them are arguments."""
+        if self.exact:
+            return False
         for r in self.table.get(key, ()):
             if r.line is not None and r.line not in self.fixed:
                 self.lines.add(r.line)
@@ -237,6 +245,8 @@ class Traced(quick.Entry):
 
     def loosen(self, changes):
         """Numbers and tensors that were exchanged, and lists that grew, may be any from now on."""
+        if self.exact:
+            return
         for kind, owner, name, before, now in changes:
             if name is None:
                 if kind == "items" and type(owner) is list and now is not None and len(now) > len(before) and all(map(is_, now, before)):
@@ -266,6 +276,11 @@ class Traced(quick.Entry):
             return self.fn(*args, **kwargs)
         try:
             world = World(self.fn, others, self.loose)
+            if world.exact and not self.exact:
+                self.exact, self.varying, self.loose, self.lines = True, set(), set(), set()
+                if numbers:                  # (its key is another now)
+                    return self.fn(*args, **kwargs)
+                world = World(self.fn, others)
             if world.entangled(leaves):
                 world = World(self.fn, others)
             slots = [s.fetch(world.tensors, leaves) for s in world.slots]
@@ -275,11 +290,13 @@ class Traced(quick.Entry):
             self.give_up(key, str(e))
             return self.fn(*args, **kwargs)
         run = Run(world, whole, leaves, given.boxes, next_number())
-        rec = Recorder(run.tensors, self.lines, [a for a, *_ in whole.arrays])
+        rec = Recorder(run.tensors, self.lines, [a for a, *_ in whole.arrays], self.exact)
         if numbers:
             args = [Number(x, numbers[i], rec) if i in numbers else x for i, x in enumerate(args)]
             kwargs = {k: Number(x, numbers[k], rec) if k in numbers else x for k, x in kwargs.items()}
-        watch, swapped = Watch(whole.codes, rec.refuse), Swapped(world, slots)
+        watch = Watch(whole.codes, rec.refuse)
+        outward = Outward(rec, watch, world.seen)
+        swapped = Swapped(world, slots, outward)
         swapped.enter(rec)
         modes.state.observers += (rec,)
         modes.refresh()
@@ -290,11 +307,13 @@ class Traced(quick.Entry):
             self.close(rec, swapped)
             swapped.settle(whole)
             args, kwargs = numbers, None
-            reclaim(rec.lent)
+            for r in rec.lent:
+                reclaim(r)
+            outward.take_back()
             raise
         self.close(rec, swapped)
         try:
-            r = self.finish(run, rec, swapped, out)
+            r = self.finish(run, rec, swapped, out, outward)
             if self.regular(world, slots, numbers, rec):
                 paths.insert(0, r)
                 self.why = None
@@ -308,8 +327,10 @@ class Traced(quick.Entry):
                 self.give_up(key, str(e))
         finally:
             swapped.settle(whole)
-        out, args, kwargs = settle(out) if rec.lent else out, (), {}
-        reclaim(rec.lent)
+        out, args, kwargs = real(settle(out) if rec.lent else out), (), {}
+        for x in rec.lent:
+            reclaim(x)
+        outward.take_back()
         return out
 
     @staticmethod
@@ -329,10 +350,11 @@ class Traced(quick.Entry):
         self.loose -= self.fixed
         return not bound
 
-    def finish(self, run, rec, swapped, out):
+    def finish(self, run, rec, swapped, out, outward):
         """The recording of a run; raises Refused where there is none."""
         if rec.reason:
             raise Refused(rec.reason)
+        rec.texts.settle()
         run.unchanged(rec)
         world, leaves = run.world, run.leaves
         argument = {id(t): i for i, t in enumerate(leaves)}
@@ -341,6 +363,9 @@ class Traced(quick.Entry):
         def place_of(t):
             if id(t) in argument:
                 return "argument", argument[id(t)]
+            if id(t) in rec.facts:
+                what, of = rec.facts[id(t)]
+                return what, place_of(of)
             if id(t) in grad_of and id(t) in run.whole.tensors and not any(t is x for x in world.tensors.values() if x is not t):
                 owner = place_of(grad_of[id(t)])
                 return None if owner is None else ("grad", owner)
@@ -357,6 +382,9 @@ class Traced(quick.Entry):
                 grads.append((place_of(t), None if t._grad is None else results.tensor(t._grad)))
         left = self.left(run, results, swapped)
         spec = results.describe(out)
+        if outward.overtaken():
+            raise Refused("a tensor is printed, and written to afterwards")
+        outward.describe(results)
         back, values = None, [*results.values, *results.items]
         if results.alive:
             if any(getattr(n.op, "python", False) for n in inside([t._node for t in results.alive], run.first) if type(n) is not OutputOf):
@@ -395,7 +423,9 @@ class Traced(quick.Entry):
         r.given = [(place, Type.of(a)) for place, a in given]
         self.check(r, rec, program, draws.values(), outside, values)
         r.backward = back
-        r.boxed = results.boxed
+        r.boxed, r.acts, r.alone = results.boxed, rec.acts, not (r.writes or grads or any(left) or draws)
+        if outward.watch.foreign and not r.alone:
+            raise Refused("code of the user's runs where it prints, logs or warns, and could see what else the call does")
         saved = {} if back is None else {n: back.history.cells[n] for n in back.saved if n not in rec.outside}
         r.cell_of, saved, r.cells = results.cells(rec.outside, place_of, saved)
         if back is not None:
@@ -426,12 +456,23 @@ class Traced(quick.Entry):
             growths.append((grown.real, [results.describe(x) for x in grown.added]))
         known = {id(real) for real, _ in growths}
         changes = run.world.changes()
+        full = {id(owner) for kind, owner, name, *_ in changes
+                if kind in CONTENTS and (name is None or not isinstance(owner, dict | list) or owner is VARIABLES)}
         for kind, owner, name, _, new in changes:
-            if name is None or kind not in SETTABLE or owner is getattr(os.environ, "_data", None):
+            if kind in CONTENTS and id(owner) in full:
+                if id(owner) not in known and not isinstance(owner, tuple | frozenset | types.MappingProxyType):
+                    known.add(id(owner))
+                    effects.append((kind if owner is not VARIABLES else "environment", owner, None, results.contents(owner)))
+                    continue
+            elif kind == "context" and new:
+                effects.append((kind, owner, name, results.describe(*new) if type(new) is tuple else results.describe(new)))
+                continue
+            elif name is not None and kind in SETTABLE and owner is not VARIABLES:
+                effects.append((kind, owner, name, results.describe(new)))
+                continue
+            if id(owner) not in known:
                 self.loosen(changes)
-            if name is None or kind not in SETTABLE or owner is getattr(os.environ, "_data", None):
                 raise Refused(f"it changes Python's state: {run.world.said(kind, owner)}")
-            effects.append((kind, owner, name, results.describe(new)))
         known |= {(id(owner), name) for _, owner, name, _ in effects}
         filled, boxes = {}, {id(x): i for i, x in enumerate(run.boxes) if type(x) is not tuple}
         for kind, owner, name, _, _ in run.whole.changes():
@@ -460,11 +501,12 @@ class Traced(quick.Entry):
         finally:
             for g, seed, offset in after:
                 g._seed, g._offset = seed, offset
+        times = rec.depends_on_time()
         for n in values:
-            if not same_bits(env[n], rec.arrays[n]):
+            if n not in times and not same_bits(env[n], rec.arrays[n]):
                 raise Refused("a replay gives other bits for a result: please report this")
         for n, a in zip(outside, given):
-            if not same_bits(a, rec.arrays[n]):
+            if n not in times and not same_bits(a, rec.arrays[n]):
                 raise Refused("a replay writes other bits to a tensor from outside: please report this")
 
     def forget(self, key):

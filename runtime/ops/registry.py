@@ -127,7 +127,8 @@ class Observer:
         """Python is about to see the numbers of a tensor."""
 
     def asked(self, t, what):
-        """Somebody asks for a fact of a tensor that is no part of what ops see: its history, its address."""
+        """Somebody asks for a fact of a tensor that is no part of what ops see: its history, its address. The number to give; None for the
+        plain one."""
 
     def refuse(self, reason):
         """Something happens that cannot be observed."""
