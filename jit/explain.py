@@ -325,14 +325,15 @@ def facts(traced):
         p, held = r.program, memory(r)
         paths.append({
             "calls": r.calls, "nodes": len(p.recorded), "after": len(p.nodes), "launches": p.launches, "python": [str(n) for n in p.called],
-            "guards": len(r.world.places), "tensors": len(r.tensors), "slower": r.slow, "microseconds": [round(t * 1e6, 2) for t in r.times],
+            "guards": len(r.world.places), "tensors": len(r.tensors), "slower": r.slow, "microseconds": [round(t * 1e6, 2) for t in r.trial.seconds],
+            "checked": r.checks.made,
             "writes": len(r.bumps), "graph": "\n".join(str(after).splitlines()[1:]), "inputs": [(x.place, x.name) for x in before.inputs],
             "arguments": [(path, said(d)) for path, d in arguments(traced.fn, key)], "because": because[key], "missed": r.missed,
             "guarded": guarded(traced, key, r),
             "unfused": [(str(a), str(b), reason) for a, b, reason in unfused(before, after)],
             "bytes": tuple(sum(cost.moved(n, g.types) for n in g.nodes) for g in (before, after)),
             "flops": sum(cost.operations(n, after.types) for n in after.nodes), "peak": sum(held.values()), "memory": held})
-    return {"name": traced.name(), "paths": paths, "refused": next(iter(traced.refused.values()), None), "kinds": len(traced.table),
+    return {"name": traced.name(), "paths": paths, "refused": traced.drift or next(iter(traced.refused.values()), None), "kinds": len(traced.table),
             "why": traced.why}
 
 

@@ -90,7 +90,7 @@ class Results:
             return tuple, [self.describe(y) for y in x]
         if not all(type(k) in PLAIN for k in x):
             raise Refused("it changes a dict whose keys are objects")
-        return dict, (f"b{id(x)}", [(k, self.describe(v)) for k, v in x.items()])
+        return dict, (f"b{self.boxes[id(x)]}", [(k, self.describe(v)) for k, v in x.items()])
 
     def container(self, x):
         """A name for something that can be changed, which is one however often it is given back."""
