@@ -326,7 +326,7 @@ def facts(traced):
         paths.append({
             "calls": r.calls, "nodes": len(p.recorded), "after": len(p.nodes), "launches": p.launches, "python": [str(n) for n in p.called],
             "guards": len(r.world.places), "tensors": len(r.tensors), "slower": r.slow, "microseconds": [round(t * 1e6, 2) for t in r.trial.seconds],
-            "checked": r.checks.made,
+            "checked": r.checks.made, "rewrites": p.notes,
             "writes": len(r.bumps), "graph": "\n".join(str(after).splitlines()[1:]), "inputs": [(x.place, x.name) for x in before.inputs],
             "arguments": [(path, said(d)) for path, d in arguments(traced.fn, key)], "because": because[key], "missed": r.missed,
             "guarded": guarded(traced, key, r),
@@ -370,6 +370,7 @@ def explain(traced):
         out.append(f"  moves {amount(p['bytes'][0])} as recorded, {amount(p['bytes'][1])} fused; {amount(p['flops'], 'flop')}; holds at most "
                    f"{amount(p['peak'])}: {amount(held['inputs'])} given, {amount(held['own'])} its own, {amount(held['made'])} made"
                    + (f", {amount(held['replaced'])} replaced" if held["replaced"] else ""))
+        out += [f"  {note}" for note in p["rewrites"]]
         if p["because"]:
             out.append(f"  recorded because {'; '.join(p['because'])}")
         if p["missed"]:

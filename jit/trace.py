@@ -20,10 +20,11 @@ from whet.autograd import modes
 from whet.autograd.node import OutputOf, edge_of, next_number
 from whet.cpu import pool
 from whet.ir.graph import Type
+from whet.passes.pipeline import REWRITES
 from whet.tensor_base import Base
 
 from . import again, explain, ladder, quick, show, trial
-from .backward import Backward, same_bits
+from .backward import Backward, near, same_bits
 from .effects import SETTABLE, Swapped
 from .given import Given, Run
 from .history import inside, saved_by
@@ -85,9 +86,9 @@ class Traced(quick.Entry):
     __slots__ = ("__dict__", "__weakref__", "_ready")    # _ready: tables of recordings, for machine code to try in this order
     _traces = True
 
-    def __init__(self, fn, strict=False, verify=VERIFY[0]):
+    def __init__(self, fn, strict=False, verify=VERIFY[0], rewrites=()):
         functools.update_wrapper(self, fn, updated=())
-        self.fn, self.strict, self.verify = fn, strict, verify
+        self.fn, self.strict, self.verify, self.rewrites = fn, strict, verify, tuple(rewrites)
         self.alive = {}                      # key -> objects whose ids it holds
         self.met = {}                        # keys of calls that were not recorded
         self.table, self.tries, self.refused = {}, collections.Counter(), {}
@@ -95,8 +96,8 @@ class Traced(quick.Entry):
         self.loose, self.lines = set(), set()        # places, and lines with `item()`, whose numbers were seen to vary
         self.seen = []                       # the numbers among the arguments of the last kinds of calls
         self.varying, self.fixed = set(), set()      # arguments whose numbers vary; what Python computes with and must not vary
-        self.why, self.warned, self.lock = None, False, threading.Lock()
         self.drift = None                    # what a call did that its recording does not: nothing is replayed any more
+        self.why, self.warned, self.lock = None, False, threading.Lock()
 
     # the trace of a module is one: it may be a part of another
     __class__ = property(lambda self: type(self.fn) if _is_module(self.fn) else Traced)
@@ -113,17 +114,17 @@ class Traced(quick.Entry):
             object.__setattr__(self, name, value)
 
     def __copy__(self):
-        return Traced(self.fn, self.strict, self.verify)
+        return Traced(self.fn, self.strict, self.verify, self.rewrites)
 
     def __deepcopy__(self, memo):
-        return Traced(copy.deepcopy(self.fn, memo), self.strict, self.verify)
+        return Traced(copy.deepcopy(self.fn, memo), self.strict, self.verify, self.rewrites)
 
     def __reduce__(self):
         """By its name where that leads here, as functions are pickled; otherwise what it traces."""
         found = sys.modules.get(getattr(self.fn, "__module__", None))
         for name in getattr(self.fn, "__qualname__", "").split("."):
             found = getattr(found, name, None)
-        return self.fn.__qualname__ if found is self else (Traced, (self.fn, self.strict, self.verify))
+        return self.fn.__qualname__ if found is self else (Traced, (self.fn, self.strict, self.verify, self.rewrites))
 
     def _call(self, args, kwargs):
         """A call that no table fits."""
@@ -437,10 +438,12 @@ class Traced(quick.Entry):
         writes = [(n, counted.get(id(n.value)), rec.outside.get(rec.memory.get(n.ins[0], n.ins[0]))) for n in rec.nodes if n.kind == "write"]
         bumps = [(("data", place_of(of)) if t is None else place_of(t), n.op.name + "_") for n, t, of in writes if not t is of is None]
         if known is not None:
-            return self.compare(known, rec, outside, results, again.Account(
+            return self.compare(known, rec, results, again.Account(
                 rec.nodes, rec.arrays, outside, [place_of(t) for t in rec.outside.values()], spec, grads, left, bumps, list(draws.values())))
         steady = {n: t for n, t in rec.outside.items() if place_of(t)[0] == "object" and world.tensors.get(id(t)) is t}
-        program = Program(rec.nodes, rec.arrays, outside, values, steady)
+        program = Program(rec.nodes, rec.arrays, outside, values, steady, () if back is not None else self.rewrites)
+        if back is not None:
+            program.notes = [f"{name} left it alone: gradients flow through its results" for name in self.rewrites]
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
         before = {id(t): g for t, g in zip(run.tensors, run.grads)}
         r = Recording(world, program, [(t, before.get(id(t))) for t in world.tensors.values()], given, spec, grads, bumps, list(draws.values()),
@@ -465,7 +468,7 @@ class Traced(quick.Entry):
         rec.before.clear()
         return r
 
-    def compare(self, r, rec, outside, results, now):
+    def compare(self, r, rec, results, now):
         """A run against the recording that it might have replayed, and that program against this run."""
         was = again.Account.of(r)
         found = again.difference(was, now)
@@ -475,8 +478,9 @@ class Traced(quick.Entry):
             raise Refused(f"it {found}")
         if r.lock.acquire(False):
             try:
-                number = was.numbers(now)
-                self.check(r, rec, r.program, now.draws, outside, {number[n]: n for n in (*results.values, *results.items)})
+                here, there = was.numbers(now), now.numbers(was)
+                outside = [there[n] for n in r.program.outside]
+                self.check(r, rec, r.program, now.draws, outside, {here[n]: n for n in (*results.values, *results.items)})
             finally:
                 r.lock.release()
 
@@ -537,8 +541,14 @@ class Traced(quick.Entry):
         finally:
             for g, seed, offset in after:
                 g._seed, g._offset = seed, offset
-        what = "gives other bits for a result" if any(not same_bits(env[n], rec.arrays[m]) for n, m in values.items()) else \
-            "writes other bits to a tensor from outside" if any(not same_bits(a, rec.arrays[n]) for n, a in zip(outside, given)) else None
+        want = {n: rec.arrays[m] for n, m in (*values.items(), *zip(program.outside, outside))}
+        if program.meaning is not None:      # (then the bits are those of what the rewrites made)
+            said = program.said({p: _laid(rec.before[n], rec.arrays[n]) for p, n in zip(program.outside, outside)})
+            if not all(near(said[n], a) for n, a in want.items()):
+                raise Refused(f"a rewrite moved a result by more than its rounding ({', '.join(self.rewrites)})")
+            want = {n: said[n] for n in want}
+        what = "gives other bits for a result" if any(not same_bits(env[n], want[n]) for n in values) else \
+            "writes other bits to a tensor from outside" if any(not same_bits(a, want[n]) for n, a in zip(program.outside, given)) else None
         if what is not None:
             from .reproduce import report  # (seldom needed)
             raise Wrong(f"a replay {what}: " + report(rec.nodes, rec.arrays, {n: rec.before[n] for n in outside}, values.values()))
@@ -614,7 +624,7 @@ def _telling():
     return ladder.telling(Traced)
 
 
-def trace(fn=None, example_inputs=None, *, strict=False, verify=VERIFY[0]):
+def trace(fn=None, example_inputs=None, *, strict=False, verify=VERIFY[0], rewrites=()):
     """A function that records itself and replays the recording, with the results and effects of eager mode to the bit.
 
     >>> import whet
@@ -631,14 +641,21 @@ def trace(fn=None, example_inputs=None, *, strict=False, verify=VERIFY[0]):
     given, and must give its bits. "sample" (the default) goes on: calls 16, 32, 64, ... of a recording, fewer where this would take more
     than a hundredth of the time, are made eagerly and recorded again, and must come to the same. "always": every call is; results are eager's,
     nothing is faster, and what a trace would miss is found at once. "off": none.
+
+    `rewrites` names what may change bits, each within the bounds that its file in `passes/` states: "fold_batch_norm" (eval-mode batch norms
+    go into the weights before them) and "reassociate" (products of matrices in the cheapest order, numbers in one). Calls through which
+    gradients flow are left as they are; `explain()` says what was done.
     """
     if fn is None:
-        return functools.partial(trace, strict=strict, verify=verify)
+        return functools.partial(trace, strict=strict, verify=verify, rewrites=rewrites)
     if verify not in VERIFY:
         raise ValueError(f"trace(): verify is one of {', '.join(map(repr, VERIFY))}, not {verify!r}")
+    unknown = [name for name in rewrites if name not in REWRITES]
+    if type(rewrites) is str or unknown:
+        raise ValueError(f"trace(): rewrites are a list of some of {', '.join(map(repr, REWRITES))}, not {rewrites!r}")
     if not callable(fn):
         raise TypeError(f"trace(): expected a function, got {type(fn).__name__}")
-    traced = fn if isinstance(fn, Traced) else (Traced if not ladder.LEVEL else _telling())(fn, strict, verify)
+    traced = fn if isinstance(fn, Traced) else (Traced if not ladder.LEVEL else _telling())(fn, strict, verify, rewrites)
     if example_inputs is not None:
         traced(*example_inputs if isinstance(example_inputs, tuple | list) else (example_inputs,))
     return traced
