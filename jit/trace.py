@@ -134,7 +134,7 @@ class Traced(quick.Entry):
             return self.fn(*args, **kwargs)
         if self.drift is not None:
             if self.strict:
-                raise TraceError(self.drift)
+                raise TraceError(f"{self.name()} cannot be compiled: {self.drift}")
             return self.fn(*args, **kwargs)
         try:
             key, given = self.key(args, kwargs)
@@ -343,7 +343,7 @@ class Traced(quick.Entry):
         except (Refused, Unwatchable) as e:
             if known is not None:
                 if again.parting(again.Steps.of(known), again.Steps(rec.nodes, rec.arrays)) is not again.OTHER_WAY:
-                    self.distrust(known, str(e))
+                    self.distrust(known, e)
             else:
                 self.failed(key, e)
         finally:
@@ -361,15 +361,15 @@ class Traced(quick.Entry):
         if self.tries[key] >= TRIES or type(error) is Wrong:
             self.give_up(key, reason)
 
-    def distrust(self, r, what):
-        """A call that a recording fits did something else: calls of any kind run eagerly from now on."""
-        self.drift = (f"{self.name()} runs eagerly: call {r.calls} of a kind was made eagerly once more, and {what}, though nothing that its "
-                      "recording compares has changed. It goes by something that a trace cannot see (a counter in an extension, a file, a clock); "
-                      "earlier replays may have missed it")
+    def distrust(self, r, error):
+        """A call that a recording fits did something else, or its program does: calls of any kind run eagerly from now on."""
+        self.drift = str(error) if type(error) is Wrong else (
+            f"call {r.calls} of a kind was made eagerly once more, and {error}, though nothing that its recording compares has changed. It goes by "
+            "something that a trace cannot see (a counter in an extension, a file, a clock); earlier replays may have missed it")
         self.table, self.alive, self._ready, self.armed = {}, {}, None, []
         if self.strict:
-            raise TraceError(self.drift)
-        warnings.warn(self.drift, TraceWarning, stacklevel=_depth())
+            raise TraceError(f"{self.name()} cannot be compiled: {self.drift}")
+        warnings.warn(f"{self.name()} runs eagerly: {self.drift}", TraceWarning, stacklevel=_depth())
 
     @staticmethod
     def close(rec, swapped):
