@@ -92,8 +92,10 @@ def differing(fn, keys):
         best = None
         for other in before:
             names = [k for k in {**facts, **other[0]} if facts.get(k) != other[0].get(k)]
-            found = [f"{k} is {said(facts[k]) if k in facts else 'left out'}, not {said(other[0][k]) if k in other[0] else 'left out'}" for k in names]
-            found += [f"{what} is another" for what, a, b in zip(("the grad mode", "the default dtype", "the number of threads"), key[2:], other[1]) if a != b]
+            now, then = ([said(x[k]) if k in x else "left out" for k in names] for x in (facts, other[0]))
+            found = [f"{k} is {a}, not {b}" for k, a, b in zip(names, now, then)]
+            modes = zip(("the grad mode", "the default dtype", "the number of threads"), key[2:], other[1])
+            found += [f"{what} is another" for what, a, b in modes if a != b]
             if best is None or len(found) < len(best):
                 best = found
         out.append(best)
@@ -104,7 +106,8 @@ def differing(fn, keys):
 def names_of(world, fn, key):
     """How the function reaches what is outside: (id -> `model.weight` or `table['w']`, of several ways the plainest; id of a cell -> its
     variable; id of an instance's dict -> that of the instance)."""
-    names = {id(fn): "self" if hasattr(fn, "forward") else "", **{d[1]: path for path, d in arguments(fn, key) if type(d) is tuple and len(d) == 2 and d[0] not in PLAIN}}
+    names = {d[1]: path for path, d in arguments(fn, key) if type(d) is tuple and len(d) == 2 and d[0] not in PLAIN}
+    names[id(fn)] = "self" if hasattr(fn, "forward") else ""
     if getattr(fn, "__self__", None) is not None:
         names[id(fn.__self__)] = "self"
     cells = {id(c): name for x in (getattr(fn, "__func__", fn), *world.seen.values()) if hasattr(x, "__code__") and hasattr(x, "__closure__")
@@ -330,8 +333,8 @@ def facts(traced):
         p, held = r.program, memory(r)
         paths.append({
             "calls": r.calls, "nodes": len(p.recorded), "after": len(p.nodes), "launches": p.launches, "python": [str(n) for n in p.called],
-            "guards": len(r.world.places), "tensors": len(r.tensors), "slower": r.slow, "microseconds": [round(t * 1e6, 2) if t < math.inf else None for t in r.trial.seconds],
-            "checked": r.checks.made, "rewrites": p.notes,
+            "guards": len(r.world.places), "tensors": len(r.tensors), "slower": r.slow,
+            "microseconds": [round(t * 1e6, 2) if t < math.inf else None for t in r.trial.seconds], "checked": r.checks.made, "rewrites": p.notes,
             "writes": len(r.bumps), "graph": "\n".join(str(after).splitlines()[1:]), "inputs": [(x.place, x.name) for x in before.inputs],
             "arguments": [(path, said(d)) for path, d in arguments(traced.fn, key)], "because": because[key], "missed": r.missed,
             "guarded": guarded(traced, key, r),
@@ -389,12 +392,13 @@ def explain(traced):
     f = facts(traced)
     out = [f"{f['name']}: {headline(f)}"]
     for i, p in enumerate(f["paths"], 1):
-        out.append((f"  {i}: " if len(f["paths"]) > 1 else "  ") + f"{many(p['nodes'], 'operation')}, run as {many(p['launches'], 'kernel launch')} and "
-                   f"{many(len(p['python']), 'step')} in Python; {timing(p)}")
-        held = p["memory"]
+        held, which = p["memory"], f"  {i}: " if len(f["paths"]) > 1 else "  "
+        out.append(f"{which}{many(p['nodes'], 'operation')}, run as {many(p['launches'], 'kernel launch')} and {many(len(p['python']), 'step')} "
+                   f"in Python; {timing(p)}")
         out.append(f"  {many(p['guards'], 'place')} and {many(p['tensors'], 'tensor')} outside of it are compared before each replay")
-        out.append(f"  reads and writes {amount(p['bytes'][1])} ({amount(p['bytes'][0])} if nothing were fused), computes {amount(p['flops'], 'flop')}, "
-                   f"holds at most {amount(p['peak'])}: {amount(held['inputs'])} given, {amount(held['own'])} its own, {amount(held['made'])} made"
+        out.append(f"  reads and writes {amount(p['bytes'][1])} ({amount(p['bytes'][0])} if nothing were fused), computes "
+                   f"{amount(p['flops'], 'flop')}, holds at most {amount(p['peak'])}: {amount(held['inputs'])} given, "
+                   f"{amount(held['own'])} its own, {amount(held['made'])} made"
                    + (f", {amount(held['replaced'])} replaced" if held["replaced"] else ""))
         out += [f"  {note}" for note in p["rewrites"]]
         if p["because"]:

@@ -207,23 +207,24 @@ class Traced(quick.Entry):
         """A call that a recording fits, made eagerly and recorded again: what is recorded must be the same."""
         if not self.lock.acquire(False):
             return self.replay(r, args, kwargs, given)
+        start, before = trial.clock(), r.checks.made
         try:
-            leaves = r.reach(given.leaves)
             try:
+                leaves = r.reach(given.leaves)
                 if leaves is None or not r.fits(leaves):
                     return MISSED
                 r.arrays_of(leaves)
             except Miss:
                 return MISSED
-            start, r.checks.made = trial.clock(), r.checks.made + 1
+            r.checks.made += 1
             r.counted += 1
-            r.checks.plan(r.calls, r.trial.seconds[0])       # (also where the call raises an error, which says nothing)
             out = self.record(key, given, args, kwargs, r)
             r.checks.cost = trial.clock() - start
-            r.checks.plan(r.calls, r.trial.seconds[0])
-            r.limit()
             return out
-        finally:
+        finally:                             # (also where the call raises an error, which says nothing)
+            if r.checks.made > before:
+                r.checks.plan(r.calls, r.trial.seconds[0])
+                r.limit()
             self.lock.release()
 
     def replay(self, r, args, kwargs, given):
