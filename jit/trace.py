@@ -437,7 +437,8 @@ class Traced(quick.Entry):
         draws = {id(n.attrs["generator"]): n.attrs["generator"] for n in rec.nodes if n.kind == "draw"}
         counted = {id(t._cell): t for t in rec.outside.values() if t._cell is not None}        # (`.data` has a counter of its own, aside)
         writes = [(n, counted.get(id(n.value)), rec.outside.get(rec.memory.get(n.ins[0], n.ins[0]))) for n in rec.nodes if n.kind == "write"]
-        bumps = [(("data", place_of(of)) if t is None else place_of(t), n.op.name + "_") for n, t, of in writes if not t is of is None]
+        bumps = [(("data", place_of(of)) if t is None else place_of(t), n.op.name + "_") for n, t, of in writes
+                 if t is not None or of is not None]
         if known is not None:
             return self.compare(known, rec, results, again.Account(
                 rec.nodes, rec.arrays, outside, [place_of(t) for t in rec.outside.values()], spec, grads, left, bumps, list(draws.values())))

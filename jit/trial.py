@@ -86,21 +86,20 @@ class Trial:
 
 def seconds_back(out, first):
     """How long eager's backward of a result takes, through the nodes with numbers from `first` on; infinite where it cannot be tried."""
-    given = Given()
-    given.flatten(out)
-    start = {e: t for t in given.leaves if (e := edge_of(t)) is not None and e is not t and e.seq >= first}
-    order = inside(list(start), first)
-    nodes = [n for n in order if type(n) is not OutputOf]
-    if not nodes or any(n.released or n.pre_hooks or n.post_hooks or isinstance(n, FunctionNode) for n in nodes):
-        return math.inf                      # (hooks and Functions do what they like)
-    grads = {e: wrap(np.ones(t._array.shape, t._array.dtype)) for e, t in start.items()}
-    before = modes.state.flags
+    given, before = Given(), modes.state.flags
     modes.set_flags(before & ~modes.GRAD)
     try:
+        given.flatten(out)
+        start = {e: t for t in given.leaves if (e := edge_of(t)) is not None and e is not t and e.seq >= first}
+        order = inside(list(start), first)
+        nodes = [n for n in order if type(n) is not OutputOf]
+        if not nodes or any(n.released or n.pre_hooks or n.post_hooks or isinstance(n, FunctionNode) for n in nodes):
+            return math.inf                  # (hooks and Functions do what they like)
+        grads = {e: wrap(np.ones(t._array.shape, t._array.dtype)) for e, t in start.items()}
         begun = clock()
         walk(order, grads)
         return clock() - begun
-    except (RuntimeError, ValueError):       # what it saved was written to since
+    except Exception:                        # (what it saved was written to since, say: the call itself is over)
         return math.inf
     finally:
         modes.set_flags(before)
