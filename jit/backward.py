@@ -15,7 +15,7 @@ from whet.tensor import wrap
 
 from .history import History, walk
 from .program import Miss, Program
-from .record import Refused
+from .record import Refused, Wrong
 
 SUBSETS = 3                      # of so many results every choice has its own backward; of more, all together and each alone
 
@@ -24,6 +24,7 @@ class Backward:
     """What was learned of the backward of some results: the op of the node that a replay makes."""
     name, saves_output, nondiff_outputs, saves = "traced_call", False, frozenset(), None
     cells = None                             # value -> the cell that counts its versions, by number (see `Recording.tie`)
+    trial = None                             # the rounds in which the recording's calls are timed (see trial.py)
 
     def __init__(self, rec, results, values, start, place_of_edge):
         """Run the backward of the results, and of some of them alone, under the recorder's eyes. `values`: all that the call returns."""
@@ -124,6 +125,10 @@ class Backward:
 
     def backward(self, node, g):
         """Gradients for the edges."""
+        return self.gradients(node, g) if not self.trial.running else self.trial.back(self.gradients, node, g)
+
+    def gradients(self, node, g):
+        """The same, not timed."""
         gs = g if type(g) is list else [g]
         way = self.ways.get(tuple([i for i, x in enumerate(gs) if x is not None]))
         xs = node.inputs
@@ -220,7 +225,9 @@ class _Way:
             raise Refused("its backward writes to tensors, or depends on values")
         env = self.program([rec.arrays[n] for n in (*self.saved, *given)])
         if not all(same_bits(env[n], rec.arrays[n]) for n in got):
-            raise Refused("a replay of its backward gives other bits: please report this")
+            from .reproduce import report  # (seldom needed)
+            given = {n: rec.arrays[n] for n in (*self.saved, *given)}
+            raise Wrong(f"a replay of its backward gives other bits: {report(nodes, rec.arrays, given, got)}")
         # memory that something else holds too must not become a leaf's gradient
         roots = [origin[n] for n in dict.fromkeys(got)]
         self.shared = {n for n in got if origin[n] in self.program.outside or roots.count(origin[n]) > 1}
@@ -258,6 +265,19 @@ def _alike(a, b):
     """Are two gradients the same, but for the rounding of another formula?"""
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     return a.shape == b.shape and a.dtype == b.dtype and np.allclose(a.astype(wide), b.astype(wide), 0.05, 1e-3, equal_nan=True)
+
+
+def near(a, b):
+    """Are two results the same, but for the rounding of some thousand operations on numbers as large as the largest? (Of others than floats
+    nothing can be said.)"""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind != "f" or not a.size:
+        return True
+    bound = 4096 * np.finfo(a.dtype).eps
+    with np.errstate(all="ignore"):
+        a, b = (np.where(np.isfinite(x), x, 0).astype(np.float64) for x in (a, b))
+        return bool(np.abs(a - b).max() <= bound * np.abs(b).max())
 
 
 def same_bits(a, b):

@@ -9,6 +9,7 @@ import struct
 from bisect import bisect_left, bisect_right
 
 import numpy as np
+from whet import tensor_base
 from whet.cpu import entries, memory, native
 from whet.cpu.pointwise import GRAIN_NS, Pointwise
 from whet.cpu.rows import rows
@@ -16,14 +17,15 @@ from whet.dtypes import FROM_NUMPY
 from whet.ir import scalar as S
 from whet.ir import verify
 from whet.ir.graph import Graph, Input, Node, Ref, Type
+from whet.ir.interpret import step
 from whet.ops.pointwise_family import PointwiseOp
 from whet.ops.registry import REGISTRY
 from whet.passes.epilogue import CONTRACTIONS
 from whet.passes.lower_llvm import many
 from whet.passes.lower_llvm.pointwise import nanoseconds
 from whet.passes.lower_llvm.scalar import Unsupported
-from whet.passes.pipeline import optimize
-from whet.passes.uses import written
+from whet.passes.pipeline import optimize, rewrite
+from whet.passes.uses import is_view, written
 
 from . import contract
 from .machine import machine
@@ -54,7 +56,7 @@ class Program:
     """What to do with the arrays of a call. `results` are the numbers of the values to give back, `outside` those that are given.
     `steady` are tensors (by number) that are among the latter at each call: what is made of them alone may be kept."""
 
-    def __init__(self, nodes, arrays, outside, results, steady=()):
+    def __init__(self, nodes, arrays, outside, results, steady=(), rewrites=()):
         self.arrays, self.outside = list(arrays), list(outside)
         self.results = list(dict.fromkeys(results))
         self.root = {n: n for n in self.outside}
@@ -67,12 +69,17 @@ class Program:
         self.recorded, self.origin = nodes, dict(self.root)        # (building gives some views a root of their own)
         nodes = self.live(nodes)
         self.check_order(nodes)
+        self.written = {self.root[n.ins[0]] for n in nodes if n.kind == "write"} & set(self.outside)
+        self.steady = {n: t for n, t in dict(steady).items() if n not in self.written}
+        self.meaning, self.notes, self.lasting, self.derived = None, [], set(), {}       # of named rewrites; see `said`, `from_steady`
         with np.errstate(all="ignore"):
+            if rewrites:
+                before, visible = nodes, set(self.results) | set(self.moving)
+                nodes, self.lasting, self.notes = rewrite(nodes, self.root, self.arrays, visible, rewrites, set(self.steady))
+                self.meaning = nodes if nodes != before else None
             self.nodes = optimize(nodes, self.root, self.arrays, set(self.results) | set(self.moving), self.check if verify.CHECK else None)
         self.held, self.keep, self.launches, self.called, self.scratch, self.guards = {}, [], 0, [], 0, []
         self.names, self.lows, self.moved = {}, [], []        # stand-ins: their values by id; where those that move lie, and which they are
-        self.written = {self.root[n.ins[0]] for n in nodes if n.kind == "write"} & set(self.outside)
-        self.steady = {n: t for n, t in dict(steady).items() if n not in self.written}
         with np.errstate(all="ignore"):
             self.build()
         # what was recorded is forgotten, but for its types; so are the stand-ins, except where the code points to them
@@ -115,6 +122,14 @@ class Program:
                 written.append(self.root[node.ins[0]])
 
     # ---- making steps ------------------------------------------------------------------------------------------------
+    def from_steady(self, node):
+        """The values from outside that a node's results, which rewrites want to be kept, depend on, where all of them are steady; or None."""
+        if not node.outs or not self.lasting.issuperset(node.outs) or not self.position.keys().isdisjoint(node.outs) or node.attrs.get("into") \
+                or node.kind not in ("op", "fused", "rows", "many") or is_view(node) or tensor_base.NativeNode is None:
+            return None                      # (without native cells there are no versions to compare)
+        found = [self.derived.get(self.root[x]) or ([self.root[x]] if self.root[x] in self.steady else None) for x in node.refs()]
+        return None if None in found else list(dict.fromkeys(n for ns in found for n in ns))
+
     def build(self):
         """The steps: lists of launches for machine code, views of memory that moves, and calls."""
         for r in self.outside:
@@ -139,8 +154,15 @@ class Program:
                 constants.add(node.outs[0])
                 continue
             view = node.kind == "op" and node.op.is_view
-            kept = len(self.keep)
+            kept, sources = len(self.keep), self.from_steady(node)
+            if sources:
+                for o in node.outs:          # (memory of its own, for all calls)
+                    self.hold(o, template(self.arrays[o]))
+                    constants.add(o)
             words = None if view or not compiled else self.launch(node)
+            if words is not None and sources and len(words) == 2:
+                self.derived.update((o, sources) for o in node.outs)
+                words = contract.unless(self, sources, words[0]), words[1]
             if words is None:
                 del self.keep[kept:]         # what the attempt wanted to be kept
             if words is None and (node.kind in ("rows", "many", "contract", "roll") or compiled and node.kind == "fused"):
@@ -495,6 +517,20 @@ class Program:
             return None
         self.keep.append(a)
         return -1, address(a) + offset
+
+    def said(self, given):
+        """The values that the graph has after the named rewrites, by the interpreter: what the program's bits must be. `given`: the arrays
+        of a call by value, which are written to."""
+        env, streams = dict(given), {}
+        for node in self.meaning:
+            if node.kind == "draw":
+                g = node.attrs["generator"]
+                seed, offset = streams.get(id(g), node.value)
+                streams[id(g)] = seed, offset + node.op.blocks(node.attrs["shape"])
+                env[node.outs[0]] = node.op.forward(shape=node.attrs["shape"], seed=seed, offset=offset)
+            else:
+                step(node, env, self.arrays, ())
+        return env
 
     def forget(self):
         """What is kept of outside tensors is made anew: one of them has other memory."""

@@ -25,6 +25,7 @@ from .numbers import FACTS
 from .program import Miss
 
 MISSED = object()
+FOREVER = (1 << 63) - 1          # uses of a table
 MANAGED_DICT = 1 << 4            # a flag of types: the dict of an instance lies before it
 READ = ("__iter__", "__len__", "items", "values")        # what a dict that is compared as one does as dicts do (not so OrderedDict)
 
@@ -197,6 +198,11 @@ def bypass(fn, first):
     for name, v in dict(kind=L.EAGER, finish=id(fn), type=id(type(first)), size=first._array.size).items():
         words[L.H[name] // 8] = v
     return words, [fn, type(first)]
+
+
+def limit(ready, uses):
+    """After so many uses of a table Python makes the calls."""
+    ready[0][L.H["until"] // 8] = min(max(uses, 0), FOREVER)
 
 
 def calls(ready):

@@ -42,6 +42,10 @@ class Refused(Exception):
     """Why a run cannot be replayed."""
 
 
+class Wrong(Refused):
+    """A program was compiled wrongly."""
+
+
 class Recorder(registry.Observer):
     """The observer of one run."""
 

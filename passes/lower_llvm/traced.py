@@ -3,7 +3,8 @@
 A *block* is such a table, a row of 8-byte words: a header (`H`), rows for the arguments, and what is compared outside of them: words of
 memory, captured tensors, dictionaries. Dictionaries carry a version tag where the interpreter has one: one that is as it was spares the
 comparison of the items. A block that fits either launches the program and builds the result, or calls a Python function with the tensors.
-Whatever does not fit is a miss, and the Python path's. `jit/quick.py` writes the blocks.
+Whatever does not fit is a miss, and the Python path's; so is a call of the function when a block was used as often as it says (`until`), which
+Python wants to look at. `jit/quick.py` writes the blocks.
 """
 from .builder import Module, Val
 from .entries import HEAD, MISS, A, C, Glue, T, _ptr, _thread
@@ -12,7 +13,7 @@ from .entries import HEAD, MISS, A, C, Glue, T, _ptr, _thread
 H = {name: 8 * i for i, name in enumerate((
     "kind", "flags", "count", "busy", "nargs", "names", "rows", "rows_at", "leaves", "words", "words_at", "tensors", "tensors_at",
     "dicts", "dicts_at", "lists", "lists_at", "mask", "known_at", "check", "moving", "moving_at", "fresh", "fresh_at", "program", "list",
-    "length", "away", "build", "build_at", "finish", "type", "size"))}
+    "length", "away", "build", "build_at", "finish", "type", "size", "until"))}
 HEADER = len(H)
 LAUNCH, PYTHON, EAGER = range(3)                    # kinds of blocks
 TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN = range(9)        # rows for arguments: kind, object, words in all, ...
@@ -315,16 +316,18 @@ def _build(m):
 
 
 def _enter(m):
-    """enter(block, args, kwargs): a new reference to the result, null with an error set, or MISS."""
-    f = m.fn("enter", [("ptr", "block"), ("ptr", "args"), ("ptr", "kw")], "ptr", "internal")
+    """enter(block, args, kwargs, always): a new reference to the result, null with an error set, or MISS. `always`: also when it was used as
+    often as it says."""
+    f = m.fn("enter", [("ptr", "block"), ("ptr", "args"), ("ptr", "kw"), ("i64", "always")], "ptr", "internal")
     g = Glue(f)
-    block, args, kw = f.args
+    block, args, kw, always = f.args
     objects, leaves, fresh = f.alloca("i64", MAX_OBJECTS), f.alloca("i64", MAX_LEAVES), f.alloca("i64", MAX_FRESH)
     arrays, slots = f.alloca("i64", MAX_MOVING), f.alloca("i64", MAX_MOVING + 2)
 
     def head(name, ty="i64"):
         return g.ld(block, H[name], ty)
     nargs = g.ld(args, HEAD, "i64")
+    f.bail(f.binary("and", f.cmp("sge", head("count"), head("until")), f.cmp("eq", always, 0)), "miss")
     f.bail(f.cmp("eq", head("kind"), EAGER), "eager")
     f.bail(f.cmp("ne", nargs, head("nargs")), "miss")
     names, = f.if_(g.null(kw), lambda: [f.as_val(0, "i64")], lambda: [f.call("PyDict_Size", "i64", kw)])
@@ -433,6 +436,7 @@ def _enter(m):
     dims, nd = g.ld(a, A["dims"]), f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
     size, = f.loop(0, nd, 1, lambda d, s: [f.binary("mul", s, _word(f, dims, d))], [f.as_val(1, "i64")])
     f.bail(f.cmp("ne", size, head("size")), "miss")
+    g.st(head("count") + 1, block, H["count"])
     f.ret(f.call("PyObject_Call", "ptr", head("finish", "ptr"), args, kw))
     f.label("lost")
     f.loop(0, f.load("i64", count), 1, lambda i: g.dec(_word(f, fresh, i, "ptr")))
@@ -445,17 +449,17 @@ def _enter(m):
 
 def _doors(m):
     """What Python calls."""
-    # all(blocks, args, kwargs): the first block of a tuple (block, what it points to, ...) that fits
-    f = m.fn("all", [("ptr", "blocks"), ("ptr", "args"), ("ptr", "kw")], "ptr", "internal")
+    # all(blocks, args, kwargs, always): the first block of a tuple (block, what it points to, ...) that fits
+    f = m.fn("all", [("ptr", "blocks"), ("ptr", "args"), ("ptr", "kw"), ("i64", "always")], "ptr", "internal")
     g = Glue(f)
-    blocks, args, kw = f.args
+    blocks, args, kw, always = f.args
     n = g.ld(blocks, HEAD, "i64")
     items = f.bytes_at(blocks, HEAD + 8)
     miss = g.ptr(f.as_val(MISS, "i64"))
     g.inc(blocks)
     _, r = f.while_(
         lambda i, r: f.binary("and", f.cmp("slt", i, n), g.same(r, miss)),
-        lambda i, r: [i + 2, f.call("enter", "ptr", g.ld(_word(f, items, i, "ptr"), A["data"]), args, kw)], [f.as_val(0, "i64"), miss])
+        lambda i, r: [i + 2, f.call("enter", "ptr", g.ld(_word(f, items, i, "ptr"), A["data"]), args, kw, always)], [f.as_val(0, "i64"), miss])
     g.dec(blocks)
     f.ret(r)
 
@@ -466,7 +470,7 @@ def _doors(m):
     f.bail(f.cmp("ne", g.ld(shared, J["off"], "i64"), 0), "slow")
     blocks = f.load("ptr", f.bytes_at(self, g.ld(shared, J["ready"], "i64")), 8)
     f.bail(g.absent(blocks), "slow")
-    r = f.call("all", "ptr", blocks, args, kw)
+    r = f.call("all", "ptr", blocks, args, kw, f.as_val(0, "i64"))
     f.bail(f.cmp("eq", g.i64(r), MISS), "slow")
     f.ret(r)
     f.label("slow")
@@ -476,13 +480,13 @@ def _doors(m):
     _put(f, box, 2, f.sel(g.null(kw), _ptr(f, "_Py_NoneStruct"), kw))
     f.ret(f.call("PyObject_Vectorcall", "ptr", g.ld(shared, J["slow"]), box, f.as_val(3, "i64"), Val(f, "null", "ptr")))
 
-    # enter(blocks, args, kwargs): the result, or MISSED
+    # enter(blocks, args, kwargs): the result, or MISSED, however often the blocks were used
     f = m.fn("traced_enter", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
     g = Glue(f)
     _, argv, _ = f.args
     kw = _word(f, argv, 2, "ptr")
     kw = f.sel(g.same(kw, _ptr(f, "_Py_NoneStruct")), Val(f, "null", "ptr"), kw)
-    r = f.call("all", "ptr", _word(f, argv, 0, "ptr"), _word(f, argv, 1, "ptr"), kw)
+    r = f.call("all", "ptr", _word(f, argv, 0, "ptr"), _word(f, argv, 1, "ptr"), kw, f.as_val(1, "i64"))
 
     def missed():
         x = g.ld(_ptr(f, "whet_jit"), J["missed"])
