@@ -7,6 +7,7 @@ watched (an open file, a generator, a lock) makes the function run eagerly.
 """
 import builtins
 import collections
+import contextlib
 import contextvars
 import dis
 import enum
@@ -189,8 +190,8 @@ class World:
 
     def known(self, x):
         """An instance of a class of ours is data, of the standard library mostly not."""
-        return type(x).__module__.partition(".")[0] == "whet" or type(x) is types.SimpleNamespace or type(x).__module__ == "argparse" \
-            and type(x).__name__ == "Namespace"
+        return type(x).__module__.partition(".")[0] == "whet" or type(x) in (types.SimpleNamespace, contextlib.nullcontext) \
+            or type(x).__module__ == "argparse" and type(x).__name__ == "Namespace"
 
     def passed_on(self, f):
         """A function of C that is a value: others call it, and nobody sees that."""
