@@ -155,7 +155,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
         raise RuntimeError(f"jvp(f, primals, tangents): Expected primals and tangents to be tuples, got {type(primals)} and {type(tangents)}")
     vs = _tensors(tangents)
-    for x, v in zip(_tensors(primals), vs, strict=False):
+    for x, v in zip(_tensors(primals), vs):
         if x.shape != v.shape:
             raise RuntimeError(f"jvp(f, primals, tangents): primal of shape {tuple(x.shape)} and tangent of shape {tuple(v.shape)} differ")
     if len(vs) != len(_tensors(primals)):
@@ -302,7 +302,6 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
             raise ValueError(f"vmap({getattr(func, '__name__', func)}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the "
                              f"structure of inputs: {len(args)} inputs")
         found = _dims(args, tuple(in_dims) if isinstance(in_dims, list) else in_dims, [])
-        found += _dims(kwargs, 0, [])
         sizes = set()
         for t, d in found:
             if d is None:
@@ -323,10 +322,10 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         results, start = [], default_generator._offset
         for i in range(sizes.pop()):
             in_order = iter([t if d is None else t.select(d, i) for t, d in found])
-            some, named = _map(lambda _, it=in_order: next(it), (args, kwargs))
+            some = _map(lambda _, it=in_order: next(it), args)
             if randomness == "same":
                 default_generator._offset = start
-            results.append(func(*some, **named))
+            results.append(func(*some, **kwargs))
             if randomness == "error" and default_generator._offset != start:
                 raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
                                    "randomness flags on vmap or perform the randomness operation out of vmap")

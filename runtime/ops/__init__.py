@@ -4,7 +4,7 @@ from ..tensor import Tensor
 from . import surface
 
 for _family in ("pointwise", "arithmetic", "creation", "convert", "view", "movement", "index", "reduce", "sort", "contract",
-                "random", "window", "norm", "activation", "recurrent", "loss", "embedding", "vision", "host", "interop", "derived",
+                "random", "window", "norm", "activation", "recurrent", "loss", "embedding", "vision", "host", "fourier", "interop", "derived",
                 "control", "operators"):
     __import__(f"{__name__}.{_family}")
 
