@@ -2,8 +2,8 @@
 from functools import wraps
 
 from .autograd.modes import enable_grad
-from .random import default_generator
 from .nn.utils.stateless import functional_call
+from .random import default_generator
 from .tensor import Tensor
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "stack_module_state", "vjp", "vmap"]
@@ -316,7 +316,8 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         if not sizes:
             raise ValueError("vmap: at least one input must have a dimension to map over")
         if len(sizes) > 1:
-            raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sorted(sizes)} for the mapped dimension")
+            raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+                             f"{sorted(sizes)} for the mapped dimension")
         if sizes == {0}:
             raise RuntimeError("vmap: the mapped dimension has size 0, so the function cannot be run")
         results, start = [], default_generator._offset

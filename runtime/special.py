@@ -3,8 +3,8 @@ from .ops.surface import FUNCTIONS as _F
 from .ops.surface import guarded as _guarded
 
 # names that stand in `whet` too, and what is called otherwise there
-_SHARED = {"digamma": "digamma", "psi": "digamma", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "exp2": "exp2", "expit": "sigmoid", "expm1": "expm1",
-           "gammainc": "igamma", "gammaincc": "igammac", "gammaln": "lgamma", "i0": "i0", "log1p": "log1p", "log_softmax": "log_softmax",
+_SHARED = {"digamma": "digamma", "psi": "digamma", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "exp2": "exp2", "expit": "sigmoid",
+           "expm1": "expm1", "gammainc": "igamma", "gammaincc": "igammac", "gammaln": "lgamma", "i0": "i0", "log1p": "log1p", "log_softmax": "log_softmax",
            "logit": "logit", "logsumexp": "logsumexp", "modified_bessel_i0": "i0", "multigammaln": "mvlgamma", "polygamma": "polygamma",
            "round": "round", "sinc": "sinc", "softmax": "softmax", "xlogy": "xlogy"}
 _OWN = ("entr", "erfcx", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri", "xlog1py", "zeta", "spherical_bessel_j0", "modified_bessel_k0",
@@ -49,7 +49,9 @@ for _name, _first in {"t": lambda x: x, "u": lambda x: 2 * x, "v": lambda x: 2 *
         lambda x, n, now, before: _chebyshev(2 * x - 1, n, now, before))
 hermite_polynomial_h = _polynomial("hermite_polynomial_h", lambda x: 2 * x, lambda x, n, now, before: 2 * x * now - (2 * (n - 1)) * before)
 hermite_polynomial_he = _polynomial("hermite_polynomial_he", lambda x: x * 1, lambda x, n, now, before: x * now - (n - 1) * before)
-laguerre_polynomial_l = _polynomial("laguerre_polynomial_l", lambda x: 1 - x, lambda x, n, now, before: ((2 * n - 1 - x) * now - (n - 1) * before) / n)
-legendre_polynomial_p = _polynomial("legendre_polynomial_p", lambda x: x * 1, lambda x, n, now, before: ((2 * n - 1) * x * now - (n - 1) * before) / n)
+laguerre_polynomial_l = _polynomial("laguerre_polynomial_l", lambda x: 1 - x,
+                                    lambda x, n, now, before: ((2 * n - 1 - x) * now - (n - 1) * before) / n)
+legendre_polynomial_p = _polynomial("legendre_polynomial_p", lambda x: x * 1,
+                                    lambda x, n, now, before: ((2 * n - 1) * x * now - (n - 1) * before) / n)
 
 globals().update(_guarded({name: fn for name, fn in globals().items() if "polynomial" in name and not name.startswith("_")}))

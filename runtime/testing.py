@@ -37,8 +37,9 @@ def _compare(a, b, place, how, msg):
     import whet
     if isinstance(a, dict) and isinstance(b, dict):
         if a.keys() != b.keys():
-            _fail("The keys of the mappings do not match:\nMissing keys in the actual mapping: "
-                  f"{sorted(b.keys() - a.keys(), key=str)}\nAdditional keys in the actual mapping: {sorted(a.keys() - b.keys(), key=str)}", place, msg)
+            missing, more = sorted(b.keys() - a.keys(), key=str), sorted(a.keys() - b.keys(), key=str)
+            _fail(f"The keys of the mappings do not match:\nMissing keys in the actual mapping: {missing}\n"
+                  f"Additional keys in the actual mapping: {more}", place, msg)
         for k in a:
             _compare(a[k], b[k], f"{place}[{k!r}]", how, msg)
         return
