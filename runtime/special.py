@@ -4,9 +4,9 @@ from .ops.surface import guarded as _guarded
 
 # names that stand in `whet` too, and what is called otherwise there
 _SHARED = {"digamma": "digamma", "psi": "digamma", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "exp2": "exp2", "expit": "sigmoid",
-           "expm1": "expm1", "gammainc": "igamma", "gammaincc": "igammac", "gammaln": "lgamma", "i0": "i0", "log1p": "log1p", "log_softmax": "log_softmax",
-           "logit": "logit", "logsumexp": "logsumexp", "modified_bessel_i0": "i0", "multigammaln": "mvlgamma", "polygamma": "polygamma",
-           "round": "round", "sinc": "sinc", "softmax": "softmax", "xlogy": "xlogy"}
+           "expm1": "expm1", "gammainc": "igamma", "gammaincc": "igammac", "gammaln": "lgamma", "i0": "i0", "log1p": "log1p",
+           "log_softmax": "log_softmax", "logit": "logit", "logsumexp": "logsumexp", "modified_bessel_i0": "i0", "multigammaln": "mvlgamma",
+           "polygamma": "polygamma", "round": "round", "sinc": "sinc", "softmax": "softmax", "xlogy": "xlogy"}
 _OWN = ("entr", "erfcx", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri", "xlog1py", "zeta", "spherical_bessel_j0", "modified_bessel_k0",
         "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1")
 
