@@ -19,6 +19,8 @@ def _polynomial(name, first, step):
     def polynomial(input, n):
         if not isinstance(n, int):
             raise NotImplementedError(f"{name}: the degree must be an int, got {type(n).__name__}")
+        if n > 10_000:
+            raise RuntimeError(f"{name}: a degree of {n} takes as many steps; at most 10000 are made")
         x = input if input.is_floating_point() else input.to(_default())
         if n < 0:
             return x * 0
