@@ -286,7 +286,8 @@ def _second_kind(x, order, scaled):
     """exp(x) K(x) is the integral of exp(x (1 - cosh t)) cosh(order t) over t > 0, to which sums converge at once."""
     a = np.asarray(x, np.float64)
     with np.errstate(all="ignore"):
-        t = np.arange(0, 12, 1 / 16)
+        least = a[a > 0].min(initial=1.0)
+        t = np.arange(0, min(700, np.log(1500 / least) + 1), 1 / 16)          # as far as anything is left
         weight = np.where(t == 0, 0.5, 1.0) / 16 * np.cosh(order * t)
         y = np.zeros(a.shape)
         for k, w in zip(np.cosh(t) - 1, weight):
