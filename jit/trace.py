@@ -595,7 +595,7 @@ class Traced(quick.Entry):
         wrong = {n for n in values if n in want and not same_bits(env[n], want[n])}
         changed = {n for n, a in zip(program.outside, given) if n in want and not same_bits(a, want[n])}
         if wrong or changed:
-            from .reproduce import report    # (seldom needed)
+            from .reproduce import report  # (seldom needed)
             raise Wrong(f"a replay {'gives other bits for a result' if wrong else 'writes other bits to a tensor from outside'}: "
                         + report(rec.nodes, rec.arrays, {n: rec.before[n] for n in outside}, values.values()))
 

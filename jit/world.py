@@ -49,7 +49,7 @@ LENIENT = frozenset("builtins logging warnings whet numpy math cmath operator _o
                     "sys inspect weakref argparse numbers io _io string re _thread keyword".split())
 # classes of the standard library that are data
 DATA = frozenset((("types", "SimpleNamespace"), ("argparse", "Namespace"), ("collections", "ChainMap"), ("collections", "UserDict"),
-                  ("collections", "UserList")))
+                  ("collections", "UserList"), ("contextlib", "nullcontext")))
 DEFINED = (types.FunctionType, property, staticmethod, classmethod)      # what is written in the body of a class
 LIBRARY = os.path.dirname(os.__file__)
 BY_IDENTITY = Base, type, types.FunctionType, types.BuiltinFunctionType      # what is compared so, to whom it is the same

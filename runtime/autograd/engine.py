@@ -296,8 +296,8 @@ def _targets(inputs):
     return dict.fromkeys(_keys(inputs))
 
 
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None, is_grads_batched=False,
-         materialize_grads=False):
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
+         is_grads_batched=False, materialize_grads=False):
     """The gradients of the sum of the outputs with respect to each input, as a tuple.
 
     >>> import whet
@@ -335,8 +335,8 @@ def _batched(outputs, inputs, grad_outputs, keep, create, allow_unused, material
     from ..ops import stack
     gs = _as_tuple(grad_outputs)
     n = next(g.shape[0] for g in gs if g is not None)
-    rows = [grad(outputs, inputs, tuple(None if g is None else g[i] for g in gs), True if i + 1 < n else keep, create, allow_unused,
-                 False, materialize) for i in range(n)]
+    rows = [grad(outputs, inputs, tuple(None if g is None else g[i] for g in gs), True if i + 1 < n else keep, create,
+                 allow_unused=allow_unused, materialize_grads=materialize) for i in range(n)]
     return tuple(None if col[0] is None else stack(col) for col in zip(*rows))
 
 

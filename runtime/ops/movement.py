@@ -296,7 +296,10 @@ def flip(input, dims):
     return apply(flip_op, (input,), {"dims": dims if input._array.ndim else ()})
 
 
-METHODS["flip"] = lambda self, *dims: flip(self, dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims)
+@method("flip")
+def _flip(self, *numbers, dims=None):
+    """See `whet.flip`."""
+    return flip(self, dims if dims is not None else numbers[0] if len(numbers) == 1 and not isinstance(numbers[0], int) else numbers)
 
 
 @function()

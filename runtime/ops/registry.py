@@ -11,7 +11,7 @@ import numpy as np
 from .. import tensor_base
 from ..autograd import modes
 from ..autograd.node import Node, OutputOf, edge_of, stale_inputs
-from ..dtypes import FROM_NUMPY
+from ..dtypes import FLOAT, FROM_NUMPY
 
 REGISTRY: dict = {}                 # name -> Op
 state, GRAD, SPECIAL = modes.state, modes.GRAD, modes.SPECIAL
@@ -136,9 +136,20 @@ class Observer:
 
 def apply_python(op, inputs, attrs):
     """Run an op on tensors: compute, wrap the result, record it where a gradient may be asked for."""
-    if state.flags & SPECIAL and state.observers:
-        return state.observers[-1](op, inputs, attrs)
+    if state.flags & SPECIAL:
+        if state.autocast is not None and op.name in PRODUCTS:
+            inputs = tuple([x.to(state.autocast) if narrows(x) else x for x in inputs])
+        if state.observers:
+            return state.observers[-1](op, inputs, attrs)
     return execute(op, inputs, attrs)
+
+
+PRODUCTS = frozenset(("matmul", "linear", "convolution"))       # what `autocast` makes in a smaller type
+
+
+def narrows(x):
+    """Does `autocast` make this operand of a product smaller?"""
+    return is_tensor(x) and x.dtype.kind == FLOAT and x.dtype.itemsize <= 4 and x.dtype is not state.autocast
 
 
 def ask(question, *tensors):
