@@ -96,7 +96,7 @@ class Results:
             raise Refused(f"it changes a {type(x).__name__} of objects")
         if isinstance(x, set):
             return "const", tuple(keys)
-        return dict, (f"b{self.boxes[id(x)]}", [(k, self.describe(v)) for k, v in zip(keys, x.values())])
+        return dict, (f"b{self.boxes.get(id(x), id(x))}", [(k, self.describe(v)) for k, v in zip(keys, x.values())])
 
     def container(self, x):
         """A name for something that can be changed, which is one however often it is given back."""

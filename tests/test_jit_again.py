@@ -1,5 +1,6 @@
 """Calls that are recorded again: what no guard sees is found, and nothing else is changed by it; and rounds in which replays are timed."""
 import ctypes
+import os
 import warnings
 
 import numpy as np
@@ -85,7 +86,7 @@ HIDDEN = {
     "less": (lambda x, v: x.exp().log() if v == 1 else x.exp(), "no longer did `%2 = log"),
     "a table of numbers": (lambda x, v: x + whet.tensor([v] * 100).sum(), "another constant|another result|did"),
     "a write": (lambda x, v: (x if v == 1 else x.data).add_(1).sum(), "wrote to other tensors|did"),
-    "printing": (lambda x, v: x + (1 if v == 1 else print("") or 1), "it calls builtins.print"),
+    "what is not recorded": (lambda x, v: x + (1 if v == 1 else min(os.getpid(), 1)), "it calls posix.getpid"),
 }
 
 

@@ -55,11 +55,11 @@ def test_programs_are_replayed_in_several_ways(monkeypatch):
     """What only the interpreter, or only a program without a pass, gets wrong is found."""
     assert [fuzz_jit.compare(doubling(seed, 3))["why"] for seed in (1, 2)] == [None, None]
 
-    def wrong(n, env, types, places, run=interpret._run):
+    def wrong(n, env, types, places, run=interpret.step):
         run(n, env, types, places)
         env[n.outs[0]] = env[n.outs[0]] + 1
     with monkeypatch.context() as m:
-        m.setattr(interpret, "_run", wrong)
+        m.setattr(interpret, "step", wrong)
         assert "interpreted" in fuzz_jit.compare(doubling(1, 3))["why"] and fuzz_jit.compare(doubling(2, 3))["why"] is None
     name, one = pipeline.PASSES[1]
 
