@@ -50,7 +50,8 @@ def test_probabilities_sum_up(d):
 
 
 PAIRS = [(D.Normal(A, B), D.Normal(B, A)), (D.Gamma(A, B), D.Gamma(B, A)), (D.Beta(A, B), D.Beta(B, A)), (D.Laplace(A, B), D.Laplace(B, A)),
-         (D.Gumbel(A, B), D.Gumbel(B, B)), (D.Dirichlet(A), D.Dirichlet(B)), (D.Categorical(P), D.Categorical(B)), (D.Bernoulli(P), D.Bernoulli(B / 3)),
+         (D.Gumbel(A, B), D.Gumbel(B, B)), (D.Dirichlet(A), D.Dirichlet(B)), (D.Categorical(P), D.Categorical(B)),
+         (D.Bernoulli(P), D.Bernoulli(B / 3)),
          (D.MultivariateNormal(A, MATRIX), D.MultivariateNormal(B, whet.eye(3) * 3)), (D.Exponential(A), D.Gamma(B, A)),
          (D.Uniform(A, A + 1), D.Normal(A, B)), (D.Normal(A, B), D.Laplace(B, A)), (D.Geometric(P), D.Geometric(B / 3))]
 
@@ -77,8 +78,8 @@ def test_gamma_samples_move_with_their_shape():
 
 
 def test_a_larger_batch_of_the_same():
-    for d in (D.Normal(A, B), D.Categorical(P), D.MultivariateNormal(A, MATRIX), D.Independent(D.Normal(A, B), 1), D.LogNormal(A, B), D.Binomial(3, P),
-              D.TransformedDistribution(D.Normal(A, B), [D.TanhTransform(cache_size=1)])):
+    for d in (D.Normal(A, B), D.Categorical(P), D.MultivariateNormal(A, MATRIX), D.Independent(D.Normal(A, B), 1), D.LogNormal(A, B),
+              D.Binomial(3, P), D.TransformedDistribution(D.Normal(A, B), [D.TanhTransform(cache_size=1)])):
         e = d.expand((4, *d.batch_shape))
         x = d.sample()
         assert e.batch_shape == (4, *d.batch_shape) and e.sample((2,)).shape == (2, 4, *d.batch_shape, *d.event_shape)

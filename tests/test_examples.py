@@ -177,7 +177,8 @@ def gpt():
         schedule.step()
         return loss
     text = torch.arange(200) * 5 % 12
-    return step, [(torch.stack([text[i + j:i + j + 8] for j in range(8)]), torch.stack([text[i + j + 1:i + j + 9] for j in range(8)])) for i in range(14)]
+    windows = text.unfold(0, 8, 1)
+    return step, [(windows[i:i + 8], windows[i + 1:i + 9]) for i in range(14)]
 
 
 class Classifier(nn.Module):
