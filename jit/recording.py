@@ -29,7 +29,8 @@ class Recording:
         self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
         self.bare, self.extras = [g is None for _, g in tensors], [t._extra for t in self.tensors]
         self.lock, self.missed = quick.latch(), None
-        self.tried = self.counted = self.renewed = 0     # calls that were timed, that Python counted, and for which the table was made anew
+        # calls that were timed, that Python counted, for which the table was made anew, that it did not fit
+        self.tried = self.counted = self.renewed = self.misses = 0
         self.ready = None                    # see quick.table
         self.times, self.slow = [math.inf, math.inf], False        # seconds of a replay and of an eager call; is the latter shorter?
         self.writes, self.backward = False, None
@@ -74,14 +75,21 @@ class Recording:
                 return False
         return self.world.difference() is None
 
-    def replay(self, leaves, boxes=()):
-        """The result of a call with these tensors and containers, or MISSED."""
+    def fetched(self, leaves):
+        """The tensors of a call with those of the slots; None where one of these is of another kind."""
         for s in self.world.slots:
             t = s.fetch(self.world.tensors, leaves)
             if t is None:
                 self.missed = f"{s.name or 'a variable'} is of another kind"
-                return MISSED
+                return None
             leaves = [*leaves, t]
+        return leaves
+
+    def replay(self, leaves, boxes=()):
+        """The result of a call with these tensors and containers, or MISSED."""
+        leaves = self.fetched(leaves)
+        if leaves is None:
+            return MISSED
         try:
             if self.fits(leaves):
                 return self.run(leaves, boxes)

@@ -136,11 +136,13 @@ class Traced(quick.Entry):
         except TypeError:                    # a key that cannot be hashed
             return self.fn(*args, **kwargs)
         if paths is not None:
-            for r in paths:
-                if not r.slow:
-                    out = self.trial(r, args, kwargs, given)
-                    if out is not MISSED:
-                        return out
+            for r in [r for r in paths if not r.slow]:
+                out = self.trial(r, args, kwargs, given)
+                if out is not MISSED:
+                    return out
+                r.misses += 1
+                if r.misses >= TRIED and not r.calls:
+                    paths.remove(r)          # what it was made for does not come again
             if any(r.slow for r in paths):
                 return self.fn(*args, **kwargs)
         if key in self.refused or not self.lock.acquire(False):
@@ -178,7 +180,9 @@ class Traced(quick.Entry):
             out = self.fn(*args, **kwargs)
             r.counted += 1
         else:
-            out = self.replay(r, args, kwargs, given)
+            out = MISSED if r.ready is None else quick.enter(r.ready, args, kwargs)
+            if out is MISSED:
+                out = self.replay(r, args, kwargs, given)
             if out is MISSED:
                 return out
         r.times[eager] = min(r.times[eager], perf_counter() - t)
@@ -426,13 +430,16 @@ class Traced(quick.Entry):
             growths.append((grown.real, [results.describe(x) for x in grown.added]))
         known = {id(real) for real, _ in growths}
         changes = run.world.changes()
+        slots = {(id(s.owner), s.name): t for s, t in zip(run.world.slots, run.leaves[len(run.leaves) - len(run.world.slots):])}
         for kind, owner, name, _, new in changes:
+            if type(new) is Number and new.tensor is slots.get((id(owner), name)):
+                continue                     # (the number that was there)
             if name is None or kind not in SETTABLE or owner is getattr(os.environ, "_data", None):
                 self.loosen(changes)
             if name is None or kind not in SETTABLE or owner is getattr(os.environ, "_data", None):
                 raise Refused(f"it changes Python's state: {run.world.said(kind, owner)}")
             effects.append((kind, owner, name, results.describe(new)))
-        known |= {(id(owner), name) for _, owner, name, _ in effects}
+        known |= slots.keys() | {(id(owner), name) for _, owner, name, _ in effects}
         filled, boxes = {}, {id(x): i for i, x in enumerate(run.boxes) if type(x) is not tuple}
         for kind, owner, name, _, _ in run.whole.changes():
             if id(owner) in boxes and id(owner) not in run.world.seen and id(owner) not in filled:
