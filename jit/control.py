@@ -65,10 +65,9 @@ class Body:
 
     def launches(self):
         """The one list of launches that it is, with what that works on: places of operands, and ("made", place of a result)."""
-        steps = self.program.steps
-        if len(steps) != 1 or type(steps[0]) is not tuple or len(steps[0]) != 4:
+        if self.program.alone is None or self.program.checks:
             return None
-        _, at, count, values = steps[0]
+        _, at, count, values = self.program.alone
         operands, made = dict(zip(self.given, self.at)), {n: ("made", i) for i, n in enumerate(self.results)}
         return at, count, [operands[n] if n in operands else made[n] for n in values]
 

@@ -23,11 +23,12 @@ from whet.ops.registry import REGISTRY
 from whet.passes.epilogue import CONTRACTIONS
 from whet.passes.lower_llvm import many
 from whet.passes.lower_llvm.pointwise import nanoseconds
+from whet.passes.lower_llvm.program import CHECK, RECORD
 from whet.passes.lower_llvm.scalar import Unsupported
 from whet.passes.pipeline import optimize, rewrite
 from whet.passes.uses import is_view, written
 
-from . import contract
+from . import contract, plain
 from .machine import machine
 from .record import Refused
 from .rounds import Rounds, machines
@@ -79,6 +80,7 @@ class Program:
                 self.meaning = nodes if nodes != before else None
             self.nodes = optimize(nodes, self.root, self.arrays, set(self.results) | set(self.moving), self.check if verify.CHECK else None)
         self.held, self.keep, self.launches, self.called, self.scratch, self.guards = {}, [], 0, [], 0, []
+        self.checks, self.stopped = {}, C.c_int64()          # address of what a check looks at -> its node; the one that ended a list, or 0
         self.names, self.lows, self.moved = {}, [], []        # stand-ins: their values by id; where those that move lie, and which they are
         with np.errstate(all="ignore"):
             self.build()
@@ -142,6 +144,7 @@ class Program:
         for r, i in last.items():
             dying.setdefault(i, []).append(r)
         self.free, self.blocks = {}, set()
+        self.seat()
         compiled = native.enabled()
         constants = self.constants = set()
         changed = {self.root[x] for n in self.nodes for x in written(n)}
@@ -184,8 +187,6 @@ class Program:
         needed, steps = set(self.results), []
         for kind, what in reversed(entries_):
             if kind == "words":
-                if len(what) > 2:
-                    needed.update(what[3].refs())
                 steps.append((kind, what))
             elif kind == "call" or needed.intersection(what.outs):
                 needed.update(what.refs())
@@ -213,9 +214,6 @@ class Program:
                 places.update(zip(sorted(new), range(len(places), len(places) + len(new))))
                 words += what[0]
                 count += what[1]
-                if len(what) > 2:
-                    out.append((*self.listed(words, count, places), *what[2:]))
-                    words, count, places = [], 0, {}
             elif kind == "call":
                 out.append(what)
                 self.called.append(what)
@@ -226,8 +224,9 @@ class Program:
         """Where in a list the numbers of moving arrays stand."""
         at = 0
         while at < len(words):
-            if words[at] == 0:               # a record of what is kept: see passes/lower_llvm/program.py
-                yield at + 2
+            if words[at] in (RECORD, CHECK):
+                if words[at] == RECORD:
+                    yield at + 2
                 at += 4
             else:
                 end = at + 4 + 2 * words[at + 3]
@@ -309,14 +308,12 @@ class Program:
             words = contract.launches(self, node, ins)
             if words is not None or not (node.kind == "op" and node.op.memo):
                 return words
-        if node.kind == "op" and node.op.name == "cat" and all(type(x) is np.ndarray and x.dtype == ins[0].dtype for x in ins):
-            return self.side_by_side(node, ins)
+        if plain.can(node):
+            return plain.launches(self, node, ins)
         if node.kind == "op" and (node.op.memo or node.op.launches):
             made = []
             if node.op.may_fail:
-                for x in ins[1:]:
-                    if type(x) is np.ndarray and not any(np.may_share_memory(x, self.held[c]) for c in self.constants):
-                        x[...] = 0           # a stand-in's numbers are indices
+                self.as_indices(ins[1:])
 
             def run():
                 r = node.op.forward(*ins, **node.attrs)
@@ -361,7 +358,7 @@ class Program:
     def rolled(self, loop):
         """A loop as two launches: one puts addresses into a table, the other goes round."""
         body = Program(loop.body, self.arrays, list(loop.inputs), list(loop.results))
-        if len(body.steps) != 1 or type(body.steps[0]) is not tuple or len(body.steps[0]) != 4:
+        if body.alone is None or body.checks:
             return None
         moves, first = {}, {}
         for name, (kind, value, *more) in loop.inputs.items():
@@ -392,7 +389,7 @@ class Program:
                 first[result] = self.place(mine, 0)
         if None in first.values() or not moves:
             return None
-        rounds = Rounds(None, (body.steps[0][1], body.steps[0][2], body.steps[0][3]), moves)
+        rounds = Rounds(None, body.alone[1:], moves)
         pairs = rounds.table(lambda name: first[name])
         if len(pairs) > MOST - 2:
             return None
@@ -408,19 +405,27 @@ class Program:
             words += -1, address(x) if type(x) is np.ndarray else x
         return words, 2
 
-    def side_by_side(self, node, ins):
-        """A concatenation: each operand is copied to its place."""
-        out, (dim,), at, words, count = self.memory(node.outs[0]), node.attrs.values(), 0, [], 0
-        for x in ins:
-            n = x.shape[dim] if x.ndim else 0
-            part = out[(slice(None),) * dim + (slice(at, at + n),)]
-            if part.size:
-                got = self.take(lambda: Pointwise("copy", (S.arg(0),), 1)([x], [part]), [x, out])
-                if got is None:
-                    return None
-                words, count = words + got[0], count + got[1]
-            at += n
-        return words, count
+    def as_indices(self, xs):
+        """The numbers of stand-ins may be indices: good ones."""
+        for x in xs:
+            if type(x) is np.ndarray and not any(np.may_share_memory(x, self.held[c]) for c in self.constants):
+                x[...] = 0
+
+    def checked(self, flag, wanted, node):
+        """The words that end the list where a launch put another number into `flag`."""
+        self.keep.append(flag)
+        self.checks[address(flag)] = node
+        return [CHECK, address(flag), int(wanted), C.addressof(self.stopped)]
+
+    def seat(self):
+        """Give each draw two numbers that it reads its seed and position from: a call writes them at its start, with one turn for each stream."""
+        draws, streams = [n for n in self.nodes if n.kind == "draw"], {}
+        self.drawn, self.seats = np.zeros((len(draws), 2), np.uint64), {id(n): i for i, n in enumerate(draws)}
+        for i, n in enumerate(draws):
+            g, places, starts = streams.setdefault(id(n.attrs["generator"]), (n.attrs["generator"], [], [0]))
+            places.append(i)
+            starts.append(starts[-1] + n.op.blocks(n.attrs["shape"]))
+        self.streams = [(g, np.array(places), np.array(starts[:-1], np.uint64), starts[-1]) for g, places, starts in streams.values()]
 
     def in_place(self, node, ins):
         """Writes to an operand that one kernel does."""
@@ -444,8 +449,8 @@ class Program:
         return None
 
     def take(self, run, known, made=(), outs=(), node=None):
-        """Run something on stand-ins and note its launches; None where they cannot be repeated. Where a kernel checks its data, also
-        where it says so, and the node, which Python does again to find the error."""
+        """Run something on stand-ins and note its launches; None where they cannot be repeated. `outs`: the values, or arrays, that what it
+        made is. A kernel that checks its data is one of a node, and a check follows it."""
         tape = entries.Tape()
         entries._local.tape = tape
         try:
@@ -455,14 +460,13 @@ class Program:
             return None
         finally:
             entries._local.tape = None
-        if tape.verdicts and (node is None or len(tape.verdicts) > 1) or not all(_alike(m, self.arrays[n]) for n, m in zip(outs, made)):
+        if tape.verdicts and node is None or not all(_alike(m, n if type(n) is np.ndarray else self.arrays[n]) for n, m in zip(outs, made)):
             return None
         if not all(any(type(a) is np.ndarray and np.may_share_memory(a, m) for _, _, _, *args in tape.launches for a in args) for m in made):
             return None                      # NumPy computed it
-        got = self.words(tape, known, [(m, self.memory(n)) for n, m in zip(outs, made)])
-        return got if got is None or not tape.verdicts else (*got, tape.verdicts[0], node)
+        return self.words(tape, known, [(m, n if type(n) is np.ndarray else self.memory(n)) for n, m in zip(outs, made)], node)
 
-    def words(self, tape, known, renamed=()):
+    def words(self, tape, known, renamed=(), node=None):
         """A tape's launches as words, and their number; None where an argument is something unknown. `renamed`: (array on the tape, ours)."""
         words, count = [], 0
         for kernel, total, grain, *args in tape.launches:
@@ -476,6 +480,9 @@ class Program:
                     if pair is None:
                         return None
                     words += pair
+                for a in args:
+                    if any(a is v for v in tape.verdicts):
+                        words += self.checked(a, 0, node)
         return (words, count) if count else None
 
     def argument(self, a, known, renamed, tape):
@@ -537,6 +544,11 @@ class Program:
         for g in self.guards:
             g.forget()
 
+    @property
+    def alone(self):
+        """The list of launches that it is; None where it is more."""
+        return self.steps[0] if len(self.steps) == 1 and type(self.steps[0]) is tuple else None
+
     def footprint(self):
         """The bytes that a call holds: what it is given, memory of the program's own, and what it makes (results, and what Python steps
         make, which lives until the call ends)."""
@@ -560,14 +572,16 @@ class Program:
         for n in self.fresh:
             if self.arrays[n] is not None:
                 env[n] = template(self.arrays[n])
+        for g, places, starts, total in self.streams:
+            seed, at = g.take(total)
+            self.drawn[places, 0], self.drawn[places, 1] = seed, starts + np.uint64(at)
         before = [(env[n], env[n].copy()) for n in self.kept]
         try:
             for step in self.steps:
                 if type(step) is tuple:
                     machine()[1](step[1], step[2], step[0], *[env[r] for r in step[3]])
-                    if len(step) > 4 and step[4][0]:
-                        step[4][0] = 0
-                        self.do(step[5], env)                # raises what eager raises
+                    if self.stopped.value:
+                        self.stop()
                 else:
                     self.do(step, env)
         except Exception as e:               # eager will raise it where the function can see it
@@ -578,15 +592,28 @@ class Program:
             raise Miss(f"an error was raised: {e}") from None
         return env
 
+    def stop(self):
+        """A list ended at a check."""
+        word = C.c_int64.from_address(self.stopped.value)
+        node, word.value, self.stopped.value = self.checks[self.stopped.value], 0, 0
+        raise Miss(self.broken(node), node.line if node.kind == "guard" else None)
+
+    @staticmethod
+    def broken(node):
+        """What is otherwise than it was at a guard, a question, or an op that refuses its data."""
+        if node.kind == "guard":
+            return f"the value that Python reads at {node.line}"
+        return f"what the values are asked at {node.line}" if node.kind == "ask" else f"an error is raised by {node.op.name} at {node.line}"
+
     def do(self, node, env):
         """A step that Python does."""
         ins = [env[x] if type(x) is Ref else x for x in node.ins]
         if node.kind == "guard":
             if ins[0].tobytes() != node.value.tobytes():
-                raise Miss(f"the value that Python reads at {node.line}", node.line)
+                raise Miss(self.broken(node), node.line)
         elif node.kind == "ask":
             if node.attrs["question"](*ins) != node.value:
-                raise Miss(f"what the values are asked at {node.line}")
+                raise Miss(self.broken(node))
         elif node.kind == "write":
             self.write(node, ins)
         elif node.kind == "fused":
@@ -596,10 +623,8 @@ class Program:
                 env[o] = r
         else:
             if node.kind == "draw":
-                attrs = node.attrs
-                g = attrs["generator"]
-                seed, offset = g.take(node.op.blocks(attrs["shape"]))
-                made = node.op.forward(shape=attrs["shape"], seed=seed, offset=offset)
+                seed, offset = map(int, self.drawn[self.seats[id(node)]])
+                made = node.op.forward(shape=node.attrs["shape"], seed=seed, offset=offset)
             else:
                 made = node.op.forward(*ins, **node.attrs)
             for o, r in zip(node.outs, made if type(made) is tuple else (made,)):
@@ -650,6 +675,6 @@ def _work(words):
     while at < len(words):
         kernel, total, grain, n = words[at:at + 4]
         at += 4
-        if kernel:                           # (else what is kept: see passes/lower_llvm/program.py)
+        if kernel not in (RECORD, CHECK):
             at, work = at + 2 * n, work + total / grain
     return work

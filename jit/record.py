@@ -17,6 +17,7 @@ import numpy as np
 from whet import dtypes
 from whet.autograd import inplace as ip
 from whet.autograd import modes
+from whet.cpu.reduce import reduce
 from whet.dtypes import COMPLEX, FROM_NUMPY
 from whet.ir.graph import Node, Ref
 from whet.ops import pointwise_family, registry
@@ -225,6 +226,9 @@ class Recorder(registry.Observer):
             return question(*[t._array for t in tensors])
         answer = question(*[t._array for t in tensors])
         self.nodes.append(Node("ask", None, ins, {"question": question}, [], where(), answer))
+        if hasattr(question, "facts"):       # for kernels to ask
+            a = tensors[0]._array
+            self.nodes[-1].roots = [(fact, bool(reduce("any", a, pre=fact))) for fact in question.facts(a)]
         return answer
 
     # ---- numbers that vary -------------------------------------------------------------------------------------------

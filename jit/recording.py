@@ -30,7 +30,7 @@ class Recording:
         self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
         self.bare, self.extras = [g is None for _, g in tensors], [t._extra for t in self.tensors]
         self.lock, self.missed = quick.latch(), None
-        self.counted = self.renewed = 0      # calls that Python counted, and for which the table was made anew
+        self.counted = self.renewed = self.misses = 0    # calls that Python counted, for which the table was made anew, that it did not fit
         self.ready = self.passed = None      # see quick.table, quick.bypass
         self.trial, self.slow = Trial(), False       # is an eager call shorter than a replay?
         self.told = self.checks = None       # what the recorder was told; when it is compared with a new recording (see again.py)

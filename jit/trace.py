@@ -38,6 +38,7 @@ from .recording import Recording
 from .results import Results
 from .world import Unwatchable, World, ours
 
+UNFIT = 20                       # calls that a recording did not fit and none that it did: it is dropped
 TRIES = 3                        # recordings of one key that may fail before it is given up,
 IDLE = 5                         # or be of no use
 PATHS = 8                        # recordings of one key
@@ -148,11 +149,14 @@ class Traced(quick.Entry):
         except TypeError:                    # a key that cannot be hashed
             return self.fn(*args, **kwargs)
         if paths is not None:
-            for r in paths:
+            for r in list(paths):
                 if not r.slow or r.calls >= r.trial.at:
                     out = self.trial(r, key, args, kwargs, given)
                     if out is not MISSED:
                         return out
+                    r.misses += 1
+                    if r.misses >= UNFIT and not r.calls:
+                        paths.remove(r)      # what it was made for does not come again
             slow = next((r for r in paths if r.slow), None)
             if slow is not None:
                 slow.counted += 1
@@ -540,9 +544,12 @@ class Traced(quick.Entry):
             growths.append((grown.real, [results.describe(x) for x in grown.added]))
         known = {id(real) for real, _ in growths}
         changes = run.world.changes()
+        slots = {(id(s.owner), s.name): t for s, t in zip(run.world.slots, run.leaves[len(run.leaves) - len(run.world.slots):])}
         full = {id(owner) for kind, owner, name, *_ in changes
                 if kind in CONTENTS and (name is None or not isinstance(owner, dict | list) or owner is VARIABLES)}
         for kind, owner, name, _, new in changes:
+            if type(new) is Number and new.tensor is slots.get((id(owner), name)):
+                continue                     # (the number that was there)
             if kind in CONTENTS and id(owner) in full:
                 if id(owner) not in known and not isinstance(owner, tuple | frozenset | types.MappingProxyType):
                     known.add(id(owner))
@@ -557,7 +564,7 @@ class Traced(quick.Entry):
             if id(owner) not in known:
                 self.loosen(changes)
                 raise Refused(f"it changes Python's state: {run.world.said(kind, owner)}")
-        known |= {(id(owner), name) for _, owner, name, _ in effects}
+        known |= slots.keys() | {(id(owner), name) for _, owner, name, _ in effects}
         filled, boxes = {}, {id(x): i for i, x in enumerate(run.boxes) if type(x) is not tuple}
         for kind, owner, name, _, _ in run.whole.changes():
             if id(owner) in boxes and id(owner) not in run.world.seen and id(owner) not in filled:

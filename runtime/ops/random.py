@@ -1,6 +1,7 @@
 """Random tensors. Element i of a draw of n comes from counter i mod q of the draw, word i // q, q = ceil(n / words): a function of
 seed, position and n. The generator (Philox 4x32-10) and the distributions on top of it are scalar expressions like any other op.
 """
+import functools
 import math
 import operator
 
@@ -15,6 +16,8 @@ from ..ir import scalar as s
 from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function, method
+
+KEPT = 1 << 18                   # so many counters are made once
 
 
 def _u64(x):
@@ -60,7 +63,7 @@ def _normals(u, v, t):
 
 def _words(kind):
     """The outputs of one counter for a kind of draw."""
-    w = philox(s.arg(0), s.arg(1))
+    w = philox(s.arg(0) + s.arg(1), s.arg(2))
     if kind == "u32":
         return [s.cast(x, "u32") for x in w]
     if kind == "u64":
@@ -74,6 +77,11 @@ def _words(kind):
     return _normals(_unit64(w[0], w[1]), _unit64(w[2], w[3]), "f64")
 
 
+@functools.lru_cache(2)
+def _counters(n):
+    return np.arange(n, dtype=np.uint64)
+
+
 class _Draw:
     """n numbers of one kind, from one kernel call."""
     TYPES = {"u32": np.uint32, "u64": np.uint64, "uniform32": np.float32, "uniform64": np.float64, "normal32": np.float32, "normal64": np.float64}
@@ -83,14 +91,26 @@ class _Draw:
         self.per = 2 if kind in ("u64", "uniform64", "normal64") else 4
 
     def __call__(self, n, seed, at):
-        if self.kernel is None:
-            self.kernel = Pointwise(f"philox_{self.kind}", tuple(_words(self.kind)), 2)
-        q = -(-n // self.per)
-        flat = memory.empty((q * self.per,), self.dtype)
+        flat = memory.empty((self.room(n),), self.dtype)
         if n:
-            parts = [flat[i * q:(i + 1) * q] for i in range(self.per)]
-            self.kernel([np.arange(at, at + q, dtype=np.uint64), np.asarray(seed, np.uint64)], parts)
+            self.into(flat, n, np.asarray(seed, np.uint64), np.asarray(at, np.uint64))
         return flat[:n]
+
+    def room(self, n):
+        """The elements that a draw of n writes: whole blocks."""
+        return -(-n // self.per) * self.per
+
+    def counters(self, n):
+        """0, 1, ... for each block."""
+        q = -(-n // self.per)
+        return _counters(1 << max(10, (q - 1).bit_length()))[:q] if q <= KEPT else np.arange(q, dtype=np.uint64)
+
+    def into(self, flat, n, seed, at):
+        """Draw into an array with room for it; the position in the stream and its seed are arrays of no dimension."""
+        if self.kernel is None:
+            self.kernel = Pointwise(f"philox_{self.kind}", tuple(_words(self.kind)), 3)
+        q = len(flat) // self.per
+        self.kernel([self.counters(n), at, seed], [flat[i * q:(i + 1) * q] for i in range(self.per)])
 
 
 DRAWS = {k: _Draw(k) for k in _Draw.TYPES}

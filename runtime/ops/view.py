@@ -13,7 +13,7 @@ from ..autograd import modes
 from ..autograd.node import Node
 from ..indexing import as_int, sizes
 from . import dims
-from .registry import Op, apply, edge_of, is_tensor, unrecorded, view_of
+from .registry import MoveOp, Op, apply, edge_of, is_tensor, unrecorded, view_of
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function, method
 
@@ -42,10 +42,9 @@ def _view(a, size):
 view_op = ViewOp("view", _view, lambda g, _y, _x, size: [reshape(g, _x.shape)], samples=lambda make: [
     Sample(make(2, 3), size=(3, 2)), Sample(make(2, 3), size=(6,)), Sample(make(), size=(1, 1)), Sample(make(0, 3), size=(3, 0)),
     Sample(make(1), size=())])
-reshape_op = Op("reshape", lambda a, size: a.reshape(size).copy(), lambda g, _y, _x, size: [reshape(g, _x.shape)],
-                samples=lambda make: [
+reshape_op = MoveOp("reshape", lambda a, size: size, lambda out, a, size: [(out.reshape(a.shape), a)],
+                    lambda g, _y, _x, size: [reshape(g, _x.shape)], samples=lambda make: [
     Sample(make(2, 3).t(), size=(6,)), Sample(make(2, 3, 4).transpose(1, 2), size=(2, 12))])
-reshape_op.total = True
 
 
 @method()
@@ -424,10 +423,8 @@ def numpy_index(index):
     return (*[builtins.slice(*i) if type(i) is tuple else i for i in index], ...)
 
 
-def _unslice(g, size, index):
-    out = np.zeros(size, g.dtype)
-    out[numpy_index(index)] = g
-    return out
+def _unslice(out, g, size, index):
+    return [(out, 0), (out[numpy_index(index)], g)]
 
 
 _indices = [((2, 3, 4), (0,)), ((2, 3, 4), ((0, 2, 1), 2)), ((2, 3, 4), ((0, 2, 1), None, (0, 3, 2))), ((5,), ((1, 5, 3),)),
@@ -436,8 +433,8 @@ _indices = [((2, 3, 4), (0,)), ((2, 3, 4), ((0, 2, 1), 2)), ((2, 3, 4), ((0, 2, 
 slice_op = ViewOp("slice", lambda a, index: a[numpy_index(index)],
                   lambda g, _y, _x, index: [apply(unslice_op, (g,), {"size": tuple(_x.shape), "index": index})],
                   samples=lambda make: [Sample(make(*s), index=i) for s, i in _indices])
-unslice_op = Op("unslice", _unslice, lambda g, _y, _x, size, index: [apply(slice_op, (g,), {"index": index})],
-                samples=lambda make: [Sample(make(*np.empty(s)[numpy_index(i)].shape), size=s, index=i) for s, i in _indices])
+unslice_op = MoveOp("unslice", lambda g, size, index: size, _unslice, lambda g, _y, _x, size, index: [apply(slice_op, (g,), {"index": index})],
+                    samples=lambda make: [Sample(make(*np.empty(s)[numpy_index(i)].shape), size=s, index=i) for s, i in _indices])
 slice_op.doc = "`index`: for each dimension in turn a number >= 0, a tuple (start, stop, step) with step > 0, or None: a new axis."
 
 
