@@ -74,7 +74,7 @@ def test_a_shape_that_differs_keeps_nodes_apart():
 
 def test_it_says_once_why_it_runs_eagerly(capsys):
     def loud(x):
-        globals()
+        print("here", dir() and "")
         return x + 1
     f = jit.trace(loud)
     with warnings.catch_warnings(record=True) as said:
@@ -82,9 +82,9 @@ def test_it_says_once_why_it_runs_eagerly(capsys):
         for _ in range(6):
             assert f(whet.ones(1)).item() == 2
     said = [w for w in said if w.category is jit.TraceWarning]
-    assert len(said) == 1 and "builtins.globals" in str(said[0].message) and "test_jit.py" in str(said[0].message)
-    assert capsys.readouterr().out == "here\n" * 6 and "builtins.print" in facts(f)["refused"]
-    with pytest.raises(jit.TraceError, match="builtins.print"):
+    assert len(said) == 1 and "builtins.dir" in str(said[0].message) and "test_jit.py" in str(said[0].message)
+    assert capsys.readouterr().out == "here \n" * 6 and "builtins.dir" in facts(f)["refused"]
+    with pytest.raises(jit.TraceError, match="builtins.dir"):
         jit.trace(loud, strict=True)(whet.ones(1))
 
 
