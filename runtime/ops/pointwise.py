@@ -206,7 +206,17 @@ asinh_ = _float("asinh", lambda input: asinh(input), R, alias=["arcsinh"])
 acosh_ = _float("acosh", lambda input: acosh(input), reals(1.2, 4), alias=["arccosh"],
                 complex_vjp=lambda g, y, x: [g * s.conj(rsqrt(x - 1) * rsqrt(x + 1))])
 atanh_ = _float("atanh", lambda input: atanh(input), UNIT, alias=["arctanh"], vjp=lambda g, y, x: [g / (1 - x * x)])
-sinc = _float("sinc", lambda input: where(eq(input, 0), 1, sin(input * math.pi) / (input * math.pi)), AWAY,
+
+
+def _sin_pi(x):
+    """sin(pi x), which vanishes exactly where x is whole."""
+    whole = rint(x)
+    y = sin((x - whole) * math.pi)
+    return where(eq(floor(whole * 0.5) * 2, whole), y, -y)
+
+
+sinc = _float("sinc", lambda input: where(eq(input, 0), 1, _sin_pi(input) / (input * math.pi)), AWAY,
+              complex=lambda input: where(eq(input, 0), 1, sin(input * math.pi) / (input * math.pi)),
               vjp=lambda g, y, x: [where(eq(x, 0), 0, g * (cos(x * math.pi) - y) / x)])
 deg2rad = _float("deg2rad", lambda input: input * (math.pi / 180), R, kinds="bif")
 rad2deg = _float("rad2deg", lambda input: input * (180 / math.pi), R, kinds="bif")
