@@ -50,7 +50,9 @@ LENIENT = frozenset("builtins logging warnings whet numpy math cmath operator _o
 # classes of the standard library that are data
 DATA = frozenset((("types", "SimpleNamespace"), ("argparse", "Namespace"), ("collections", "ChainMap"), ("collections", "UserDict"),
                   ("collections", "UserList"), ("contextlib", "nullcontext")))
-DEFINED = (types.FunctionType, property, staticmethod, classmethod)      # what is written in the body of a class
+# what calls a function that it is given, and nobody sees that
+HIGHER = frozenset("map filter sorted min max sort reduce accumulate starmap takewhile dropwhile filterfalse groupby partial partialmethod iter "
+                   "defaultdict call methodcaller".split())
 LIBRARY = os.path.dirname(os.__file__)
 BY_IDENTITY = Base, type, types.FunctionType, types.BuiltinFunctionType      # what is compared so, to whom it is the same
 UNNAMED = ("__builtins__", "__spec__", "__loader__")     # of a module, what globals() is not asked for
@@ -85,9 +87,11 @@ def _folders():
 
 
 def _is_ours(v):
-    """Is a method (or property) of a class of ours really ours?"""
-    f = v.fget if type(v) is property else getattr(v, "__func__", v)
-    return ours(f.__code__) or f.__code__.co_filename.startswith("<") if type(f) is types.FunctionType else True
+    """Is what a class or module of ours holds really ours, or plain?"""
+    f = v.fget if type(v) is property else getattr(v, "__func__", v) if type(v) in (staticmethod, classmethod) else v
+    if type(f) is types.FunctionType:
+        return ours(f.__code__) or f.__code__.co_filename.startswith("<")
+    return type(f) is not functools.partial and (isinstance(f, type) or standard(type(f).__module__))
 
 
 def standard(module):
@@ -121,6 +125,8 @@ class World:
         self.holders = []                    # what has a dict, which may be exchanged for another
         self.places = []                     # (kind, owner, names or None, objects)
         self.loose, self.slots, self.growing = loose, [], {}
+        self.passable = None                 # a function of C that does more than compute, which other functions of C may be given
+        self.met = {}                        # what could have a stand-in, but lies where none can
         self.outward = {}                    # what has a stand-in during a run: id -> (object, places)
         self.tensors = {}                    # id -> tensor
         self.exact = False                   # would somebody notice a Number where a number of Python's should be?
@@ -142,6 +148,10 @@ class World:
                 self.visit(self.stack.pop())
             again = any([self.module(m, done) for m, done in list(self.modules.values())])
         self.stack = None
+        for i in self.met.keys() & self.outward.keys():      # also where no stand-in can be: it is the real one everywhere
+            del self.outward[i]
+        if self.passable is not None and not HIGHER.isdisjoint(self.attributes | self.builtins):
+            self.passed_on(self.passable)
         if "_base" in self.attributes:
             raise Unwatchable("it asks for the `_base` of something, which is compared nowhere")
         self.arrange()
@@ -159,6 +169,10 @@ class World:
         if isinstance(x, types.FunctionType | types.BuiltinFunctionType | type):
             module = (getattr(x, "__module__", None) or "builtins").partition(".")[0]
             self.exact |= standard(module) and module not in LENIENT and not stands(x)
+            if isinstance(x, types.BuiltinFunctionType) and isinstance(x.__self__, types.ModuleType) and not computes(x.__module__ or "", x.__name__):
+                self.passable = x
+        if stands(x):
+            self.met[id(x)] = x
         if isinstance(x, Base):
             self.tensor(x)
         elif isinstance(x, list | tuple | collections.deque):
@@ -231,7 +245,7 @@ class World:
 
     def passed_on(self, f):
         """A function of C that is a value: others call it, and nobody sees that."""
-        if not computes(f.__module__ or "", f.__name__) and not stands(f):
+        if not computes(f.__module__ or "", f.__name__):
             raise Unwatchable(f"it passes {f.__module__ or type(f.__self__).__name__}.{f.__name__} on")
 
     def module(self, m, done):
@@ -340,7 +354,7 @@ class World:
                     self.frameworks.update(getattr(x, "__mro__", (x,)))
                     now = patched.state(x)
                     self.places.append(("patched", x, None, [now]))
-                    self.stack += [v for v in now.values() if isinstance(v, DEFINED) and not _is_ours(v)]
+                    self.stack += [v for v in now.values() if not _is_ours(v) or x is b and type(v) in (list, dict, set)]
 
     def klass(self, c):
         """A class of the user's: what its body and those of its bases hold."""
@@ -412,7 +426,7 @@ class World:
                     if f is not None and i.argval not in self.builtins:
                         self.builtins.add(i.argval)
                         self.place("global", vars(builtins), i.argval, (f,))
-                    if i.opname == "LOAD_GLOBAL" and not i.arg & 1 and type(f) is types.BuiltinFunctionType:
+                    if i.opname == "LOAD_GLOBAL" and not i.arg & 1 and type(f) is types.BuiltinFunctionType and not stands(f):
                         self.passed_on(f)    # (not called here)
             elif i.opname == "IMPORT_NAME":
                 name = _absolute(i.argval, constants[0], names_of)

@@ -1,7 +1,9 @@
 """What is printed, logged, warned and timed, in order with all else: by stand-ins' tricks, other streams, handlers that look, errors."""
 import contextlib
+import functools
 import io
 import logging
+import os
 import sys
 import time
 import warnings
@@ -545,4 +547,77 @@ def losses_are_logged_and_warned_of():
     def calls(f):
         for k in range(14):
             yield f(ramp(2) * k * 0.3), stream.getvalue()
+    return f, calls
+
+
+@trap
+def print_lies_where_nobody_can_reach():
+    """In a tuple, a default and a frozenset, compared with the print of the builtins, and mapped."""
+    ways = (print, len)
+    def f(x, say=print):
+        if ways[0] is print and say is print and print in frozenset(ways):
+            list(map(ways[0], ["a", "b"]))
+            x = x * 2
+        return x
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2)))
+        yield from thrice(lambda: f(ramp(2), say=len))
+    return f, calls
+
+
+@trap
+def a_function_of_the_system_is_mapped():
+    """list(map(os.remove, names)): what C calls from C."""
+    import tempfile
+    folder = tempfile.mkdtemp()
+    o = Box(names=[])
+    def f(x):
+        list(map(os.remove, o.names))
+        return x * len(o.names)
+    def calls(f):
+        for k in range(5):
+            o.names[:] = [os.path.join(folder, "a")]
+            with open(o.names[0], "w") as file:
+                file.write(str(k))
+            yield f(ramp(2)), os.listdir(folder)
+        os.rmdir(folder)
+    return f, calls
+
+
+@trap
+def methods_of_tensors_are_no_functions():
+    """nn.Linear.table = a dict that changes; an object with a state that is called, on Tensor."""
+    class Scale:
+        k = 2.0
+        def __call__(self, t): return t * self.k
+    scale, model = Scale(), nn.Linear(2, 2)
+    def f(x):
+        return whet.Tensor.scale_of_a_trap(x) * model.table_of_a_trap["k"]
+    def calls(f):
+        whet.Tensor.scale_of_a_trap = scale
+        nn.Linear.table_of_a_trap = table = {"k": 1.0}
+        try:
+            yield from thrice(lambda: f(ramp(2)))
+            scale.k = 3.0
+            yield from thrice(lambda: f(ramp(2)))
+            table["k"] = 5.0
+            yield from thrice(lambda: f(ramp(2)))
+        finally:
+            del whet.Tensor.scale_of_a_trap, nn.Linear.table_of_a_trap
+    return f, calls
+
+
+@trap
+def a_partial_of_print_is_a_method():
+    """Tensor.shout = functools.partial(print, ...)."""
+    def f(x):
+        x.shout_of_a_trap()
+        return x * 2
+    def calls(f):
+        whet.Tensor.shout_of_a_trap = functools.partial(print, "shout")
+        try:
+            yield from thrice(lambda: f(ramp(2)))
+        finally:
+            del whet.Tensor.shout_of_a_trap
+        yield outcome(lambda: f(ramp(2)))
     return f, calls
