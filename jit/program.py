@@ -25,7 +25,7 @@ from whet.passes.lower_llvm.scalar import Unsupported
 from whet.passes.pipeline import optimize
 from whet.passes.uses import written
 
-from . import contract
+from . import chain, contract
 from .machine import machine
 from .record import Refused
 from .rounds import Rounds, machines
@@ -143,7 +143,7 @@ class Program:
             words = None if view or not compiled else self.launch(node)
             if words is None:
                 del self.keep[kept:]         # what the attempt wanted to be kept
-            if words is None and (node.kind in ("rows", "many", "contract", "roll") or compiled and node.kind == "fused"):
+            if words is None and (node.kind in ("rows", "many", "contract", "chain", "roll") or compiled and node.kind == "fused"):
                 parts = apart(node)          # no kernel for it as one, and NumPy would give other bits
                 plan += [(i if m is parts[-1] else -1, m) for m in parts[::-1]]
                 continue
@@ -283,6 +283,8 @@ class Program:
             return self.by_rows(node, ins)
         if node.kind == "many":
             return self.in_parts(node)
+        if node.kind == "chain":
+            return chain.launches(self, node)
         if node.kind == "contract" or node.kind == "op" and node.op.name in CONTRACTIONS:
             words = contract.launches(self, node, ins)
             if words is not None or not (node.kind == "op" and node.op.memo):

@@ -92,6 +92,7 @@ class Plan:
         self.out_types = [DTYPES[t] for _, t in program.outputs]
         self.out_shapes = [shape if full else self.row_shape for full in self.full_out]
         self.passed = [i for i, o in enumerate(program.operands) if o.kind != "index"]
+        self.by_row = None                   # (kernel, its last arguments) of a plan that is one launch whose units are the rows
         self.run = self._choose(operands)
 
     def __call__(self, *operands):
@@ -210,9 +211,10 @@ class Plan:
         grain = max(1, self._per_grain() // max(1, self.n))
         numbers = [self.n, *sizes, *self._strides_in_order(arrays, full, row)]
         short = short_rows(self.program, self.n) if not reduced and self.count >= FEW else None
-        if short:
-            return self._direct(short_kernel(self.program, rank, *short), self.count, grain, numbers, order)
-        return self._direct(row_kernel(self.program, rank, False, reduced is not None), self.count, grain, numbers, order)
+        kernel = short_kernel(self.program, rank, *short) if short else row_kernel(self.program, rank, False, reduced is not None)
+        if order == sorted(order):
+            self.by_row = kernel, tuple(numbers)
+        return self._direct(kernel, self.count, grain, numbers, order)
 
     def _by_columns(self, step, rest, arrays, order, mode=None):
         columns, outer = rest.sizes[-1], rest.sizes[0] if len(rest.sizes) == 2 else 1
