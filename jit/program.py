@@ -183,12 +183,13 @@ class Program:
         if self.scratch:
             self.room = memory.empty(self.scratch, np.uint8)
         for kind, what in [*steps, ("end", None)]:
-            new = {what[0][i] for i in self.passed(what[0])} - places.keys() if kind == "words" else ()
-            if count and (kind != "words" or len(places) + len(new) > PASSING):
+            given = {what[0][i] for i in self.passed(what[0])} if kind == "words" else set()
+            if count and (kind != "words" or len(places.keys() | given) > PASSING):
                 out.append(self.listed(words, count, places))
                 words, count, places = [], 0, {}
             if kind == "words":
-                places.update(zip(sorted(new), range(len(places), len(places) + len(new))))
+                new = sorted(given - places.keys())
+                places.update(zip(new, range(len(places), len(places) + len(new))))
                 words += what[0]
                 count += what[1]
                 if len(what) > 2:

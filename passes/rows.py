@@ -259,7 +259,7 @@ class _Builder:
         if not fulls:
             return False
         outer = [a for a in range(len(self.shape)) if a not in self.axes and self.shape[a] > 1]
-        if sorted(outer, key=lambda a: -abs(fulls[0][0][a])) != outer:
+        if sorted(outer, key=lambda a: -sum(abs(st[a]) for st, _ in fulls)) != outer:
             return False
         stores = False
         for o, stage in zip(node.outs, program.stages[len(program.stages) - len(node.outs):], strict=True):

@@ -143,7 +143,7 @@ class Plan:
         rows_at = [(len(arrays) + i, x.itemsize) for i, x in enumerate(each)]
 
         def by_memory(dims):
-            return sorted(dims, key=lambda a: -abs(arrays[0][0][a]))
+            return sorted(dims, key=lambda a: -sum(abs(st[a]) for st, _ in arrays))
         outer = list(self.outer) if any(self.full_out) or rows_at else by_memory(self.outer)
         inside = by_memory(self.axes) if self._order_free() else list(self.axes)
         row_steps = [x.strides if x.ndim == len(shape) else dict(zip(self.outer, _row_strides(self.plain_rows, x.itemsize), strict=True))
