@@ -25,7 +25,6 @@ class _Group:
 
 def fuse(nodes, root, arrays, visible):
     """The list with fused nodes. `root` tells which memory a value lies in, `visible` which values are seen from outside."""
-    nodes = early(nodes, root, arrays)
     uses = Uses(nodes, root, views=True)
     groups = {}                              # node -> its group
     for i, node in enumerate(nodes):
@@ -48,26 +47,6 @@ def fuse(nodes, root, arrays, visible):
             made = kernel([nodes[k] for k in group.at], nodes, uses.users, arrays, visible)
             out += [made] if made.outs else []               # (else nobody reads it)
     return out
-
-
-def early(nodes, root, arrays):
-    """The list with nodes that no other pointwise node waits for right behind the one that they wait for: where another kernel reads both
-    results, they could else not be one.
-
-        %1 = floor(%0)                         %1 = floor(%0)
-        %2 = index(%9, %1)           ->        %3 = add(%1, 1)
-        %3 = add(%1, 1)                        %2 = index(%9, %1)
-        %4 = index(%9, %3)                     %4 = index(%9, %3)
-    """
-    uses, place = Uses(nodes, root, views=True), [(i,) for i in range(len(nodes))]
-    can = [fusible(node, arrays) for node in nodes]
-    for i, node in enumerate(nodes):
-        if not can[i] or any(can[u] for u in uses.users.get(node.outs[0], ())):
-            continue
-        last = max((uses.maker[x] for x in node.refs() if x in uses.maker), default=None)
-        if last is not None and can[last] and arrays[nodes[last].outs[0]].shape == arrays[node.outs[0]].shape and uses.sooner(i, last):
-            place[i] = (*place[last], i)
-    return [nodes[i] for i in sorted(range(len(nodes)), key=place.__getitem__)]
 
 
 def write_through(nodes, root, arrays, visible):

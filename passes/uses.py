@@ -25,10 +25,6 @@ class Uses:
         """May node k be done at place i (after all that is there), as far as what it reads goes: is nothing of it written in between?"""
         return all(following(self.writes.get(self.root[x], ()), k) >= i for x in self.nodes[k].refs())
 
-    def sooner(self, k, i):
-        """May node k, whose operands are there, be done right after place i: is nothing that it reads written in between?"""
-        return all(following(self.writes.get(self.root[x], ()), i) > k for x in self.nodes[k].refs())
-
     def needed(self, k, i, together):
         """Does a node before place i, other than those `together` (places), use what node k makes?"""
         return any(u < i and u not in together for o in self.nodes[k].outs for u in self.users.get(o, ()))

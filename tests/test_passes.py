@@ -557,24 +557,3 @@ def test_what_has_no_kernel_is_done_apart():
     graph_of(lambda x: x.exp() + whet.remainder(t, True), whet.randn(4, 50))
     graph_of(lambda x: (x.exp() + whet.remainder(t, True)).sum(-1), whet.randn(4, 50))
     written(lambda x, y: (x.exp_().add_(whet.remainder(t, True)), y.exp_().add_(whet.remainder(t, True)))[:0], whet.randn(4, 50), whet.randn(4, 50))
-
-
-@compiled
-def test_a_node_that_only_another_kernel_waits_for_joins_what_it_is_made_of():
-    table, x = whet.randn(40), whet.rand(30) * 38
-
-    def between(table, x):
-        k = x.floor().long()
-        low = table[k]
-        return low + table[k + 1]
-    path = graph_of(between, table, x, calls=2)
-    assert [n.kind for n in path["graph"].nodes].count("fused") == 1 and path["launches"] == 4
-
-    def written(x, y):
-        k = x + 1
-        first = k.cumsum(0)
-        y.fill_(2.0)
-        return first + (k * y).cumsum(0)
-    f, ys = jit.trace(written), [whet.ones(30) for _ in range(4)]
-    for y in ys:
-        assert bits(f(x, y)) == bits((x + 1).cumsum(0) + ((x + 1) * 2).cumsum(0))
