@@ -41,12 +41,12 @@ def fma64(a, b, c):
 
 
 def model(a, b):
-    """The canonical order on every element. Blocks of 256 (of 2048 for one row or column), in each one chain of fma from +0 (8, over
-    every eighth step); the blocks are added left to right, and then the chains by halves."""
+    """The canonical order on every element. Blocks of 256 (of 4096 for one row or column), in each one chain of fma from +0 (16,
+    over every 16th step); the blocks are added left to right, and then the chains by halves."""
     dtype = a.dtype
     fma, wide = (fma64, "f8") if dtype == "f8" else (fma32, "f4")
     a, b = a.astype(wide), b.astype(wide)
-    count = 8 if 1 in (a.shape[0], b.shape[1]) else 1
+    count = 16 if 1 in (a.shape[0], b.shape[1]) else 1
     total = None
     for start in range(0, max(1, a.shape[1]), 256 * count):
         chains = np.zeros((count, a.shape[0], b.shape[1]), wide)

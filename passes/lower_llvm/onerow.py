@@ -1,8 +1,8 @@
 """One row times a matrix (or a matrix times one column, whose transpose it is): an order of sums that memory's speed allows in every layout.
 
-The order of each output element: K in blocks of 2048; in a block CHAINS chains of fused multiply-adds from +0, chain c over the
-steps c, c + CHAINS ... of the block; the blocks added left to right, chain by chain; then the chains by halves: c and c + 4, c and
-c + 2, c and c + 1. (The one chain of `gemm` would keep a register busy with one output, where rows of K are adjacent and a register
+The order of each output element: K in blocks of 4096; in a block CHAINS chains of fused multiply-adds from +0, chain c over the
+steps c, c + CHAINS ... of the block; the blocks added left to right, chain by chain; then the chains by halves: c and c + 8, c and
+c + 4, c and c + 2, c and c + 1. (The one chain of `gemm` would keep a register busy with one output, where rows of K are adjacent and a register
 wants to read many of their elements.)
 
 Kernel `one_row` is for a B whose n is adjacent, `one_col` for one whose k is, or for any strides. Table and operands are those of `gemm`.
@@ -12,10 +12,10 @@ from .builder import vec
 from .gemv import Few
 from .pack import size, widen
 
-CHAINS = 8
+CHAINS = 16
 BLOCK = 256 * CHAINS
 DEPTH = 4               # rows of B that `one_row` adds to a chain at once
-WINDOW = 4096           # bytes of the chains' sums that it works on at a time: eight times as much stays in the first-level cache
+WINDOW = 4096           # bytes of each chain's sums that it works on at a time
 
 
 class _One(Few):
@@ -129,9 +129,12 @@ class _OneRowNear(_One):
                 return self.multiply_add(y, z, acc)
             chains = f.loop(0, whole, CHAINS, lambda i, *acc: [product(i + q, z) for q, z in enumerate(acc)], [f.const(t, 0)] * CHAINS)
 
-            def rest():
-                return [f.sel(f.cmp("slt", whole + q, k), product(f.imin(whole + q, last), z), z) for q, z in enumerate(chains)]
-            self.finish(self.halve(f.if_(f.cmp("slt", whole, k), rest, lambda: chains)), c, 0, j, mask)
+            def rest(at, some):
+                return [f.sel(f.cmp("slt", at + q, k), product(f.imin(at + q, last), z), z) for q, z in enumerate(some)]
+            for q in range(0, CHAINS, DEPTH):
+                at, some = whole + q, chains[q:q + DEPTH]
+                chains[q:q + DEPTH] = f.if_(f.cmp("slt", at, k), lambda at=at, some=some: rest(at, some), lambda some=some: some)
+            self.finish(self.halve(chains), c, 0, j, mask)
         self.vectors(j0, j1, part)
 
 

@@ -6,7 +6,7 @@ Three kernels:
            added left to right; bits are the CPU's. It computes in f32 through `tl.dot` with full precision, which Triton's
            compiler makes a chain in the order of k on the cores that are not tensor cores; what K lacks is -0 * +0, which changes no sum.
            f64 and integers take a step of k at a time.
-`one`      the canonical order of `lower_llvm.onerow`, for a product of one row (or, transposed, of one column): eight chains.
+`one`      the canonical order of `lower_llvm.onerow`, for a product of one row (or, transposed, of one column): 16 chains.
 `tensor`   f16 and bf16 on tensor cores: the same blocks, but the order within them, and where it rounds, is the machine's.
 
 The parameters are a, b, c, the epilogue's operands e0, e1 ...; m, n, k, the size of the inner batch dimension; then strides in
@@ -139,7 +139,7 @@ class _Contract:
         return f"tl.fma({a}, {b}, {c})" if self.ty in ("float", "double") else f"{a} * {b} + {c}"
 
     def one(self):
-        """Eight chains, over every eighth step of blocks of 2048."""
+        """16 chains, over every 16th step of blocks of 4096."""
         f, ty, shape = self.f, TYPE[self.ty], f"[{self.n}, {CHAINS}]"
         f.line(f"q = tl.reshape(tl.arange(0, {CHAINS}), [1, {CHAINS}])")
         f.line(f"r = tl.reshape(j, [{self.n}, 1])")
