@@ -22,7 +22,7 @@ from whet.passes.epilogue import CONTRACTIONS
 from whet.passes.lower_llvm import many
 from whet.passes.lower_llvm.pointwise import nanoseconds
 from whet.passes.lower_llvm.scalar import Unsupported
-from whet.passes.pipeline import optimize
+from whet.passes.pipeline import planned
 from whet.passes.uses import written
 
 from . import contract
@@ -52,9 +52,10 @@ class _Scratch(int):
 
 class Program:
     """What to do with the arrays of a call. `results` are the numbers of the values to give back, `outside` those that are given.
-    `steady` are tensors (by number) that are among the latter at each call: what is made of them alone may be kept."""
+    `steady` are tensors (by number) that are among the latter at each call: what is made of them alone may be kept. `like`: a program of
+    the same nodes on other sizes, if there is one."""
 
-    def __init__(self, nodes, arrays, outside, results, steady=()):
+    def __init__(self, nodes, arrays, outside, results, steady=(), like=None):
         self.arrays, self.outside = list(arrays), list(outside)
         self.results = list(dict.fromkeys(results))
         self.root = {n: n for n in self.outside}
@@ -68,7 +69,8 @@ class Program:
         nodes = self.live(nodes)
         self.check_order(nodes)
         with np.errstate(all="ignore"):
-            self.nodes = optimize(nodes, self.root, self.arrays, set(self.results) | set(self.moving), self.check if verify.CHECK else None)
+            self.nodes, self.plan = planned(nodes, self.root, self.arrays, set(self.results) | set(self.moving),
+                                            self.check if verify.CHECK else None, like and like.plan)
         self.held, self.keep, self.launches, self.called, self.scratch, self.guards = {}, [], 0, [], 0, []
         self.names, self.lows, self.moved = {}, [], []        # stand-ins: their values by id; where those that move lie, and which they are
         self.written = {self.root[n.ins[0]] for n in nodes if n.kind == "write"} & set(self.outside)

@@ -23,6 +23,7 @@ from whet.ops.creation import copied
 from whet.tensor_base import Base
 
 from .numbers import EXACT, SAFE, Number
+from .sizes import ASIDE, catches, tells
 from .world import LIBRARY, computes, ours
 
 GUARDED = 64                     # elements of a tensor whose value may be a guard
@@ -284,20 +285,27 @@ def _reshape(op, t, attrs):
     return reshape_inplace(op, t, attrs)
 
 
+def _own(code):
+    """Is code the framework's, or the forward of a module that it has written?"""
+    return ours(code) or code.co_filename.startswith("<layer ")
+
+
 def where():
     """The user's line that runs now."""
     f = sys._getframe(1)
-    while f is not None and (ours(f.f_code) or f.f_code.co_filename.startswith("<layer ")):      # (a module's generated forward)
+    while f is not None and _own(f.f_code):
         f = f.f_back
     return "" if f is None else f"{os.path.basename(f.f_code.co_filename)}:{f.f_lineno}"
 
 
 # ---- what cannot be recorded -------------------------------------------------------------------------------------------
 class Watch:
-    """Looks at every call that the run makes: code that the world has not been searched for, and calls that do more than compute."""
+    """Looks at every call that the run makes: code that the world has not been searched for, and calls that do more than compute. `told`: where
+    the framework first gave the user's code something that may depend on sizes (see sizes.py)."""
 
     def __init__(self, codes, refuse):
         self.codes, self.refuse = codes, refuse
+        self.told = None
 
     def __enter__(self):
         self.before, self.collecting = sys.getprofile(), gc.isenabled()
@@ -324,9 +332,25 @@ class Watch:
         elif event == "c_call":
             if frame.f_code in self.codes:   # (other code was judged when it was called)
                 self.native(arg)
+        elif event == "return" and self.told is None and arg is not None and _own(frame.f_code) and tells(arg):
+            self.given(frame.f_code.co_name, frame.f_back)
+
+    def given(self, name, frame):
+        """A function of the framework's returns something to this frame, or to whom this frame works for."""
+        while frame is not None and _library(frame):
+            frame = frame.f_back
+        if frame is not None and not _own(frame.f_code) and not _helper(frame) and name not in ASIDE:
+            self.told = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+    @staticmethod
+    def called_with(frame):
+        """Is it the framework's code that calls, with arguments of its own?"""
+        return frame is not None and _own(frame.f_code) and frame.f_globals.get("__name__") not in ("whet.nn.module", "whet.jit.trace")
 
     def called(self, frame):
         code = frame.f_code
+        if self.told is None and code in self.codes and (catches(code) or self.called_with(frame.f_back) and tells(frame.f_locals)):
+            self.told = f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
         if ours(code) or code in self.codes:
             return
         back, importing = frame.f_back, False

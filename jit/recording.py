@@ -34,6 +34,7 @@ class Recording:
         self.times, self.slow = [math.inf, math.inf], False        # seconds of a replay and of an eager call; is the latter shorter?
         self.writes, self.backward = False, None
         self.views = [t for t in self.tensors if t._base is not None]
+        self.shapes, self.told = (), None    # of the tensors among the arguments; where the user's code was told a size (see sizes.py)
         self.shared = []                     # places of tensors around one array: to the recorder one value
 
     @property

@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import warnings
+from contextlib import nullcontext
 from operator import is_
 from time import perf_counter
 
@@ -22,7 +23,7 @@ from whet.cpu import pool
 from whet.ir.graph import Type
 from whet.tensor_base import Base
 
-from . import explain, ladder, quick, show
+from . import explain, ladder, quick, show, sizes
 from .backward import Backward, same_bits
 from .effects import SETTABLE, Swapped
 from .given import Given, Run
@@ -85,9 +86,12 @@ class Traced(quick.Entry):
     __slots__ = ("__dict__", "__weakref__", "_ready")    # _ready: tables of recordings, for machine code to try in this order
     _traces = True
 
-    def __init__(self, fn, strict=False, verify="first"):
+    def __init__(self, fn, strict=False, verify="first", dynamic=None):
         functools.update_wrapper(self, fn, updated=())
-        self.fn, self.strict, self.verify = fn, strict, verify
+        self.fn, self.strict, self.verify, self.dynamic = fn, strict, verify, dynamic
+        self.free = sizes.declared(dynamic, fn)      # dimensions that may differ
+        self.models = {}                     # key without sizes -> recordings that others are made like
+        self.watched = set()                 # keys of calls that went another way than the recording of other sizes
         self.alive = {}                      # key -> objects whose ids it holds
         self.met = {}                        # keys of calls that were not recorded
         self.table, self.tries, self.refused = {}, collections.Counter(), {}
@@ -112,17 +116,17 @@ class Traced(quick.Entry):
             object.__setattr__(self, name, value)
 
     def __copy__(self):
-        return Traced(self.fn, self.strict, self.verify)
+        return Traced(self.fn, self.strict, self.verify, self.dynamic)
 
     def __deepcopy__(self, memo):
-        return Traced(copy.deepcopy(self.fn, memo), self.strict, self.verify)
+        return Traced(copy.deepcopy(self.fn, memo), self.strict, self.verify, self.dynamic)
 
     def __reduce__(self):
         """By its name where that leads here, as functions are pickled; otherwise what it traces."""
         found = sys.modules.get(getattr(self.fn, "__module__", None))
         for name in getattr(self.fn, "__qualname__", "").split("."):
             found = getattr(found, name, None)
-        return self.fn.__qualname__ if found is self else (Traced, (self.fn, self.strict, self.verify))
+        return self.fn.__qualname__ if found is self else (Traced, (self.fn, self.strict, self.verify, self.dynamic))
 
     def _call(self, args, kwargs):
         """A call that no table fits."""
@@ -152,9 +156,9 @@ class Traced(quick.Entry):
         finally:
             self.lock.release()
 
-    def key(self, args, kwargs):
+    def key(self, args, kwargs, given=None):
         """What tells calls apart, and what the call was given."""
-        given = Given()
+        given = Given() if given is None else given
         flatten = given.flatten
         if self.varying:
             def one(place, x):
@@ -249,8 +253,9 @@ class Traced(quick.Entry):
     def record(self, key, given, args, kwargs):
         """Run eagerly and write down what happens."""
         leaves, others, numbers = given.leaves, given.others, given.numbers
+        kind, model = self.model(args, kwargs, given)
         if key not in self.table and len(self.table) >= FREE:
-            if key not in self.met:          # it may never come again: sizes that only grow, say
+            if key not in self.met and not (self.free and model):        # it may never come again: sizes that only grow, say
                 self.met[key] = True
                 if len(self.met) > 4 * KEYS:
                     del self.met[next(iter(self.met))]
@@ -264,8 +269,10 @@ class Traced(quick.Entry):
                               f"(a value of a tensor, a number from outside) was another: {paths[0].missed}")
             self.table[key] = []
             return self.fn(*args, **kwargs)
+        light = model is not None and not paths and key not in self.watched and model.told is None and not (model.world.slots or model.world.growing or numbers) \
+            and model.fits(leaves)
         try:
-            world = World(self.fn, others, self.loose)
+            world = model.world if light else World(self.fn, others, self.loose)
             if world.entangled(leaves):
                 world = World(self.fn, others)
             slots = [s.fetch(world.tensors, leaves) for s in world.slots]
@@ -284,7 +291,7 @@ class Traced(quick.Entry):
         modes.state.observers += (rec,)
         modes.refresh()
         try:
-            with watch:
+            with nullcontext() if light else watch:
                 out = self.fn(*args, **kwargs)
         except BaseException:
             self.close(rec, swapped)
@@ -294,12 +301,21 @@ class Traced(quick.Entry):
             raise
         self.close(rec, swapped)
         try:
-            r = self.finish(run, rec, swapped, out)
-            if self.regular(world, slots, numbers, rec):
+            r = self.finish(run, rec, swapped, out, model)
+            if light and not (r.program.plan is model.program.plan and sizes.same_way(model, rec.nodes)):
+                self.watched.add(key)
+            elif self.regular(world, slots, numbers, rec):
                 paths.insert(0, r)
                 self.why = None
+                r.shapes, r.told = [t._array.shape for t in given.leaves], None if light else watch.told
+                if model is None or r.program.plan is not model.program.plan:
+                    self.models.setdefault(kind, []).insert(0, r)
+                    del self.models[kind][sizes.MODELS:]
                 r.prepare(args, kwargs, given, run.settings[0])
         except (Refused, Unwatchable) as e:
+            if light:
+                self.watched.add(key)
+                return out
             self.tries[key] += 1
             self.why = str(e)
             if self.strict:
@@ -329,8 +345,16 @@ class Traced(quick.Entry):
         self.loose -= self.fixed
         return not bound
 
-    def finish(self, run, rec, swapped, out):
-        """The recording of a run; raises Refused where there is none."""
+    def model(self, args, kwargs, given):
+        """The key of a call without its sizes; and a recording that this one is like, but for sizes, or None."""
+        kind, _ = self.key(args, kwargs, Given(sizes=False))
+        for r in self.models.get(kind, ()):
+            if sizes.fits(r, given.leaves) and (self.free is None or sizes.may_differ(self.free, r.shapes, args, kwargs, given.leaves)):
+                return kind, r
+        return kind, None
+
+    def finish(self, run, rec, swapped, out, like):
+        """The recording of a run; raises Refused where there is none. `like`: one that may be of the same nodes, or None."""
         if rec.reason:
             raise Refused(rec.reason)
         run.unchanged(rec)
@@ -362,7 +386,7 @@ class Traced(quick.Entry):
                 if e is not None:
                     edges.setdefault(id(e), place_of(t))
             try:
-                back = Backward(rec, results.alive, results.values, run.first, lambda e: edges.get(id(e)))
+                back = Backward(rec, results.alive, results.values, run.first, lambda e: edges.get(id(e)), like and like.backward)
             except (Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueError) as e:
                 raise Refused(f"its backward cannot be recorded: {e}") from None
             values += [n for n in back.saved if n not in rec.outside]
@@ -375,7 +399,7 @@ class Traced(quick.Entry):
             raise Refused(f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned")
         outside = list(rec.outside)
         steady = {n: t for n, t in rec.outside.items() if place_of(t)[0] == "object" and world.tensors.get(id(t)) is t}
-        program = Program(rec.nodes, rec.arrays, outside, values, steady)
+        program = Program(rec.nodes, rec.arrays, outside, values, steady, like and like.program)
         counted = {id(t._cell): t for t in rec.outside.values() if t._cell is not None}        # (`.data` has a counter of its own, aside)
         writes = [(n, counted.get(id(n.value)), rec.outside.get(program.origin[n.ins[0]])) for n in rec.nodes
                   if n.kind == "write" and (id(n.value) in counted or program.origin[n.ins[0]] in rec.outside)]
@@ -469,8 +493,11 @@ class Traced(quick.Entry):
 
     def forget(self, key):
         """Make room for another kind of arguments."""
+        gone = self.table.get(key, ())
         for held in (self.table, self.alive, self.refused, self.tries):
             held.pop(key, None)
+        self.watched.discard(key)
+        self.models = {k: left for k, rs in self.models.items() if (left := [r for r in rs if r not in gone])}
         self._ready, self.armed = None, []
 
     def give_up(self, key, reason):
@@ -538,7 +565,7 @@ def _telling():
     return ladder.telling(Traced)
 
 
-def trace(fn=None, example_inputs=None, *, strict=False, verify="first"):
+def trace(fn=None, example_inputs=None, *, strict=False, verify="first", dynamic=None):
     """A function that records itself and replays the recording, with the results and effects of eager mode to the bit.
 
     >>> import whet
@@ -551,14 +578,18 @@ def trace(fn=None, example_inputs=None, *, strict=False, verify="first"):
     `strict=True` raises where the function cannot be compiled, in place of running it eagerly. `example_inputs` (a tensor or a tuple of
     arguments) are for a first call at once; they are not needed. `verify="off"` leaves out the comparison of a new program with the run
     that it was made from.
+
+    A call whose tensors have other sizes is made eagerly once, and its program is made like the one of the sizes before. `dynamic=False`
+    records each size on its own; a dict from names of arguments to dimensions (`{"x": {0: whet.jit.Dim("batch", max=64)}}`) says which may
+    differ: these are compiled at their first call however many there are, and others are recorded on their own.
     """
     if fn is None:
-        return functools.partial(trace, strict=strict, verify=verify)
+        return functools.partial(trace, strict=strict, verify=verify, dynamic=dynamic)
     if verify not in ("first", "off"):
         raise ValueError(f'trace(): verify is "first" or "off", not {verify!r}')
     if not callable(fn):
         raise TypeError(f"trace(): expected a function, got {type(fn).__name__}")
-    traced = fn if isinstance(fn, Traced) else (Traced if not ladder.LEVEL else _telling())(fn, strict, verify)
+    traced = fn if isinstance(fn, Traced) else (Traced if not ladder.LEVEL else _telling())(fn, strict, verify, dynamic)
     if example_inputs is not None:
         traced(*example_inputs if isinstance(example_inputs, tuple | list) else (example_inputs,))
     return traced

@@ -21,7 +21,9 @@ def fold_constants(nodes, root, arrays, visible):
         elif calm and refs and known.issuperset(refs) and not any(arrays[o].size > MOST for o in node.outs):
             known.update(node.outs)
             if not is_view(node) and node.op.pure:
-                out += [Node("op", REGISTRY["constant"], (), {"array": arrays[o].copy(order="K")}, [o], node.line) for o in node.outs]
+                for o in node.outs:
+                    out.append(Node("op", REGISTRY["constant"], (), {"array": arrays[o].copy(order="K")}, [o], node.line))
+                    out[-1].source = node
                 continue
         out.append(node)
     return out

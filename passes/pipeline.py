@@ -3,6 +3,7 @@
 """
 import contextlib
 
+from whet.passes.again import Plan
 from whet.passes.constants import fold_constants
 from whet.passes.epilogue import epilogues
 from whet.passes.fuse import fuse, write_through
@@ -29,6 +30,20 @@ PASSES = [
     ("roll", roll),                          # repeated steps are a loop
     ("many", many),                          # small kernels that do the same on different tensors are one launch
 ]
+
+
+def planned(nodes, root, arrays, visible, check=None, plan=None):
+    """The nodes after all passes, as `optimize` gives them, and the plan of what was done, for a list of the same nodes on other sizes: if
+    `plan` is one of this list, no pass runs."""
+    new = Plan(nodes, root, arrays, visible)
+    made = plan.again(new, root, arrays) if plan is not None and plan.passes == [name for name, _ in PASSES] else None
+    if made is not None:
+        if check is not None:
+            check(made)
+        return made, plan
+    made = optimize(nodes, root, arrays, visible, check)
+    new.done(made, arrays, [name for name, _ in PASSES])
+    return made, new
 
 
 def optimize(nodes, root, arrays, visible, check=None):
