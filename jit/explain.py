@@ -324,12 +324,6 @@ def sizes(traced):
             for dims in [free.get(path, {})] for dim in [dims.get(i, dims.get(i - ndim))] if len(found) > 1}
 
 
-def sizes_text(found):
-    """The same as a line."""
-    return ", ".join(f"{what}{' (' + x['dim'] + ')' if x['dim'] else ''}: {', '.join(map(str, x['seen'][:LINES]))}"
-                     f"{'...' if len(x['seen']) > LINES else ''}" for what, x in found.items())
-
-
 # ---- all together ------------------------------------------------------------------------------------------------------
 def recordings(traced):
     """(key, recording), as they stand in the table."""
@@ -382,8 +376,9 @@ def explain(traced):
     out = [f"{f['name']}: {len(f['paths'])} recording(s)" + (f"; runs eagerly: {f['refused']}" if f["refused"] else "")]
     if not f["paths"] and f["why"] and not f["refused"]:
         out.append(f"  the last attempt failed: {f['why']}")
-    if f["sizes"]:
-        out.append(f"  sizes that differ: {sizes_text(f['sizes'])}")
+    for what, x in f["sizes"].items():
+        seen = ", ".join(map(str, x["seen"][:LINES])) + (", ..." if len(x["seen"]) > LINES else "")
+        out.append(f"  sizes of {what}{' (' + x['dim'] + ')' if x['dim'] else ''}: {seen}")
     for p in f["paths"]:
         out.append(f"  {p['nodes']} primitives -> {p['after']} nodes, {p['launches']} kernel launches, {len(p['python'])} Python steps; "
                    f"{p['guards']} places and {p['tensors']} tensors guarded; replayed {p['calls']} time(s)"

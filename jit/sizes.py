@@ -14,7 +14,6 @@ import functools
 import inspect
 
 import numpy as np
-from whet.ir.graph import Type
 from whet.passes.again import alike
 from whet.tensor import Size
 from whet.tensor_base import Base
@@ -70,11 +69,9 @@ def declared(dynamic, fn):
     for name, dims in dynamic.items():
         if parameters and name not in parameters:
             raise ValueError(f"trace(): dynamic names {name!r}, which is no argument of {getattr(fn, '__name__', fn)}")
-        dims = dict(enumerate(dims)) if isinstance(dims, tuple | list) else {dims: None} if type(dims) is int else dims
-        if not isinstance(dims, dict) or not all(type(d) is int and (x is None or isinstance(x, str | Dim)) for d, x in dims.items()):
+        if not isinstance(dims, dict) or not all(type(d) is int and isinstance(x, str | Dim) for d, x in dims.items()):
             raise TypeError(f"trace(): of {name}, expected dynamic dimensions as a dict {{dimension: Dim}}, got {dims!r}")
-        dims = {d: Dim(x) if isinstance(x, str) else x for d, x in dims.items()}
-        out[name] = out[positions.get(name, name)] = {d: Dim(f"{name}_{d % 100}") if x is None else x for d, x in dims.items()}
+        out[name] = out[positions.get(name, name)] = {d: Dim(x) if isinstance(x, str) else x for d, x in dims.items()}
     return out
 
 
@@ -90,6 +87,11 @@ def may_differ(allowed, before, args, kwargs, leaves):
         if any(a != b and not (d in dims and a in dims[d] and b in dims[d]) for d, (a, b) in enumerate(zip(now, shape))):
             return False
     return True
+
+
+def unwatched(r, leaves):
+    """Need a call like recording `r`, but for sizes, not be watched for what a recording cannot see?"""
+    return r.told is None and not (r.world.slots or r.world.growing) and r.fits(leaves)
 
 
 def fits(r, leaves):
@@ -110,7 +112,7 @@ def tells(x):
     """Can something that the framework gives to the user's code be another where sizes are?"""
     if x is None or isinstance(x, Base):
         return False
-    if isinstance(x, int | float | complex | str | bytes | Size | np.generic | np.ndarray | Type):
+    if isinstance(x, int | float | complex | str | bytes | Size | np.generic | np.ndarray):
         return True
     return isinstance(x, tuple | list | set | dict) and any(map(tells, x.values() if isinstance(x, dict) else x))
 

@@ -269,8 +269,7 @@ class Traced(quick.Entry):
                               f"(a value of a tensor, a number from outside) was another: {paths[0].missed}")
             self.table[key] = []
             return self.fn(*args, **kwargs)
-        light = model is not None and not paths and key not in self.watched and model.told is None and not (model.world.slots or model.world.growing or numbers) \
-            and model.fits(leaves)
+        light = model is not None and not (paths or numbers or key in self.watched) and sizes.unwatched(model, leaves)
         try:
             world = model.world if light else World(self.fn, others, self.loose)
             if world.entangled(leaves):

@@ -23,7 +23,7 @@ class Plan:
         self.size = len(arrays)
         self.values = {n: (a.dtype, a.shape, a.strides, a.flags.num & FLAGS) for n, a in ((n, arrays[n]) for n in root)}
         self.lying = _lying(root, arrays)
-        self.made = self.passes = self.added = None      # the list that the passes left, which those were, and the types of the values that they added
+        self.made = self.passes = self.added = None      # the list that the passes left, their names, and the types of values that they added
 
     def done(self, made, arrays, passes):
         """Note what the passes made of it."""

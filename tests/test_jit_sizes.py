@@ -6,6 +6,7 @@ import whet.nn.functional as F
 from whet import nn
 from whet.cpu import native
 
+pytestmark = pytest.mark.filterwarnings("error::whet.jit.TraceWarning")
 SIZES = 7, 2, 3, 8, 16, 17, 64, 1, 0
 
 
@@ -213,13 +214,89 @@ def masked(x):
     return (x @ x.t()).masked_fill(whet.ones(n, n).triu(1) > 0, -np.inf).softmax(-1)
 
 
-@pytest.mark.parametrize("fn", [branch, loop, rows, number, shaped, narrow, caught, text, halves, joined, masked])
-def test_a_size_decides(fn):
+def merged(x):
+    return (x * 2).exp() + (x * x.shape[0]).tanh()
+
+
+def filled(x):
+    return x + whet.full((3,), 2.0) - (x * whet.full((3,), float(x.shape[0]))).exp()
+
+
+def nothing(x):
+    return (x * (x.shape[0] - 4)).exp(), (x - (x.shape[0] - 5)).relu()
+
+
+def computed(x):
+    n = x.shape[0]
+    return x + whet.full((n,), 1.5).cumsum(0).unsqueeze(1) / n, x * (whet.ones(3) / n)
+
+
+def in_place(x):
+    y = x * 2
+    y += x.shape[0]
+    y[0] = 5.0
+    z = whet.zeros(x.shape[0], 3)
+    z[1:] = y[:-1]
+    z.mul_(1 / len(x))
+    return y, z
+
+
+def second_half(x):
+    n = x.shape[0]
+    return x[n // 2:] + 1, x[n - 2:] * 2 if n > 1 else x, x.flip(0)[:: 2].contiguous(), x[max(n - 4, 0)] * 3
+
+
+def unrolled(x):
+    h = whet.zeros(x.shape[1])
+    for i in range(40):
+        h = (h * 0.5 + x[i % len(x)] * 2).tanh()
+    return h, h.sum() / len(x)
+
+
+def steps(x):
+    h = x[:, :1] * 0
+    for _ in range(30):
+        h = (h * 0.5 + x * 2).tanh() + h.sum(1, keepdim=True)
+    return h
+
+
+@pytest.mark.parametrize("sizes", [(6, 5, 4, 3, 8, 9, 12, 1, 16, 2), (2, 3, 4, 8, 1), (5, 6, 9)])
+@pytest.mark.parametrize("fn", [branch, loop, rows, number, shaped, narrow, caught, text, halves, joined, masked, merged, filled, nothing, computed,
+                                in_place, second_half, unrolled, steps])
+def test_a_size_decides(fn, sizes):
     f = whet.jit.trace(fn)
-    for n in (6, 5, 4, 3, 8, 9, 12, 1, 16, 2):
+    for n in sizes:
         for _ in range(3):
             x = whet.randn(n, 3)
             same(f(x), fn(x))
+
+
+def test_recurrent_layers_and_random_numbers_over_sizes():
+    whet.manual_seed(0)
+    lstm, drop = nn.LSTM(3, 5, batch_first=True), nn.Dropout(0.4)
+    f = whet.jit.trace(lambda x: drop(lstm(x)[0]).mean(2))
+    for n, t in ((4, 20), (6, 20), (7, 20), (9, 20), (6, 24), (4, 30)):
+        for k in range(3):
+            x = whet.randn(n, t, 3)
+            whet.manual_seed(k)
+            got = f(x)
+            whet.manual_seed(k)
+            same(got, f.fn(x))
+
+
+def test_written_arguments_and_state_over_sizes():
+    norm, other = nn.BatchNorm1d(3), nn.BatchNorm1d(3)
+
+    def fill(x, out, norm):
+        out.copy_(norm(x).detach())
+        out[0] += 1
+        return out.sum(1)
+    f = whet.jit.trace(fill)
+    for n in (4, 5, 9, 12, 2):
+        for _ in range(3):
+            x, a, b = whet.randn(n, 3), whet.zeros(n, 3), whet.zeros(n, 3)
+            same((f(x, a, norm), a), (fill(x, b, other), b))
+            same(list(norm.state_dict().values()), list(other.state_dict().values()))
 
 
 def test_an_error_of_one_size_is_eagers():
@@ -262,6 +339,17 @@ def test_what_only_one_size_does_is_seen():
     for n in (4, 5, 12, 12, 6, 13):
         f(whet.ones(n))
     assert seen == [0, 1, 2]
+
+
+def test_what_is_printed_at_one_size_is_printed(capsys):
+    def fn(x):
+        if len(x) > 10:
+            print("long")
+        return x * 2
+    f = whet.jit.trace(fn)
+    for n in (4, 5, 12, 12, 6):
+        f(whet.ones(n))
+    assert capsys.readouterr().out == "long\n" * 2
 
 
 def test_what_happens_besides_is_seen_where_an_error_decides(capsys):
@@ -324,7 +412,7 @@ def test_explain_says_what_is_assumed_of_sizes():
     for n in (6, 7):
         f(whet.randn(n, 3))
     said = f.explain()
-    assert "x[0]: 6, 7" in said and "asks for a size at" in said
+    assert "sizes of x[0]: 6, 7" in said and "asks for a size at" in said
     g = whet.jit.trace(lambda x: x * 2)
     for n in (6, 7):
         g(whet.randn(n, 3))
