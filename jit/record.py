@@ -6,6 +6,7 @@ recording made nor the function could reach before is something that the recorde
 """
 import collections
 import contextvars
+import functools
 import gc
 import os
 import sys
@@ -24,7 +25,7 @@ from whet.tensor_base import Base
 
 from .numbers import EXACT, SAFE, Number
 from .sizes import ASIDE, catches, tells
-from .world import LIBRARY, computes, ours
+from .world import LIBRARY, computes, our_file, ours
 
 GUARDED = 64                     # elements of a tensor whose value may be a guard
 QUIET = frozenset("contextlib functools dataclasses collections typing abc enum operator types copy numbers itertools keyword reprlib "
@@ -287,7 +288,12 @@ def _reshape(op, t, attrs):
 
 def _own(code):
     """Is code the framework's, or the forward of a module that it has written?"""
-    return ours(code) or code.co_filename.startswith("<layer ")
+    return _own_file(code.co_filename)
+
+
+@functools.lru_cache(4096)
+def _own_file(name):
+    return our_file(name) or name.startswith("<layer ")
 
 
 def where():

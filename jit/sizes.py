@@ -103,9 +103,9 @@ def fits(r, leaves):
 
 
 def same_way(r, nodes):
-    """Did a run come to the nodes of a recording, and to no others?"""
-    known = r.program.recorded
-    return len(known) == len(nodes) and all(alike(a, b) is not None for a, b in zip(known, nodes))
+    """Did a run, of which a program was made like that of a recording, come to the same nodes where nobody sees what they make, too?"""
+    known, compared = r.program.recorded, set(map(id, r.program.plan.nodes))
+    return len(known) == len(nodes) and all(alike(a, b) is not None for a, b in zip(known, nodes) if id(a) not in compared)
 
 
 def tells(x):

@@ -22,7 +22,7 @@ class Plan:
         self.memory = memories(nodes, root, arrays)
         self.size = len(arrays)
         self.values = {n: (a.dtype, a.shape, a.strides, a.flags.num & FLAGS) for n, a in ((n, arrays[n]) for n in root)}
-        self.lying = _lying(root, arrays)
+        self.lying, self.alike = _lying(root, arrays), None
         self.made = self.passes = self.added = None      # the list that the passes left, their names, and the types of values that they added
 
     def done(self, made, arrays, passes):
@@ -65,16 +65,16 @@ class Plan:
         return there
 
     def apart(self, new, same):
-        """Do nodes that do the same do so still? (They were merged.)"""
+        """Do nodes that did the same, and were merged, do so still?"""
         if all(same):
             return True
-        now = {}
-        for a, b in zip(self.nodes, new.nodes):
-            if a.kind == "op" and not is_view(a):
-                key = _beside(a)
-                if key is not None and now.setdefault(key, _beside(b)) != _beside(b):
-                    return False
-        return True
+        if self.alike is None:
+            self.alike = {}                  # what a node does -> the places of those that do it
+            for i, n in enumerate(self.nodes):
+                key = _beside(n)
+                if key is not None:
+                    self.alike.setdefault(key, []).append(i)
+        return all(len({_beside(new.nodes[i]) for i in group}) == 1 for group in self.alike.values() if not all(same[i] for i in group))
 
 
 class _Again:
@@ -162,7 +162,9 @@ class _Again:
 
 
 def _beside(n):
-    """A node without the values that it reads, as a key; None where that does not compare."""
+    """A node without the values that it reads, as a key; None where that does not compare, or is never merged."""
+    if n.kind != "op" or is_view(n):
+        return None
     try:
         key = n.op, frozen([x for x in n.ins if type(x) is not Ref]), tuple(sorted((k, frozen(v)) for k, v in n.attrs.items()))
         hash(key)
