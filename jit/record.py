@@ -343,9 +343,9 @@ class Watch:
 
     def given(self, name, frame):
         """A function of the framework's returns something to this frame, or to whom this frame works for."""
-        while frame is not None and _library(frame):
+        while frame is not None and (_library(frame) or _helper(frame)):
             frame = frame.f_back
-        if frame is not None and not _own(frame.f_code) and not _helper(frame) and name not in ASIDE:
+        if frame is not None and not _own(frame.f_code) and name not in ASIDE:
             self.told = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
 
     @staticmethod

@@ -22,7 +22,7 @@ MODELS = 4                       # recordings of one kind that others are made l
 # what is asked of tensors and modes that sizes have no part in
 ASIDE = frozenset("ndim dim ndimension is_leaf requires_grad is_tensor is_floating_point is_complex is_signed itemsize element_size "
                   "is_grad_enabled is_inference_mode_enabled get_default_dtype __instancecheck__".split())
-WITHIN = frozenset(("_array", "__array_interface__", "__dlpack__", "suppress"))      # names that lead past what is watched
+WITHIN = frozenset(("_array", "__array_interface__", "__dlpack__", "grad_fn", "suppress"))       # names that lead past what is watched
 
 
 class Dim:
@@ -102,9 +102,10 @@ def fits(r, leaves):
     return all(there.setdefault(a, b) == b and (b > 1 or a == b) for now, before in pairs for b, a in zip(now, before))
 
 
-def same_way(r, nodes):
-    """Did a run, of which a program was made like that of a recording, come to the same nodes where nobody sees what they make, too?"""
-    known, compared = r.program.recorded, set(map(id, r.program.plan.nodes))
+def same_way(r, program):
+    """Did the run that a program is of come to the nodes of recording `r`, and to no others? (Of one plan, those in it were compared.)"""
+    known, nodes, plan = r.program.recorded, program.recorded, r.program.plan
+    compared = set(map(id, plan.nodes)) if program.plan is plan else ()
     return len(known) == len(nodes) and all(alike(a, b) is not None for a, b in zip(known, nodes) if id(a) not in compared)
 
 
@@ -120,7 +121,7 @@ def tells(x):
 @functools.lru_cache(4096)
 def catches(code):
     """Could this code catch an error, or look at a tensor in a way that nobody sees?"""
-    if not WITHIN.isdisjoint(code.co_names) or not WITHIN.isdisjoint(x for x in code.co_consts if type(x) is str):
+    if code.co_name == "__exit__" or not WITHIN.isdisjoint(code.co_names) or not WITHIN.isdisjoint(x for x in code.co_consts if type(x) is str):
         return True
     if not code.co_exceptiontable:
         return False

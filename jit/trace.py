@@ -301,15 +301,14 @@ class Traced(quick.Entry):
         self.close(rec, swapped)
         try:
             r = self.finish(run, rec, swapped, out, model)
-            if light and not (r.program.plan is model.program.plan and sizes.same_way(model, rec.nodes)):
+            if light and not sizes.same_way(model, r.program):
                 self.watched.add(key)
             elif self.regular(world, slots, numbers, rec):
                 paths.insert(0, r)
                 self.why = None
                 r.shapes, r.told = [t._array.shape for t in given.leaves], None if light else watch.told
-                if model is None or r.program.plan is not model.program.plan:
-                    self.models.setdefault(kind, []).insert(0, r)
-                    del self.models[kind][sizes.MODELS:]
+                if not light:
+                    self.models[kind] = [r, *(m for m in self.models.get(kind, ()) if m.program.plan is not r.program.plan)][:sizes.MODELS]
                 r.prepare(args, kwargs, given, run.settings[0])
         except (Refused, Unwatchable) as e:
             if light:

@@ -1,4 +1,6 @@
 """Calls of a traced function with other sizes: equal to eager in every bit, and made of what the recording of the first ones left."""
+import sys
+
 import numpy as np
 import pytest
 import whet
@@ -133,7 +135,6 @@ def test_training_steps_over_sizes():
 
 
 def test_a_new_size_compiles_nothing_and_is_not_watched(monkeypatch):
-    import sys
     trace = sys.modules["whet.jit.trace"]
     f = whet.jit.trace(lambda x: (x @ x.t()).softmax(-1).sum(0) * 2)
     for n in (5, 9, 20, 23):
@@ -144,6 +145,34 @@ def test_a_new_size_compiles_nothing_and_is_not_watched(monkeypatch):
     for n in (24, 31):
         f(whet.randn(n, 6))
     assert len(recordings(f)) == 6 and on_its_own(f) == 1 and not compiled and not watched
+
+
+def test_loops_that_are_rolled_are_not_watched_either(monkeypatch):
+    f = whet.jit.trace(steps)
+    f(whet.randn(5, 3))
+    watched = []
+    monkeypatch.setattr(sys.modules["whet.jit.trace"].Watch, "__enter__", lambda self: watched.append(self))
+    for n in (7, 9):
+        f(whet.randn(n, 3))
+    assert len(recordings(f)) == 3 and not watched
+
+
+def test_a_recording_of_another_world_takes_over():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w, self.name = nn.Parameter(whet.ones(3)), "a"
+
+        def forward(self, x):
+            return (x * self.w).sum(1) if self.name else x
+    m = Scaled()
+    f = whet.jit.trace(m)
+    f(whet.ones(4, 3))
+    m.name = "b"
+    f(whet.ones(4, 3))
+    f(whet.ones(5, 3))
+    first, last = f.table.values()
+    assert len(first) == 2 and last[0].world is first[0].world and on_its_own(f) == 1
 
 
 @pytest.mark.parametrize("dynamic", [None, False])
@@ -308,15 +337,30 @@ def test_an_error_of_one_size_is_eagers():
             f(whet.ones(5, 3))
 
 
-def told(fn, x=None):
+class Quiet:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return True
+
+
+def suppressed(x):
+    with Quiet():
+        x = x.view(4, -1)
+    return x * 2
+
+
+def told(fn):
     f = whet.jit.trace(fn)
-    f(whet.randn(6, 3) if x is None else x)
+    f(whet.randn(6, 3))
     (r,) = recordings(f)
     return r.told is not None
 
 
 @pytest.mark.parametrize("fn", [branch, loop, number, shaped, caught, text, joined, masked, lambda x: x * x.numel(), lambda x: x * x.nbytes,
-                                lambda x: x if x.is_contiguous() else x * 2, lambda x: x * x.stride(0), lambda x: x * x._array.size,
+                                lambda x: x if x.is_contiguous() else x * 2, lambda x: x * x.stride(0), lambda x: x * x._array.size, suppressed,
+                                lambda x: x * np.size(x), lambda x: x * 2 if (x * 2).grad_fn is None else x,
                                 lambda x: [x * 2 for _ in range(x.size()[1])]])
 def test_code_that_asks_for_a_size_is_known(fn):
     assert told(fn)
