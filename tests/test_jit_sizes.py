@@ -282,10 +282,13 @@ def unrolled(x):
     return h, h.sum() / len(x)
 
 
+W = whet.tensor([[0.5, 0.25, 0.0], [0.0, 0.5, -1.0], [1.0, 0.0, 0.5]])
+
+
 def steps(x):
-    h = x[:, :1] * 0
-    for _ in range(30):
-        h = (h * 0.5 + x * 2).tanh() + h.sum(1, keepdim=True)
+    h = x * 0
+    for _ in range(40):
+        h = (h @ W + x).tanh()
     return h
 
 
