@@ -6,7 +6,7 @@ equal (or 0 or 1), at which memory is contiguous and which views lie alike. So t
 attributes and numbers that these have now; no pass runs.
 """
 import numpy as np
-from whet.ir.graph import GROUPS, Node, Ref, exact
+from whet.ir.graph import GROUPS, Node, Ref, Type, exact
 from whet.passes import epilogue, fuse, rows
 from whet.passes.repeats import frozen
 from whet.passes.uses import is_view, memories
@@ -53,15 +53,17 @@ class Plan:
         if len(self.nodes) != len(new.nodes) or self.size != new.size or self.visible != new.visible or self.values.keys() != new.values.keys() \
                 or self.lying != new.lying or self.memory != new.memory:
             return None
-        there = {0: 0, 1: 1}
+        there, lying = {0: 0, 1: 1}, {}
         for (dtype, shape, strides, flags), (u, sizes, steps, other) in zip(self.values.values(), new.values.values()):
             if dtype != u or flags != other or len(shape) != len(sizes):
                 return None
             for a, b in zip(shape, sizes):
                 if there.setdefault(a, b) != b or b < 2 and a != b:
                     return None
-            if not flags & 1 and not _parallel(strides, steps):
-                return None
+            if not flags & 1:
+                a, b = Type(dtype, shape, strides), Type(u, sizes, steps)
+                if not _parallel(strides, steps) or fuse.dense(a) != fuse.dense(b) or lying.setdefault(fuse.lying(a), fuse.lying(b)) != fuse.lying(b):
+                    return None
         return there
 
     def apart(self, new, same):

@@ -292,9 +292,14 @@ def steps(x):
     return h
 
 
+def turned(x):
+    y = x.unsqueeze(1).expand(-1, 2, 3).contiguous().permute(1, 2, 0)
+    return (y * 2 + 1).exp(), (x[:, :2].t() * 2 - 1).tanh(), y.transpose(0, 1)[:, :, ::2].relu() + 1
+
+
 @pytest.mark.parametrize("sizes", [(6, 5, 4, 3, 8, 9, 12, 1, 16, 2), (2, 3, 4, 8, 1), (5, 6, 9)])
 @pytest.mark.parametrize("fn", [branch, loop, rows, number, shaped, narrow, caught, text, halves, joined, masked, merged, filled, nothing, computed,
-                                in_place, second_half, unrolled, steps])
+                                in_place, second_half, turned, unrolled, steps])
 def test_a_size_decides(fn, sizes):
     f = whet.jit.trace(fn)
     for n in sizes:
