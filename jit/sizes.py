@@ -7,7 +7,7 @@ one in its sizes alone is made eagerly, under the recorder's eyes, and where it 
 
 Such a call is not watched for what a recording cannot see, if the recorded run showed that it need not be: Python does the same if all
 that it is told is the same, and the user's code was told nothing that depends on sizes. It had tensors, and asked for no number, text or
-shape (`tells`), and it caught no error (`catches`).
+shape (`tells`), and it caught no error (`catches`). What prints, or reaches what could (see outward.py), is watched each time.
 """
 import dis
 import functools
@@ -91,7 +91,7 @@ def may_differ(allowed, before, args, kwargs, leaves):
 
 def unwatched(r, leaves):
     """Need a call like recording `r`, but for sizes, not be watched for what a recording cannot see?"""
-    return r.told is None and not (r.world.slots or r.world.growing) and r.fits(leaves)
+    return r.sized is None and not (r.acts or r.world.outward or r.world.slots or r.world.growing) and r.fits(leaves)
 
 
 def fits(r, leaves):

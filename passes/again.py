@@ -3,11 +3,13 @@
 A `Plan` is kept with the list that the passes made. Where another recorded list has the same nodes, in the same order, on values that differ
 in nothing but their sizes, every decision of the passes stands: they look at ops, at who reads and writes what, at types, at which sizes are
 equal (or 0 or 1), at which memory is contiguous and which views lie alike. So the groups are made anew from their nodes, with the sizes,
-attributes and numbers that these have now; no pass runs.
+attributes and numbers that these have now; no pass runs. Where a pass goes by more than that (by which constants are equal, by how many
+bytes lie between products), this is asked again, and where it is not as it was, the passes run.
 """
 import numpy as np
 from whet.ir.graph import GROUPS, Node, Ref, Type, exact
-from whet.passes import epilogue, fuse, rows
+from whet.passes import chain, epilogue, fuse, rows
+from whet.passes.constants import constants, content
 from whet.passes.repeats import frozen
 from whet.passes.uses import is_view, memories
 
@@ -23,6 +25,7 @@ class Plan:
         self.size = len(arrays)
         self.values = {n: (a.dtype, a.shape, a.strides, a.flags.num & FLAGS) for n, a in ((n, arrays[n]) for n in root)}
         self.lying, self.alike = _lying(root, arrays), None
+        self.constants = constants(nodes, self.memory, arrays, visible)
         self.made = self.passes = self.added = None      # the list that the passes left, their names, and the types of values that they added
 
     def done(self, made, arrays, passes):
@@ -39,7 +42,7 @@ class Plan:
             return None
         arrays += [np.empty([scale[n] for n in shape], dtype) for dtype, shape, _ in self.added]
         memory = {**new.memory, **{n: n for n in range(self.size, len(arrays))}}
-        made = _Again(self, new, same, scale, memory, arrays)()
+        made = None if chain.wanted(self.made, arrays) else _Again(self, new, same, scale, memory, arrays)()
         if made is None:
             del arrays[self.size:]
         else:
@@ -67,9 +70,11 @@ class Plan:
         return there
 
     def apart(self, new, same):
-        """Do nodes that did the same, and were merged, do so still?"""
+        """Do nodes that did the same, and were merged, do so still, and are constants that were equal equal still?"""
         if all(same):
             return True
+        if not self.constants.still(new.constants):
+            return False
         if self.alike is None:
             self.alike = {}                  # what a node does -> the places of those that do it
             for i, n in enumerate(self.nodes):
@@ -85,9 +90,9 @@ class _Again:
     def __init__(self, plan, new, same, scale, root, arrays):
         self.plan, self.scale, self.root, self.arrays, self.nodes = plan, scale, root, arrays, new.nodes
         self.at = {id(a): i for i, a in enumerate(plan.nodes)}
-        self.maker = {o: i for i, a in enumerate(plan.nodes) for o in a.outs}
         self.other = {i for i, s in enumerate(same) if not s}
         self.found = set()                   # the nodes of those that the list has
+        self.constants = new.constants
 
     def __call__(self):
         out = []
@@ -97,19 +102,7 @@ class _Again:
                 return None
             out.append(node)
         lost = [self.plan.nodes[i] for i in self.other - self.found]
-        return out if all(is_view(a) or self.constant(a) for a in lost) else None
-
-    def constant(self, a):
-        """Is a node, which is no more, made of constants alone?"""
-        todo, seen = [a], set()
-        while todo:
-            n = todo.pop()
-            if n is None or n.kind != "op" or n.op.random:
-                return False
-            new = [x for x in n.refs() if x not in seen]
-            seen.update(new)
-            todo += [self.plan.nodes[self.maker[x]] if x in self.maker else None for x in new]
-        return True
+        return out if all(is_view(a) or a.outs and self.constants.known.keys() >= set(a.outs) for a in lost) else None
 
     def node(self, x):
         """One node of the list; None where it cannot be made."""
@@ -125,15 +118,23 @@ class _Again:
         if x.source is None:
             return b
         if x.op is not b.op:                 # a constant that was computed
-            return Node("op", x.op, (), {"array": self.arrays[x.outs[0]].copy(order="K")}, x.outs, x.line)
+            o = x.outs[0]
+            if self.constants[o].strides != self.arrays[o].strides:
+                return None
+            return Node("op", x.op, (), {"array": self.constants[o]}, x.outs, x.line)
         if i not in self.other:
             return x
         ins = tuple([p if type(p) is Ref else q for p, q in zip(x.ins, b.ins, strict=True)])
-        return Node(x.kind, x.op, ins, b.attrs if x.kind == b.kind else {}, x.outs, x.line, b.value if x.kind == b.kind else None)
+        made = Node(x.kind, x.op, ins, b.attrs if x.kind == b.kind else {}, x.outs, x.line, b.value if x.kind == b.kind else None)
+        made.roots = b.roots
+        return made
 
     def still(self, node):
         """Is a node, and all that it reads and makes, as it was?"""
-        if self.at.get(id(node.source or node)) in self.other:
+        i = self.at.get(id(node.source or node))
+        if i in self.other:
+            return False
+        if i is not None and node.op is not self.nodes[i].op and content(self.constants[node.outs[0]]) != content(node.attrs["array"]):
             return False
         for v in (*node.refs(), *node.outs):
             if v not in self.plan.values or self.plan.values[v][1:3] != (self.arrays[v].shape, self.arrays[v].strides):
@@ -188,7 +189,7 @@ def alike(a, b):
         same &= type(x) is Ref or _equal(x, y)
     if a.kind in ("guard", "ask") and not _equal(a.value, b.value) or a.kind == "draw" and a.attrs["generator"] is not b.attrs["generator"]:
         return None
-    return same and all(_equal(v, b.attrs[k]) for k, v in a.attrs.items())
+    return same and a.roots == b.roots and all(_equal(v, b.attrs[k]) for k, v in a.attrs.items())
 
 
 def _equal(x, y):

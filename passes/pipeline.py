@@ -4,20 +4,23 @@
 import contextlib
 
 from whet.passes.again import Plan
+from whet.passes.chain import chains
 from whet.passes.constants import fold_constants
 from whet.passes.epilogue import epilogues
+from whet.passes.fold_batch_norm import fold_batch_norm
 from whet.passes.fuse import fuse, write_through
 from whet.passes.identities import drop_identities
 from whet.passes.many import many
 from whet.passes.outright import outright
+from whet.passes.reassociate import reassociate
 from whet.passes.repeats import merge_repeats
 from whet.passes.roll import roll
 from whet.passes.rows import rows
-from whet.passes.uses import drop_unused, memories
+from whet.passes.uses import drop_unused, is_view, memories
 from whet.passes.writes import writes
 
 PASSES = [
-    ("fold_constants", fold_constants),      # what constants alone make is a constant (first: it reads what the recorded run computed)
+    ("fold_constants", fold_constants),      # what constants alone make is a constant (first: see again.py)
     ("outright", outright),                  # what is written to just after it was made is made as it will be
     ("writes", writes),                      # what is computed in place is a value, then a copy
     ("drop_identities", drop_identities),    # views and operations that give what is there
@@ -28,8 +31,24 @@ PASSES = [
     ("epilogues", epilogues),                # contractions apply what follows to each element as it is stored
     ("write_through", write_through),        # a kernel writes to where its result is copied
     ("roll", roll),                          # repeated steps are a loop
+    ("chains", chains),                      # products that follow each other go through blocks of rows together
     ("many", many),                          # small kernels that do the same on different tensors are one launch
 ]
+
+# what changes bits, within the bounds that each states: only where it was asked for (`jit.trace(rewrites=[...])`)
+REWRITES = {"fold_batch_norm": fold_batch_norm, "reassociate": reassociate}
+
+
+def rewrite(nodes, root, arrays, visible, names, steady):
+    """(the nodes after the rewrites of these names, values to keep between calls, what was done or left alone and why)"""
+    kept, log, known, root_of = set(), [], len(arrays), root
+    root = memories(nodes, root, arrays)
+    for name, one in REWRITES.items():
+        if name in names:
+            nodes, more = one(nodes, root, arrays, visible, steady, log)
+            kept |= more
+    root_of.update((o, root_of[n.ins[0]] if is_view(n) else o) for n in nodes for o in n.outs if o >= known)
+    return nodes, kept, log
 
 
 def planned(nodes, root, arrays, visible, check=None, plan=None):
@@ -67,7 +86,7 @@ def without(*names):
     >>> from whet.passes import pipeline
     >>> with pipeline.without("fuse", "fold_constants", "many"):
     ...     [name for name, _ in pipeline.PASSES]
-    ['outright', 'writes', 'drop_identities', 'merge_repeats', 'drop_unused', 'rows', 'epilogues', 'write_through', 'roll']
+    ['outright', 'writes', 'drop_identities', 'merge_repeats', 'drop_unused', 'rows', 'epilogues', 'write_through', 'roll', 'chains']
     """
     unknown = set(names) - {name for name, _ in PASSES}
     if unknown:

@@ -7,6 +7,7 @@ import whet
 import whet.nn.functional as F
 from whet import nn
 from whet.cpu import native
+from whet.passes import chain
 
 pytestmark = pytest.mark.filterwarnings("error::whet.jit.TraceWarning")
 SIZES = 7, 2, 3, 8, 16, 17, 64, 1, 0
@@ -105,7 +106,7 @@ def test_each_size_gives_what_eager_gives(name, sizes, most):
             same([x.grad for x in (*ours, *mine)], [x.grad for x in (*others, *theirs)])
     assert len(recordings(f)) <= len(SIZES) + 1          # (once there were no gradients yet)
     # sizes 0 and 1 have ways of their own; so have others that equal one of something else, until there is one that does not
-    assert on_its_own(f) <= most and all(r.told is None for r in recordings(f))
+    assert on_its_own(f) <= most and all(r.sized is None for r in recordings(f))
 
 
 def step_of(seed):
@@ -363,7 +364,7 @@ def told(fn):
     f = whet.jit.trace(fn)
     f(whet.randn(6, 3))
     (r,) = recordings(f)
-    return r.told is not None
+    return r.sized is not None
 
 
 @pytest.mark.parametrize("fn", [branch, loop, number, shaped, caught, text, joined, masked, lambda x: x * x.numel(), lambda x: x * x.nbytes,
@@ -469,3 +470,52 @@ def test_explain_says_what_is_assumed_of_sizes():
     for n in (6, 7):
         g(whet.randn(n, 3))
     assert "made like the recording of" in g.explain()
+
+
+@pytest.mark.parametrize("c", [0.125, 0.3])
+def test_constants_may_be_equal_at_one_size_alone(c):
+    def fn(x):
+        return x * (whet.tensor(2.0) / x.shape[0]) + x.exp() * (whet.tensor(c) * 4)
+    f = whet.jit.trace(fn)
+    for n in (4, 9, 5, 7):
+        for _ in range(3):
+            x = whet.randn(n, 3)
+            same(f(x), fn(x))
+    assert len(recordings(f)) == 4 and on_its_own(f) == (2 if c == 0.125 else 1)         # 2 / 4 is 0.125 * 4
+
+
+def test_what_prints_is_watched_at_each_size(capsys):
+    def fn(x):
+        y = (x * 2).sum()
+        print("sum", y)
+        return x + y
+    f = whet.jit.trace(fn)
+    for n in (5, 3, 7):
+        for _ in range(3):
+            x = whet.randn(n, 3)
+            same(f(x), fn(x))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 18 and lines[::2] == lines[1::2] and len(recordings(f)) == 3 and all(r.acts for r in recordings(f))
+
+
+def test_rewrites_choose_for_each_size():
+    a, b = whet.randn(6, 40), whet.randn(40, 6)
+    f = whet.jit.trace(lambda x: x @ a @ b, rewrites=["reassociate"])
+    for n in (2, 64, 2, 64):
+        f(whet.randn(n, 6))
+    assert on_its_own(f) == len(recordings(f)) == 2
+    assert sorted(len(r.program.notes) for r in recordings(f)) == [0, 1]
+
+
+def test_products_are_chained_where_much_lies_between(monkeypatch):
+    monkeypatch.setattr(chain, "LEAST", 1 << 12)
+
+    def fn(q, k):
+        return (q @ k.swapaxes(-1, -2)).softmax(-1) @ k
+    f = whet.jit.trace(fn)
+    for n in (10, 16, 40, 50, 9):
+        for _ in range(3):
+            q, k = whet.randn(n, 8), whet.randn(n + 2, 8)
+            same(f(q, k), fn(q, k))
+    chained = [any(n.kind == "chain" for n in r.program.nodes) for r in recordings(f)]
+    assert sorted(chained) == [False, False, False, True, True] and on_its_own(f) == 3
