@@ -33,18 +33,24 @@ class Node:
     (random numbers), "guard" (a value that Python saw), "ask" (a question about values, with its answer; `roots`, where there are some:
     expressions, and whether each was true of any element), "fused", "rows", "contract", "chain" and "many" (see passes/; `value` are the
     nodes that one stands for, `roots` the expressions, the program or the kernel), "roll" (passes/roll.py; `value` is the loop). Operands
-    are `Ref`s or Python values; `outs` are value numbers."""
-    __slots__ = ("kind", "op", "ins", "attrs", "outs", "line", "value", "roots")
+    are `Ref`s or Python values; `outs` are value numbers. `source` is the recorded node that a pass has put it in the place of, if it has."""
+    __slots__ = ("kind", "op", "ins", "attrs", "outs", "line", "value", "roots", "source")
 
     def __init__(self, kind, op, ins, attrs, outs, line, value=None):
         self.kind, self.op, self.ins, self.attrs, self.outs, self.line, self.value = kind, op, ins, attrs, outs, line, value
-        self.roots = None
+        self.roots = self.source = None
 
-    def reading(self, ins):
-        """The same node of other operands."""
-        new = Node(self.kind, self.op, ins, self.attrs, self.outs, self.line, self.value)
-        new.roots = self.roots
-        return new
+    def of(self, ins, outs=None):
+        """The same with other operands, or other results."""
+        made = Node(self.kind, self.op, ins, self.attrs, self.outs if outs is None else outs, self.line, self.value)
+        made.roots, made.source = self.roots, self.source or self
+        return made
+
+    def as_value(self, out):
+        """A write as an operation that makes a value."""
+        made = Node("op", self.op, self.ins, {}, [out], self.line)
+        made.source = self.source or self
+        return made
 
     def refs(self):
         """The values among the operands."""

@@ -26,8 +26,9 @@ class Backward:
     cells = None                             # value -> the cell that counts its versions, by number (see `Recording.tie`)
     trial = None                             # the rounds in which the recording's calls are timed (see trial.py)
 
-    def __init__(self, rec, results, values, start, place_of_edge):
-        """Run the backward of the results, and of some of them alone, under the recorder's eyes. `values`: all that the call returns."""
+    def __init__(self, rec, results, values, start, place_of_edge, like=None):
+        """Run the backward of the results, and of some of them alone, under the recorder's eyes. `values`: all that the call returns, `like`:
+        the backward of another recording, whose programs may be of the same nodes."""
         roots = list(dict.fromkeys(edge_of(t) for t in results))
         self.exit = [roots.index(edge_of(t)) for t in results]         # result -> which of the node's outputs it is
         self.history = h = History(rec, roots, start)
@@ -36,8 +37,8 @@ class Backward:
             raise Refused("its gradients flow to a tensor that is not within reach")
         self.plain = [type(r) is not OutputOf for r in roots]
         forward, rng = rec.nodes, np.random.default_rng(0)
-        like = [next(t for t, e in zip(results, self.exit) if e == k) for k in range(len(roots))]
-        gradients = [wrap(rng.uniform(0.5, 1.5, t._array.shape).astype(t._array.dtype)) for t in like]
+        seeds = [next(t for t, e in zip(results, self.exit) if e == k) for k in range(len(roots))]
+        gradients = [wrap(rng.uniform(0.5, 1.5, t._array.shape).astype(t._array.dtype)) for t in seeds]
         n = len(roots)
         every = tuple(range(n))
         wanted = [every, *((i,) for i in every if n > 1)]
@@ -55,7 +56,8 @@ class Backward:
                 continue                     # what the run has used up: eager's nodes will say so
             if rec.reason:
                 raise Refused(rec.reason)
-            self.ways[some] = _Way(rec, rec.nodes, given, {h.keys[key]: rec.value(g) for key, g in found}, _bits(ran))
+            self.ways[some] = _Way(rec, rec.nodes, given, {h.keys[key]: rec.value(g) for key, g in found}, _bits(ran),
+                                   like and like.ways.get(some))
         rec.nodes = forward
         self.saved = list(dict.fromkeys(n for way in self.ways.values() for n in way.saved))
         if not set(h.holders).issuperset(self.saved):
@@ -65,7 +67,8 @@ class Backward:
         partly = len(self.ways) < len(wanted)
         asked = partly or any(way.program.may_miss for way in self.ways.values())            # a backward may read anything
         self.saved += [n for n in h.holders if n is not None and n not in self.saved and (asked or rec.memory.get(n, n) in within)]
-        if not set(self.saved).issuperset(h.holders):
+        known = like is not None and all(some in like.ways and way.program.plan is like.ways[some].program.plan for some, way in self.ways.items())
+        if (partly or not known) and not set(self.saved).issuperset(h.holders):
             if partly:
                 raise Refused("its graph is used up in part, and holds what the recorder cannot see")
             self.prove(rec, roots, gradients)
@@ -214,12 +217,12 @@ _through = _Through()
 class _Way:
     """The backward from some of the outputs, as a program. `values`: edge -> what it gets, `ran`: the eager nodes that it stands for."""
 
-    def __init__(self, rec, nodes, given, values, ran):
+    def __init__(self, rec, nodes, given, values, ran, like=None):
         self.given, self.values, self.ran, self.lock = given, values, ran, threading.Lock()
         got = list(values.values())
         inside = {o for n in nodes for o in n.outs} | set(given)
         self.saved = list(dict.fromkeys([int(x) for n in nodes for x in n.refs() if x not in inside] + [n for n in got if n not in inside]))
-        self.program = Program(nodes, rec.arrays, [*self.saved, *given], got)
+        self.program = Program(nodes, rec.arrays, [*self.saved, *given], got, like=like and like.program)
         origin = self.program.origin
         if any(n.kind in ("draw", "guard") or n.kind == "write" and origin[n.ins[0]] not in inside for n in nodes):
             raise Refused("its backward writes to tensors, or depends on values")

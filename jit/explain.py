@@ -320,6 +320,20 @@ def type_of(t):
     return f"{dtypes.FROM_NUMPY[t._array.dtype].short}[{','.join(map(str, t._array.shape))}]" + (", requires_grad" if t._rg & 1 else "")
 
 
+# ---- sizes -------------------------------------------------------------------------------------------------------------
+def sizes(traced):
+    """The sizes of arguments that were seen to differ: `x[0]` -> {"dim": its name or None, "seen": the sizes}."""
+    seen: dict = {}
+    for key in traced.table:
+        for path, d in arguments(traced.fn, key):
+            if is_tensor(d):
+                for i, n in enumerate(d[2]):
+                    seen.setdefault((path, len(d[2]), i), set()).add(n)
+    free = traced.free or {}
+    return {f"{path}[{i}]": {"dim": dim and dim.name, "seen": sorted(found)} for (path, ndim, i), found in seen.items()
+            for dims in [free.get(path, {})] for dim in [dims.get(i, dims.get(i - ndim))] if len(found) > 1}
+
+
 # ---- all together ------------------------------------------------------------------------------------------------------
 def recordings(traced):
     """(key, recording), as they stand in the table."""
@@ -328,12 +342,14 @@ def recordings(traced):
 
 def facts(traced):
     """What is known of a traced function, as plain data."""
-    paths = []
+    paths, plans = [], {}
     because = dict(zip(traced.table, differing(traced.fn, list(traced.table))))
     for key, r in recordings(traced):
         before, after = graphs(traced, key, r)
         p, held = r.program, memory(r)
+        like = plans.setdefault(id(p.plan), len(paths))
         paths.append({
+            "like": like if like < len(paths) else None, "told": r.sized,
             "calls": r.calls, "nodes": len(p.recorded), "after": len(p.nodes), "launches": p.launches, "python": [str(n) for n in p.called],
             "guards": len(r.world.places), "tensors": len(r.tensors), "slower": r.slow,
             "microseconds": [round(t * 1e6, 2) if t < math.inf else None for t in r.trial.seconds], "checked": r.checks.made, "rewrites": p.notes,
@@ -344,7 +360,7 @@ def facts(traced):
             "bytes": tuple(sum(cost.moved(n, g.types) for n in g.nodes) for g in (before, after)),
             "flops": sum(cost.operations(n, after.types) for n in after.nodes), "peak": sum(held.values()), "memory": held})
     return {"name": traced.name(), "paths": paths, "refused": traced.drift or next(iter(traced.refused.values()), None), "kinds": len(traced.table),
-            "why": traced.why}
+            "sizes": sizes(traced), "why": traced.why}
 
 
 def memory(r):
@@ -393,6 +409,9 @@ def explain(traced):
     """The same as text."""
     f = facts(traced)
     out = [f"{f['name']}: {headline(f)}"]
+    for what, x in f["sizes"].items():
+        seen = ", ".join(map(str, x["seen"][:LINES])) + (", ..." if len(x["seen"]) > LINES else "")
+        out.append(f"  sizes of {what}{' (' + x['dim'] + ')' if x['dim'] else ''}: {seen}")
     for i, p in enumerate(f["paths"], 1):
         held, which = p["memory"], f"  {i}: " if len(f["paths"]) > 1 else "  "
         out.append(f"{which}{many(p['nodes'], 'operation')}, run as {many(p['launches'], 'kernel launch')} and {many(len(p['python']), 'step')} "
@@ -405,6 +424,11 @@ def explain(traced):
         out += [f"  {note}" for note in p["rewrites"]]
         if p["because"]:
             out.append(f"  recorded because {'; '.join(p['because'])}")
+        if p["like"] is not None:
+            like = "; ".join(f"{path}: {d}" for path, d in f["paths"][p["like"]]["arguments"])
+            out.append(f"  made like the recording of {like}: the same nodes, and the same sizes are equal, or 0, or 1")
+        if p["told"]:
+            out.append(f"  other sizes are watched like a first call, since it asks for a size at {p['told']} (or for something like it)")
         if p["missed"]:
             out.append(f"  the last call that it did not fit: {p['missed']}")
         out += ["    " + line for line in p["graph"].splitlines()]

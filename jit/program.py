@@ -25,7 +25,7 @@ from whet.passes.lower_llvm import many
 from whet.passes.lower_llvm.pointwise import nanoseconds
 from whet.passes.lower_llvm.program import CHECK, RECORD
 from whet.passes.lower_llvm.scalar import Unsupported
-from whet.passes.pipeline import optimize, rewrite
+from whet.passes.pipeline import planned, rewrite
 from whet.passes.uses import is_view, written
 
 from . import chain, contract, plain
@@ -55,9 +55,10 @@ class _Scratch(int):
 
 class Program:
     """What to do with the arrays of a call. `results` are the numbers of the values to give back, `outside` those that are given.
-    `steady` are tensors (by number) that are among the latter at each call: what is made of them alone may be kept."""
+    `steady` are tensors (by number) that are among the latter at each call: what is made of them alone may be kept. `rewrites`: names
+    of what may change bits. `like`: a program of the same nodes on other sizes, if there is one (rewrites choose by sizes: with them none is)."""
 
-    def __init__(self, nodes, arrays, outside, results, steady=(), rewrites=()):
+    def __init__(self, nodes, arrays, outside, results, steady=(), rewrites=(), like=None):
         self.arrays, self.outside = list(arrays), list(outside)
         self.results = list(dict.fromkeys(results))
         self.root = {n: n for n in self.outside}
@@ -78,7 +79,8 @@ class Program:
                 before, visible = nodes, set(self.results) | set(self.moving)
                 nodes, self.lasting, self.notes = rewrite(nodes, self.root, self.arrays, visible, rewrites, set(self.steady))
                 self.meaning = nodes if nodes != before else None
-            self.nodes = optimize(nodes, self.root, self.arrays, set(self.results) | set(self.moving), self.check if verify.CHECK else None)
+            self.nodes, self.plan = planned(nodes, self.root, self.arrays, set(self.results) | set(self.moving),
+                                            self.check if verify.CHECK else None, like.plan if like is not None and not rewrites else None)
         self.held, self.keep, self.launches, self.called, self.scratch, self.guards = {}, [], 0, [], 0, []
         self.checks, self.stopped = {}, C.c_int64()          # address of what a check looks at -> its node; the one that ended a list, or 0
         self.names, self.lows, self.moved = {}, [], []        # stand-ins: their values by id; where those that move lie, and which they are

@@ -7,6 +7,7 @@ recording made nor the function could reach before is something that the recorde
 import collections
 import contextvars
 import datetime
+import functools
 import gc
 import os
 import sys
@@ -25,8 +26,9 @@ from whet.ops.creation import copied
 from whet.tensor_base import Base
 
 from .numbers import EXACT, FACTS, SAFE, Number, tensor_of
+from .sizes import ASIDE, catches, tells
 from .texts import Texts
-from .world import LIBRARY, computes, ours
+from .world import LIBRARY, computes, our_file, ours
 
 GUARDED = 64                     # elements of a tensor whose value may be a guard
 QUIET = frozenset("contextlib functools dataclasses collections typing abc enum operator types copy numbers itertools keyword reprlib "
@@ -338,10 +340,20 @@ def _reshape(op, t, attrs):
     return reshape_inplace(op, t, attrs)
 
 
+def _own(code):
+    """Is code the framework's, or the forward of a module that it has written?"""
+    return _own_file(code.co_filename)
+
+
+@functools.lru_cache(4096)
+def _own_file(name):
+    return our_file(name) or name.startswith("<layer ")
+
+
 def user():
     """The user's frame that runs now."""
     f = sys._getframe(1)
-    while f is not None and (ours(f.f_code) or f.f_code.co_filename.startswith("<layer ")):      # (a module's generated forward)
+    while f is not None and _own(f.f_code):
         f = f.f_back
     return f
 
@@ -354,16 +366,18 @@ def where():
 
 # ---- what cannot be recorded -------------------------------------------------------------------------------------------
 class Watch:
-    """Looks at every call that the run makes: code that the world has not been searched for, and calls that do more than compute."""
+    """Looks at every call that the run makes: code that the world has not been searched for, and calls that do more than compute. `told`: where
+    the framework first gave the user's code something that may depend on sizes (see sizes.py)."""
 
     def __init__(self, codes, refuse):
         self.codes, self.refuse = codes, refuse
+        self.told = None
+        self.aside = self.foreign = False    # is this an act outside of Python's state? did one of them run code of the user's?
 
     def __enter__(self):
         self.before, self.collecting = sys.getprofile(), gc.isenabled()
         gc.disable()                         # what a collection calls is not the function's doing
         self.random = np.random.get_state(legacy=False)["state"]["pos"], np.random.get_state(legacy=False)["state"]["key"][:4].tolist()
-        self.aside = self.foreign = False    # is this an act outside of Python's state? did one of them run code of the user's?
         sys.setprofile(self)
         return self
 
@@ -387,9 +401,25 @@ class Watch:
         elif event == "c_call":
             if frame.f_code in self.codes:   # (other code was judged when it was called)
                 self.native(arg)
+        elif event == "return" and self.told is None and arg is not None and _own(frame.f_code) and tells(arg):
+            self.given(frame.f_code.co_name, frame.f_back)
+
+    def given(self, name, frame):
+        """A function of the framework's returns something to this frame, or to whom this frame works for."""
+        while frame is not None and (_library(frame) or _helper(frame)):
+            frame = frame.f_back
+        if frame is not None and not _own(frame.f_code) and name not in ASIDE:
+            self.told = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+    @staticmethod
+    def called_with(frame):
+        """Is it the framework's code that calls, with arguments of its own?"""
+        return frame is not None and _own(frame.f_code) and frame.f_globals.get("__name__") not in ("whet.nn.module", "whet.jit.trace")
 
     def called(self, frame):
         code = frame.f_code
+        if self.told is None and code in self.codes and (catches(code) or self.called_with(frame.f_back) and tells(frame.f_locals)):
+            self.told = f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
         if ours(code) or code in self.codes:
             return
         back, importing = frame.f_back, False

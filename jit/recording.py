@@ -37,6 +37,7 @@ class Recording:
         self.writes, self.backward = False, None
         self.acts, self.alone = (), True     # what is done outside of Python's state (see outward.py); is that all that a call does?
         self.views = [t for t in self.tensors if t._base is not None]
+        self.shapes, self.sized = (), None   # of the tensors among the arguments; where the user's code was told a size (see sizes.py)
         self.shared = []                     # places of tensors around one array: to the recorder one value
 
     @property

@@ -13,6 +13,7 @@ import sys
 import threading
 import types
 import warnings
+from contextlib import nullcontext
 from operator import is_
 
 import numpy as np
@@ -24,7 +25,7 @@ from whet.ir.graph import Type
 from whet.passes.pipeline import REWRITES
 from whet.tensor_base import Base
 
-from . import again, explain, ladder, quick, show, trial
+from . import again, explain, ladder, quick, show, sizes, trial
 from .backward import Backward, near, same_bits
 from .effects import CONTENTS, SETTABLE, Swapped
 from .given import Given, Run
@@ -92,9 +93,12 @@ class Traced(quick.Entry):
     __slots__ = ("__dict__", "__weakref__", "_ready")    # _ready: tables of recordings, for machine code to try in this order
     _traces = True
 
-    def __init__(self, fn, strict=False, verify=VERIFY[0], rewrites=()):
+    def __init__(self, fn, strict=False, verify=VERIFY[0], rewrites=(), dynamic=None):
         functools.update_wrapper(self, fn, updated=())
-        self.fn, self.strict, self.verify, self.rewrites = fn, strict, verify, tuple(rewrites)
+        self.fn, self.strict, self.verify, self.rewrites, self.dynamic = fn, strict, verify, tuple(rewrites), dynamic
+        self.free = sizes.declared(dynamic, fn)      # dimensions that may differ
+        self._models = {}                     # key without sizes -> recordings that others are made like
+        self.watched = set()                 # keys of calls that went another way than the recording of other sizes
         self.alive = {}                      # key -> objects whose ids it holds
         self.met = {}                        # keys of calls that were not recorded
         self.table, self.tries, self.refused = {}, collections.Counter(), {}
@@ -121,17 +125,21 @@ class Traced(quick.Entry):
             object.__setattr__(self, name, value)
 
     def __copy__(self):
-        return Traced(self.fn, self.strict, self.verify, self.rewrites)
+        return Traced(self.fn, *self._settings())
 
     def __deepcopy__(self, memo):
-        return Traced(copy.deepcopy(self.fn, memo), self.strict, self.verify, self.rewrites)
+        return Traced(copy.deepcopy(self.fn, memo), *self._settings())
+
+    def _settings(self):
+        """What `trace` was given beside the function."""
+        return self.strict, self.verify, self.rewrites, self.dynamic
 
     def __reduce__(self):
         """By its name where that leads here, as functions are pickled; otherwise what it traces."""
         found = sys.modules.get(getattr(self.fn, "__module__", None))
         for name in getattr(self.fn, "__qualname__", "").split("."):
             found = getattr(found, name, None)
-        return self.fn.__qualname__ if found is self else (Traced, (self.fn, self.strict, self.verify, self.rewrites))
+        return self.fn.__qualname__ if found is self else (Traced, (self.fn, *self._settings()))
 
     def _call(self, args, kwargs):
         """A call that no table fits."""
@@ -157,6 +165,7 @@ class Traced(quick.Entry):
                     r.misses += 1
                     if r.misses >= UNFIT and not r.calls:
                         paths.remove(r)      # what it was made for does not come again
+                        self.unlearn([r])
             slow = next((r for r in paths if r.slow), None)
             if slow is not None:
                 slow.counted += 1
@@ -170,9 +179,9 @@ class Traced(quick.Entry):
         finally:
             self.lock.release()
 
-    def key(self, args, kwargs):
+    def key(self, args, kwargs, given=None):
         """What tells calls apart, and what the call was given."""
-        given = Given()
+        given = Given() if given is None else given
         flatten = given.flatten
         if self.varying:
             def one(place, x):
@@ -303,8 +312,9 @@ class Traced(quick.Entry):
         """Run eagerly and write down what happens: a new recording, or something to compare with the `known` one."""
         leaves, others, numbers = given.leaves, given.others, given.numbers
         start, loose, lines = trial.clock(), *((frozenset(self.loose), frozenset(self.lines)) if known is None else known.told)
+        kind, model = self._model(args, kwargs, given) if known is None else (None, None)
         if key not in self.table and len(self.table) >= FREE:
-            if key not in self.met:          # it may never come again: sizes that only grow, say
+            if key not in self.met and not (self.free and model):        # it may never come again: sizes that only grow, say
                 self.met[key] = True
                 if len(self.met) > 4 * KEYS:
                     del self.met[next(iter(self.met))]
@@ -318,8 +328,10 @@ class Traced(quick.Entry):
                               f"(a value of a tensor, a number from outside) was another: {paths[0].missed}")
             self.table[key] = []
             return self.fn(*args, **kwargs)
+        light = model is not None and not (paths or numbers or key in self.watched) and sizes.unwatched(model, leaves)
+        loose = model.told[0] if light else loose            # (that is what the model's world was searched with)
         try:
-            world = World(self.fn, others, loose)
+            world = model.world if light else World(self.fn, others, loose)
             if world.exact and not self.exact:
                 self.exact, self.varying, self.loose, self.lines = True, set(), set(), set()
                 loose = lines = frozenset()
@@ -347,7 +359,7 @@ class Traced(quick.Entry):
         modes.state.observers += (rec,)
         modes.refresh()
         try:
-            with watch:
+            with nullcontext() if light else watch:
                 out = self.fn(*args, **kwargs)
         except BaseException:
             self.close(rec, swapped)
@@ -359,16 +371,23 @@ class Traced(quick.Entry):
             raise
         self.close(rec, swapped)
         try:
-            r = self.finish(run, rec, swapped, out, outward, known)
-            if known is None and self.regular(world, slots, numbers, rec):
+            r = self.finish(run, rec, swapped, out, outward, known, model)
+            if light and not sizes.same_way(model, r.program):
+                self.watched.add(key)
+            elif known is None and self.regular(world, slots, numbers, rec):
                 r.told, r.checks = (loose, lines), again.Checks(self.verify, spent + again.NODE * len(rec.nodes))
                 paths.insert(0, r)
                 self.why = None
+                r.shapes, r.sized = [t._array.shape for t in given.leaves], watch.told
+                if not light:
+                    self._models[kind] = [r, *(m for m in self._models.get(kind, ()) if m.program.plan is not r.program.plan)][:sizes.MODELS]
                 r.prepare(args, kwargs, given, run.settings[0])
         except (Refused, Unwatchable) as e:
             if known is not None:
                 if again.parting(again.Steps.of(known), again.Steps(rec.nodes, rec.arrays)) is not again.OTHER_WAY:
                     self.distrust(known, e)
+            elif light:
+                self.watched.add(key)        # (the next call is recorded in full)
             else:
                 self.failed(key, e)
         finally:
@@ -393,7 +412,7 @@ class Traced(quick.Entry):
         self.drift = str(error) if type(error) is Wrong else (
             f"call {r.calls} of a kind was made eagerly once more, and {error}, though nothing that its recording compares has changed. It goes by "
             "something that a trace cannot see (a counter in an extension, a file, a clock); earlier replays may have missed it")
-        self.table, self.alive, self._ready, self.armed = {}, {}, None, []
+        self.table, self.alive, self._models, self._ready, self.armed = {}, {}, {}, None, []
         if self.strict:
             raise TraceError(f"{self.name()} cannot be compiled: {self.drift}")
         warnings.warn(f"{self.name()} runs eagerly: {self.drift}", TraceWarning, stacklevel=_depth())
@@ -415,8 +434,17 @@ class Traced(quick.Entry):
         self.loose -= self.fixed
         return not bound
 
-    def finish(self, run, rec, swapped, out, outward, known=None):
-        """The recording of a run; raises Refused where there is none, or where it differs from a `known` one."""
+    def _model(self, args, kwargs, given):
+        """The key of a call without its sizes; and a recording that this one is like, but for sizes, or None."""
+        kind, _ = self.key(args, kwargs, Given(sizes=False))
+        for r in self._models.get(kind, ()):
+            if sizes.fits(r, given.leaves) and (self.free is None or sizes.may_differ(self.free, r.shapes, args, kwargs, given.leaves)):
+                return kind, r
+        return kind, None
+
+    def finish(self, run, rec, swapped, out, outward, known, like):
+        """The recording of a run; raises Refused where there is none, or where it differs from a `known` one. `like`: one that may be of the
+        same nodes on other sizes, or None."""
         if rec.reason:
             raise Refused(rec.reason)
         rec.texts.settle()
@@ -455,7 +483,7 @@ class Traced(quick.Entry):
             if any(getattr(n.op, "python", False) for n in inside([t._node for t in results.alive], run.first) if type(n) is not OutputOf):
                 raise Refused("its gradients flow through a Function, whose backward is Python that may do anything")
             try:
-                back = Backward(rec, results.alive, results.values, run.first, results.place_of_edge)
+                back = Backward(rec, results.alive, results.values, run.first, results.place_of_edge, like and like.backward)
             except (Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueError) as e:
                 raise Refused(f"its backward cannot be recorded: {e}") from None
             values += [n for n in back.saved if n not in rec.outside]
@@ -476,7 +504,7 @@ class Traced(quick.Entry):
             return self.compare(known, rec, results, again.Account(
                 rec.nodes, rec.arrays, outside, [place_of(t) for t in rec.outside.values()], spec, grads, left, bumps, list(draws.values())))
         steady = {n: t for n, t in rec.outside.items() if place_of(t)[0] == "object" and world.tensors.get(id(t)) is t}
-        program = Program(rec.nodes, rec.arrays, outside, values, steady, () if back is not None else self.rewrites)
+        program = Program(rec.nodes, rec.arrays, outside, values, steady, () if back is not None else self.rewrites, like and like.program)
         if back is not None:
             program.notes = [f"{name} left it alone: gradients flow through its results" for name in self.rewrites]
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
@@ -608,9 +636,15 @@ class Traced(quick.Entry):
 
     def forget(self, key):
         """Make room for another kind of arguments."""
+        self.unlearn(self.table.get(key, ()))
         for held in (self.table, self.alive, self.refused, self.tries):
             held.pop(key, None)
+        self.watched.discard(key)
         self._ready, self.armed = None, []
+
+    def unlearn(self, gone):
+        """No recording is made like these any more."""
+        self._models = {k: left for k, rs in self._models.items() if (left := [r for r in rs if r not in gone])}
 
     def give_up(self, key, reason):
         """Calls of this kind run eagerly from now on."""
@@ -677,7 +711,7 @@ def _telling():
     return ladder.telling(Traced)
 
 
-def trace(fn=None, example_inputs=None, *, strict=False, verify=VERIFY[0], rewrites=()):
+def trace(fn=None, example_inputs=None, *, strict=False, verify=VERIFY[0], rewrites=(), dynamic=None):
     """A function that records itself and replays the recording, with the results and effects of eager mode to the bit.
 
     >>> import whet
@@ -698,9 +732,13 @@ def trace(fn=None, example_inputs=None, *, strict=False, verify=VERIFY[0], rewri
     `rewrites` names what may change bits, each within the bounds that its file in `passes/` states: "fold_batch_norm" (eval-mode batch norms
     go into the weights before them) and "reassociate" (products of matrices in the cheapest order, numbers in one). Calls through which
     gradients flow are left as they are; `explain()` says what was done.
+
+    A call whose tensors have other sizes is made eagerly once, and its program is made like the one of the sizes before. `dynamic=False`
+    records each size on its own; a dict from names of arguments to dimensions (`{"x": {0: whet.jit.Dim("batch", max=64)}}`) says which may
+    differ: these are compiled at their first call however many there are, and others are recorded on their own.
     """
     if fn is None:
-        return functools.partial(trace, strict=strict, verify=verify, rewrites=rewrites)
+        return functools.partial(trace, strict=strict, verify=verify, rewrites=rewrites, dynamic=dynamic)
     if verify not in VERIFY:
         raise ValueError(f"trace(): verify is one of {', '.join(map(repr, VERIFY))}, not {verify!r}")
     unknown = [name for name in rewrites if name not in REWRITES]
@@ -708,7 +746,7 @@ def trace(fn=None, example_inputs=None, *, strict=False, verify=VERIFY[0], rewri
         raise ValueError(f"trace(): rewrites are a list of some of {', '.join(map(repr, REWRITES))}, not {rewrites!r}")
     if not callable(fn):
         raise TypeError(f"trace(): expected a function, got {type(fn).__name__}")
-    traced = fn if isinstance(fn, Traced) else (Traced if not ladder.LEVEL else _telling())(fn, strict, verify, rewrites)
+    traced = fn if isinstance(fn, Traced) else (Traced if not ladder.LEVEL else _telling())(fn, strict, verify, rewrites, dynamic)
     if example_inputs is not None:
         traced(*example_inputs if isinstance(example_inputs, tuple | list) else (example_inputs,))
     return traced

@@ -66,11 +66,11 @@ class Unwatchable(Exception):
 
 def ours(code):
     """Is this code the framework's own?"""
-    return _ours(code.co_filename)
+    return our_file(code.co_filename)
 
 
 @functools.lru_cache(4096)
-def _ours(filename):
+def our_file(filename):
     if filename == "<whet>":
         return True
     path = os.path.abspath(filename)

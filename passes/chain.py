@@ -50,6 +50,14 @@ def chains(nodes, root, arrays, visible):
     return [n for n in out if n is not None]
 
 
+def wanted(nodes, arrays):
+    """Is a chain among the nodes after all passes, or could one be, by the bytes of products and rows?"""
+    if any(n.kind == "chain" for n in nodes):
+        return True
+    return sum(arrays[o].nbytes for n in nodes if n.kind in ("rows", "contract") or n.kind == "op" and n.op.name in ("matmul", "linear")
+               for o in n.outs) >= LEAST
+
+
 def _product(node, arrays):
     """The product that a node is, or that it has an epilogue to."""
     first = node.value[0] if node.kind == "contract" else node

@@ -40,13 +40,18 @@ def epilogues(nodes, root, arrays, visible):
         first = out[maker[x]]
         if node.kind != "fused":
             node = kernel([node], nodes, users, arrays, visible | {y})
-        at, rest = [], []
-        for k, r in enumerate(node.ins):     # (a number may equal x)
-            (at if type(r) is Ref and r == x else rest).append(k)
-        joined = Node("contract", first.op, (*first.ins, *[node.ins[k] for k in rest]), first.attrs, node.outs, node.line, [first, node])
-        joined.roots = S.substitute(node.roots[0], {at[0]: S.arg(0), **{k: S.arg(i + 1) for i, k in enumerate(rest)}}),
-        out[maker[x]], out[i] = None, joined
+        out[maker[x]], out[i] = None, joined(first, node)
     return [n for n in out if n is not None]
+
+
+def joined(first, node):
+    """A contraction with the fused node that reads it."""
+    at, rest = [], []
+    for k, r in enumerate(node.ins):         # (a number may equal what it makes)
+        (at if type(r) is Ref and r == first.outs[0] else rest).append(k)
+    made = Node("contract", first.op, (*first.ins, *[node.ins[k] for k in rest]), first.attrs, node.outs, node.line, [first, node])
+    made.roots = S.substitute(node.roots[0], {at[0]: S.arg(0), **{k: S.arg(i + 1) for i, k in enumerate(rest)}}),
+    return made
 
 
 def contraction(node, arrays):

@@ -8,7 +8,7 @@ So they can be fused with what comes before and after, which no write can. The v
 had before get new ones. Only where the value is memory of its own, made by a kernel that takes in pointwise operations, without views,
 and where the operation's result has its type.
 """
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import Ref
 
 from .epilogue import contraction
 from .fuse import fusible
@@ -29,7 +29,7 @@ def outright(nodes, root, arrays, visible):
         if k is None or y in views or root[y] != y or out[k].outs != [y]:
             continue
         node, before = out[i], out[k]        # (operands may have been renamed)
-        made = Node("op", node.op, node.ins, {}, [int(y)], node.line)
+        made = node.as_value(int(y))
         if not (fusible(made, arrays) and (fusible(before, arrays) or contraction(before, arrays))):
             continue
         if made.op.plan([arrays[x] if type(x) is Ref else x for x in made.ins])[2].np != arrays[y].dtype:
@@ -49,6 +49,4 @@ def _renamed(node, old, new, outs):
     if not any(x == old for x in node.refs()) and not (outs and old in node.outs):
         return node
     ins = tuple([Ref(new) if type(x) is Ref and x == old else x for x in node.ins])
-    other = node.reading(ins)
-    other.outs = [new if outs and o == old else o for o in node.outs]
-    return other
+    return node.of(ins, [new if outs and o == old else o for o in node.outs])

@@ -3,6 +3,7 @@
 """
 import contextlib
 
+from whet.passes.again import Plan
 from whet.passes.chain import chains
 from whet.passes.constants import fold_constants
 from whet.passes.epilogue import epilogues
@@ -19,7 +20,7 @@ from whet.passes.uses import drop_unused, is_view, memories
 from whet.passes.writes import writes
 
 PASSES = [
-    ("fold_constants", fold_constants),      # what constants alone make is a constant (first: it reads what the recorded run computed)
+    ("fold_constants", fold_constants),      # what constants alone make is a constant (first: see again.py)
     ("outright", outright),                  # what is written to just after it was made is made as it will be
     ("writes", writes),                      # what is computed in place is a value, then a copy
     ("drop_identities", drop_identities),    # views and operations that give what is there
@@ -48,6 +49,20 @@ def rewrite(nodes, root, arrays, visible, names, steady):
             kept |= more
     root_of.update((o, root_of[n.ins[0]] if is_view(n) else o) for n in nodes for o in n.outs if o >= known)
     return nodes, kept, log
+
+
+def planned(nodes, root, arrays, visible, check=None, plan=None):
+    """The nodes after all passes, as `optimize` gives them, and the plan of what was done, for a list of the same nodes on other sizes: if
+    `plan` is one of this list, no pass runs."""
+    new = Plan(nodes, root, arrays, visible)
+    made = plan.again(new, root, arrays) if plan is not None and plan.passes == [name for name, _ in PASSES] else None
+    if made is not None:
+        if check is not None:
+            check(made)
+        return made, plan
+    made = optimize(nodes, root, arrays, visible, check)
+    new.done(made, arrays, [name for name, _ in PASSES])
+    return made, new
 
 
 def optimize(nodes, root, arrays, visible, check=None):

@@ -38,7 +38,7 @@ def renamed(node, new):
     if not any(type(x) is Ref and x in new for x in node.ins):
         return node
     ins = tuple(Ref(new[x]) if type(x) is Ref and x in new else x for x in node.ins)
-    return node.reading(ins)
+    return node.of(ins)
 
 
 def meaning(node):

@@ -130,6 +130,12 @@ def _join(a, b, i, uses, arrays, visible):
     return True
 
 
+def again(node, members, shape, root, arrays):
+    """A group of nodes on a shape of other sizes than that of `node`; None where no kernel takes it."""
+    at = [k for k, m in enumerate(members) if not is_view(m)]
+    return _Builder((shape, node.roots.axes), Uses(members, root), arrays, set(node.outs)).build(at)
+
+
 def _put(nodes, root, groups, uses, visible):
     """The list with each group at the place of its last node, and views of what it makes after it."""
     out, inside, gone = [], {}, set()

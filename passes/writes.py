@@ -28,7 +28,7 @@ def values(nodes, root, arrays):
             made = len(arrays)
             arrays.append(np.empty_like(arrays[place]))
             root[made] = made
-            out += [Node("op", node.op, node.ins, {}, [made], node.line), Node("write", REGISTRY["copy"], (place, Ref(made)), {}, [], node.line)]
+            out += [node.as_value(made), Node("write", REGISTRY["copy"], (place, Ref(made)), {}, [], node.line)]
         else:
             out.append(node)
     return out
@@ -72,7 +72,7 @@ def forward(nodes, root, arrays, visible):
         first = 1 if node.kind == "write" else 0
         if node.kind in ("op", "write") and not is_view(node) and any(type(x) is Ref and x in same for x in node.ins[first:]):
             ins = (*node.ins[:first], *(Ref(same[x]) if type(x) is Ref and x in same else x for x in node.ins[first:]))
-            node = node.reading(ins)
+            node = node.of(ins)
         over = last.get(copy[0]) if copy else None
         for x in node.ins[1:] if copy else touched(node):
             last.pop(root[x], None) if type(x) is Ref else None

@@ -68,6 +68,17 @@ def test_a_hidden_number_is_not_looked_for_where_only_first_calls_are(often):
         assert [f(whet.ones(2)).tolist() for _ in range(100)] == [[1.0, 1.0]] * 100
 
 
+@pytest.mark.parametrize("part", [slice(None), slice(1, None)])
+def test_tensors_made_around_a_numpy_array_are_new_each_time(part):
+    array = np.array([1.0, 2.0], np.float32)
+    f = jit.trace(lambda x: x + whet.as_tensor(array[part]).sum(), verify="always")
+    for _ in range(4):
+        assert f(whet.ones(2)).tolist() == [1.0 + array[part].sum()] * 2
+    assert f.drift is None and f.explain(data=True)["paths"][0]["checked"] == 3
+    array[1] = 5.0
+    assert f(whet.ones(2)).tolist() == [1.0 + array[part].sum()] * 2 and f.drift is None
+
+
 def test_strict_raises_now_and_later(often):
     look, put = behind_a_table()
     f = jit.trace(lambda x: x * look("scale"), strict=True, verify="always")

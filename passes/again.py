@@ -1,0 +1,223 @@
+"""What the passes decided for one list of nodes, done again for the same list on tensors of other sizes.
+
+A `Plan` is kept with the list that the passes made. Where another recorded list has the same nodes, in the same order, on values that differ
+in nothing but their sizes, every decision of the passes stands: they look at ops, at who reads and writes what, at types, at which sizes are
+equal (or 0 or 1), at which memory is contiguous and which views lie alike. So the groups are made anew from their nodes, with the sizes,
+attributes and numbers that these have now; no pass runs. Where a pass goes by more than that (by which constants are equal, by how many
+bytes lie between products), this is asked again, and where it is not as it was, the passes run.
+"""
+import numpy as np
+from whet.ir.graph import GROUPS, Node, Ref, Type, exact
+from whet.passes import chain, epilogue, fuse, rows
+from whet.passes.constants import constants, content
+from whet.passes.repeats import frozen
+from whet.passes.uses import is_view, memories
+
+FLAGS = 0x503                    # of an array: contiguous either way, aligned, writeable
+
+
+class Plan:
+    """A recorded list of nodes as the passes find it: `nodes`, what they are asked for (`visible`), and how all values lie."""
+
+    def __init__(self, nodes, root, arrays, visible):
+        self.nodes, self.visible = list(nodes), frozenset(visible)
+        self.memory = memories(nodes, root, arrays)
+        self.size = len(arrays)
+        self.values = {n: (a.dtype, a.shape, a.strides, a.flags.num & FLAGS) for n, a in ((n, arrays[n]) for n in root)}
+        self.lying, self.alike = _lying(root, arrays), None
+        self.constants = constants(nodes, self.memory, arrays, visible)
+        self.made = self.passes = self.added = None      # the list that the passes left, their names, and the types of values that they added
+
+    def done(self, made, arrays, passes):
+        """Note what the passes made of it."""
+        self.made, self.passes, self.added = made, passes, [(a.dtype, a.shape, a.flags.c_contiguous) for a in arrays[self.size:]]
+
+    def again(self, new, root, arrays):
+        """The list that the passes would make of another plan's nodes; None where that is not sure. `root` and `arrays` get what they add."""
+        scale = self.scale(new)
+        if scale is None or not all(whole and all(n in scale for n in shape) for _, shape, whole in self.added):
+            return None
+        same = [alike(a, b) for a, b in zip(self.nodes, new.nodes)]
+        if None in same or not self.apart(new, same):
+            return None
+        arrays += [np.empty([scale[n] for n in shape], dtype) for dtype, shape, _ in self.added]
+        memory = {**new.memory, **{n: n for n in range(self.size, len(arrays))}}
+        made = None if chain.wanted(self.made, arrays) else _Again(self, new, same, scale, memory, arrays)()
+        if made is None:
+            del arrays[self.size:]
+        else:
+            root.update((n, n) for n in range(self.size, len(arrays)))
+        return made
+
+    def scale(self, new):
+        """size -> the size in its place; None where two that were equal are not, or one is 0 or 1 that was not, or something else is another.
+
+        (Where two have become equal, no decision becomes wrong: it was made as for sizes that differ.)"""
+        if len(self.nodes) != len(new.nodes) or self.size != new.size or self.visible != new.visible or self.values.keys() != new.values.keys() \
+                or self.lying != new.lying or self.memory != new.memory:
+            return None
+        there, lying = {0: 0, 1: 1}, {}
+        for (dtype, shape, strides, flags), (u, sizes, steps, other) in zip(self.values.values(), new.values.values()):
+            if dtype != u or flags != other or len(shape) != len(sizes):
+                return None
+            for a, b in zip(shape, sizes):
+                if there.setdefault(a, b) != b or b < 2 and a != b:
+                    return None
+            if not flags & 1:
+                a, b = Type(dtype, shape, strides), Type(u, sizes, steps)
+                if not _parallel(strides, steps) or fuse.dense(a) != fuse.dense(b) or lying.setdefault(fuse.lying(a), fuse.lying(b)) != fuse.lying(b):
+                    return None
+        return there
+
+    def apart(self, new, same):
+        """Do nodes that did the same, and were merged, do so still, and are constants that were equal equal still?"""
+        if all(same):
+            return True
+        if not self.constants.still(new.constants):
+            return False
+        if self.alike is None:
+            self.alike = {}                  # what a node does -> the places of those that do it
+            for i, n in enumerate(self.nodes):
+                key = _beside(n)
+                if key is not None:
+                    self.alike.setdefault(key, []).append(i)
+        return all(len({_beside(new.nodes[i]) for i in group}) == 1 for group in self.alike.values() if not all(same[i] for i in group))
+
+
+class _Again:
+    """The making of the list. `same`: which nodes have the very attributes and numbers that they had."""
+
+    def __init__(self, plan, new, same, scale, root, arrays):
+        self.plan, self.scale, self.root, self.arrays, self.nodes = plan, scale, root, arrays, new.nodes
+        self.at = {id(a): i for i, a in enumerate(plan.nodes)}
+        self.other = {i for i, s in enumerate(same) if not s}
+        self.found = set()                   # the nodes of those that the list has
+        self.constants = new.constants
+
+    def __call__(self):
+        out = []
+        for node in self.plan.made:
+            node = self.node(node)
+            if node is None:
+                return None
+            out.append(node)
+        lost = [self.plan.nodes[i] for i in self.other - self.found]
+        return out if all(is_view(a) or a.outs and self.constants.known.keys() >= set(a.outs) for a in lost) else None
+
+    def node(self, x):
+        """One node of the list; None where it cannot be made."""
+        if x.kind == "roll":
+            return x if all(self.still(m) for m in x.flat()) else None
+        if x.kind in GROUPS:
+            return self.group(x)
+        i = self.at.get(id(x.source or x))
+        if i is None:                        # a copy that a pass put there
+            return x
+        self.found.add(i)
+        b = self.nodes[i]
+        if x.source is None:
+            return b
+        if x.op is not b.op:                 # a constant that was computed
+            o = x.outs[0]
+            if self.constants[o].strides != self.arrays[o].strides:
+                return None
+            return Node("op", x.op, (), {"array": self.constants[o]}, x.outs, x.line)
+        if i not in self.other:
+            return x
+        ins = tuple([p if type(p) is Ref else q for p, q in zip(x.ins, b.ins, strict=True)])
+        made = Node(x.kind, x.op, ins, b.attrs if x.kind == b.kind else {}, x.outs, x.line, b.value if x.kind == b.kind else None)
+        made.roots = b.roots
+        return made
+
+    def still(self, node):
+        """Is a node, and all that it reads and makes, as it was?"""
+        i = self.at.get(id(node.source or node))
+        if i in self.other:
+            return False
+        if i is not None and node.op is not self.nodes[i].op and content(self.constants[node.outs[0]]) != content(node.attrs["array"]):
+            return False
+        for v in (*node.refs(), *node.outs):
+            if v not in self.plan.values or self.plan.values[v][1:3] != (self.arrays[v].shape, self.arrays[v].strides):
+                return False
+        return True
+
+    def group(self, x):
+        """A group made of its nodes."""
+        members = [self.node(m) for m in x.value]
+        if None in members:
+            return None
+        if all(a is b or not a.members and alike(a, b) for a, b in zip(x.value, members)) \
+                and (x.kind != "rows" or all(self.scale.get(n) == n for n in x.roots.shape)):
+            return x
+        if x.kind == "fused":
+            made = fuse.kernel(members, (), {}, self.arrays, set(x.outs))
+        elif x.kind == "contract":
+            made = epilogue.joined(*members)
+        elif x.kind == "rows":
+            made = rows.again(x, members, tuple([self.scale[n] for n in x.roots.shape]), self.root, self.arrays)
+        else:
+            return None
+        if made is None or made.outs != x.outs or made.refs() != x.refs():
+            return None
+        if "into" in x.attrs:
+            made.attrs["into"] = x.attrs["into"]
+        return made
+
+
+def _beside(n):
+    """A node without the values that it reads, as a key; None where that does not compare, or is never merged."""
+    if n.kind != "op" or is_view(n):
+        return None
+    try:
+        key = n.op, frozen([x for x in n.ins if type(x) is not Ref]), tuple(sorted((k, frozen(v)) for k, v in n.attrs.items()))
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def alike(a, b):
+    """Have two nodes the same attributes and numbers? None where they are no one node of a list that was recorded twice."""
+    if a is b:
+        return True
+    if a.kind != b.kind or a.op is not b.op or a.outs != b.outs or len(a.ins) != len(b.ins) or a.attrs.keys() != b.attrs.keys():
+        return None
+    same = True
+    for x, y in zip(a.ins, b.ins):
+        if (type(x) is Ref) != (type(y) is Ref) or type(x) is Ref and x != y:
+            return None
+        same &= type(x) is Ref or _equal(x, y)
+    if a.kind in ("guard", "ask") and not _equal(a.value, b.value) or a.kind == "draw" and a.attrs["generator"] is not b.attrs["generator"]:
+        return None
+    return same and a.roots == b.roots and all(_equal(v, b.attrs[k]) for k, v in a.attrs.items())
+
+
+def _equal(x, y):
+    """Are two attributes the same, to the bit?"""
+    if x is y:
+        return True
+    if type(x) is not type(y):
+        return False
+    if type(x) in (int, str, bool):
+        return x == y
+    if type(x) is tuple:
+        return len(x) == len(y) and all(map(_equal, x, y))
+    return exact(x) == exact(y)
+
+
+def _parallel(strides, steps):
+    """Do the dimensions of two arrays lie in one order?"""
+    if [(s > 0) - (s < 0) for s in strides] != [(s > 0) - (s < 0) for s in steps]:
+        return False
+    return all((a < b) == (c < d) for a, c in zip(map(abs, strides), map(abs, steps)) for b, d in zip(map(abs, strides), map(abs, steps)))
+
+
+def _lying(root, arrays):
+    """For each view, and what it is a view of: the first that lies as it does."""
+    first, out = {}, []
+    for n, r in root.items():
+        if n != r:
+            for v in (r, n):
+                a = arrays[v]
+                out.append(first.setdefault((r, a.__array_interface__["data"][0] - arrays[r].__array_interface__["data"][0], a.shape, a.strides), v))
+    return out
