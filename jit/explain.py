@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 from whet import dtypes
+from whet.cpu.memory import taken
 from whet.ir import cost
 from whet.ir.graph import Graph, Input, Ref
 from whet.ir.text import type_text
@@ -337,11 +338,11 @@ def facts(traced):
 
 
 def memory(r):
-    """The bytes that a call holds at most, by kind: what it is given, the program's own, what it makes, and gradients that it replaces (which
-    are there until the new ones are). What a step in Python uses meanwhile comes on top."""
+    """The bytes that a call holds at most, by kind (see `Program.footprint`), with the gradients that it replaces: they are there until the
+    new ones are."""
     held = r.program.footprint()
     old = [place[1]._grad for place, spec in r.grads if place[0] == "object" and spec is not None and place[1]._grad is not None]
-    return {**held, "replaced": sum(t._array.nbytes for t in old)}
+    return {**held, "replaced": sum(taken(t._array.nbytes) for t in old)}
 
 
 def guard_text(g):
@@ -367,7 +368,8 @@ def explain(traced):
                    + f"{p['microseconds'][0]} us replayed, {p['microseconds'][1]} us eager")
         held = p["memory"]
         out.append(f"  moves {amount(p['bytes'][0])} as recorded, {amount(p['bytes'][1])} fused; {amount(p['flops'], 'flop')}; holds at most "
-                   f"{amount(p['peak'])}: {amount(held['inputs'])} given, {amount(held['own'])} its own, {amount(held['made'])} made"
+                   f"{amount(p['peak'])}: {amount(held['inputs'])} given, {amount(held['arena'])} to work in, {amount(held['made'])} made"
+                   + (f", {amount(held['kept'])} kept from call to call" if held["kept"] else "")
                    + (f", {amount(held['replaced'])} replaced" if held["replaced"] else ""))
         if p["because"]:
             out.append(f"  recorded because {'; '.join(p['because'])}")

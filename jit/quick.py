@@ -421,7 +421,7 @@ def _launch(t, r, leaves):
     where = {n: place for n, (place, _) in zip(p.outside, r.given)}
     try:
         result(r.results)
-        for n in passed:
+        for n in passed[:-1] if p.arena else passed:         # (the last is the arena)
             if n in fresh:
                 moving += [L.FRESH, fresh[n]]
             elif where[n][0] == "argument":
@@ -439,7 +439,7 @@ def _launch(t, r, leaves):
     t["build"].extend(build)
     t["moving"].extend(moving)
     return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2, build=len(build) // 3, program=machine()[0], list=words,
-                length=length, away=int(long))
+                length=length, away=int(long), arena=p.arena)
 
 
 # ---- what the machine code leaves to Python --------------------------------------------------------------------------------

@@ -383,6 +383,7 @@ class Traced(quick.Entry):
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
         draws = {id(n.attrs["generator"]): n.attrs["generator"] for n in rec.nodes if n.kind == "draw"}
         before = {id(t): g for t, g in zip(run.tensors, run.grads)}
+        world.let_go(leaves)
         r = Recording(world, program, [(t, before.get(id(t))) for t in world.tensors.values()], given, spec, grads, bumps, list(draws.values()),
                       left)
         r.identity = [world.tensors.get(id(t)) for t in leaves]

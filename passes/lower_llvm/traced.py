@@ -12,7 +12,7 @@ from .entries import HEAD, MISS, A, C, Glue, T, _ptr, _thread
 H = {name: 8 * i for i, name in enumerate((
     "kind", "flags", "count", "busy", "nargs", "names", "rows", "rows_at", "leaves", "words", "words_at", "tensors", "tensors_at",
     "dicts", "dicts_at", "lists", "lists_at", "mask", "known_at", "check", "moving", "moving_at", "fresh", "fresh_at", "program", "list",
-    "length", "away", "build", "build_at", "finish", "type", "size"))}
+    "length", "away", "arena", "build", "build_at", "finish", "type", "size"))}
 HEADER = len(H)
 LAUNCH, PYTHON, EAGER = range(3)                    # kinds of blocks
 TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN = range(9)        # rows for arguments: kind, object, words in all, ...
@@ -320,7 +320,7 @@ def _enter(m):
     g = Glue(f)
     block, args, kw = f.args
     objects, leaves, fresh = f.alloca("i64", MAX_OBJECTS), f.alloca("i64", MAX_LEAVES), f.alloca("i64", MAX_FRESH)
-    arrays, slots = f.alloca("i64", MAX_MOVING), f.alloca("i64", MAX_MOVING + 2)
+    arrays, slots = f.alloca("i64", MAX_MOVING), f.alloca("i64", MAX_MOVING + 3)
 
     def head(name, ty="i64"):
         return g.ld(block, H[name], ty)
@@ -390,7 +390,13 @@ def _enter(m):
     f.loop(0, nmoving, 1, address)
     _put(f, slots, 0, head("list"))
     _put(f, slots, 1, head("length"))
-    program = head("program", "ptr")
+    program, arena = head("program", "ptr"), head("arena")
+
+    def take():
+        room = f.call("whet_heap_take", "ptr", arena)
+        f.bail(g.null(room), "full")
+        f.store(room, f.at(slots, nmoving + 2, "i64"))
+    f.if_(f.cmp("ne", arena, 0), take)
 
     def run():
         f.raw(f"call void {program.ref}(ptr {slots.ref}, i64 0, i64 1, i64 0)")
@@ -404,6 +410,7 @@ def _enter(m):
         f.store(f.as_val(0, "i64"), busy)
         f.loop(0, nmoving, 1, lambda i: g.dec(_word(f, arrays, i, "ptr")))
     f.if_(f.cmp("ne", head("away"), 0), let_go, run)
+    f.if_(f.cmp("ne", arena, 0), lambda: f.call("whet_heap_give", "void", f.load("ptr", f.at(slots, nmoving + 2, "i64")), arena) and None)
     g.st(head("count") + 1, block, H["count"])
     f.ret(f.call("build", "ptr", block, leaves, fresh))
 
@@ -434,6 +441,9 @@ def _enter(m):
     size, = f.loop(0, nd, 1, lambda d, s: [f.binary("mul", s, _word(f, dims, d))], [f.as_val(1, "i64")])
     f.bail(f.cmp("ne", size, head("size")), "miss")
     f.ret(f.call("PyObject_Call", "ptr", head("finish", "ptr"), args, kw))
+    f.label("full")
+    f.call("PyErr_NoMemory", "ptr")
+    f.br("lost")
     f.label("lost")
     f.loop(0, f.load("i64", count), 1, lambda i: g.dec(_word(f, fresh, i, "ptr")))
     f.br("error")
