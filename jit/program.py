@@ -66,7 +66,7 @@ class Program:
         self.check_order(nodes)
         with np.errstate(all="ignore"):
             self.nodes = optimize(nodes, self.root, self.arrays, set(self.results) | set(self.moving), self.check if verify.CHECK else None)
-        self.held, self.keep, self.launches, self.called, self.guards = {}, [], 0, [], []
+        self.held, self.keep, self.launches, self.called, self.guards, self.packed = {}, [], 0, [], [], {}       # packed: see contract.py
         self.names, self.ranges = {}, Ranges()       # stand-ins: their values by id; what lies where: a piece of the arena, or (which of those
         self.own, self.parts, self.heirs, self.local = set(), [], [], {}     # that move, its first element). Roots in pieces; all stand-ins
         self.written = {self.root[n.ins[0]] for n in nodes if n.kind == "write"} & set(self.outside)
@@ -75,7 +75,7 @@ class Program:
             self.build()
         # what was recorded is forgotten, but for its types; so are the stand-ins, except where the code points to them
         self.arrays = [Type.of(a) for a in self.arrays]
-        self.held = self.free = self.constants = self.names = self.ranges = self.own = self.parts = self.heirs = self.rooms = None
+        self.held = self.free = self.constants = self.names = self.ranges = self.own = self.parts = self.heirs = self.rooms = self.packed = None
 
     def check(self, nodes):
         """Is this a graph that means something? (Asked between passes where the settings want it.)"""

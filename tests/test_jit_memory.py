@@ -209,7 +209,7 @@ def test_the_stated_peak_is_what_a_call_uses(case):
     del f, fn, args
     gc.collect()
     used -= memory.stats()["live"]
-    assert used > 4e6 and abs(stated - used) < 0.1 * used, (stated, used, path["memory"])
+    assert used > 1e6 and abs(stated - used) < 0.1 * used, (stated, used, path["memory"])
     assert f"holds at most {amount(stated)}: " in shown
 
 
@@ -278,3 +278,14 @@ def test_joined_and_reshaped_copies_are_launches():
             assert a._array.tobytes() == b._array.tobytes()
     if native.enabled():
         assert not g.explain(data=True)["paths"][0]["python"]
+
+
+@compiled
+def test_weights_that_several_products_read_are_packed_once():
+    w, x = whet.randn(256, 256), whet.randn(64, 256)
+    f = jit.trace(lambda x: ((x @ w).tanh() @ w).exp() @ w, strict=True)
+    for _ in range(3):
+        y = f(x)
+    assert f.explain(data=True)["paths"][0]["memory"]["kept"] < 1.5 * w.nbytes
+    w.mul_(0.5)
+    assert f(x)._array.tobytes() == (((x @ w).tanh() @ w).exp() @ w)._array.tobytes() != y._array.tobytes()
