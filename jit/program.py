@@ -396,9 +396,9 @@ class Program:
                 head, s = more
                 if head not in blocks:
                     blocks[head] = self.part(memory.empty((loop.rounds * loop.several, *a.shape), a.dtype))
-                for value, part in zip(values, blocks[head][s::loop.several]):
-                    self.hold(value, part.reshape(a.shape))
-                moves[result], first[result] = (result, loop.several * a.nbytes), self.place(blocks[head][s], 0)
+                for value, i in zip(values, range(s, len(blocks[head]), loop.several)):
+                    self.hold(value, blocks[head][i, ...])
+                moves[result], first[result] = (result, loop.several * a.nbytes), self.place(blocks[head][s, ...], 0)
             else:
                 mine, other = self.memory(values), self.part(template(a))
                 if result in carried:        # two pieces of memory in turn
@@ -665,7 +665,7 @@ def _joined(ins, out, dim):
 
 COPIES = {                               # where in their result the operands of ops go
     "cat": _joined,
-    "stack": lambda ins, out, dim: [out[(slice(None),) * dim + (i,)] for i in range(len(ins))],
+    "stack": lambda ins, out, dim: [out[(slice(None),) * dim + (i, ...)] for i in range(len(ins))],
     "reshape": lambda ins, out, size: [out.reshape(ins[0].shape)]}
 
 

@@ -372,6 +372,39 @@ def simple(r):
     return not effects and len(p.steps) == 1 and type(p.steps[0]) is tuple and len(p.steps[0]) == 4
 
 
+def _steps(t, spec, fresh, made, build):
+    """Add to `build` the steps that make a result."""
+    kind, what = spec
+    if kind == "value":
+        k, number, dead, base, rg = what
+        if dead is not None or base is not None or rg or number not in fresh or fresh[number] in made.values():
+            raise LookupError
+        made[k] = fresh[number]
+        build.extend([L.NEW, made[k], 0])
+    elif kind == "again":
+        build.extend([L.ONCE_MORE, made[what], 0])
+    elif kind == "const":
+        build.extend([L.CONST, t.id(what), 0])
+    elif kind == "place" and what[0] == "argument":
+        build.extend([L.ARGUMENT, what[1], 0])
+    elif kind == "place" and what[0] == "object":
+        build.extend([L.CONST, t.id(what[1]), 0])
+    elif kind in (list, tuple):
+        what = what[1] if kind is list else what
+        for x in what:
+            _steps(t, x, fresh, made, build)
+        build.extend([L.PAIR if kind is tuple else L.SERIES, len(what), 0])
+    elif kind is dict:
+        _, what = what
+        at = len(t["keys"])
+        t["keys"].extend(t.id(k) for k, _ in what)
+        for _, x in what:
+            _steps(t, x, fresh, made, build)
+        build.extend([L.TABLE, len(what), at])
+    else:
+        raise LookupError
+
+
 def _launch(t, r, leaves):
     """The header's words for a recording that is one list of launches; None for others."""
     p = r.program
@@ -385,42 +418,11 @@ def _launch(t, r, leaves):
         fresh[number] = len(fresh)
         t["fresh"].extend([t.id(a.dtype), a.ndim, 1, *a.shape, *[0] * (2 * L.MAX_DIMS - a.ndim)])
     build, made = [], {}
-
-    def result(spec):
-        kind, what = spec
-        if kind == "value":
-            k, number, dead, base, rg = what
-            if dead is not None or base is not None or rg or number not in fresh or fresh[number] in made.values():
-                raise LookupError
-            made[k] = fresh[number]
-            build.extend([L.NEW, made[k], 0])
-        elif kind == "again":
-            build.extend([L.ONCE_MORE, made[what], 0])
-        elif kind == "const":
-            build.extend([L.CONST, t.id(what), 0])
-        elif kind == "place" and what[0] == "argument":
-            build.extend([L.ARGUMENT, what[1], 0])
-        elif kind == "place" and what[0] == "object":
-            build.extend([L.CONST, t.id(what[1]), 0])
-        elif kind in (list, tuple):
-            what = what[1] if kind is list else what
-            for x in what:
-                result(x)
-            build.extend([L.PAIR if kind is tuple else L.SERIES, len(what), 0])
-        elif kind is dict:
-            _, what = what
-            at = len(t["keys"])
-            t["keys"].extend(t.id(k) for k, _ in what)
-            for _, x in what:
-                result(x)
-            build.extend([L.TABLE, len(what), at])
-        else:
-            raise LookupError
     moving = []
     long, words, length, passed = p.steps[0]
     where = {n: place for n, (place, _) in zip(p.outside, r.given)}
     try:
-        result(r.results)
+        _steps(t, r.results, fresh, made, build)
         for n in passed[:-1] if p.arena else passed:         # (the last is the arena)
             if n in fresh:
                 moving += [L.FRESH, fresh[n]]
@@ -478,10 +480,7 @@ def _written(r, leaves):
         return name
 
     def thing(place):
-        kind, what = place
-        if kind == "data":
-            return f"{thing(what)}.data"
-        return f"a{what}" if kind == "argument" else given(f"thing{id(what)}", what) if kind == "object" else f"{thing(what)}._grad"
+        return _thing(place, given)
     arrays, outside = [], []
     for number, (place, array) in zip(p.outside, r.given):
         outside.append(f"{number}: {thing(place)}")
@@ -496,22 +495,6 @@ def _written(r, leaves):
         else:
             arrays.append(f"{thing(place)}._array")
     seen = set()
-
-    def result(spec):
-        kind, what = spec
-        if kind == "value":
-            k, number, dead, base, rg = what
-            if dead is not None and not hasattr(dead, "name") or base is not None or rg & ~1 or k in seen:
-                raise LookupError
-            seen.add(k)
-            if dead is not None:             # its graph was used up
-                return f"used_up(env[{number}], {given(f'op{k}', dead.op)}, [{', '.join(map(thing, dead.places))}])"
-            return f"wrap(env[{number}])"
-        if kind in (list, tuple):
-            return f"{kind.__name__}([{', '.join(result(x) for x in (what[1] if kind is list else what))}])"
-        if kind == "const":
-            return given(f"const{len(env)}", what)
-        raise LookupError
     lines.append(f"arrays = [{', '.join(arrays)}]")
     if r.writes:
         lines.append(f"if not {given('apart', r.apart)}(arrays): return MISSED")
@@ -520,8 +503,8 @@ def _written(r, leaves):
     try:
         if b is not None or r.cells:
             raise LookupError
-        effects = [(place, None if spec is None else result(spec)) for place, spec in r.grads]
-        out = result(r.results)
+        effects = [(place, None if spec is None else _result(spec, given, seen)) for place, spec in r.grads]
+        out = _result(r.results, given, seen)
     except LookupError:                      # by the recipe
         lines += ["made = {'boxes': (), 'cells': {}}", f"leaves = {everything}"]
         if b is not None:
@@ -535,7 +518,33 @@ def _written(r, leaves):
     lines.append(f"return {out}")
     body = "\n".join("  " + line for line in lines)
     exec(f"def replay({', '.join(names)}):\n if not lock.acquire(False): return MISSED\n try:\n{body}\n finally: lock.release()", env)
-    return env["replay"]
+    return env.pop("replay")                 # (which would hold itself)
+
+
+def _thing(place, given):
+    """What is at a place, as an expression; `given` names objects."""
+    kind, what = place
+    if kind == "data":
+        return f"{_thing(what, given)}.data"
+    return f"a{what}" if kind == "argument" else given(f"thing{id(what)}", what) if kind == "object" else f"{_thing(what, given)}._grad"
+
+
+def _result(spec, given, seen):
+    """A result as an expression, each tensor once."""
+    kind, what = spec
+    if kind == "value":
+        k, number, dead, base, rg = what
+        if dead is not None and not hasattr(dead, "name") or base is not None or rg & ~1 or k in seen:
+            raise LookupError
+        seen.add(k)
+        if dead is not None:                 # its graph was used up
+            return f"used_up(env[{number}], {given(f'op{k}', dead.op)}, [{', '.join(_thing(p, given) for p in dead.places)}])"
+        return f"wrap(env[{number}])"
+    if kind in (list, tuple):
+        return f"{kind.__name__}([{', '.join(_result(x, given, seen) for x in (what[1] if kind is list else what))}])"
+    if kind == "const":
+        return given(f"const{id(what)}", what)
+    raise LookupError
 
 
 class _Gone:

@@ -335,16 +335,7 @@ class Traced(quick.Entry):
             raise Refused(rec.reason)
         run.unchanged(rec)
         world, leaves = run.world, run.leaves
-        argument = {id(t): i for i, t in enumerate(leaves)}
-        grad_of = {id(g): t for t, g in zip(run.tensors, run.grads) if g is not None}
-
-        def place_of(t):
-            if id(t) in argument:
-                return "argument", argument[id(t)]
-            if id(t) in grad_of and id(t) in run.whole.tensors and not any(t is x for x in world.tensors.values() if x is not t):
-                owner = place_of(grad_of[id(t)])
-                return None if owner is None else ("grad", owner)
-            return ("object", t) if id(t) in run.whole.tensors or id(t) in rec.borrowed else None
+        place_of = _Places(run, rec.borrowed)
         results = Results(rec, place_of, run.whole.seen, world.seen, run.boxes)
         grads = []
         for t, g in zip(run.tensors, run.grads):
@@ -532,6 +523,22 @@ def _laid(copy, like):
     out = template(like)
     np.copyto(out, copy)
     return out
+
+
+class _Places:
+    """Where a replay finds a tensor that was there before a run."""
+
+    def __init__(self, run, borrowed):
+        self.argument, self.known, self.borrowed = {id(t): i for i, t in enumerate(run.leaves)}, run.whole.tensors, borrowed
+        self.owner = {id(g): t for t, g in zip(run.tensors, run.grads) if g is not None}
+
+    def __call__(self, t):
+        if id(t) in self.argument:
+            return "argument", self.argument[id(t)]
+        if id(t) in self.owner and id(t) in self.known:
+            owner = self(self.owner[id(t)])
+            return None if owner is None else ("grad", owner)
+        return ("object", t) if id(t) in self.known or id(t) in self.borrowed else None
 
 
 @functools.cache

@@ -10,6 +10,8 @@ from whet.ir.view import amount
 from whet.jit.arena import ALIGN, Own, Piece, Ranges, plan
 from whet.nn import functional as F
 
+from tests import leaks
+
 compiled = pytest.mark.skipif(not native.enabled(), reason="the allocator counts its blocks only where it is on")
 
 
@@ -270,7 +272,7 @@ def test_a_result_takes_an_operands_place_only_where_element_lies_on_element(bod
 def test_joined_and_reshaped_copies_are_launches():
     def f(x):
         y = x.transpose(0, 1).reshape(6, 4)
-        return whet.stack([y, y + 1, y * 2], 1).softmax(-1), whet.cat([y, y], 1).tanh()
+        return whet.stack([y, y + 1, y * 2], 1).softmax(-1), whet.cat([y, y], 1).tanh(), whet.stack([y.sum(), y[0, 0]])
     g = jit.trace(f, strict=True)
     x = whet.randn(4, 3, 2)
     for _ in range(3):
@@ -289,3 +291,26 @@ def test_weights_that_several_products_read_are_packed_once():
     assert f.explain(data=True)["paths"][0]["memory"]["kept"] < 1.5 * w.nbytes
     w.mul_(0.5)
     assert f(x)._array.tobytes() == (((x @ w).tanh() @ w).exp() @ w)._array.tobytes() != y._array.tobytes()
+
+
+@compiled
+def test_the_arrays_of_a_run_are_freed_without_the_collector():
+    fn, args = adam()
+    gc.collect()
+    gc.disable()
+    try:
+        f = jit.trace(fn)
+        f(*args)
+        before = memory.stats()["live"]
+        for _ in range(3):               # (the second call is recorded again: now there are gradients)
+            f(*args)
+        path = max(f.explain(data=True)["paths"], key=lambda p: p["calls"])
+        assert path["calls"] and memory.stats()["live"] <= before
+    finally:
+        gc.enable()
+
+
+def test_rounds_of_tracing_leave_nothing_behind():
+    for cycle in (leaks.forward_and_backward, leaks.training_step):
+        more = leaks.grown(cycle, 8)
+        assert more["objects"] <= 8 and not more["blocks"] and not more["kernels"], (cycle.__name__, more)
