@@ -11,7 +11,7 @@ PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
 
-.PHONY: demo test quick lint types bench peers fuzz leaks clean
+.PHONY: demo test quick lint types bench peers fuzz sweep leaks clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -50,6 +50,9 @@ fuzz: $(STAMP)
 
 leaks: $(STAMP)
 	$(BIN)/python -m tests.leaks
+
+sweep: $(STAMP)
+	$(BIN)/python -m tests.sweep $(ONLY)
 
 clean:
 	rm -rf $(VENV) build *.egg-info

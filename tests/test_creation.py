@@ -240,3 +240,13 @@ def test_inference_mode_marks_new_tensors():
 def test_shared_memory():
     x = whet.arange(4.0)
     assert not x.is_shared() and x.share_memory_() is x and x.is_shared() and x[1:].is_shared() and x.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("make", [lambda a: whet.tensor(a), lambda a: whet.asarray(a, copy=True), lambda a: whet.tensor(a.tolist()),
+                                  lambda a: whet.randn(*a.shape), lambda a: whet.rand(*a.shape)])
+def test_large_tensors_begin_where_vectors_like_it(make):
+    page = np.empty(4096 + 300 * 300, np.float32)
+    for shift in range(1, 16):
+        a = page[shift:shift + 90000].reshape(300, 300)
+        a[:] = shift
+        assert make(a).data_ptr() % 64 == 0

@@ -176,3 +176,16 @@ def test_max_unpool_puts_back():
     back = P.max_unpool(y, index, (6, 4))
     same(back[back != 0], x[back != 0])
     assert np.count_nonzero(back) == y.size
+
+
+@pytest.mark.parametrize("kernel,stride,padding", [((3, 3), (1, 1), (1, 1)), ((2, 2), (2, 2), (0, 0)), ((3, 5), (2, 3), (1, 2))])
+@pytest.mark.parametrize("width", [8, 15, 33, 100])
+def test_both_kernels_give_the_same_bits(kernel, stride, padding, width):
+    """Where pixels do not lie side by side, planes do."""
+    x = np.random.default_rng(0).standard_normal((2, 3, 9, width)).astype("f4")
+    x[0, 1, 2, 3] = np.nan
+    apart = np.repeat(x, 2, -1)[..., ::2]
+    for run in (lambda a: P.max_pool(a, kernel, stride, padding, (1, 1)), lambda a: P.max_pool(a, kernel, stride, padding, (1, 1), indices=False)[:1],
+                lambda a: [P.avg_pool(a, kernel, stride, padding)]):
+        for one, other in zip(run(x), run(apart), strict=True):
+            assert one.tobytes() == other.tobytes()

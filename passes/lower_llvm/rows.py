@@ -20,7 +20,7 @@ from whet.passes.lower_llvm.lanes import (
 )
 from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY
 
-AHEAD = 4096            # bytes by which reading a long row for a reduction runs ahead: memory is farther than the machine looks
+AHEAD = 8192            # bytes by which reading a long row for a reduction runs ahead: memory is farther than the machine looks
 
 
 # ---- what a walk computes -----------------------------------------------------------------------------------------

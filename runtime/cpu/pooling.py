@@ -38,10 +38,14 @@ def _plan(key, x, windows, kind, divisors):
     if not planes * math.prod(out):
         return remember(key, (Plan(0, 0, 1, None, 0, shape), None))
     axes = _three_axes(x.shape[2:], windows)
+    by = None if divisors is None else np.concatenate([*[np.ones(1)] * (3 - len(divisors)), *divisors]).astype(np.float64)
+    by = None if by is None else by.view(np.int64).copy()        # as all tables of plans are
     (d, h, w), (od, oh, ow) = (a for a, _ in axes), (len(b[0]) for _, b in axes)
     xs = elements(x)
     xd, xh, xw = three(xs[2:], 0)
     lanes, threads = lower.lanes_for(elem), pool.get_num_threads()
+    if kind != "spread" and xw == 1 and 2 * ow >= lanes and _even(axes[2][1]):
+        return remember(key, (_row_plan(kind, elem, lanes, axes, xs, x.shape[1], planes, shape), by))
     size = runs.BYTES[elem]
     chunk = lower_pool.CHUNK
     chunk_cols, chunk_rows = min(max(w, 1), chunk), 1 if w > chunk else chunk // max(w, 1)
@@ -71,9 +75,39 @@ def _plan(key, x, windows, kind, divisors):
     kernel = native.kernel(f"pool/{kind}/{elem}/{lanes}/{near}", lambda m, symbol: lower_pool.emit(m, symbol, tile, kind, near))
     work = (x.size + 8 * planes * math.prod(out)) / units
     grain = max(1, int(GRAIN * lanes / max(work, 1) / 4), -(-units // threads))
-    by = None if divisors is None else np.concatenate([*[np.ones(1)] * (3 - len(divisors)), *divisors]).astype(np.float64)
-    by = None if by is None else by.view(np.int64).copy()        # as all tables of plans are
     return remember(key, (Plan(kernel, units, grain, geometry, at * threads, shape), by))
+
+
+def _even(windows):
+    """Are the windows along an axis alike and at equal distances?"""
+    first, end, _ = windows
+    distances = set(np.diff(first).tolist())
+    return len(set((end - first).tolist())) == 1 and len(distances) <= 1 and 0 not in distances
+
+
+def _row_plan(kind, elem, lanes, axes, xs, channels, planes, shape):
+    """A plan of `lower_llvm.pool_rows`."""
+    from whet.passes.lower_llvm import pool_rows as lower
+    (_, h, w), (od, oh, ow) = (a for a, _ in axes), (len(b[0]) for _, b in axes)
+    xd, xh, _ = three(xs[2:], 0)
+    (step_d, step_h, step_w), (first, end, _) = (b[2] for _, b in axes), axes[2][1]
+    stride, first, taps = int(first[1] - first[0]) if ow > 1 else 1, int(first[0]), -(-int(end[0] - first[0]) // step_w)
+    depth, height, _ = _bounds(axes)
+    left = -(-max(-(first // stride), 0) // lanes) * lanes
+    whole = max(0, min(ow, (w - 1 - first - (taps - 1) * step_w) // stride + 1))
+    threads = pool.get_num_threads()
+    rows = max(1, min(oh, GRAIN // max(1, -(-ow // lanes) * taps * 4), -(-oh // max(1, -(-threads * 2 // (planes * od))))))
+    row_blocks = -(-oh // rows)
+    fields = dict(channels=channels, xn=xs[0], xc=xs[1], xd=xd, xh=xh, h=h, w=w, od=od, oh=oh, ow=ow, step_d=step_d, step_h=step_h,
+                  step_w=step_w, taps=taps, stride=stride, first=first, left=left, whole=whole, rows=rows, row_blocks=row_blocks,
+                  z_at=len(lower.FIELDS), y_at=len(lower.FIELDS) + sum(map(len, depth)))
+    geometry = np.concatenate([np.array([fields[name] for name in lower.FIELDS], np.int64), *depth, *height]).astype(np.int64)
+    form = stride if stride in (1, 2) else 0, taps if taps <= 3 else 0
+    kernel = native.kernel(f"pool_rows/{kind}/{elem}/{lanes}/{form}", lambda m, symbol: lower.emit(m, symbol, elem, lanes, kind, *form))
+    units = planes * od * row_blocks
+    window = taps * max(1, int((height[1] - height[0]).max())) * max(1, int((depth[1] - depth[0]).max()))
+    grain = max(1, GRAIN // max(1, rows * -(-ow // lanes) * window))
+    return Plan(kernel, units, grain, geometry, 0, shape)
 
 
 def _key(kind, x, *rest):

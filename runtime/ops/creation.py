@@ -39,6 +39,17 @@ def copied(array):
     return c if c.strides == array.strides else np.lib.stride_tricks.as_strided(c, strides=array.strides)
 
 
+def owned(array, new):
+    """A row-major copy of an array, or the array itself if it is new; what is large lies where vectors like it to begin."""
+    if array.nbytes < memory.SMALLEST:
+        return array if new else array.copy()
+    if new and array.__array_interface__["data"][0] % 64 == 0:
+        return array
+    copy = empty_array(array.shape, array.dtype)
+    np.copyto(copy, array)
+    return copy
+
+
 def like_array(a, dtype, memory_format=preserve_format):
     """An uninitialised array of the shape of `a`; `preserve_format` keeps the order of its dimensions in memory."""
     if memory_format is not preserve_format and memory_format is not None:
@@ -570,7 +581,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
     a, new = array_of(data, dtype)
-    t = literal(a if new else a.copy())
+    t = literal(owned(a, new))
     return require(t, True) if requires_grad else t
 
 
@@ -614,7 +625,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     a, new = array_of(obj, dtype)
     if copy is False and new:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
-    return require(literal(a.copy() if copy and not new else a) if new or copy else shown(wrap(a)), requires_grad)
+    return require(literal(owned(a, new)) if new or copy else shown(wrap(a)), requires_grad)
 
 
 @function(method=False)

@@ -9,6 +9,7 @@ import numpy as np
 from .. import dtypes
 from .. import random as generators
 from ..autograd import modes
+from ..cpu import memory
 from ..cpu.pointwise import Pointwise
 from ..ir import scalar as s
 from .registry import Op, apply, is_tensor
@@ -85,7 +86,7 @@ class _Draw:
         if self.kernel is None:
             self.kernel = Pointwise(f"philox_{self.kind}", tuple(_words(self.kind)), 2)
         q = -(-n // self.per)
-        flat = np.empty(q * self.per, self.dtype)
+        flat = memory.empty((q * self.per,), self.dtype)
         if n:
             parts = [flat[i * q:(i + 1) * q] for i in range(self.per)]
             self.kernel([np.arange(at, at + q, dtype=np.uint64), np.asarray(seed, np.uint64)], parts)

@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 
+from ..autograd.modes import is_grad_enabled
 from ..cpu import conv as kernels
 from ..cpu import pooling
 from .registry import Op, apply, ask, is_tensor
@@ -204,6 +205,12 @@ class _MaxPool(Op):
                          vjp=lambda g, y, _x, **at: [max_pool_grad_op(g[0], y[1], x_shape=_x.shape)])
 
 
+def _largest(name, kernel, indexed, samples):
+    """The values alone: what is computed where nobody asks for positions and no gradient will."""
+    return Op(name, lambda x, **at: kernel(x, **at, indices=False)[0],
+              lambda g, _y, x, **at: [max_pool_grad_op(g, indexed(x, **at)[1], x_shape=x.shape)], samples=samples, inner=True)
+
+
 def _pool_samples(make):
     yield Sample(make(2, 3, 8), kernel=(2,), stride=(2,), padding=(0,), dilation=(1,), ceil_mode=False)
     yield Sample(make(1, 2, 7, 6), kernel=(3, 2), stride=(2, 1), padding=(1, 0), dilation=(1, 2), ceil_mode=True)
@@ -213,6 +220,8 @@ max_pool_grad_op = Op("max_pool_grad", lambda g, i, *, x_shape: pooling.max_pool
                       lambda c, _y, _g, i, *, x_shape: [_gather_plane(c, i), None], inner=True)
 max_pool_op = _MaxPool("max_pool", pooling.max_pool, _pool_samples)
 adaptive_max_pool_op = _MaxPool("adaptive_max_pool", pooling.adaptive_max_pool, lambda make: [Sample(make(2, 3, 7, 5), output_size=(3, 2))])
+max_pool_values_op = _largest("max_pool_values", pooling.max_pool, max_pool_op, max_pool_op.samples)
+adaptive_max_pool_values_op = _largest("adaptive_max_pool_values", pooling.adaptive_max_pool, adaptive_max_pool_op, adaptive_max_pool_op.samples)
 avg_pool_op = Op("avg_pool", lambda x, **at: pooling.avg_pool(x, **at),
                  lambda g, _y, _x, **at: [avg_pool_grad_op(g, x_shape=_x.shape, **at)],
                  samples=lambda make: [Sample(make(1, 2, 7, 6), kernel=(3, 2), stride=(2, 1), padding=(1, 1), ceil_mode=True,
@@ -232,10 +241,11 @@ fold_op = Op("fold_windows", lambda c, *, output_size, **at: pooling.fold(c, out
                  Sample(make(2, 18, 12), output_size=(5, 6), kernel=(2, 3), dilation=(1, 1), padding=(1, 0), stride=(2, 1))])
 max_unpool_op = Op("max_unpool", lambda x, i, *, output_size: pooling.max_unpool(x, i, output_size),
                    lambda g, _y, _x, i, *, output_size: [_gather_plane(g, i), None], inner=True)
-for _o in (max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_op, adaptive_avg_pool_grad_op, unfold_op, fold_op,
-           max_unpool_op):
+_launched = (max_pool_values_op, adaptive_max_pool_values_op, max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_op,
+          adaptive_avg_pool_grad_op)
+for _o in (*_launched, unfold_op, fold_op, max_unpool_op):
     _o.family = "window"
-for _o in (max_pool_op, adaptive_max_pool_op, max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_op, adaptive_avg_pool_grad_op):
+for _o in (*_launched, max_pool_op, adaptive_max_pool_op):
     _o.launches = True
 
 
@@ -263,15 +273,24 @@ def _window(name, x, n, kernel, stride, padding, dilation=1, ceil_mode=False):
     return kernel, stride, padding, dilation
 
 
+def _best(indexed, values, x, attrs, return_indices, batched):
+    """The results of a max pool."""
+    if not return_indices and not (x.requires_grad and is_grad_enabled()):
+        y = apply(values, (x,), attrs)
+        return y if batched else y.squeeze(0)
+    r = apply(indexed, (x,), attrs)
+    if not batched:
+        r = tuple(t.squeeze(0) for t in r)
+    return r if return_indices else r[0]
+
+
 def max_pool(x, kernel, stride, padding, dilation, ceil_mode, return_indices, n):
     """max_poolNd"""
     name = f"max_pool{n}d"
     x, batched = _planes(name, x, n)
     kernel, stride, padding, dilation = _window(name, x, n, kernel, stride, padding, dilation, ceil_mode)
-    r = apply(max_pool_op, (x,), dict(kernel=kernel, stride=stride, padding=padding, dilation=dilation, ceil_mode=bool(ceil_mode)))
-    if not batched:
-        r = tuple(t.squeeze(0) for t in r)
-    return r if return_indices else r[0]
+    attrs = dict(kernel=kernel, stride=stride, padding=padding, dilation=dilation, ceil_mode=bool(ceil_mode))
+    return _best(max_pool_op, max_pool_values_op, x, attrs, return_indices, batched)
 
 
 def avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override, n):
@@ -301,10 +320,8 @@ def adaptive_avg_pool(x, size, n):
 def adaptive_max_pool(x, size, return_indices, n):
     """adaptive_max_poolNd"""
     x, batched = _planes(f"adaptive_max_pool{n}d", x, n)
-    r = apply(adaptive_max_pool_op, (x,), dict(output_size=_output_size(x, size, n)))
-    if not batched:
-        r = tuple(t.squeeze(0) for t in r)
-    return r if return_indices else r[0]
+    attrs = dict(output_size=_output_size(x, size, n))
+    return _best(adaptive_max_pool_op, adaptive_max_pool_values_op, x, attrs, return_indices, batched)
 
 
 def _pools():
