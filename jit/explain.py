@@ -13,7 +13,7 @@ from whet.ir import cost
 from whet.ir.graph import Graph, Input, Ref
 from whet.ir.text import type_text
 from whet.ir.view import amount
-from whet.passes.fuse import MOST, MOST_NODES
+from whet.passes.fuse import MOST, MOST_NODES, dense, lying
 from whet.tensor_base import Base
 
 from .numbers import DTYPES
@@ -254,14 +254,16 @@ def why(g, k, i, users, epochs):
             return "complex numbers are not fused"
         if not t.size:
             return "there are no elements"
-        if not t.contiguous:
-            return f"the result of {n.op.name} is not contiguous: {type_text(t)}"
+        if not dense(t):
+            return f"the result of {n.op.name} has gaps: {type_text(t)}"
         odd = [x for x in n.ins if type(x) is not Ref and type(x) not in (int, float, bool)]
         if odd:
             return f"{n.op.name} has an operand that is no tensor and no number: {odd[0]!r}"
-    s, t = g.types[a.outs[0]].shape, g.types[b.outs[0]].shape
-    if s != t:
-        return f"their shapes differ: {list(s)} and {list(t)}"
+    first, second = g.types[a.outs[0]], g.types[b.outs[0]]
+    if first.shape != second.shape:
+        return f"their shapes differ: {list(first.shape)} and {list(second.shape)}"
+    if lying(first) != lying(second):
+        return f"their elements lie in other orders: {type_text(first)} and {type_text(second)}"
     between = next((g.nodes[j] for j in range(k, i) if g.nodes[j].kind in ("write", "guard", "ask")), None)
     if between is not None:
         what = {"write": "a write", "guard": "a value that Python reads", "ask": "a question about values"}[between.kind]

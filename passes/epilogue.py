@@ -28,7 +28,7 @@ def epilogues(nodes, root, arrays, visible):
             maker[o] = i
     out = list(nodes)
     for i, node in enumerate(nodes):
-        if not (node.kind == "fused" and len(node.outs) == 1 or fusible(node, arrays)):
+        if not (node.kind == "fused" and len(node.outs) == 1 and arrays[node.outs[0]].flags.c_contiguous or fusible(node, arrays)):
             continue
         y = node.outs[0]
         ready = [x for x in node.refs() if root[x] == x and users[x] == {i} and x not in visible and x in maker

@@ -1,4 +1,4 @@
-"""Fusion of pointwise nodes: nodes of one shape that feed each other become one kernel with several results.
+"""Fusion of pointwise nodes: nodes of one shape (and one order in memory) that feed each other become one kernel with several results.
 
     %2 = mul(%0, %1)
     %3 = add(%2, %0)        ->      %3 = fused(%0, %1){mul; add}
@@ -17,10 +17,10 @@ MOST_NODES = 120
 
 
 class _Group:
-    """Nodes of one shape, by their places in the list, which stand at the last of them."""
+    """Nodes whose results have one shape and lie in one order, by their places in the list; they stand at the last of them."""
 
-    def __init__(self, i, shape):
-        self.at, self.shape = [i], shape
+    def __init__(self, i, lying):
+        self.at, self.lying = [i], lying
 
 
 def fuse(nodes, root, arrays, visible):
@@ -28,9 +28,9 @@ def fuse(nodes, root, arrays, visible):
     uses = Uses(nodes, root, views=True)
     groups = {}                              # node -> its group
     for i, node in enumerate(nodes):
-        if not fusible(node, arrays):
+        if not mappable(node, arrays):
             continue
-        group = groups[i] = _Group(i, arrays[node.outs[0]].shape)
+        group = groups[i] = _Group(i, lying(arrays[node.outs[0]]))
         for x in node.refs():
             other = groups.get(uses.maker.get(x))
             if other is not None and other is not group and joinable(other, group, i, uses):
@@ -82,11 +82,32 @@ def write_through(nodes, root, arrays, visible):
 
 
 def fusible(node, arrays):
+    """May the node be a part of a kernel whose results are row-major?"""
+    return mappable(node, arrays) and arrays[node.outs[0]].flags.c_contiguous
+
+
+def lying(a):
+    """The shape of an array (or a `Type`) and the order of its dimensions in memory, as strides of elements."""
+    return a.shape, tuple([s // a.dtype.itemsize for n, s in zip(a.shape, a.strides, strict=True) if n != 1])
+
+
+def dense(a):
+    """Does an array (or a `Type`) fill its memory, whatever the order of its dimensions?"""
+    shape, steps = lying(a)
+    size = 1
+    for step, n in sorted(zip(steps, [n for n in shape if n != 1], strict=True)):
+        if step != size:
+            return False
+        size *= n
+    return True
+
+
+def mappable(node, arrays):
     """May the node be a part of a kernel?"""
     if node.kind != "op" or node.op.family != "pointwise" or node.attrs:
         return False
     a = arrays[node.outs[0]]
-    plain = a.size and a.flags.c_contiguous and a.dtype.kind != "c"
+    plain = a.size and dense(a) and a.dtype.kind != "c"
     return plain and all(arrays[x].dtype.kind != "c" if type(x) is Ref else type(x) in (int, float, bool) for x in node.ins)
 
 
@@ -94,7 +115,7 @@ def joinable(a, b, i, uses):
     """May two groups be one that stands at node i?"""
     nodes, at = uses.nodes, a.at + b.at
     together = set(at)
-    if a.shape != b.shape or len(at) > MOST_NODES or any(not uses.later(k, i) or uses.needed(k, i, together) for k in at):
+    if a.lying != b.lying or len(at) > MOST_NODES or any(not uses.later(k, i) or uses.needed(k, i, together) for k in at):
         return False
     made = {nodes[k].outs[0] for k in at}
     seen = sum(any(u > i for u in uses.users.get(x, ())) for x in made)

@@ -83,7 +83,7 @@ def rows(nodes, root, arrays, visible):
 
 def _start(i, node, arrays):
     """A group of one node; None if it can be in none."""
-    if node.kind == "fused" or fuse.fusible(node, arrays):
+    if node.kind == "fused" and arrays[node.outs[0]].flags.c_contiguous or fuse.fusible(node, arrays):
         return _Group(i, arrays[node.outs[0]].shape)
     if node.kind == "op" and node.op.family in ("reduce", "rows") and type(node.ins[0]) is Ref and arrays[node.ins[0]].ndim:
         got = _program(node, arrays)

@@ -38,6 +38,14 @@ def test_a_pass_that_is_not_there_cannot_be_left_out():
         pass
 
 
+# ---- layouts -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("fn", [lambda x: (x.permute(0, 3, 1, 2) * 2 + 1).tanh(), lambda x: x.transpose(1, 2).to(whet.float64) / 3 - 1,
+                                lambda x: F.silu(x.contiguous(memory_format=whet.channels_last) + 1) * 2])
+def test_a_chain_in_another_order_of_memory_is_one_kernel(fn):
+    path = graph_of(fn, whet.randn(2, 5, 6, 7))
+    assert path["graph"].count("= fused(") == 1 and not path["unfused"]
+
+
 # ---- rows ----------------------------------------------------------------------------------------------------------------
 compiled = pytest.mark.skipif(not native.enabled(), reason="without machine code every step is Python's")
 

@@ -178,7 +178,15 @@ logaddexp2 = f("logaddexp2", lambda input, other: _logaddexp(input * math.log(2)
                inplace=False, samples=PAIR, vjp=lambda g, y, a, b: [g * sigmoid((a - b) * math.log(2)), g * sigmoid((b - a) * math.log(2))])
 xlogy = _float("xlogy", lambda input, other: where(isnan(other), other, where(eq(input, 0), 0, input * log(other))), (R, POSITIVE),
                kinds="bif", vjp=lambda g, y, x, z: [where(eq(x, 0) & le(z, 0), 0, g * log(z)), g * (x / z)])
-logit_op = PointwiseOp("logit", lambda input: log(input / (1 - input)), promote="float", kinds="bif", samples=reals(0.1, 0.9),
+
+
+
+def _logit(x):
+    """Near a half, where the logarithm vanishes, from the distance to it, which is exact."""
+    return where(lt(absolute(x - 0.5), 0.25), log1p((x + x - 1) / (1 - x)), log(x / (1 - x)))
+
+
+logit_op = PointwiseOp("logit", lambda input: _logit(input), promote="float", kinds="bif", samples=reals(0.1, 0.9),
                        vjp=lambda g, y, x: [where(lt(x, 0) | gt(x, 1), math.nan, g / (x * (1 - x)))])
 
 # ---- trigonometry ----
@@ -198,7 +206,17 @@ asinh_ = _float("asinh", lambda input: asinh(input), R, alias=["arcsinh"])
 acosh_ = _float("acosh", lambda input: acosh(input), reals(1.2, 4), alias=["arccosh"],
                 complex_vjp=lambda g, y, x: [g * s.conj(rsqrt(x - 1) * rsqrt(x + 1))])
 atanh_ = _float("atanh", lambda input: atanh(input), UNIT, alias=["arctanh"], vjp=lambda g, y, x: [g / (1 - x * x)])
-sinc = _float("sinc", lambda input: where(eq(input, 0), 1, sin(input * math.pi) / (input * math.pi)), AWAY,
+
+
+def _sin_pi(x):
+    """sin(pi x), which vanishes exactly where x is whole."""
+    whole = rint(x)
+    y = sin((x - whole) * math.pi)
+    return where(eq(floor(whole * 0.5) * 2, whole), y, -y)
+
+
+sinc = _float("sinc", lambda input: where(eq(input, 0), 1, _sin_pi(input) / (input * math.pi)), AWAY,
+              complex=lambda input: where(eq(input, 0), 1, sin(input * math.pi) / (input * math.pi)),
               vjp=lambda g, y, x: [where(eq(x, 0), 0, g * (cos(x * math.pi) - y) / x)])
 deg2rad = _float("deg2rad", lambda input: input * (math.pi / 180), R, kinds="bif")
 rad2deg = _float("rad2deg", lambda input: input * (180 / math.pi), R, kinds="bif")
