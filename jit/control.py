@@ -121,7 +121,7 @@ class While(Control):
         moves = {k: ((i, 0) if new else i, 0) for k, (new, i) in enumerate(self.ways) if self.depths[k][1]}
         moves.update({(i, t): ((i, (t + 1) % n), 0) for i, n in enumerate(self.turns) for t in range(n)})
         (*question, read), (*work, used) = parts             # (results are known by their place among them, and whose turn it is)
-        self.rounds = Rounds((*question, ["pred" if type(x) is tuple else "asking" if x is ARENA else x for x in read]),
+        self.rounds = Rounds((*question, ["pred" if type(x) is tuple else "asking" if x == ARENA else x for x in read]),
                              (*work, [(x[1], 0) if type(x) is tuple else x for x in used]), moves, "pred")
 
     def depth(self, k):
