@@ -29,14 +29,21 @@ class Ref(int):
 
 class Node:
     """One thing that happened. kind: "op", "write" (in place, into operand 0; `value`: does it count as a change of its version?), "draw"
-    (random numbers), "guard" (a value that Python saw), "ask" (a question about values, with its answer), "fused", "rows", "contract" and
-    "many" (see passes/; `value` are the nodes that one stands for, `roots` the expressions, the program or the kernel), "roll"
-    (passes/roll.py; `value` is the loop). Operands are `Ref`s or Python values; `outs` are value numbers."""
+    (random numbers), "guard" (a value that Python saw), "ask" (a question about values, with its answer; `roots`, where there are some:
+    expressions, and whether each was true of any element), "fused", "rows", "contract" and "many" (see passes/; `value` are the nodes that
+    one stands for, `roots` the expressions, the program or the kernel), "roll" (passes/roll.py; `value` is the loop). Operands are `Ref`s or
+    Python values; `outs` are value numbers."""
     __slots__ = ("kind", "op", "ins", "attrs", "outs", "line", "value", "roots")
 
     def __init__(self, kind, op, ins, attrs, outs, line, value=None):
         self.kind, self.op, self.ins, self.attrs, self.outs, self.line, self.value = kind, op, ins, attrs, outs, line, value
         self.roots = None
+
+    def reading(self, ins):
+        """The same node of other operands."""
+        new = Node(self.kind, self.op, ins, self.attrs, self.outs, self.line, self.value)
+        new.roots = self.roots
+        return new
 
     def refs(self):
         """The values among the operands."""

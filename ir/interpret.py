@@ -40,14 +40,15 @@ def interpret(g, *arrays, streams=None):
         env[x.value] = a
     with np.errstate(all="ignore"):
         for n in g.nodes:
-            _run(n, env, g.types, places)
+            step(n, env, g.types, places)
     return [env[v] for v, _ in g.results]
 
 
-def _run(n, env, types, places):
+def step(n, env, types, places):
+    """Run a node: `env` has the values so far, `places` are the positions of the generators."""
     if n.members:
         for m in n.members:
-            _run(m, env, types, places)
+            step(m, env, types, places)
         for x, place in n.attrs.get("into", {}).items():
             np.copyto(env[place], env[x], casting="unsafe")
             env[x] = env[place]

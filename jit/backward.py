@@ -10,12 +10,12 @@ import weakref
 
 import numpy as np
 from whet.autograd import modes
-from whet.autograd.node import Node, OutputOf, Shortcut, edge_of
+from whet.autograd.node import RELEASED, Node, OutputOf, Shortcut, edge_of
 from whet.tensor import wrap
 
 from .history import History, walk
 from .program import Miss, Program
-from .record import Refused
+from .record import Refused, Wrong
 
 SUBSETS = 3                      # of so many results every choice has its own backward; of more, all together and each alone
 
@@ -24,6 +24,7 @@ class Backward:
     """What was learned of the backward of some results: the op of the node that a replay makes."""
     name, saves_output, nondiff_outputs, saves = "traced_call", False, frozenset(), None
     cells = None                             # value -> the cell that counts its versions, by number (see `Recording.tie`)
+    trial = None                             # the rounds in which the recording's calls are timed (see trial.py)
 
     def __init__(self, rec, results, values, start, place_of_edge):
         """Run the backward of the results, and of some of them alone, under the recorder's eyes. `values`: all that the call returns."""
@@ -45,23 +46,32 @@ class Backward:
         self.ways = {}                       # which outputs have a gradient -> how the edges get theirs
         for some in wanted:
             given, rec.nodes = [rec.define(gradients[i]._array) for i in some], []
-            found, ran = self.record(rec, {roots[i]: gradients[i] for i in some})
+            ran = []
+            try:
+                found = self.record(rec, {roots[i]: gradients[i] for i in some}, ran)
+            except RuntimeError as e:
+                if e.args != (RELEASED,):
+                    raise
+                continue                     # what the run has used up: eager's nodes will say so
             if rec.reason:
                 raise Refused(rec.reason)
-            self.ways[some] = _Way(rec, rec.nodes, given, {h.keys[key]: rec.value(g) for key, g in found}, ran)
+            self.ways[some] = _Way(rec, rec.nodes, given, {h.keys[key]: rec.value(g) for key, g in found}, _bits(ran))
         rec.nodes = forward
         self.saved = list(dict.fromkeys(n for way in self.ways.values() for n in way.saved))
         if not set(h.holders).issuperset(self.saved):
             raise Refused("its backward reads more than was saved for it")
         # what eager saved in vain counts too where it can be written to: its backward says so
         within = {rec.memory.get(n, n) for n in (*values, *rec.outside)}
-        asked = any(way.program.may_miss for way in self.ways.values())          # with other answers a backward may read anything
+        partly = len(self.ways) < len(wanted)
+        asked = partly or any(way.program.may_miss for way in self.ways.values())            # a backward may read anything
         self.saved += [n for n in h.holders if n is not None and n not in self.saved and (asked or rec.memory.get(n, n) in within)]
         if not set(self.saved).issuperset(h.holders):
+            if partly:
+                raise Refused("its graph is used up in part, and holds what the recorder cannot see")
             self.prove(rec, roots, gradients)
         h.forget()
 
-    def record(self, rec, grads):
+    def record(self, rec, grads, ran):
         """The engine's walk, seen by the recorder."""
         state = modes.state
         before = state.flags
@@ -69,7 +79,7 @@ class Backward:
         modes.set_flags(before & ~modes.GRAD)
         modes.refresh()
         try:
-            return walk(self.history.order, grads)
+            return walk(self.history.order, grads, ran)
         finally:
             state.observers = tuple(o for o in state.observers if o is not rec)
             modes.set_flags(before)
@@ -83,7 +93,7 @@ class Backward:
             held[n] = t, t._version
         nodes = h.make(held, h.borders, {}, 1)
         with modes.enable_grad():
-            found, _ = walk(nodes, {nodes[r]: g for r, g in zip(h.roots, gradients)})
+            found = walk(nodes, {nodes[r]: g for r, g in zip(h.roots, gradients)}, [])
         way = self.ways[tuple(range(len(roots)))]
         if {h.keys[key] for key, _ in found} != set(way.values) \
                 or not all(_alike(g._array, rec.arrays[way.values[h.keys[key]]]) for key, g in found):
@@ -101,7 +111,7 @@ class Backward:
                 tie(t, self.cells[n])
             inputs.append(t)
             versions.append(t._version)
-        node.inputs, node.versions, node.gone = inputs, versions, 0
+        node.inputs, node.versions, node.gone, node.ran = inputs, versions, 0, 0
         return node
 
     def exits(self, node):
@@ -115,6 +125,10 @@ class Backward:
 
     def backward(self, node, g):
         """Gradients for the edges."""
+        return self.gradients(node, g) if not self.trial.running else self.trial.back(self.gradients, node, g)
+
+    def gradients(self, node, g):
+        """The same, not timed."""
         gs = g if type(g) is list else [g]
         way = self.ways.get(tuple([i for i, x in enumerate(gs) if x is not None]))
         xs = node.inputs
@@ -125,8 +139,11 @@ class Backward:
                 return got
         h = self.history
         nodes = h.make(self.held(node), node.edges, {}, node.seq, node.gone)
-        found, node.ran = walk(nodes, {nodes[h.roots[k]]: x for k, x in enumerate(gs) if x is not None})
-        found = {h.keys[key]: g for key, g in found}
+        ran: list = []
+        try:
+            found = {h.keys[key]: g for key, g in walk(nodes, {nodes[h.roots[k]]: x for k, x in enumerate(gs) if x is not None}, ran)}
+        finally:
+            node.ran = _bits(ran)
         return [found.get(k) for k in range(len(node.edges))]
 
     def held(self, node):
@@ -208,7 +225,9 @@ class _Way:
             raise Refused("its backward writes to tensors, or depends on values")
         env = self.program([rec.arrays[n] for n in (*self.saved, *given)])
         if not all(same_bits(env[n], rec.arrays[n]) for n in got):
-            raise Refused("a replay of its backward gives other bits: please report this")
+            from .reproduce import report  # (seldom needed)
+            given = {n: rec.arrays[n] for n in (*self.saved, *given)}
+            raise Wrong(f"a replay of its backward gives other bits: {report(nodes, rec.arrays, given, got)}")
         # memory that something else holds too must not become a leaf's gradient
         roots = [origin[n] for n in dict.fromkeys(got)]
         self.shared = {n for n in got if origin[n] in self.program.outside or roots.count(origin[n]) > 1}
@@ -238,10 +257,27 @@ class _Way:
         return out
 
 
+def _bits(numbers):
+    return sum(1 << i for i in numbers)
+
+
 def _alike(a, b):
     """Are two gradients the same, but for the rounding of another formula?"""
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     return a.shape == b.shape and a.dtype == b.dtype and np.allclose(a.astype(wide), b.astype(wide), 0.05, 1e-3, equal_nan=True)
+
+
+def near(a, b):
+    """Are two results the same, but for the rounding of some thousand operations on numbers as large as the largest? (Of others than floats
+    nothing can be said.)"""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind != "f" or not a.size:
+        return True
+    bound = 4096 * np.finfo(a.dtype).eps
+    with np.errstate(all="ignore"):
+        a, b = (np.where(np.isfinite(x), x, 0).astype(np.float64) for x in (a, b))
+        return bool(np.abs(a - b).max() <= bound * np.abs(b).max())
 
 
 def same_bits(a, b):

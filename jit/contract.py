@@ -136,12 +136,25 @@ def _shared(program, first, w, size, dtype, how):
 
 
 def _kept(program, first):
-    """The tensor that a contraction's second operand lies in at every call, if there is one and its versions can be compared."""
+    """The values whose tensors a contraction's second operand lies in or is made of at every call, if their versions can be compared."""
     r = first.ins[1]
-    kept = program.steady.get(program.root[r]) if type(r) is Ref and tensor_base.NativeNode is not None else None
-    if kept is not None and any(np.may_share_memory(kept._array, program.arrays[n]) for n in program.written):
+    if type(r) is not Ref or tensor_base.NativeNode is None:
+        return None
+    r = program.root[r]
+    kept = program.derived.get(r) or ([r] if r in program.steady else None)
+    if kept is not None and any(np.may_share_memory(program.steady[k]._array, program.arrays[n]) for n in program.written for k in kept):
         return None
     return kept
+
+
+def unless(program, sources, words):
+    """Words that are passed over as long as nobody writes to some tensors (given as values): once for each, so that any of them counts."""
+    out = []
+    for n in sources:
+        guard = Guard(program.steady[n], program.position[n])
+        program.guards.append(guard)
+        out += guard.words(len(words)) + words
+    return out
 
 
 def _words(program, first, kept, tape, known, pack, launch):
@@ -154,9 +167,7 @@ def _words(program, first, kept, tape, known, pack, launch):
             return None
         words, count = got
         if kept is not None:
-            guard = Guard(kept, program.position[program.root[first.ins[1]]])
-            program.guards.append(guard)
-            words = guard.words(len(words)) + words
+            words = unless(program, kept, words)
         tape.launches.clear()
     tape.launches.append(launch)
     got = program.words(tape, known)

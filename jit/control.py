@@ -57,7 +57,7 @@ class Body:
         origin = self.program.origin
         if any(n not in inside or origin[n] != n for n in self.results):
             raise No("a result is a view, or an operand")
-        if any(n.kind == "draw" or n.kind == "write" and origin[n.ins[0]] not in inside for n in nodes):
+        if any(n.kind == "draw" or n.kind == "op" and n.op.random or n.kind == "write" and origin[n.ins[0]] not in inside for n in nodes):
             raise No("it writes to tensors from outside, or draws random numbers")
 
     def place(self, operands):
@@ -66,10 +66,9 @@ class Body:
 
     def launches(self):
         """The one list of launches that it is, with what that works on: places of operands, ("made", place of a result), and `ARENA`."""
-        steps = self.program.steps
-        if len(steps) != 1 or type(steps[0]) is not tuple or len(steps[0]) != 4:
+        if self.program.alone is None or self.program.checks:
             return None
-        _, at, count, values = steps[0]
+        _, at, count, values = self.program.alone
         operands, made = dict(zip(self.given, self.at)), {ARENA: ARENA, **{n: ("made", i) for i, n in enumerate(self.results)}}
         return at, count, [operands[n] if n in operands else made[n] for n in values]
 
@@ -276,6 +275,8 @@ def put(rec, at, first, results, op):
     """Put a node in the place of what was noted since. `first` are its operands beside what the bodies read."""
     operands = list(dict.fromkeys([*first, *(n for b in op.bodies.values() for n in b.given)]))
     made = {o for nodes in (rec.nodes[at:], *(b.nodes for b in op.bodies.values())) for n in nodes for o in n.outs}
+    if any(c.after >= at for c in rec.acts):
+        raise No("it acts outside of Python's state")
     if not made.isdisjoint(operands):
         raise No("a part of it needs what another made")
     for b in op.bodies.values():

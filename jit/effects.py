@@ -1,10 +1,17 @@
 """What a function leaves behind in Python's state, and how a replay does the same: attributes, variables and entries that are set, lists
 that grow. `Slot`s are places whose number or tensor is another at each call; they are arguments that nobody passes."""
+import collections
+import operator
+import os
+
 from whet.tensor_base import Base
 
 from .numbers import HOLDS, Number, settle, tensor_of, varies
 
 SETTABLE = frozenset(("dict", "some", "global", "cell", "slot", "vars", "items"))
+
+
+CONTENTS = frozenset(("dict", "items", "set"))
 
 
 def get(kind, owner, name):
@@ -13,7 +20,9 @@ def get(kind, owner, name):
         return owner.cell_contents
     if kind == "slot":
         return getattr(owner, name)
-    return vars(owner)[name] if kind == "vars" else (dict if isinstance(owner, dict) else list).__getitem__(owner, name)
+    if kind == "vars":
+        return vars(owner)[name]
+    return (dict if isinstance(owner, dict) else collections.deque if isinstance(owner, collections.deque) else list).__getitem__(owner, name)
 
 
 def put(kind, owner, name, value):
@@ -24,10 +33,40 @@ def put(kind, owner, name, value):
         object.__setattr__(owner, name, value)
     elif kind == "vars":
         type.__setattr__(owner, name, value)
+    elif kind == "context":
+        owner.set(value)
+    elif kind == "environment":
+        for k in owner.keys() | value.keys():
+            if owner.get(k) != value.get(k):
+                decoded = os.environ.decodekey(k)
+                if k in value:
+                    os.environ[decoded] = os.environ.decodevalue(value[k])
+                else:
+                    del os.environ[decoded]
+    elif name is None:
+        fill(owner, value)
     elif isinstance(owner, dict):
         dict.__setitem__(owner, name, value)
+    elif isinstance(owner, collections.deque):
+        collections.deque.__setitem__(owner, name, value)
     else:
         list.__setitem__(owner, name, value)
+
+
+def fill(owner, contents):
+    """Let a container hold something else, past whatever would notice."""
+    if isinstance(owner, dict):
+        if not all(map(operator.is_, owner, contents)) or len(owner) > len(contents):        # (entries are not only set or added)
+            dict.clear(owner)
+        dict.update(owner, contents)
+    elif isinstance(owner, list):
+        list.__setitem__(owner, slice(None), contents)
+    elif isinstance(owner, collections.deque):
+        collections.deque.clear(owner)
+        collections.deque.extend(owner, contents)
+    else:
+        set.clear(owner)
+        set.update(owner, contents)
 
 
 FLAGS = 0x500                    # of an array: is it aligned, may it be written to?
@@ -110,10 +149,12 @@ for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__setitem_
 
 
 class Swapped:
-    """The state as a run finds it: Numbers in the slots of numbers, and lists that note what is done to them. Afterwards all is plain again."""
+    """The state as a run finds it: Numbers in the slots of numbers, lists that note what is done to them, stand-ins for what acts outside of
+    Python's state. Afterwards all is plain again."""
 
-    def __init__(self, world, leaves):
+    def __init__(self, world, leaves, outward):
         self.world, self.leaves = world, leaves
+        self.acting = [(place, x, outward.stand_in(x)) for x, places in world.outward.values() for place in places]
         self.lists = [(Growing(real), holders) for real, holders in world.growing.values()]
 
     def enter(self, recorder):
@@ -124,6 +165,8 @@ class Swapped:
         for grown, holders in self.lists:
             for kind, owner, name in holders:
                 put(kind, owner, name, grown)
+        for place, _, stand_in in self.acting:
+            put(*place, stand_in)
 
     def leave(self):
         """After the run, before anybody looks at the state."""
@@ -132,6 +175,10 @@ class Swapped:
                 if get(kind, owner, name) is grown:
                     put(kind, owner, name, grown.real)
             grown.end()
+        for place, real, stand_in in self.acting:
+            if get(*place) is stand_in:
+                put(*place, real)
+        self.acting = None
 
     def settle(self, whole):
         """Plain numbers wherever the run left Numbers."""

@@ -3,6 +3,7 @@ and what a replay moves, computes and holds.
 """
 import dis
 import inspect
+import math
 import os
 import re
 
@@ -10,13 +11,14 @@ import numpy as np
 from whet import dtypes
 from whet.cpu.memory import taken
 from whet.ir import cost
-from whet.ir.graph import Graph, Input, Ref
+from whet.ir.graph import Graph, Input, Ref, Type
 from whet.ir.text import type_text
 from whet.ir.view import amount
 from whet.passes.fuse import MOST, MOST_NODES, dense, lying
 from whet.tensor_base import Base
 
 from .numbers import DTYPES
+from .trial import TURNS
 from .world import PLAIN
 
 LINES = 24                               # of one kind in the text
@@ -26,7 +28,7 @@ LINES = 24                               # of one kind in the text
 def arguments(fn, key):
     """What a key says of the arguments: (path as the user writes it, its description), tensors and values in order."""
     try:
-        parameters = list(inspect.signature(fn).parameters.values())
+        parameters = list(inspect.signature(getattr(fn, "forward", fn)).parameters.values())
     except (TypeError, ValueError):
         parameters = []
     plain = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -72,11 +74,14 @@ def said(d):
         return f"the same tensor as number {d}"
     if is_tensor(d):
         _, dtype, shape, strides, flags, bare, leaf, own, *_ = d
-        facts = [dtypes.FROM_NUMPY[dtype].short + f"[{','.join(map(str, shape))}]", f"strides {strides}"]
+        facts = [dtypes.FROM_NUMPY[dtype].short + f"[{','.join(map(str, shape))}]"]
+        facts += [f"strides {strides}"] * (not Type(dtype, shape, strides).contiguous)
         facts += ["requires_grad"] * (flags & 1) + ["with a gradient"] * (not bare) + ["with a history"] * (not leaf) + ["a view"] * (not own)
         return ", ".join(facts)
     if d[0] is range:
         return repr(range(*d[1:]))
+    if d[0] in (float, complex):             # (a key has their text)
+        return d[1]
     return repr(d[1]) if len(d) == 2 else repr(np.frombuffer(d[2], d[1])[0])
 
 
@@ -88,8 +93,10 @@ def differing(fn, keys):
         best = None
         for other in before:
             names = [k for k in {**facts, **other[0]} if facts.get(k) != other[0].get(k)]
-            found = [f"{k}: {said(facts[k]) if k in facts else 'nothing'}, not {said(other[0][k]) if k in other[0] else 'nothing'}" for k in names]
-            found += [what for what, a, b in zip(("the grad mode", "the default dtype", "the number of threads"), key[2:], other[1]) if a != b]
+            now, then = ([said(x[k]) if k in x else "left out" for k in names] for x in (facts, other[0]))
+            found = [f"{k} is {a}, not {b}" for k, a, b in zip(names, now, then)]
+            modes = zip(("the grad mode", "the default dtype", "the number of threads"), key[2:], other[1])
+            found += [f"{what} is another" for what, a, b in modes if a != b]
             if best is None or len(found) < len(best):
                 best = found
         out.append(best)
@@ -100,7 +107,8 @@ def differing(fn, keys):
 def names_of(world, fn, key):
     """How the function reaches what is outside: (id -> `model.weight` or `table['w']`, of several ways the plainest; id of a cell -> its
     variable; id of an instance's dict -> that of the instance)."""
-    names = {id(fn): "", **{d[1]: path for path, d in arguments(fn, key) if type(d) is tuple and len(d) == 2 and d[0] not in PLAIN}}
+    names = {d[1]: path for path, d in arguments(fn, key) if type(d) is tuple and len(d) == 2 and d[0] not in PLAIN}
+    names[id(fn)] = "self" if hasattr(fn, "forward") else ""
     if getattr(fn, "__self__", None) is not None:
         names[id(fn.__self__)] = "self"
     cells = {id(c): name for x in (getattr(fn, "__func__", fn), *world.seen.values()) if hasattr(x, "__code__") and hasattr(x, "__closure__")
@@ -328,14 +336,15 @@ def facts(traced):
         p, held = r.program, memory(r)
         paths.append({
             "calls": r.calls, "nodes": len(p.recorded), "after": len(p.nodes), "launches": p.launches, "python": [str(n) for n in p.called],
-            "guards": len(r.world.places), "tensors": len(r.tensors), "slower": r.slow, "microseconds": [round(t * 1e6, 2) for t in r.times],
+            "guards": len(r.world.places), "tensors": len(r.tensors), "slower": r.slow,
+            "microseconds": [round(t * 1e6, 2) if t < math.inf else None for t in r.trial.seconds], "checked": r.checks.made, "rewrites": p.notes,
             "writes": len(r.bumps), "graph": "\n".join(str(after).splitlines()[1:]), "inputs": [(x.place, x.name) for x in before.inputs],
             "arguments": [(path, said(d)) for path, d in arguments(traced.fn, key)], "because": because[key], "missed": r.missed,
             "guarded": guarded(traced, key, r),
             "unfused": [(str(a), str(b), reason) for a, b, reason in unfused(before, after)],
             "bytes": tuple(sum(cost.moved(n, g.types) for n in g.nodes) for g in (before, after)),
             "flops": sum(cost.operations(n, after.types) for n in after.nodes), "peak": sum(held.values()), "memory": held})
-    return {"name": traced.name(), "paths": paths, "refused": next(iter(traced.refused.values()), None), "kinds": len(traced.table),
+    return {"name": traced.name(), "paths": paths, "refused": traced.drift or next(iter(traced.refused.values()), None), "kinds": len(traced.table),
             "why": traced.why}
 
 
@@ -357,26 +366,49 @@ def some(lines):
     return lines if len(lines) <= LINES else [*lines[:LINES], f"  ... and {len(lines) - LINES} more (explain(data=True) has all)"]
 
 
+def many(n, what):
+    """1 thing, 2 things"""
+    return f"{n} {what}" + ("" if n == 1 else "es" if what.endswith("ch") else "s")
+
+
+def headline(f):
+    """What became of the function as a whole."""
+    if f["refused"]:
+        return f"runs eagerly: {f['refused']}" if not f["paths"] else f"{many(len(f['paths']), 'recording')}; other calls run eagerly: {f['refused']}"
+    if f["paths"]:
+        return many(len(f["paths"]), "recording")
+    return f"no recording; the last attempt failed: {f['why']}" if f["why"] else "no recording yet: no call has come to its end with tracing on"
+
+
+def timing(p):
+    """How often a recording was used, and how fast that is."""
+    out = f"used {many(p['calls'], 'time')} since; "
+    if p["microseconds"][0] is None:
+        return out + f"not timed yet (that takes {TURNS} calls)"
+    replay, eager = p["microseconds"]
+    return out + ("eager is faster, and is what runs: " if p["slower"] else "") + f"{replay} us a replay, {eager} us an eager call" \
+        + (f"; {many(p['checked'], 'call')} recorded again to compare" if p["checked"] else "")
+
+
 def explain(traced):
     """The same as text."""
     f = facts(traced)
-    out = [f"{f['name']}: {len(f['paths'])} recording(s)" + (f"; runs eagerly: {f['refused']}" if f["refused"] else "")]
-    if not f["paths"] and f["why"] and not f["refused"]:
-        out.append(f"  the last attempt failed: {f['why']}")
-    for p in f["paths"]:
-        out.append(f"  {p['nodes']} primitives -> {p['after']} nodes, {p['launches']} kernel launches, {len(p['python'])} Python steps; "
-                   f"{p['guards']} places and {p['tensors']} tensors guarded; replayed {p['calls']} time(s)"
-                   + ("; eager is faster, and is what runs: " if p["slower"] else "; ")
-                   + f"{p['microseconds'][0]} us replayed, {p['microseconds'][1]} us eager")
-        held = p["memory"]
-        out.append(f"  moves {amount(p['bytes'][0])} as recorded, {amount(p['bytes'][1])} fused; {amount(p['flops'], 'flop')}; holds at most "
-                   f"{amount(p['peak'])}: {amount(held['inputs'])} given, {amount(held['arena'])} to work in, {amount(held['made'])} made"
+    out = [f"{f['name']}: {headline(f)}"]
+    for i, p in enumerate(f["paths"], 1):
+        held, which = p["memory"], f"  {i}: " if len(f["paths"]) > 1 else "  "
+        out.append(f"{which}{many(p['nodes'], 'operation')}, run as {many(p['launches'], 'kernel launch')} and {many(len(p['python']), 'step')} "
+                   f"in Python; {timing(p)}")
+        out.append(f"  {many(p['guards'], 'place')} and {many(p['tensors'], 'tensor')} outside of it are compared before each replay")
+        out.append(f"  reads and writes {amount(p['bytes'][1])} ({amount(p['bytes'][0])} if nothing were fused), computes "
+                   f"{amount(p['flops'], 'flop')}, holds at most {amount(p['peak'])}: {amount(held['inputs'])} given, "
+                   f"{amount(held['arena'])} to work in, {amount(held['made'])} made"
                    + (f", {amount(held['kept'])} kept from call to call" if held["kept"] else "")
                    + (f", {amount(held['replaced'])} replaced" if held["replaced"] else ""))
+        out += [f"  {note}" for note in p["rewrites"]]
         if p["because"]:
             out.append(f"  recorded because {'; '.join(p['because'])}")
         if p["missed"]:
-            out.append(f"  a call missed it because of {p['missed']}")
+            out.append(f"  the last call that it did not fit: {p['missed']}")
         out += ["    " + line for line in p["graph"].splitlines()]
         out += some([f"  not fused: {a} and {b}: {reason}" for a, b, reason in p["unfused"]])
         out += [f"  runs in Python: {step}" for step in p["python"]]

@@ -8,9 +8,9 @@ first derivative saved: what a backward of any order reads of the forward, the f
 from fractions import Fraction
 
 import numpy as np
-from whet.autograd import engine
+from whet.autograd import engine, modes
 from whet.autograd.function import FunctionNode
-from whet.autograd.node import Node, OutputOf, SavedOutput, with_history
+from whet.autograd.node import RELEASED, Node, OutputOf, Packed, SavedOutput, with_history
 from whet.tensor import wrap
 from whet.tensor_base import Base
 
@@ -44,11 +44,9 @@ class History:
         self.number = {n: i for i, n in enumerate(self.order)}
         self.roots = [self.number[r] for r in roots]
         self.borders, self.keys = [], {}     # edges; (number of a node, of its edge) -> which
-        for i in reversed(range(len(self.order))):
-            for k, e in enumerate(self.order[i].edges):
-                if e is not None and e not in self.number:
-                    self.keys[i, k] = len(self.borders)
-                    self.borders.append(e)
+        for i, k, e in _leaving(self.order):
+            self.keys[i, k] = len(self.borders)
+            self.borders.append(e)
         self.holders, self.cells = {}, {}    # value -> the nodes that saved it, as bits; the cell that counts its versions
         self.specs = [self.spec(rec, i, n) for i, n in enumerate(self.order)]
         self.holding = sum(1 << i for i, s in enumerate(self.specs) if s.parent is None and self.holds(s))
@@ -103,7 +101,7 @@ class History:
                 node = OutputOf(made[s.parent], s.index) if node is None else node
                 node.parent, node.index = made[s.parent], s.index
             else:
-                node = self.fill(node, s, held, made, borders, s.released or gone >> i & 1)
+                node = self.fill(node, s, held, made, borders, gone >> i & 1)
             node.seq = at
             if s.inner is not None:
                 node.attrs[s.inner].seq = at - Fraction(1, parts)
@@ -118,7 +116,7 @@ class History:
         else:
             node.op, node.edges, node.attrs, node.nout = s.op, edges, attrs, s.nout
         node.inputs = node.outputs = node.versions = ()
-        node.metadata, node.released = s.metadata, bool(released and self.holds(s))
+        node.metadata, node.released = s.metadata, s.released or bool(released and self.holds(s))
         if not node.released:
             found = [self.tensor(x, e, held) if type(x) is _Saved else (x, 0) for x, e in zip(s.inputs, edges)]
             node.inputs, node.versions = tuple([x for x, _ in found]), tuple([v for _, v in found])
@@ -151,21 +149,27 @@ def _outputs(node):
     return (s,)
 
 
-def walk(order, grads):
+def walk(order, grads, ran):
     """The engine's walk over nodes of one call (oldest first), keeping apart what it would add up outside. `grads`: node -> its gradient.
-    Gives [((number of a node, of its edge), gradient)] for the edges that lead out, and the nodes that ran, as bits."""
-    number, out, ran = {n: i for i, n in enumerate(order)}, [], 0
+    Gives [((number of a node, of its edge), gradient)] for the edges that lead out; appends the numbers of the nodes that ran to `ran`."""
+    number, out = {n: i for i, n in enumerate(order)}, []
     for i in reversed(range(len(order))):
         node = order[i]
         g = grads.pop(node, None)
         if g is None:
             continue
+        if node.pre_hooks:
+            raise Refused("hooks see its gradients")
         if type(node) is OutputOf:
             slots = grads.setdefault(node.parent, [None] * node.parent.nout)
             slots[node.index] = g
             continue
-        ran |= 1 << i
-        for k, (e, r) in enumerate(zip(node.edges, node.op.backward(node, g))):
+        for n in (node, *_inner(node)):
+            if getattr(n.op, "python", False) or any(type(x) is Packed for x in n.inputs):
+                raise Refused(f"its gradients flow through {n.op.name}, whose backward is Python of the user's")
+        found = node.op.backward(node, g)
+        ran.append(i)
+        for k, (e, r) in enumerate(zip(node.edges, found)):
             if r is None or e is None:
                 continue
             if e not in number:
@@ -175,7 +179,36 @@ def walk(order, grads):
             else:
                 have = grads.get(e)
                 grads[e] = r if have is None else have + r
-    return out, ran
+    return out
+
+
+def used_up(t, start):
+    """Is it certain that a gradient of this result comes to a node that was differentiated and freed, and is all freed that was saved? (Else
+    another error may come first, or a part of the graph is alive.)"""
+    order = inside([t._node], start)
+    nodes = [n for n in order if type(n) is not OutputOf]
+    nodes += [v for n in nodes for v in _inner(n)]
+    if not any(n.released for n in nodes) or any(not n.released and (_outputs(n) or any(isinstance(x, Base) for x in n.inputs)) for n in nodes):
+        return False
+    try:
+        with modes.no_grad():
+            walk(order, {t._node: wrap(np.ones(t._array.shape, t._array.dtype))}, [])
+    except Refused:
+        raise
+    except Exception as e:
+        return e.args == (RELEASED,)
+    return False
+
+
+def _leaving(order):
+    """The edges that leave some nodes, in the order in which the engine's walk comes to them: (number of the node, of the edge, edge)."""
+    within = set(order)
+    return [(i, k, e) for i in reversed(range(len(order))) for k, e in enumerate(order[i].edges) if e is not None and e not in within]
+
+
+def borders(roots, start):
+    """The edges that leave the recording."""
+    return [e for _, _, e in _leaving(inside(roots, start))]
 
 
 def inside(roots, start):

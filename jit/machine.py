@@ -6,8 +6,8 @@ from whet.cpu import native
 
 @functools.lru_cache(None)
 def machine():
-    """The machine code that goes through a list of launches: its address, and a function of Python's."""
+    """The machine code that goes through a list of launches: its address, and a function of Python's; the kernel that compares memory."""
     from whet.passes.lower_llvm import program
     native.export("whet_pool_run", native.symbol("pool_run"))
     at = native.image("jit/program", program.source, program.NAMES)
-    return at["program"], native.function(at["run"], "run")
+    return at["program"], native.function(at["run"], "run"), at["same"]

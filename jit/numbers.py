@@ -4,7 +4,10 @@ A recording takes numbers as they are, and looks before each replay whether they
 next recording: they look like an int or float to Python, and every way of using one is either recorded (arithmetic and comparisons, done on
 tensors of no dimension that give the very same bits, and operands of tensors' ops) or hands out the value, on which the replay then depends.
 """
+import collections
+import functools
 import gc
+import math
 import operator
 import types
 import weakref
@@ -13,6 +16,7 @@ import numpy as np
 from whet import dtypes
 from whet.autograd import modes
 from whet.ops import registry
+from whet.ops.python import NUMERIC, fits, of_numbers
 from whet.ops.surface import FUNCTIONS
 from whet.tensor import wrap
 
@@ -24,6 +28,11 @@ DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64)}
 def varies(v):
     """Is this a number that a recording can take from outside at each call?"""
     return type(v) is float or type(v) is int and -SAFE <= v <= SAFE
+
+
+# facts of tensors that no guard holds
+FACTS = {"version": operator.attrgetter("_version"), "place in memory": operator.methodcaller("storage_offset"),
+         "address": operator.methodcaller("data_ptr")}
 
 
 def tensor_of(v):
@@ -69,6 +78,10 @@ class Number:
     def __reduce_ex__(self, protocol):
         return self.plain().__reduce_ex__(protocol)
 
+    def __format__(self, spec):
+        text = self.recorder.texts.note(self.recorder.user(), self, spec) if self.live() and type(spec) is str else None
+        return self.plain().__format__(spec) if text is None else text
+
     def __copy__(self):
         return self
 
@@ -78,6 +91,22 @@ class Number:
     def __array__(self, dtype=None, copy=None):
         return np.asarray(self.plain(), dtype)
 
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        """NumPy finds Python's number, which does not promote."""
+        return getattr(ufunc, method)(*plainly(inputs), **plainly(kwargs))
+
+    def __array_function__(self, function, types, args, kwargs):
+        return function(*plainly(args), **plainly(kwargs))
+
+
+def plainly(x):
+    """The same with the values of Numbers, for Python to go on from."""
+    if type(x) is Number:
+        return x.plain()
+    if type(x) in (tuple, list):
+        return type(x)([plainly(y) for y in x])
+    return {k: plainly(y) for k, y in x.items()} if type(x) is dict else x
+
 
 def _handing_out(name):
     def method(self, *args):
@@ -85,8 +114,7 @@ def _handing_out(name):
     return method
 
 
-for _name in ("__hash__", "__repr__", "__str__", "__format__", "__float__", "__int__", "__index__", "__complex__", "__round__", "__trunc__",
-              "__floor__", "__ceil__", "__invert__"):
+for _name in ("__hash__", "__repr__", "__str__", "__float__", "__int__", "__index__", "__complex__", "__trunc__", "__invert__"):
     setattr(Number, _name, _handing_out(_name))
 
 
@@ -99,8 +127,7 @@ def _plainly(python, reflected):
     return method
 
 
-for _name, _python in dict(pow=operator.pow, divmod=divmod, lshift=operator.lshift, rshift=operator.rshift, xor=operator.xor,
-                           **{"and": operator.and_, "or": operator.or_}).items():
+for _name, _python in dict(divmod=divmod).items():
     setattr(Number, f"__{_name}__", _plainly(_python, False))
     setattr(Number, f"__r{_name}__", _plainly(_python, True))
 
@@ -136,7 +163,7 @@ def combine(name, a, b):
         return PYTHON[name](x, y)
     bound = recordable(name, a, b, x, y)
     if bound is None:
-        return PYTHON[name](*(v.plain() if type(v) is Number else v for v in (a, b)))
+        return through(PYTHON[name], name, a, b)
     value = PYTHON[name](x, y)
     with modes.no_grad():
         if type(x) is type(y) is int and name != "true_divide":
@@ -178,6 +205,40 @@ for _name, _python in dict(add="add", sub="sub", mul="mul", true_divide="truediv
     _operators(_name, _python)
 
 
+def through(python, name, *args):
+    """A function of Python's, by its name in `ops/python.py`: where it gives a float or a modest int for Numbers, a replay computes it again."""
+    number = next((x for x in args if type(x) is Number and x.live()), None)
+    values = [x.value if type(x) is Number else x for x in args]
+    if number is None:
+        return python(*args if python in NUMERIC.values() else values)
+    try:
+        y = python(*values) if all(type(v) in DTYPES for v in values) else None
+    except (ArithmeticError, ValueError):
+        y = None
+    if not fits(y):
+        return python(*plainly(args))
+    with modes.no_grad():
+        made = of_numbers(*[x.tensor if type(x) is Number else x for x in args], name=name)
+    return Number(y, made, number.recorder, SAFE)
+
+
+def _through(name, python, reflected):
+    def method(self, other, *more):
+        if registry.is_tensor(other):
+            return NotImplemented
+        return through(python, name, other, self) if reflected else through(python, name, self, other, *[x for x in more if x is not None])
+    return method
+
+
+for _name, _python in dict(power=pow, lshift=operator.lshift, rshift=operator.rshift, xor=operator.xor,
+                           **{"and": operator.and_, "or": operator.or_}).items():
+    _dunder = "pow" if _name == "power" else _name
+    setattr(Number, f"__{_dunder}__", _through(_name, _python, False))
+    setattr(Number, f"__r{_dunder}__", _through(_name, _python, True))
+for _name, _python in dict(floor=math.floor, ceil=math.ceil, round=round).items():
+    setattr(Number, f"__{_name}__", lambda self, *digits, _python=_python, _name=_name: through(_python, _name, self, *digits))
+
+
 def _sign(name, python):
     def method(self):
         if not self.live() or type(self.value) not in DTYPES:
@@ -214,24 +275,63 @@ def settle(x, seen=()):
     return x
 
 
-def reclaim(lent):
-    """Plain numbers in place of Numbers that the run left somewhere that nobody looks at: in objects of its own, in frames of an exception."""
-    for r in lent:
-        number = r()
-        if number is not None:
-            for holder in gc.get_referrers(number):
-                _replace(holder, number)
+def reclaim(ref, value=None):
+    """A plain number in place of a Number (a weak reference to it), which the run left somewhere that nobody looks at: in objects of its own,
+    in frames of an exception. The same for other stand-ins, for which `value` is given."""
+    stand_in = ref()
+    if stand_in is not None:
+        for holder in gc.get_referrers(stand_in):
+            _replace(holder, stand_in, value)
 
 
-def _replace(holder, number):
-    if type(holder) is list:
-        holder[:] = [x.value if x is number else x for x in holder]
+def _replace(holder, number, value=None):
+    """A plain number in place of a Number, or one tuple in place of another, in what refers to it."""
+    value = number.value if value is None else value
+
+    def plain(x):
+        return value if x is number else x
+    if isinstance(holder, list | collections.deque):
+        for i, x in enumerate(holder):
+            if x is number:
+                holder[i] = value
+    elif isinstance(holder, dict):
+        if any(k is number for k in holder):
+            held = [(plain(k), plain(v)) for k, v in holder.items()]
+            holder.clear()
+            holder.update(held)
+        else:
+            for k in [k for k, x in holder.items() if x is number]:
+                holder[k] = value
+    elif isinstance(holder, set):
+        holder.discard(number)
+        holder.add(value)
     elif type(holder) is types.CellType:
-        holder.cell_contents = number.value
-    elif not isinstance(holder, types.FrameType | tuple):
-        held = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+        holder.cell_contents = value
+    elif isinstance(holder, functools.partial):          # (its arguments are a tuple)
+        holder.__setstate__((holder.func, plain(holder.args), holder.keywords, holder.__dict__))
+    elif isinstance(holder, tuple | frozenset):
+        new = _anew(holder, plain)
+        if new is not None:
+            for outer in gc.get_referrers(holder):
+                _replace(outer, holder, new)
+    elif not isinstance(holder, types.FrameType):
+        held = getattr(holder, "__dict__", {})
         for k in [k for k, x in held.items() if x is number]:
-            held[k] = number.value
+            held[k] = value
+        for c in type(holder).__mro__:
+            for d in vars(c).values():
+                if type(d) is types.MemberDescriptorType and getattr(holder, d.__name__, None) is number:
+                    object.__setattr__(holder, d.__name__, value)
+
+
+def _anew(holder, plain):
+    """A tuple or the like with plain numbers; None where it has no others, or is of a kind of its own."""
+    t = type(holder)
+    if not any(plain(x) is not x for x in holder):
+        return None
+    if t in (tuple, frozenset):
+        return t([plain(x) for x in holder])
+    return t._make([plain(x) for x in holder]) if hasattr(t, "_make") else None
 
 
 HOLDS = frozenset((Number, list, dict, tuple))

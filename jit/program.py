@@ -8,6 +8,7 @@ import ctypes as C
 import struct
 
 import numpy as np
+from whet import tensor_base
 from whet.cpu import entries, memory, native
 from whet.cpu.pointwise import GRAIN_NS, Pointwise
 from whet.cpu.rows import rows
@@ -15,16 +16,18 @@ from whet.dtypes import FROM_NUMPY
 from whet.ir import scalar as S
 from whet.ir import verify
 from whet.ir.graph import Graph, Input, Node, Ref, Type
+from whet.ir.interpret import step
 from whet.ops.pointwise_family import PointwiseOp
 from whet.ops.registry import REGISTRY
 from whet.passes.epilogue import CONTRACTIONS
 from whet.passes.lower_llvm import many
 from whet.passes.lower_llvm.pointwise import nanoseconds
+from whet.passes.lower_llvm.program import CHECK, RECORD
 from whet.passes.lower_llvm.scalar import Unsupported
-from whet.passes.pipeline import optimize
-from whet.passes.uses import written
+from whet.passes.pipeline import optimize, rewrite
+from whet.passes.uses import is_view, written
 
-from . import contract
+from . import contract, plain
 from .arena import Own, Piece, Ranges, plan
 from .machine import machine
 from .record import Refused
@@ -50,7 +53,7 @@ class Program:
     """What to do with the arrays of a call. `results` are the numbers of the values to give back, `outside` those that are given.
     `steady` are tensors (by number) that are among the latter at each call: what is made of them alone may be kept."""
 
-    def __init__(self, nodes, arrays, outside, results, steady=()):
+    def __init__(self, nodes, arrays, outside, results, steady=(), rewrites=()):
         self.arrays, self.outside = list(arrays), list(outside)
         self.results = list(dict.fromkeys(results))
         self.inputs, self.needs = reached(self.arrays[n] for n in self.outside), {}          # bytes; those that Python steps take, by node
@@ -64,13 +67,19 @@ class Program:
         self.recorded, self.origin = nodes, dict(self.root)        # (building gives some views a root of their own)
         nodes = self.live(nodes)
         self.check_order(nodes)
-        with np.errstate(all="ignore"):
-            self.nodes = optimize(nodes, self.root, self.arrays, set(self.results) | set(self.moving), self.check if verify.CHECK else None)
-        self.held, self.keep, self.launches, self.called, self.guards, self.packed = {}, [], 0, [], [], {}       # packed: see contract.py
-        self.names, self.ranges = {}, Ranges()       # stand-ins: their values by id; what lies where: a piece of the arena, or (which of those
-        self.own, self.parts, self.heirs, self.local = set(), [], [], {}     # that move, its first element). Roots in pieces; all stand-ins
         self.written = {self.root[n.ins[0]] for n in nodes if n.kind == "write"} & set(self.outside)
         self.steady = {n: t for n, t in dict(steady).items() if n not in self.written}
+        self.meaning, self.notes, self.lasting, self.derived = None, [], set(), {}       # of named rewrites; see `said`, `from_steady`
+        with np.errstate(all="ignore"):
+            if rewrites:
+                before, visible = nodes, set(self.results) | set(self.moving)
+                nodes, self.lasting, self.notes = rewrite(nodes, self.root, self.arrays, visible, rewrites, set(self.steady))
+                self.meaning = nodes if nodes != before else None
+            self.nodes = optimize(nodes, self.root, self.arrays, set(self.results) | set(self.moving), self.check if verify.CHECK else None)
+        self.held, self.keep, self.launches, self.called, self.guards, self.packed = {}, [], 0, [], [], {}       # packed: see contract.py
+        self.checks, self.stopped = {}, C.c_int64()          # address of what a check looks at -> its node; the one that ended a list, or 0
+        self.names, self.ranges = {}, Ranges()       # stand-ins: their values by id; what lies where: a piece of the arena, or (which of those
+        self.own, self.parts, self.heirs, self.local = set(), [], [], {}     # that move, its first element). Roots in pieces; all stand-ins
         with np.errstate(all="ignore"):
             self.build()
         # what was recorded is forgotten, but for its types; so are the stand-ins, except where the code points to them
@@ -113,6 +122,14 @@ class Program:
                 written.append(self.root[node.ins[0]])
 
     # ---- making steps ------------------------------------------------------------------------------------------------
+    def from_steady(self, node):
+        """The values from outside that a node's results, which rewrites want to be kept, depend on, where all of them are steady; or None."""
+        if not node.outs or not self.lasting.issuperset(node.outs) or not self.position.keys().isdisjoint(node.outs) or node.attrs.get("into") \
+                or node.kind not in ("op", "fused", "rows", "many") or is_view(node) or tensor_base.NativeNode is None:
+            return None                      # (without native cells there are no versions to compare)
+        found = [self.derived.get(self.root[x]) or ([self.root[x]] if self.root[x] in self.steady else None) for x in node.refs()]
+        return None if None in found else list(dict.fromkeys(n for ns in found for n in ns))
+
     def build(self):
         """The steps: lists of launches for machine code, views of memory that moves, and calls."""
         for r in self.outside:
@@ -125,10 +142,11 @@ class Program:
         for r, i in last.items():
             dying.setdefault(i, []).append(r)
         self.free, self.blocks = {}, set()
+        self.seat()
         compiled = native.enabled()
         constants = self.constants = set()
         changed = {self.root[x] for n in self.nodes for x in written(n)}
-        lasting = []                         # pieces that views of Python's show
+        shown = []                           # pieces that views of Python's show
         todo = [(i, node) for i, node in enumerate(self.nodes)][::-1]
         while todo:
             i, node = todo.pop()
@@ -138,8 +156,15 @@ class Program:
                 constants.add(node.outs[0])
                 continue
             view = node.kind == "op" and node.op.is_view
-            kept, self.rooms = len(self.keep), {}
+            kept, sources, self.rooms = len(self.keep), self.from_steady(node), {}
+            if sources:
+                for o in node.outs:          # (memory of its own, for all calls)
+                    self.hold(o, template(self.arrays[o]))
+                    constants.add(o)
             words = None if view or not compiled else self.launch(node)
+            if words is not None and sources:
+                self.derived.update((o, sources) for o in node.outs)
+                words = contract.unless(self, sources, words[0]), words[1]
             if words is None:
                 del self.keep[kept:]         # what the attempt wanted to be kept
             if words is None and (node.kind in ("rows", "many", "contract", "roll") or compiled and node.kind == "fused"):
@@ -147,13 +172,13 @@ class Program:
                 todo += [(i if m is parts[-1] else -1, m) for m in parts[::-1]]
                 continue
             if words is not None:
-                entries_.append(("words", words, self.looks(words[3]) if len(words) > 2 else []))
+                entries_.append(("words", words, []))
             elif view and self.view(node):
                 if self.root[node.outs[0]] in self.position:
                     entries_.append(("view", node, self.looks(node)))
             else:
                 looks = self.looks(node)
-                lasting += looks if view else []
+                shown += looks if view else []
                 self.by_python(node)
                 entries_.append(("call", node, looks))
             for r in dying.get(i, ()):
@@ -163,15 +188,13 @@ class Program:
         needed, steps = set(self.results), []
         for kind, what, looks in reversed(entries_):
             if kind == "words":
-                if len(what) > 2:
-                    needed.update(what[3].refs())
                 steps.append((kind, what, looks))
             elif kind == "call" or needed.intersection(what.outs):
                 needed.update(what.refs())
                 needed.update(what.attrs.get("into", {}).values())
                 steps.append(("call", what, looks))
         steps.reverse()
-        self.arena = arena([*steps, ("end", None, lasting)], self.heirs)
+        self.arena = arena([*steps, ("end", None, shown)], self.heirs)
         self.steps = self.join(steps)
         made = {o for node in self.called if node.kind != "write" for o in node.outs}
         self.fresh = [r for r in self.fresh if r not in made]
@@ -211,9 +234,6 @@ class Program:
                 places.update(zip(sorted(new), range(len(places), len(places) + len(new))))
                 words += what[0]
                 count += what[1]
-                if len(what) > 2:
-                    out.append((*self.listed(words, count, places), *what[2:]))
-                    words, count, places = [], 0, {}
             elif kind == "call":
                 out.append(what)
                 self.called.append(what)
@@ -224,8 +244,9 @@ class Program:
         """Where in a list the numbers of moving arrays stand."""
         at = 0
         while at < len(words):
-            if words[at] == 0:               # a record of what is kept: see passes/lower_llvm/program.py
-                yield at + 2
+            if words[at] in (RECORD, CHECK):
+                if words[at] == RECORD:
+                    yield at + 2
                 at += 4
             else:
                 end = at + 4 + 2 * words[at + 3]
@@ -316,14 +337,12 @@ class Program:
             words = contract.launches(self, node, ins)
             if words is not None or not (node.kind == "op" and node.op.memo):
                 return words
-        if node.kind == "op" and node.op.name in COPIES and all(type(x) is np.ndarray and x.dtype == ins[0].dtype for x in ins):
-            return self.copied(ins, COPIES[node.op.name](ins, self.memory(node.outs[0]), **node.attrs))
+        if plain.can(node):
+            return plain.launches(self, node, ins)
         if node.kind == "op" and (node.op.memo or node.op.launches):
             made = []
             if node.op.may_fail:
-                for x in ins[1:]:
-                    if type(x) is np.ndarray and not any(np.may_share_memory(x, self.held[c]) for c in self.constants):
-                        x[...] = 0           # a stand-in's numbers are indices
+                self.as_indices(ins[1:])
 
             def run():
                 r = node.op.forward(*ins, **node.attrs)
@@ -339,7 +358,7 @@ class Program:
             old = self.piece(x)
             alone = old is not None and self.root[x] not in busy and all(y is x or self.root[y] != self.root[x] for y in refs)
             if alone and self.held[x].flags.c_contiguous:
-                self.heirs += [(old[0], self.piece(o)[0]) for o in node.outs if o not in into and self.root[o] not in self.position
+                self.heirs += [(old[0], self.piece(o)[0]) for o in node.outs if o not in into and o in self.own and self.root[o] not in self.position
                                and _alike(self.held[x], self.held[o]) and old[0].size == self.held[x].nbytes]
 
     def by_rows(self, node, ins):
@@ -377,7 +396,7 @@ class Program:
     def rolled(self, loop):
         """A loop as two launches: one puts addresses into a table, the other goes round."""
         body = Program(loop.body, self.arrays, list(loop.inputs), list(loop.results))
-        if len(body.steps) != 1 or type(body.steps[0]) is not tuple or len(body.steps[0]) != 4:
+        if body.alone is None or body.checks:
             return None
         moves, first = {}, {}
         for name, (kind, value, *more) in loop.inputs.items():
@@ -410,7 +429,7 @@ class Program:
             return None
         if body.arena:
             first[ARENA] = -1, Own(0, Piece(body.arena))
-        rounds = Rounds(None, (body.steps[0][1], body.steps[0][2], body.steps[0][3]), moves)
+        rounds = Rounds(None, body.alone[1:], moves)
         pairs = rounds.table(lambda name: first[name])
         if len(pairs) > MOST - 2:
             return None
@@ -426,16 +445,27 @@ class Program:
             words += self.place(x, 0) if type(x) is np.ndarray else (-1, x)
         return words, 2
 
-    def copied(self, ins, places):
-        """Each operand is copied to its place."""
-        words, count = [], 0
-        for x, part in zip(ins, places):
-            if part.size:
-                got = self.take(lambda: Pointwise("copy", (S.arg(0),), 1)([x], [part]), [x, part])
-                if got is None:
-                    return None
-                words, count = words + got[0], count + got[1]
-        return words, count
+    def as_indices(self, xs):
+        """The numbers of stand-ins may be indices: good ones."""
+        for x in xs:
+            if type(x) is np.ndarray and not any(np.may_share_memory(x, self.held[c]) for c in self.constants):
+                x[...] = 0
+
+    def checked(self, flag, wanted, node):
+        """The words that end the list where a launch put another number into `flag`."""
+        self.keep.append(flag)
+        self.checks[address(flag)] = node
+        return [CHECK, address(flag), int(wanted), C.addressof(self.stopped)]
+
+    def seat(self):
+        """Give each draw two numbers that it reads its seed and position from: a call writes them at its start, with one turn for each stream."""
+        draws, streams = [n for n in self.nodes if n.kind == "draw"], {}
+        self.drawn, self.seats = np.zeros((len(draws), 2), np.uint64), {id(n): i for i, n in enumerate(draws)}
+        for i, n in enumerate(draws):
+            g, places, starts = streams.setdefault(id(n.attrs["generator"]), (n.attrs["generator"], [], [0]))
+            places.append(i)
+            starts.append(starts[-1] + n.op.blocks(n.attrs["shape"]))
+        self.streams = [(g, np.array(places), np.array(starts[:-1], np.uint64), starts[-1]) for g, places, starts in streams.values()]
 
     def in_place(self, node, ins):
         """Writes to an operand that one kernel does."""
@@ -459,8 +489,8 @@ class Program:
         return None
 
     def take(self, run, known, made=(), outs=(), node=None):
-        """Run something on stand-ins and note its launches; None where they cannot be repeated. Where a kernel checks its data, also
-        where it says so, and the node, which Python does again to find the error."""
+        """Run something on stand-ins and note its launches; None where they cannot be repeated. `outs`: the values, or arrays, that what it
+        made is. A kernel that checks its data is one of a node, and a check follows it."""
         tape = entries.Tape()
         entries._local.tape = tape
         try:
@@ -470,14 +500,13 @@ class Program:
             return None
         finally:
             entries._local.tape = None
-        if tape.verdicts and (node is None or len(tape.verdicts) > 1) or not all(_alike(m, self.arrays[n]) for n, m in zip(outs, made)):
+        if tape.verdicts and node is None or not all(_alike(m, n if type(n) is np.ndarray else self.arrays[n]) for n, m in zip(outs, made)):
             return None
         if not all(any(type(a) is np.ndarray and np.may_share_memory(a, m) for _, _, _, *args in tape.launches for a in args) for m in made):
             return None                      # NumPy computed it
-        got = self.words(tape, known, [(m, self.memory(n)) for n, m in zip(outs, made)])
-        return got if got is None or not tape.verdicts else (*got, tape.verdicts[0], node)
+        return self.words(tape, known, [(m, n if type(n) is np.ndarray else self.memory(n)) for n, m in zip(outs, made)], node)
 
-    def words(self, tape, known, renamed=()):
+    def words(self, tape, known, renamed=(), node=None):
         """A tape's launches as words, and their number; None where an argument is something unknown. `renamed`: (array on the tape, ours)."""
         words, count = [], 0
         for kernel, total, grain, *args in tape.launches:
@@ -491,6 +520,9 @@ class Program:
                     if pair is None:
                         return None
                     words += pair
+                for a in args:
+                    if any(a is v for v in tape.verdicts):
+                        words += self.checked(a, 0, node)
         return (words, count) if count else None
 
     def argument(self, a, known, renamed, tape):
@@ -534,10 +566,29 @@ class Program:
         self.keep.append(a)
         return -1, address(a) + offset
 
+    def said(self, given):
+        """The values that the graph has after the named rewrites, by the interpreter: what the program's bits must be. `given`: the arrays
+        of a call by value, which are written to."""
+        env, streams = dict(given), {}
+        for node in self.meaning:
+            if node.kind == "draw":
+                g = node.attrs["generator"]
+                seed, offset = streams.get(id(g), node.value)
+                streams[id(g)] = seed, offset + node.op.blocks(node.attrs["shape"])
+                env[node.outs[0]] = node.op.forward(shape=node.attrs["shape"], seed=seed, offset=offset)
+            else:
+                step(node, env, self.arrays, ())
+        return env
+
     def forget(self):
         """What is kept of outside tensors is made anew: one of them has other memory."""
         for g in self.guards:
             g.forget()
+
+    @property
+    def alone(self):
+        """The list of launches that it is; None where it is more."""
+        return self.steps[0] if len(self.steps) == 1 and type(self.steps[0]) is tuple else None
 
     def footprint(self):
         """The bytes that a call holds at most, as the allocator counts them: what it is given, what the program keeps from call to call
@@ -570,14 +621,16 @@ class Program:
         for n in self.fresh:
             if self.arrays[n] is not None:
                 env[n] = template(self.arrays[n])
+        for g, places, starts, total in self.streams:
+            seed, at = g.take(total)
+            self.drawn[places, 0], self.drawn[places, 1] = seed, starts + np.uint64(at)
         before = [(env[n], env[n].copy()) for n in self.kept]
         try:
             for step in self.steps:
                 if type(step) is tuple:
                     machine()[1](step[1], step[2], step[0], *[env[r] for r in step[3]])
-                    if len(step) > 4 and step[4][0]:
-                        step[4][0] = 0
-                        self.do(step[5], env)                # raises what eager raises
+                    if self.stopped.value:
+                        self.stop()
                 elif id(step) in self.needs:
                     self.do(step, env)
                 else:
@@ -590,6 +643,19 @@ class Program:
             raise Miss(f"an error was raised: {e}") from None
         return env
 
+    def stop(self):
+        """A list ended at a check."""
+        word = C.c_int64.from_address(self.stopped.value)
+        node, word.value, self.stopped.value = self.checks[self.stopped.value], 0, 0
+        raise Miss(self.broken(node), node.line if node.kind == "guard" else None)
+
+    @staticmethod
+    def broken(node):
+        """What is otherwise than it was at a guard, a question, or an op that refuses its data."""
+        if node.kind == "guard":
+            return f"the value that Python reads at {node.line}"
+        return f"what the values are asked at {node.line}" if node.kind == "ask" else f"an error is raised by {node.op.name} at {node.line}"
+
     def do(self, node, env):
         """A step that Python does."""
         for n in self.local.keys() & {*node.refs(), *node.attrs.get("into", {}).values()}:
@@ -599,10 +665,10 @@ class Program:
         ins = [env[x] if type(x) is Ref else x for x in node.ins]
         if node.kind == "guard":
             if ins[0].tobytes() != node.value.tobytes():
-                raise Miss(f"the value that Python reads at {node.line}", node.line)
+                raise Miss(self.broken(node), node.line)
         elif node.kind == "ask":
             if node.attrs["question"](*ins) != node.value:
-                raise Miss(f"what the values are asked at {node.line}")
+                raise Miss(self.broken(node))
         elif node.kind == "write":
             self.write(node, ins)
         elif node.kind == "fused":
@@ -612,10 +678,8 @@ class Program:
                 env[o] = r
         else:
             if node.kind == "draw":
-                attrs = node.attrs
-                g = attrs["generator"]
-                seed, offset = g.take(node.op.blocks(attrs["shape"]))
-                made = node.op.forward(shape=attrs["shape"], seed=seed, offset=offset)
+                seed, offset = map(int, self.drawn[self.seats[id(node)]])
+                made = node.op.forward(shape=node.attrs["shape"], seed=seed, offset=offset)
             else:
                 made = node.op.forward(*ins, **node.attrs)
             for o, r in zip(node.outs, made if type(made) is tuple else (made,)):
@@ -654,21 +718,6 @@ def arena(steps, heirs):
     return max(plan(pieces, heirs), memory.SMALLEST) if pieces else 0
 
 
-def _joined(ins, out, dim):
-    """The parts of a concatenation."""
-    at = 0
-    for x in ins:
-        n = x.shape[dim] if x.ndim else 0
-        yield out[(slice(None),) * dim + (slice(at, at + n),)]
-        at += n
-
-
-COPIES = {                               # where in their result the operands of ops go
-    "cat": _joined,
-    "stack": lambda ins, out, dim: [out[(slice(None),) * dim + (i, ...)] for i in range(len(ins))],
-    "reshape": lambda ins, out, size: [out.reshape(ins[0].shape)]}
-
-
 def apart(node):
     """The nodes that one stands for."""
     into = node.attrs.get("into", {}) if node.kind == "fused" else {}
@@ -702,6 +751,6 @@ def _work(words):
     while at < len(words):
         kernel, total, grain, n = words[at:at + 4]
         at += 4
-        if kernel:                           # (else what is kept: see passes/lower_llvm/program.py)
+        if kernel not in (RECORD, CHECK):
             at, work = at + 2 * n, work + total / grain
     return work

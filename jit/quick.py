@@ -1,28 +1,32 @@
 """The short way into a replay: what a recording compares as a table for machine code, which walks it and launches the program.
 
-A recording that is one list of launches becomes a table with the launches and the steps that build its result: such a call enters no
-Python at all. For the others the table has the guards alone, and a Python function made for the recording does the rest. See
-`passes/lower_llvm/traced.py` for the tables. A call that no table fits goes the long way, in `trace.py`.
+A recording that is one list of launches becomes a table with the launches, the steps that build its result, and where new values of Python's
+state are laid: such a call enters no Python at all. For the others the table has the guards alone, and a Python function made for the
+recording does the rest. See `passes/lower_llvm/traced.py` for the tables. A call that no table fits goes the long way, in `trace.py`.
 """
 import ctypes as C
 import struct
 import sys
 import threading
 import types
+import weakref
 from typing import Any
 
 import numpy as np
 from whet import dtypes, tensor_base
-from whet.autograd.node import RELEASED, Node, edge_of
+from whet.autograd.node import RELEASED, OutputOf, Shortcut, edge_of
 from whet.cpu import native, pool
 from whet.tensor import Tensor, wrap
 from whet.tensor_base import Base
 
-from . import world
+from . import patched, world
+from .effects import get, put
 from .machine import machine
+from .numbers import FACTS, tensor_of
 from .program import Miss
 
-MISSED = object()
+MISSED, ANY = object(), object()
+FOREVER = (1 << 63) - 1          # uses of a table
 MANAGED_DICT = 1 << 4            # a flag of types: the dict of an instance lies before it
 READ = ("__iter__", "__len__", "items", "values")        # what a dict that is compared as one does as dicts do (not so OrderedDict)
 
@@ -117,6 +121,8 @@ def _load():
 
 Entry: Any
 Entry, enter, take, _shared, L, _layouts = _load()
+_nothing = C.c_int64()
+_zero = C.addressof(_nothing)
 latch: Any = threading.Lock if enter is None else Latch
 _lock = threading.Lock()
 
@@ -135,6 +141,9 @@ def switch(by):
     if enter is not None:
         with _lock:
             _shared[L.J["off"] // 8] += by
+
+
+AS = {} if L is None else {np.dtype(np.float64): L.AS_FLOAT, np.dtype(np.int64): L.AS_INT}       # numbers that the state gets
 
 
 # ---- tables --------------------------------------------------------------------------------------------------------------
@@ -157,23 +166,39 @@ class _Rows:
         return id(x)
 
 
+class _Leaves:
+    """What a recording is given, in the order in which machine code hands it over: the tensors, then the numbers that may be any."""
+
+    def __init__(self, leaves, slots, numbers):
+        self.slots = slots
+        self.number = [id(x) in numbers for x in leaves]
+        self.order = sorted(range(len(leaves)), key=self.number.__getitem__)
+        self.tensors = len(leaves) - len(numbers)
+        self.leaf = {id(x): i for i, x in enumerate(leaves)}             # an object -> which of the recording's leaves it is,
+        self.place = {id(leaves[i]): k for k, i in enumerate(self.order)}        # and where machine code puts it
+
+
 def table(r, args, kwargs, given, flags):
     """(the table as an array, what it points to) for calls like this one; None where a table does not do, or the world has moved on.
 
     To be made when `r` fits."""
-    if enter is None or r.shared or given.numbers or r.world.slots or any(r.left) or not r.world.same():
+    if enter is None or r.shared or r.filled or len({type(x) for x in given.boxes}) < len(given.boxes) or r.boxed:
+        return None                          # (which containers are one is not compared)
+    leaves = r.reach(given.leaves)
+    if leaves is None or not r.world.same():
         return None
-    if len({type(x) for x in given.boxes}) < len(given.boxes) or r.boxed:      # (which containers are one is not compared)
-        return None
-    t, leaves = _Rows(), given.leaves
+    slots = leaves[len(given.leaves):]
+    numbers = {id(x) for x in given.numbers.values()} | {id(x) for s, x in zip(r.world.slots, slots) if s.is_number}
+    t, leaves = _Rows(), _Leaves(leaves, slots, numbers)
     try:
-        described = _arguments(t, r, args, kwargs, leaves)
-        header = dict(flags=flags, nargs=len(args), names=len(kwargs), leaves=len(leaves), rows=described, **_world(t, r))
+        described = _arguments(t, r, args, kwargs, given.numbers, leaves)
+        header = dict(flags=flags, nargs=len(args), names=len(kwargs), rows=described, leaves=leaves.tensors, numbers=len(numbers),
+                      slots=len(r.world.slots), **_world(t, r))
         header.update(_launch(t, r, leaves) or dict(kind=L.PYTHON, finish=t.id(rest(r, leaves))))
     except _No:
         return None
     words = [0] * L.HEADER
-    for name in ("rows", "words", "tensors", "dicts", "lists", "known", "moving", "fresh", "build"):
+    for name in ("rows", "slots", "zeros", "words", "soft", "held", "bare", "always", "dicts", "lists", "known", "moving", "fresh", "left", "build"):
         header[f"{name}_at"] = 8 * len(words)
         if name == "build" and "keys" in t.sections:
             header["build_at"] += 8 * len(t["keys"])
@@ -197,6 +222,11 @@ def bypass(fn, first):
     return words, [fn, type(first)]
 
 
+def limit(ready, uses):
+    """After so many uses of a table Python makes the calls."""
+    ready[0][L.H["until"] // 8] = min(max(uses, 0), FOREVER)
+
+
 def calls(ready):
     """How often a table was used."""
     return int(ready[0][L.H["count"] // 8])
@@ -206,11 +236,10 @@ def _bits(x):
     return struct.unpack("<q", struct.pack("<d", x))[0]
 
 
-def _arguments(t, r, args, kwargs, leaves):
-    """Rows for the arguments; how many."""
+def _arguments(t, r, args, kwargs, numbers, leaves):
+    """Rows for the arguments, and for what lies in slots; how many."""
     rows, free, count, tensors = t["rows"], len(args) + 1, 0, []
-    place = {id(x): i for i, x in enumerate(leaves)}
-    if len(leaves) > L.MAX_LEAVES or free > L.MAX_OBJECTS:
+    if len(leaves.order) > L.MAX_LEAVES or free > L.MAX_OBJECTS:
         raise _No
 
     def row(kind, i, *words):
@@ -225,11 +254,20 @@ def _arguments(t, r, args, kwargs, leaves):
             raise _No
         todo.extend(zip(range(start, free), xs))
         return start
+
+    def any_number(i, x, leaf):
+        row(L.ANY_FLOAT if type(x) is float else L.ANY_INT, i, leaves.place[id(leaf)])
     todo = [*enumerate(args), *([(len(args), kwargs)] if kwargs else [])]
+    varying = {i: numbers[i] for i in range(len(args)) if i in numbers}
+    if kwargs:                               # (their values are the first parts)
+        varying |= {free + k: numbers[name] for k, name in enumerate(kwargs) if name in numbers}
+        todo.insert(0, todo.pop())
     for i, x in todo:                        # (grows)
         k = type(x)
         if isinstance(x, Base):
             tensors.append((i, x))
+        elif i in varying:
+            any_number(i, x, varying[i])
         elif k is float:
             row(L.FLOAT, i, _bits(x))
         elif k is int and -1 << 63 <= x < 1 << 63:
@@ -246,13 +284,21 @@ def _arguments(t, r, args, kwargs, leaves):
             row(L.SAME, i, t.id(x))
         else:
             raise _No
+    if free + len(r.world.slots) > L.MAX_OBJECTS:
+        raise _No
+    for i, (s, leaf) in enumerate(zip(r.world.slots, leaves.slots), free):
+        t["slots"].extend([*_spot(t, s.kind, s.owner, s.name), i])
+        if s.is_number:
+            any_number(i, get(s.kind, s.owner, s.name), leaf)
+        else:
+            tensors.append((i, leaf))
     first = {}
     for i, x in tensors:
         if first.setdefault(id(x), i) == i:
-            row(L.TENSOR, i, place[id(x)], *_tensor(t, r, x, place[id(x)]))
+            row(L.TENSOR, i, leaves.place[id(x)], *_tensor(t, r, x, leaves.leaf[id(x)]))
         else:
-            row(L.AGAIN, i, place[id(x)])
-    if len(first) != len(leaves):
+            row(L.AGAIN, i, leaves.place[id(x)])
+    if len(first) != leaves.tensors:
         raise _No
     known = r.world.tensors
     size = 1 << (2 * len(known)).bit_length()
@@ -263,6 +309,29 @@ def _arguments(t, r, args, kwargs, leaves):
             at += 1
         t["known"][at % size] = x
     return count
+
+
+def _spot(t, kind, owner, name):
+    """Where an object lies that may be any: (kind, where, what there)."""
+    x = get(kind, owner, name)
+    if kind == "vars" or kind == "global" and type(owner) is types.MappingProxyType:
+        owner = _namespace(owner)
+    if kind in ("dict", "some", "global", "vars") and isinstance(owner, dict) and type(name) is str and dict.get(owner, name, MISSED) is x:
+        return L.ENTRY, t.id(owner), t.id(name)
+    if kind == "items" and isinstance(owner, list) and _layouts.list:
+        return L.ITEM, t.id(owner), name
+    offset = _layouts.cell if kind == "cell" else _layouts.slot(owner, name) if kind == "slot" and not isinstance(owner, type) else None
+    if offset is None or _word(id(owner) + offset) != id(x):
+        raise _No
+    return L.WORD, t.id(owner) + offset, 0
+
+
+def _namespace(c):
+    """The dict behind a class, or a view of it; an empty one where it cannot be found."""
+    proxy = c if type(c) is types.MappingProxyType else vars(c)
+    if _layouts.proxy is None or type(proxy) is not types.MappingProxyType:
+        return {}
+    return C.cast(_word(id(proxy) + _layouts.proxy), C.py_object).value
 
 
 def _tensor(t, r, x, leaf):
@@ -276,32 +345,40 @@ def _tensor(t, r, x, leaf):
 
 def _world(t, r):
     """Rows for what the recording reaches from outside."""
-    words, number, rest, named = t["words"], dict(dicts=0, lists=0), [], {}
+    words, number, rest, named = [], dict(always=0, dicts=0, lists=0), [], {}
+    loose = {(id(objects), i) for s in r.world.slots for objects, i in s.cells}          # what is not compared: slots
 
     def dictionary(d, whole, pairs):
-        number["dicts"] += 1
         tag = _word(id(d) + L.TAG) if _layouts.tags else 0
         if whole:                            # (as it is now, after the version was read: it must still be what was found)
             names, objects = pairs
-            pairs = list(d.items())
-            if len(pairs) != len(names) or not all(k is n and v is x for (k, v), n, x in zip(pairs, names, objects)):
+            if len(d) != len(names) or not all(k is n and (x is ANY or v is x) for (k, v), n, x in zip(d.items(), names, objects)):
                 raise _No
+            pairs = list(zip(names, objects))
         elif any(d.get(k, MISSED) is not v for k, v in pairs):
             raise _No
-        t["dicts"].extend([t.id(d), tag, whole, len(pairs), *[w for k, v in pairs for w in (t.id(k), 0 if v is MISSED else t.id(v))]])
-
-    def namespace(c):
-        """The dict behind a class, or a view of it."""
-        proxy = c if type(c) is types.MappingProxyType else vars(c)
-        if _layouts.proxy is None or type(proxy) is not types.MappingProxyType:
-            return {}
-        return C.cast(_word(id(proxy) + _layouts.proxy), C.py_object).value
+        if whole and not pairs and type(d) is dict:
+            words.extend([t.id(d) + native.HEAD, 0])
+            return
+        often = not (_layouts.tags and whole) or any(v is ANY for _, v in pairs)         # (globals, and dicts with slots, change often)
+        number["always" if often else "dicts"] += 1
+        t["always" if often else "dicts"].extend([
+            t.id(d), tag, whole, len(pairs), *[w for k, v in pairs for w in (t.id(k), 0 if v is MISSED else L.ANY if v is ANY else t.id(v))]])
+        if not often:
+            t["soft"].extend([id(d) + L.TAG, tag])
     for place in r.world.places:
         kind, owner, names, objects = place
+        free = [(id(objects), i) in loose for i in range(len(objects))]
+        objects = [ANY if any_ else x for x, any_ in zip(objects, free)]
+        if all(free) and objects and kind in ("global", "cell", "slot"):
+            continue                         # (that there is something is seen where it is fetched)
         if kind == "dict" and isinstance(owner, dict) and all(getattr(type(owner), m) is getattr(dict, m) for m in READ):
             dictionary(owner, 1, (names, objects))
+        elif kind == "some":                 # (attributes of ours, of which those named first may be any)
+            mine = iter(objects)
+            dictionary(owner, 1, (tuple(owner), [ANY if k in names[0] else next(mine, MISSED) for k in owner]))
         elif kind == "global":
-            d = owner if type(owner) is dict else namespace(owner)
+            d = owner if type(owner) is dict else _namespace(owner)
             if d.get(names, MISSED) is not (objects[0] if objects else MISSED):
                 raise _No
             named.setdefault(id(d), (d, []))[1].append((names, objects[0] if objects else MISSED))
@@ -316,16 +393,23 @@ def _world(t, r):
             pass                             # nobody can change it
         elif kind == "items" and isinstance(owner, list) and _layouts.list:
             number["lists"] += 1
-            t["lists"].extend([t.id(owner), len(owner), *map(t.id, owner)])
+            t["lists"].extend([t.id(owner), len(owner), *[L.ANY if any_ else t.id(x) for x, any_ in zip(owner, free, strict=True)]])
         elif kind == "set" and not objects and _layouts.set is not None:
             words += [t.id(owner) + _layouts.set, 0]
-        elif kind == "slot" and isinstance(owner, type) and objects and (d := namespace(owner)).get(names, MISSED) is objects[0]:
+        elif kind == "slot" and isinstance(owner, type) and objects and (d := _namespace(owner)).get(names, MISSED) is objects[0]:
             named.setdefault(id(d), (d, []))[1].append((names, objects[0]))
         elif kind == "slot" and not isinstance(owner, type) and (offset := _layouts.slot(owner, names)) is not None:
             words += [t.id(owner) + offset, t.id(objects[0]) if objects else 0]
-        elif kind == "vars" and (d := namespace(owner)) and _word(id(d) + native.HEAD) == len(d) and (at := _holds(owner, owner.__bases__)):
-            named.setdefault(id(d), (d, []))[1].extend(zip(names, objects))
+        elif kind == "patched" and isinstance(owner, types.ModuleType) and patched.state(owner) is objects[0]:
+            (names, values), = objects[0].held
+            named.setdefault(id(vars(owner)), (vars(owner), []))[1].extend(zip(names, values))
+        elif kind == "patched" and (now := patched.tag(owner)) and patched.state(owner) is objects[0]:
+            words += [t.id(owner) + patched.OFFSET, now]
+        elif kind == "vars" and (d := _namespace(owner)) and _word(id(d) + native.HEAD) == len(d) and (at := _holds(owner, owner.__bases__)):
+            named.setdefault(id(d), (d, []))[1].extend((k, x) for k, x, any_ in zip(names, objects, free) if not any_)
             words += [t.id(d) + native.HEAD, len(d), t.id(owner) + at, t.id(owner.__bases__)]
+        elif any(free):
+            raise _No
         else:
             rest.append(place)
     for x, d in zip(r.world.holders, r.world.held):
@@ -339,12 +423,25 @@ def _world(t, r):
         dictionary(d, 0, pairs)
     dictionary(vars(pool), 0, [("_threads", pool._threads)])
     dictionary(vars(dtypes), 0, [("_default", dtypes._default)])
-    for x, a, rg, bare in zip(r.tensors, r.arrays, r.flags, r.bare):
-        t["tensors"].extend([t.id(x), t.id(a), rg, int(bare)])
+    for x, a, rg, extra, bare in zip(r.tensors, r.arrays, r.flags, r.extras, r.bare):
+        words += [t.id(x) + L.T["array"], t.id(a), id(x) + L.T["rg"], rg]
+        if extra is not None or (x._grad is None) != bare:
+            raise _No
+        words += [id(x) + L.T["extra"], _word(id(x) + L.T["extra"])]
+        t["bare" if bare else "held"].append(id(x) + L.T["grad"])
+        if bare:
+            t["soft"].extend([id(x) + L.T["grad"], _word(id(x) + L.T["grad"])])
     for x in r.views:                        # a write to the base gave it another history
         cell = x._cell
         words += [id(x) + L.T["cell"], t.id(cell), id(x) + L.T["hist"], x._hist, id(cell) + L.C["h"], x._hist]
-    return dict(words=len(words) // 2, tensors=len(r.tensors), check=t.id(_checker(rest)) if rest else 0, **number)
+    pairs = list(zip(words[::2], words[1::2]))
+    t["zeros"].extend(a for a, w in pairs if not w)
+    t["words"].extend(w for pair in pairs if pair[1] for w in pair)
+    for name, one in (("zeros", [_zero]), ("words", [_zero, 0]), ("soft", [_zero, 0])):
+        while len(t[name]) % (4 * len(one)):                # (they are read four at a time)
+            t[name].extend(one)
+    return dict(zeros=len(t["zeros"]), words=len(t["words"]) // 2, soft=len(t["soft"]) // 2, held=len(t["held"]), bare=len(t["bare"]),
+                check=t.id(_checker(rest)) if rest else 0, **number)
 
 
 def _holds(x, what):
@@ -367,42 +464,60 @@ def _checker(places):
 
 def simple(r):
     """Is a replay nothing but one list of launches?"""
-    p = r.program
-    effects = r.writes or r.grads or r.backward or p.may_miss or p.draws
-    return not effects and len(p.steps) == 1 and type(p.steps[0]) is tuple and len(p.steps[0]) == 4
+    return not (r.writes or r.grads or r.backward or r.acts or r.program.draws) and r.program.alone is not None
 
 
-def _steps(t, spec, fresh, made, build):
-    """Add to `build` the steps that make a result."""
-    kind, what = spec
-    if kind == "value":
-        k, number, dead, base, rg = what
-        if dead is not None or base is not None or rg or number not in fresh or fresh[number] in made.values():
+def left_by(r):
+    """What a replay makes for Python's state, as recipes: for its places, then for the lists that grow."""
+    return [*(spec for *_, spec in r.effects), *(spec for _, grown in r.growths for spec in grown)]
+
+
+class _Steps:
+    """The steps that build results and what is laid into Python's state. (A class, not closures: those would hold the recording in a circle.)"""
+
+    def __init__(self, t, r, leaves, fresh, where):
+        self.t, self.arrays, self.leaves, self.fresh, self.where = t, r.program.arrays, leaves, fresh, where
+        self.build, self.made = [], {}
+
+    def add(self, spec):
+        """One more recipe."""
+        (kind, what), t, leaves, fresh, made, build = spec, self.t, self.leaves, self.fresh, self.made, self.build
+        if kind == "value":
+            k, number, dead, base, rg = what
+            if k in made:
+                build.extend([L.ONCE_MORE, made[k], 0])
+                return
+            if dead is not None or base is not None or rg or number not in fresh or fresh[number] in made.values():
+                raise LookupError
+            made[k] = fresh[number]
+            build.extend([L.NEW, made[k], 0])
+        elif kind == "item" and what in fresh and fresh[what] not in made.values() and self.arrays[what].dtype in AS:
+            made["item", what] = fresh[what]
+            build.extend([AS[self.arrays[what].dtype], fresh[what], 0])
+        elif kind == "item" and self.where.get(what, ("",))[0] == "argument" and leaves.number[self.where[what][1]]:
+            build.extend([L.ARGUMENT, leaves.order.index(self.where[what][1]), 0])
+        elif kind == "again":
+            build.extend([L.ONCE_MORE, made[what], 0])
+        elif kind == "const":
+            build.extend([L.CONST, t.id(what), 0])
+        elif kind == "place" and what[0] == "argument" and not leaves.number[what[1]]:
+            build.extend([L.ARGUMENT, leaves.order.index(what[1]), 0])
+        elif kind == "place" and what[0] == "object":
+            build.extend([L.CONST, t.id(what[1]), 0])
+        elif kind in (list, tuple):
+            what = what[1] if kind is list else what
+            for x in what:
+                self.add(x)
+            build.extend([L.PAIR if kind is tuple else L.SERIES, len(what), 0])
+        elif kind is dict:
+            _, what = what
+            at = len(t["keys"])
+            t["keys"].extend(t.id(k) for k, _ in what)
+            for _, x in what:
+                self.add(x)
+            build.extend([L.TABLE, len(what), at])
+        else:
             raise LookupError
-        made[k] = fresh[number]
-        build.extend([L.NEW, made[k], 0])
-    elif kind == "again":
-        build.extend([L.ONCE_MORE, made[what], 0])
-    elif kind == "const":
-        build.extend([L.CONST, t.id(what), 0])
-    elif kind == "place" and what[0] == "argument":
-        build.extend([L.ARGUMENT, what[1], 0])
-    elif kind == "place" and what[0] == "object":
-        build.extend([L.CONST, t.id(what[1]), 0])
-    elif kind in (list, tuple):
-        what = what[1] if kind is list else what
-        for x in what:
-            _steps(t, x, fresh, made, build)
-        build.extend([L.PAIR if kind is tuple else L.SERIES, len(what), 0])
-    elif kind is dict:
-        _, what = what
-        at = len(t["keys"])
-        t["keys"].extend(t.id(k) for k, _ in what)
-        for _, x in what:
-            _steps(t, x, fresh, made, build)
-        build.extend([L.TABLE, len(what), at])
-    else:
-        raise LookupError
 
 
 def _launch(t, r, leaves):
@@ -417,31 +532,39 @@ def _launch(t, r, leaves):
             return None
         fresh[number] = len(fresh)
         t["fresh"].extend([t.id(a.dtype), a.ndim, 1, *a.shape, *[0] * (2 * L.MAX_DIMS - a.ndim)])
-    build, made = [], {}
     moving = []
-    long, words, length, passed = p.steps[0]
+    long, words, length, passed = p.alone
     where = {n: place for n, (place, _) in zip(p.outside, r.given)}
     try:
-        _steps(t, r.results, fresh, made, build)
+        steps = _Steps(t, r, leaves, fresh, where)
+        for spec in (*left_by(r), r.results):
+            steps.add(spec)
+        if any(kind in ("vars", "context", "environment") or name is None for kind, _, name, _ in r.effects):    # (classes have caches)
+            raise LookupError
+        rows = [_spot(t, kind, owner, name) for kind, owner, name, _ in r.effects]
+        rows += [(L.END, t.id(real), 0) for real, grown in r.growths for _ in grown]
         for n in passed[:-1] if p.arena else passed:         # (the last is the arena)
             if n in fresh:
                 moving += [L.FRESH, fresh[n]]
             elif where[n][0] == "argument":
-                moving += [L.LEAF, where[n][1]]
+                i = where[n][1]
+                kind = L.LEAF if not leaves.number[i] else L.FLOAT_LEAF if p.arrays[n].dtype == np.float64 else L.INT_LEAF
+                moving += [kind, leaves.order.index(i)]
             elif where[n][0] == "object":
                 moving += [L.OBJECT, t.id(where[n][1])]
             else:
                 raise LookupError
-    except LookupError:
+    except (LookupError, _No):
         t.sections.pop("keys", None)
         return None
-    if len(made) != len(fresh) or len(fresh) > L.MAX_FRESH or len(moving) // 2 > L.MAX_MOVING or len(build) // 3 > L.MAX_OBJECTS:
+    if len(steps.made) != len(fresh) or len(fresh) > L.MAX_FRESH or len(moving) // 2 > L.MAX_MOVING or len(steps.build) // 3 > L.MAX_OBJECTS:
         t.sections.pop("keys", None)
         return None
-    t["build"].extend(build)
+    t["build"].extend(steps.build)
     t["moving"].extend(moving)
-    return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2, build=len(build) // 3, program=machine()[0], list=words,
-                length=length, away=int(long), arena=p.arena)
+    t["left"].extend(w for row in rows for w in row)
+    return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2, build=len(steps.build) // 3, left=len(rows),
+                program=machine()[0], list=words, length=length, away=int(long), arena=p.arena, stopped=C.addressof(p.stopped) if p.checks else 0)
 
 
 # ---- what the machine code leaves to Python --------------------------------------------------------------------------------
@@ -452,11 +575,14 @@ def rest(r, leaves):
     except LookupError:
         pass
 
-    def replay(*leaves):
+    def replay(*given):
         if not r.lock.acquire(False):
             return MISSED
         try:
-            return r.run(leaves)
+            own = [None] * len(given)
+            for i, x in zip(leaves.order, given):
+                own[i] = tensor_of(x) if leaves.number[i] else x
+            return r.run(own)
         except Miss as e:
             r.missed = str(e)
             return MISSED
@@ -468,12 +594,12 @@ def rest(r, leaves):
 def _written(r, leaves):
     """The same as a function written for the recording; LookupError where a replay must be able to go back further."""
     p, b = r.program, r.backward
-    if p.draws and p.may_miss:
+    if r.acts or p.draws and p.may_miss:
         raise LookupError
-    env = dict(wrap=wrap, MISSED=MISSED, Miss=Miss, used_up=used_up, lock=r.lock, program=p, make=r.make)
-    names = [f"a{i}" for i in range(len(leaves))]
-    everything = f"({', '.join(names)}{',' * (len(names) == 1)})"
-    lines = []
+    env = dict(wrap=wrap, MISSED=MISSED, Miss=Miss, used_up=used_up, lock=r.lock, program=p, make=r.make, put=put, tensor_of=tensor_of)
+    names = [f"a{i}" for i in leaves.order]
+    everything = f"[{', '.join(f'a{i}' for i in range(len(names)))}]"
+    lines = [f"a{i} = tensor_of(a{i})" for i in leaves.order if leaves.number[i]]
 
     def given(name, value):
         env[name] = value
@@ -495,6 +621,7 @@ def _written(r, leaves):
         else:
             arrays.append(f"{thing(place)}._array")
     seen = set()
+    specs = left_by(r)
     lines.append(f"arrays = [{', '.join(arrays)}]")
     if r.writes:
         lines.append(f"if not {given('apart', r.apart)}(arrays): return MISSED")
@@ -503,7 +630,8 @@ def _written(r, leaves):
     try:
         if b is not None or r.cells:
             raise LookupError
-        effects = [(place, None if spec is None else _result(spec, given, seen)) for place, spec in r.grads]
+        grads = [(place, None if spec is None else _result(spec, given, seen)) for place, spec in r.grads]
+        left = [_result(spec, given, seen) for spec in specs]
         out = _result(r.results, given, seen)
     except LookupError:                      # by the recipe
         lines += ["made = {'boxes': (), 'cells': {}}", f"leaves = {everything}"]
@@ -511,11 +639,20 @@ def _written(r, leaves):
             lines += [f"node = {given('call', b.node)}(env, [{', '.join(map(thing, b.places))}], {{{', '.join(outside)}}}, "
                       f"lambda t, n: {given('tie', r.tie)}(made['cells'], leaves, t, n))",
                       f"made['exits'] = {given('exits', b.exits)}(node)"]
-        effects = [(place, None if spec is None else f"make({given(f'effect{i}', spec)}, env, leaves, made)")
-                   for i, (place, spec) in enumerate(r.grads)]
+        grads = [(place, None if spec is None else f"make({given(f'grad{i}', spec)}, env, leaves, made)") for i, (place, spec) in enumerate(r.grads)]
+        left = [f"make({given(f'left{i}', spec)}, env, leaves, made)" for i, spec in enumerate(specs)]
         out = f"make({given('results', r.results)}, env, leaves, made)"
-    lines += [f"{thing(place)}._grad = {value}" for place, value in effects]
-    lines.append(f"return {out}")
+    lines += [f"{thing(place)}._grad = {value}" for place, value in grads]
+    lines += [f"{', '.join(f'n{i}' for i in range(len(left)))}, out = {', '.join((*left, out))}"] if left else [f"out = {out}"]
+    for i, (kind, owner, name, _) in enumerate(r.effects):
+        place, key = given(f"owner{i}", owner), given(f"name{i}", name)
+        lines.append(f"{place}[{key}] = n{i}" if type(owner) in (dict, list) and name is not None
+                     else f"put({kind!r}, {place}, {key}, n{i})")
+    at = len(r.effects)
+    for i, (real, grown) in enumerate(r.growths):
+        lines.append(f"{given(f'list{i}', real)}.extend([{', '.join(f'n{at + k}' for k in range(len(grown)))}])")
+        at += len(grown)
+    lines.append("return out")
     body = "\n".join("  " + line for line in lines)
     exec(f"def replay({', '.join(names)}):\n if not lock.acquire(False): return MISSED\n try:\n{body}\n finally: lock.release()", env)
     return env.pop("replay")                 # (which would hold itself)
@@ -524,6 +661,8 @@ def _written(r, leaves):
 def _thing(place, given):
     """What is at a place, as an expression; `given` names objects."""
     kind, what = place
+    if kind in FACTS:
+        raise LookupError
     if kind == "data":
         return f"{_thing(what, given)}.data"
     return f"a{what}" if kind == "argument" else given(f"thing{id(what)}", what) if kind == "object" else f"{_thing(what, given)}._grad"
@@ -538,12 +677,15 @@ def _result(spec, given, seen):
             raise LookupError
         seen.add(k)
         if dead is not None:                 # its graph was used up
-            return f"used_up(env[{number}], {given(f'op{k}', dead.op)}, [{', '.join(_thing(p, given) for p in dead.places)}])"
+            places = ["None" if p is None else _thing(p, given) for p in dead.places]
+            return f"used_up(env[{number}], {given(f'dead{k}', dead)}, [{', '.join(places)}])"
         return f"wrap(env[{number}])"
     if kind in (list, tuple):
         return f"{kind.__name__}([{', '.join(_result(x, given, seen) for x in (what[1] if kind is list else what))}])"
     if kind == "const":
         return given(f"const{id(what)}", what)
+    if kind == "item":
+        return f"env[{what}].item()"
     raise LookupError
 
 
@@ -559,16 +701,35 @@ class _Gone:
         raise RuntimeError(RELEASED)
 
 
-def used_up(a, op, leaves):
-    """A tensor whose graph, which led to some leaves, has been differentiated and freed."""
+class _Used(Shortcut):
+    """The node of a result whose graph has been differentiated and freed, until somebody looks at that graph (a `results.Dead`)."""
+    __slots__ = ("dead", "exit")             # exit: the edge of the result, weakly, where that is one of several outputs
+
+    def open(self):
+        h = self.dead and self.dead.history
+        if h is not None:
+            out = self if self.exit is None else self.exit()
+            self.dead = None
+            h.make({}, self.edges, {h.roots[0]: out}, self.seq)
+
+    def stale(self):
+        return self.dead is not None         # (for some inputs alone there may be a way)
+
+
+def used_up(a, dead, leaves):
+    """A tensor whose graph, which led to some tensors, has been differentiated and freed."""
     t = wrap(a)
     t._rg |= 1
-    t._node = gone(op, leaves)
+    t._node = gone(dead, leaves)
     return t
 
 
-def gone(op, leaves):
-    """The node of such a tensor."""
-    node = Node(_Gone(op.name), tuple([edge_of(x) for x in leaves]), {})
-    node.released = True
-    return node
+def gone(dead, leaves):
+    """The edge of such a tensor. `leaves`: what stands at the places (None: a leaf that nobody else knows)."""
+    node = _Used(_Gone(dead.name), tuple([wrap(np.empty(0)) if x is None else edge_of(x) for x in leaves]), {}, dead.nout)
+    node.released, node.dead, node.exit = True, dead, None
+    if dead.index is None:
+        return node
+    out = OutputOf(node, dead.index)
+    node.exit = weakref.ref(out)
+    return out

@@ -6,6 +6,7 @@ recording made nor the function could reach before is something that the recorde
 """
 import collections
 import contextvars
+import datetime
 import gc
 import os
 import sys
@@ -16,13 +17,15 @@ import numpy as np
 from whet import dtypes
 from whet.autograd import inplace as ip
 from whet.autograd import modes
+from whet.cpu.reduce import reduce
 from whet.dtypes import COMPLEX, FROM_NUMPY
 from whet.ir.graph import Node, Ref
 from whet.ops import pointwise_family, registry
 from whet.ops.creation import copied
 from whet.tensor_base import Base
 
-from .numbers import EXACT, SAFE, Number
+from .numbers import EXACT, FACTS, SAFE, Number, tensor_of
+from .texts import Texts
 from .world import LIBRARY, computes, ours
 
 GUARDED = 64                     # elements of a tensor whose value may be a guard
@@ -30,22 +33,27 @@ QUIET = frozenset("contextlib functools dataclasses collections typing abc enum 
                   "_collections_abc inspect bisect heapq statistics fractions string textwrap re _weakrefset weakref".split())
 OWNERS = (list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bool, slice, range, type(None), types.MappingProxyType, type,
           collections.deque, collections.OrderedDict, collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),
-          type({}.values()), type({}.items()))
+          type({}.values()), type({}.items()), np.generic, datetime.date, datetime.time, datetime.timedelta)
 ERRORS = RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
 COMPUTING = ("numpy._core", "numpy.lib._", "numpy.linalg", "numpy.fft", "numpy.polynomial")
-ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__"))
+ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__", "__setitem__", "__delitem__"))
 
 
 class Refused(Exception):
     """Why a run cannot be replayed."""
 
 
+class Wrong(Refused):
+    """A program was compiled wrongly."""
+
+
 class Recorder(registry.Observer):
     """The observer of one run."""
 
-    def __init__(self, reachable, lines=frozenset(), watched=()):
+    def __init__(self, reachable, lines=frozenset(), watched=(), exact=False):
         self.reachable = {id(t._array): t for t in reachable}
         self.watched, self.borrowed = watched, {}    # NumPy arrays that are guarded; tensors around them
+        self.exact = exact                   # would somebody notice a Number?
         self.lines = lines                   # where `item()` gave numbers that vary
         # tensors that stand for numbers; weak references to those; ids of the tensors whose value Python went on from
         self.hidden, self.lent, self.pinned = [], [], set()
@@ -53,6 +61,9 @@ class Recorder(registry.Observer):
         self.memory = {}                     # value that is a view -> the value whose memory it shows
         self.outside, self.before = {}, {}   # value number -> the tensor that was there before, and a copy of what it held
         self.made, self.ids = [], set()      # tensors made inside
+        self.facts = {}                      # ids of tensors that stand for facts of tensors from outside -> (which fact, of which tensor)
+        self.texts = Texts()
+        self.acts = []                       # what was done outside of Python's state: see outward.py
         self.reason = None
         self.trying, self.since = None, 0    # where code is tried (control.py): what stops it, and the first value that is its own
 
@@ -80,6 +91,17 @@ class Recorder(registry.Observer):
     def operands(self, inputs):
         return tuple([Ref(self.value(x)) if registry.is_tensor(x) else x for x in inputs])
 
+    def depends_on_time(self):
+        """The values that depend on what a clock said."""
+        found, roots = set(), {}
+        for n in self.nodes:
+            if n.kind == "op" and n.op.random or any(x in found or self.memory.get(x, x) in roots for x in n.refs()):
+                found.update(n.outs)
+                if n.kind == "write":
+                    roots[self.memory.get(n.ins[0], n.ins[0])] = True
+                    found.update(k for k in range(len(self.arrays)) if self.memory.get(k, k) in roots)
+        return found
+
     def forget(self, values):
         """What was made inside of a node is unknown outside of it."""
         for n in values:
@@ -100,6 +122,11 @@ class Recorder(registry.Observer):
     def while_loop(self, cond_fn, body_fn, carried):
         from .control import while_loop
         return while_loop(self, cond_fn, body_fn, carried)
+
+    @staticmethod
+    def user():
+        """The user's frame that runs now."""
+        return user()
 
     def refuse(self, reason):
         """Stop recording; the run goes on as if nobody watched."""
@@ -199,6 +226,9 @@ class Recorder(registry.Observer):
             return question(*[t._array for t in tensors])
         answer = question(*[t._array for t in tensors])
         self.nodes.append(Node("ask", None, ins, {"question": question}, [], where(), answer))
+        if hasattr(question, "facts"):       # for kernels to ask
+            a = tensors[0]._array
+            self.nodes[-1].roots = [(fact, bool(reduce("any", a, pre=fact))) for fact in question.facts(a)]
         return answer
 
     # ---- numbers that vary -------------------------------------------------------------------------------------------
@@ -242,9 +272,33 @@ class Recorder(registry.Observer):
         return None
 
     def asked(self, t, what):
-        """Somebody asks for a fact of a tensor that no guard holds; of one that was made here it is the same each time."""
-        if id(t) not in self.ids and not ours(sys._getframe(2).f_code):
+        """Somebody asks for a fact of a tensor that no guard holds: of one from outside it is a number that varies; of one that was made here
+        it is the same each time, unless it shows memory from outside."""
+        if ours(sys._getframe(2).f_code):
+            return None
+        n = self.number.get(id(t._array))
+        owner = self.outside.get(None if n is None else self.memory.get(n, n))
+        of = t
+        if id(t) in self.ids:
+            if owner is None or what == "history":
+                return None
+            of = owner                       # memory from outside is shown: from there it is a fixed number of steps
+        if what not in FACTS or of._array.itemsize != t._array.itemsize or of._cell is not t._cell:
             self.refuse(f"it asks for the {what} of a tensor from outside")
+            return None
+        state = modes.state
+        before, state.observers = state.observers, ()
+        start, steps = FACTS[what](of), FACTS[what](t)
+        state.observers = before
+        if what == "version":                # as it was before the run wrote
+            start -= sum(x.kind == "write" and x.value is of._cell for x in self.nodes)
+        steps -= start
+        stands = tensor_of(start)
+        self.facts[id(stands)] = what, of
+        n = self.define(stands._array)
+        self.outside[n], self.before[n] = stands, stands._array.copy()
+        number = Number(stands._array.item(), stands, self, EXACT >> 1)
+        return (number.plain() if self.exact else number) + steps
 
     def concretize(self, t):
         """Python is about to see the value."""
@@ -284,11 +338,17 @@ def _reshape(op, t, attrs):
     return reshape_inplace(op, t, attrs)
 
 
-def where():
-    """The user's line that runs now."""
+def user():
+    """The user's frame that runs now."""
     f = sys._getframe(1)
     while f is not None and (ours(f.f_code) or f.f_code.co_filename.startswith("<layer ")):      # (a module's generated forward)
         f = f.f_back
+    return f
+
+
+def where():
+    """The user's line that runs now."""
+    f = user()
     return "" if f is None else f"{os.path.basename(f.f_code.co_filename)}:{f.f_lineno}"
 
 
@@ -303,7 +363,7 @@ class Watch:
         self.before, self.collecting = sys.getprofile(), gc.isenabled()
         gc.disable()                         # what a collection calls is not the function's doing
         self.random = np.random.get_state(legacy=False)["state"]["pos"], np.random.get_state(legacy=False)["state"]["key"][:4].tolist()
-        self.depth = 0
+        self.aside = self.foreign = False    # is this an act outside of Python's state? did one of them run code of the user's?
         sys.setprofile(self)
         return self
 
@@ -319,7 +379,10 @@ class Watch:
             self.refuse("it draws from numpy.random")
 
     def __call__(self, frame, event, arg):
-        if event == "call":
+        if self.aside:
+            code = frame.f_code
+            self.foreign |= event == "call" and not (ours(code) or _library(frame) or _helper(frame) or code.co_filename.startswith("<"))
+        elif event == "call":
             self.called(frame)
         elif event == "c_call":
             if frame.f_code in self.codes:   # (other code was judged when it was called)
@@ -355,8 +418,11 @@ class Watch:
         elif isinstance(owner, type):
             if owner.__module__.partition(".")[0] not in ("builtins", "numpy", "whet") and fn.__name__ not in ("__new__", "fromkeys"):
                 self.refuse(f"it calls {owner.__qualname__}.{fn.__name__}")
-        elif isinstance(owner, contextvars.ContextVar) and fn.__name__ == "get" or isinstance(owner, types.GeneratorType):
-            return                           # (generators from outside are not let in)
+        elif isinstance(owner, contextvars.ContextVar | types.GeneratorType):
+            return                           # (what a variable holds is compared; generators from outside are not let in)
+        elif isinstance(owner, np.ndarray):
+            if fn.__name__ in ("tofile", "dump"):            # (what else a method changes is compared)
+                self.refuse(f"it calls {type(owner).__qualname__}.{fn.__name__}")
         elif owner is not None and not isinstance(owner, OWNERS):
             self.refuse(f"it calls {type(owner).__qualname__}.{fn.__name__}")
 

@@ -1,6 +1,5 @@
 """A recording: one way through a traced function, when it fits, and what a replay does."""
 import functools
-import math
 from operator import attrgetter, is_
 
 import numpy as np
@@ -9,8 +8,10 @@ from whet.tensor import wrap
 
 from . import quick
 from .effects import put
+from .numbers import FACTS, tensor_of
 from .program import Miss
 from .quick import MISSED, gone
+from .trial import Trial
 
 _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
 _refreshed = attrgetter("requires_grad")     # (asking brings a view up to date with its base)
@@ -29,26 +30,55 @@ class Recording:
         self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
         self.bare, self.extras = [g is None for _, g in tensors], [t._extra for t in self.tensors]
         self.lock, self.missed = quick.latch(), None
-        self.tried = self.counted = self.renewed = 0     # calls that were timed, that Python counted, and for which the table was made anew
-        self.ready = None                    # see quick.table
-        self.times, self.slow = [math.inf, math.inf], False        # seconds of a replay and of an eager call; is the latter shorter?
+        self.counted = self.renewed = self.misses = 0    # calls that Python counted, for which the table was made anew, that it did not fit
+        self.ready = self.passed = None      # see quick.table, quick.bypass
+        self.trial, self.slow = Trial(), False       # is an eager call shorter than a replay?
+        self.told = self.checks = None       # what the recorder was told; when it is compared with a new recording (see again.py)
         self.writes, self.backward = False, None
+        self.acts, self.alone = (), True     # what is done outside of Python's state (see outward.py); is that all that a call does?
         self.views = [t for t in self.tensors if t._base is not None]
         self.shared = []                     # places of tensors around one array: to the recorder one value
 
     @property
     def calls(self):
         """How often it was replayed, or eager in its place."""
-        return self.counted + (quick.calls(self.ready) if self.ready else 0)
+        return self.counted + sum(quick.calls(x) for x in (self.ready, self.passed) if x is not None)
 
     def prepare(self, args, kwargs, given, flags):
         """Make the table for calls like this one, which fits; not each time where it keeps changing."""
         n = self.renewed = self.renewed + 1
         if n & n - 1:
             return False
-        self.counted, self.ready = self.calls, None
+        if self.ready is not None:
+            self.counted += quick.calls(self.ready)
+            self.ready = None
         self.ready = quick.table(self, args, kwargs, given, flags)
+        self.limit()
         return True
+
+    def limit(self):
+        """Machine code makes the calls until the next one that is timed or recorded again."""
+        for table, at in (self.ready, min(self.trial.at, self.checks.at)), (self.passed, self.trial.at):
+            if table is not None:
+                quick.limit(table, at - self.calls + quick.calls(table))
+
+    def bypass(self, fn, first):
+        """A table for calls like this one that are eager, as that is faster."""
+        if self.passed is not None:
+            self.counted += quick.calls(self.passed)
+        self.passed = quick.bypass(fn, first)
+        self.limit()
+        return self.passed
+
+    def reach(self, leaves):
+        """The tensors with those of the slots; None where one of these is of another kind."""
+        for s in self.world.slots:
+            t = s.fetch(self.world.tensors, leaves)
+            if t is None:
+                self.missed = f"{s.name or 'a variable'} is of another kind"
+                return None
+            leaves = [*leaves, t]
+        return leaves
 
     def fits(self, leaves):
         """Is everything that the function read outside of its arguments as it was?"""
@@ -76,12 +106,9 @@ class Recording:
 
     def replay(self, leaves, boxes=()):
         """The result of a call with these tensors and containers, or MISSED."""
-        for s in self.world.slots:
-            t = s.fetch(self.world.tensors, leaves)
-            if t is None:
-                self.missed = f"{s.name or 'a variable'} is of another kind"
-                return MISSED
-            leaves = [*leaves, t]
+        leaves = self.reach(leaves)
+        if leaves is None:
+            return MISSED
         try:
             if self.fits(leaves):
                 return self.run(leaves, boxes)
@@ -97,12 +124,14 @@ class Recording:
             return leaves[what]
         if kind == "grad":
             return self.at(what, leaves)._grad
+        if kind in FACTS:
+            return tensor_of(FACTS[kind](self.at(what, leaves)))
         if kind == "data":
             return self.at(what, leaves).data
         return self.at(what, leaves)._base if kind == "base" else what
 
-    def run(self, leaves, boxes=()):
-        """Replay; raises Miss where a value is another."""
+    def arrays_of(self, leaves):
+        """What the program is given; raises Miss where it is laid out otherwise than when it was recorded."""
         given = []
         for place, array in self.given:
             t = self.at(place, leaves)
@@ -112,6 +141,14 @@ class Recording:
             given.append(a)
         if self.writes and not self.apart(given):
             raise Miss
+        return given
+
+    def run(self, leaves, boxes=()):
+        """Replay; raises Miss where a value is another."""
+        given = self.arrays_of(leaves)
+        for c in self.acts:
+            if not c.ready() or not (self.alone or c.calm()):
+                raise Miss("what the function prints, logs or warns would go another way")
         before = [(g, g._seed, g._offset) for g in self.draws] if self.program.may_miss else ()
         try:
             env = self.program(given)
@@ -133,6 +170,7 @@ class Recording:
         added = [[self.make(spec, env, leaves, made) for spec in specs] for _, specs in self.growths]
         filled = [self.make(spec, env, leaves, made) for _, spec in self.filled]
         out = self.make(self.results, env, leaves, made)
+        acted = [[self.make(spec, env, leaves, made) for spec in c.specs] for c in self.acts]
         for (kind, owner, name, _), value in zip(self.effects, left):
             put(kind, owner, name, value)
         for (real, _), values in zip(self.growths, added):
@@ -140,6 +178,8 @@ class Recording:
         for (i, _), values in zip(self.filled, filled):
             boxes[i].clear()
             boxes[i].extend(values) if type(boxes[i]) is list else boxes[i].update(values)
+        for c, args in zip(self.acts, acted):
+            c.does(*args, **c.kwargs)
         return out
 
     def tie(self, cells, leaves, t, number):
@@ -157,17 +197,18 @@ class Recording:
         self.pattern = _overlaps(given, self.written)
         fixed = [i for i, (place, _) in enumerate(self.given) if place[0] == "object"]
         self.fixed = [(i, given[i]) for i in fixed]
-        self.loose = [i for i in range(len(given)) if i not in set(fixed)]
+        self.loose = [(i, i in self.written) for i in range(len(given)) if i not in set(fixed)]
         self.memory = {_memory(given[i]) for i in self.written if i in set(fixed)}
+        self.around = {_memory(a) for _, a in self.fixed}
         self.alone = not any({i, k} - set(fixed) for i, k in self.pattern)
 
     def apart(self, given):
         """Do the arrays overlap just as they did? Those that are the very same objects do; the others are mostly alone in their memory."""
         if self.alone and all(given[i] is a for i, a in self.fixed):
             seen = set(self.memory)
-            for i in self.loose:
+            for i, changes in self.loose:
                 m = _memory(given[i])
-                if m in seen:
+                if m in seen or changes and m in self.around:
                     break
                 seen.add(m)
             else:
@@ -196,7 +237,7 @@ class Recording:
                 t._node = made["exits"][self.backward.exit[dead]]
             elif dead is not None:
                 t._rg |= 1
-                t._node = gone(dead.op, [self.at(place, leaves) for place in dead.places])
+                t._node = gone(dead, [None if place is None else self.at(place, leaves) for place in dead.places])
             made[k] = t
             return t
         if kind == "again":
@@ -224,6 +265,13 @@ class Recording:
             t, fields = what
             got = [self.make(x, env, leaves, made) for x in fields]
             return t._make(got) if hasattr(t, "_make") else t(got)
+        if kind == "text":
+            return "".join([x if type(x) is str else format(self.make(x[0], env, leaves, made), x[1]) for x in what])
+        if kind == "named":
+            t, fields, held = what
+            x = t._make([self.make(y, env, leaves, made) for y in fields])
+            x.__dict__.update([(k, self.make(v, env, leaves, made)) for k, v in held])
+            return x
         if kind == "object":
             k, t, fields = what
             x = made[k] = object.__new__(t)

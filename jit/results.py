@@ -8,43 +8,47 @@ from whet.autograd.node import OutputOf
 from whet.tensor import Tensor
 from whet.tensor_base import Base
 
+from .history import History, borders, used_up
 from .numbers import Number
+from .outward import StandIn, real
 from .record import Refused
 from .world import CONSTANT, PLAIN, standard
 
 
 class Dead:
-    """The history of a result that has been differentiated and freed: its op, and the leaves that it led to."""
+    """The history of a result that has been differentiated and freed: its op, the nodes there (None where hooks or a Function belong to them),
+    and the places of what they lead to (None for a leaf that the run made)."""
 
-    def __init__(self, node, place_of):
-        self.op = (node.parent if type(node) is OutputOf else node).op
-        self.name, self.places, seen, stack = self.op.name, [], set(), [node]
-        while stack:
-            for e in stack.pop().edges:
-                if e is not None and id(e) not in seen:
-                    seen.add(id(e))
-                    if not isinstance(e, Base):
-                        stack.append(e)
-                    elif place_of(e) is not None:
-                        self.places.append(place_of(e))
+    def __init__(self, rec, node, start, place_of_edge):
+        self.index, of = (node.index, node.parent) if type(node) is OutputOf else (None, node)
+        self.name, self.nout = of.op.name, of.nout
+        self.places = [place_of_edge(e) for e in borders([node], start)]
+        try:
+            self.history = History(rec, [node], start)
+            self.history.forget()
+        except Refused:
+            self.history = None
 
 
 class Results:
     """What a run returned, as a recipe: the tensors in it by value number or by where they came from."""
 
-    def __init__(self, rec, place_of, before, guarded, boxes):
+    def __init__(self, rec, place_of, place_of_edge, before, guarded, boxes, start):
+        self.start, self.place_of_edge = start, place_of_edge        # (the number of the run's first node)
         self.boxes, self.boxed = {id(x): i for i, x in enumerate(boxes)}, False      # containers among the arguments; is one of them given back?
         self.rec, self.place_of, self.before = rec, place_of, before
         self.values, self.index, self.tensors = [], {}, []
         self.known = guarded                 # what is guarded by identity: may be given back as it is
         self.containers, self.holders = {}, []       # lists and dicts that the run made, by id
         self.items = []                      # values that become numbers
-        self.alive = []                      # results through which gradients flow to tensors from outside
+        self.alive = []                      # results whose history is not used up
 
     def describe(self, x):
         t = type(x)
         if isinstance(x, Base):
             return self.tensor(x)
+        if issubclass(t, StandIn):
+            return "const", real(x)
         if t is Number:
             n = self.rec.value(x.tensor)
             self.items.append(n)
@@ -52,9 +56,9 @@ class Results:
         if id(x) in self.boxes:
             self.boxed = True
             return "box", self.boxes[id(x)]
-        if id(x) in self.known and not isinstance(x, tuple):
+        if id(x) in self.known:
             return "const", x
-        if t in PLAIN or isinstance(x, CONSTANT) or isinstance(x, enum.Enum):
+        if t in PLAIN or t is tuple and not x or isinstance(x, CONSTANT) or isinstance(x, enum.Enum):
             return "const", x
         if isinstance(x, types.FunctionType | type) and (id(x) in self.before or standard(x.__module__ or "")):
             return "const", x
@@ -70,9 +74,8 @@ class Results:
             if t.__name__ == "Size":
                 return "const", x
             if hasattr(t, "_fields"):
-                if getattr(x, "__dict__", None):
-                    raise Refused(f"it returns a {t.__qualname__} with attributes")
-                return "fields", (t, [self.describe(y) for y in x])
+                held = [(k, self.describe(v)) for k, v in getattr(x, "__dict__", {}).items()]
+                return ("named" if held else "fields"), (t, [self.describe(y) for y in x], *([held] if held else []))
         if t in (dict, collections.OrderedDict) and all(type(k) in PLAIN for k in x):
             return t, (self.container(x), [(k, self.describe(v)) for k, v in x.items()])
         if t in (set, frozenset) and all(type(k) in PLAIN for k in x):
@@ -85,12 +88,15 @@ class Results:
         raise Refused(f"it returns a {t.__qualname__}")
 
     def contents(self, x):
-        """What a container among the arguments holds now."""
-        if type(x) is list:
+        """What a container that was there before holds now."""
+        if isinstance(x, list | collections.deque):
             return tuple, [self.describe(y) for y in x]
-        if not all(type(k) in PLAIN for k in x):
-            raise Refused("it changes a dict whose keys are objects")
-        return dict, (f"b{id(x)}", [(k, self.describe(v)) for k, v in x.items()])
+        keys = [k.value if type(k) is Number else k for k in x]          # (whoever took its hash went on from its value)
+        if not all(type(k) in PLAIN or id(k) in self.known for k in keys):
+            raise Refused(f"it changes a {type(x).__name__} of objects")
+        if isinstance(x, set):
+            return "const", tuple(keys)
+        return dict, (f"b{self.boxes.get(id(x), id(x))}", [(k, self.describe(v)) for k, v in zip(keys, x.values())])
 
     def container(self, x):
         """A name for something that can be changed, which is one however often it is given back."""
@@ -115,11 +121,11 @@ class Results:
         if x.requires_grad:
             if x._node is None:
                 dead = "leaf"
-            elif _alive(x._node):
+            elif used_up(x, self.start):
+                dead = Dead(self.rec, x._node, self.start, self.place_of_edge)
+            else:
                 dead = len(self.alive)       # which of the node's outputs it is
                 self.alive.append(x)
-            else:
-                dead = Dead(x._node, self.place_of)
         base = None
         if x._base is not None:
             owner = self.rec.outside.get(self.rec.memory.get(n, n))
@@ -144,21 +150,3 @@ class Results:
         held = {k: c for k, c in held.items() if c.v or id(c) in known or users[id(c)] > 1}
         every = {id(c): known.get(id(c), c.v) for c in (*held.values(), *saved.values())}
         return {k: id(c) for k, c in held.items()}, {n: id(c) for n, c in saved.items()}, every
-
-
-def _alive(node):
-    """Can a gradient still flow from this node to a leaf?"""
-    stack, seen = [node], set()
-    while stack:
-        n = stack.pop()
-        if n in seen:
-            continue
-        seen.add(n)
-        if getattr(n, "released", False):
-            continue
-        for e in n.edges:
-            if isinstance(e, Base):
-                return True
-            if e is not None:
-                stack.append(e)
-    return False

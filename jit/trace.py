@@ -7,12 +7,13 @@ A call that no recording fits is an eager one, and is recorded. Whatever cannot 
 import collections
 import copy
 import functools
+import math
 import os
 import sys
 import threading
+import types
 import warnings
 from operator import is_
-from time import perf_counter
 
 import numpy as np
 from whet import dtypes
@@ -20,28 +21,34 @@ from whet.autograd import modes
 from whet.autograd.node import OutputOf, edge_of, next_number
 from whet.cpu import pool
 from whet.ir.graph import Type
+from whet.passes.pipeline import REWRITES
 from whet.tensor_base import Base
 
-from . import explain, ladder, quick, show
-from .backward import Backward, same_bits
-from .effects import SETTABLE, Swapped
+from . import again, explain, ladder, quick, show, trial
+from .backward import Backward, near, same_bits
+from .effects import CONTENTS, SETTABLE, Swapped
 from .given import Given, Run
 from .history import inside, saved_by
 from .numbers import Number, reclaim, settle, tensor_of, varies
+from .outward import Outward, real
 from .program import Miss, Program
 from .quick import MISSED
-from .record import Recorder, Refused, Watch, escaped
+from .record import Recorder, Refused, Watch, Wrong, escaped
 from .recording import Recording
 from .results import Results
 from .world import Unwatchable, World, ours
 
+UNFIT = 20                       # calls that a recording did not fit and none that it did: it is dropped
 TRIES = 3                        # recordings of one key that may fail before it is given up,
 IDLE = 5                         # or be of no use
 PATHS = 8                        # recordings of one key
-TRIED = 20                       # calls after which it is known whether a replay is faster than an eager call
+VERIFY = "sample", "first", "always", "off"      # see `trace`
 KEYS = 64                        # kinds of arguments that are kept,
 FREE = 8                         # of which so many are recorded when first seen, the others at their second call
 SEEN = 4
+
+
+VARIABLES = getattr(os.environ, "_data", None)           # (who sets one tells the system, too)
 
 
 class _Switch(threading.local):
@@ -85,16 +92,18 @@ class Traced(quick.Entry):
     __slots__ = ("__dict__", "__weakref__", "_ready")    # _ready: tables of recordings, for machine code to try in this order
     _traces = True
 
-    def __init__(self, fn, strict=False, verify="first"):
+    def __init__(self, fn, strict=False, verify=VERIFY[0], rewrites=()):
         functools.update_wrapper(self, fn, updated=())
-        self.fn, self.strict, self.verify = fn, strict, verify
+        self.fn, self.strict, self.verify, self.rewrites = fn, strict, verify, tuple(rewrites)
         self.alive = {}                      # key -> objects whose ids it holds
         self.met = {}                        # keys of calls that were not recorded
         self.table, self.tries, self.refused = {}, collections.Counter(), {}
         self._ready, self.armed = None, []   # the recordings that are replayed from tables, the latest first
         self.loose, self.lines = set(), set()        # places, and lines with `item()`, whose numbers were seen to vary
         self.seen = []                       # the numbers among the arguments of the last kinds of calls
+        self.exact = False                   # somebody would notice a Number: no number is taken as it comes
         self.varying, self.fixed = set(), set()      # arguments whose numbers vary; what Python computes with and must not vary
+        self.drift = None                    # what a call did that its recording does not: nothing is replayed any more
         self.why, self.warned, self.lock = None, False, threading.Lock()
 
     # the trace of a module is one: it may be a part of another
@@ -112,17 +121,17 @@ class Traced(quick.Entry):
             object.__setattr__(self, name, value)
 
     def __copy__(self):
-        return Traced(self.fn, self.strict, self.verify)
+        return Traced(self.fn, self.strict, self.verify, self.rewrites)
 
     def __deepcopy__(self, memo):
-        return Traced(copy.deepcopy(self.fn, memo), self.strict, self.verify)
+        return Traced(copy.deepcopy(self.fn, memo), self.strict, self.verify, self.rewrites)
 
     def __reduce__(self):
         """By its name where that leads here, as functions are pickled; otherwise what it traces."""
         found = sys.modules.get(getattr(self.fn, "__module__", None))
         for name in getattr(self.fn, "__qualname__", "").split("."):
             found = getattr(found, name, None)
-        return self.fn.__qualname__ if found is self else (Traced, (self.fn, self.strict, self.verify))
+        return self.fn.__qualname__ if found is self else (Traced, (self.fn, self.strict, self.verify, self.rewrites))
 
     def _call(self, args, kwargs):
         """A call that no table fits."""
@@ -130,18 +139,27 @@ class Traced(quick.Entry):
         state = modes.state
         if state.flags & modes.SPECIAL or _switch.off or _OFF:
             return self.fn(*args, **kwargs)
+        if self.drift is not None:
+            if self.strict:
+                raise TraceError(f"{self.name()} cannot be compiled: {self.drift}")
+            return self.fn(*args, **kwargs)
         try:
             key, given = self.key(args, kwargs)
             paths = self.table.get(key)
         except TypeError:                    # a key that cannot be hashed
             return self.fn(*args, **kwargs)
         if paths is not None:
-            for r in paths:
-                if not r.slow:
-                    out = self.trial(r, args, kwargs, given)
+            for r in list(paths):
+                if not r.slow or r.calls >= r.trial.at:
+                    out = self.trial(r, key, args, kwargs, given)
                     if out is not MISSED:
                         return out
-            if any(r.slow for r in paths):
+                    r.misses += 1
+                    if r.misses >= UNFIT and not r.calls:
+                        paths.remove(r)      # what it was made for does not come again
+            slow = next((r for r in paths if r.slow), None)
+            if slow is not None:
+                slow.counted += 1
                 return self.fn(*args, **kwargs)
         if key in self.refused or not self.lock.acquire(False):
             return self.fn(*args, **kwargs)
@@ -168,32 +186,63 @@ class Traced(quick.Entry):
             key = tuple([flatten(x) for x in args]), tuple([(k, flatten(v)) for k, v in kwargs.items()]) if kwargs else None
         return (*key, modes.state.flags, dtypes.get_default_dtype(), pool._threads), given
 
-    def trial(self, r, args, kwargs, given):
-        """A call by a recording. The first ones are timed, and a few are made eagerly: whichever is faster goes on."""
-        n = r.tried
-        if n >= TRIED:
+    def trial(self, r, key, args, kwargs, given):
+        """A call by a recording, or an eager one in its place: in rounds both are timed, and whichever is faster goes on; some are recorded
+        again."""
+        n, round_ = r.calls, r.trial
+        if n >= r.checks.at and not r.slow and not round_.running:
+            return self.anew(r, key, args, kwargs, given)
+        if n < round_.at:
             return self.replay(r, args, kwargs, given)
-        eager, t = n >= TRIED - 4, perf_counter()
+        eager = round_.eager
         if eager:
-            out = self.fn(*args, **kwargs)
+            out, took = round_.call(self.fn, args, kwargs)
             r.counted += 1
         else:
+            start = trial.clock()
             out = self.replay(r, args, kwargs, given)
+            took = trial.clock() - start
             if out is MISSED:
                 return out
-        r.times[eager] = min(r.times[eager], perf_counter() - t)
-        r.tried = n + 1
-        if n + 1 == TRIED:
-            r.slow = r.times[1] < 0.95 * r.times[0]
+        if round_.note(eager, took, n + 1):
+            r.slow = round_.slow
+            if r.checks.at == math.inf:
+                r.checks.cost += round_.seconds[1]
+                r.checks.plan(n + 1, round_.seconds[0])
+            r.limit()
             self.arm(r, args)
         return out
+
+    def anew(self, r, key, args, kwargs, given):
+        """A call that a recording fits, made eagerly and recorded again: what is recorded must be the same."""
+        if not self.lock.acquire(False):
+            return self.replay(r, args, kwargs, given)
+        start, before = trial.clock(), r.checks.made
+        try:
+            try:
+                leaves = r.reach(given.leaves)
+                if leaves is None or not r.fits(leaves):
+                    return MISSED
+                r.arrays_of(leaves)
+            except Miss:
+                return MISSED
+            r.checks.made += 1
+            r.counted += 1
+            out = self.record(key, given, args, kwargs, r)
+            r.checks.cost = trial.clock() - start
+            return out
+        finally:                             # (also where the call raises an error, which says nothing)
+            if r.checks.made > before:
+                r.checks.plan(r.calls, r.trial.seconds[0])
+                r.limit()
+            self.lock.release()
 
     def replay(self, r, args, kwargs, given):
         """The result by a recording, or MISSED."""
         if r.ready is not None:
             out = quick.enter(r.ready, args, kwargs)
             if out is not MISSED:
-                if r.tried >= TRIED and r not in self.armed[:1]:
+                if r.trial.at and r not in self.armed[:1]:
                     self.arm(r, args)
                 return out
         if not r.lock.acquire(False):        # one call at a time works in a program's memory
@@ -204,7 +253,7 @@ class Traced(quick.Entry):
             r.lock.release()
         if out is not MISSED:
             r.counted += 1
-            if r.prepare(args, kwargs, given, modes.state.flags) and r.tried >= TRIED:
+            if r.prepare(args, kwargs, given, modes.state.flags) and r.trial.at:
                 self.arm(r, args)
         return out
 
@@ -213,12 +262,14 @@ class Traced(quick.Entry):
         self.armed = [r, *(x for x in self.armed if x is not r)][:PATHS]
         self._ready = tuple([x for r in self.armed if r.ready is not None and not r.slow for x in r.ready]) or None
         if quick.enter is not None and args and isinstance(args[0], Base) and all(r.slow for rs in self.table.values() for r in rs):
-            self._ready = quick.bypass(self.fn, args[0])
+            self._ready = r.bypass(self.fn, args[0])
 
     # ---- numbers that vary -------------------------------------------------------------------------------------------
     def learn(self, key, args, kwargs):
         """Look in what this call differs from those that were recorded: numbers that do are taken as they come from now on. True if some
         of them are arguments."""
+        if self.exact:
+            return False
         for r in self.table.get(key, ()):
             if r.line is not None and r.line not in self.fixed:
                 self.lines.add(r.line)
@@ -237,6 +288,8 @@ class Traced(quick.Entry):
 
     def loosen(self, changes):
         """Numbers and tensors that were exchanged, and lists that grew, may be any from now on."""
+        if self.exact:
+            return
         for kind, owner, name, before, now in changes:
             if name is None:
                 if kind == "items" and type(owner) is list and now is not None and len(now) > len(before) and all(map(is_, now, before)):
@@ -246,9 +299,10 @@ class Traced(quick.Entry):
         self.loose -= self.fixed
 
     # ---- recording ---------------------------------------------------------------------------------------------------
-    def record(self, key, given, args, kwargs):
-        """Run eagerly and write down what happens."""
+    def record(self, key, given, args, kwargs, known=None):
+        """Run eagerly and write down what happens: a new recording, or something to compare with the `known` one."""
         leaves, others, numbers = given.leaves, given.others, given.numbers
+        start, loose, lines = trial.clock(), *((frozenset(self.loose), frozenset(self.lines)) if known is None else known.told)
         if key not in self.table and len(self.table) >= FREE:
             if key not in self.met:          # it may never come again: sizes that only grow, say
                 self.met[key] = True
@@ -259,13 +313,19 @@ class Traced(quick.Entry):
                 self.forget(min(list(self.table)[:KEYS // 2], key=lambda k: sum(r.calls for r in self.table[k])))
         paths = self.table.setdefault(key, [])
         self.alive.setdefault(key, others)   # the key may hold their ids
-        if len(paths) >= PATHS or len(paths) >= IDLE and not any(r.calls for r in paths):
+        if known is None and (len(paths) >= PATHS or len(paths) >= IDLE and not any(r.calls for r in paths)):
             self.give_up(key, f"it was recorded {len(paths)} times for arguments of this kind, and each time something that it read "
                               f"(a value of a tensor, a number from outside) was another: {paths[0].missed}")
             self.table[key] = []
             return self.fn(*args, **kwargs)
         try:
-            world = World(self.fn, others, self.loose)
+            world = World(self.fn, others, loose)
+            if world.exact and not self.exact:
+                self.exact, self.varying, self.loose, self.lines = True, set(), set(), set()
+                loose = lines = frozenset()
+                if numbers or known is not None:         # (its key is another now)
+                    return self.fn(*args, **kwargs)
+                world = World(self.fn, others)
             if world.entangled(leaves):
                 world = World(self.fn, others)
             slots = [s.fetch(world.tensors, leaves) for s in world.slots]
@@ -274,12 +334,15 @@ class Traced(quick.Entry):
         except Unwatchable as e:
             self.give_up(key, str(e))
             return self.fn(*args, **kwargs)
+        spent = trial.clock() - start
         run = Run(world, whole, leaves, given.boxes, next_number())
-        rec = Recorder(run.tensors, self.lines, [a for a, *_ in whole.arrays])
+        rec = Recorder(run.tensors, lines, [a for a, *_ in whole.arrays], self.exact)
         if numbers:
             args = [Number(x, numbers[i], rec) if i in numbers else x for i, x in enumerate(args)]
             kwargs = {k: Number(x, numbers[k], rec) if k in numbers else x for k, x in kwargs.items()}
-        watch, swapped = Watch(whole.codes, rec.refuse), Swapped(world, slots)
+        watch = Watch(whole.codes, rec.refuse)
+        outward = Outward(rec, watch, world.seen)
+        swapped = Swapped(world, slots, outward)
         swapped.enter(rec)
         modes.state.observers += (rec,)
         modes.refresh()
@@ -290,27 +353,50 @@ class Traced(quick.Entry):
             self.close(rec, swapped)
             swapped.settle(whole)
             args, kwargs = numbers, None
-            reclaim(rec.lent)
+            for r in rec.lent:
+                reclaim(r)
+            outward.take_back()
             raise
         self.close(rec, swapped)
         try:
-            r = self.finish(run, rec, swapped, out)
-            if self.regular(world, slots, numbers, rec):
+            r = self.finish(run, rec, swapped, out, outward, known)
+            if known is None and self.regular(world, slots, numbers, rec):
+                r.told, r.checks = (loose, lines), again.Checks(self.verify, spent + again.NODE * len(rec.nodes))
                 paths.insert(0, r)
                 self.why = None
                 r.prepare(args, kwargs, given, run.settings[0])
         except (Refused, Unwatchable) as e:
-            self.tries[key] += 1
-            self.why = str(e)
-            if self.strict:
-                raise TraceError(f"{self.name()} cannot be compiled: {e}") from None
-            if self.tries[key] >= TRIES:
-                self.give_up(key, str(e))
+            if known is not None:
+                if again.parting(again.Steps.of(known), again.Steps(rec.nodes, rec.arrays)) is not again.OTHER_WAY:
+                    self.distrust(known, e)
+            else:
+                self.failed(key, e)
         finally:
             swapped.settle(whole)
-        out, args, kwargs = settle(out) if rec.lent else out, (), {}
-        reclaim(rec.lent)
+        out, args, kwargs = real(settle(out) if rec.lent else out), (), {}
+        for x in rec.lent:
+            reclaim(x)
+        outward.take_back()
         return out
+
+    def failed(self, key, error):
+        """A run could not be recorded."""
+        self.tries[key] += 1
+        self.why = reason = str(error)
+        if self.strict:
+            raise TraceError(f"{self.name()} cannot be compiled: {reason}")
+        if self.tries[key] >= TRIES or type(error) is Wrong:
+            self.give_up(key, reason)
+
+    def distrust(self, r, error):
+        """A call that a recording fits did something else, or its program does: calls of any kind run eagerly from now on."""
+        self.drift = str(error) if type(error) is Wrong else (
+            f"call {r.calls} of a kind was made eagerly once more, and {error}, though nothing that its recording compares has changed. It goes by "
+            "something that a trace cannot see (a counter in an extension, a file, a clock); earlier replays may have missed it")
+        self.table, self.alive, self._ready, self.armed = {}, {}, None, []
+        if self.strict:
+            raise TraceError(f"{self.name()} cannot be compiled: {self.drift}")
+        warnings.warn(f"{self.name()} runs eagerly: {self.drift}", TraceWarning, stacklevel=_depth())
 
     @staticmethod
     def close(rec, swapped):
@@ -329,31 +415,35 @@ class Traced(quick.Entry):
         self.loose -= self.fixed
         return not bound
 
-    def finish(self, run, rec, swapped, out):
-        """The recording of a run; raises Refused where there is none."""
+    def finish(self, run, rec, swapped, out, outward, known=None):
+        """The recording of a run; raises Refused where there is none, or where it differs from a `known` one."""
         if rec.reason:
             raise Refused(rec.reason)
+        rec.texts.settle()
         run.unchanged(rec)
         world, leaves = run.world, run.leaves
-        place_of = _Places(run, rec.borrowed)
-        results = Results(rec, place_of, run.whole.seen, world.seen, run.boxes)
+        place_of = _Places(run, rec.borrowed, rec.facts)
+        edges: dict = {}
+        for t in run.tensors:
+            e = edge_of(t)
+            if e is not None:
+                edges.setdefault(id(e), place_of(t))
+        results = Results(rec, place_of, lambda e: edges.get(id(e)), run.whole.seen, world.seen, run.boxes, run.first)
         grads = []
         for t, g in zip(run.tensors, run.grads):
             if t._grad is not g:
                 grads.append((place_of(t), None if t._grad is None else results.tensor(t._grad)))
         left = self.left(run, results, swapped)
         spec = results.describe(out)
+        if outward.overtaken():
+            raise Refused("a tensor is printed, and written to afterwards")
+        outward.describe(results)
         back, values = None, [*results.values, *results.items]
-        if results.alive:
+        if results.alive and known is None:
             if any(getattr(n.op, "python", False) for n in inside([t._node for t in results.alive], run.first) if type(n) is not OutputOf):
                 raise Refused("its gradients flow through a Function, whose backward is Python that may do anything")
-            edges = {}
-            for t in run.tensors:
-                e = edge_of(t)
-                if e is not None:
-                    edges.setdefault(id(e), place_of(t))
             try:
-                back = Backward(rec, results.alive, results.values, run.first, lambda e: edges.get(id(e)))
+                back = Backward(rec, results.alive, results.values, run.first, results.place_of_edge)
             except (Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueError) as e:
                 raise Refused(f"its backward cannot be recorded: {e}") from None
             values += [n for n in back.saved if n not in rec.outside]
@@ -365,14 +455,19 @@ class Traced(quick.Entry):
         if loose is not None:
             raise Refused(f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned")
         outside = list(rec.outside)
-        steady = {n: t for n, t in rec.outside.items() if place_of(t)[0] == "object" and world.tensors.get(id(t)) is t}
-        program = Program(rec.nodes, rec.arrays, outside, values, steady)
-        counted = {id(t._cell): t for t in rec.outside.values() if t._cell is not None}        # (`.data` has a counter of its own, aside)
-        writes = [(n, counted.get(id(n.value)), rec.outside.get(program.origin[n.ins[0]])) for n in rec.nodes
-                  if n.kind == "write" and (id(n.value) in counted or program.origin[n.ins[0]] in rec.outside)]
-        bumps = [(place_of(t) if t is not None else ("data", place_of(of)), n.op.name + "_") for n, t, of in writes]
-        given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
         draws = {id(n.attrs["generator"]): n.attrs["generator"] for n in rec.nodes if n.kind == "draw"}
+        counted = {id(t._cell): t for t in rec.outside.values() if t._cell is not None}        # (`.data` has a counter of its own, aside)
+        writes = [(n, counted.get(id(n.value)), rec.outside.get(rec.memory.get(n.ins[0], n.ins[0]))) for n in rec.nodes if n.kind == "write"]
+        bumps = [(("data", place_of(of)) if t is None else place_of(t), n.value.writer) for n, t, of in writes
+                 if t is not None or of is not None]
+        if known is not None:
+            return self.compare(known, rec, results, again.Account(
+                rec.nodes, rec.arrays, outside, [place_of(t) for t in rec.outside.values()], spec, grads, left, bumps, list(draws.values())))
+        steady = {n: t for n, t in rec.outside.items() if place_of(t)[0] == "object" and world.tensors.get(id(t)) is t}
+        program = Program(rec.nodes, rec.arrays, outside, values, steady, () if back is not None else self.rewrites)
+        if back is not None:
+            program.notes = [f"{name} left it alone: gradients flow through its results" for name in self.rewrites]
+        given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
         before = {id(t): g for t, g in zip(run.tensors, run.grads)}
         world.let_go(leaves)
         r = Recording(world, program, [(t, before.get(id(t))) for t in world.tensors.values()], given, spec, grads, bumps, list(draws.values()),
@@ -385,15 +480,35 @@ class Traced(quick.Entry):
         r.writes = bool(r.written)           # (also those that bump no version)
         r.expect([a for _, a in given])
         r.given = [(place, Type.of(a)) for place, a in given]
-        self.check(r, rec, program, draws.values(), outside, values)
+        self.check(r, rec, program, draws.values(), outside, {n: n for n in values})
         r.backward = back
-        r.boxed = results.boxed
+        r.boxed, r.acts, r.alone = results.boxed, rec.acts, not (r.writes or grads or any(left) or draws)
+        if outward.watch.foreign and not r.alone:
+            raise Refused("code of the user's runs where it prints, logs or warns, and could see what else the call does")
+        if back is not None:
+            back.trial = r.trial
         saved = {} if back is None else {n: back.history.cells[n] for n in back.saved if n not in rec.outside}
         r.cell_of, saved, r.cells = results.cells(rec.outside, place_of, saved)
         if back is not None:
             back.cells, back.history.cells = saved, None
         rec.before.clear()
         return r
+
+    def compare(self, r, rec, results, now):
+        """A run against the recording that it might have replayed, and that program against this run."""
+        was = again.Account.of(r)
+        found = again.difference(was, now)
+        if found is again.OTHER_WAY:
+            return
+        if found is not None:
+            raise Refused(f"it {found}")
+        if r.lock.acquire(False):
+            try:
+                here, there = was.numbers(now), now.numbers(was)
+                outside = [there[n] for n in r.program.outside]
+                self.check(r, rec, r.program, now.draws, outside, {here[n]: n for n in (*results.values, *results.items)})
+            finally:
+                r.lock.release()
 
     @staticmethod
     def sharing(tensors, place_of):
@@ -418,13 +533,27 @@ class Traced(quick.Entry):
             growths.append((grown.real, [results.describe(x) for x in grown.added]))
         known = {id(real) for real, _ in growths}
         changes = run.world.changes()
+        slots = {(id(s.owner), s.name): t for s, t in zip(run.world.slots, run.leaves[len(run.leaves) - len(run.world.slots):])}
+        full = {id(owner) for kind, owner, name, *_ in changes
+                if kind in CONTENTS and (name is None or not isinstance(owner, dict | list) or owner is VARIABLES)}
         for kind, owner, name, _, new in changes:
-            if name is None or kind not in SETTABLE or owner is getattr(os.environ, "_data", None):
+            if type(new) is Number and new.tensor is slots.get((id(owner), name)):
+                continue                     # (the number that was there)
+            if kind in CONTENTS and id(owner) in full:
+                if id(owner) not in known and not isinstance(owner, tuple | frozenset | types.MappingProxyType):
+                    known.add(id(owner))
+                    effects.append((kind if owner is not VARIABLES else "environment", owner, None, results.contents(owner)))
+                    continue
+            elif kind == "context" and new:
+                effects.append((kind, owner, name, results.describe(*new) if type(new) is tuple else results.describe(new)))
+                continue
+            elif name is not None and kind in SETTABLE and owner is not VARIABLES:
+                effects.append((kind, owner, name, results.describe(new)))
+                continue
+            if id(owner) not in known:
                 self.loosen(changes)
-            if name is None or kind not in SETTABLE or owner is getattr(os.environ, "_data", None):
                 raise Refused(f"it changes Python's state: {run.world.said(kind, owner)}")
-            effects.append((kind, owner, name, results.describe(new)))
-        known |= {(id(owner), name) for _, owner, name, _ in effects}
+        known |= slots.keys() | {(id(owner), name) for _, owner, name, _ in effects}
         filled, boxes = {}, {id(x): i for i, x in enumerate(run.boxes) if type(x) is not tuple}
         for kind, owner, name, _, _ in run.whole.changes():
             if id(owner) in boxes and id(owner) not in run.world.seen and id(owner) not in filled:
@@ -434,7 +563,7 @@ class Traced(quick.Entry):
         return effects, growths, list(filled.values())
 
     def check(self, r, rec, program, generators, outside, values):
-        """The program against the run that was recorded, on copies of what that was given."""
+        """The program against a run, on copies of what that was given. `values`: of the program -> of the run."""
         if self.verify == "off" or r.pattern:        # (copies of what overlaps would not overlap)
             return
         first = {}
@@ -452,12 +581,19 @@ class Traced(quick.Entry):
         finally:
             for g, seed, offset in after:
                 g._seed, g._offset = seed, offset
-        for n in values:
-            if not same_bits(env[n], rec.arrays[n]):
-                raise Refused("a replay gives other bits for a result: please report this")
-        for n, a in zip(outside, given):
-            if not same_bits(a, rec.arrays[n]):
-                raise Refused("a replay writes other bits to a tensor from outside: please report this")
+        times = rec.depends_on_time()
+        want = {n: rec.arrays[m] for n, m in (*values.items(), *zip(program.outside, outside)) if m not in times}
+        if program.meaning is not None:      # (then the bits are those of what the rewrites made)
+            said = program.said({p: _laid(rec.before[n], rec.arrays[n]) for p, n in zip(program.outside, outside)})
+            if not all(near(said[n], a) for n, a in want.items()):
+                raise Refused(f"a rewrite moved a result by more than its rounding ({', '.join(self.rewrites)})")
+            want = {n: said[n] for n in want}
+        wrong = {n for n in values if n in want and not same_bits(env[n], want[n])}
+        changed = {n for n, a in zip(program.outside, given) if n in want and not same_bits(a, want[n])}
+        if wrong or changed:
+            from .reproduce import report  # (seldom needed)
+            raise Wrong(f"a replay {'gives other bits for a result' if wrong else 'writes other bits to a tensor from outside'}: "
+                        + report(rec.nodes, rec.arrays, {n: rec.before[n] for n in outside}, values.values()))
 
     def forget(self, key):
         """Make room for another kind of arguments."""
@@ -528,13 +664,17 @@ def _laid(copy, like):
 class _Places:
     """Where a replay finds a tensor that was there before a run."""
 
-    def __init__(self, run, borrowed):
-        self.argument, self.known, self.borrowed = {id(t): i for i, t in enumerate(run.leaves)}, run.whole.tensors, borrowed
+    def __init__(self, run, borrowed, facts):
+        self.argument, self.known = {id(t): i for i, t in enumerate(run.leaves)}, run.whole.tensors
+        self.borrowed, self.facts = borrowed, facts
         self.owner = {id(g): t for t, g in zip(run.tensors, run.grads) if g is not None}
 
     def __call__(self, t):
         if id(t) in self.argument:
             return "argument", self.argument[id(t)]
+        if id(t) in self.facts:
+            what, of = self.facts[id(t)]
+            return what, self(of)
         if id(t) in self.owner and id(t) in self.known:
             owner = self(self.owner[id(t)])
             return None if owner is None else ("grad", owner)
@@ -546,7 +686,7 @@ def _telling():
     return ladder.telling(Traced)
 
 
-def trace(fn=None, example_inputs=None, *, strict=False, verify="first"):
+def trace(fn=None, example_inputs=None, *, strict=False, verify=VERIFY[0], rewrites=()):
     """A function that records itself and replays the recording, with the results and effects of eager mode to the bit.
 
     >>> import whet
@@ -557,16 +697,27 @@ def trace(fn=None, example_inputs=None, *, strict=False, verify="first"):
     (tensor([0.7616, 0.7616]), tensor([0.9951, 0.9951]))
 
     `strict=True` raises where the function cannot be compiled, in place of running it eagerly. `example_inputs` (a tensor or a tuple of
-    arguments) are for a first call at once; they are not needed. `verify="off"` leaves out the comparison of a new program with the run
-    that it was made from.
+    arguments) are for a first call at once; they are not needed.
+
+    `verify` says which calls are compared with eager ones. "first": a new program is run on copies of what the run that it was made from was
+    given, and must give its bits. "sample" (the default) goes on: calls 16, 32, 64, ... of a recording, fewer where this would take more
+    than a hundredth of the time, are made eagerly and recorded again, and must come to the same. "always": every call is; results are eager's,
+    nothing is faster, and what a trace would miss is found at once. "off": none.
+
+    `rewrites` names what may change bits, each within the bounds that its file in `passes/` states: "fold_batch_norm" (eval-mode batch norms
+    go into the weights before them) and "reassociate" (products of matrices in the cheapest order, numbers in one). Calls through which
+    gradients flow are left as they are; `explain()` says what was done.
     """
     if fn is None:
-        return functools.partial(trace, strict=strict, verify=verify)
-    if verify not in ("first", "off"):
-        raise ValueError(f'trace(): verify is "first" or "off", not {verify!r}')
+        return functools.partial(trace, strict=strict, verify=verify, rewrites=rewrites)
+    if verify not in VERIFY:
+        raise ValueError(f"trace(): verify is one of {', '.join(map(repr, VERIFY))}, not {verify!r}")
+    unknown = [name for name in rewrites if name not in REWRITES]
+    if type(rewrites) is str or unknown:
+        raise ValueError(f"trace(): rewrites are a list of some of {', '.join(map(repr, REWRITES))}, not {rewrites!r}")
     if not callable(fn):
         raise TypeError(f"trace(): expected a function, got {type(fn).__name__}")
-    traced = fn if isinstance(fn, Traced) else (Traced if not ladder.LEVEL else _telling())(fn, strict, verify)
+    traced = fn if isinstance(fn, Traced) else (Traced if not ladder.LEVEL else _telling())(fn, strict, verify, rewrites)
     if example_inputs is not None:
         traced(*example_inputs if isinstance(example_inputs, tuple | list) else (example_inputs,))
     return traced

@@ -5,6 +5,7 @@ containers, instances, classes and functions of the user's. What it meets is kep
 objects that it held. A replay is right as long as every place holds the same objects (or equal numbers and strings). What cannot be
 watched (an open file, a generator, a lock) makes the function run eagerly.
 """
+import abc
 import builtins
 import collections
 import contextvars
@@ -15,15 +16,18 @@ import itertools
 import operator
 import os
 import sys
+import threading
 import types
 
 import numpy as np
 from whet import devices, dtypes
 from whet.random import Generator
-from whet.tensor import Size
+from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
 
+from . import patched
 from .effects import SETTABLE, Slot, get
+from .outward import CACHED, StandIn, stands
 
 MOST = 20_000                    # things that are watched
 WATCHED = 1 << 16                # bytes of a NumPy array that are compared at each call
@@ -35,10 +39,24 @@ OPEN = frozenset((*PLAIN, object, types.SimpleNamespace, list, tuple, dict, set,
                   collections.defaultdict))      # types of C whose instances hold nothing but what the walk looks at
 # functions of C that only compute: by name, and by module
 PURE = frozenset("len isinstance issubclass getattr hasattr setattr delattr abs min max sum any all sorted iter next callable divmod pow round "
-                 "chr ord format repr ascii bin hex oct __build_class__ id".split())
+                 "chr ord format repr ascii bin hex oct __build_class__ id globals vars".split())
 MODULES = frozenset(("math", "cmath", "operator", "_operator", "itertools", "_functools", "_collections", "_abc", "_struct", "_bisect", "_heapq"))
-LOOKUPS = frozenset(("getattr", "hasattr", "setattr", "delattr", "__dict__", "attrgetter"))     # with names that may be made at run time
+LOOKUPS = frozenset(("getattr", "hasattr", "setattr", "delattr", "__dict__", "attrgetter", "vars"))     # with names that may be made at run time
+# methods that must give exactly a number of Python's; modules whose functions take numbers as they are, even if they are none of Python's
+EXACT = frozenset(("__bool__", "__int__", "__float__", "__index__", "__hash__", "__complex__", "__length_hint__"))
+LENIENT = frozenset("builtins logging warnings whet numpy math cmath operator _operator itertools _functools functools collections _collections "
+                    "_collections_abc abc _abc typing types enum dataclasses contextlib contextvars copy copyreg _heapq _bisect _struct os "
+                    "sys inspect weakref argparse numbers io _io string re _thread keyword".split())
+# classes of the standard library that are data
+DATA = frozenset((("types", "SimpleNamespace"), ("argparse", "Namespace"), ("collections", "ChainMap"), ("collections", "UserDict"),
+                  ("collections", "UserList"), ("contextlib", "nullcontext")))
+# what calls a function that it is given, and nobody sees that
+HIGHER = frozenset("map filter sorted min max sort reduce accumulate starmap takewhile dropwhile filterfalse groupby partial partialmethod iter "
+                   "defaultdict call methodcaller".split())
 LIBRARY = os.path.dirname(os.__file__)
+BY_IDENTITY = Base, type, types.FunctionType, types.BuiltinFunctionType      # what is compared so, to whom it is the same
+UNNAMED = ("__builtins__", "__spec__", "__loader__")     # of a module, what globals() is not asked for
+DISPATCH = functools.singledispatch(len).__code__
 _same, _attribute = operator.is_, object.__getattribute__
 
 
@@ -66,6 +84,14 @@ def _folders():
     import whet.jit
     import whet.passes
     return tuple(os.path.dirname(os.path.abspath(m.__file__)) + os.sep for m in (whet, whet.ir, whet.jit, whet.passes))
+
+
+def _is_ours(v):
+    """Is what a class or module of ours holds really ours, or plain?"""
+    f = v.fget if type(v) is property else getattr(v, "__func__", v) if type(v) in (staticmethod, classmethod) else v
+    if type(f) is types.FunctionType:
+        return ours(f.__code__) or f.__code__.co_filename.startswith("<")
+    return type(f) is not functools.partial and (isinstance(f, type) or standard(type(f).__module__))
 
 
 def standard(module):
@@ -99,10 +125,17 @@ class World:
         self.holders = []                    # what has a dict, which may be exchanged for another
         self.places = []                     # (kind, owner, names or None, objects)
         self.loose, self.slots, self.growing = loose, [], {}
+        self.passable = None                 # a function of C that does more than compute, which other functions of C may be given
+        self.met = {}                        # what could have a stand-in, but lies where none can
+        self.outward = {}                    # what has a stand-in during a run: id -> (object, places)
         self.tensors = {}                    # id -> tensor
+        self.exact = False                   # would somebody notice a Number where a number of Python's should be?
+        self.builtins = set()                # names of Python's own that were looked up
         self.codes = set()                   # code that the walk has gone through
         self.seen = {}                       # id -> object, kept alive
         self.stack = [fn, *arguments]
+        self.frameworks, self.abstract = set(), False      # classes of ours that are watched; is what ABCs know of subclasses?
+        self.framework(Tensor)
         nn = sys.modules.get("whet.nn.module")
         if nn is not None:                   # hooks of all modules
             self.place("slot", nn.Module, "_hooks", (nn.Module._hooks,))
@@ -115,6 +148,12 @@ class World:
         self.stack += self.grads
         self.walk()
         self.stack = None
+        for i in self.met.keys() & self.outward.keys():      # also where no stand-in can be: it is the real one everywhere
+            del self.outward[i]
+        if self.passable is not None and not HIGHER.isdisjoint(self.attributes | self.builtins):
+            self.passed_on(self.passable)
+        if "_base" in self.attributes:
+            raise Unwatchable("it asks for the `_base` of something, which is compared nowhere")
         self.arrange()
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
@@ -137,10 +176,19 @@ class World:
     def visit(self, x):
         if type(x) in PLAIN or id(x) in self.seen or isinstance(x, CONSTANT) and type(x) is not np.void:
             return
+        if issubclass(type(x), StandIn) or x is vars(builtins):              # (of Python's own names those are compared that code looks up)
+            return
         if len(self.seen) >= MOST:
             raise Unwatchable(f"it reaches more than {MOST} objects")
         self.seen[id(x)] = x
         t = type(x)
+        if isinstance(x, types.FunctionType | types.BuiltinFunctionType | type):
+            module = (getattr(x, "__module__", None) or "builtins").partition(".")[0]
+            self.exact |= standard(module) and module not in LENIENT and not stands(x)
+            if isinstance(x, types.BuiltinFunctionType) and isinstance(x.__self__, types.ModuleType) and not computes(x.__module__ or "", x.__name__):
+                self.passable = x
+        if stands(x):
+            self.met[id(x)] = x
         if isinstance(x, Base):
             self.tensor(x)
         elif isinstance(x, list | tuple | collections.deque):
@@ -148,7 +196,7 @@ class World:
             if t not in (list, tuple, collections.deque):
                 self.instance(x)
         elif isinstance(x, set | frozenset):
-            if not all(type(e) in PLAIN for e in x):
+            if not all(type(e) in PLAIN or isinstance(e, BY_IDENTITY) for e in x):
                 raise Unwatchable(f"it can read a set of {sorted({type(e).__name__ for e in x})}")
             self.place("set", x, None, tuple(x))
             if t not in (set, frozenset):
@@ -158,6 +206,8 @@ class World:
                 self.stack.append(x.__self__)            # (calls of the methods of others are seen)
         elif isinstance(x, dict):
             self.namespace(x)
+            if isinstance(x, collections.defaultdict):
+                self.place("slot", x, "default_factory", (x.default_factory,))
             if t not in (dict, collections.OrderedDict, collections.defaultdict):
                 self.instance(x)
         elif t is types.MappingProxyType:
@@ -192,6 +242,8 @@ class World:
             raise Unwatchable("it can read a large NumPy array, whose numbers may change unseen: make it a tensor")
         elif t is contextvars.ContextVar:
             self.place("context", x, None, (x.get(_look),))
+        elif t is threading.local:           # (of the thread that asks)
+            self.place("local", x, None, (tuple(vars(x)), *vars(x).values()))
         elif t is type(os.environ):
             self.namespace(x._data)
         elif isinstance(x, types.GeneratorType) or hasattr(t, "__next__"):
@@ -205,8 +257,7 @@ class World:
 
     def known(self, x):
         """An instance of a class of ours is data, of the standard library mostly not."""
-        return type(x).__module__.partition(".")[0] == "whet" or type(x) is types.SimpleNamespace or type(x).__module__ == "argparse" \
-            and type(x).__name__ == "Namespace"
+        return type(x).__module__.partition(".")[0] == "whet" or (type(x).__module__, type(x).__name__) in DATA
 
     def passed_on(self, f):
         """A function of C that is a value: others call it, and nobody sees that."""
@@ -216,8 +267,9 @@ class World:
     def module(self, m, done):
         """Look up what the code that has been seen names in a module; is there anything new?"""
         held = vars(m)
-        new = [name for name in sorted(self.attributes - done) if name in held]
-        done |= self.attributes
+        wanted = self.attributes | {"__getattr__"}           # (which gives what is not there)
+        new = [name for name in sorted(wanted - done) if name in held]
+        done |= wanted
         for name in new:
             self.place("global", held, name, (held[name],))
         return bool(new)
@@ -226,16 +278,24 @@ class World:
         objects = list(objects)
         self.places.append((kind, owner, names, objects))
         found = objects[:-2] if kind == "vars" else objects          # (the last two of a class are no values of it)
-        if self.loose and kind in SETTABLE:
+        outward = any(map(stands, found))
+        if (self.loose or outward) and kind in SETTABLE and not (kind == "items" and isinstance(owner, tuple)):
             named = names[1] if kind == "some" else names if kind in ("dict", "vars") else \
                 range(len(objects)) if kind == "items" else (names or "contents",)
-            found = [x for i, (name, x) in enumerate(zip(named, found)) if not self.slot(kind, owner, name, objects, i)]
+            if outward:
+                for name, x in zip(named, found):
+                    if stands(x):
+                        if type(x) is CACHED:
+                            self.exact = True            # (it would keep a Number)
+                            self.stack.append(x.__wrapped__)
+                        self.outward.setdefault(id(x), (x, []))[1].append((kind, owner, name))
+            found = [x for i, (name, x) in enumerate(zip(named, found)) if not stands(x) and not self.slot(kind, owner, name, objects, i)]
         self.stack += found
 
     def slot(self, kind, owner, name, objects, i):
         """Is this a place where anything may lie? Note it."""
         x = objects[i]
-        if kind == "items" and not isinstance(owner, list):
+        if kind == "items" and not isinstance(owner, list | collections.deque):
             return False
         if type(x) is list and (id(x), None) in self.loose:
             self.growing.setdefault(id(x), (x, []))[1].append((kind, owner, name))
@@ -267,6 +327,7 @@ class World:
         self.tensors[id(t)] = t
         if type(t) is not Base:
             self.namespace(vars(t))
+            self.framework(type(t))
         if t._extra:                         # hooks
             self.stack.append(t._extra)
         if t._grad is not None:
@@ -284,8 +345,7 @@ class World:
         self.place("class", x, None, (t,))
         if not standard(t.__module__):
             self.stack.append(t)
-        elif "forward" in vars(t):           # (a layer of ours that somebody gave another one)
-            self.place("global", vars(t), "forward", (vars(t)["forward"],))
+        self.framework(t)
         if hasattr(x, "__dict__"):
             self.holders.append(x)
             skip = getattr(t, "_unwatched", None)
@@ -301,8 +361,22 @@ class World:
                 except AttributeError:
                     self.place("slot", x, name, ())
 
+    def framework(self, t):
+        """A class of ours, or one that is made from such: somebody may patch it, or the functions that layers are made of."""
+        functional = sys.modules.get("whet.nn.functional")
+        for b in t.__mro__:
+            if b not in self.frameworks and b.__module__.partition(".")[0] == "whet":
+                for x in (b,) if b is Tensor or functional in (None, *self.frameworks) else (b, functional):
+                    self.frameworks.update(getattr(x, "__mro__", (x,)))
+                    now = patched.state(x)
+                    self.places.append(("patched", x, None, [now]))
+                    self.stack += [v for v in now.values() if not _is_ours(v) or x is b and type(v) in (list, dict, set)]
+
     def klass(self, c):
         """A class of the user's: what its body and those of its bases hold."""
+        if isinstance(c, abc.ABCMeta) and not self.abstract:
+            self.abstract = True             # (register() makes subclasses)
+            self.place("abstract", None, None, (abc.get_cache_token(),))
         for b in c.__mro__:
             if not standard(b.__module__) and b is not object:
                 self.seen[id(b)] = b
@@ -314,6 +388,7 @@ class World:
                 self.place("vars", b, names, (*values, len(vars(b)), b.__bases__))
                 if not standard(type(b).__module__) and type(b) is not type:
                     self.stack.append(type(b))
+        self.framework(c)
 
     def function(self, fn):
         if ours(fn.__code__):                # a decorator of ours: what it wraps
@@ -325,7 +400,10 @@ class World:
                 if isinstance(inner, types.FunctionType | types.MethodType | functools.partial):
                     self.stack.append(inner)
             return
-        if standard(fn.__module__ or "") and fn.__module__ != "__main__":
+        if fn.__code__ is DISPATCH:          # of functools.singledispatch: its cases (what it found before is found again)
+            self.namespace(fn.registry)
+            return
+        if standard(fn.__module__ or "") and fn.__module__ != "__main__" and standard(fn.__globals__.get("__name__", "")):
             if fn is os.getenv:
                 self.stack.append(os.environ)
             return                           # the purity watch looks at what it does
@@ -343,10 +421,16 @@ class World:
         if code in self.codes:
             return
         self.codes.add(code)
+        self.exact |= code.co_name in EXACT and not code.co_filename.startswith("<")
         if not LOOKUPS.isdisjoint(code.co_names):
             self.whole([names_of[n] for n in code.co_names if n in names_of])
-        constants = [None, None]             # the last two: of an import, its level and names
+        if "globals" in code.co_names:
+            names = tuple(k for k in names_of if k not in UNNAMED)
+            self.place("some", names_of, (UNNAMED, names), tuple(names_of[k] for k in names))
+        constants, last = [None, None], None             # the last two: of an import, its level and names
         for i in dis.get_instructions(code):
+            self.exact |= last == "type" and i.argval != "self" or last == "pow"             # (the latter with three arguments)
+            last = i.argval if i.opname == "LOAD_GLOBAL" else None
             if i.opname == "LOAD_CONST":
                 constants = constants[-1], i.argval
             elif i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
@@ -355,7 +439,10 @@ class World:
                 else:
                     self.place("global", names_of, i.argval, ())
                     f = getattr(builtins, i.argval, None)
-                    if i.opname == "LOAD_GLOBAL" and not i.arg & 1 and type(f) is types.BuiltinFunctionType:
+                    if f is not None and i.argval not in self.builtins:
+                        self.builtins.add(i.argval)
+                        self.place("global", vars(builtins), i.argval, (f,))
+                    if i.opname == "LOAD_GLOBAL" and not i.arg & 1 and type(f) is types.BuiltinFunctionType and not stands(f):
                         self.passed_on(f)    # (not called here)
             elif i.opname == "IMPORT_NAME":
                 name = _absolute(i.argval, constants[0], names_of)
@@ -521,6 +608,12 @@ def _look(kind, owner, names):
         return (owner.dtype, owner.shape, owner.strides), owner.tobytes()
     if kind == "context":
         return (owner.get(_look),)
+    if kind == "local":
+        return tuple(vars(owner)), *vars(owner).values()
+    if kind == "patched":
+        return (patched.state(owner),)
+    if kind == "abstract":
+        return (abc.get_cache_token(),)
     return owner.__code__, owner.__defaults__, owner.__kwdefaults__
 
 
@@ -580,8 +673,10 @@ def _said(kind, owner, names):
         return "a variable of an enclosing function changed"
     if kind == "function":
         return f"the function `{owner.__qualname__}` changed"
-    if kind == "vars":
-        return f"the class `{owner.__qualname__}` changed"
+    if kind in ("vars", "patched"):
+        return f"`{getattr(owner, '__qualname__', owner.__name__)}` changed"
+    if kind == "abstract":
+        return "a class was registered as a subclass of an abstract one"
     if kind in ("slot", "class"):
         return f"an attribute of a {type(owner).__qualname__} changed"
     return f"a {type(owner).__name__} changed" + (f" (one with {', '.join(map(_name, names[:3]))})" if kind == "dict" and names else "")

@@ -49,4 +49,6 @@ def _renamed(node, old, new, outs):
     if not any(x == old for x in node.refs()) and not (outs and old in node.outs):
         return node
     ins = tuple([Ref(new) if type(x) is Ref and x == old else x for x in node.ins])
-    return Node(node.kind, node.op, ins, node.attrs, [new if outs and o == old else o for o in node.outs], node.line, node.value)
+    other = node.reading(ins)
+    other.outs = [new if outs and o == old else o for o in node.outs]
+    return other

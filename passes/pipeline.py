@@ -5,14 +5,16 @@ import contextlib
 
 from whet.passes.constants import fold_constants
 from whet.passes.epilogue import epilogues
+from whet.passes.fold_batch_norm import fold_batch_norm
 from whet.passes.fuse import fuse, write_through
 from whet.passes.identities import drop_identities
 from whet.passes.many import many
 from whet.passes.outright import outright
+from whet.passes.reassociate import reassociate
 from whet.passes.repeats import merge_repeats
 from whet.passes.roll import roll
 from whet.passes.rows import rows
-from whet.passes.uses import drop_unused, memories
+from whet.passes.uses import drop_unused, is_view, memories
 from whet.passes.writes import writes
 
 PASSES = [
@@ -29,6 +31,21 @@ PASSES = [
     ("roll", roll),                          # repeated steps are a loop
     ("many", many),                          # small kernels that do the same on different tensors are one launch
 ]
+
+# what changes bits, within the bounds that each states: only where it was asked for (`jit.trace(rewrites=[...])`)
+REWRITES = {"fold_batch_norm": fold_batch_norm, "reassociate": reassociate}
+
+
+def rewrite(nodes, root, arrays, visible, names, steady):
+    """(the nodes after the rewrites of these names, values to keep between calls, what was done or left alone and why)"""
+    kept, log, known, root_of = set(), [], len(arrays), root
+    root = memories(nodes, root, arrays)
+    for name, one in REWRITES.items():
+        if name in names:
+            nodes, more = one(nodes, root, arrays, visible, steady, log)
+            kept |= more
+    root_of.update((o, root_of[n.ins[0]] if is_view(n) else o) for n in nodes for o in n.outs if o >= known)
+    return nodes, kept, log
 
 
 def optimize(nodes, root, arrays, visible, check=None):

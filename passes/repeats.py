@@ -8,7 +8,7 @@ Two nodes are the same if their op, operands and attributes are, and nobody wrot
 result is only read, in the layout that it has, and nobody outside can tell it from the first.
 """
 import numpy as np
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import Ref
 from whet.passes.uses import Uses, is_view
 
 LONG = 64                        # elements of an array among the attributes
@@ -38,7 +38,7 @@ def renamed(node, new):
     if not any(type(x) is Ref and x in new for x in node.ins):
         return node
     ins = tuple(Ref(new[x]) if type(x) is Ref and x in new else x for x in node.ins)
-    return Node(node.kind, node.op, ins, node.attrs, node.outs, node.line, node.value)
+    return node.reading(ins)
 
 
 def meaning(node):

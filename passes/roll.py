@@ -7,7 +7,8 @@
 
 What a round reads is the same in all rounds, or what the round before made (*carried*), or lies so many bytes after what the round before
 read (a row of a tensor; what an earlier loop made). What is read of every round afterwards is *kept*: it lies in one piece of memory, round
-after round. The last round stays as it is, so that what is seen from outside is made by ordinary nodes.
+after round; views through which it is read stand after the loop. The last round stays as it is, so that what is seen from outside is made by
+ordinary nodes.
 
 Only nodes that compute are rolled: no write, no guard, nothing that may fail, nothing that is visible. The kernels are those of the
 unrolled list, in its order: no bit changes.
@@ -59,13 +60,15 @@ def roll(nodes, root, arrays, visible):
     for i in reversed(range(len(nodes))):
         shown[i] = i if not is_view(nodes[i]) and not visible.isdisjoint(nodes[i].outs) else shown[i + 1]
     state = _State(nodes, root, arrays, visible, users)
-    out, i, ends, patience = [], 0, {}, PATIENCE * len(nodes)
+    out, i, ends, waits, patience = [], 0, {}, {}, PATIENCE * len(nodes)
     while i < len(nodes):
         found, k = None, after[i]
         for _ in range(WAYS):
             if k is None or k - i > LONGEST:
                 break
             p, k = k - i, after[k]
+            if waits.get(p, 0) > i:
+                continue
             end = ends.get(p, 0)
             if end <= i:
                 end = i
@@ -75,11 +78,12 @@ def roll(nodes, root, arrays, visible):
             rounds = (min(end, shown[i]) - i) // p       # (the last one stays)
             if rounds >= LEAST and work[i + p * rounds] - work[i] >= WORK and patience > 0:
                 several = max(1, min(-(-ENOUGH // p), rounds // LEAST))
-                p, rounds = p * several, rounds // several
+                length, p, rounds = p, p * several, rounds // several
                 found = state.loop(i, p, rounds, several)
                 if found is not None:
                     break
                 patience -= p * rounds
+                waits[length] = i + p * state.uneven
         if found is None:
             out.append(nodes[i])
             i += 1
@@ -94,7 +98,9 @@ def look(node, arrays):
     outs = tuple([layout(arrays[o]) for o in node.outs])
     if is_view(node) and len(node.outs) == 1:
         return "view", node.op, outs, tuple([layout(arrays[x]) if type(x) is Ref else None for x in node.ins])
-    if node.kind not in ("op", "fused", "rows", "contract") or "into" in node.attrs or node.kind == "op" and (not node.op.memo or node.op.may_fail):
+    if node.kind not in ("op", "fused", "rows", "contract") or "into" in node.attrs:
+        return id(node)
+    if node.kind == "op" and (node.op.may_fail or not (node.op.memo or node.op.moves is not None)):
         return id(node)
     ins = tuple([("value", layout(arrays[x])) if type(x) is Ref else said(x) for x in node.ins])
     return node.kind, node.op, ins, said(node.attrs), outs, node.roots if node.kind != "op" else None
@@ -129,6 +135,7 @@ class _State:
     def __init__(self, nodes, root, arrays, visible, users):
         self.nodes, self.root, self.arrays, self.visible, self.users = nodes, root, arrays, visible, users
         self.kept = {}                       # value that a loop keeps -> (the first of them, bytes from there)
+        self.uneven = 0                      # how many rounds of the last try were unlike the later ones
         self.output = {o: k for n in nodes for k, o in enumerate(n.outs)}         # which of its node's results a value is
 
     def lies(self, x, inside):
@@ -143,7 +150,7 @@ class _State:
     def loop(self, i, p, rounds, several):
         """The rounds from node i on, of p nodes each (`several` steps that are alike), as the nodes to put in their place; None if they are
         no loop."""
-        nodes, arrays = self.nodes, self.arrays
+        nodes, arrays, self.uneven = self.nodes, self.arrays, 0
         stop = i + p * rounds
         made = {o: divmod(k - i, p) for k in range(i, stop) for o in nodes[k].outs}
         names, inputs, body, hoisted, carried = {}, {}, [], [], set()
@@ -183,9 +190,10 @@ class _State:
             body.append(step)
         if not body:
             return None
-        results = self.results(i, stop, columns, several, made, carried)
-        if results is None:
+        found = self.results(i, stop, columns, several, made, carried)
+        if found is None:
             return None
+        results, sunk = found
         outs = [v for kind, what, *_ in results.values() for v in (what if kind == "kept" else [what])]
         gone = {n.outs[0]: n.ins[0] for n in hoisted if not self.used(n.outs[0], i, stop)}
         refs = [x for k in range(i, stop) for x in nodes[k].refs() if x not in made]
@@ -201,7 +209,7 @@ class _State:
         loop = Loop(rounds, several, body, inputs, results, nodes[i:stop])
         loop.blocks = {base for base, _ in self.kept.values()}
         node = Node("roll", None, tuple(refs), {}, outs, nodes[i].line, loop)
-        return [n for n in hoisted if n.outs[0] not in gone] + [node]
+        return [n for n in hoisted if n.outs[0] not in gone] + [node] + sunk
 
     def used(self, x, i, stop):
         """Is a value read outside of the nodes from i on?"""
@@ -216,10 +224,16 @@ class _State:
             if all(x == xs[0] for x in xs):
                 return "same", xs[0]
             places = [self.lies(x, made) for x in xs]
-            if None in places or any(base != places[0][0] for base, _ in places):
+            if None in places:
                 return None
-            step = places[1][1] - places[0][1]
-            return ("along", *places[0], step) if all(at == places[0][1] + r * step for r, (_, at) in enumerate(places)) else None
+            base, step = places[-1][0], places[-1][1] - places[-2][1]
+            even = len(places) - 1
+            while even and places[even - 1] == (base, places[even][1] - step):
+                even -= 1
+            if even:                         # (what a loop before this one left unrolled, say)
+                self.uneven = even if even < len(places) - 2 else 0
+                return None
+            return "along", *places[0], step
         if a is not None:
             same = all(made.get(x) == (r, a[1]) for r, x in enumerate(xs))
             return ("local",) if same and all(self.output[x] == self.output[xs[0]] for x in xs) else None
@@ -229,23 +243,32 @@ class _State:
         return None
 
     def results(self, i, stop, columns, several, made, carried):
-        """What the rounds make for others; None where that cannot be."""
-        found, step = {}, len(columns) // several
-        for q in range(step):
-            for j in range(len(columns[q][0].outs)):
-                alike = [[int(n.outs[j]) for n in columns[q + s * step]] for s in range(several)]
-                if alike[0][0] not in made:
-                    continue
-                if any(v in self.visible for values in alike for v in values):
+        """What the rounds make for others, and their views that others look through, to stand after them; None where that cannot be."""
+        found, step, sunk, seen = {}, len(columns) // several, [], set()         # seen: of what views stand there
+        for q in reversed(range(step)):
+            same = [columns[q + s * step] for s in range(several)]
+            if same[0][0].outs[0] not in made:
+                continue
+            if any(v in self.visible for column in same for n in column for v in n.outs):
+                return None
+            if is_view(same[0][0]):
+                if any(o in carried for column in same for o in column[0].outs):
                     return None
-                used = [[self.used(v, i, stop) for v in values] for values in alike]
+                used = [n for column in same for n in column if any(v in seen or self.used(v, i, stop) for v in n.outs)]
+                sunk += used
+                seen.update(n.ins[0] for n in used)
+                continue
+            for j in range(len(same[0][0].outs)):
+                alike = [[int(n.outs[j]) for n in column] for column in same]
+                used = [[v in seen or self.used(v, i, stop) for v in values] for values in alike]
                 kept = any(any(u[:-1]) for u in used)
                 for s, (values, u) in enumerate(zip(alike, used)):
                     if kept or values[0] in carried or u[-1]:
                         if not self.arrays[values[0]].flags.c_contiguous or any(self.root[v] != v for v in values):
                             return None
                         found[values[0]] = ("kept", values, alike[0][0], s) if kept else ("last", values[-1])
-        return found
+        sunk.sort(key=lambda n: made[n.outs[0]])
+        return found, sunk
 
 
 def again(node, ins):

@@ -72,7 +72,7 @@ def forward(nodes, root, arrays, visible):
         first = 1 if node.kind == "write" else 0
         if node.kind in ("op", "write") and not is_view(node) and any(type(x) is Ref and x in same for x in node.ins[first:]):
             ins = (*node.ins[:first], *(Ref(same[x]) if type(x) is Ref and x in same else x for x in node.ins[first:]))
-            node = Node(node.kind, node.op, ins, node.attrs, node.outs, node.line, node.value)
+            node = node.reading(ins)
         over = last.get(copy[0]) if copy else None
         for x in node.ins[1:] if copy else touched(node):
             last.pop(root[x], None) if type(x) is Ref else None

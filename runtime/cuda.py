@@ -1,5 +1,33 @@
 """CUDA devices, as programs ask for them. This build computes on the CPU, so there are none."""
+import sys
+import types
+
+from . import amp as _amp
 from . import devices
+
+
+class _GradScaler(_amp.GradScaler):
+    """`whet.amp.GradScaler` for CUDA devices."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__("cuda", *args, **kwargs)
+
+
+class _autocast(_amp.autocast):
+    """`whet.amp.autocast` for CUDA devices."""
+    __slots__ = ()
+
+    def __init__(self, enabled=True, dtype=None, cache_enabled=True):
+        super().__init__("cuda", dtype, enabled)
+
+    def _clone(self):
+        return type(self)(self.enabled, self.dtype)
+
+
+amp = types.ModuleType(f"{__name__}.amp", "The older names of `whet.amp`, for CUDA devices.")
+amp.autocast, amp.GradScaler, amp.custom_fwd, amp.custom_bwd = _autocast, _GradScaler, _amp.custom_fwd, _amp.custom_bwd
+sys.modules[amp.__name__] = amp
+__path__: list = []                     # lets `amp` be imported as a submodule
 
 
 def is_available():

@@ -1,15 +1,22 @@
 """Linear algebra: factorisations, solutions, norms of matrices (`whet.linalg`)."""
 import math
+from typing import NamedTuple
 
+from .dtypes import int32 as _int32
+from .dtypes import int64 as _int64
 from .ops.contract import matmul
-from .ops.host import LinAlgError, cholesky, det, eigh, eigvalsh, inv, matrix, qr, slogdet, solve, svd, svdvals
+from .ops.host import LinAlgError, _lu, cholesky, det, eig, eigh, eigvalsh, inv, lu_permutation_op, matrix, qr, slogdet, solve, svd, svdvals
 from .ops.host import square as _square
 from .ops.reduce import vector_norm
+from .ops.registry import apply as _apply
+from .ops.registry import ask as _ask
 from .ops.surface import FUNCTIONS as _F
 from .ops.surface import guarded as _guarded
 
-__all__ = ["LinAlgError", "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
-           "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "vecdot", "vector_norm"]
+__all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
+           "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm",
+           "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals",
+           "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm"]
 
 
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
@@ -104,6 +111,305 @@ def cross(input, other, *, dim=-1):
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     """The diagonals of matrices."""
     return A.diagonal(offset, dim1, dim2)
+
+
+# ---- eigenvalues, exponentials, conditions -------------------------------------------------------------------------------
+def eigvals(A):
+    """The eigenvalues of a square matrix, complex always."""
+    return eig(A).eigenvalues
+
+
+def _halvings(a):
+    """How often the matrices are to be halved for a norm of at most 1/2."""
+    import numpy as np
+    if not a.size:
+        return 0
+    n = np.abs(a).sum(-2).max()
+    if not np.isfinite(n):
+        return 0
+    return max(0, int(math.ceil(math.log2(n * 2)))) if n > 0 else 0
+
+
+def matrix_exp(A):
+    """The exponential of square matrices: a Taylor series of A / 2^k, squared k times.
+
+    >>> import whet
+    >>> whet.linalg.matrix_exp(whet.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    _square("matrix_exp")(A)
+    if A.dtype.kind < 2:
+        raise RuntimeError(f"linalg.matrix_exp: Expected a floating point or complex tensor as input. Got {A.dtype.letter}")
+    k = _ask(_halvings, A)
+    a = A / 2 ** k
+    eye = _F["eye"](A.shape[-1], dtype=A.dtype)
+    r = eye.expand(A.shape)
+    for n in range(18, 0, -1):
+        r = eye + a @ r / n
+    for _ in range(k):
+        r = r @ r
+    return r
+
+
+def cond(A, p=None):
+    """The condition number: how much a solution may grow what is wrong with its right side."""
+    matrix("cond", A)
+    if p is None or p in (2, -2):
+        s = svdvals(A)
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    return matrix_norm(A, p) * matrix_norm(inv(A), p)
+
+
+# ---- solutions -----------------------------------------------------------------------------------------------------------
+def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
+    """X with A @ X = B (or X @ A = B), one triangle of A being read."""
+    _square("solve_triangular")(A)
+    A = A.triu() if upper else A.tril()
+    if unitriangular:
+        A = A - A.diagonal(0, -2, -1).diag_embed() + _F["eye"](A.shape[-1], dtype=A.dtype)
+    if B.ndim < 2:
+        raise RuntimeError(f"linalg.solve_triangular: The input tensor B must have at least 2 dimensions, got {tuple(B.shape)}")
+    return solve(A, B) if left else solve(A.mT, B.mT).mT
+
+
+class triangular_solve_result(NamedTuple):
+    solution: object
+    cloned_coefficient: object
+
+
+def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
+    """(X with A @ X = b, a copy of A): the older form of `linalg.solve_triangular`."""
+    x = solve_triangular(A.mT, b, upper=not upper, unitriangular=unitriangular) if transpose else \
+        solve_triangular(A, b, upper=upper, unitriangular=unitriangular)
+    return triangular_solve_result(x, A.clone())
+
+
+def cholesky_solve(B, L, upper=False):
+    """X with A @ X = B, given the Cholesky factor of A."""
+    L = L.mH if upper else L
+    return solve_triangular(L.mH, solve_triangular(L, B, upper=False), upper=True)
+
+
+def cholesky_inverse(L, upper=False):
+    """The inverse of a matrix of which this is the Cholesky factor."""
+    _square("cholesky_inverse")(L)
+    return cholesky_solve(_F["eye"](L.shape[-1], dtype=L.dtype).expand(L.shape), L, upper)
+
+
+class lstsq_result(NamedTuple):
+    solution: object
+    residuals: object
+    rank: object
+    singular_values: object
+
+
+def lstsq(A, B, rcond=None, *, driver=None):
+    """The X for which |A @ X - B| is least, and of those the least X.
+
+    >>> import whet
+    >>> a, b = whet.tensor([[1., 0.], [1., 1.], [1., 2.]]), whet.tensor([[1.], [3.], [5.]])
+    >>> whet.linalg.lstsq(a, b).solution.flatten()
+    tensor([1.0000, 2.0000])
+    """
+    matrix("lstsq", A)
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(f"linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver!r}")
+    m, n = A.shape[-2:]
+    vector = B.ndim == A.ndim - 1
+    b = B.unsqueeze(-1) if vector else B
+    if b.ndim < 2 or b.shape[-2] != m:
+        raise RuntimeError(f"linalg.lstsq: input.size(-2) should match other.size(-2), got {tuple(A.shape)} and {tuple(B.shape)}")
+    if m >= n and driver in (None, "gels"):
+        q, r = qr(A)
+        x = solve_triangular(r, q.mH @ b, upper=True)
+    else:
+        x = pinv(A, rcond) @ b
+    rank = matrix_rank(A, rtol=rcond) if driver != "gels" else _F["empty"](0, dtype=_int64)
+    left = ((A @ x - b).abs() ** 2).sum(-2) if m > n and driver not in (None, "gelsy") else A.new_empty((0,))
+    s = svdvals(A) if driver in ("gelsd", "gelss") else A.new_empty((0,))
+    return lstsq_result(x.squeeze(-1) if vector else x, left, rank, s)
+
+
+def tensorinv(A, ind=2):
+    """The inverse of a tensor as a map from its last dimensions to its first `ind`."""
+    if ind <= 0:
+        raise RuntimeError(f"linalg.tensorinv: Expected a strictly positive integer for 'ind', got {ind}")
+    size = math.prod(A.shape[:ind])
+    if size != math.prod(A.shape[ind:]):
+        raise RuntimeError("linalg.tensorinv: Expected input to satisfy the requirement prod(input.shape[ind:]) == prod(input.shape[:ind]), "
+                           f"but got {math.prod(A.shape[ind:])} != {size}")
+    return inv(A.reshape(size, size)).reshape(*A.shape[ind:], *A.shape[:ind])
+
+
+def tensorsolve(A, B, dims=None):
+    """X with tensordot(A, X, X.ndim) = B."""
+    if dims is not None:
+        A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
+    shape = A.shape[B.ndim:]
+    if math.prod(shape) != B.numel():
+        raise RuntimeError("linalg.tensorsolve: Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+                           f"prod(self.shape[:other.ndim]), but got {math.prod(shape)} != {B.numel()}")
+    return solve(A.reshape(-1, math.prod(shape)), B.reshape(-1)).reshape(shape)
+
+
+# ---- factorisations ------------------------------------------------------------------------------------------------------
+class lu_factor_result(NamedTuple):
+    LU: object
+    pivots: object
+
+
+class lu_factor_ex_result(NamedTuple):
+    LU: object
+    pivots: object
+    info: object
+
+
+class lu_result(NamedTuple):
+    P: object
+    L: object
+    U: object
+
+
+def lu_factor_ex(A, *, pivot=True, check_errors=False):
+    """(L and U in one matrix, row swaps, the place of the first pivot that is zero) with A = P @ L @ U."""
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    packed, pivots, info = _lu(A)
+    if check_errors:
+        _ask(_nonzero_pivots, info)
+    return lu_factor_ex_result(packed, pivots, info)
+
+
+def _nonzero_pivots(info):
+    if info.any():
+        raise LinAlgError(f"linalg.lu_factor: U[{info.max()},{info.max()}] is zero and using it on lu_solve would result in a division by zero.")
+
+
+def lu_factor(A, *, pivot=True):
+    """(L and U in one matrix, row swaps) with A = P @ L @ U."""
+    return lu_factor_result(*lu_factor_ex(A, pivot=pivot)[:2])
+
+
+def lu(A, *, pivot=True):
+    """P, L, U with A = P @ L @ U.
+
+    >>> import whet
+    >>> p, l, u = whet.linalg.lu(whet.tensor([[1., 2.], [4., 4.]]))
+    >>> p @ l @ u
+    tensor([[1., 2.],
+            [4., 4.]])
+    """
+    return lu_unpack(*lu_factor(A, pivot=pivot))
+
+
+def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
+    """P, L, U from what `lu_factor` gives."""
+    m, n = LU_data.shape[-2:]
+    k = min(m, n)
+    p, lower, upper = (LU_data.new_empty((0,)) for _ in range(3))
+    if unpack_data:
+        lower = LU_data[..., :k].tril(-1) + _F["eye"](m, k, dtype=LU_data.dtype)
+        upper = LU_data[..., :k, :].triu()
+    if unpack_pivots:
+        p = _apply(lu_permutation_op, (LU_pivots,), {"size": m}).to(LU_data.dtype)
+    return lu_result(p, lower, upper)
+
+
+def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
+    """X with A @ X = B, given what `lu_factor` makes of A."""
+    p, lower, upper = lu_unpack(LU, pivots)
+    a = p @ lower @ upper if not left or adjoint else None
+    if a is not None:
+        return solve(a.mH if adjoint else a, B, left=left)
+    return solve_triangular(upper, solve_triangular(lower, p.mT @ B, upper=False, unitriangular=True), upper=True)
+
+
+def packed_lu(A, pivot=True, get_infos=False):
+    """(factors, pivots) or (factors, pivots, infos): `whet.lu`."""
+    r = lu_factor_ex(A, pivot=pivot)
+    return tuple(r) if get_infos else tuple(r[:2])
+
+
+class cholesky_ex_result(NamedTuple):
+    L: object
+    info: object
+
+
+def cholesky_ex(A, *, upper=False, check_errors=False):
+    """(the Cholesky factor, 0), or an error where there is none."""
+    return cholesky_ex_result(cholesky(A, upper=upper), _F["zeros"](A.shape[:-2], dtype=_int32))
+
+
+class inv_ex_result(NamedTuple):
+    inverse: object
+    info: object
+
+
+def inv_ex(A, *, check_errors=False):
+    """(the inverse, 0), or an error where there is none."""
+    return inv_ex_result(inv(A), _F["zeros"](A.shape[:-2], dtype=_int32))
+
+
+class solve_ex_result(NamedTuple):
+    result: object
+    info: object
+
+
+def solve_ex(A, B, *, left=True, check_errors=False):
+    """(the solution, 0), or an error where there is none."""
+    return solve_ex_result(solve(A, B, left=left), _F["zeros"](A.shape[:-2], dtype=_int32))
+
+
+def householder_product(A, tau):
+    """The first columns of a product of reflections, whose vectors are the columns of A below its diagonal."""
+    matrix("householder_product", A)
+    m, n = A.shape[-2:]
+    k = tau.shape[-1]
+    if m < n or n < k:
+        raise RuntimeError(f"linalg.householder_product: expected as many rows as columns or more, and no more reflections than columns; "
+                           f"got {m}x{n} and {k}")
+    vectors = A[..., :k].tril(-1) + _F["eye"](m, k, dtype=A.dtype)
+    q = _F["eye"](m, n, dtype=A.dtype).expand(*A.shape[:-2], m, n)
+    for i in range(k - 1, -1, -1):
+        v = vectors[..., i:i + 1]
+        q = q - tau[..., i, None, None] * (v @ (v.mH @ q))
+    return q
+
+
+def vander(x, N=None):
+    """The powers 0 to N - 1 of each number, as rows.
+
+    >>> import whet
+    >>> whet.linalg.vander(whet.tensor([2., 3.]), N=3)
+    tensor([[1., 2., 4.],
+            [1., 3., 9.]])
+    """
+    n = x.shape[-1] if N is None else N
+    if n <= 1 and N is not None:
+        raise RuntimeError(f"linalg.vander: N must be greater than 1, got {N}")
+    return x.unsqueeze(-1) ** _F["arange"](n)
+
+
+# ---- a few singular values -----------------------------------------------------------------------------------------------
+def svd_lowrank(A, q=6, niter=2, M=None):
+    """U, S, V of a matrix of about rank q, found by multiplying it with random vectors."""
+    q = 6 if q is None else q
+    A = A if M is None else A - M
+    tall = A if A.shape[-2] >= A.shape[-1] else A.mH
+    y = tall @ _F["randn"](*tall.shape[:-2], tall.shape[-1], q, dtype=A.dtype)
+    base = qr(y).Q
+    for _ in range(niter):
+        base = qr(tall @ qr(tall.mH @ base).Q).Q
+    u, s, vh = svd(base.mH @ tall, full_matrices=False)
+    u = base @ u
+    return (u, s, vh.mH) if tall is A else (vh.mH, s, u)
+
+
+def pca_lowrank(A, q=None, center=True, niter=2):
+    """The principal components of rows, as `svd_lowrank` of what is left without their mean."""
+    q = min(6, *A.shape[-2:]) if q is None else q
+    return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
 
 
 globals().update(_guarded(globals()))

@@ -100,7 +100,9 @@ class Tensor:
     @property
     def _version(self):
         if modes.state.observers:
-            modes.state.observers[-1].asked(self, "version")
+            seen = modes.state.observers[-1].asked(self, "version")
+            if seen is not None:
+                return seen
         c = self._cell
         return 0 if c is None else c.v
 
@@ -302,14 +304,18 @@ class Tensor:
     def storage_offset(self):
         """Elements between the start of the storage and the first element."""
         if modes.state.observers:
-            modes.state.observers[-1].asked(self, "place in memory")
+            seen = modes.state.observers[-1].asked(self, "place in memory")
+            if seen is not None:
+                return seen
         root = owner(self._array)
         return (self._array.__array_interface__["data"][0] - root.__array_interface__["data"][0]) // self._array.itemsize
 
     def data_ptr(self):
         """The address of the first element."""
         if modes.state.observers:
-            modes.state.observers[-1].asked(self, "address")
+            seen = modes.state.observers[-1].asked(self, "address")
+            if seen is not None:
+                return seen
         self._shared().shown = 1
         return self._array.__array_interface__["data"][0] if self._array.size else 0
 

@@ -250,13 +250,13 @@ def _once(whet, what, operands, d, pool):
 class Worker:
     """A process that runs programs sent to it."""
 
-    def __init__(self, module="tests.fuzz", threads=0, more=(), **env):
-        self.module, self.threads, self.more = module, threads, list(more)
+    def __init__(self, module="tests.fuzz", threads=0, **env):
+        self.module, self.threads = module, threads
         self.env, self.process = env, None
 
     def __call__(self, steps):
         if self.process is None or self.process.poll() is not None:
-            self.process = subprocess.Popen([sys.executable, "-m", self.module, "--serve", str(self.threads), *self.more], stdin=subprocess.PIPE,
+            self.process = subprocess.Popen([sys.executable, "-m", self.module, "--serve", str(self.threads)], stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, env=dict(os.environ, **self.env), text=True,
                                             cwd=os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         try:

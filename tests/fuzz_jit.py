@@ -1,4 +1,5 @@
-"""Random functions, called eagerly and traced: every call must come to the same, to the bit.
+"""Random functions, called eagerly and traced: every call must come to the same, to the bit. A trace is replayed by its compiled program, and
+in turn by one that lacks one of the passes, or by what the interpreter says that the recorded graph means.
 
     python -m tests.fuzz_jit --seconds 60 --seed 1
 
@@ -9,9 +10,11 @@ and traced, and all that can be seen after each call is compared. A wrong progra
 """
 import argparse
 import collections
+import contextlib
 import copy
 import dataclasses
 import faulthandler
+import functools
 import json
 import os
 import random
@@ -24,96 +27,12 @@ from concurrent import futures
 import numpy as np
 
 from tests import fuzz
+from tests.fuzz_parts import HEAD, PARTS, TEXTS
 
-TEXTS = {
-    "random": [6, "F.dropout({x}, 0.5, True)", "whet.rand_like({x})", "{x} + whet.randn({x}.shape)", "whet.rand(3)", "{x}.clone().normal_()",
-               "{x} * (whet.rand({x}.shape) > 0.5)", "whet.randint(0, 5, {x}.shape)", "whet.bernoulli(whet.sigmoid({x}))",
-               "{x}.index_select(0, whet.randperm({x}.shape[0]))", "whet.empty_like({x}).uniform_()", "F.dropout(F.dropout({x}), 0.25)"],
-    "index": [8, "{x}[({y} > 0)]", "{x}[{x} > 0]", "whet.where({x} > {y}, {x}, {n})", "{x}.gather(-1, {x}.argsort(-1))",
-              "{x}[({y}.reshape(-1).long() * 0)]", "{x}.index_select(-1, whet.arange({x}.shape[-1]))", "{x}.masked_select({x} > {n})",
-              "{x}.nonzero()", "{x}[..., -1]", "{x}[None, ..., 0:2]", "{x}[[0, -1]]", "whet.zeros_like({x}).scatter(0, {x}.long() * 0, {x})",
-              "whet.zeros_like({x}).index_add(0, whet.arange({x}.shape[0]), {x})", "F.one_hot({x}.argmax(-1), {x}.shape[-1])", "{x}.tril()",
-              "{x}.roll(1, 0)", "{x}.split(1, 0)", "whet.zeros_like({x}).index_put((whet.zeros({x}.shape[0]).long(),), {x}, accumulate=True)",
-              "{x}.index_fill(0, whet.tensor([0]), {n})", "{x}.scatter_add(-1, {x}.argsort(-1), {y})", "{x}.take_along_dim({x}.argsort(0), 0)",
-              "{x}.topk(1, 0)", "{x}.sort(-1)[0]", "{x}.kthvalue(1, -1)[0]", "whet.searchsorted({x}.flatten().sort()[0], {y})", "{x}.flip(0)",
-              "{x}.diagonal()",
-              "{x}.median(-1)[0]", "{x}.chunk(2, -1)", "whet.stack({x}.unbind(0)[::-1])", "whet.scatter_reduce({x}, 0, {x}.long() * 0, {y}, 'amax')",
-              "{x}.amax((0, -1))", "{x}.cummax(0)[0]", "{x}.aminmax()[1]", "{x}.unsqueeze(1).expand({x}.shape[0], 2, *{x}.shape[1:])",
-              "{x}.unfold(0, 1, 1)", "{x}[::2]", "{x}.mT", "{x}[:, {i}]", "{x}.unique()"],
-    "write": [10, "{x}[{i}:].mul_({y})", "{x}[{i}] = {n}", "{x}[{x} > 0] = {n}", "{x}[..., 0].add_({y})", "{x}.t().add_({n})", "{x}[0:1] = {y}",
-              "{x}.view(-1)[0:2].zero_()", "{x} += {y}", "{x} *= {n}", "{x} -= {x}", "{x}.detach().mul_({n})", "{x}.copy_({y})", "{x}.normal_()",
-              "{x}.data.add_(1)", "{x}.expand_as({x}).add_(1)", "{x}.masked_fill_({x} > 0, {n})", "{x}.index_add_(0, whet.arange(1), {x}[:1])",
-              "{v} = {x}.clone()\n{v} += {y}", "{v} = {x} * 2\n{v}[{i}:] = {n}", "{v} = {x} + 0\n{v}[..., :1].mul_({y})\n{v}.relu_()",
-              "for {v} in {x}.unbind():\n    {v}.add_({n})", "{x}.clamp_({n})", "{x}.fill_({n})", "{x}.addcmul_({x}, {y})", "{x}.lerp_({y}, 0.5)",
-              "whet.add({x}, {y}, out={z})", "{x}.transpose(0, -1).copy_({y})", "{x}.unsqueeze(0).sub_({y})", "{x}.bernoulli_(0.5)",
-              "{x}.index_put_((whet.tensor([0]),), {n})", "{x}.scatter_(0, {x}.long() * 0, {y})", "{x}.index_copy_(0, whet.tensor([0]), {y}[:1])",
-              "{v} = {x}.clone()\n{v}.diagonal().add_({y}.sum())\n{v}.mT.mul_(2)", "{v} = {x} * 1\n{v}.view(-1)[::2].copy_({y}.reshape(-1)[::2])",
-              "{v} = {x} * 1\na, b = {v}[:1], {v}[1:]\na.mul_({n})\nb += {y}.sum()", "{v} = ({x} + 1)[0]\n{v} *= {y}.sum()", "{x}.squeeze_()",
-              "{x}.requires_grad_()",
-              "{v} = {x}.detach()\n{v}[..., 0] = {n}", "{v} = whet.zeros_like({x})\n{v}.copy_({x})\n{v}.tanh_()"],
-    "branch": [5, "if {x}.sum().item() > 0:\n    {v} = {y} * 2\nelse:\n    {v} = {y} - {n}",
-               "if ({x} > -1e9).all():\n    {v} = {y} + {x}\nelse:\n    {v} = {y}", "if {x}.shape[0] > 2:\n    {v} = {x}[:2]\nelse:\n    {v} = {x}",
-               "if {n} > 0:\n    {v} = {x} * {n}\nelse:\n    {v} = -{x}", "if {x}.dtype == whet.float32:\n    {v} = {x}.exp()\nelse:\n    {v} = {x}",
-               "if bool(whet.isnan({x}).any()):\n    raise ValueError('not a number')", "assert len({x}) < 60, 'long'",
-               "if {x}.is_contiguous():\n    {v} = {x}.view(-1)\nelse:\n    {v} = {x}.reshape(-1) * 2", "{v} = {x}.max().item()",
-               "if {x}.requires_grad and whet.is_grad_enabled():\n    {v} = {x} * 3\nelse:\n    {v} = {x}.detach()",
-               "{v} = int(({x} > -1e9).sum())", "{v} = repeated({x}, {n})", "{v} = {x}\nfor i in range(int({n}) % 5):\n    {v} = {v} + i",
-               "{v} = {x}\nfor i in range({x}.shape[0] % 4):\n    {v} = {v} * {y}[i]", "{v} = [{x}, {y}][int({x}.sum() > 0)]",
-               "{v} = {x} if {n} else {y}",
-               "try:\n    {v} = {x} @ {y}\nexcept RuntimeError:\n    {v} = {x}", "{v} = {x}.tolist() if {x}.numel() < 3 else 1",
-               "{v} = {x}.numel()", "{v} = {x} * {y}.flatten()[0].item()", "{v} = float({x}.ndim)"],
-    "python": [7, "helper({x}, {y})", "{v} = {x}\nfor _ in range(3):\n    {v} = {v} * 0.5 + {y}", "sum([{x}, {y}, {x}])",
-               "{v} = [t * 2 for t in ({x}, {y})]", "Pair({x}, {y}).total()", "(lambda t: t * {n})({x})",
-               "{v} = {x}\nif {x}.grad is not None:\n    {v} = {x}.grad", "whet.stack([{x}, {x}]).mean(0)",
-               "{v} = {x}\nwhile {v}.ndim < 3:\n    {v} = {v}[None]", "whet.tensor([1.0, 2.0, 3.0])", "whet.arange({x}.shape[0])",
-               "whet.full({x}.shape, {n})", "whet.ones_like({x})", "whet.zeros({x}.shape) + {n}", "{x}.new_full((2,), {n})", "whet.tensor({n})",
-               "{v} = whet.eye(3)\n{v}[1] = {n}", "{x}.type_as({y})",
-               "{v} = counter({n})\n{v}({x})\n{v} = {v}({y})", "{v} = {{'a': {x}, 'b': [{y}, {n}]}}['b'][0] * 2", "Several(x0={x}, x1={y}).x1 + {x}",
-               "max([{x}, {y}], key=lambda t: t.numel())", "{x}.half() + {y}", "{x}.bfloat16() * {n}", "{x}.double() - {y}", "({x}, {y})",
-               "whet.where({x}.isnan(), {n}, {x})", "whet.nan_to_num({x})", "{x}.to(whet.float16).sum(0)", "float({n}) * {x}",
-               "whet.atleast_2d({x}).sum()",
-               "[t for t in {x}] [0]", "{v} = [*{x}]\n{v} = {v}[-1] + {v}[0]", "{x}.sum() if {x}.ndim > 1 else {x}.exp()",
-               "{x}.mean((0, -1), keepdim=True)"],
-    "state": [0.3, "box.k0 += 1", "box.last = {x}", "seen.append({n})", "table['last'] = {x}", "box.w0 = {x}"],
-    "net": [1.5, "net({x})", "net({x}).sum().backward()", "step.zero_grad()\nnet({x}).square().mean().backward()\nstep.step()", "step.step()",
-            "step.zero_grad()", "net.eval()({x})", "net.scale * {x}.sum()", "net.train()", "net.seen + 1"],
-    "nn": [6, "F.softmax({x}, -1)", "F.layer_norm({x}, {x}.shape[-1:])", "F.gelu({x})", "F.linear({x}, {y})", "F.mse_loss({x}, {y})",
-           "F.cross_entropy({x}, {x}.argmax(-1))", "F.log_softmax({x}.float(), 0)", "F.normalize({x}, dim=-1)", "F.leaky_relu({x}, 0.1)",
-           "whet.einsum('ij,kj->ik', {x}, {y})", "F.pad({x}, (1, 1))", "{x} @ {y}.mT", "({x} * {y}).sum(-1).sigmoid()", "F.smooth_l1_loss({x}, {y})",
-           "{x}.softmax(0) @ {y}", "F.hardtanh({x})", "F.elu({x})", "whet.cat([{x}, {y}, {x}], -1)", "whet.std({x}) + {x}.var(-1, keepdim=True)",
-           "F.conv1d({x}[None], {x}[:, None, :2], groups={x}.shape[0])", "F.conv1d({x}[:1, None], {y}[:1, None, :2], padding=1)",
-           "F.conv2d({x}[None, None], {y}[None, None, :2, :2])", "F.max_pool1d({x}, 2)", "F.avg_pool1d({x}, 2, 1)", "F.group_norm({x}[None], 1)",
-           "F.batch_norm({x}, None, None, training=True)", "F.instance_norm({x}[None])", "F.rms_norm({x}, {x}.shape[-1:])",
-           "F.embedding({x}.argmax(-1), {y})",
-           "F.nll_loss(F.log_softmax({x}, -1), {x}.argmin(-1))", "F.huber_loss({x}, {y})", "F.kl_div(F.log_softmax({x}, -1), F.softmax({y}, -1))",
-           "F.scaled_dot_product_attention({x}[None], {y}[None], {y}[None])", "F.binary_cross_entropy_with_logits({x}, {y}.sigmoid())", "F.mish({x})",
-           "F.glu({x}.repeat(1, 2))", "{x}.cumsum(0).logsumexp(-1)", "whet.outer({x}.flatten(), {y}.flatten())", "whet.norm({x} + 1)",
-           "F.softplus({x}, 2)",
-           "whet.addmm({x}, {y}, {y}.mT)", "whet.bmm({x}[None], {y}.mT[None])", "whet.baddbmm({x}, {x}[None], {y}.mT[None] @ {x})", "{x}.prod(-1)",
-           "{x}.norm(dim=0)",
-           "whet.linalg.inv({x} @ {x}.mT + whet.eye({x}.shape[0]))", "F.interpolate({x}[None], scale_factor=2)", "whet.cdist({x}, {y})",
-           "{x}.cumprod(-1)"],
-    "grad": [6, "{x}.sum().backward()", "({x} * {x}).mean().backward()", "{x}.sum().backward(retain_graph=True)", "({x} * {y}).sum().backward()",
-             "{v} = whet.autograd.grad(({x} * {x}).sum(), [{y}], allow_unused=True)[0]",
-             "{v} = whet.autograd.grad({x}.sum(), {y}, create_graph=True)[0]",
-             "if {x}.grad is not None:\n    {x}.grad.zero_()", "{x}.grad = None",
-             "if {x}.grad is not None:\n    with whet.no_grad():\n        {x} -= 0.1 * {x}.grad",
-             "{v} = {x}.detach().clone().requires_grad_()\n({v} * {v}).sum().backward()\n{v} = {v}.grad", "{v} = {x}.detach().requires_grad_()",
-             "with whet.no_grad():\n    {x}.mul_(0.5)", "{x}.grad = {y}.detach().clone()", "{x}.requires_grad", "{x}.backward()",
-             "{v} = whet.autograd.grad({x}.square().sum(), {x}, create_graph=True)[0]\n{v} = {v} * {y}", "{v} = {x}.detach()", "{v} = {x}.data * 2",
-             "with whet.no_grad():\n    {v} = {x} * 2", "with whet.enable_grad():\n    {v} = {x}.detach().requires_grad_().exp()",
-             "{v} = {x}.clone().detach_()", "({x} * {x}).sum().backward(inputs=[{y}])", "{v} = {x}.grad if {x}.grad is not None else {y}",
-             "if {x}.grad is None:\n    {x}.grad = whet.zeros_like({x})\n{x}.grad += {y}.detach()", "with whet.no_grad():\n    {x}[...] = {y}"],
-}
-HEAD = """import dataclasses
-import math
-import whet
-from whet import nn
-from whet.nn import functional as F
-
-
-class Box:
-    pass
+HOWS = ["backward", "backward", "backward", "grad", "twice", "double", "parts", "free", "some", "penalty", "hooks", "inner", "write", "wide", "third"]
+TURNS = (0, 1, 0, 1, 0, 2)       # which of the ways (see `workers`) the programs go
+SIZES = [1, 2, 2, 3, 3, 4, 4, 5, 8, 17]
+CAPTURED = {"w0": ["w0", "box.w0", "table['w0']", "w0"], "w1": ["w1", "box.w1", "table['w1']", "w1"]}
 
 
 @dataclasses.dataclass
@@ -130,59 +49,6 @@ class Several:
     r4: object = None
     r5: object = None
     r6: object = None
-
-
-class Pair:
-    def __init__(self, a, b):
-        self.a, self.b = a, b
-
-    def total(self):
-        return (self.a + self.b * 0.5).tanh()
-
-
-def helper(a, b):
-    return (a * 0.5 + b).tanh() + k0
-
-
-def counter(step):
-    total = 0
-
-    def add(x):
-        nonlocal total
-        total = total + x * step
-        return total
-    return add
-
-
-def repeated(x, n, *, scale=0.5):
-    for i in range(int(n) % 5):
-        x = x * scale + i
-    return x
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm = nn.BatchNorm1d(1)
-        self.drop, self.scale = nn.Dropout(0.5), nn.Parameter(whet.tensor([1.0, 0.5]))
-        self.register_buffer("seen", whet.zeros(()))
-
-    def forward(self, x):
-        self.seen += 1
-        return self.drop(x) * self.scale[0] + self.norm(x.reshape(1, 1, -1).float()).mean() * self.scale[1]
-
-
-net = Net()
-step = whet.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
-
-
-box, table, seen, k0, k1 = Box(), {}, [], 1, 1
-box.last = None
-"""
-HOWS = ["backward", "backward", "backward", "grad", "twice", "double", "parts", "free", "some", "penalty", "hooks", "inner", "write", "wide", "third"]
-TURNS = (0, 1, 0, 1, 0, 2, 3, 0, 1, 4, 0, 5)      # which of the ways (see `workers`) the programs go
-SIZES = [1, 2, 2, 3, 3, 4, 4, 5, 8, 17]
-CAPTURED = {"w0": ["w0", "box.w0", "table['w0']", "w0"], "w1": ["w1", "box.w1", "table['w1']", "w1"]}
 
 
 # ---- programs -----------------------------------------------------------------------------------------------------------
@@ -207,7 +73,7 @@ def program(seed, length=8):
         inputs.append({"alias": r.choice(["{x0}", "{x0}[:1]", "{x0}.mT", "{x0}.detach()", "{x0}.reshape(-1)", "{w0}", "{x0}[..., ::2]"])})
     if r.random() < 0.3:
         inputs.append({"number": r.choice(fuzz.NUMBERS)})
-    p = dict(seed=seed, verify=["off", "first"][seed % 2], sizes=sizes, inputs=inputs, steps=[], returns=[],
+    p = dict(seed=seed, verify=["off", "first", "always"][seed % 3], sizes=sizes, inputs=inputs, steps=[], returns=[],
              captured={k: tensor(True) for k in ("w0", "w1")}, numbers={"k0": r.choice([0.5, 2, 1, -1.5]), "k1": r.choice([3, 1.0, 0])},
              names={k: r.choice(texts) for k, texts in CAPTURED.items()} | {k: r.choice([k, f"box.{k}", f"table['{k}']"]) for k in ("k0", "k1")},
              closure=r.random() < 0.3, look=r.random() < 0.3, pack=r.choice([None] * 6 + ["list", "dict", "data",
@@ -276,7 +142,7 @@ def _fill(r, p, length):
                 p["steps"].append(step)
             continue
         v = space.get(out)
-        if getattr(v, "shape", None) is not None and v.numel() > 40000 or isinstance(v, int) and abs(v) > 1e6:
+        if hasattr(v, "numel") and v.numel() > 40000 or isinstance(v, int) and abs(v) > 1e6:
             continue
         p["steps"].append(step)
         if isinstance(v, tuple | list) and v and all(hasattr(t, "shape") for t in v):
@@ -306,7 +172,9 @@ def _call(r, p, i):
             ["number", "k0", r.choice([0.5, 2, -1.0])], ["number", "k1", r.choice([0, 2, -1.0])], ["input", which, "number", r.choice(fuzz.NUMBERS)],
             ["tensor", r.choice(["w0", "w1"])],
             ["write", r.choice(["w0", "w1"])], ["zero", r.choice(["w0", "w1"])], ["no_grad"], ["again"], ["freeze", r.choice(["w0", "w1"])],
-            ["input", which, "special", True]]))
+            ["input", which, "special", True], ["mode", r.random() < 0.5], ["rate", r.choice([0.1, 0.2])], ["hook", r.choice(["w0", "w1"])],
+            ["array"], ["parameter"], ["reload"], ["clear"], ["seed", r.randrange(3)], ["default", r.choice(["float64", "float32"])],
+            ["threads", r.choice([1, 2, 3])], ["drop", r.choice([0.0, 0.25])], ["total", r.choice([0.0, 1.5, 2])]]))
     after = {}
     if r.random() < 0.6:
         after = dict(take=[r.random() < 0.6 for _ in range(6)], how=r.choice(HOWS),
@@ -338,18 +206,25 @@ def source(p):
     free = [n for n in (*p["captured"], *p["numbers"]) if p["names"][n] == n] if p["closure"] else []
     if free:
         f = [f"def outer({', '.join(f'{n}=None' for n in free)}):", *["    " + line for line in f], "    return f", "", "", "f = outer()"]
-    return HEAD + "\n\n" + "\n".join(f) + "\n"
+    named = set(re.findall(r"(?<![.\w])[a-zA-Z]\w*", "\n".join(f))) if p["steps"] else {name for names in PARTS for name in names.split()}
+    parts = [text for names, text in PARTS.items() if not named.isdisjoint(names.split())]
+    return "\n\n".join([HEAD, *parts, "\n".join(f) + "\n"])
 
 
 # ---- running them -------------------------------------------------------------------------------------------------------
+@functools.lru_cache(4)
+def _compiled(text, path):
+    return compile(text, path, "exec")
+
+
 class Side:
     """One of the two ways to run a program, with its own module, tensors and state."""
 
     def __init__(self, p):
         import whet
-        self.whet, self.p, self.q = whet, p, copy.deepcopy(p)
-        self.space = {"__name__": f"program_{p['seed']}"}
-        exec(compile(source(p), f"/tmp/whet_fuzz/program_{p['seed']}.py", "exec"), self.space)
+        self.whet, self.p, self.q = whet, p, copy.deepcopy({k: p[k] for k in ("sizes", "inputs", "captured")})
+        self.space = {"__name__": f"program_{p['seed']}", "Several": Several}
+        exec(_compiled(source(p), f"/tmp/whet_fuzz/program_{p['seed']}.py"), self.space)
         self.f = self.space["f"]
         self.captured, self.last = {}, None
         for name, d in p["captured"].items():
@@ -420,13 +295,64 @@ class Side:
                         t.copy_(t.clone() * 2)
                 elif t.is_leaf and (t.is_floating_point() or t.is_complex()):
                     t.requires_grad_(not t.requires_grad)
+            elif what == "hook":
+                t = self.captured[rest[0]]
+                if t.requires_grad:
+                    t.register_hook(lambda g: g * 2)
+            else:
+                self.disturb(what, *rest)
         return before
+
+    def disturb(self, what, value=None):
+        """A change to what is around the function; of what is not there, none."""
+        whet, space = self.whet, self.space
+        models = [space[k] for k in ("net", "deep") if k in space]
+        if what == "seed":
+            whet.manual_seed(value)
+        elif what == "default":
+            whet.set_default_dtype(getattr(whet, value))
+        elif what == "threads":
+            whet.set_num_threads(value)
+        elif what == "total":
+            space["box"].total = value
+        elif what == "array" and "arr" in space:
+            space["arr"] += 1
+        elif what == "clear":
+            for k in ("rows", "log", "ring", "names", "seen"):
+                space.get(k, []).clear()
+        for m in models:
+            if what == "mode":
+                m.train(value)
+            elif what == "drop":
+                m.drop.p = value
+            elif what == "reload":
+                m.load_state_dict({k: t * 0.5 if t.is_floating_point() else t for k, t in m.state_dict().items()})
+        if what == "rate":
+            for k in ("step", "adam", "rms"):
+                if k in space:
+                    space[k].param_groups[0]["lr"] = value
+        elif what == "parameter" and "net" in space:
+            space["net"].scale = whet.nn.Parameter(whet.tensor([2.0, 0.25]))
+
+    def state(self):
+        """What is around the function, as it is now."""
+        space, out = self.space, [_seen(vars(self.space["box"])), _seen(self.space["table"])]
+        for m in [space[k] for k in ("net", "deep") if k in space]:
+            out.append([_seen(list(m.state_dict().values())), [_bits(t.grad) for t in m.parameters()], m.training, getattr(m, "calls", 0)])
+        for k in ("step", "adam", "rms"):
+            if k in space:
+                out.append([[[name, _bits(t) if hasattr(t, "_array") else t] for s in space[k].state.values() for name, t in s.items()],
+                            [g["lr"] for g in space[k].param_groups]])
+        holders = {"rows": list, "log": dict, "ring": list, "names": sorted, "seen": list, "held": vars, "gen": lambda g: g._offset}
+        return out + [_seen(what(space[k])) for k, what in holders.items() if k in space]
 
     def run(self, traced=None):
         """What each call came to; `traced` makes the function traced."""
         whet, p = self.whet, self.p
         seen, held, waiting = [], [], []
         f = traced(self.f) if traced else self.f
+        if traced and "inner" in self.space:
+            self.space["inner"] = traced(self.space["inner"])
         whet.manual_seed(p["seed"])
         for i, call in enumerate(p["calls"]):
             note = {}
@@ -449,9 +375,7 @@ class Side:
                     note["history"] = [_history(t) for t in _tensors(out, [])]
             except Exception as e:
                 note["result"] = _said(e)
-            net = self.space["net"]
-            note["effects"] = [_seen(args), _seen(leaves), _seen(list(self.captured.values())), [_bits(t.grad) for t in leaves],
-                               repr(self.space["seen"]), _seen(list(net.state_dict().values())), [_bits(t.grad) for t in net.parameters()]]
+            note["effects"] = [_seen(args), _seen(leaves), _seen(list(self.captured.values())), [_bits(t.grad) for t in leaves], self.state()]
             note["modes"] = whet.is_grad_enabled(), whet.random.default_generator._offset
             results = []
             _tensors(out, results)
@@ -460,7 +384,7 @@ class Side:
                 for w in waiting:
                     note.setdefault("gradients", []).append(self.after(*w))
                 waiting = []
-            note["effects after"] = [_seen(args), _seen(out), _seen(list(self.captured.values()))]
+            note["effects after"] = [_seen(args), _seen(out), _seen(list(self.captured.values())), self.state()]
             if p["keep"]:
                 held.append((args, out))
             del out, results, args
@@ -566,13 +490,10 @@ def _tensors(x, into):
 
 
 def _history(t):
-    """The graph that made a tensor, two nodes deep; of one that was freed somewhere, the last node (the others a trace does not know)."""
+    """The graph that made a tensor, two nodes deep."""
     def names(n, depth):
         return n and [n.name(), *(names(m, depth - 1) for m, _ in n.next_functions if depth)]
-
-    def freed(n):
-        return n is not None and (getattr(n, "released", False) or any(freed(m) for m, _ in n.next_functions))
-    return names(t.grad_fn, 0 if freed(t.grad_fn) else 2), t.output_nr, t._base is not None
+    return names(t.grad_fn, 2), t.output_nr, t._base is not None
 
 
 def _seen(x):
@@ -594,23 +515,76 @@ def _said(e):
     return f"{type(e).__name__}: {e}"[:300]
 
 
+@contextlib.contextmanager
+def interpreted():
+    """Programs that are called inside do what `ir.interpret` says that their recorded graph means."""
+    from whet.ir.graph import Graph, Input
+    from whet.ir.interpret import interpret
+    from whet.jit import program, quick
+
+    def run(self, given):
+        g = Graph.of(self.recorded, self.arrays, [Input(n, "") for n in self.outside], [(n, "") for n in self.results])
+        draws = [n for n in self.recorded if n.kind == "draw"]
+        streams = [(s._seed, s._offset) for s in {id(n.attrs["generator"]): n.attrs["generator"] for n in draws}.values()]
+        before = [a.copy() for a in given]
+        try:
+            made = dict(zip(self.results, interpret(g, *given, streams=streams)))
+        except Exception as e:               # (as programs do: eager will raise it)
+            for a, b in zip(given, before):
+                if a.flags.writeable:
+                    a[...] = b
+            raise program.Miss(str(e)) from None
+        for n in draws:
+            n.attrs["generator"].take(n.op.blocks(n.attrs["shape"]))
+        return made
+    kept = program.Program.__call__, quick.table
+    program.Program.__call__, quick.table = run, lambda *given: None
+    try:
+        yield
+    finally:
+        program.Program.__call__, quick.table = kept
+
+
+def run(p, traced=None):
+    """A program's run, in settings that it may change."""
+    import whet
+    threads = whet.get_num_threads()
+    try:
+        return Side(p).run(traced)
+    finally:
+        whet.set_default_dtype(whet.float32)
+        whet.set_num_threads(threads)
+
+
 def compare(p):
     """Eager and traced: {"why": where they differ or None, "paths": recordings, "replays": calls of them, "refused": why}."""
     import whet
-    made = []
+    from whet.passes.pipeline import PASSES, without
+    turn, odd = divmod(p["seed"], 2)
+    left_out = PASSES[turn % len(PASSES)][0]
+    other = ("interpreted", interpreted()) if odd else (f"without {left_out}", without(left_out))
+    why, made = None, []
 
     def traced(f):
         made.append(whet.jit.trace(f, verify=p["verify"]))
-        return made[0]
+        return made[-1]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        want, got = Side(p).run(), Side(p).run(traced)
-        why = difference(want, got)
-        if why and difference(want, Side(p).run()):
-            why = None                           # eager differs from itself
-    facts = made[0].explain(data=True)
-    if why is None and "please report" in str(made[0].why):
-        why = made[0].why
+        want = run(p)
+        for name, way in (("", contextlib.nullcontext()), other):
+            first = len(made)
+            with way:
+                why = difference(want, run(p, traced))
+            why = why or made[first].drift       # (these programs go by nothing that a trace cannot see)
+            if why is None and "please report" in str(made[first].why):
+                why = made[first].why
+            if why and difference(want, run(p)):
+                why = None                       # eager differs from itself
+            facts = made[0].explain(data=True)
+            if why:
+                why = f"{name} {why}".strip()
+            if why or not facts["paths"]:        # (without a recording it runs eagerly)
+                break
     return dict(why=why, paths=len(facts["paths"]), replays=sum(q["calls"] for q in facts["paths"]), refused=facts["refused"] or made[0].why)
 
 
@@ -730,12 +704,10 @@ class Worker(fuzz.Worker):
         return r if isinstance(r, dict) else dict(why=str(r[0]), paths=0, replays=0, refused=None)
 
 
-def serve(threads, without):
-    """Read programs, one a line; answer with what came of them. `without` is the name of a pass that is left out."""
+def serve(threads):
+    """Read programs, one a line; answer with what came of them."""
     faulthandler.enable()
     import whet
-    from whet.passes.pipeline import PASSES
-    PASSES[:] = [(name, one) for name, one in PASSES if name != without]
     if threads:
         whet.set_num_threads(threads)
     for line in sys.stdin:
@@ -748,9 +720,7 @@ def serve(threads, without):
 
 def workers():
     """Ways to run: programs go to them in turn."""
-    from whet.passes.pipeline import PASSES
-    return [Worker("tests.fuzz_jit", 1, WHET_NATIVE="1"), Worker("tests.fuzz_jit", 4, WHET_NATIVE="1"), Worker("tests.fuzz_jit", WHET_NATIVE="0"),
-            *(Worker("tests.fuzz_jit", 1, ["--without", name], WHET_NATIVE="1") for name, _ in PASSES)]
+    return [Worker("tests.fuzz_jit", 1, WHET_NATIVE="1"), Worker("tests.fuzz_jit", 4, WHET_NATIVE="1"), Worker("tests.fuzz_jit", WHET_NATIVE="0")]
 
 
 def rounds(seed, count, ways, seconds=float("inf"), length=8, skip=()):
@@ -781,7 +751,7 @@ def rounds(seed, count, ways, seconds=float("inf"), length=8, skip=()):
 
 def again(p, way):
     """Run a program once more, in a process like `way`'s."""
-    other = like.setdefault((way.threads, way.env.get("WHET_NATIVE"), *way.more), Worker("tests.fuzz_jit", way.threads, way.more, **way.env))
+    other = like.setdefault((way.threads, way.env.get("WHET_NATIVE")), Worker("tests.fuzz_jit", way.threads, **way.env))
     return other(p)
 
 
@@ -795,11 +765,10 @@ def main():
     a.add_argument("--rounds", type=int, default=10 ** 9)
     a.add_argument("--length", type=int, default=8)
     a.add_argument("--serve", type=int, metavar="THREADS")
-    a.add_argument("--without", metavar="PASS")
     a.add_argument("--raw", action="store_true", help="do not make wrong programs shorter")
     a = a.parse_args()
     if a.serve is not None:
-        return serve(a.serve, a.without)
+        return serve(a.serve)
     ways, wrong = workers(), 0
     for found in rounds(a.seed, a.rounds, ways, a.seconds, a.length):
         if len(found) == 3:

@@ -11,6 +11,7 @@ import whet.nn.functional as F
 from whet import jit, nn
 from whet.cpu import memory, native
 from whet.jit import explain
+from whet.jit.trial import TURNS
 
 compiled = pytest.mark.skipif(not native.enabled(), reason="without machine code every step is Python's")
 scale, table = 2.0, {"w": whet.ones(3)}
@@ -74,7 +75,7 @@ def test_guards_say_what_and_where():
         traced(whet.ones(3))
     line = f.__code__.co_firstlineno
     found = {g["what"]: (g["is"], g["line"]) for g in path(traced)["guarded"]}
-    assert found["x"] == ("f32[3], strides (4,)", "") and found["scale"] == ("2.0", f"test_ir_explain.py:{line + 1}")
+    assert found["x"] == ("f32[3]", "") and found["scale"] == ("2.0", f"test_ir_explain.py:{line + 1}")
     value, = [v for k, v in found.items() if k.startswith("the value of %")]
     assert value == ("5.0", f"test_ir_explain.py:{line + 2}")
     asked, = [v for k, v in found.items() if k.startswith("what _check_rows")]
@@ -91,13 +92,11 @@ def test_kinds_of_calls_are_told_apart():
     for args in calls:
         traced(*args)
     because = [p["because"] for p in traced.explain(data=True)["paths"]]
-    assert because == [None, ["x: f32[4], strides (4,), not f32[3], strides (4,)"], ["factor: any int, not 2"],
-                       ["x: f64[4], strides (8,), not f32[4], strides (4,)"], ["flag: True, not nothing"],
-                       ["x: f32[4], strides (8,), a view, not f32[4], strides (4,)"],
-                       ["x: f32[4], strides (4,), requires_grad, not f32[4], strides (4,)"]]
+    assert because == [None, ["x is f32[4], not f32[3]"], ["factor is any int, not 2"], ["x is f64[4], not f32[4]"], ["flag is True, not left out"],
+                       ["x is f32[4], strides (8,), a view, not f32[4]"], ["x is f32[4], requires_grad, not f32[4]"]]
     with whet.no_grad():
         traced(whet.ones(3), 2)
-    assert path(traced, -1)["because"][-1] == "the grad mode"
+    assert path(traced, -1)["because"][-1] == "the grad mode is another"
 
 
 @pytest.mark.parametrize("f, reason", [
@@ -123,13 +122,13 @@ def test_odd_arguments_are_said_well():
     traced = jit.trace(lambda x, r, n: x * n + len(r))
     for args in ((range(3), np.float32(2)), (range(4), np.float32(2)), (range(4), np.float32(3))):
         traced(whet.ones(2), *args)
-    assert [p["because"] for p in traced.explain(data=True)["paths"]] == [None, ["r: range(0, 4), not range(0, 3)"],
-                                                                         ["n: np.float32(3.0), not np.float32(2.0)"]]
+    assert [p["because"] for p in traced.explain(data=True)["paths"]] == [None, ["r is range(0, 4), not range(0, 3)"],
+                                                                         ["n is np.float32(3.0), not np.float32(2.0)"]]
 
 
 def test_refusals_and_what_has_not_been_called():
     f = jit.trace(lambda x: x.numpy())
-    assert "0 recording(s)" in f.explain() and f.recorded is None and f.graph is None
+    assert "no recording yet" in f.explain() and f.recorded is None and f.graph is None
     f(whet.ones(2))
     assert "handed to NumPy" in f.explain() and f.explain(data=True)["why"]
 
@@ -157,11 +156,12 @@ def test_a_recording_holds_no_memory_of_the_run():
 
 # ---- the ladder --------------------------------------------------------------------------------------------------------
 LADDER = """
+import os
 import whet
 @whet.jit.trace
 def f(x, n):
     if n > 1:
-        print(end="")
+        os.getpid()
     return (x * 2 + n).sum()
 whet.ones(3) * 2
 for n in (1, 1, 2):
@@ -179,8 +179,8 @@ def test_the_ladder_shows_more_on_each_rung():
     assert said[0] == ""
     lines = said[1].splitlines()
     assert [line.split(" ms")[0].rsplit(" ", 1)[0] for line in lines] == [
-        "whet: f (<string>:3): recorded in", "whet: f (<string>:3): replayed in", "whet: f (<string>:3): eager in"]
-    assert "it calls builtins.print" in said[2] and "graph" not in said[2] and len(said[2].splitlines()) == 4
+        "whet: f (<string>:4): recorded in", "whet: f (<string>:4): replayed in", "whet: f (<string>:4): eager in"]
+    assert "it calls posix.getpid" in said[2] and "graph" not in said[2] and len(said[2].splitlines()) == 4
     assert 'graph "f":' in said[3] and "fused" in said[3] and "mul(%0, 2)" in said[3] and "define" not in said[3]
     assert "define" in said[4] and said[4].count("define") > 1 and 'graph "f":' in said[4]
 
@@ -193,3 +193,25 @@ def test_other_levels_are_refused():
 
 def test_nothing_is_on_the_way_when_it_is_off():
     assert type(jit.trace(len)) is jit.Traced and native.on_compile == []
+
+
+def test_figures_are_said_in_words():
+    f = jit.trace(lambda x, n: x + n)
+    f(whet.ones(3), 0.5)
+    said = f.explain()
+    assert "1 recording\n" in said and "1 operation, run as 1 kernel launch and 0 steps in Python; used 0 times since; not timed yet" in said
+    assert "guard: n is 0.5\n" in said + "\n" and "strides" not in said
+    for _ in range(TURNS):
+        f(whet.ones(3), 0.5)
+    assert f"used {TURNS} times since; " in f.explain() and " us a replay, " in f.explain()
+    assert all(t is not None for t in path(f)["microseconds"])
+    f(whet.ones(4), 0.5)
+    said = f.explain()
+    assert "2 recordings\n" in said and "\n  2: 1 operation, " in said and "recorded because x is f32[4], not f32[3]" in said
+    assert "inf" not in said and "(s)" not in said
+
+
+def test_a_traced_module_is_called_self():
+    m = jit.trace(nn.Linear(2, 3))
+    m(whet.ones(1, 2))
+    assert [x.name for x in m.recorded.inputs] == ["input", "self.weight", "self.bias"] and "guard: self.training is True" in m.explain()

@@ -31,7 +31,7 @@ def test_a_chain_is_one_launch_of_one_kernel():
         assert same(f(x, y), f.fn(x, y))
     path, = facts(f)["paths"]
     assert path["nodes"] == 6 and path["after"] == path["launches"] == 1 and not path["python"]
-    assert "fused" in str(f.graph) and "1 kernel launches" in f.explain()
+    assert "fused" in str(f.graph) and "1 kernel launch " in f.explain()
 
 
 def test_what_is_returned_on_the_way_survives_fusion():
@@ -72,9 +72,9 @@ def test_a_shape_that_differs_keeps_nodes_apart():
     assert not any(n.kind == "fused" for n in f.graph.nodes)
 
 
-def test_it_says_once_why_it_runs_eagerly(capsys):
+def test_it_says_once_why_it_runs_eagerly():
     def loud(x):
-        print("here")
+        os.getpid()
         return x + 1
     f = jit.trace(loud)
     with warnings.catch_warnings(record=True) as said:
@@ -82,9 +82,9 @@ def test_it_says_once_why_it_runs_eagerly(capsys):
         for _ in range(6):
             assert f(whet.ones(1)).item() == 2
     said = [w for w in said if w.category is jit.TraceWarning]
-    assert len(said) == 1 and "builtins.print" in str(said[0].message) and "test_jit.py" in str(said[0].message)
-    assert capsys.readouterr().out == "here\n" * 6 and "builtins.print" in facts(f)["refused"]
-    with pytest.raises(jit.TraceError, match="builtins.print"):
+    assert len(said) == 1 and "posix.getpid" in str(said[0].message) and "test_jit.py" in str(said[0].message)
+    assert "posix.getpid" in facts(f)["refused"]
+    with pytest.raises(jit.TraceError, match="posix.getpid"):
         jit.trace(loud, strict=True)(whet.ones(1))
 
 

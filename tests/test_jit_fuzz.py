@@ -2,6 +2,9 @@
 import os
 
 import pytest
+from whet.ir import interpret
+from whet.ir.graph import Node
+from whet.passes import pipeline
 
 from tests import fuzz_jit
 
@@ -32,11 +35,39 @@ def test_programs_are_shortened():
     assert ["softmax" in s["text"] for s in short["steps"]] == [True] and not short["returns"] and not short["calls"]
 
 
-@pytest.mark.parametrize("cheat", [lambda f: lambda *xs: f(*xs[:-1], xs[-1] * 1.5), lambda f: lambda *xs: (f(*xs), xs[0].add_(1))[0]])
-def test_wrong_results_are_found(cheat):
+def doubling(seed, calls=1):
+    """A program that does little."""
     p = fuzz_jit.program(1)
     p.update(steps=[dict(text="{x} * 2", ops={"x": "x0"}, out="v0", mode=None)], returns=["v0"], inputs=[{**p["inputs"][0], "dtype": "float64"}],
-             calls=[dict(changes=[], once=True, after={})])
+             calls=[dict(changes=[], once=True, after={})] * calls, seed=seed)
     p["inputs"][0].update(grad=False, inner=False, layout="plain", special=False)
+    return p
+
+
+@pytest.mark.parametrize("cheat", [lambda f: lambda *xs: f(*xs[:-1], xs[-1] * 1.5), lambda f: lambda *xs: (f(*xs), xs[0].add_(1))[0]])
+def test_wrong_results_are_found(cheat):
+    p = doubling(1)
     want, same, other = fuzz_jit.Side(p).run(), fuzz_jit.Side(p).run(), fuzz_jit.Side(p).run(cheat)
     assert fuzz_jit.difference(want, same) is None and "call 0" in fuzz_jit.difference(want, other)
+
+
+def test_programs_are_replayed_in_several_ways(monkeypatch):
+    """What only the interpreter, or only a program without a pass, gets wrong is found."""
+    assert [fuzz_jit.compare(doubling(seed, 3))["why"] for seed in (1, 2)] == [None, None]
+
+    def wrong(n, env, types, places, run=interpret.step):
+        run(n, env, types, places)
+        env[n.outs[0]] = env[n.outs[0]] + 1
+    with monkeypatch.context() as m:
+        m.setattr(interpret, "step", wrong)
+        assert "interpreted" in fuzz_jit.compare(doubling(1, 3))["why"] and fuzz_jit.compare(doubling(2, 3))["why"] is None
+    name, one = pipeline.PASSES[1]
+
+    def harmful(nodes, root, arrays, visible):
+        if name not in dict(pipeline.PASSES):
+            nodes = [Node("op", n.op, (n.ins[0], 3), {}, n.outs, n.line) for n in nodes]
+        return nodes
+    monkeypatch.setattr(pipeline, "PASSES", [*pipeline.PASSES, ("harmful", harmful)])
+    seed = next(s for s in range(0, 100, 2) if pipeline.PASSES[s // 2 % len(pipeline.PASSES)][0] == name)
+    why = fuzz_jit.compare(doubling(seed, 3))["why"]
+    assert f"without {name}" in why and "Error" not in why

@@ -405,3 +405,166 @@ def test_a_part_of_overlapping_memory_that_does_not_overlap_itself_is_written_to
             y = whet.zeros(3, 1).expand(3, 4)
             fn(y)
             assert y.tolist() == [[2.0] * 4] * 3
+
+
+def outcome(call):
+    """The error that a call raises."""
+    with pytest.raises(RuntimeError) as e:
+        call()
+    return str(e.value)
+
+
+def test_a_used_up_graph_that_no_gradient_flows_to():
+    """What is written over has no gradient: the node that was freed is never asked."""
+    def f(x):
+        y = x * whet.tensor(3.0)
+        y.backward()
+        return y.bernoulli_(0.5)
+
+    def use(call):
+        x = leaf()
+        call(x).backward()
+        return bits(x.grad)
+    eager, traced = ways(f, use)
+    assert eager == traced
+
+
+def test_a_used_up_graph_under_what_was_written_to():
+    """The node over it is asked first."""
+    def f(x):
+        y = x.log1p()
+        y.backward()
+        return whet.log_softmax(y, 0)
+
+    def use(call):
+        y, z = call(leaf()), call(leaf())
+        with whet.no_grad():
+            y.mul_(2)
+        return [outcome(t.backward) for t in (y, z, z)] + [names(z.grad_fn)]
+
+    def names(n):
+        return n and [n.name(), [names(m) for m, _ in n.next_functions]]
+    eager, traced = [[use(call) for _ in range(3)] for call in (f, jit.trace(f))]
+    assert eager == traced and "`log_softmax`" in eager[0][0] and "second time" in eager[0][1]
+
+
+def test_a_used_up_graph_of_an_op_with_several_outputs():
+    def f(x):
+        y = x * 2
+        (y * y).sum().backward()
+        return y.split(1)[1], y.topk(2)[0]
+
+    def use(call):
+        a, b = call(leaf(3))
+        return [(t.grad_fn.name(), t.output_nr, outcome(t.sum().backward)) for t in (a, b)]
+    eager, traced = ways(f, use)
+    assert eager == traced
+
+
+def test_the_graph_of_what_was_used_up():
+    """It is all there to be looked at, and may be alive for some."""
+    def f(x, v):
+        y = x * x
+        y.exp().sum().backward()
+        return whet.cat([y.view(-1), v.view(-1)]), y[1:].split(1)[1]
+
+    def names(n):
+        return n and [n.name(), [names(m) for m, _ in n.next_functions]]
+
+    def use(call):
+        x, v = leaf(3), leaf(3, seed=1)
+        y, z = call(x, v)
+        return [bits(*grad(y.sum(), v)), outcome(lambda: grad(y.sum(), x)), outcome(y.sum().backward), names(y.grad_fn), names(z.grad_fn),
+                outcome(z.sum().backward), bits(x.grad, v.grad)]
+    eager, traced = ways(f, use)
+    assert eager == traced
+
+
+class Through(whet.autograd.Function):
+    """What saves nothing can be gone through again."""
+    ran = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.sign()
+
+    @staticmethod
+    def backward(ctx, g):
+        Through.ran += 1
+        return g
+
+
+@pytest.mark.parametrize("last", [Through.apply, lambda x: (y := x * x, y.register_hook(lambda g: setattr(Through, "ran", Through.ran + 1)))[0]])
+def test_a_used_up_graph_that_runs_python_of_the_users(last):
+    """Nobody but eager knows what that does: it is neither left out nor called once more."""
+    def f(x):
+        y = last(x * 1)
+        y.sum().backward()
+        return y
+
+    def use(call):
+        x = leaf(3)
+        y, Through.ran = call(x), 0
+        try:
+            y.sum().backward()
+        except RuntimeError as e:
+            return str(e), Through.ran
+        return bits(x.grad), Through.ran
+    traced = jit.trace(f)
+    assert [use(f) for _ in range(4)] == [use(traced) for _ in range(4)]
+    assert "Python" in traced.why or "hooks" in traced.why
+
+
+def test_an_argument_whose_graph_was_used_up_when_it_was_recorded():
+    """Its graph is its own: another call's is not."""
+    def f(x):
+        return x * 2
+
+    def use(call):
+        x = leaf(3)
+        y = x * x
+        if not seen:
+            y.sum().backward()
+        seen.append(y)
+        z = call(y)
+        if len(seen) == 1:
+            return [outcome(z.sum().backward)]
+        z.sum().backward()
+        return bits(x.grad)
+    out = []
+    for call in (f, jit.trace(f)):
+        seen = []
+        out.append([use(call) for _ in range(3)])
+    assert out[0] == out[1] and "second time" in out[0][0][0]
+
+
+def test_an_error_in_the_middle_uses_up_what_ran_before_it():
+    def f(x, w):
+        y = w / x
+        return (y * y).square(), y
+
+    def use(call):
+        x, w = leaf(seed=1), leaf()
+        z, y = call(x, w)
+        with whet.no_grad():
+            x.add_(1)
+        return [outcome(z.backward) for _ in range(2)]
+    eager, traced = ways(f, use)
+    assert eager == traced and "`div`" in eager[0][0] and "second time" in eager[0][1]
+
+
+@pytest.mark.parametrize("make", [lambda p: whet.optim.SGD([p], lr=0.1), lambda p: whet.optim.Adam([p])])
+def test_an_error_names_the_optimizer_that_wrote(make):
+    def run(wrap):
+        p = whet.ones(3, requires_grad=True)
+        p.grad = whet.ones(3)
+        step = make(p)
+
+        def f(x):
+            step.step()
+            return x * p
+        call = wrap(f)
+        ys = [call(leaf(3)) for _ in range(4)]
+        return [outcome(y.sum().backward) for y in ys[:-1]]
+    eager, traced = run(lambda f: f), run(jit.trace)
+    assert eager == traced and ".step`" in eager[0]

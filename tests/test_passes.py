@@ -550,6 +550,28 @@ def test_what_is_constant_is_computed_once_for_all(fn, left):
     assert got == left, got
 
 
+@pytest.mark.parametrize("columns", [5, 8, 16, 24, 40, 47])
+def test_much_may_follow_a_sum_of_short_lines(columns):
+    """A panel of so heavy a kernel holds fewer columns than a line has."""
+    def f(x, y):
+        return (((x.sum(0) / y + y.exp()) * y.tanh()).sin() / (y * y + 1)).sqrt()
+    traced = whet.jit.trace(f)
+    for n in (2, 70):
+        x, y = whet.randn(n, columns).double(), (whet.randn(columns) > 0).double() + 0.5
+        assert all(traced(x, y).numpy().tobytes() == f(x, y).numpy().tobytes() for _ in range(2))
+
+
+def test_a_constant_is_what_it_was_before_a_write_that_nobody_reads():
+    """The recorded run's memory holds what was written to it."""
+    def f():
+        c = whet.zeros(5) + 1
+        d = whet.zeros(5).index_add(0, whet.arange(5), c)
+        c.add_(1)
+        return d
+    traced = whet.jit.trace(f, verify="off")
+    assert traced().tolist() == traced().tolist() == f().tolist()
+
+
 @compiled
 def test_what_has_no_kernel_is_done_apart():
     """The truth has no remainder but NumPy's, whose exponentials are not ours."""

@@ -159,6 +159,24 @@ def test_a_training_step_of_a_recurrence():
         assert bits(w.grad) == want
 
 
+@pytest.mark.parametrize("rounds", [67, 70])
+def test_both_ways_through_an_lstm_are_rolled(rounds):
+    """The way back reads parts of what the way there kept, and joins what it makes; the first rounds are left over from the way there."""
+    lstm = whet.nn.LSTM(4, 6)
+
+    def step(x):
+        lstm.zero_grad()
+        loss = lstm(x)[0].square().mean()
+        loss.backward()
+        return loss
+    t, x = jit.trace(step), whet.randn(rounds, 2, 4)
+    for _ in range(4):
+        want = bits(step(x)), [bits(p.grad) for p in lstm.parameters()]
+        assert (bits(t(x)), [bits(p.grad) for p in lstm.parameters()]) == want
+    path = t.explain(data=True)["paths"][0]
+    assert str(t.graph).count(" = roll ") >= 2 and path["after"] < path["nodes"] // 7
+
+
 def test_a_thousand_steps_are_few_nodes():
     def f(x, y):
         for _ in range(1000):

@@ -206,3 +206,14 @@ def test_padding(mode):
             continue
         with pytest.raises(RuntimeError):
             pad(x[None], bad + (0, 0) * (2 - len(bad) // 2), mode)
+
+
+def test_reshaping_dense_memory_gives_dense_strides():
+    """Whichever way it is called, traced or not; of one element NumPy would keep any stride."""
+    x = whet.arange(6.0).view(2, 3).diagonal(-1)
+    assert x.stride() == (4,)
+
+    def f(x):
+        return x.reshape(-1), x.reshape(1), x.view(-1), whet.reshape(x, (1,)), x.reshape(1, 1)
+    for call in (f, f, whet.jit.trace(f)):
+        assert [t.stride() for t in call(x)] == [(1,)] * 4 + [(1, 1)]

@@ -7,13 +7,17 @@ address `offset` bytes into array i.
 A launch whose result is kept from call to call has four words before it: 0, the address of a record, the number of the array that it
 reads, and how many words are passed over if that array is as it was: the record holds its tensor, and of the last time the tensor's
 version cell, the sum of the versions (of writes through `.data` too), and the array's address. Memory that is `shown` is never as it was.
+
+A *check* is four words: 1, the address of a word that a launch before it wrote, what that must hold, and where the former address is put if it
+does not: the list ends there. So a launch that reads by indices from data follows the check of those.
 """
 from .builder import Module, Val
 from .entries import C, T
 
 MOST = 2000                      # arguments of a launch
 MOVING = 4000                    # arrays that change from call to call
-NAMES = ["program", "run"]
+RECORD, CHECK = 0, 1               # the first words of what is no launch
+NAMES = ["program", "run", "same"]
 
 
 def source():
@@ -55,10 +59,36 @@ def source():
         f.store(now, f.at(record, 2, "i64"))
         f.store(here, f.at(record, 3, "i64"))
         return f.at(at, f.sel(same, skip + 4, 4), "i64")
+
+    def check(at):
+        word, wanted, told = (f.load(ty, f.at(at, i, "i64")) for i, ty in ((1, "ptr"), (2, "i64"), (3, "ptr")))
+
+        def stop():
+            f.store(word, told)
+            return [end]
+        return f.if_(f.cmp("eq", f.load("i64", word), wanted), lambda: [f.at(at, 4, "i64")], stop)
     f.while_(lambda at: f.cmp("ult", at, end), lambda at: f.if_(
-        f.cmp("eq", f.load("i64", at), 0), lambda: [kept(at)], lambda: [launch(at)]), [words])
+        f.cmp("ugt", f.load("i64", at), CHECK), lambda: [launch(at)],
+        lambda: f.if_(f.cmp("eq", f.load("i64", at), RECORD), lambda: [kept(at)], lambda: check(at))), [words])
     _run(m)
+    _checks(m)
     return m.text()
+
+
+def _checks(m):
+    """Kernels that say what checks look at."""
+    # same(a, b, words, bytes after them, out): do two pieces of memory hold the same? out: 1 or 0
+    f = m.fn("same", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    a, b, n, rest, out = (f.load(ty, f.at(f.args[0], i, "i64")) for i, ty in enumerate(("ptr", "ptr", "i64", "i64", "ptr")))
+
+    def differs(ty, count, first):
+        def one(i, bad):
+            x, y = (f.load(ty, f.at(f.bytes_at(p, first), i, ty), 1) for p in (a, b))
+            return [bad | f.cmp("ne", x, y)]
+        return f.loop(0, count, 1, one, [f.const("i1", 0)])[0]
+    bad = differs("i64", n, 0) | differs("i8", rest, n << 3)
+    f.store(f.conv("zext", ~bad, "i64"), out)
+
 
 
 def _run(m):

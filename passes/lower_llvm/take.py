@@ -2,6 +2,8 @@
 
 Arguments: x, index (i64), out, bad (one i64, set to 1 where an index is out of range: nothing is read there), the sizes O, N (of x) and
 J, I, whether the work units are the o (else they are the j).
+
+And the way back: x[o, index[o, j, i], i] = or += source[o, j, i], in the order of j, with indices that were checked before.
 """
 from . import targets
 from .builder import vec
@@ -87,3 +89,42 @@ def emit_rows(module, symbol, lanes, wrap):
         return f.intr("umax", worst, k)
     worst, = f.loop(o0, o1, 1, lambda o, w: f.loop(j0, j1, 1, lambda j, w: each(o, j, w), [w]), [f.as_val(0, "i64")])
     _report(f, worst, n, bad)
+
+
+def emit_bounds(module, symbol):
+    """Are indices in range? Arguments: index, what is added to each, what they must be less than then, bad (set to 1 where one is not)."""
+    f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, _ = f.args
+    index, added, limit, bad = (f.load(ty, f.at(args, k, "i64"), 8) for k, ty in enumerate(("ptr", "i64", "i64", "ptr")))
+    worst, = f.loop(begin, end, 1, lambda i, w: [f.intr("umax", w, f.load("i64", f.at(index, i, "i64")) + added)], [f.as_val(0, "i64")])
+    _report(f, worst, limit, bad)
+
+
+def emit_put(module, symbol, elem, lanes, add, each, wrap):
+    """The way back, for elements of an LLVM type. `each`: every element has its index, else a vector of them is for whole rows; `wrap`:
+    negative indices count from the end. Arguments: x, index, source, O, N, J, I, whether the work units are the o (else they are the i)."""
+    f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, _ = f.args
+    x, index, source = (f.load("ptr", f.at(args, k, "i64"), 8) for k in range(3))
+    outer, n, along, inner, by_outer = (f.load("i64", f.at(args, k, "i64"), 8) for k in range(3, 8))
+    rows, zero = f.cmp("ne", by_outer, 0), f.as_val(0, "i64")
+    o0, o1, i0, i1 = f.sel(rows, begin, zero), f.sel(rows, end, outer), f.sel(rows, zero, begin), f.sel(rows, inner, end)
+
+    def place(at):
+        k = f.load("i64", f.at(index, at, "i64"))
+        return f.sel(f.cmp("slt", k, 0), k + n, k) if wrap else k
+
+    def move(ty, to, at):
+        v, p = f.load(ty, f.at(source, at, elem)), f.at(x, to, elem)
+        f.store(f.load(ty, p) + v if add else v, p)
+
+    def step(o, j):
+        first = (o * along + j) * inner
+        if each:
+            f.loop(i0, i1, 1, lambda i: move(elem, (o * n + place(first + i)) * inner + i, first + i))
+            return
+        to = (o * n + place(j)) * inner
+        whole = i0 + ((i1 - i0) & -lanes)
+        f.loop(i0, whole, lanes, lambda i: move(vec(elem, lanes), to + i, first + i))
+        f.loop(whole, i1, 1, lambda i: move(elem, to + i, first + i))
+    f.loop(o0, o1, 1, lambda o: f.loop(0, along, 1, lambda j: step(o, j)) and None)

@@ -1,24 +1,31 @@
 """A call of a traced function in machine code: the guards of its recordings as tables that are walked, then the launches.
 
-A *block* is such a table, a row of 8-byte words: a header (`H`), rows for the arguments, and what is compared outside of them: words of
-memory, captured tensors, dictionaries. Dictionaries carry a version tag where the interpreter has one: one that is as it was spares the
-comparison of the items. A block that fits either launches the program and builds the result, or calls a Python function with the tensors.
-Whatever does not fit is a miss, and the Python path's. `jit/quick.py` writes the blocks.
+A *block* is such a table, a row of 8-byte words: a header (`H`), where slots lie (places of Python's state whose object may be any of its
+kind), rows for the arguments and the slots' objects, and what is compared outside of them: words of memory that must be zero or hold what they
+held, and *soft* words that tell whether anything may have changed: the versions of dictionaries, where the interpreter has them, and gradients
+that are not there. Only where a soft word differs the dictionaries themselves are compared. A block that fits either launches the program,
+builds the result and lays what the call leaves into Python's state, or calls a Python function with the tensors and numbers. Whatever does not
+fit is a miss, and the Python path's; so is a call of the function when a block was used as often as it says (`until`), which Python wants to
+look at. `jit/quick.py` writes the blocks.
 """
 from .builder import Module, Val
 from .entries import HEAD, MISS, A, C, Glue, T, _ptr, _thread
 
 # the header, as byte offsets; pairs are (number, where) of a section
 H = {name: 8 * i for i, name in enumerate((
-    "kind", "flags", "count", "busy", "nargs", "names", "rows", "rows_at", "leaves", "words", "words_at", "tensors", "tensors_at",
-    "dicts", "dicts_at", "lists", "lists_at", "mask", "known_at", "check", "moving", "moving_at", "fresh", "fresh_at", "program", "list",
-    "length", "away", "arena", "build", "build_at", "finish", "type", "size"))}
+    "kind", "flags", "count", "busy", "nargs", "names", "rows", "rows_at", "leaves", "numbers", "slots", "slots_at", "zeros", "zeros_at", "words",
+    "words_at", "soft", "soft_at", "held", "held_at", "bare", "bare_at", "always", "always_at", "dicts", "dicts_at", "lists", "lists_at", "mask",
+    "known_at", "check", "moving", "moving_at", "fresh", "fresh_at", "program", "list", "length", "away", "arena", "stopped", "build", "build_at",
+    "left", "left_at", "finish", "type", "size", "until"))}
 HEADER = len(H)
 LAUNCH, PYTHON, EAGER = range(3)                    # kinds of blocks
-TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN = range(9)        # rows for arguments: kind, object, words in all, ...
-LEAF, OBJECT, FRESH = range(3)                      # where the address of an array comes from
-NEW, CONST, ARGUMENT, ONCE_MORE, PAIR, SERIES, TABLE = range(7)             # steps that build the result (tuple, list and dict are the last)
+TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN, ANY_FLOAT, ANY_INT = range(11)  # rows for objects: kind, object, words in all, ...
+WORD, ENTRY, ITEM, END = range(4)                   # slots: at an address, in a dict, in a list; at the end of a list
+ANY = 1                                             # in the place of an object that is compared: any may lie there
+LEAF, OBJECT, FRESH, FLOAT_LEAF, INT_LEAF = range(5)                        # where the address of an array, or a number, comes from
+NEW, CONST, ARGUMENT, ONCE_MORE, AS_FLOAT, AS_INT, PAIR, SERIES, TABLE = range(9)        # steps that build the result (tuple, list, dict are last)
 MAX_OBJECTS, MAX_LEAVES, MAX_FRESH, MAX_MOVING, MAX_DIMS = 256, 24, 32, 256, 8
+MOST = 1 << 40                                      # of an int that may be any
 FRESH_WORDS = 3 + 2 * MAX_DIMS
 J = dict(off=0, slow=8, missed=16, ready=24)        # the words shared with Python
 TAG = HEAD + 8                                      # of a dict, its version
@@ -94,7 +101,8 @@ def _dict(m, tags):
         def item(i):
             f.bail(f.cmp("eq", f.call("PyDict_Next", "i32", d, at, key, value), 0), "no")
             f.bail(f.cmp("ne", f.load("i64", key), _word(f, pairs, i << 1)), "no")
-            f.bail(f.cmp("ne", f.load("i64", value), _word(f, pairs, (i << 1) + 1)), "no")
+            want = _word(f, pairs, (i << 1) + 1)
+            f.bail(f.cmp("ne", f.load("i64", value), want) & f.cmp("ne", want, ANY), "no")
         f.loop(0, n, 1, item)
 
     def look():
@@ -122,32 +130,43 @@ def _outside(m, tags):
     def section(name):
         return g.ld(block, H[name], "i64"), f.bytes_at(block, g.ld(block, H[name + "_at"], "i64"))
     zero = f.as_val(0, "i64")
-    n, at = section("words")                        # address, what it holds
-    bad, = f.loop(0, n, 1, lambda i, bad: [bad | (f.load("i64", _word(f, at, i << 1, "ptr"), 8) ^ _word(f, at, (i << 1) + 1))], [zero])
-    f.bail(f.cmp("ne", bad, 0), "no")
 
-    n, at = section("tensors")                      # tensor, array, rg, is there no gradient?
+    def differs(i, k, at):
+        return f.load("i64", _word(f, at, (i + k) << 1, "ptr"), 8) ^ _word(f, at, ((i + k) << 1) + 1)
 
-    def tensor(i, bad):
-        row = f.at(at, i << 2, "i64")
-        t = _word(f, row, 0, "ptr")
-        bad = bad | (g.ld(t, T["array"], "i64") ^ _word(f, row, 1)) | (g.ld(t, T["rg"], "i64") ^ _word(f, row, 2))
-        bad = bad | (f.conv("zext", g.absent(g.ld(t, T["grad"])), "i64") ^ _word(f, row, 3))
-        return [bad | (f.conv("zext", g.absent(g.ld(t, T["extra"])), "i64") ^ 1)]
-    bad, = f.loop(0, n, 1, tensor, [zero])
-    f.bail(f.cmp("ne", bad, 0), "no")
+    def exact(bad):                                  # addresses of zeros; addresses and what they hold: four at a time
+        n, at = section("zeros")
+        bad, = f.loop(0, n, 4, lambda i, bad: [bad | _either([f.load("i64", _word(f, at, i + k, "ptr"), 8) for k in range(4)])], [bad])
+        n, at = section("words")
+        return f.loop(0, n, 4, lambda i, bad: [bad | _either([differs(i, k, at) for k in range(4)])], [bad])[0]
 
-    n, at = section("dicts")                        # rows of `dict`, one after the other
+    def dicts(name):                                 # rows of `dict`, one after the other
+        n, at = section(name)
 
-    def one_dict(i, row):
-        def compare():
-            f.bail(f.cmp("eq", f.call("dict", "i64", row), 0), "no")
-        if tags:
-            f.if_(f.cmp("ne", f.load("i64", f.bytes_at(_word(f, row, 0, "ptr"), TAG), 8), _word(f, row, 1)), compare)
-        else:
-            compare()
-        return [f.at(row, (_word(f, row, 3) << 1) + 4, "i64")]
-    f.loop(0, n, 1, one_dict, [at])
+        def one_dict(i, row):
+            def compare():
+                f.bail(f.cmp("eq", f.call("dict", "i64", row), 0), "changed")
+            if tags:
+                f.if_(f.cmp("ne", f.load("i64", f.bytes_at(_word(f, row, 0, "ptr"), TAG), 8), _word(f, row, 1)), compare)
+            else:
+                compare()
+            return [f.at(row, (_word(f, row, 3) << 1) + 4, "i64")]
+        f.loop(0, n, 1, one_dict, [at])
+    n, at = section("soft")                          # what may change though it means the same: versions of dicts, gradients that are not there
+    bad, = f.loop(0, n, 4, lambda i, bad: [bad | _either([differs(i, k, at) for k in range(4)])], [exact(zero)])
+
+    def look():
+        f.bail(f.cmp("ne", exact(zero), 0), "no")
+        f.loop(0, n, 1, lambda i: _put(f, at, (i << 1) + 1, f.load("i64", _word(f, at, i << 1, "ptr"), 8)))
+        count, bare = section("bare")
+        some, = f.loop(0, count, 1, lambda i, some: [some | ~g.absent(f.load("ptr", _word(f, bare, i, "ptr"), 8))], [f.const("i1", 0)])
+        f.bail(some, "changed")
+        dicts("dicts")
+    f.if_(f.cmp("ne", bad, 0), look)
+    count, held = section("held")
+    none, = f.loop(0, count, 1, lambda i, none: [none | g.absent(f.load("ptr", _word(f, held, i, "ptr"), 8))], [f.const("i1", 0)])
+    f.bail(none, "no")
+    dicts("always")
 
     n, at = section("lists")                        # list, n, items
 
@@ -155,13 +174,26 @@ def _outside(m, tags):
         x, size = _word(f, row, 0, "ptr"), _word(f, row, 1)
         f.bail(f.cmp("ne", g.ld(x, HEAD, "i64"), size), "no")
         items = g.ld(x, HEAD + 8)
-        bad, = f.loop(0, size, 1, lambda k, bad: [bad | (_word(f, items, k) ^ _word(f, row, k + 2))], [zero])
-        f.bail(f.cmp("ne", bad, 0), "no")
+
+        def item(k, bad):
+            want = _word(f, row, k + 2)
+            return [bad | f.cmp("ne", _word(f, items, k), want) & f.cmp("ne", want, ANY)]
+        bad, = f.loop(0, size, 1, item, [f.const("i1", 0)])
+        f.bail(bad, "no")
         return [f.at(row, size + 2, "i64")]
     f.loop(0, n, 1, one_list, [at])
     f.ret(f.as_val(1, "i64"))
+    f.label("changed")                               # the next call must look again
+    n, at = section("soft")
+    f.loop(0, f.imin(n, 1), 1, lambda i: _put(f, at, 1, ~_word(f, at, 1)))
+    f.br("no")
     f.label("no")
     f.ret(zero)
+
+
+def _either(xs):
+    """All bits of some words."""
+    return xs[0] if len(xs) == 1 else _either(xs[:len(xs) // 2]) | _either(xs[len(xs) // 2:])
 
 
 def _argument(m):
@@ -213,7 +245,8 @@ def _argument(m):
 
     f.label("plain")
     value = _word(f, row, 3)
-    for k, name in ((SAME, "same"), (FLOAT, "float"), (INT, "int"), (EQUAL, "equal"), (TUPLE, "tuple"), (LIST, "list"), (DICT, "dictionary")):
+    for k, name in ((SAME, "same"), (FLOAT, "float"), (INT, "int"), (EQUAL, "equal"), (TUPLE, "tuple"), (LIST, "list"), (DICT, "dictionary"),
+                    (ANY_FLOAT, "any_float"), (ANY_INT, "any_int")):
         f.bail(f.cmp("eq", kind, k), name)
     must(g.same(o, _word(f, leaves, value, "ptr")))  # AGAIN
     f.br("yes")
@@ -228,6 +261,16 @@ def _argument(m):
     v = f.call("PyLong_AsLongLongAndOverflow", "i64", o, over)
     f.bail(f.cmp("ne", f.load("i32", over), 0), "no")
     f.cbr(f.cmp("eq", v, value), "yes", "no")
+    f.label("any_float")
+    must(g.same(t, _ptr(f, "PyFloat_Type")))
+    _put(f, leaves, value, o)
+    f.br("yes")
+    f.label("any_int")
+    must(g.same(t, _ptr(f, "PyLong_Type")))
+    v = f.call("PyLong_AsLongLongAndOverflow", "i64", o, over)
+    f.bail(f.cmp("ne", f.load("i32", over), 0) | f.cmp("ugt", v + MOST, 2 * MOST), "no")
+    _put(f, leaves, value, o)
+    f.br("yes")
     f.label("equal")                                 # str or bytes
     other = g.ptr(value)
     must(g.same(t, g.type_of(other)))
@@ -256,7 +299,7 @@ def _argument(m):
 
 
 def _build(m):
-    """build(block, leaves, fresh arrays): the result, by steps (kind, a, b) on a stack."""
+    """build(block, leaves, fresh arrays): the result, by steps (kind, a, b) on a stack, above what is to be laid into Python's state."""
     f = m.fn("build", [("ptr", "block"), ("ptr", "leaves"), ("ptr", "fresh")], "ptr", "internal")
     g = Glue(f)
     block, leaves, fresh = f.args
@@ -272,6 +315,16 @@ def _build(m):
             g.st(_word(f, fresh, a), t, T["array"])
             _put(f, made, a, t)
             _put(f, stack, top, t)
+            return [top + 1]
+
+        def number():
+            a_ = _word(f, fresh, a, "ptr")
+            at = g.ld(a_, A["data"])
+            x, = f.if_(f.cmp("eq", kind, AS_FLOAT), lambda: [f.call("PyFloat_FromDouble", "ptr", f.load("double", at, 8))],
+                       lambda: [f.call("PyLong_FromLongLong", "ptr", f.load("i64", at, 8))])
+            f.bail(g.null(x), "fail")
+            g.dec(a_)
+            _put(f, stack, top, x)
             return [top + 1]
 
         def other():
@@ -306,25 +359,52 @@ def _build(m):
                     f.cmp("eq", kind, SERIES), lambda: fill("PyList_New", "PyList_SetItem"), table))
                 _put(f, stack, first, x)
                 return [first + 1]
-            return f.if_(f.cmp("slt", kind, PAIR), held, several)
+            return f.if_(f.cmp("slt", kind, PAIR), lambda: f.if_(f.cmp("slt", kind, AS_FLOAT), held, number), several)
         return f.if_(f.cmp("eq", kind, NEW), new, other)
     f.loop(0, g.ld(block, H["build"], "i64"), 1, step, [f.as_val(0, "i64")])
-    f.ret(_word(f, stack, 0, "ptr"))
+    count, left = g.ld(block, H["left"], "i64"), f.bytes_at(block, g.ld(block, H["left_at"], "i64"))
+
+    def lay(i):                                      # kind, where, what there
+        row = f.at(left, f.binary("mul", i, 3), "i64")
+        kind, where, what = _word(f, row, 0), _word(f, row, 1, "ptr"), _word(f, row, 2, "ptr")
+        x = _word(f, stack, i, "ptr")
+
+        def into(p):
+            old = f.load("ptr", p, 8)
+            f.store(x, p, 8)
+            f.if_(g.null(old), lambda: None, lambda: g.dec(old))
+
+        def within():
+            f.call("PyDict_SetItem", "i32", where, what, x)
+            g.dec(x)
+
+        def longer():
+            f.call("PyList_Append", "i32", where, x)
+            g.dec(x)
+
+        def item():                                  # (what was laid before may have run anything, as its old value died)
+            f.if_(f.cmp("ne", f.call("PyList_SetItem", "i32", where, g.i64(what), x), 0), lambda: f.call("PyErr_Clear", "void"))
+        f.if_(f.cmp("eq", kind, WORD), lambda: into(where), lambda: f.if_(f.cmp("eq", kind, ENTRY), within, lambda: f.if_(
+            f.cmp("eq", kind, END), longer, item)))
+    f.loop(0, count, 1, lay)
+    f.ret(_word(f, stack, count, "ptr"))
     f.label("fail")                                  # no memory for a tuple: what was made is lost
     f.ret(Val(f, "null", "ptr"))
 
 
 def _enter(m):
-    """enter(block, args, kwargs): a new reference to the result, null with an error set, or MISS."""
-    f = m.fn("enter", [("ptr", "block"), ("ptr", "args"), ("ptr", "kw")], "ptr", "internal")
+    """enter(block, args, kwargs, always): a new reference to the result, null with an error set, or MISS. `always`: also when it was used as
+    often as it says."""
+    f = m.fn("enter", [("ptr", "block"), ("ptr", "args"), ("ptr", "kw"), ("i64", "always")], "ptr", "internal")
     g = Glue(f)
-    block, args, kw = f.args
+    block, args, kw, always = f.args
     objects, leaves, fresh = f.alloca("i64", MAX_OBJECTS), f.alloca("i64", MAX_LEAVES), f.alloca("i64", MAX_FRESH)
-    arrays, slots = f.alloca("i64", MAX_MOVING), f.alloca("i64", MAX_MOVING + 3)
+    arrays, slots, ints = f.alloca("i64", MAX_MOVING), f.alloca("i64", MAX_MOVING + 3), f.alloca("i64", MAX_LEAVES)
 
     def head(name, ty="i64"):
         return g.ld(block, H[name], ty)
     nargs = g.ld(args, HEAD, "i64")
+    f.bail(f.binary("and", f.cmp("sge", head("count"), head("until")), f.cmp("eq", always, 0)), "miss")
     f.bail(f.cmp("eq", head("kind"), EAGER), "eager")
     f.bail(f.cmp("ne", nargs, head("nargs")), "miss")
     names, = f.if_(g.null(kw), lambda: [f.as_val(0, "i64")], lambda: [f.call("PyDict_Size", "i64", kw)])
@@ -348,12 +428,31 @@ def _enter(m):
     # the arguments
     f.loop(0, nargs, 1, lambda i: _put(f, objects, i, _word(f, f.bytes_at(args, HEAD + 8), i)))
     _put(f, objects, nargs, kw)
+    at = f.bytes_at(block, head("slots_at"))
+
+    def slot(i):
+        row = f.at(at, i << 2, "i64")                # kind, where, what there, object
+        kind, where, what = _word(f, row, 0), _word(f, row, 1, "ptr"), _word(f, row, 2, "ptr")
+
+        def entry():
+            x = f.call("PyDict_GetItemWithError", "ptr", where, what)
+            f.bail(g.null(x), "other")
+            return [x]
+
+        def item():
+            f.bail(f.cmp("sge", g.i64(what), g.ld(where, HEAD, "i64")), "miss")
+            return [_word(f, g.ld(where, HEAD + 8), g.i64(what), "ptr")]
+        x, = f.if_(f.cmp("eq", kind, ENTRY), entry, lambda: f.if_(f.cmp("eq", kind, ITEM), item, lambda: [f.load("ptr", where, 8)]))
+        f.bail(g.null(x), "miss")
+        _put(f, objects, _word(f, row, 3), x)
+    f.loop(0, head("slots"), 1, slot)
 
     def argument(i, row):
         f.bail(f.cmp("eq", f.call("argument", "i64", block, row, objects, leaves), 0), "miss")
         return [f.at(row, _word(f, row, 2), "i64")]
     f.loop(0, head("rows"), 1, argument, [f.bytes_at(block, head("rows_at"))])
     n = head("leaves")
+    every = n + head("numbers")
 
     def apart(i, same):
         one = _word(f, leaves, i)
@@ -383,10 +482,23 @@ def _enter(m):
     def address(i):
         row = f.at(at, i << 1, "i64")
         kind, what = _word(f, row, 0), _word(f, row, 1)
-        a, = f.if_(f.cmp("eq", kind, FRESH), lambda: [_word(f, fresh, what, "ptr")], lambda: [g.ld(f.if_(
-            f.cmp("eq", kind, LEAF), lambda: [_word(f, leaves, what, "ptr")], lambda: [g.ptr(what)])[0], T["array"])])
+
+        def array():
+            a, = f.if_(f.cmp("eq", kind, FRESH), lambda: [_word(f, fresh, what, "ptr")], lambda: [g.ld(f.if_(
+                f.cmp("eq", kind, LEAF), lambda: [_word(f, leaves, what, "ptr")], lambda: [g.ptr(what)])[0], T["array"])])
+            return [a, g.ld(a, A["data"], "i64")]
+
+        def number():                                # where it is; of an int, where a copy is
+            x = _word(f, leaves, what, "ptr")
+
+            def whole():
+                at = f.at(ints, what, "i64")
+                f.store(f.call("PyLong_AsLongLong", "i64", x), at)
+                return [g.i64(at)]
+            return [x, *f.if_(f.cmp("eq", kind, FLOAT_LEAF), lambda: [g.i64(f.bytes_at(x, HEAD))], whole)]
+        a, data = f.if_(f.cmp("slt", kind, FLOAT_LEAF), array, number)
         _put(f, arrays, i, a)
-        _put(f, slots, i + 2, g.ld(a, A["data"], "i64"))
+        _put(f, slots, i + 2, data)
     f.loop(0, nmoving, 1, address)
     _put(f, slots, 0, head("list"))
     _put(f, slots, 1, head("length"))
@@ -403,21 +515,41 @@ def _enter(m):
 
     def let_go():                                    # long work: other threads of Python's go on, and must free nothing that is in use
         f.loop(0, nmoving, 1, lambda i: g.inc(_word(f, arrays, i, "ptr")))
+        f.loop(0, every, 1, lambda i: g.inc(_word(f, leaves, i, "ptr")))
         f.store(f.as_val(1, "i64"), busy)
         thread = f.call("PyEval_SaveThread", "ptr")
         run()
         f.call("PyEval_RestoreThread", "void", thread)
         f.store(f.as_val(0, "i64"), busy)
         f.loop(0, nmoving, 1, lambda i: g.dec(_word(f, arrays, i, "ptr")))
-    f.if_(f.cmp("ne", head("away"), 0), let_go, run)
+    away = f.cmp("ne", head("away"), 0)
+    f.if_(away, let_go, run)
     f.if_(f.cmp("ne", arena, 0), lambda: f.call("whet_heap_give", "void", f.load("ptr", f.at(slots, nmoving + 2, "i64")), arena) and None)
+
+    def done():
+        f.if_(away, lambda: f.loop(0, every, 1, lambda i: g.dec(_word(f, leaves, i, "ptr"))) and None)
+    stopped = head("stopped", "ptr")
+
+    def whole():                                     # a check ended the list: all is made, nothing is laid anywhere
+        word = f.load("ptr", stopped, 8)
+
+        def otherwise():
+            f.store(f.as_val(0, "i64"), word)
+            f.store(f.as_val(0, "i64"), stopped)
+            f.loop(0, head("fresh"), 1, lambda i: g.dec(_word(f, fresh, i, "ptr")))
+            done()
+        f.if_(g.null(word), lambda: None, otherwise)
+        f.bail(f.cmp("ne", word, 0), "miss")
+    f.if_(g.null(stopped), lambda: None, whole)
     g.st(head("count") + 1, block, H["count"])
-    f.ret(f.call("build", "ptr", block, leaves, fresh))
+    r = f.call("build", "ptr", block, leaves, fresh)
+    done()
+    f.ret(r)
 
     f.label("python")
-    f.loop(0, n, 1, lambda i: g.inc(_word(f, leaves, i, "ptr")))
-    r = f.call("PyObject_Vectorcall", "ptr", head("finish", "ptr"), leaves, n, Val(f, "null", "ptr"))
-    f.loop(0, n, 1, lambda i: g.dec(_word(f, leaves, i, "ptr")))
+    f.loop(0, every, 1, lambda i: g.inc(_word(f, leaves, i, "ptr")))
+    r = f.call("PyObject_Vectorcall", "ptr", head("finish", "ptr"), leaves, every, Val(f, "null", "ptr"))
+    f.loop(0, every, 1, lambda i: g.dec(_word(f, leaves, i, "ptr")))
     f.bail(g.null(r), "error")
     missed = g.same(r, g.ld(_ptr(f, "whet_jit"), J["missed"]))
 
@@ -440,6 +572,7 @@ def _enter(m):
     dims, nd = g.ld(a, A["dims"]), f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
     size, = f.loop(0, nd, 1, lambda d, s: [f.binary("mul", s, _word(f, dims, d))], [f.as_val(1, "i64")])
     f.bail(f.cmp("ne", size, head("size")), "miss")
+    g.st(head("count") + 1, block, H["count"])
     f.ret(f.call("PyObject_Call", "ptr", head("finish", "ptr"), args, kw))
     f.label("full")
     f.call("PyErr_NoMemory", "ptr")
@@ -447,6 +580,9 @@ def _enter(m):
     f.label("lost")
     f.loop(0, f.load("i64", count), 1, lambda i: g.dec(_word(f, fresh, i, "ptr")))
     f.br("error")
+    f.label("other")
+    f.call("PyErr_Clear", "void")
+    f.br("miss")
     f.label("miss")
     f.ret(Val(f, f"inttoptr (i64 {MISS} to ptr)", "ptr"))
     f.label("error")
@@ -455,17 +591,17 @@ def _enter(m):
 
 def _doors(m):
     """What Python calls."""
-    # all(blocks, args, kwargs): the first block of a tuple (block, what it points to, ...) that fits
-    f = m.fn("all", [("ptr", "blocks"), ("ptr", "args"), ("ptr", "kw")], "ptr", "internal")
+    # all(blocks, args, kwargs, always): the first block of a tuple (block, what it points to, ...) that fits
+    f = m.fn("all", [("ptr", "blocks"), ("ptr", "args"), ("ptr", "kw"), ("i64", "always")], "ptr", "internal")
     g = Glue(f)
-    blocks, args, kw = f.args
+    blocks, args, kw, always = f.args
     n = g.ld(blocks, HEAD, "i64")
     items = f.bytes_at(blocks, HEAD + 8)
     miss = g.ptr(f.as_val(MISS, "i64"))
     g.inc(blocks)
     _, r = f.while_(
         lambda i, r: f.binary("and", f.cmp("slt", i, n), g.same(r, miss)),
-        lambda i, r: [i + 2, f.call("enter", "ptr", g.ld(_word(f, items, i, "ptr"), A["data"]), args, kw)], [f.as_val(0, "i64"), miss])
+        lambda i, r: [i + 2, f.call("enter", "ptr", g.ld(_word(f, items, i, "ptr"), A["data"]), args, kw, always)], [f.as_val(0, "i64"), miss])
     g.dec(blocks)
     f.ret(r)
 
@@ -476,7 +612,7 @@ def _doors(m):
     f.bail(f.cmp("ne", g.ld(shared, J["off"], "i64"), 0), "slow")
     blocks = f.load("ptr", f.bytes_at(self, g.ld(shared, J["ready"], "i64")), 8)
     f.bail(g.absent(blocks), "slow")
-    r = f.call("all", "ptr", blocks, args, kw)
+    r = f.call("all", "ptr", blocks, args, kw, f.as_val(0, "i64"))
     f.bail(f.cmp("eq", g.i64(r), MISS), "slow")
     f.ret(r)
     f.label("slow")
@@ -486,13 +622,13 @@ def _doors(m):
     _put(f, box, 2, f.sel(g.null(kw), _ptr(f, "_Py_NoneStruct"), kw))
     f.ret(f.call("PyObject_Vectorcall", "ptr", g.ld(shared, J["slow"]), box, f.as_val(3, "i64"), Val(f, "null", "ptr")))
 
-    # enter(blocks, args, kwargs): the result, or MISSED
+    # enter(blocks, args, kwargs): the result, or MISSED, however often the blocks were used
     f = m.fn("traced_enter", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
     g = Glue(f)
     _, argv, _ = f.args
     kw = _word(f, argv, 2, "ptr")
     kw = f.sel(g.same(kw, _ptr(f, "_Py_NoneStruct")), Val(f, "null", "ptr"), kw)
-    r = f.call("all", "ptr", _word(f, argv, 0, "ptr"), _word(f, argv, 1, "ptr"), kw)
+    r = f.call("all", "ptr", _word(f, argv, 0, "ptr"), _word(f, argv, 1, "ptr"), kw, f.as_val(1, "i64"))
 
     def missed():
         x = g.ld(_ptr(f, "whet_jit"), J["missed"])

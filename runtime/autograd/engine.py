@@ -91,7 +91,12 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True):
                 captured[node] = g
                 if not any(e is not None and (e in need or id(e) in targets) for e in node.edges):
                     continue
-            results = node.op.backward(node, g)
+            try:
+                results = node.op.backward(node, g)
+            except BaseException:
+                if not keep and isinstance(node, Shortcut):
+                    node.release()           # of the graph there, what ran before the error
+                raise
             if node.post_hooks:
                 results = _run_post_hooks(node, results, g)
             if state.anomaly:
@@ -291,8 +296,8 @@ def _targets(inputs):
     return dict.fromkeys(_keys(inputs))
 
 
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None, is_grads_batched=False,
-         materialize_grads=False):
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
+         is_grads_batched=False, materialize_grads=False):
     """The gradients of the sum of the outputs with respect to each input, as a tuple.
 
     >>> import whet
@@ -330,8 +335,8 @@ def _batched(outputs, inputs, grad_outputs, keep, create, allow_unused, material
     from ..ops import stack
     gs = _as_tuple(grad_outputs)
     n = next(g.shape[0] for g in gs if g is not None)
-    rows = [grad(outputs, inputs, tuple(None if g is None else g[i] for g in gs), True if i + 1 < n else keep, create, allow_unused,
-                 False, materialize) for i in range(n)]
+    rows = [grad(outputs, inputs, tuple(None if g is None else g[i] for g in gs), True if i + 1 < n else keep, create,
+                 allow_unused=allow_unused, materialize_grads=materialize) for i in range(n)]
     return tuple(None if col[0] is None else stack(col) for col in zip(*rows))
 
 

@@ -11,6 +11,7 @@ class _State(threading.local):
     check_nan = True
     saved_hooks = ()                       # innermost last: (pack, unpack)
     observers = ()                         # innermost last: see ops/registry.apply
+    autocast = None                        # the type that products are made in: see amp.py
 
 
 state = _State()
@@ -25,7 +26,7 @@ def set_flags(flags):
 
 def refresh():
     """Work out SPECIAL again after anomaly mode, hooks or observers changed."""
-    special = SPECIAL if state.anomaly or state.saved_hooks or state.observers else 0
+    special = SPECIAL if state.anomaly or state.saved_hooks or state.observers or state.autocast else 0
     set_flags(state.flags & ~SPECIAL | special)
 
 

@@ -273,9 +273,14 @@ def copy(dst, src):
     if src.dtype != t:
         _CAST[FROM_NUMPY[t].short]([src], [dst])
     else:
-        bits = _BITS[t.itemsize]
-        _MOVE([src.view(bits)], [dst.view(bits)])
+        move(dst, src)
     return dst
+
+
+def move(dst, src):
+    """The same by a kernel alone, between arrays of one type (no complex128) that do not overlap."""
+    bits = _BITS[dst.dtype.itemsize]
+    _MOVE([src.view(bits)], [dst.view(bits)])
 
 
 def fill(dst, value):

@@ -217,12 +217,14 @@ class Plan:
 
         def row_of(i):
             return [strides[i]]
-        mode = mode or self._column_mode(step, columns)
+        mode = mode or self._column_mode(step, columns, outer)
         vectors, panels = self._panels(self.program, columns, outer)
         units = outer * panels
         if self._splits(units, columns // panels):
-            return self._split(lambda p: column_kernel(p, self._panels(p, columns, outer)[0], mode if mode != "dense" or dense(p)
-                                                       else "sequential", self._masked(p, columns, outer), True),
+            def kernel(p):
+                how = mode if mode != "dense" or self._one_panel(p, columns, outer) else "sequential"
+                return column_kernel(p, self._panels(p, columns, outer)[0], how, self._masked(p, columns, outer), True)
+            return self._split(kernel,
                                lambda walk: [columns, *self._walk_strides(walk, arrays, of, row_of, lambda size: [size * columns])],
                                lambda walk: outer * self._panels(walk.program, columns, outer)[1], (outer, columns), order)
         grain = max(1, self._per_grain() // max(1, self.n * -(-columns // panels)))
@@ -230,10 +232,14 @@ class Plan:
         addr = column_kernel(self.program, vectors, mode, self._masked(self.program, columns, outer), False)
         return self._direct(addr, units, grain, numbers, order)
 
-    def _column_mode(self, step, columns):
-        if columns < 48 and dense(self.program) and step[0] == columns * DTYPES[self.program.operands[0].dtype].itemsize:
+    def _column_mode(self, step, columns, outer):
+        if columns < 48 and step[0] == columns * DTYPES[self.program.operands[0].dtype].itemsize and self._one_panel(self.program, columns, outer):
             return "dense"
         return "sequential" if abs(step[0]) <= 512 else "lanes"
+
+    def _one_panel(self, program, columns, outer):
+        """May lines be added up as few long ones? (What follows the sum may take so many registers that a panel holds less than a line.)"""
+        return dense(program) and self._panels(program, columns, outer)[1] == 1
 
     def _masked(self, program, columns, outer):
         width = self._panels(program, columns, outer)[0] * column_shape(program)[1]

@@ -1,4 +1,4 @@
-"""Gathering along one dimension on NumPy arrays, through kernels that check every index."""
+"""Gathering along one dimension on NumPy arrays, and putting back, through kernels that check every index."""
 import os
 from math import prod
 
@@ -58,3 +58,40 @@ def _run(kernel, a, index, out, outer, n, count, inner, grain):
     by_outer = outer >= 16
     native.launch(kernel, outer if by_outer else count, grain, a, index, out, bad, outer, n, count, inner, int(by_outer))
     return not bad[0]
+
+
+ADDED = {np.dtype(t): e for t, e in (("f4", "float"), ("f8", "double"), ("i1", "i8"), ("u1", "i8"), ("i2", "i16"), ("u2", "i16"), ("i4", "i32"),
+                                     ("u4", "i32"), ("i8", "i64"), ("u8", "i64"))}
+MOVED = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
+
+
+def put(a, index, source, axis, add, each=False, wrap=False):
+    """Write `source` at the places of `a` that an index names along an axis, or add it, in the order of the index. False where the kernels
+    do not do it, or an index is out of range: nothing was written then.
+
+    `each`: the index has the shape of the source, which has that of `a` but along the axis; else it is a vector and names slices."""
+    shape, count = a.shape, index.shape[axis if each else 0] if index.ndim else 0
+    elem = ADDED.get(a.dtype) if add else MOVED.get(a.dtype.itemsize)
+    if not fits(a, index) or elem is None or source.dtype != a.dtype or not (source.size and source.flags.c_contiguous and a.size) \
+            or source.shape != (*shape[:axis], count, *shape[axis + 1:]) or each and index.shape != source.shape or not a.flags.writeable \
+            or not each and index.ndim != 1 or np.may_share_memory(a, source) or np.may_share_memory(a, index):
+        return False
+    outer, n, inner = prod(shape[:axis]), shape[axis], prod(shape[axis + 1:])
+
+    def emit(module, symbol):
+        from ..passes.lower_llvm import take, targets
+        take.emit_put(module, symbol, elem, targets.current().lanes(a.itemsize), add, each, wrap)
+
+    def bounds(module, symbol):
+        from ..passes.lower_llvm import take
+        take.emit_bounds(module, symbol)
+    kernel = native.kernel(f"take/put/{elem}/{add}/{each}/{wrap}", emit)
+    bad = np.zeros(1, np.int64)
+    entries.verdict(bad)
+    native.launch(native.kernel("take/bounds", bounds), index.size, 1 << 14, index, n if wrap else 0, 2 * n if wrap else n, bad)
+    if bad[0]:
+        return False
+    by_outer = outer >= 16 or inner == 1
+    units = outer if by_outer else inner
+    native.launch(kernel, units, max(1, (1 << 14) * units // source.size), a, index, source, outer, n, count, inner, int(by_outer))
+    return True

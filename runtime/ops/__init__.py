@@ -4,8 +4,8 @@ from ..tensor import Tensor
 from . import surface
 
 for _family in ("pointwise", "arithmetic", "creation", "convert", "view", "movement", "index", "reduce", "sort", "contract",
-                "random", "window", "norm", "activation", "recurrent", "loss", "embedding", "vision", "host", "interop", "derived",
-                "control", "operators"):
+                "random", "python", "window", "norm", "activation", "recurrent", "loss", "embedding", "vision", "host", "fourier", "interop",
+                "derived", "control", "special", "operators"):
     __import__(f"{__name__}.{_family}")
 
 from .host import publish  # noqa: E402  (linalg is made of other ops)
@@ -18,7 +18,7 @@ if tensor_base.Base is not tensor_base.PyBase:
 
 for _name, _fn in surface.METHODS.items():
     if _name not in Tensor.__dict__:
-        setattr(Tensor, _name, _fn)
+        setattr(Tensor, _name, surface.guard(_fn) if surface.takes_dim(_fn) else _fn)
 
 
 def __getattr__(name):

@@ -1,6 +1,7 @@
 """Activations whose call is more than their formula, dropout, and attention."""
 import math
 
+from ..autograd import modes
 from ..dtypes import FLOAT
 from ..ir import scalar as s
 from . import pointwise as p
@@ -177,7 +178,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     for t in (query, key, value):
         if t.ndim < 2:
             raise RuntimeError(f"scaled_dot_product_attention: expected at least 2 dimensions, got {tuple(t.shape)}")
-        if t.dtype is not query.dtype:
+        if t.dtype is not query.dtype and modes.state.autocast is None:
             raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype} key.dtype: {key.dtype} "
                                f"and value.dtype: {value.dtype} instead.")
     if enable_gqa:

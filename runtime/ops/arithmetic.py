@@ -5,7 +5,7 @@ import operator
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from . import pointwise as p
 from .pointwise_family import inplace, write_out
-from .registry import apply, ask, is_tensor
+from .registry import apply, ask, has_zero, is_tensor
 from .surface import FUNCTIONS, METHODS, function, method
 
 NO_ATTRS: dict = {}
@@ -75,15 +75,11 @@ def _sub(input, other, alpha):
     return p.add_scaled, (input, other, -alpha)
 
 
-def _has_zero(a):
-    return bool((a == 0).any())
-
-
 def _check_zero(name, input, other):
     """Integer division by zero raises before anything is computed."""
     if _kind(input) >= FLOAT or _kind(other) >= FLOAT:
         return
-    if ask(_has_zero, other) if is_tensor(other) else other == 0:
+    if ask(has_zero, other) if is_tensor(other) else other == 0:
         raise RuntimeError(f"ZeroDivisionError: {name}: integer division by zero")
 
 

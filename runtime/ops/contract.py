@@ -1,6 +1,7 @@
 """Contractions: matmul and everything that is one. Sums run in the canonical order of `cpu.gemm`."""
 import numpy as np
 
+from ..autograd import modes
 from ..cpu import gemm
 from ..dtypes import BOOL, COMPLEX, INT, promote_types
 from .pointwise_family import NO_ATTRS
@@ -78,7 +79,7 @@ def _check(name, a, b):
     for x, what in ((a, "input"), (b, "other")):
         if not is_tensor(x):
             raise TypeError(f"{name}(): argument '{what}' must be Tensor, not {type(x).__name__}")
-    if a.dtype is not b.dtype:
+    if a.dtype is not b.dtype and modes.state.autocast is None:
         raise RuntimeError(f"{name}: expected both operands to have the same dtype, but got: {a.dtype} and {b.dtype}")
     if a.dtype.kind == BOOL:
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
@@ -241,7 +242,7 @@ def linear(input, weight, bias=None):
     except AttributeError:
         check_tensors("linear", input=input, weight=weight)
         raise
-    if a.dtype != w.dtype or (bias is not None and bias._array.dtype != a.dtype):
+    if (a.dtype != w.dtype or bias is not None and bias._array.dtype != a.dtype) and modes.state.autocast is None:
         raise RuntimeError(f"linear: expected input, weight and bias to have the same dtype, but got: {input.dtype}, {weight.dtype}"
                            + (f" and {bias.dtype}" if bias is not None else ""))
     if a.ndim == 0 or w.ndim not in (1, 2) or a.shape[-1] != w.shape[-1]:

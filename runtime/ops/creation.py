@@ -248,6 +248,8 @@ def _like(input, op, value, dtype, layout, device, requires_grad, memory_format)
             array = like_array(a, dtype.np)
             if value is not None:
                 array.fill(cast_number(value, dtype))
+            elif modes.state.observers:      # (a run that is recorded twice has the same constants)
+                array.fill(0)
             return require(literal(array), requires_grad)
     elif memory_format is not contiguous_format:
         attrs["memory_format"] = memory_format

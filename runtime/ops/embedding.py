@@ -2,7 +2,7 @@
 from ..autograd import modes
 from ..dtypes import INT, int64
 from .pointwise_family import PointwiseOp
-from .registry import ask, check_tensors
+from .registry import ask, asked, check_tensors
 from .samples import reals
 from .surface import FUNCTIONS as F
 from .surface import function
@@ -19,6 +19,7 @@ def _indices(name, input):
 
 
 def _check_rows(name, input, n):
+    @asked(lambda x, _: (x < 0) | (x >= n))
     def check(a):
         if a.size and ((a < 0).any() or (a >= n).any()):
             bad = int(a[(a < 0) | (a >= n)].flat[0])

@@ -39,11 +39,15 @@ def writes(op, check):
 
 
 class WriteOp(Op):
-    """An op that changes some elements of its first input: `write(a, *arrays, **attrs)` does it in place."""
+    """An op that changes some elements of its first input: `write(a, *arrays, **attrs)` does it in place, where no kernel does (`put`)."""
 
-    def __init__(self, name, write, vjp, **kw):
-        self.write = write
+    def __init__(self, name, write, vjp, put=None, **kw):
+        self.by_numpy, self.put = write, put
         super().__init__(name, None, vjp, **kw)
+
+    def write(self, a, *arrays, **attrs):
+        """The in-place form: into `a` itself."""
+        return a if self.put is not None and self.put(a, *arrays, **attrs) else self.by_numpy(a, *arrays, **attrs)
 
     def forward(self, a, *arrays, **attrs):
         r = np.array(a, order="C")

@@ -3,7 +3,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..dtypes import COMPLEX, FLOAT
+from ..dtypes import COMPLEX, FLOAT, bool_, int32
 from .registry import Op, apply, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS as F
@@ -311,16 +311,111 @@ def eigvalsh(A, UPLO="L"):
     return eigh(A, UPLO).eigenvalues
 
 
+# ---- eigenvalues of any matrix -----------------------------------------------------------------------------------------
+def _complex_of(a):
+    return a.astype({"f": "F", "d": "D"}.get(a.dtype.char, a.dtype))
+
+
+def _eig_vjp(g, y, a):
+    w, v = y
+    gw, gv = g
+    vh = _h(v)
+    inner = F["zeros_like"](v)
+    if gv is not None:
+        overlap = vh @ gv
+        real = (overlap.diagonal(0, -2, -1).real + 0j).to(v.dtype)
+        inner = overlap - (vh @ v) * real.unsqueeze(-2)
+        gap = (w.unsqueeze(-2) - w.unsqueeze(-1)).conj()
+        eye = F["eye"](w.shape[-1], dtype=bool_)
+        inner = F["where"](eye, 0.0, inner / F["where"](eye, 1.0, gap))
+    if gw is not None:
+        inner = inner + gw.diag_embed()
+    r = _solve(vh, inner @ vh)
+    return [r if a.dtype.kind == COMPLEX else r.real]
+
+
+_eig = host("eig", lambda a: tuple(_complex_of(np.asarray(x)) for x in np.linalg.eig(a)), infer=square("eig"), vjp=_eig_vjp)
+_eig.op.inner = True                               # the vectors have a free phase
+
+
+class eig_result(NamedTuple):
+    eigenvalues: object
+    eigenvectors: object
+
+
+def eig(A):
+    """Eigenvalues and eigenvectors of a square matrix, complex always."""
+    return eig_result(*_eig(A))
+
+
+# ---- triangular factors --------------------------------------------------------------------------------------------------
+def _eliminate(a):
+    """(packed factors, row swaps from 1, first zero pivot from 1 or 0) of matrices, with partial pivoting."""
+    lu = np.array(a, copy=True)
+    *batch, m, n = lu.shape
+    lu = lu.reshape(-1, m, n)
+    k, rows = min(m, n), np.arange(lu.shape[0])
+    pivots, info = np.zeros((lu.shape[0], k), np.int32), np.zeros(lu.shape[0], np.int32)
+    with np.errstate(all="ignore"):
+        for i in range(k):
+            p = i + np.argmax(np.abs(lu[:, i:, i]), axis=1)
+            pivots[:, i] = p + 1
+            lu[rows, i], lu[rows, p] = lu[rows, p], lu[rows, i]
+            pivot = lu[:, i, i]
+            info[(pivot == 0) & (info == 0)] = i + 1
+            safe = np.where(pivot == 0, 1, pivot)
+            lu[:, i + 1:, i] /= safe[:, None]
+            lu[:, i + 1:, i + 1:] -= lu[:, i + 1:, i, None] * lu[:, None, i, i + 1:]
+    return lu.reshape(a.shape), pivots.reshape(*batch, k), info.reshape(batch)
+
+
+def _lu_vjp(g, y, a):
+    g, lu = g[0], y[0]
+    m, n = a.shape[-2:]
+    if m != n:
+        raise RuntimeError(f"linalg.lu_factor: the derivative is defined for square matrices, not for {m}x{n}")
+    lower = lu.tril(-1) + F["eye"](n, dtype=lu.dtype)
+    upper = lu.triu()
+    inner = (_h(lower) @ g.tril(-1)).tril(-1) + (g.triu() @ _h(upper)).triu()
+    inner = _h(_solve(upper, _h(_solve(_h(lower), inner))))
+    return [apply(lu_permutation_op, (y[1],), {"size": n}).to(lu.dtype) @ inner]
+
+
+def _permute(pivots, *, size):
+    """The matrix P with A = P @ L @ U."""
+    flat = pivots.reshape(-1, pivots.shape[-1])
+    order = np.tile(np.arange(size), (flat.shape[0], 1))
+    rows = np.arange(flat.shape[0])
+    for i in range(flat.shape[1]):
+        p = flat[:, i] - 1
+        order[rows, i], order[rows, p] = order[rows, p], order[rows, i].copy()
+    return np.swapaxes(np.eye(size, dtype=np.float64)[order], -1, -2).reshape(*pivots.shape[:-1], size, size)
+
+
+def _lu_pivots(make):
+    yield Sample(F["tensor"]([[2, 2], [1, 2]], dtype=int32), size=2)
+    yield Sample(F["tensor"]([3, 3, 3], dtype=int32), size=3)
+
+
+lu_permutation_op = Op("lu_permutation", _permute, samples=_lu_pivots)
+_lu = host("lu_factor", _eliminate, infer=lambda a: matrix("lu_factor", a), samples=well_conditioned, vjp=_lu_vjp)
+
+
 def publish():
     """The names that stand beside `whet.linalg`'s in `whet` and on tensors."""
     from .. import linalg
     from .surface import METHODS
-    for name, fn in {"inverse": inv, "det": det, "slogdet": slogdet,
+    for name, fn in {"inverse": inv, "det": det, "slogdet": slogdet, "matrix_exp": linalg.matrix_exp,
+                     "cholesky_solve": linalg.cholesky_solve, "cholesky_inverse": linalg.cholesky_inverse,
+                     "lu_solve": lambda b, LU_data, LU_pivots: linalg.lu_solve(LU_data, LU_pivots, b),
+                     "triangular_solve": linalg.triangular_solve,
                      "pinverse": lambda input, rcond=1e-15: linalg.pinv(input, rcond), "matrix_power": linalg.matrix_power,
                      "cholesky": lambda input, upper=False: cholesky(input, upper=upper),
                      "qr": lambda input, some=True: qr(input, "reduced" if some else "complete"),
                      "logdet": lambda input: _logdet(input), "svd": _torch_svd}.items():
         F[name] = METHODS[name] = fn
+    F["lu"] = METHODS["lu"] = linalg.packed_lu
+    F["lu_unpack"], F["pca_lowrank"], F["svd_lowrank"] = linalg.lu_unpack, linalg.pca_lowrank, linalg.svd_lowrank
 
 
 def _logdet(input):

@@ -102,8 +102,18 @@ def add_at(out, index, values, dims):
     return out
 
 
+def _put_slices(out, values, *index, dims, accumulate):
+    """Write or add slices by an index of one dimension, with one kernel."""
+    d, i = dims[0], index[0]
+    if len(dims) > 1 or values.shape != _result_shape(out.shape, i.shape, dims) or not values.flags.c_contiguous or not i.flags.c_contiguous:
+        return False
+    return picks.put(out, i.reshape(-1), values.reshape(*out.shape[:d], i.size, *out.shape[d + 1:]), d, accumulate, wrap=True)
+
+
 def _sum_at(g, *index, size, dims):
     out = np.zeros(size, g.dtype)
+    if _put_slices(out, g, *index, dims=dims, accumulate=True):
+        return out
     return add_at(out, [in_bounds(i, size[d], d) for i, d in zip(index, dims)], g, dims)
 
 
@@ -137,6 +147,8 @@ def _sum_samples(make):
 index_op = Op("index", _gathered, _index_vjp, samples=_gather_samples)
 index_op.doc = "Elements at index tensors of one shape, one for each of the dimensions `dims`."
 index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples)
+index_sum_op.moves = lambda out, g, *index, size, dims: [(out, 0)]
+index_sum_op.put = lambda out, g, *index, size, dims: _put_slices(out, g, *index, dims=dims, accumulate=True)
 index_op.memo = True
 index_op.saves = index_sum_op.saves = frozenset(range(1, 65))            # the index tensors only
 
@@ -150,9 +162,13 @@ class _PutOp(Op):
         self.write(r, values, *index, dims=dims, accumulate=accumulate)
         return r
 
+    put = staticmethod(_put_slices)
+
     @staticmethod
     def write(a, values, *index, dims, accumulate):
         """The in-place form: into `a` itself."""
+        if _put_slices(a, values, *index, dims=dims, accumulate=accumulate):
+            return a
         key = _key(a.shape, index, dims)
         shape = _result_shape(a.shape, np.broadcast_shapes(*[i.shape for i in index]), dims)
         if values.shape != shape:

@@ -1,13 +1,15 @@
 """Losses: functions over other ops."""
+import functools
 import math
 import warnings
 
-from ..dtypes import int64
+from ..autograd import modes
+from ..dtypes import FLOAT, int64
 from ..ir import scalar as s
 from .activation import pairwise_distance
 from .pointwise_family import PointwiseOp
 from .reduce import log_softmax
-from .registry import apply, ask, check_tensors, is_tensor
+from .registry import apply, ask, asked, check_tensors, is_tensor
 from .samples import reals
 from .surface import FUNCTIONS as F
 from .surface import function
@@ -34,6 +36,21 @@ def legacy(size_average, reduce, reduction):
     return r
 
 
+def precise(fn):
+    """A loss that `autocast` has computed in float32."""
+    @functools.wraps(fn)
+    def call(*args, **kwargs):
+        if modes.state.autocast is not None:
+            args = [_wide(x) for x in args]
+            kwargs = {k: _wide(x) for k, x in kwargs.items()}
+        return fn(*args, **kwargs)
+    return call
+
+
+def _wide(x):
+    return x.float() if is_tensor(x) and x.dtype.kind == FLOAT and x.dtype.itemsize == 2 else x
+
+
 def loss(fn):
     """A loss given elementwise: adds the arguments `size_average, reduce, reduction` in PyTorch's order."""
     import inspect
@@ -54,7 +71,7 @@ def loss(fn):
                          f"    return reduced(fn({call}), legacy(size_average, reduce, reduction))",
                          {"fn": fn, "reduced": reduced, "legacy": legacy})
     f.__doc__ = fn.__doc__
-    return guard(f)
+    return precise(guard(f))
 
 
 def _same(name, input, target):
@@ -65,6 +82,7 @@ def _same(name, input, target):
                       "incorrect results due to broadcasting. Please ensure they have the same size.", stacklevel=4)
 
 
+@precise
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The squared difference.
 
@@ -76,6 +94,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     return _weighted("mse_loss", F["square"](_diff("mse_loss", input, target)), weight, legacy(size_average, reduce, reduction))
 
 
+@precise
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The absolute difference."""
     return _weighted("l1_loss", F["abs"](_diff("l1_loss", input, target)), weight, legacy(size_average, reduce, reduction))
@@ -95,6 +114,7 @@ def _weighted(name, x, weight, reduction):
     return x.sum() / weight.sum() if reduction == "mean" and name != "huber_loss" else reduced(x, reduction)
 
 
+@precise
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """Squared near zero (below beta), absolute beyond."""
     if beta < 0:
@@ -104,6 +124,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     return reduced(x, legacy(size_average, reduce, reduction))
 
 
+@precise
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """delta times the smooth L1 loss with beta = delta."""
     if delta <= 0:
@@ -117,6 +138,7 @@ def _class_axis(input):
 
 
 @function(method=False)
+@precise
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """Minus the log-probability of the target class."""
     check_tensors("nll_loss", input=input, target=target, weight=weight)
@@ -139,6 +161,7 @@ def _nll(input, target, weight, ignore_index, reduction):
         raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
                            f"{list(weight.shape)}")
 
+    @asked(lambda x, _: s.eq(x, ignore_index), lambda x, _: s.ne(x, ignore_index) & ((x < 0) | (x >= classes)))
     def some_ignored(t):
         ignored = t == ignore_index
         any_ignored = bool(ignored.any())
@@ -170,6 +193,7 @@ def _nll(input, target, weight, ignore_index, reduction):
 
 
 @function(method=False)
+@precise
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
     """The cross entropy of logits with class indices or class probabilities.
 
@@ -228,13 +252,19 @@ bce_op = PointwiseOp("binary_cross_entropy", lambda input, target: (target - 1) 
                                              g * (s.maximum(s.log1p(-x), -100) - _log_or_100(x))])
 
 
+@asked(lambda x, _: ~((x >= 0) & (x <= 1)))
+def _probable(a):
+    return bool(((a >= 0) & (a <= 1)).all())
+
+
 @function(method=False)
+@precise
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The cross entropy of probabilities with targets in [0, 1]."""
     if tuple(target.shape) != tuple(input.shape):
         raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure "
                          "they have the same size.")
-    if not ask(lambda a: bool(((a >= 0) & (a <= 1)).all()), input):
+    if not ask(_probable, input):
         raise RuntimeError("all elements of input should be between 0 and 1")
     x = apply(bce_op, (input, target), {})
     x = x if weight is None else x * weight
@@ -242,6 +272,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 
 
 @function(method=False)
+@precise
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
     """The cross entropy of sigmoid(input) with targets in [0, 1], computed stably."""
     if tuple(target.shape) != tuple(input.shape):
@@ -256,6 +287,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 
 
 @function(method=False)
+@precise
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target * (log target - input), the input being log-probabilities."""
     x = target.exp() * (target - input) if log_target else F["xlogy"](target, target) - target * input
@@ -268,6 +300,11 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 def soft_margin_loss(input, target):
     """log(1 + exp(-target * input))"""
     return F["log1p"]((-target * input).exp())
+
+
+@asked(lambda x, _: x < 0)
+def _below_zero(a):
+    return bool((a < 0).any())
 
 
 @function(method=False)
@@ -297,7 +334,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
             var = var.unsqueeze(-1)
         elif not (tuple(input.shape[:-1]) == tuple(var.shape[:-1]) and var.shape[-1] == 1):
             raise ValueError("var is of incorrect size")
-    if ask(lambda a: bool((a < 0).any()), var):
+    if ask(_below_zero, var):
         raise ValueError("var has negative entry/entries")
     from ..autograd.modes import no_grad
     var = var.clone()
@@ -308,6 +345,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 
 
 @function(method=False)
+@precise
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """max(0, -target * (input1 - input2) + margin)"""
     if not input1.ndim == input2.ndim == target.ndim:
@@ -317,6 +355,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
 
 
 @function(method=False)
+@precise
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
     c = _cosine(input1, input2)
@@ -329,6 +368,7 @@ def _cosine(a, b, eps=1e-12):
     return (a * b).sum(dim) / (((a * a).sum(dim) + eps) * ((b * b).sum(dim) + eps)).sqrt()
 
 
+@precise
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin)"""
     return triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=lambda a, b: pairwise_distance(a, b, p, eps),
@@ -346,6 +386,7 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
     return reduced((near - far + margin).clamp_min(0), reduction)
 
 
+@precise
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The hinge loss of the target class against all others."""
     if p not in (1, 2):
@@ -361,6 +402,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     return reduced(r if target.ndim else r.squeeze(0), legacy(size_average, reduce, reduction))
 
 
+@precise
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """The hinge loss of every target class (listed up to the first -1) against every other class."""
     x = input if input.ndim == 2 else input.unsqueeze(0)
@@ -381,6 +423,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 
 
 @function(method=False)
+@precise
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
     """Connectionist temporal classification: minus the log-probability of all alignments of the targets."""
     single = log_probs.ndim == 2

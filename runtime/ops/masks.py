@@ -117,6 +117,7 @@ def _fill_write(a, value):
 fill_op = WriteOp("fill", _fill_write, lambda g, _y, _x, _value, needs: [None, g.sum() if needs[1] else None],
                   samples=lambda make: [Sample(make(2, 3), make()), Sample(make(0), make())])
 fill_op.total = True
+fill_op.moves = lambda a, value: [(a, value)]
 
 
 @method()

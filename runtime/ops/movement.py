@@ -1,5 +1,6 @@
 """Ops that move elements without computing: joining, repeating, rolling, padding, triangles and diagonals."""
 import builtins
+import itertools
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from ..indexing import as_int, sizes
 from . import dims
 from .creation import empty_array, zeros
 from .pointwise_family import inplace
-from .registry import Op, apply, check_tensors, is_tensor
+from .registry import MoveOp, Op, apply, check_tensors, is_tensor
 from .samples import Sample
 from .split import split_op, unbind_op
 from .strided import as_strided, diagonal, undiagonal_op
@@ -24,6 +25,11 @@ def _cat(*arrays, dim):
     return np.concatenate(arrays, dim, out=out)
 
 
+def _side_by_side(out, *arrays, dim):
+    ends = list(itertools.accumulate([a.shape[dim] for a in arrays]))
+    return [(out[(builtins.slice(None),) * dim + (builtins.slice(end - a.shape[dim], end),)], a) for a, end in zip(arrays, ends)]
+
+
 def _cat_vjp(g, _y, *_xs, dim):
     parts = apply(split_op, (g,), {"sizes": tuple([x.shape[dim] for x in _xs]), "dim": dim})
     return list(parts)
@@ -31,7 +37,7 @@ def _cat_vjp(g, _y, *_xs, dim):
 
 cat_op = Op("cat", _cat, _cat_vjp, samples=lambda make: [
     Sample(make(2, 3), make(1, 3), dim=0), Sample(make(2, 3), make(2, 0), make(2, 1), dim=1), Sample(make(3), dim=0)])
-cat_op.total = True
+cat_op.total, cat_op.moves = True, _side_by_side
 
 
 def _list(tensors, op):
@@ -95,17 +101,21 @@ def cat(tensors, dim=0, *, axis=None, out=None):
 def _stack(*arrays, dim):
     first = arrays[0]
     out = empty_array((*first.shape[:dim], len(arrays), *first.shape[dim:]), first.dtype)
-    at = (builtins.slice(None),) * dim
     if dim == 0 and len(arrays) > 4:
         return np.stack(arrays, 0, out=out)
-    for i, a in enumerate(arrays):
-        out[(*at, i)] = a
+    for part, a in _stacked(out, *arrays, dim=dim):
+        part[...] = a
     return out
+
+
+def _stacked(out, *arrays, dim):
+    return [(out[(builtins.slice(None),) * dim + (i, ...)], a) for i, a in enumerate(arrays)]
 
 
 stack_op = Op("stack", _stack, lambda g, _y, *_xs, dim: list(apply(unbind_op, (g,), {"dim": dim})), samples=lambda make: [
     Sample(make(2, 3), make(2, 3), dim=0), Sample(make(2, 3), make(2, 3), dim=2), Sample(make(), make(), dim=0),
     Sample(make(0), dim=1)])
+stack_op.total, stack_op.moves = True, _stacked
 
 
 @function(method=False)
@@ -256,9 +266,20 @@ FUNCTIONS["repeat_interleave"] = METHODS["repeat_interleave"] = repeat_interleav
 
 
 # ---- rolling and turning ---------------------------------------------------------------------------------------------
-roll_op = Op("roll", lambda a, shifts, dims: np.roll(a, shifts, dims),
-             lambda g, _y, _x, shifts, dims: [apply(roll_op, (g,), {"shifts": tuple([-s for s in shifts]), "dims": dims})],
-             samples=lambda make: [Sample(make(4, 3), shifts=(1,), dims=(0,)), Sample(make(2, 3), shifts=(-1, 5), dims=(0, 1)),
+def _rolled(out, a, shifts, dims):
+    """Each dimension is cut in two, which change places."""
+    parts = [[(builtins.slice(None),) * 2] for _ in a.shape]
+    for d in set(dims):
+        n = a.shape[d]
+        k = sum([s for s, e in zip(shifts, dims) if e == d]) % n if n else 0
+        if k:
+            parts[d] = [(builtins.slice(k, None), builtins.slice(None, n - k)), (builtins.slice(None, k), builtins.slice(n - k, None))]
+    return [(out[(*[p[0] for p in part], ...)], a[(*[p[1] for p in part], ...)]) for part in itertools.product(*parts)]
+
+
+roll_op = MoveOp("roll", lambda a, **kw: a.shape, _rolled,
+                 lambda g, _y, _x, shifts, dims: [apply(roll_op, (g,), {"shifts": tuple([-s for s in shifts]), "dims": dims})],
+                 samples=lambda make: [Sample(make(4, 3), shifts=(1,), dims=(0,)), Sample(make(2, 3), shifts=(-1, 5), dims=(0, 1)),
                                    Sample(make(0, 3), shifts=(1,), dims=(0,))])
 
 
@@ -282,9 +303,13 @@ def roll(input, shifts, dims=None):
 
 
 _dim = dims.one
-flip_op = Op("flip", lambda a, dims: np.flip(a, dims).copy(), lambda g, _y, _x, dims: [apply(flip_op, (g,), {"dims": dims})],
-             samples=lambda make: [Sample(make(2, 3), dims=(0,)), Sample(make(2, 3, 2), dims=(0, 2)), Sample(make(), dims=()),
-                                   Sample(make(0, 2), dims=(0,))])
+def _flipped(out, a, dims):
+    return [(out, a[(*[builtins.slice(None, None, -1 if d in dims else 1) for d in range(a.ndim)], ...)])]
+
+
+flip_op = MoveOp("flip", lambda a, dims: a.shape, _flipped,
+                 lambda g, _y, _x, dims: [apply(flip_op, (g,), {"dims": dims})], samples=lambda make: [
+    Sample(make(2, 3), dims=(0,)), Sample(make(2, 3, 2), dims=(0, 2)), Sample(make(), dims=()), Sample(make(0, 2), dims=(0,))])
 
 
 @function()
@@ -296,7 +321,10 @@ def flip(input, dims):
     return apply(flip_op, (input,), {"dims": dims if input._array.ndim else ()})
 
 
-METHODS["flip"] = lambda self, *dims: flip(self, dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims)
+@method("flip")
+def _flip(self, *numbers, dims=None):
+    """See `whet.flip`."""
+    return flip(self, dims if dims is not None else numbers[0] if len(numbers) == 1 and not isinstance(numbers[0], int) else numbers)
 
 
 @function()
@@ -402,10 +430,8 @@ def diagflat(input, offset=0):
 
 
 # ---- a part replaced -------------------------------------------------------------------------------------------------
-def _put_slice(a, src, index):
-    r = a.copy()
-    r[numpy_index(index)] = src
-    return r
+def _put_slice(out, a, src, index):
+    return [(out, a), (out[numpy_index(index)], src)]
 
 
 def _put_slice_vjp(g, _y, _x, _src, index, needs):
@@ -416,7 +442,7 @@ def _put_slice_vjp(g, _y, _x, _src, index, needs):
     return [gx, apply(slice_op, (g,), {"index": index}) if needs[1] else None]
 
 
-slice_scatter_op = Op("slice_scatter", _put_slice, _put_slice_vjp, samples=lambda make: [
+slice_scatter_op = MoveOp("slice_scatter", lambda a, src, index: a.shape, _put_slice, _put_slice_vjp, samples=lambda make: [
     Sample(make(3, 4), make(2, 4), index=((0, 2, 1),)), Sample(make(3, 4), make(3), index=((0, 3, 1), 1)),
     Sample(make(5), make(2), index=((1, 5, 2),)), Sample(make(3), make(0), index=((1, 1, 1),))])
 
@@ -458,12 +484,10 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     return apply(diagonal_scatter_op, (input, src.to(input.dtype)), kw)
 
 
-def _put_diagonal(a, src, offset, dim1, dim2):
-    r = a.copy()
-    d = r.diagonal(offset, dim1, dim2)
+def _put_diagonal(out, a, src, offset, dim1, dim2):
+    d = out.diagonal(offset, dim1, dim2)
     d.flags.writeable = True
-    d[...] = src
-    return r
+    return [(out, a), (d, src)]
 
 
 def _put_diagonal_vjp(g, _y, _x, _src, offset, dim1, dim2):
@@ -471,7 +495,7 @@ def _put_diagonal_vjp(g, _y, _x, _src, offset, dim1, dim2):
     return [apply(diagonal_scatter_op, (g, zeros(_src.shape, dtype=g.dtype)), kw), diagonal(g, **kw)]
 
 
-diagonal_scatter_op = Op("diagonal_scatter", _put_diagonal, _put_diagonal_vjp, samples=lambda make: [
+diagonal_scatter_op = MoveOp("diagonal_scatter", lambda a, src, **kw: a.shape, _put_diagonal, _put_diagonal_vjp, samples=lambda make: [
     Sample(make(3, 3), make(3), offset=0, dim1=0, dim2=1), Sample(make(2, 3, 4), make(2, 3), offset=1, dim1=1, dim2=2)])
 
 
@@ -499,19 +523,16 @@ def _pad_parts(shape, pads):
     return tuple(new), tuple(to), tuple(of)
 
 
-def _pad(a, pads, value):
-    new, to, of = _pad_parts(a.shape, pads)
-    out = empty_array(new, a.dtype)
-    out.fill(value)
-    out[numpy_index(to)] = a[numpy_index(of)]
-    return out
+def _pad(out, a, pads, value):
+    _, to, of = _pad_parts(a.shape, pads)
+    return [(out, value), (out[numpy_index(to)], a[numpy_index(of)])]
 
 
 def _pad_vjp(g, _y, _x, pads, value):
     return [apply(pad_op, (g,), {"pads": tuple([(-b, -a) for b, a in pads]), "value": 0})]
 
 
-pad_op = Op("pad", _pad, _pad_vjp, samples=lambda make: [
+pad_op = MoveOp("pad", lambda a, pads, value: _pad_parts(a.shape, pads)[0], _pad, _pad_vjp, samples=lambda make: [
     Sample(make(2, 3), pads=((0, 0), (1, 2)), value=0.5), Sample(make(3, 4), pads=((1, -1), (-2, 1)), value=0.0),
     Sample(make(0, 2), pads=((1, 1), (0, 0)), value=1.0)])
 pad_op.doc = "Constant padding: `pads` has (before, after) for each dimension, negative to cut."

@@ -1,6 +1,7 @@
 """Random tensors. Element i of a draw of n comes from counter i mod q of the draw, word i // q, q = ceil(n / words): a function of
 seed, position and n. The generator (Philox 4x32-10) and the distributions on top of it are scalar expressions like any other op.
 """
+import functools
 import math
 import operator
 
@@ -12,9 +13,11 @@ from ..autograd import modes
 from ..cpu import memory
 from ..cpu.pointwise import Pointwise
 from ..ir import scalar as s
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function, method
+
+KEPT = 1 << 18                   # so many counters are made once
 
 
 def _u64(x):
@@ -60,7 +63,7 @@ def _normals(u, v, t):
 
 def _words(kind):
     """The outputs of one counter for a kind of draw."""
-    w = philox(s.arg(0), s.arg(1))
+    w = philox(s.arg(0) + s.arg(1), s.arg(2))
     if kind == "u32":
         return [s.cast(x, "u32") for x in w]
     if kind == "u64":
@@ -74,6 +77,11 @@ def _words(kind):
     return _normals(_unit64(w[0], w[1]), _unit64(w[2], w[3]), "f64")
 
 
+@functools.lru_cache(2)
+def _counters(n):
+    return np.arange(n, dtype=np.uint64)
+
+
 class _Draw:
     """n numbers of one kind, from one kernel call."""
     TYPES = {"u32": np.uint32, "u64": np.uint64, "uniform32": np.float32, "uniform64": np.float64, "normal32": np.float32, "normal64": np.float64}
@@ -83,14 +91,26 @@ class _Draw:
         self.per = 2 if kind in ("u64", "uniform64", "normal64") else 4
 
     def __call__(self, n, seed, at):
-        if self.kernel is None:
-            self.kernel = Pointwise(f"philox_{self.kind}", tuple(_words(self.kind)), 2)
-        q = -(-n // self.per)
-        flat = memory.empty((q * self.per,), self.dtype)
+        flat = memory.empty((self.room(n),), self.dtype)
         if n:
-            parts = [flat[i * q:(i + 1) * q] for i in range(self.per)]
-            self.kernel([np.arange(at, at + q, dtype=np.uint64), np.asarray(seed, np.uint64)], parts)
+            self.into(flat, n, np.asarray(seed, np.uint64), np.asarray(at, np.uint64))
         return flat[:n]
+
+    def room(self, n):
+        """The elements that a draw of n writes: whole blocks."""
+        return -(-n // self.per) * self.per
+
+    def counters(self, n):
+        """0, 1, ... for each block."""
+        q = -(-n // self.per)
+        return _counters(1 << max(10, (q - 1).bit_length()))[:q] if q <= KEPT else np.arange(q, dtype=np.uint64)
+
+    def into(self, flat, n, seed, at):
+        """Draw into an array with room for it; the position in the stream and its seed are arrays of no dimension."""
+        if self.kernel is None:
+            self.kernel = Pointwise(f"philox_{self.kind}", tuple(_words(self.kind)), 3)
+        q = len(flat) // self.per
+        self.kernel([self.counters(n), at, seed], [flat[i * q:(i + 1) * q] for i in range(self.per)])
 
 
 DRAWS = {k: _Draw(k) for k in _Draw.TYPES}
@@ -372,38 +392,70 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
     n = p.shape[-1]
     if not replacement and num_samples > n:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    a = p._array
+    ask(_are_weights, p)
+    if replacement:
+        return apply(pick_op, (p, draw("uniform64", (*p.shape[:-1], num_samples), generator)), {})
+    if num_samples > 1 and ask(_choices, p) < num_samples:
+        raise RuntimeError("invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)")
+    return apply(race_op, (p, draw("uniform64", p.shape, generator)), {"count": num_samples})
+
+
+def _are_weights(a):
     if not (np.isfinite(a).all() and (a >= 0).all()):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if not (a.sum(-1) > 0).all():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    if replacement:
-        edges = np.cumsum(a, -1)
-        u = draw("uniform64", (*p.shape[:-1], num_samples), generator)._array * edges[..., -1:]
-        flat = edges.reshape(-1, n)
-        picks = [np.minimum(np.searchsorted(e, v, side="right"), np.flatnonzero(w)[-1])
-                 for e, v, w in zip(flat, u.reshape(-1, num_samples), a.reshape(-1, n))]
-        r = np.stack(picks).reshape(u.shape)
-    else:                                                   # the largest of w ** (1 / u): exponential races
-        e = -np.log1p(-draw("uniform64", p.shape, generator)._array)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            race = np.where(a > 0, np.maximum(e, 1e-300) / a, np.inf)
-        r = np.argsort(race, -1, kind="stable")[..., :num_samples]
-        if (np.take_along_axis(race, r, -1) == np.inf).any():
-            raise RuntimeError("invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)")
-    from ..tensor import wrap
-    return wrap(np.ascontiguousarray(r.astype(np.int64)))
+
+
+def _choices(a):
+    return int((a > 0).sum(-1).min(initial=a.shape[-1]))
+
+
+def _pick(a, u):
+    """The places in rows of weights where uniform numbers, times the sums of the rows, fall."""
+    n, count = a.shape[-1], u.shape[-1]
+    edges = np.cumsum(a, -1)
+    at = (u * edges[..., -1:]).reshape(-1, count)
+    picks = [np.minimum(np.searchsorted(e, v, side="right"), np.flatnonzero(w)[-1]) for e, v, w in zip(edges.reshape(-1, n), at, a.reshape(-1, n))]
+    return np.ascontiguousarray(np.asarray(picks, np.int64).reshape(u.shape))
+
+
+def _race(a, u, count):
+    """The places of the `count` largest of u ** (1 / weight) in each row: exponential races."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        race = np.where(a > 0, np.maximum(-np.log1p(-u), 1e-300) / a, np.inf)
+    return np.ascontiguousarray(np.argsort(race, -1, kind="stable")[..., :count].astype(np.int64))
+
+
+def _weights(make):
+    for shape in ((3,), (2, 4)):
+        yield make(*shape, low=0.1, dtype=dtypes.float64, grad=False), make(*shape, low=0.0, dtype=dtypes.float64, grad=False)
+
+
+pick_op = Op("random_pick", _pick, samples=lambda make: [Sample(a, u) for a, u in _weights(make)])
+race_op = Op("random_race", _race, samples=lambda make: [Sample(a, u, count=2) for a, u in _weights(make)])
 
 
 @function(method=False)
 def poisson(input, generator=None):
     """Poisson numbers with the input as rates."""
-    seed, at = (generator or generators.default_generator).take(1)
-    rng = np.random.Generator(np.random.Philox(key=seed, counter=at))
-    from ..tensor import wrap
-    if (input._array < 0).any():
+    rates = input.detach()
+    ask(_are_rates, rates)
+    return apply(poisson_op, (rates, draw("u64", (2,), generator)), {})
+
+
+def _are_rates(a):
+    if (a < 0).any():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return wrap(rng.poisson(input._array.astype(np.float64))).to(input.dtype)
+
+
+def _poisson(rates, key):
+    """Poisson numbers, from a stream of NumPy's that two random words name."""
+    return np.random.Generator(np.random.Philox(key=key)).poisson(rates.astype(np.float64)).astype(rates.dtype)
+
+
+poisson_op = Op("random_poisson", _poisson, samples=lambda make: [
+    Sample(make(*shape, low=0.5, high=9, grad=False), FUNCTIONS["tensor"]([3, 2**63], dtype=dtypes.uint64)) for shape in ((5,), (2, 3))])
 
 
 for _fn in (generators.manual_seed, generators.seed, generators.initial_seed, generators.get_rng_state, generators.set_rng_state,

@@ -13,7 +13,7 @@ from ..ir import rowops
 from ..ir import scalar as s
 from . import dims
 from .pointwise_family import PointwiseOp
-from .registry import Op, apply, ask, is_tensor
+from .registry import Op, apply, ask, asked, has_zero, is_tensor
 from .rows_family import RowsOp
 from .samples import Sample, reals
 from .surface import function
@@ -77,13 +77,9 @@ def _extremum_vjp(g, y, x, *, dim, keepdim, dtype=None):
     return [g * mask / share]
 
 
-def _has_zero(a):
-    return bool((a == 0).any())
-
-
 def _prod_vjp(g, y, x, *, dim, keepdim, dtype=None):
     full_g = restore(g, x.shape, dim, keepdim)
-    if not ask(_has_zero, x):
+    if not ask(has_zero, x):
         share = restore(y, x.shape, dim, keepdim) / x
         return [full_g * (share.conj() if x.dtype.kind == COMPLEX else share)]
     x = x.conj() if x.dtype.kind == COMPLEX else x
@@ -577,6 +573,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
 
 def _rescaled(x, r, attrs):
     """The 2-norm again with a scale, where squares overflowed or vanished though the norm does not."""
+    @asked(lambda x, t: s.isinf(x) | (x < float(np.sqrt(np.finfo(t).tiny))) if t.itemsize > 2 else s.isinf(x))
     def out_of_range(a):
         return bool((np.isinf(a) | ((a < np.sqrt(np.finfo(a.dtype).tiny)) if a.dtype in (np.float32, np.float64) else np.zeros((), bool))).any())
     if not ask(out_of_range, r) or x._array.size == 0:
@@ -610,7 +607,7 @@ def _flip_cumsum(g, dim):
 def _cumprod_vjp(g, y, x, *, dim):
     if x.dtype.kind == COMPLEX:
         y, x = y.conj(), x.conj()
-    if not ask(_has_zero, x):
+    if not ask(has_zero, x):
         return [_flip_cumsum(g * y, dim) / x]
     # with zeros: sum over k >= i of g_k * product of x_j, j <= k, j != i; exclusive products, quadratic in the length
     n = x.shape[dim]

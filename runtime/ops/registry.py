@@ -11,7 +11,9 @@ import numpy as np
 from .. import tensor_base
 from ..autograd import modes
 from ..autograd.node import Node, OutputOf, edge_of, stale_inputs
-from ..dtypes import FROM_NUMPY
+from ..cpu import memory
+from ..dtypes import FLOAT, FROM_NUMPY
+from ..ir import scalar
 
 REGISTRY: dict = {}                 # name -> Op
 state, GRAD, SPECIAL = modes.state, modes.GRAD, modes.SPECIAL
@@ -38,6 +40,9 @@ class Op:
     dynamic_numbers = False         # numbers are read by the kernel, so a replay may have others
     detaches = False                # a view without a base
     write = None                    # write(array, *arrays, **attrs): the in-place form, where it is cheaper than computing and copying
+    # How launches do it, for traces. The array is the result; of an op with `write` it holds the first operand, and only the others are given.
+    moves = None                    # moves(array, *arrays, **attrs): copies to make, in order: (part of the array, array or number to put there)
+    put = None                      # put(array, *arrays, **attrs): what follows, by kernels; False where there are none, and nothing was done
 
     def __init__(self, name, forward=None, vjp=None, *, samples=None, differentiable=None, nondiff_outputs=(), register=True, inner=False, doc=None):
         self.name = name
@@ -97,6 +102,21 @@ class Op:
         return self._vjp(g, y, *xs, **node.attrs)
 
 
+class MoveOp(Op):
+    """An op that only puts elements into other places: `shape(*arrays, **attrs)` of the result, and the `moves` that fill it."""
+    total = True
+
+    def __init__(self, name, shape, moves, vjp, **kw):
+        self.shape, self.moves = shape, moves
+        super().__init__(name, None, vjp, **kw)
+
+    def forward(self, *arrays, **attrs):
+        out = memory.empty(self.shape(*arrays, **attrs), arrays[0].dtype)
+        for part, x in self.moves(out, *arrays, **attrs):
+            part[...] = x
+        return out
+
+
 def is_tensor(x):
     return hasattr(x, "_array")
 
@@ -127,7 +147,8 @@ class Observer:
         """Python is about to see the numbers of a tensor."""
 
     def asked(self, t, what):
-        """Somebody asks for a fact of a tensor that is no part of what ops see: its history, its address."""
+        """Somebody asks for a fact of a tensor that is no part of what ops see: its history, its address. The number to give; None for the
+        plain one."""
 
     def refuse(self, reason):
         """Something happens that cannot be observed."""
@@ -135,17 +156,46 @@ class Observer:
 
 def apply_python(op, inputs, attrs):
     """Run an op on tensors: compute, wrap the result, record it where a gradient may be asked for."""
-    if state.flags & SPECIAL and state.observers:
-        return state.observers[-1](op, inputs, attrs)
+    if state.flags & SPECIAL:
+        if state.autocast is not None and op.name in PRODUCTS:
+            inputs = tuple([x.to(state.autocast) if narrows(x) else x for x in inputs])
+        if state.observers:
+            return state.observers[-1](op, inputs, attrs)
     return execute(op, inputs, attrs)
+
+
+PRODUCTS = frozenset(("matmul", "linear", "convolution"))       # what `autocast` makes in a smaller type
+
+
+def narrows(x):
+    """Does `autocast` make this operand of a product smaller?"""
+    return is_tensor(x) and x.dtype.kind == FLOAT and x.dtype.itemsize <= 4 and x.dtype is not state.autocast
 
 
 def ask(question, *tensors):
     """What `question(*arrays)` says of the tensors' values, where Python goes on from the answer (or it raises). A trace asks again at
-    each replay: the question must depend on nothing but the arrays."""
+    each replay: the question must depend on nothing but the arrays. Of one tensor it may have `facts(array)`, scalar expressions of an element:
+    then the answer is a function of which of them are true of any element, and kernels ask instead (see `asked`)."""
     if state.observers:
         return state.observers[-1].ask(question, tensors)
     return question(*[t._array for t in tensors])
+
+
+FACTS = frozenset(np.dtype(t) for t in ("f2", "f4", "f8", "i8"))       # any Python number that a fact compares with means the same in these
+
+
+def asked(*facts):
+    """Give a question its facts, as functions of an element (a scalar expression) and the array's dtype."""
+    def give(question):
+        question.facts = lambda a: [scalar.lift(fact(scalar.arg(0), a.dtype)) for fact in facts] if a.dtype in FACTS else ()
+        return question
+    return give
+
+
+@asked(lambda x, _: scalar.eq(x, 0))
+def has_zero(a):
+    """Is any element zero?"""
+    return bool((a == 0).any())
 
 
 apply = tensor_base.native_apply or apply_python

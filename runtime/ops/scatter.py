@@ -25,6 +25,16 @@ def _flat_for_write(a):
     return (a.reshape(-1), True) if a.flags.c_contiguous else (np.ascontiguousarray(a).reshape(-1), False)
 
 
+def _put_each(add):
+    """Write or add each element of a source by its own index, with one kernel."""
+    return lambda a, src, index, dim: isinstance(src, np.ndarray) and src.ndim == a.ndim > 0 and picks.put(a, index, src, dim, add, each=True)
+
+
+def _put_slices(add):
+    """Write or add slices by an index, with one kernel."""
+    return lambda a, source, index, dim: a.ndim > 0 and picks.put(a, index, source, dim, add)
+
+
 def _scatter_write(a, src, index, dim):
     if not index.size:
         return a
@@ -59,7 +69,7 @@ def _scatter_samples(make):
         yield Sample(make(*shape), make(*src), longs(index), dim=dim)
 
 
-scatter_op = WriteOp("scatter", _scatter_write, _scatter_vjp, samples=_scatter_samples)
+scatter_op = WriteOp("scatter", _scatter_write, _scatter_vjp, _put_each(False), samples=_scatter_samples)
 
 
 def _scatter_add_write(a, src, index, dim):
@@ -78,7 +88,7 @@ def _scatter_add_vjp(g, _y, _x, _src, index, dim, needs):
     return [g, _src_gradient(g, _src, index, dim) if needs[1] else None, None]
 
 
-scatter_add_op = WriteOp("scatter_add", _scatter_add_write, _scatter_add_vjp, samples=_scatter_samples)
+scatter_add_op = WriteOp("scatter_add", _scatter_add_write, _scatter_add_vjp, _put_each(True), samples=_scatter_samples)
 
 
 def _scatter_shape(op, self, dim, index, src):
@@ -326,7 +336,7 @@ def index_select(input, dim, index):
 
 def _index_add_write(a, source, index, dim):
     if a.ndim:
-        i = in_bounds(index.reshape(-1), a.shape[dim], dim, error=RuntimeError)
+        i = in_bounds(index.reshape(-1), a.shape[dim], dim, negative=False, error=RuntimeError)
         add_at(a, [i], source if source.ndim else source.reshape(1), (dim,))
     else:
         a += source.sum(dtype=a.dtype)
@@ -334,7 +344,7 @@ def _index_add_write(a, source, index, dim):
 
 
 index_add_op = WriteOp("index_add", _index_add_write, lambda g, _y, _x, _source, index, dim, needs: [
-    g, index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None], samples=lambda make: [
+    g, index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None], _put_slices(True), samples=lambda make: [
     Sample(make(3, 2), make(4, 2), longs([2, 0, 2, 1]), dim=0), Sample(make(2, 3), make(2, 1), longs([1]), dim=1),
     Sample(make(3), make(2), longs([1, 1]), dim=0)])
 
@@ -375,7 +385,7 @@ index_add, index_add_ = writes(index_add_op, _check_index_add)
 
 def _index_copy_write(a, source, index, dim):
     if a.ndim:
-        a[along(in_bounds(index.reshape(-1), a.shape[dim], dim), dim)] = source
+        a[along(in_bounds(index.reshape(-1), a.shape[dim], dim, negative=False), dim)] = source
     elif source.size:
         a[...] = source.reshape(-1)[-1]
     return a
@@ -388,7 +398,7 @@ def _zeroed(g, index, dim):
 
 index_copy_op = WriteOp("index_copy", _index_copy_write, lambda g, _y, _x, _source, index, dim, needs: [
     _zeroed(g, index, dim) if needs[0] else None,
-    index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None], samples=lambda make: [
+    index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None], _put_slices(False), samples=lambda make: [
     Sample(make(3, 2), make(2, 2), longs([2, 0]), dim=0), Sample(make(2, 3), make(2, 1), longs([1]), dim=1)])
 
 

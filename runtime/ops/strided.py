@@ -7,7 +7,7 @@ import numpy as np
 from .. import dtypes, indexing
 from ..indexing import as_int, sizes
 from . import dims
-from .registry import Op, apply
+from .registry import MoveOp, Op, apply
 from .samples import Sample
 from .surface import FUNCTIONS, function, method
 from .view import ViewOp, reshape_inplace
@@ -21,18 +21,16 @@ def _diagonal(a, offset, dim1, dim2):
     return r
 
 
-def _undiagonal(g, size, offset, dim1, dim2):
-    out = np.zeros(size, g.dtype)
-    _diagonal(out, offset, dim1, dim2)[...] = g
-    return out
+def _undiagonal(out, g, size, offset, dim1, dim2):
+    return [(out, 0), (_diagonal(out, offset, dim1, dim2), g)]
 
 
 _diagonals = [((3, 4), 0, 0, 1), ((3, 4), 1, 0, 1), ((2, 3, 4), -1, 1, 2), ((3, 2, 4), 0, 2, 0), ((2, 2), 5, 0, 1)]
 diagonal_op = ViewOp("diagonal", _diagonal, lambda g, _y, _x, **kw: [apply(undiagonal_op, (g,), {"size": tuple(_x.shape), **kw})],
                      samples=lambda make: [Sample(make(*s), offset=o, dim1=p, dim2=q) for s, o, p, q in _diagonals])
-undiagonal_op = Op("undiagonal", _undiagonal, lambda g, _y, _x, size, **kw: [apply(diagonal_op, (g,), kw)],
-                   samples=lambda make: [Sample(make(*np.empty(s).diagonal(o, p, q).shape), size=s, offset=o, dim1=p, dim2=q)
-                                         for s, o, p, q in _diagonals])
+undiagonal_op = MoveOp("undiagonal", lambda g, size, **kw: size, _undiagonal, lambda g, _y, _x, size, **kw: [apply(diagonal_op, (g,), kw)],
+                       samples=lambda make: [Sample(make(*np.empty(s).diagonal(o, p, q).shape), size=s, offset=o, dim1=p, dim2=q)
+                                             for s, o, p, q in _diagonals])
 
 
 @function()

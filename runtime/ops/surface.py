@@ -136,8 +136,31 @@ def guard(fn):
         except AttributeError as e:
             _name_argument(fn, e, args, kwargs)
             raise
+        except TypeError:
+            renamed = _by_our_names(fn, kwargs)
+            if renamed is None:
+                raise
+        return fn(*args, **renamed)
     call.guarded = True
     return call
+
+
+NUMPY_NAMES = {"axis": ("dim", "dims"), "axes": ("dim", "dims"), "keepdims": ("keepdim",), "x": ("input", "self"), "a": ("input", "self"),
+               "x1": ("input", "self"), "x2": ("other",)}
+
+
+def _by_our_names(fn, kwargs):
+    """The arguments of a call that was refused because it names some as NumPy does; None where that is not why."""
+    names = inspect.signature(fn).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in names.values()):
+        return None
+    renamed = {next((n for n in NUMPY_NAMES.get(k, ()) if k not in names and n in names), k): v for k, v in kwargs.items()}
+    return renamed if len(renamed) == len(kwargs) and renamed.keys() != kwargs.keys() and renamed.keys() <= names.keys() else None
+
+
+def takes_dim(fn):
+    """Is it a hand-written function of a dimension, which callers may name as NumPy does?"""
+    return inspect.isfunction(fn) and not hasattr(fn, "guarded") and not {"dim", "dims"}.isdisjoint(fn.__code__.co_varnames[:fn.__code__.co_argcount])
 
 
 def _with_out(fn):

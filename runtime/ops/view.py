@@ -13,7 +13,7 @@ from ..autograd import modes
 from ..autograd.node import Node
 from ..indexing import as_int, sizes
 from . import dims
-from .registry import Op, apply, edge_of, is_tensor, unrecorded, view_of
+from .registry import MoveOp, Op, apply, edge_of, is_tensor, unrecorded, view_of
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function, method
 
@@ -24,9 +24,14 @@ class ViewOp(Op):
     is_view = True
 
 # ---- reshape ---------------------------------------------------------------------------------------------------------
+def _dense(a, r):
+    """`r`, that is `a` in another shape, with the strides of row-major memory where `a` is that. (NumPy lets an array of this shape be.)"""
+    return a.reshape(-1).reshape(r.shape) if r.shape == a.shape and a.flags.c_contiguous else r
+
+
 def _view(a, size):
     try:
-        return a.reshape(size, copy=False)
+        return _dense(a, a.reshape(size, copy=False))
     except ValueError:
         if a.size == 0:
             return indexing.strided(a, size, indexing.dense_strides(size))
@@ -37,10 +42,9 @@ def _view(a, size):
 view_op = ViewOp("view", _view, lambda g, _y, _x, size: [reshape(g, _x.shape)], samples=lambda make: [
     Sample(make(2, 3), size=(3, 2)), Sample(make(2, 3), size=(6,)), Sample(make(), size=(1, 1)), Sample(make(0, 3), size=(3, 0)),
     Sample(make(1), size=())])
-reshape_op = Op("reshape", lambda a, size: a.reshape(size).copy(), lambda g, _y, _x, size: [reshape(g, _x.shape)],
-                samples=lambda make: [
+reshape_op = MoveOp("reshape", lambda a, size: size, lambda out, a, size: [(out.reshape(a.shape), a)],
+                    lambda g, _y, _x, size: [reshape(g, _x.shape)], samples=lambda make: [
     Sample(make(2, 3).t(), size=(6,)), Sample(make(2, 3, 4).transpose(1, 2), size=(2, 12))])
-reshape_op.total = True
 
 
 @method()
@@ -83,7 +87,7 @@ def _reshape_method(self, *shape):
     if a.flags.c_contiguous and unrecorded(self):
         try:
             if min(shape if type(shape[0]) is int else shape[0], default=0) >= -1:      # NumPy takes any negative size for -1
-                return view_of(self, a.reshape(*shape))
+                return view_of(self, _dense(a, a.reshape(*shape)))
         except (IndexError, TypeError, ValueError):
             pass                                              # said again below, in this library's words
     return reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
@@ -419,10 +423,8 @@ def numpy_index(index):
     return (*[builtins.slice(*i) if type(i) is tuple else i for i in index], ...)
 
 
-def _unslice(g, size, index):
-    out = np.zeros(size, g.dtype)
-    out[numpy_index(index)] = g
-    return out
+def _unslice(out, g, size, index):
+    return [(out, 0), (out[numpy_index(index)], g)]
 
 
 _indices = [((2, 3, 4), (0,)), ((2, 3, 4), ((0, 2, 1), 2)), ((2, 3, 4), ((0, 2, 1), None, (0, 3, 2))), ((5,), ((1, 5, 3),)),
@@ -431,8 +433,8 @@ _indices = [((2, 3, 4), (0,)), ((2, 3, 4), ((0, 2, 1), 2)), ((2, 3, 4), ((0, 2, 
 slice_op = ViewOp("slice", lambda a, index: a[numpy_index(index)],
                   lambda g, _y, _x, index: [apply(unslice_op, (g,), {"size": tuple(_x.shape), "index": index})],
                   samples=lambda make: [Sample(make(*s), index=i) for s, i in _indices])
-unslice_op = Op("unslice", _unslice, lambda g, _y, _x, size, index: [apply(slice_op, (g,), {"index": index})],
-                samples=lambda make: [Sample(make(*np.empty(s)[numpy_index(i)].shape), size=s, index=i) for s, i in _indices])
+unslice_op = MoveOp("unslice", lambda g, size, index: size, _unslice, lambda g, _y, _x, size, index: [apply(slice_op, (g,), {"index": index})],
+                    samples=lambda make: [Sample(make(*np.empty(s)[numpy_index(i)].shape), size=s, index=i) for s, i in _indices])
 slice_op.doc = "`index`: for each dimension in turn a number >= 0, a tuple (start, stop, step) with step > 0, or None: a new axis."
 
 

@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 
+from ..autograd import modes
 from ..autograd.modes import is_grad_enabled
 from ..cpu import conv as kernels
 from ..cpu import pooling
@@ -77,9 +78,9 @@ def _check_conv(name, x, w, bias, n, groups, transposed=False):
     for t, what in ((x, "input"), (w, "weight")):
         if not is_tensor(t):
             raise TypeError(f"{name}(): argument '{what}' must be Tensor, not {type(t).__name__}")
-    if x.dtype is not w.dtype:
+    if x.dtype is not w.dtype and modes.state.autocast is None:
         raise RuntimeError(f"{name}: Input type ({x.dtype}) and weight type ({w.dtype}) should be the same")
-    if bias is not None and bias.dtype is not x.dtype:
+    if bias is not None and bias.dtype is not x.dtype and modes.state.autocast is None:
         raise RuntimeError(f"{name}: Input type ({x.dtype}) and bias type ({bias.dtype}) should be the same")
     if w.ndim != n + 2:
         raise RuntimeError(f"{name}: expected weight to be {n + 2}D, got {tuple(w.shape)}")

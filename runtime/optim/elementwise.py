@@ -179,6 +179,7 @@ class Elementwise(Optimizer):
             new = self.elements(whet, kind, p_, g_, states, numbers)
             for t, x in zip(held, new):
                 t.copy_(x)
+                t._cell.writer = f"{type(self).__name__}.step"
             self.after(group, state)
 
 

@@ -1,4 +1,5 @@
 """Trade time for memory: keep only a block's inputs, and run it again when its gradient is needed."""
+from ..amp import autocast
 from ..autograd import modes
 from ..random import default_generator
 
@@ -14,6 +15,7 @@ class _Block:
         self.fn, self.args, self.kwargs = fn, args, kwargs
         self.rng = (default_generator._seed, default_generator._offset) if preserve else None
         self.count, self.values = 0, {}
+        self.autocast = modes.state.autocast
 
     def pack(self, x):
         self.count += 1
@@ -36,7 +38,7 @@ class _Block:
                 raise _Again
             return x
         try:
-            with modes.enable_grad(), modes.saved_tensors_hooks(keep, lambda x: x):
+            with modes.enable_grad(), modes.saved_tensors_hooks(keep, lambda x: x), autocast(dtype=self.autocast, enabled=bool(self.autocast)):
                 self.fn(*[a.detach().requires_grad_(a.requires_grad) if hasattr(a, "_array") else a for a in self.args], **self.kwargs)
         except _Again:
             pass

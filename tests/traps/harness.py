@@ -24,7 +24,7 @@ import warnings
 import numpy as np
 import whet
 
-FILES = "python_state control_flow memory modes values autograd arguments effects hidden use".split()
+FILES = "python_state control_flow memory modes values autograd arguments effects hidden use tricks outside more".split()
 TRAPS = {}
 Box = types.SimpleNamespace
 
@@ -203,7 +203,7 @@ def calls_made(build):
 
     class Counted:
         def __init__(self, f): self.f = f
-        def __getattr__(self, name): return getattr(self.__dict__["f"], name)
+        def __getattr__(self, name): return getattr(self.__dict__["f"] if "f" in self.__dict__ else None, name)
 
         def __call__(self, *args, **kwargs):
             count.append(1)

@@ -122,6 +122,22 @@ def a_captured_tensor_is_given_as_well():
 
 
 @trap
+def what_is_written_is_what_the_closure_reads():
+    """The closure's tensor is read before and after the argument is written to, which was another and now lies in its memory."""
+    w = ramp(4)
+    def f(x):
+        y = w * 2
+        x.add_(1)
+        return w * 3 + y
+    def calls(f):
+        yield from thrice(lambda: (f(ramp(4)), w))
+        yield from thrice(lambda: (f(w.detach()), w))
+        yield from thrice(lambda: (f(w.detach().flip(0)), w))
+        yield from thrice(lambda: (f(whet.from_numpy(w.numpy())), w))
+    return f, calls
+
+
+@trap
 def copies_between_overlapping_places():
     """A shift within one memory, by one statement and by two views."""
     def f(x):

@@ -1,0 +1,81 @@
+"""What our own classes and modules hold. Anybody may patch them (`Tensor.relu = ...`, `F.gelu = ...`), so recordings depend on it: each
+state that one was in is an object, which is compared by identity. CPython's version tags of types (and of dicts, before 3.12) say in one word
+that it is still in the state it was in."""
+import ctypes as C
+import sys
+
+from whet.cpu import native
+
+# (of Module: it comes and goes with the hooks, which are watched themselves; of modules: builtins are compared by name)
+NOT_COMPARED = frozenset(("_hooks", "__builtins__"))
+MOST = 8                         # states of a class that are told apart
+
+
+def _word(at):
+    return C.c_int64.from_address(at).value
+
+
+def _offset():
+    """Where a type keeps its version tag, found on examples; None where that is not plain."""
+    class Example:
+        here = 1
+    at = range(native.HEAD, min(type.__basicsize__, 1024), 8)
+
+    def look():
+        getattr(Example, "not_here", None)   # (a look-up gives the type a tag)
+        return [_word(id(Example) + o) for o in at]
+    a = look()
+    Example.here = 2
+    b = [_word(id(Example) + o) for o in at]
+    c = look()
+    found = [o for o, x, y, z in zip(at, a, b, c) if 0 < x < z < 1 << 32 and y == 0]
+    return found[0] if len(found) == 1 else None
+
+
+OFFSET = _offset()
+DICTS = sys.version_info < (3, 12)           # do dicts have version tags?
+
+
+def tag(c):
+    """The word that says that a class or module is as it was; 0 where there is none."""
+    if not isinstance(c, type):
+        return _word(id(vars(c)) + native.HEAD + 8) if DICTS else 0
+    if OFFSET is None:
+        return 0
+    getattr(c, "not_here", None)
+    return _word(id(c) + OFFSET)
+
+
+class State:
+    """A state that a class with its bases, or a module, was in."""
+    __slots__ = ("held",)
+
+    def __init__(self, held):
+        self.held = held
+
+    def values(self):
+        """All that is held."""
+        return [v for _, values in self.held for v in values]
+
+
+_states: dict = {}               # class or module -> (tag, the state that it says, the latest states)
+
+
+def state(c):
+    """The state that a class or module is in."""
+    now = tag(c)
+    known = _states.get(c)
+    if known is not None and now and known[0] == now:
+        return known[1]
+    held = []
+    for b in c.__mro__[:-1] if isinstance(c, type) else (c,):
+        names = [k for k in vars(b) if k not in NOT_COMPARED]
+        held.append((tuple(names), tuple([vars(b)[k] for k in names])))
+    earlier = () if known is None else known[2]
+    found = next((s for s in earlier if _same(s.held, held)), None) or State(held)
+    _states[c] = now, found, (found, *(s for s in earlier if s is not found))[:MOST]
+    return found
+
+
+def _same(a, b):
+    return len(a) == len(b) and all(m == n and all(x is y for x, y in zip(v, w)) for (m, v), (n, w) in zip(a, b))

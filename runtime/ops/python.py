@@ -1,0 +1,45 @@
+"""What Python itself says, as ops, for traces: what time it is, asked again at each call, and functions of Python's numbers, whose bits no
+kernel promises."""
+import math
+import operator
+import time
+
+import numpy as np
+
+from .registry import Op
+
+CLOCKS = {name: getattr(time, name) for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time")}
+NUMERIC = {name: getattr(math, name) for name in
+           "exp expm1 log log1p log2 log10 sqrt sin cos tan asin acos atan sinh cosh tanh pow atan2 hypot erf erfc fmod degrees radians".split()}
+BY_NAME = {**NUMERIC, "power": pow, "floor": math.floor, "ceil": math.ceil, "round": round, "add": operator.add, "sub": operator.sub,
+           "mul": operator.mul, "true_divide": operator.truediv, "floor_divide": operator.floordiv, "remainder": operator.mod,
+           "lshift": operator.lshift, "rshift": operator.rshift, "and": operator.and_, "or": operator.or_, "xor": operator.xor}
+MOST = 1 << 40                   # an int that a result can be
+
+
+def fits(y):
+    """Can a number be the result of an op on numbers?"""
+    return type(y) is float or type(y) is int and -MOST <= y <= MOST
+
+
+class Clock(Op):
+    """The time in seconds by one of Python's clocks, which is another at each call."""
+    random, total = True, True
+
+    def forward(self, *, name):
+        """The time now."""
+        return np.array(CLOCKS[name](), np.float64)
+
+
+class OfNumbers(Op):
+    """A function of Python's on numbers of no dimension, whose result is a float or an int of modest size."""
+
+    def forward(self, *numbers, name):
+        """The result as an array; raises what Python raises."""
+        y = BY_NAME[name](*[x.item() if isinstance(x, np.ndarray) else x for x in numbers])
+        if not fits(y):
+            raise TypeError(f"{name} gave {y}")
+        return np.array(y, np.float64 if type(y) is float else np.int64)
+
+
+clock, of_numbers = Clock("clock", inner=True), OfNumbers("of_numbers", inner=True)

@@ -1,0 +1,318 @@
+"""Special functions: pointwise ops where a formula will do, NumPy loops that converge where it will not. `whet.special` publishes them."""
+import math
+
+import numpy as np
+
+from .. import dtypes
+from ..dtypes import FLOAT
+from ..ir import scalar as s
+from ..ir.scalar import absolute, eq, erfc, exp, ge, gt, isnan, le, log, log1p, lt, sqrt, where
+from .pointwise_family import PointwiseOp
+from .registry import Op, apply, is_tensor
+from .samples import Sample, reals
+from .surface import FUNCTIONS as F
+from .surface import METHODS, function
+from .surface import pointwise_function as f
+
+R, POSITIVE, AWAY = reals(-3, 3), reals(0.2, 4), reals(-3, 3, avoid=(0,))
+
+# polynomials for exp(-x) I(x) over 0..8 (of I1 divided by x), in x / 4 - 1, and for that times sqrt(x) beyond, in 16 / x - 1
+I0_SMALL = (
+    0.2070019212239867, -0.11300432688620536, 0.09451562853995103, -0.08904344136077755, 0.08734341617552313, -0.08496338091541732,
+    0.07927522590716347, -0.06954119563168235, 0.05677703201991695, -0.0429859492954222, 0.030177912022978357, -0.019682655791721182,
+    0.011960077907026221, -0.006792394790940051, 0.003617126448897043, -0.0018119030567637056, 0.0008563152748272306, -0.00038286526498299526,
+    0.00016240542162878106, -6.556805964401791e-05, 2.520232727107692e-05, -9.183742586936203e-06, 3.2293390826404927e-06, -1.142045323881917e-06,
+    3.675842926555429e-07, -8.591406444264668e-08, 2.6265363151970112e-08, -1.6316042856792757e-08, 4.470516727511741e-09)
+I0_LARGE = (
+    0.4021765094450081, 0.0033605519836677504, 0.00013621607438984735, 1.1143033800708978e-05, 1.4838476651250266e-06, 2.973596046562712e-07,
+    8.872034383314144e-08, 3.932889375114634e-08, 2.1566251453104354e-08, 7.534355843803342e-09, -6.8493381882867694e-09, -1.3326094405766387e-08,
+    -5.0381064879032845e-09, 7.3359687108161536e-09, 6.560138746917057e-09, -3.1346276429240787e-09, -4.575553424534973e-09,
+    1.1050558794424347e-09, 2.1968921378829006e-09, -2.8033819978869995e-10, -6.633287112547084e-10, 3.629355229718733e-11, 9.36508689281819e-11)
+I1_SMALL = (
+    0.04468770987560883, -0.061124338029666284, 0.06805759990951268, -0.06848260620582691, 0.06376740371333643, -0.055280039226991644,
+    0.04467457262306667, -0.03367135552108536, 0.02368601693352639, -0.015571309243980052, 0.009583962344356725, -0.005534567847563678,
+    0.003005761416447221, -0.00153887456203039, 0.0007445158727006065, -0.0003411760289073331, 0.00014841259927108295, -6.142360299099794e-05,
+    2.42486684188831e-05, -9.136543922789093e-06, 3.2758438130588964e-06, -1.1327072698408053e-06, 3.9094375480236725e-07, -1.2424759932738304e-07,
+    2.987385645901576e-08, -8.984420960424589e-09, 5.2131237878886215e-09, -1.41695079121077e-09)
+I1_LARGE = (
+    0.38939845902587233, -0.009749577193235635, -0.0002192357638317243, -1.5038547209501858e-05, -1.8349102358955385e-06, -3.4838534380376333e-07,
+    -1.000109565963654e-07, -4.313196489977733e-08, -2.339250374801858e-08, -8.409182040442918e-09, 6.8401389977069586e-09, 1.3958551001385955e-08,
+    5.59337010179061e-09, -7.44444147719727e-09, -6.983839624895866e-09, 3.086886736722725e-09, 4.810597405089944e-09, -1.0594544160443166e-09,
+    -2.297004161885201e-09, 2.6340771095136483e-10, 6.917089294193807e-10, -3.365431853180176e-11, -9.752397204138195e-11)
+
+
+def _polynomial(t, c):
+    """c[0] + c[1] t + ..., by Horner's scheme."""
+    y = c[-1]
+    for a in reversed(c[:-1]):
+        y = y * t + a
+    return y
+
+
+def _scaled_bessel(x, small, large):
+    """exp(-x) I(x) for x >= 0 (over x where that is small), of which the two polynomials are given."""
+    near, far = s.minimum(x, 8), s.maximum(x, 8)
+    return _polynomial(near / 4 - 1, small), _polynomial(16 / far - 1, large) / sqrt(far)
+
+
+def _i0e(x):
+    a = absolute(x)
+    near, far = _scaled_bessel(a, I0_SMALL, I0_LARGE)
+    return where(le(a, 8), near, far)
+
+
+def _i1e(x):
+    a = absolute(x)
+    near, far = _scaled_bessel(a, I1_SMALL, I1_LARGE)
+    return where(le(a, 8), near * x, where(lt(x, 0), -far, far))
+
+
+def _special(name, fn, samples, **kw):
+    """A function of `whet.special` alone."""
+    return f("special_" + name, fn, promote="float", kinds="bif", samples=samples, method=False, inplace=False, **kw)
+
+
+i0e_op = _special("i0e", _i0e, R, vjp=lambda g, y, x: [g * (_i1e(x) - where(lt(x, 0), -y, where(gt(x, 0), y, 0)))])
+i0 = f("i0", lambda input: _i0e(input) * exp(absolute(input)), promote="float", kinds="bif", samples=R,
+       vjp=lambda g, y, x: [g * (_i1e(x) * exp(absolute(x)))])
+
+
+def _slope_of_i1(x, i0, i1):
+    """I0 - I1 / x, which is half of I0 at 0."""
+    return where(lt(absolute(x), 1e-6), 0.5 * i0, i0 - i1 / where(lt(absolute(x), 1e-6), 1, x))
+
+
+i1 = _special("i1", lambda input: _i1e(input) * exp(absolute(input)), AWAY,
+              vjp=lambda g, y, x: [g * _slope_of_i1(x, _i0e(x) * exp(absolute(x)), y)])
+i1e = _special("i1e", _i1e, AWAY, vjp=lambda g, y, x: [g * (_slope_of_i1(x, _i0e(x), y) - where(lt(x, 0), -y, y))])
+
+entr = _special("entr", lambda input: where(isnan(input), input, where(gt(input, 0), -input * log(input), where(eq(input, 0), 0, -math.inf))),
+                POSITIVE, vjp=lambda g, y, x: [g * (-log(x) - 1)])
+
+
+def _erfcx(x):
+    """exp(x^2) erfc(x): as it stands up to 5, a continued fraction beyond."""
+    far, low = s.maximum(x, 5), s.minimum(x, 5)
+    c = far
+    for k in range(40, 0, -1):
+        c = far + (k / 2) / c
+    return where(gt(x, 5), 1 / (math.sqrt(math.pi) * c), exp(low * low) * erfc(low))
+
+
+erfcx = _special("erfcx", lambda input: _erfcx(input), R, vjp=lambda g, y, x: [g * (2 * x * y - 2 / math.sqrt(math.pi))])
+ndtr = _special("ndtr", lambda input: 0.5 * erfc(input * -math.sqrt(0.5)), R,
+                vjp=lambda g, y, x: [g * (exp(-0.5 * (x * x)) * (1 / math.sqrt(2 * math.pi)))])
+
+
+def _log_ndtr(x):
+    low = s.minimum(x, -1)
+    return where(lt(x, -1), log(_erfcx(low * -math.sqrt(0.5)) * 0.5) - 0.5 * (low * low), log1p(-0.5 * erfc(x * math.sqrt(0.5))))
+
+
+log_ndtr = _special("log_ndtr", lambda input: _log_ndtr(input), R,
+                    vjp=lambda g, y, x: [g * exp(-0.5 * (x * x) - y - 0.5 * math.log(2 * math.pi))])
+
+
+def _ndtri(p):
+    """Through erfinv in the middle; Newton's steps on the logarithm in the tails. (Too large an expression for a kernel.)"""
+    q = s.minimum(p, 1 - p)
+    l = log(s.minimum(q, 0.1))
+    r = -2 * l - math.log(2 * math.pi)
+    x = -sqrt(s.maximum(r - log(s.maximum(r, 1)), 0.5))
+    for _ in range(4):
+        v = _log_ndtr(x)
+        x = x - (v - l) * exp(v + 0.5 * (x * x) + 0.5 * math.log(2 * math.pi))
+    tail = where(eq(q, 0), -math.inf, x)
+    inner = where(gt(q, 0.1), math.sqrt(2) * s.erfinv(2 * p - 1), where(lt(p, 0.5), tail, -tail))
+    return where(ge(p, 0) & le(p, 1), inner, math.nan)
+
+
+_NDTRI = _ndtri(s.arg(0))
+
+
+@function(method=False, out=True)
+def special_ndtri(input):
+    """The inverse of `ndtr`."""
+    if not is_tensor(input):
+        raise TypeError(f"special_ndtri(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    if input.dtype.kind > FLOAT:
+        raise NotImplementedError(f"\"special_ndtri\" not implemented for '{input.dtype.letter}'")
+    return apply(ndtri_op, (input if input.dtype.kind == FLOAT else input.to(dtypes.get_default_dtype()),), {})
+
+
+ndtri_op = Op("special_ndtri", lambda p: np.asarray(s.evaluate((_NDTRI,), [p], lambda t: dtypes.SHORT[t].np)[0], p.dtype),
+              lambda g, y, _p: [g * ((0.5 * (y * y)).exp() * math.sqrt(2 * math.pi))],
+              samples=lambda make: [Sample(make(5, low=0.02, high=0.98)), Sample(make(2, 3, low=0.001, high=0.2))])
+xlog1py = _special("xlog1py", lambda input, other: where(isnan(other), other, where(eq(input, 0), 0, input * log1p(other))), (R, reals(-0.8, 3)),
+                   vjp=lambda g, y, x, z: [where(eq(x, 0) & le(z, -1), 0, g * log1p(z)), g * (x / (z + 1))])
+spherical_bessel_j0 = _special("spherical_bessel_j0", lambda input: where(eq(input, 0), 1, s.sin(input) / where(eq(input, 0), 1, input)), AWAY,
+                               differentiable=False)
+
+# Euler and Maclaurin's corrections of a sum that was cut off: B(2k) / (2k)!
+_BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600)
+
+
+def _zeta(x, q):
+    """The sum of (q + k)^-x over k >= 0: nine terms, the integral of the others, and what that is short of."""
+    total = s.pow(q, -x)
+    for k in range(1, 9):
+        total = total + s.pow(q + k, -x)
+    w = q + 9
+    power = s.pow(w, -x)
+    total = total + power * w / (x - 1) + 0.5 * power
+    factor, power = x, power / w
+    for j, b in enumerate(_BERNOULLI):
+        total = total + b * factor * power
+        factor, power = factor * (x + (2 * j + 1)) * (x + (2 * j + 2)), power / (w * w)
+    whole = le(q, 0) & eq(q, s.floor(q))
+    return where(eq(x, 1), math.inf, where(lt(x, 1), math.nan, where(whole, math.inf, where(le(q, 0) & ~eq(x, s.floor(x)), math.nan, total))))
+
+
+zeta = _special("zeta", lambda input, other: _zeta(input, other), (reals(1.5, 5, grad=False), reals(0.5, 4)),
+                vjp=lambda g, y, x, q: [None, g * (-x * _zeta(x + 1, q))])
+trigamma_op = PointwiseOp("trigamma", lambda input: s.trigamma(input), promote="float", kinds="bif", samples=POSITIVE,
+                          vjp=lambda g, y, x: [g * where(gt(x, 0), -2 * _zeta(s.const(3.0), s.maximum(x, 1e-30)), s.polygamma2(x))])
+
+
+@function("polygamma", method=False, out=True)
+def _polygamma(n, input):
+    """The n-th derivative of `digamma`.
+
+    >>> import whet
+    >>> whet.polygamma(1, whet.tensor([1., 0.5]))
+    tensor([1.6449, 4.9348])
+    """
+    if not is_tensor(input):
+        raise TypeError(f"polygamma(): argument 'input' (position 2) must be Tensor, not {type(input).__name__}")
+    if not isinstance(n, int):
+        raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    if n > 170:
+        raise RuntimeError(f"polygamma(n, x): n must be at most 170, got {n}")
+    if n < 2:
+        return F["digamma"](input) if n == 0 else apply(trigamma_op, (input,), {})
+    x = input if input.dtype.kind >= FLOAT else input.to(dtypes.get_default_dtype())
+    return F["special_zeta"](F["full_like"](x, n + 1.0).detach(), x) * float((-1) ** (n + 1) * math.factorial(n))
+
+
+METHODS["polygamma"] = lambda self, n: _polygamma(n, self)
+METHODS["polygamma_"] = lambda self, n: self.copy_(_polygamma(n, self))
+METHODS["igamma_"] = lambda self, other: self.copy_(igamma(self, other))
+METHODS["igammac_"] = lambda self, other: self.copy_(igammac(self, other))
+
+
+# ---- incomplete gamma functions --------------------------------------------------------------------------------------
+def _log_gamma(a):
+    return s.PRIMITIVES["lgamma"][0](a)
+
+
+def _incomplete(a, x, upper):
+    """P(a, x), or 1 - P: a series below the mean, a continued fraction above it."""
+    a, x = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(x, np.float64))
+    flat, shape = (a.ravel(), x.ravel()), a.shape
+    a, x = flat
+    with np.errstate(all="ignore"):
+        front = np.exp(a * np.log(x) - x - _log_gamma(a))
+        low = (x < a + 1) & (x > 0) & (a > 0) & np.isfinite(x) & np.isfinite(a)
+        high = (x >= a + 1) & (a > 0) & np.isfinite(x)
+        result = np.full(a.shape, np.nan)
+        if low.any():
+            n, z = a[low].copy(), x[low]
+            term = total = 1 / n
+            for _ in range(20_000):
+                n = n + 1
+                term = term * (z / n)
+                total = total + term
+                if (term < total * 1e-17).all():
+                    break
+            p = front[low] * total
+            result[low] = 1 - p if upper else p
+        if high.any():
+            b = x[high] + 1 - a[high]
+            c, d = np.full(b.shape, 1e300), 1 / b
+            h = d
+            for i in range(1, 20_000):
+                an = -i * (i - a[high])
+                b = b + 2
+                d = 1 / np.where(np.abs(an * d + b) < 1e-300, 1e-300, an * d + b)
+                c = np.where(np.abs(b + an / c) < 1e-300, 1e-300, b + an / c)
+                step = d * c
+                h = h * step
+                if (np.abs(step - 1) < 1e-16).all():
+                    break
+            q = front[high] * h
+            result[high] = q if upper else 1 - q
+        zero, one = (1.0, 0.0) if upper else (0.0, 1.0)
+        result[(x == 0) & (a > 0)] = zero
+        result[(a == 0) & (x > 0)] = one
+        result[np.isinf(a) & np.isfinite(x) & (x >= 0)] = zero
+        result[np.isinf(x) & (x > 0) & np.isfinite(a) & (a >= 0)] = one
+    return result.reshape(shape)
+
+
+def _incomplete_op(name, upper):
+    def forward(a, x):
+        kind = np.result_type(a, x) if a.dtype.kind == x.dtype.kind == "f" else a.dtype
+        return np.asarray(_incomplete(a, x, upper), kind)
+
+    def vjp(g, _y, a, x):
+        slope = F["exp"]((a - 1) * x.log() - x - F["lgamma"](a))
+        return [None, ((-g if upper else g) * slope).sum_to_size(x.shape)]
+    op = Op(name, forward, vjp, samples=lambda make: [
+        Sample(make(*shape, low=0.3, high=6, grad=False), make(*shape, low=0.3, high=6)) for shape in ((5,), (2, 3))])
+
+    def call(input, other):
+        for what, t in (("input", input), ("other", other)):
+            if not is_tensor(t):
+                raise TypeError(f"{name}(): argument '{what}' must be Tensor, not {type(t).__name__}")
+            if t.dtype.kind != FLOAT:
+                raise NotImplementedError(f"\"{name}\" not implemented for '{t.dtype.letter}'")
+        if input.requires_grad:
+            raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
+        t = dtypes.promote_types(input.dtype, other.dtype)
+        return apply(op, (input.to(t), other.to(t)), {})
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = (f"The regularised {'upper' if upper else 'lower'} incomplete gamma function of shape `input` at `other`.")
+    return function(out=True)(call)
+
+
+igamma = _incomplete_op("igamma", False)
+igammac = _incomplete_op("igammac", True)
+
+
+# ---- modified Bessel functions of the second kind ------------------------------------------------------------------------
+def _second_kind(x, order, scaled):
+    """exp(x) K(x) is the integral of exp(x (1 - cosh t)) cosh(order t) over t > 0, to which sums converge at once."""
+    a = np.asarray(x, np.float64)
+    with np.errstate(all="ignore"):
+        least = a[a > 0].min(initial=1.0)
+        t = np.arange(0, min(700, np.log(1500 / least) + 1), 1 / 16)          # as far as anything is left
+        weight = np.where(t == 0, 0.5, 1.0) / 16 * np.cosh(order * t)
+        y = np.zeros(a.shape)
+        for k, w in zip(np.cosh(t) - 1, weight):
+            y += w * np.exp(-a * k)
+        y = y if scaled else y * np.exp(-a)
+        y = np.where(a == 0, np.inf, np.where(a < 0, np.nan, y))
+    return y.astype(np.asarray(x).dtype)
+
+
+def _second_kind_op(name, order, scaled):
+    op = Op("special_" + name, lambda x: _second_kind(x, order, scaled), samples=lambda make: [Sample(make(5, low=0.3, high=6, grad=False))])
+
+    def call(input):
+        if not is_tensor(input):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        if input.dtype.kind > FLOAT:
+            raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.letter}'")
+        if input.requires_grad:
+            raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+        return apply(op, (input if input.dtype.kind == FLOAT else input.to(dtypes.get_default_dtype()),), {})
+    call.__name__ = call.__qualname__ = "special_" + name
+    call.__doc__ = f"The modified Bessel function of the second kind of order {order}{', times exp(x)' if scaled else ''}."
+    return function(method=False, out=True)(call)
+
+
+for _order in (0, 1):
+    _second_kind_op(f"modified_bessel_k{_order}", _order, False)
+    _second_kind_op(f"scaled_modified_bessel_k{_order}", _order, True)

@@ -1,0 +1,171 @@
+"""Whether replays or eager calls are faster is measured: with a clock that only the test moves on."""
+import pytest
+import whet
+from whet import jit
+from whet.jit import backward, trial
+from whet.jit.trace import Traced
+
+
+class Clock:
+    """Time that passes in replays and in eager calls as the test says; `noise` adds to single calls."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.replay, self.eager, self.back, self.eager_back, self.noise = 0.0, 1.0, 10.0, 0.0, 0.0, lambda: 0.0
+        self.eager_calls = self.replays = 0
+        monkeypatch.setattr(trial, "clock", lambda: self.now)
+        replay, gradients, walk = Traced.replay, backward.Backward.gradients, trial.walk
+
+        def timed_replay(*args):
+            out = replay(*args)
+            self.replays += 1
+            self.now += self.replay + self.noise()
+            return out
+
+        def timed_gradients(*args):
+            self.now += self.back + self.noise()
+            return gradients(*args)
+
+        def timed_walk(*args):
+            self.now += self.eager_back + self.noise()
+            return walk(*args)
+        monkeypatch.setattr(Traced, "replay", timed_replay)
+        monkeypatch.setattr(backward.Backward, "gradients", timed_gradients)
+        monkeypatch.setattr(trial, "walk", timed_walk)
+
+    def traced(self, fn, *args, **options):
+        """A traced function, recorded; whose eager calls take time from now on."""
+        f = jit.trace(fn, verify="off", **options)
+        f(*args)
+
+        def eager(*args):
+            self.now += self.eager + self.noise()
+            self.eager_calls += 1
+            return fn(*args)
+        f.fn = eager
+        return f
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
+
+
+def only(f):
+    (r,), = f.table.values()
+    return r
+
+
+def calls(f, n, *args):
+    for _ in range(n):
+        f(*args)
+
+
+def test_faster_replays_go_on(clock):
+    x = whet.ones(3)
+    f = clock.traced(lambda x: x * 2, x)
+    calls(f, trial.TURNS, x)
+    assert not only(f).slow and clock.eager_calls == 4
+    assert only(f).trial.seconds == [1.0, 10.0] and "1000000.0 us" in f.explain()
+
+
+@pytest.mark.parametrize("eager, slow", [(0.5, True), (0.96, False), (1.5, False)])
+def test_eager_must_be_faster_by_a_margin(clock, eager, slow):
+    clock.eager = eager
+    x = whet.ones(3)
+    f = clock.traced(lambda x: x * 2, x)
+    calls(f, trial.TURNS, x)
+    assert only(f).slow == slow
+    before = clock.eager_calls
+    calls(f, 50, x)
+    assert clock.eager_calls - before == (50 if slow else 0)
+
+
+def test_single_long_calls_decide_nothing(clock):
+    clock.eager, turn = 1.5, iter(range(1000))
+    clock.noise = lambda: 100.0 if next(turn) % 3 else 0.0
+    x = whet.ones(3)
+    f = clock.traced(lambda x: x * 2, x)
+    calls(f, trial.TURNS, x)
+    assert only(f).trial.seconds == [1.0, 1.5] and not only(f).slow
+
+
+def test_calls_of_both_kinds_alternate(clock):
+    """A machine that is slow for a while is so for both."""
+    x = whet.ones(3)
+    f = clock.traced(lambda x: x * 2, x)
+    turns = []
+    for _ in range(trial.TURNS):
+        before = clock.eager_calls
+        f(x)
+        turns.append(clock.eager_calls > before)
+    eager = [i for i, e in enumerate(turns) if e]
+    assert len(eager) >= 4 and all(b - a > 1 for a, b in zip(eager, eager[1:]))
+
+
+@pytest.mark.parametrize("back, eager_back, slow", [(1.0, 20.0, False), (30.0, 2.0, True), (0.0, 0.0, True)])
+def test_the_backward_counts_where_gradients_flow_through_the_call(clock, back, eager_back, slow):
+    """Forward, eager is faster."""
+    clock.replay, clock.eager, clock.back, clock.eager_back = 5.0, 3.0, back, eager_back
+    w = whet.ones(3, requires_grad=True)
+    x = whet.ones(2, 3)
+    f = clock.traced(lambda x: (x * w).sum(), x)
+    for _ in range(trial.TURNS):
+        loss = f(x) * 2
+        loss.backward()
+        assert w.grad.tolist() == [4.0] * 3
+        w.grad = None
+    r = only(f)
+    assert r.trial.seconds == [5.0 + back, 3.0 + eager_back] and r.slow == slow
+
+
+def test_a_backward_that_nobody_takes_does_not_count(clock):
+    clock.replay, clock.eager, clock.back, clock.eager_back = 5.0, 3.0, 1.0, 20.0
+    w = whet.ones(3, requires_grad=True)
+    f = clock.traced(lambda x: (x * w).sum(), whet.ones(2, 3))
+    calls(f, trial.TURNS, whet.ones(2, 3))
+    assert only(f).trial.seconds == [5.0, 3.0] and only(f).slow
+
+
+def test_timing_eagers_backward_leaves_the_graph_alone(clock):
+    w = whet.ones(3, requires_grad=True)
+    x = whet.ones(2, 3)
+    f = clock.traced(lambda x: (x * w).exp().sum(), x)
+    for _ in range(2 * trial.TURNS):
+        y = f(x)
+        y.backward()
+        with pytest.raises(RuntimeError, match="second time"):
+            y.backward()
+    assert w.grad.tolist() == sum([w.detach().exp() * 2] * (2 * trial.TURNS)).tolist()
+
+
+@pytest.mark.parametrize("wrong", ["slow", "fast"])
+def test_a_wrong_decision_heals(clock, wrong):
+    clock.eager = 0.5 if wrong == "slow" else 2.0
+    x = whet.ones(3)
+    f = clock.traced(lambda x: x * 2, x)
+    calls(f, trial.TURNS, x)
+    assert only(f).slow == (wrong == "slow")
+    clock.eager = 10.0 if wrong == "slow" else 0.5
+    for _ in range(5000):
+        if only(f).slow == (wrong == "slow"):
+            f(x)
+    assert only(f).slow != (wrong == "slow")
+    before = clock.eager_calls
+    calls(f, 50, x)
+    assert clock.eager_calls - before == (0 if wrong == "slow" else 50)
+
+
+@pytest.mark.parametrize("eager, replay", [(100.0, 1.0), (1.2, 1.0), (1.0, 50.0)])
+def test_rounds_lie_ever_further_apart_and_cost_next_to_nothing(eager, replay):
+    t, n, spent, best = trial.Trial(), 0, 0.0, min(eager, replay)
+    ends = []
+    while n < 1_000_000:
+        if n < t.at:
+            n = t.at
+        turn = t.eager
+        spent += (eager if turn else replay) - best
+        n += 1
+        if t.note(turn, eager if turn else replay, n):
+            ends.append(n)
+    assert len(ends) > 2 and all(b > 7 * a for a, b in zip(ends, ends[1:]))
+    assert spent < 0.015 * n * best + trial.TURNS * max(eager, replay)
