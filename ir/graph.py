@@ -11,12 +11,13 @@ line a node, and `ir/parse.py` reads it back:
     %5 = fused(%0, f32[](2.0)) : f32[4] { ... }                  one kernel for the nodes in it
     %6 = rows(%5, axes=(1,)) : f32[4] { ... }                    reductions, what feeds them and what comes of them: one row kernel
     %7 = contract(%0, %1, %2) : f32[4,4] { ... }                 a product or a convolution, and what is done to each element as it is stored
+    %8 = chain(%0, %1, %2) : f32[4,4] { ... }                    products one after the other, and what is done to rows between them, row by row
 
 A `cond` or `while_loop` is an op whose `bodies` are programs, shown under it.
 """
 import numpy as np
 
-GROUPS = frozenset(("fused", "rows", "contract", "many"))
+GROUPS = frozenset(("fused", "rows", "contract", "chain", "many"))
 
 
 class Ref(int):
@@ -30,8 +31,8 @@ class Ref(int):
 class Node:
     """One thing that happened. kind: "op", "write" (in place, into operand 0; `value`: does it count as a change of its version?), "draw"
     (random numbers), "guard" (a value that Python saw), "ask" (a question about values, with its answer; `roots`, where there are some:
-    expressions, and whether each was true of any element), "fused", "rows", "contract" and "many" (see passes/; `value` are the nodes that
-    one stands for, `roots` the expressions, the program or the kernel), "roll" (passes/roll.py; `value` is the loop). Operands are `Ref`s or
+    expressions, and whether each was true of any element), "fused", "rows", "contract", "chain" and "many" (see passes/; `value` are the
+    nodes that one stands for, `roots` the expressions, the program or the kernel), "roll" (passes/roll.py; `value` is the loop). Operands are `Ref`s or
     Python values; `outs` are value numbers."""
     __slots__ = ("kind", "op", "ins", "attrs", "outs", "line", "value", "roots")
 

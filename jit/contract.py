@@ -18,6 +18,16 @@ from whet.passes.lower_llvm.scalar import Unsupported
 
 def launches(program, node, ins):
     """The words of a node's launches, and their number; None where it is done otherwise."""
+    try:
+        if (node if node.kind == "op" else node.value[0]).op.name == "convolution":
+            return _convolution(program, node, *_after(node, ins))
+        return _product(program, node, ins)
+    except Unsupported:
+        return None
+
+
+def _after(node, ins):
+    """(the contraction, its operands, the expression of its results, what that reads beside them)"""
     first = node if node.kind == "op" else node.value[0]
     n = len(first.ins)
     root, operands = S.arg(0), []
@@ -30,12 +40,18 @@ def launches(program, node, ins):
             else:                            # a number of the type that the kernel computes in
                 by[i + 1] = S.cast(S.const(x.item()), FROM_NUMPY[x.dtype].short)
         root = S.substitute(node.roots[0], by)
-    try:
-        if first.op.name == "convolution":
-            return _convolution(program, node, first, ins[:n], root, operands)
-        return _product(program, node, first, ins[:n], root, operands)
-    except Unsupported:
+    return first, ins[:n], root, operands
+
+
+def product(node, ins):
+    """(the matrices of a product or a linear map, the expression of its results or None, what that reads beside them); None where the
+    sum with a bias would be rounded before the expression sees it."""
+    first, (a, b, *bias), root, operands = _after(node, ins)
+    bias = bias[0] if bias else None
+    if bias is not None and a.dtype.itemsize < 4:
         return None
+    root, operands = _with_bias(root, operands, bias)
+    return a, b.T if first.op.name == "linear" else b, None if root is S.arg(0) else root, operands
 
 
 def _with_bias(root, operands, bias):
@@ -46,16 +62,13 @@ def _with_bias(root, operands, bias):
     return S.substitute(root, {0: S.arg(0) + S.arg(1), **moved}), [bias, *operands]
 
 
-def _product(program, node, first, ins, root, operands):
-    a, b, *bias = ins
-    if first.op.name == "linear":
-        b = b.T
-    bias = bias[0] if bias else None
-    if bias is not None and a.dtype.itemsize < 4:            # (the sum with it would be rounded)
+def _product(program, node, ins):
+    got = product(node, ins)
+    if got is None:
         return None
-    root, operands = _with_bias(root, operands, bias)
+    (a, b, root, operands), first = got, node if node.kind == "op" else node.value[0]
     kept = _kept(program, first)
-    found = gemm.kept_plan(a, b, None if root is S.arg(0) else root, operands) if kept is not None else None
+    found = gemm.kept_plan(a, b, root, operands) if kept is not None else None
     if found is not None:
         plan, (size, dtype, *pack, table) = found
         out = program.arrays[node.outs[0]]

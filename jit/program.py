@@ -27,7 +27,7 @@ from whet.passes.lower_llvm.scalar import Unsupported
 from whet.passes.pipeline import optimize, rewrite
 from whet.passes.uses import is_view, written
 
-from . import contract, plain
+from . import chain, contract, plain
 from .arena import Own, Piece, Ranges, plan
 from .machine import machine
 from .record import Refused
@@ -167,7 +167,7 @@ class Program:
                 words = contract.unless(self, sources, words[0]), words[1]
             if words is None:
                 del self.keep[kept:]         # what the attempt wanted to be kept
-            if words is None and (node.kind in ("rows", "many", "contract", "roll") or compiled and node.kind == "fused"):
+            if words is None and (node.kind in ("rows", "many", "contract", "chain", "roll") or compiled and node.kind == "fused"):
                 parts = apart(node)          # no kernel for it as one, and NumPy would give other bits
                 todo += [(i if m is parts[-1] else -1, m) for m in parts[::-1]]
                 continue
@@ -226,12 +226,13 @@ class Program:
         """Launches that follow each other as one list, with the values whose arrays it is given."""
         out, words, count, places = [], [], 0, {}
         for kind, what, _ in [*steps, ("end", None, None)]:
-            new = {what[0][i] for i in self.passed(what[0])} - places.keys() if kind == "words" else ()
-            if count and (kind != "words" or len(places) + len(new) > PASSING):
+            given = {what[0][i] for i in self.passed(what[0])} if kind == "words" else set()
+            if count and (kind != "words" or len(places.keys() | given) > PASSING):
                 out.append(self.listed(words, count, places))
                 words, count, places = [], 0, {}
             if kind == "words":
-                places.update(zip(sorted(new), range(len(places), len(places) + len(new))))
+                new = sorted(given - places.keys())
+                places.update(zip(new, range(len(places), len(places) + len(new))))
                 words += what[0]
                 count += what[1]
             elif kind == "call":
@@ -333,6 +334,8 @@ class Program:
             return self.by_rows(node, ins)
         if node.kind == "many":
             return self.in_parts(node)
+        if node.kind == "chain":
+            return chain.launches(self, node)
         if node.kind == "contract" or node.kind == "op" and node.op.name in CONTRACTIONS:
             words = contract.launches(self, node, ins)
             if words is not None or not (node.kind == "op" and node.op.memo):

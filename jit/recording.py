@@ -75,7 +75,7 @@ class Recording:
         for s in self.world.slots:
             t = s.fetch(self.world.tensors, leaves)
             if t is None:
-                self.missed = f"{s.name or 'a variable'} is of another kind"
+                self.missed = f"{s.name if isinstance(s.name, str) else 'a variable or entry'} is of another kind"
                 return None
             leaves = [*leaves, t]
         return leaves

@@ -97,7 +97,7 @@ def seconds_back(out, first):
             return math.inf                  # (hooks and Functions do what they like)
         grads = {e: wrap(np.ones(t._array.shape, t._array.dtype)) for e, t in start.items()}
         begun = clock()
-        walk(order, grads)
+        walk(order, grads, [])
         return clock() - begun
     except Exception:                        # (what it saved was written to since, say: the call itself is over)
         return math.inf

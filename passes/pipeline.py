@@ -3,6 +3,7 @@
 """
 import contextlib
 
+from whet.passes.chain import chains
 from whet.passes.constants import fold_constants
 from whet.passes.epilogue import epilogues
 from whet.passes.fold_batch_norm import fold_batch_norm
@@ -29,6 +30,7 @@ PASSES = [
     ("epilogues", epilogues),                # contractions apply what follows to each element as it is stored
     ("write_through", write_through),        # a kernel writes to where its result is copied
     ("roll", roll),                          # repeated steps are a loop
+    ("chains", chains),                      # products that follow each other go through blocks of rows together
     ("many", many),                          # small kernels that do the same on different tensors are one launch
 ]
 
@@ -69,7 +71,7 @@ def without(*names):
     >>> from whet.passes import pipeline
     >>> with pipeline.without("fuse", "fold_constants", "many"):
     ...     [name for name, _ in pipeline.PASSES]
-    ['outright', 'writes', 'drop_identities', 'merge_repeats', 'drop_unused', 'rows', 'epilogues', 'write_through', 'roll']
+    ['outright', 'writes', 'drop_identities', 'merge_repeats', 'drop_unused', 'rows', 'epilogues', 'write_through', 'roll', 'chains']
     """
     unknown = set(names) - {name for name, _ in PASSES}
     if unknown:

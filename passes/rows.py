@@ -95,6 +95,12 @@ def _start(i, node, arrays):
     return None
 
 
+def alone(i, uses, arrays, visible):
+    """Node i, an op that is a row program, as a "rows" node; None if it is none."""
+    group = _start(i, uses.nodes[i], arrays)
+    return None if group is None or group.space is None else _Builder(group.space, uses, arrays, visible).build([i])
+
+
 def _program(node, arrays):
     """(the program that a node is, its operands, its axes); None where it has none."""
     ins = [arrays[x] if type(x) is Ref else x for x in node.ins]
@@ -253,7 +259,7 @@ class _Builder:
         if not fulls:
             return False
         outer = [a for a in range(len(self.shape)) if a not in self.axes and self.shape[a] > 1]
-        if sorted(outer, key=lambda a: -abs(fulls[0][0][a])) != outer:
+        if sorted(outer, key=lambda a: -sum(abs(st[a]) for st, _ in fulls)) != outer:
             return False
         stores = False
         for o, stage in zip(node.outs, program.stages[len(program.stages) - len(node.outs):], strict=True):

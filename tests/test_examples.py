@@ -177,7 +177,7 @@ def gpt():
         schedule.step()
         return loss
     text = torch.arange(200) * 5 % 12
-    windows = text.unfold(0, 8, 1)
+    windows = text.unfold(0, 8, 1).contiguous()
     return step, [(windows[i:i + 8], windows[i + 1:i + 9]) for i in range(14)]
 
 

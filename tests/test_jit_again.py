@@ -86,7 +86,7 @@ HIDDEN = {
     "less": (lambda x, v: x.exp().log() if v == 1 else x.exp(), "no longer did `%2 = log"),
     "a table of numbers": (lambda x, v: x + whet.tensor([v] * 100).sum(), "another constant|another result|did"),
     "a write": (lambda x, v: (x if v == 1 else x.data).add_(1).sum(), "wrote to other tensors|did"),
-    "what is not recorded": (lambda x, v: x + (1 if v == 1 else min(os.getpid(), 1)), "it calls posix.getpid"),
+    "what is not recorded": (lambda x, v: x + (1 if v == 1 else os.getpid() * 0 + 1), "it calls posix.getpid"),
 }
 
 

@@ -402,3 +402,54 @@ def test_any_layout_gives_the_bits_of_plain_rows(split, threads, monkeypatch):
             assert same(a, b.reshape(-1)), (kind, shape, x.strides, axes)
         for a, b, (k, _) in zip(want_rows, got_rows, program.outputs, strict=True):
             assert same(a, flat(b) if isinstance(program.stages[k], R.Store) else b.reshape(-1)), (program.name, shape, axes)
+
+
+def special(x):
+    """Some of the numbers replaced by those that are different from all others."""
+    if x.dtype.kind in "fV":
+        at = rng.random(x.shape)
+        for low, value in ((0.0, np.nan), (0.02, np.inf), (0.03, -np.inf), (0.04, -0.0), (0.1, 0.0)):
+            x = np.where((at >= low) & (at < low + (0.06 if value == 0 else 0.01)), np.array(value).astype(x.dtype), x)
+    return x
+
+
+def short_programs():
+    """(program, dtype of its arrays): whole-row programs, and every reduction of types of all kinds."""
+    yield from ((make(t), t) for make, t in zip(PROGRAMS, itertools.cycle(("f32", "f64", "bf16"))))
+    for t in ("bool", "i16", "f16", "f32", "f64"):
+        kinds = ["any", "all", "sum", "max", "min", "max_index", "min_index", *(["prod", "mean"] if t[0] in "fb" and t != "bool" else [])]
+        yield from ((reduction_program(kind, t), t) for kind in kinds)
+    x, y, row, col, i, best, at, again = sc.args(8)
+    yield R.Program("mixed", (R.Operand("f32"), R.Operand("f32"), R.Operand("f32", "row"), R.Operand("f32", "col"), R.Operand("i64", "index")), (
+        R.Reduce("max_index", sc.exp(x - y) * row + col), R.Reduce("sum", sc.cast(x * best, "f64") + sc.cast(i, "f64")),
+        R.Store(again * sc.cast(row, "f64")), R.StoreRow(at), R.StoreRow(best))), "f32"
+
+
+def test_short_rows_taken_together_have_the_bits_of_rows_taken_alone(threads, monkeypatch):
+    from whet.cpu import rows as module
+    taken = []
+    kernel = module.short_kernel
+    monkeypatch.setattr(module, "short_kernel", lambda *about: taken.append(about) or kernel(*about))
+    monkeypatch.setattr(module.Plan, "_per_grain", lambda self: 5 * self.n)         # threads begin anywhere
+    for trial, (program, dtype) in enumerate(short_programs()):
+        for n in rng.choice([1, 2, 3, 7, 8, 15, 16, 17, 24, 31, 32, 33, 47, 48, 64, 100, 128], 2, replace=False).tolist():
+            count = int(rng.choice([4, 5, 16, 17, 31, 40, 77]))
+            shape = ((count, n), (7, count, n), (count, 3, n))[int(rng.integers(3))]
+            axes = (len(shape) - 1,)
+            xs = []
+            for x, o in zip(inputs(program, shape, axes, dtype), program.operands, strict=True):
+                if o.kind == "full" and len(shape) == 3:
+                    x = np.broadcast_to(special(x)[:1], shape) if rng.random() < 0.3 else np.concatenate([special(x)] * 2, 1)[:, 1:shape[1] + 1]
+                xs.append(special(x)[:, :n] if o.kind == "full" and len(shape) == 2 else x)
+            with monkeypatch.context() as patch:
+                patch.setattr(module, "FEW", 1 << 60)
+                patch.setattr(module, "SHORT", 0)
+                want = module.Plan(program, xs, axes)(*xs)
+            before = len(taken)
+            threads(1 + trial % 3)
+            got = module.Plan(program, xs, axes)(*xs)
+            for a, b in zip(want, got, strict=True):
+                a, b = (np.where(y != y, np.array(np.nan).astype(y.dtype), y) if y.dtype.kind in "fV" else y for y in (a, b))
+                assert same(a, b), (str(program), shape, dtype)              # (which NaN is the machine's choice)
+            assert len(taken) > before or n <= 12 or module.short_rows(program, n) is None
+    assert len(taken) > 50

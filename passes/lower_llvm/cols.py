@@ -140,10 +140,8 @@ class ColKernel(Kernel):
 
     def prepare(self, stages):
         """What the loop over elements reads: expressions with row scalars taken out."""
-        roots, uniform = self.plan.hoist([self.plan.expression(k) for k in stages])
-        dtypes = [d[0] for d in self.program.values]
-        self.roots, self.dtypes = roots, dtypes + [sc.typeof(e, dtypes) for e in uniform]
-        self.used = sc.uses(*roots)
+        self.roots, uniform, self.dtypes = self.plan.roots(stages)
+        self.used = sc.uses(*self.roots)
         self.hoisted = [self.uniforms(uniform, v) for v in range(self.vectors)]
         reds = {}
         for k in stages:

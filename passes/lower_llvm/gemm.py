@@ -120,7 +120,8 @@ def load_operands(f, args, table, epilogue):
 
 
 def pack_b(mod, symbol, dtype, b_mode):
-    """Emit the kernel (b, out, table: k, n, b_k, b_n) that packs B for b_mode "packed"; a unit is a panel.
+    """Emit the kernel (b, out, table) that packs B, or several one after the other, for b_mode "packed"; a unit is a panel. The table: k, n,
+    b_k, b_n, and as the batch has two dimensions, the count of the inner one and the strides of both.
 
     `out` holds the blocks of K one after the other, in each all panels, in each its rows: [k][width], widened."""
     wide, sh = WIDE.get(dtype, dtype), shape(dtype)
@@ -131,13 +132,17 @@ def pack_b(mod, symbol, dtype, b_mode):
     else:
         pack.copy_transposed(mod, copy, dtype, wide, sh.lanes)
     f = mod.fn(symbol, args)
-    b, out, table = (f.load("ptr", f.at(f.args[0], i, "i64")) for i in range(3))
-    k, n, b_k, b_n = (f.load("i64", f.at(table, i, "i64")) for i in range(4))
-    padded = f.sdiv(n + (sh.width - 1), sh.width) * sh.width
+    b_start, out_start, table = (f.load("ptr", f.at(f.args[0], i, "i64")) for i in range(3))
+    k, n, b_k, b_n, inner, outer_step, inner_step = (f.load("i64", f.at(table, i, "i64")) for i in range(7))
+    panels = f.sdiv(n + (sh.width - 1), sh.width)
+    padded = panels * sh.width
     step = f.const("i64", sh.width * s)
 
-    def panel(j):
-        j = j * sh.width
+    def panel(u):
+        z = f.sdiv(u, panels)
+        outer = f.sdiv(z, inner)
+        b, out = f.bytes_at(b_start, outer * outer_step + (z - outer * inner) * inner_step), f.bytes_at(out_start, z * padded * k * s)
+        j = (u - z * panels) * sh.width
         some = f.imin(n - j, sh.width)
 
         def block(k0):

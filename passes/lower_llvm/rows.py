@@ -81,6 +81,12 @@ class Plan:
                 done[e] = sc.Expr(e.op, tuple(self._lift(a, done, uniform, found) for a in e.args), e.value) if e.args else e
         return [self._lift(r, done, uniform, found) for r in roots], uniform
 
+    def roots(self, stages):
+        """(expressions of stages of a walk without the parts that depend on row scalars only, those parts, the types of all arguments)"""
+        roots, uniform = self.hoist([self.expression(k) for k in stages])
+        dtypes = [v[0] for v in self.program.values]
+        return roots, uniform, dtypes + [sc.typeof(e, dtypes) for e in uniform]
+
     def _lift(self, e, done, uniform, found):
         if done[e] is not None:
             return done[e]
@@ -197,9 +203,7 @@ class RowKernel(Kernel):
         stages = [k for k in p.stages if self.plan.work(k)]
         if not stages:
             return
-        self.roots, uniform = self.plan.hoist([self.plan.expression(k) for k in stages])
-        dtypes = [v[0] for v in program.values]
-        self.dtypes = dtypes + [sc.typeof(e, dtypes) for e in uniform]
+        self.roots, uniform, self.dtypes = self.plan.roots(stages)
         types = types_in(self.roots, self.dtypes)
         self.W = lanes_for(types)
         self.used = sc.uses(*self.roots)

@@ -206,15 +206,20 @@ def pack(b):
 
 
 def _packing(b):
-    """What packs b: (elements of the result, their type, kernel, units, grain, table)."""
+    """What packs b, a matrix or several: (elements of the result, their type, kernel, units, grain, table); None where they are too far
+    apart for one launch."""
     short = SHORT[b.dtype]
     wide = kernels.WIDE.get(short, short)
-    k, n = b.shape
+    (k, n), (outer, inner) = b.shape[-2:], _collapse(b.shape[:-2], [b.strides[:-2]])
+    if len(outer) > 2:
+        return None
+    (_, many), (outer_step, inner_step) = [1, 1, *outer][-2:], [0, 0, *inner[0]][-2:]
     width, s = kernels.shape(short).width, b.dtype.itemsize
-    b_mode = "rows" if b.strides[1] == s else "cols"
-    kernel = native.kernel(f"gemm/pack/{short}/{b_mode}", lambda mod, symbol: kernels.pack_b(mod, symbol, short, b_mode))
-    return (-(-n // width) * width * max(k, 1), DTYPE[wide], kernel, -(-n // width), max(1, (1 << 18) // max(1, k * width)),
-            np.array([k, n, *b.strides], np.int64))
+    b_mode = "rows" if b.strides[-1] == s else "cols"
+    kernel = native.kernel(f"gemm/pack/many/{short}/{b_mode}", lambda mod, symbol: kernels.pack_b(mod, symbol, short, b_mode))
+    count, panels = math.prod(b.shape[:-2]), -(-n // width)
+    return (count * panels * width * max(k, 1), DTYPE[wide], kernel, count * panels, max(1, (1 << 18) // max(1, k * width)),
+            np.array([k, n, *b.strides[-2:], many, outer_step, inner_step], np.int64))
 
 
 def matmul_packed(a, packed, bias=None, epilogue=None, operands=()):
@@ -254,9 +259,40 @@ def kept_plan(a, b, epilogue, operands):
     return None if plan is None or plan.parts or plan.swapped else (plan, _packing(b))
 
 
+class Rows(NamedTuple):
+    """A product whose units are tiles of whole rows, so that any rows of it may be computed at any time."""
+    plan: Plan
+    packing: tuple                       # what packs the second operand first (see `_packing`), or None: it is read where it is
+    tile: int                            # rows of a unit
+    rows: int                            # of each of so many
+    matrices: int
+
+
+def by_rows(a, b, epilogue, operands):
+    """`matmul(a, b, ...)` as `Rows`; None where it cannot be done so."""
+    if a.ndim < 2 or b.ndim < 2 or a.dtype != b.dtype or a.dtype.kind not in "fV" or not a.size or not b.size or _one_row(a.shape, b.shape):
+        return None
+    plan, packing = _make_plan(a, b, epilogue, operands, whole=True), None
+    place = kernels.DIMS.index
+    if plan is None or not plan.table[place("in_place")]:
+        packing = _packing(b)
+        if packing is None:
+            return None
+        each = packing[0] // math.prod(b.shape[:-2]) * packing[1].itemsize
+        steps = [each * math.prod(b.shape[i + 1:-2]) for i in range(b.ndim - 2)]
+        there = np.lib.stride_tricks.as_strided(np.empty(1, b.dtype), b.shape, (*steps, b.itemsize, b.itemsize))
+        plan = _make_plan(a, there, epilogue, operands, True, whole=True)
+    if plan is None or plan.parts or plan.swapped:
+        return None
+    tile, rows = (int(plan.table[place(x)]) for x in ("rows", "m"))
+    matrices, rest = divmod(plan.total, -(-rows // tile))
+    whole = not rest and rows > FEW and plan.table[place("cols")] >= plan.table[place("n")]
+    return Rows(plan, packing, tile, rows, matrices) if whole else None
+
+
 # ---- plans -----------------------------------------------------------------------------------------------------------
-def _make_plan(a, b, epilogue, operands, packed=False):
-    """The plan for arrays like these; None where they are no single product of ours."""
+def _make_plan(a, b, epilogue, operands, packed=False, whole=False):
+    """The plan for arrays like these; None where they are no single product of ours. `whole`: units are not made for many threads."""
     threads = pool.get_num_threads()
     if a.dtype != b.dtype or a.dtype not in SHORT or a.dtype.kind == "b" or a.ndim < 2 or b.ndim < 2:
         return None
@@ -270,7 +306,7 @@ def _make_plan(a, b, epilogue, operands, packed=False):
     if any(o.strides[-1] not in (0, o.itemsize) for o in operands):
         return None
     try:
-        return _plan(shape, a, b, epilogue, operands, packed, threads)
+        return _plan(shape, a, b, epilogue, operands, packed, threads, 1 if whole else threads)
     except Unsupported:
         return None
 
@@ -281,8 +317,8 @@ def _one_row(a, b):
     return rows == 1 or b[-1] == 1
 
 
-def _plan(shape, a, b, epilogue, operands, packed, threads):
-    """The plan for arrays like these; `operands` have the result's shape."""
+def _plan(shape, a, b, epilogue, operands, packed, threads, sharing):
+    """The plan for arrays like these; `operands` have the result's shape, `sharing` threads take the units."""
     batch, (m, n), k = shape[:-2], shape[-2:], a.shape[-1]
     short, one = SHORT[a.dtype], _one_row(a.shape, b.shape)
     dst = short
@@ -315,7 +351,7 @@ def _plan(shape, a, b, epilogue, operands, packed, threads):
                   for at in itertools.product(*map(range, batch[:-2]))) if len(batch) > 2 else ()
     outer, inner = [1, 1, *batch][-2:]
     batches = [[0, 0, *y][-2:] for y in batches]
-    key, emit, in_place, rows, cols, scratch = _choose(short, dst, m, n, k, a, b, outer * inner, tail, one, packed, threads)
+    key, emit, in_place, rows, cols, scratch = _choose(short, dst, m, n, k, a, b, outer * inner, tail, one, packed, sharing)
     total = outer * inner * -(-m // rows) * -(-n // cols)
     facts = dict(m=m, n=n, k=k, a_m=a[0], a_k=a[1], b_k=b[0], b_n=b[1], c_m=c[0], rows=rows, cols=cols, inner=inner,
                  in_place=in_place, scratch=scratch)

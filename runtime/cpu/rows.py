@@ -17,7 +17,8 @@ DTYPES = {d.short: d.np for d in FROM_NUMPY.values()}
 BF16 = DTYPES["bf16"]
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"       # run everything with NumPy, slowly
 LONG = 1 << 20                  # a row of so many bytes is worth more than one thread
-SHORT = 12                      # rows of so few elements are taken many at a time, their elements gathered
+FEW = 4                         # so many short rows are worth folding together
+SHORT = 12                      # rows of so few elements that lie apart are taken many at a time, their elements gathered
 _plans: dict = {}
 
 
@@ -91,6 +92,7 @@ class Plan:
         self.out_types = [DTYPES[t] for _, t in program.outputs]
         self.out_shapes = [shape if full else self.row_shape for full in self.full_out]
         self.passed = [i for i, o in enumerate(program.operands) if o.kind != "index"]
+        self.by_row = None                   # (kernel, its last arguments) of a plan that is one launch whose units are the rows
         self.run = self._choose(operands)
 
     def __call__(self, *operands):
@@ -141,7 +143,7 @@ class Plan:
         rows_at = [(len(arrays) + i, x.itemsize) for i, x in enumerate(each)]
 
         def by_memory(dims):
-            return sorted(dims, key=lambda a: -abs(arrays[0][0][a]))
+            return sorted(dims, key=lambda a: -sum(abs(st[a]) for st, _ in arrays))
         outer = list(self.outer) if any(self.full_out) or rows_at else by_memory(self.outer)
         inside = by_memory(self.axes) if self._order_free() else list(self.axes)
         row_steps = [x.strides if x.ndim == len(shape) else dict(zip(self.outer, _row_strides(self.plain_rows, x.itemsize), strict=True))
@@ -158,12 +160,14 @@ class Plan:
             return self._by_rows(rest, len(arrays), order, reduced) if pieces else None
         step = reduced.strides[0] if self.n > 1 else [size for _, size in arrays]
         order = [self.outer.index(a) for a in outer]
-        if self.n <= SHORT and self.count >= 16 and len(rest.sizes) == 1:
+        together = all(s == size for s, (_, size) in zip(step, arrays, strict=True))
+        beside = together and self.n > 3 and short_rows(self.program, self.n)
+        if self.n <= SHORT and self.count >= 16 and len(rest.sizes) == 1 and not beside:
             steps = rest.strides[0]
             if all(s == size for s, (_, size) in zip(steps[len(arrays):], rows_at, strict=True)) and any(
                     s != size for s, (_, size) in zip(steps, arrays, strict=False)):
                 return self._by_columns(step, rest, len(arrays), order, "apart")
-        if all(s == size for s, (_, size) in zip(step, arrays, strict=True)):
+        if together:
             return self._by_rows(rest, len(arrays), order)
         if rest.sizes and self.n < 2**31 and all(s == size for s, size in zip(
                 rest.strides[-1], [size for _, size in arrays] + [size for _, size in rows_at], strict=True)):
@@ -206,7 +210,11 @@ class Plan:
                                lambda walk: self.count, (self.count, 1), order)
         grain = max(1, self._per_grain() // max(1, self.n))
         numbers = [self.n, *sizes, *self._strides_in_order(arrays, full, row)]
-        return self._direct(row_kernel(self.program, rank, False, reduced is not None), self.count, grain, numbers, order)
+        short = short_rows(self.program, self.n) if not reduced and self.count >= FEW else None
+        kernel = short_kernel(self.program, rank, *short) if short else row_kernel(self.program, rank, False, reduced is not None)
+        if order == sorted(order):
+            self.by_row = kernel, tuple(numbers)
+        return self._direct(kernel, self.count, grain, numbers, order)
 
     def _by_columns(self, step, rest, arrays, order, mode=None):
         columns, outer = rest.sizes[-1], rest.sizes[0] if len(rest.sizes) == 2 else 1
@@ -434,6 +442,22 @@ def row_kernel(program, rank, partial=False, pieces=False):
         from whet.passes.lower_llvm.rows import RowKernel
         RowKernel(program, rank, partial, pieces).emit(module, symbol)
     return native.kernel(f"rows/{rank}{'/part' * partial}{'/pieces' * pieces}/{program.key}", emit)
+
+
+def short_kernel(program, rank, vectors, whole):
+    def emit(module, symbol):
+        from whet.passes.lower_llvm.short import ShortKernel
+        ShortKernel(program, rank, vectors, whole).emit(module, symbol)
+    return native.kernel(f"rows/short/{rank}/{vectors}{'/whole' * whole}/{program.key}", emit)
+
+
+@functools.lru_cache(4096)
+def short_rows(program, n):
+    """(vectors of a row, are all full?) for a kernel of short rows; None where there is none, or rows are too long for it."""
+    from whet.passes.lower_llvm.short import MOST, walk_lanes
+    lanes = walk_lanes(program)
+    vectors = -(-n // min(lanes, default=1))
+    return (vectors, n % max(lanes) == 0) if vectors <= MOST and any(isinstance(s, R.Reduce) for s in program.stages) else None
 
 
 def column_kernel(program, vectors, mode, masked, partial):
