@@ -11,7 +11,7 @@ PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
 
-.PHONY: demo test quick lint types bench peers fuzz sweep clean
+.PHONY: demo test quick lint types bench peers fuzz sweep leaks clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -47,6 +47,9 @@ peers:
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_jit --seconds $(SECONDS)
+
+leaks: $(STAMP)
+	$(BIN)/python -m tests.leaks
 
 sweep: $(STAMP)
 	$(BIN)/python -m tests.sweep $(ONLY)

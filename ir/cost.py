@@ -22,6 +22,8 @@ def moved(n, types):
 
 def operations(n, types):
     """The floating point operations that a node does, about."""
+    if n.kind == "roll":
+        return n.value.rounds * sum(operations(m, types) for m in n.value.body)
     if n.members:
         return sum(operations(m, types) for m in n.members)
     if n.op is None or n.kind == "op" and n.op.is_view:

@@ -12,6 +12,7 @@ line a node, and `ir/parse.py` reads it back:
     %6 = rows(%5, axes=(1,)) : f32[4] { ... }                    reductions, what feeds them and what comes of them: one row kernel
     %7 = contract(%0, %1, %2) : f32[4,4] { ... }                 a product or a convolution, and what is done to each element as it is stored
     %8 = chain(%0, %1, %2) : f32[4,4] { ... }                    products one after the other, and what is done to rows between them, row by row
+    %9 = roll 9 times(%0, %1) : f32[4] { ... }                   a body that is run round after round, see `Loop`
 
 A `cond` or `while_loop` is an op whose `bodies` are programs, shown under it.
 """
@@ -71,6 +72,24 @@ class Node:
             return head(self)
         names = [n.op.name for n in self.flat()][self.kind == "contract":]
         return head(self) + "{" + "; ".join(names) + "}"
+
+
+class Loop:
+    """What a "roll" node does. `body` are the nodes of the first round with names of their own for what comes from outside;
+    `inputs`: name -> what it is: ("same", value), ("carried", value, result) or ("along", value, bytes from there, bytes a round);
+    `results`: what the body makes for outside or the next round: first round's value -> ("last", its last value) or ("kept", its values,
+    the value that the memory of all begins with, how many lie before the first). `several`: steps that are alike in a body; what they keep
+    lies in one piece of memory, in turn. `nodes`: those that it was made of (where they are not known, the body's in each round)."""
+
+    def __init__(self, rounds, several, body, inputs, results, nodes=None):
+        self.rounds, self.several, self.body, self.inputs, self.results = rounds, several, body, inputs, results
+        self.nodes = body * rounds if nodes is None else nodes
+        self.blocks: set = set()             # values at the start of what an earlier loop keeps
+
+    @property
+    def values(self):
+        """The values that it names: some have a meaning in the body only."""
+        return [*self.inputs, *(int(value) for _, value, *_ in self.inputs.values()), *(v for m in self.body for x in walk(m) for v in touched(x))]
 
 
 class Type:
@@ -198,7 +217,8 @@ class Graph:
             out.roots = n.roots
             return out
         made = [copy(n) for n in nodes]
-        used = {x.value for x in inputs} | {v for v, _ in results} | {v for n in made for m in walk(n) for v in touched(m)}
+        used = {x.value for x in inputs} | {v for v, _ in results} | {v for n in made for v in touched(n)}
+        used.update(v for n in made for v in (n.value.values if n.kind == "roll" else [v for m in walk(n) for v in touched(m)]))
         return cls(made, {v: Type.of(arrays[v]) for v in sorted(used)}, inputs, results, name, streams)
 
     def roots(self):
@@ -208,6 +228,7 @@ class Graph:
             for m in n.flat():
                 for o in m.outs:
                     root[o] = root.get(m.ins[0], m.ins[0]) if m.kind == "op" and m.op.is_view else o
+            root.update((o, o) for o in n.outs if n.kind == "roll")
         return root
 
     @property
@@ -222,7 +243,7 @@ class Graph:
                 for y in x:
                     look(y)
         for n in self.nodes:
-            for m in walk(n):
+            for m in (x for one in (n.value.body if n.kind == "roll" else [n]) for x in walk(one)):
                 look([m.ins, list(m.attrs.values()), m.value if m.kind == "guard" else None])
         return out
 
@@ -254,6 +275,12 @@ def touched(node):
 def _facts(g):
     """All that makes a graph what it is, in a form that can be compared: numbers by type and bits."""
     def node(n):
+        if n.kind == "roll":
+            loop = n.value
+            given = [(name, kind, *map(int, more)) for name, (kind, *more) in loop.inputs.items()]
+            made = [(first, kind, *([list(map(int, more[0])), *more[1:]] if kind == "kept" else map(int, more)))
+                    for first, (kind, *more) in loop.results.items()]
+            return n.kind, loop.rounds, loop.several, exact(n.ins), tuple(n.outs), n.line, tuple(map(node, loop.body)), given, made
         value = tuple(map(node, n.members)) if n.members else exact(n.value)
         return n.kind, n.op, exact(n.ins), tuple(sorted((k, exact(v)) for k, v in n.attrs.items())), tuple(n.outs), n.line, value
     return [node(n) for n in g.nodes], g.types, g.inputs, g.results, g.name, g.streams

@@ -3,6 +3,8 @@
 The kernels are those that eager mode calls for each op alone, so the bits are eager's; with `WHET_CPU=numpy` they are NumPy's. It is what
 compiled programs are compared with.
 """
+import ctypes as C
+
 import numpy as np
 
 from .graph import Ref, Type
@@ -46,6 +48,8 @@ def interpret(g, *arrays, streams=None):
 
 def step(n, env, types, places):
     """Run a node: `env` has the values so far, `places` are the positions of the generators."""
+    if n.kind == "roll":
+        return _rounds(n.value, env, types, places)
     if n.members:
         for m in n.members:
             step(m, env, types, places)
@@ -72,6 +76,55 @@ def step(n, env, types, places):
             if (a.dtype, a.shape) != (types[o].dtype, types[o].shape):
                 raise Diverged(f"the shape of what {n.op.name} gives at {n.line} is another: {Type.of(a)}, not {types[o]}")
             env[o] = a
+
+
+def _rounds(loop, env, types, places):
+    """A loop. What it keeps lies in one piece of memory, which a later one may go along."""
+    blocks, mine = env.setdefault("blocks", {}), set()
+    for first, (kind, what, *more) in loop.results.items():
+        if kind == "kept":
+            head, s = more
+            if head not in mine:
+                mine.add(head)
+                blocks[head] = np.empty((loop.rounds * loop.several, *types[first].shape), types[first].dtype)
+            for v, i in zip(what, range(s, loop.rounds * loop.several, loop.several)):
+                env[v] = blocks[head][i, ...]
+    begins, before = {}, {}
+    for kind, value, *_ in loop.inputs.values():
+        if kind == "along" and value not in begins:
+            a = blocks.get(value, env[value])
+            begins[value] = a if value in blocks or a.strides == types[value].strides else _laid(a, types[value])
+    for r in range(loop.rounds):
+        inner = {}
+        for name, (kind, value, *more) in loop.inputs.items():
+            if kind == "along":
+                inner[name] = _part(begins[value], more[0] + r * more[1], types[name])
+            else:
+                inner[name] = before[more[0]] if kind == "carried" and r else env[value]
+        for m in loop.body:
+            step(m, inner, types, places)
+        for first, (kind, what, *_) in loop.results.items():
+            if kind == "kept":
+                env[what[r]][...] = inner[first]
+        before = inner
+    env.update((what, before[first]) for first, (kind, what, *_) in loop.results.items() if kind == "last")
+
+
+def _laid(a, t):
+    """The same numbers, laid out as the type says."""
+    low, high = t.span
+    out = np.ndarray(t.shape, t.dtype, bytearray(high - low), -low, t.strides)
+    np.copyto(out, a)
+    return out
+
+
+def _part(a, offset, t):
+    """A value that lies some bytes after the beginning of an array."""
+    (low, high), (first, last) = Type.of(a).span, t.span
+    if offset + first < low or offset + last > high:
+        raise Diverged("a round reads what lies outside of its operand")
+    memory = (C.c_uint8 * (last - first)).from_address(a.__array_interface__["data"][0] + offset + first)
+    return np.ndarray(t.shape, t.dtype, memory, -first, t.strides)
 
 
 def _draw(n, places):

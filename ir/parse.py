@@ -7,7 +7,7 @@ import struct
 import numpy as np
 
 from . import questions
-from .graph import GROUPS, Graph, Input, Node, Ref, Type
+from .graph import GROUPS, Graph, Input, Loop, Node, Ref, Type
 from .text import short, types
 
 DEEP = 40                                # brackets within brackets
@@ -324,6 +324,8 @@ class _Reader:
         self.take("=")
         if any(self.peek(kind, "name") for kind in GROUPS):
             return self.group(outs, types)
+        if self.peek("roll", "name") and self.tokens[self.at + 1][0] == "number":
+            return self.loop(outs, types)
         kind = "draw" if self.skip("draw", "name") else "op"
         token = self.peek()
         op = self.op()
@@ -379,6 +381,66 @@ class _Reader:
                 self.fail("a contraction with an epilogue is two nodes")
             op, attrs = members[0].op, {**members[0].attrs, **attrs}
         return Node(kind, op, ins, attrs, outs, line, members)
+
+    def loop(self, outs, types):
+        self.at += 1
+        token = self.peek()
+        rounds = self.integer()
+        self.take("times")
+        several = self.integer() if self.skip("by", "name") else 1
+        if not 0 < rounds < 1 << 20 or not 0 < several < 1 << 20:
+            self.fail("a loop has a number of rounds", token)
+        self.take("(")
+        ins, attrs = self.operands()
+        if attrs:
+            self.fail("a loop has no attributes")
+        self.made(outs, types)
+        self.take("{")
+        line, inputs, body, results = self.end_line(), {}, [], {}
+        self.deep += 1
+        if self.deep > DEEP:
+            self.fail("groups are nested too deeply")
+        while not self.skip("}"):
+            words = [t[1] for t in self.tokens[self.at:self.at + 5]]
+            if words[0] == "%" and words[2:3] == ["="] and words[4:] == ["%"] and words[3] in ("same", "carried", "along"):
+                name = int(self.ref())
+                self.take("=")
+                kind, value = self.take()[1], int(self.ref())
+                more = [int(self.ref())] if kind == "carried" else [self.integer(), self.integer()] if kind == "along" else []
+                inputs[name] = kind, value, *more
+                self.made([name], types)
+                self.end_line()
+            elif words[0] == "%" and words[2:3] in (["last"], ["kept"]):
+                first, kind = int(self.ref()), self.take()[1]
+                results[first] = self.of_rounds(kind, rounds, several)
+            else:
+                body.append(self.node(types))
+        self.deep -= 1
+        self.end_line()
+        if not body:
+            self.fail("a loop without nodes")
+        return Node("roll", None, ins, {}, outs, line, Loop(rounds, several, body, inputs, results))
+
+    def of_rounds(self, kind, rounds, several):
+        """What a loop gives of a value that its rounds make."""
+        if kind == "last":
+            self.take("as")
+            found = kind, int(self.ref())
+        else:
+            self.take("in")
+            head = int(self.ref())
+            self.take("at")
+            token = self.peek()
+            at = self.integer()
+            self.take("as")
+            values = [int(self.ref())]
+            while self.skip(","):
+                values.append(int(self.ref()))
+            if len(values) != rounds or not 0 <= at < several:
+                self.fail("a value of each round is kept, in turn", token)
+            found = kind, values, head, at
+        self.end_line()
+        return found
 
     def ask(self):
         self.at += 1

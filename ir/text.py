@@ -130,7 +130,7 @@ def head(n, table=None):
         return f"ask {_question_text(n.attrs['question'], table)}({', '.join(ins)}) == {value_text(n.value, table)}"
     attrs = [f"{k}={value_text(v, table)}" for k, v in n.attrs.items() if k != "into" and not (k == "generator" and type(v) is not int)]
     if n.kind == "roll":
-        return f"{made}roll {n.value.rounds} times({', '.join(ins)})"
+        return f"{made}roll {n.value.rounds} times{f' by {n.value.several}' if n.value.several > 1 else ''}({', '.join(ins)})"
     if n.kind in GROUPS:
         into = ", ".join(f"%{int(x)} -> %{int(place)}" for x, place in n.attrs.get("into", {}).items())
         name = f"contract {name_text(n.op)}" if n.kind == "contract" else n.kind
@@ -142,8 +142,7 @@ def head(n, table=None):
 def lines(nodes, types=None, indent="", table=None):
     """The lines of nodes."""
     for n in nodes:
-        made = f" : {', '.join(type_text(t if type(t) is Type else Type.of(t)) for t in map(types.__getitem__, n.outs))}" \
-            if types is not None and n.outs else ""
+        made = _type_after(types, n.outs)
         inner = n.value.body if n.kind == "roll" else n.members
         said = indent + head(n, table) + made + (" {" if inner else "")
         where = n.line if n.line == n.line.strip() and n.line.isprintable() and not n.line.startswith('"') else json.dumps(n.line)
@@ -154,10 +153,22 @@ def lines(nodes, types=None, indent="", table=None):
             yield f"{indent}    return {', '.join(f'%{x}' for x in body.results)}"
         if n.kind == "roll":
             for name, (kind, value, *more) in n.value.inputs.items():
-                yield f"{indent}  %{name}: {kind} " + ", ".join([f"%{value}", *map(str, more)])
+                more = [f" %{x}" if kind == "carried" else f" {x}" for x in more]
+                yield f"{indent}  %{name} = {kind} %{value}{''.join(more)}{_type_after(types, [name])}"
         if inner:
-            yield from lines(inner, types if n.kind != "roll" else None, indent + "  ", table)
+            yield from lines(inner, types, indent + "  ", table)
+        if n.kind == "roll":
+            for first, (kind, what, *more) in n.value.results.items():
+                yield f"{indent}  %{first} " + (f"last as %{what}" if kind == "last" else
+                                                f"kept in %{more[0]} at {more[1]} as {', '.join(f'%{v}' for v in what)}")
+        if inner:
             yield indent + "}"
+
+
+def _type_after(types, values):
+    if types is None or not values:
+        return ""
+    return f" : {', '.join(type_text(t if type(t) is Type else Type.of(t)) for t in map(types.__getitem__, values))}"
 
 
 def write(g, table=None):

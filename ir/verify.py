@@ -60,9 +60,8 @@ def _node(n, known, g):
     missing = [x for x in n.refs() if x not in known]
     if missing:
         return f"{missing[0]!r} is used before it is made"
-    if n.kind == "roll":                     # (of its rounds, what is between them has other names)
-        known.update(n.outs)
-        return None
+    if n.kind == "roll":
+        return _loop(n, known, g)
     if n.members:
         return _group(n, known, g)
     if n.kind not in ("op", "write", "draw", "guard", "ask"):
@@ -105,6 +104,44 @@ def _group(n, known, g):
             return f"%{int(x)} ({a}) does not fit into %{int(place)} ({b})"
     known.update(n.outs)
     return None
+
+
+def _loop(n, known, g):
+    """A body that is run in rounds: it knows its own names only."""
+    loop, inner = n.value, set()
+    for name, (kind, value, *_) in loop.inputs.items():
+        if value not in known:
+            return f"%{value} is used before it is made"
+        if name not in g.types or value not in g.types:
+            return f"%{name} has no type"
+        if kind != "along" and not _same(g.types[value], g.types[name]):
+            return f"%{name} is {g.types[name]}, not {g.types[value]} as %{value}"
+        inner.add(name)
+    for m in loop.body:
+        problem = _node(m, inner, g)
+        if problem:
+            return f"{problem} (in {m})"
+    for name, (kind, _, *more) in loop.inputs.items():
+        if kind == "carried" and (more[0] not in inner or not _same(g.types[more[0]], g.types[name])):
+            return f"%{name} cannot be %{more[0]} of the round before"
+    given = []
+    for first, (kind, what, *_) in loop.results.items():
+        values = what if kind == "kept" else [what]
+        wrong = [v for v in values if v not in g.types or first not in inner or not _same(g.types[v], g.types[first])]
+        if wrong:
+            return f"%{wrong[0]} is not %{first} of a round"
+        given += values
+    if sorted(given) != sorted(n.outs):
+        return "its results are not what its rounds give"
+    again = [o for o in n.outs if o in known]
+    if again:
+        return f"%{again[0]} is made twice"
+    known.update(n.outs)
+    return None
+
+
+def _same(a, b):
+    return (a.dtype, a.shape) == (b.dtype, b.shape)
 
 
 def _types_of(n, g):

@@ -41,7 +41,7 @@ def launches(program, node):
         held[m.outs[0]] = inside[m.outs[0]] = memory.empty(a.shape, a.dtype)
     held[node.outs[0]] = program.memory(node.outs[0])
     try:
-        links = [_rows(m, held) if m.kind == "rows" else _product(m, held, tape, known) for m in node.members]
+        links = [_rows(m, held) if m.kind == "rows" else _product(program, m, held, tape, known) for m in node.members]
     except Unsupported:
         return None
     tiles = {(link.tile, link.rows, link.matrices) for link in links if link is not None and link.tile}
@@ -74,7 +74,7 @@ def _operands(m, held):
     return [held[x] if type(x) is Ref else x for x in m.ins]
 
 
-def _product(m, held, tape, known):
+def _product(program, m, held, tape, known):
     """A product as a link. What packs its second operand goes on the tape."""
     got = product(m, _operands(m, held))
     found = gemm.by_rows(*got) if got is not None else None
@@ -85,7 +85,7 @@ def _product(m, held, tape, known):
         return None
     if found.packing is not None:
         size, dtype, *launch, table = found.packing
-        data = memory.empty(size, dtype)
+        data = program.part(memory.empty(size, dtype))
         tape.launches.append((*launch, b, data, table))
         known.append(data)
         b = data

@@ -74,12 +74,16 @@ def _product(program, node, ins):
         out = program.arrays[node.outs[0]]
         if out.shape != plan.shape or out.dtype != plan.dtype or not out.flags.c_contiguous:
             return None
-        tape, y, data = entries.Tape(), program.memory(node.outs[0]), memory.empty(size, dtype)
+        tape, y = entries.Tape(), program.memory(node.outs[0])
+        key, data, new = _shared(program, first, b, size, dtype, (*pack, table))
         room = scratch(plan.scratch) if plan.scratch else None
         if room is not None:
             tape.scratch.append((room, plan.scratch))
-        return _words(program, first, kept, tape, [a, b, y, data, *operands], (*pack, b, data, table),
-                      (plan.kernel, plan.total, plan.grain, a, data, y, plan.table, room, *operands))
+        words = _words(program, first, kept, tape, [a, b, y, data, *operands], (*pack, b, data, table) if new else None,
+                       (plan.kernel, plan.total, plan.grain, a, data, y, plan.table, room, *operands))
+        if words is not None:
+            program.packed[key] = data
+        return words
     if node.kind == "op":
         return None
     made = []
@@ -122,11 +126,26 @@ def _convolution(program, node, first, ins, root, operands):
         need += pack.size * x.itemsize
     room = scratch(need)
     tape.scratch.append((room, need))
-    if pack is not None:
-        packed = room[plan.scratch:] if kept is None else memory.empty(pack.size, x.dtype)
-    return _words(program, first, kept, tape, [x, w, y, *operands, *([packed] if kept is not None else [])],
-                  None if pack is None else (pack.kernel, pack.units, pack.grain, w, packed, *pack.numbers),
-                  (plan.kernel, plan.units, plan.grain, x, packed, y, room, plan.geometry, *operands))
+    key, new = None, pack is not None
+    if new and kept is None:
+        packed = room[plan.scratch:]
+    elif new:
+        key, packed, new = _shared(program, first, w, pack.size, x.dtype, (pack.kernel, pack.units, pack.grain, *pack.numbers))
+    words = _words(program, first, kept, tape, [x, w, y, *operands, *([packed] if kept is not None else [])],
+                   (pack.kernel, pack.units, pack.grain, w, packed, *pack.numbers) if new else None,
+                   (plan.kernel, plan.units, plan.grain, x, packed, y, room, plan.geometry, *operands))
+    if words is not None and key is not None:
+        program.packed[key] = packed
+    return words
+
+
+def _shared(program, first, w, size, dtype, how):
+    """Memory for weights in their kernel's order: (what tells it from others, the memory, is it new?). What is put into one order for several
+    contractions is so once."""
+    facts = tuple([x.tobytes() if type(x) is np.ndarray else x for x in how])
+    key = program.root[first.ins[1]], w.__array_interface__["data"][0], w.shape, w.strides, size, dtype, facts
+    found = program.packed.get(key)
+    return key, memory.empty(size, dtype) if found is None else found, found is None
 
 
 def _kept(program, first):

@@ -18,13 +18,14 @@ import numpy as np
 from whet import dtypes
 from whet.autograd import modes
 from whet.cpu import pool
+from whet.cpu.memory import empty
 from whet.ir.graph import Node, Ref
 from whet.ops import control
 from whet.ops.registry import Op, is_tensor
 from whet.tensor import Tensor
 
 from .backward import same_bits
-from .program import Miss, Program, address, template
+from .program import ARENA, Miss, Program, address, template
 from .record import Refused, Watch, where
 from .rounds import Rounds
 from .world import Unwatchable, World, ours
@@ -64,11 +65,11 @@ class Body:
         self.at = [operands.index(n) for n in self.given]
 
     def launches(self):
-        """The one list of launches that it is, with what that works on: places of operands, and ("made", place of a result)."""
+        """The one list of launches that it is, with what that works on: places of operands, ("made", place of a result), and `ARENA`."""
         if self.program.alone is None or self.program.checks:
             return None
         _, at, count, values = self.program.alone
-        operands, made = dict(zip(self.given, self.at)), {n: ("made", i) for i, n in enumerate(self.results)}
+        operands, made = dict(zip(self.given, self.at)), {ARENA: ARENA, **{n: ("made", i) for i, n in enumerate(self.results)}}
         return at, count, [operands[n] if n in operands else made[n] for n in values]
 
     def __call__(self, arrays):
@@ -119,7 +120,7 @@ class While(Control):
         moves = {k: ((i, 0) if new else i, 0) for k, (new, i) in enumerate(self.ways) if self.depths[k][1]}
         moves.update({(i, t): ((i, (t + 1) % n), 0) for i, n in enumerate(self.turns) for t in range(n)})
         (*question, read), (*work, used) = parts             # (results are known by their place among them, and whose turn it is)
-        self.rounds = Rounds((*question, ["pred" if type(x) is tuple else x for x in read]),
+        self.rounds = Rounds((*question, ["pred" if type(x) is tuple else "asking" if x == ARENA else x for x in read]),
                              (*work, [(x[1], 0) if type(x) is tuple else x for x in used]), moves, "pred")
 
     def depth(self, k):
@@ -140,6 +141,7 @@ class While(Control):
         if self.rounds is not None:
             memory = {(i, t): template(body.program.arrays[body.results[i]]) for i, n in enumerate(self.turns) for t in range(n)}
             given = {**dict(enumerate(arrays)), **memory, "pred": template(ask.program.arrays[ask.results[0]])}
+            given.update({"asking": empty(ask.program.arena, np.uint8), ARENA: empty(body.program.arena, np.uint8)})
             rounds = self.rounds(lambda name: address(given[name]))
             for k, (i, depth) in enumerate(self.depths):
                 if 0 < depth <= rounds:

@@ -9,6 +9,7 @@ import re
 
 import numpy as np
 from whet import dtypes
+from whet.cpu.memory import taken
 from whet.ir import cost
 from whet.ir.graph import Graph, Input, Ref, Type
 from whet.ir.text import type_text
@@ -364,11 +365,11 @@ def facts(traced):
 
 
 def memory(r):
-    """The bytes that a call holds at most, by kind: what it is given, the program's own, what it makes, and gradients that it replaces (which
-    are there until the new ones are). What a step in Python uses meanwhile comes on top."""
+    """The bytes that a call holds at most, by kind (see `Program.footprint`), with the gradients that it replaces: they are there until the
+    new ones are."""
     held = r.program.footprint()
     old = [place[1]._grad for place, spec in r.grads if place[0] == "object" and spec is not None and place[1]._grad is not None]
-    return {**held, "replaced": sum(t._array.nbytes for t in old)}
+    return {**held, "replaced": sum(taken(t._array.nbytes) for t in old)}
 
 
 def guard_text(g):
@@ -419,7 +420,8 @@ def explain(traced):
         out.append(f"  {many(p['guards'], 'place')} and {many(p['tensors'], 'tensor')} outside of it are compared before each replay")
         out.append(f"  reads and writes {amount(p['bytes'][1])} ({amount(p['bytes'][0])} if nothing were fused), computes "
                    f"{amount(p['flops'], 'flop')}, holds at most {amount(p['peak'])}: {amount(held['inputs'])} given, "
-                   f"{amount(held['own'])} its own, {amount(held['made'])} made"
+                   f"{amount(held['arena'])} to work in, {amount(held['made'])} made"
+                   + (f", {amount(held['kept'])} kept from call to call" if held["kept"] else "")
                    + (f", {amount(held['replaced'])} replaced" if held["replaced"] else ""))
         out += [f"  {note}" for note in p["rewrites"]]
         if p["because"]:

@@ -74,7 +74,7 @@ def _drawn(program, node):
     draw, out, (seed, at) = node.op.draw, program.memory(node.outs[0]), program.drawn[program.seats[id(node)]].reshape(2, 1)
     if not out.flags.c_contiguous:
         return None
-    flat = out.reshape(-1) if draw.room(out.size) == out.size else memory.empty(draw.room(out.size), out.dtype)
+    flat = out.reshape(-1) if draw.room(out.size) == out.size else program.part(memory.empty(draw.room(out.size), out.dtype))
     known = [flat, program.drawn, draw.counters(out.size)]
     got = program.take(lambda: draw.into(flat, out.size, seed.reshape(()), at.reshape(())), known)
     if got is None or flat.size == out.size:

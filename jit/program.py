@@ -1,12 +1,11 @@
 """A recording as something to run: pointwise nodes fused, launches of kernels in one list for machine code, the rest called in order.
 
 Every value has a *root*: the memory that it lies in. Roots that change from call to call (what was there before, results, what Python
-steps make) are passed at each call; the others are memory of the program's own. What runs are the kernels of eager mode, in its
-order, on the same layouts: the bits are eager's.
+steps make) are passed at each call; the others are pieces of an arena, which a call takes from the allocator as a whole and gives back
+(`arena.py`). What runs are the kernels of eager mode, in its order, on the same layouts: the bits are eager's.
 """
 import ctypes as C
 import struct
-from bisect import bisect_left, bisect_right
 
 import numpy as np
 from whet import tensor_base
@@ -29,6 +28,7 @@ from whet.passes.pipeline import planned, rewrite
 from whet.passes.uses import is_view, written
 
 from . import chain, contract, plain
+from .arena import Own, Piece, Ranges, plan
 from .machine import machine
 from .record import Refused
 from .rounds import Rounds, machines
@@ -37,6 +37,7 @@ KEPT = 1 << 22                       # bytes that are copied at each call, for a
 MOST = 60                            # arguments of a launch
 PASSING = 1000                       # arrays that one list of launches is given
 LONG = 5                             # grains of work from which other threads of Python's run meanwhile
+ARENA = -1                           # where a call keeps it among its arrays
 
 
 class Miss(Exception):
@@ -48,11 +49,6 @@ class Miss(Exception):
         self.line = line
 
 
-class _Scratch(int):
-    """An offset into the memory that launches share, each for itself, as a word."""
-    __slots__ = ()
-
-
 class Program:
     """What to do with the arrays of a call. `results` are the numbers of the values to give back, `outside` those that are given.
     `steady` are tensors (by number) that are among the latter at each call: what is made of them alone may be kept. `rewrites`: names
@@ -61,6 +57,7 @@ class Program:
     def __init__(self, nodes, arrays, outside, results, steady=(), rewrites=(), like=None):
         self.arrays, self.outside = list(arrays), list(outside)
         self.results = list(dict.fromkeys(results))
+        self.inputs, self.needs = reached(self.arrays[n] for n in self.outside), {}          # bytes; those that Python steps take, by node
         self.root = {n: n for n in self.outside}
         for node in nodes:
             for out in node.outs:
@@ -81,14 +78,15 @@ class Program:
                 self.meaning = nodes if nodes != before else None
             self.nodes, self.plan = planned(nodes, self.root, self.arrays, set(self.results) | set(self.moving),
                                             self.check if verify.CHECK else None, like.plan if like is not None and not rewrites else None)
-        self.held, self.keep, self.launches, self.called, self.scratch, self.guards = {}, [], 0, [], 0, []
+        self.held, self.keep, self.launches, self.called, self.guards, self.packed = {}, [], 0, [], [], {}       # packed: see contract.py
         self.checks, self.stopped = {}, C.c_int64()          # address of what a check looks at -> its node; the one that ended a list, or 0
-        self.names, self.lows, self.moved = {}, [], []        # stand-ins: their values by id; where those that move lie, and which they are
+        self.names, self.ranges = {}, Ranges()       # stand-ins: their values by id; what lies where: a piece of the arena, or (which of those
+        self.own, self.parts, self.heirs, self.local = set(), [], [], {}     # that move, its first element). Roots in pieces; all stand-ins
         with np.errstate(all="ignore"):
             self.build()
         # what was recorded is forgotten, but for its types; so are the stand-ins, except where the code points to them
         self.arrays = [Type.of(a) for a in self.arrays]
-        self.held = self.free = self.constants = self.names = self.lows = self.moved = None
+        self.held = self.free = self.constants = self.names = self.ranges = self.own = self.parts = self.heirs = self.rooms = self.packed = None
 
     def check(self, nodes):
         """Is this a graph that means something? (Asked between passes where the settings want it.)"""
@@ -150,64 +148,86 @@ class Program:
         compiled = native.enabled()
         constants = self.constants = set()
         changed = {self.root[x] for n in self.nodes for x in written(n)}
-        plan = [(i, node) for i, node in enumerate(self.nodes)][::-1]
-        while plan:
-            i, node = plan.pop()
+        shown = []                           # pieces that views of Python's show
+        todo = [(i, node) for i, node in enumerate(self.nodes)][::-1]
+        while todo:
+            i, node = todo.pop()
             if node.kind == "op" and not node.ins and not node.op.random \
                     and self.root[node.outs[0]] not in changed and node.outs[0] not in self.position:
                 self.hold(node.outs[0], node.op.forward(**node.attrs))           # a constant: nobody writes to it
                 constants.add(node.outs[0])
                 continue
             view = node.kind == "op" and node.op.is_view
-            kept, sources = len(self.keep), self.from_steady(node)
+            kept, sources, self.rooms = len(self.keep), self.from_steady(node), {}
             if sources:
                 for o in node.outs:          # (memory of its own, for all calls)
                     self.hold(o, template(self.arrays[o]))
                     constants.add(o)
             words = None if view or not compiled else self.launch(node)
-            if words is not None and sources and len(words) == 2:
+            if words is not None and sources:
                 self.derived.update((o, sources) for o in node.outs)
                 words = contract.unless(self, sources, words[0]), words[1]
             if words is None:
                 del self.keep[kept:]         # what the attempt wanted to be kept
             if words is None and (node.kind in ("rows", "many", "contract", "chain", "roll") or compiled and node.kind == "fused"):
                 parts = apart(node)          # no kernel for it as one, and NumPy would give other bits
-                plan += [(i if m is parts[-1] else -1, m) for m in parts[::-1]]
+                todo += [(i if m is parts[-1] else -1, m) for m in parts[::-1]]
                 continue
             if words is not None:
-                entries_.append(("words", words))
+                entries_.append(("words", words, []))
             elif view and self.view(node):
                 if self.root[node.outs[0]] in self.position:
-                    entries_.append(("view", node))
+                    entries_.append(("view", node, self.looks(node)))
             else:
+                looks = self.looks(node)
+                shown += looks if view else []
                 self.by_python(node)
-                entries_.append(("call", node))
+                entries_.append(("call", node, looks))
             for r in dying.get(i, ()):
-                a = self.held.get(r)
-                if r not in self.position and a is not None and a.flags.c_contiguous and r not in constants:
+                if r in self.own and r not in self.position and self.held[r].flags.c_contiguous:
+                    a = self.held[r]
                     self.free.setdefault((a.nbytes, a.dtype), []).append(a)
         needed, steps = set(self.results), []
-        for kind, what in reversed(entries_):
+        for kind, what, looks in reversed(entries_):
             if kind == "words":
-                steps.append((kind, what))
+                steps.append((kind, what, looks))
             elif kind == "call" or needed.intersection(what.outs):
                 needed.update(what.refs())
                 needed.update(what.attrs.get("into", {}).values())
-                steps.append(("call", what))
-        self.steps = self.join(steps[::-1])
+                steps.append(("call", what, looks))
+        steps.reverse()
+        self.arena = arena([*steps, ("end", None, shown)], self.heirs)
+        self.steps = self.join(steps)
         made = {o for node in self.called if node.kind != "write" for o in node.outs}
         self.fresh = [r for r in self.fresh if r not in made]
-        self.env = [None] * len(self.arrays)
-        for n, a in self.held.items():
-            if self.root[n] not in self.position:
-                self.env[n] = a
+        self.local = {n: (piece.offset + at, Type.of(self.arrays[n])) for n, (piece, at) in self.local.items() if piece.offset is not None}
+        self.env = [None] * (len(self.arrays) + 1)           # (the last is the arena's)
+        for n in needed:
+            if n in self.held and n not in self.local and self.root[n] not in self.position:
+                self.env[n] = self.held[n]
+
+    def looks(self, node):
+        """The pieces that a step of Python's finds its operands in."""
+        found = []
+        for x in (*node.refs(), *node.attrs.get("into", {}).values()):
+            at = self.piece(x) if self.root[x] not in self.position else None
+            if at is not None:
+                self.local[int(x)] = at
+                found.append(at[0])
+        return found
+
+    def piece(self, x):
+        """Where a value lies in the arena: (the piece, the bytes to its first element), or None."""
+        a = self.held.get(x)
+        if a is None or not a.size:
+            return None
+        low, what = self.ranges.at(np.lib.array_utils.byte_bounds(a)[0]) or (0, None)
+        return (what, address(a) - low) if type(what) is Piece else None
 
     def join(self, steps):
         """Launches that follow each other as one list, with the values whose arrays it is given."""
         out, words, count, places = [], [], 0, {}
-        if self.scratch:
-            self.room = memory.empty(self.scratch, np.uint8)
-        for kind, what in [*steps, ("end", None)]:
+        for kind, what, _ in [*steps, ("end", None, None)]:
             given = {what[0][i] for i in self.passed(what[0])} if kind == "words" else set()
             if count and (kind != "words" or len(places.keys() | given) > PASSING):
                 out.append(self.listed(words, count, places))
@@ -237,27 +257,24 @@ class Program:
                 at = end
 
     def listed(self, words, count, places):
-        """A list for machine code; the moving arrays get the places where it is given them."""
+        """A list for machine code; the moving arrays get the places where it is given them, the arena the last one."""
         words = list(words)
         for i in self.passed(words):
             words[i] = places[words[i]]
-        if self.scratch:
-            start = address(self.room)
-            words = [start + w if type(w) is _Scratch else w for w in words]
+        for i, w in enumerate(words):
+            if type(w) is Own:
+                words[i - 1:i + 1] = len(places), w.piece.offset + w
         buffer = (C.c_int64 * len(words))(*words)
         self.keep.append(buffer)
         self.launches += count
-        return _work(words) >= LONG, C.addressof(buffer), len(words), [self.moving[i] for i in places]
+        return _work(words) >= LONG, C.addressof(buffer), len(words), [*(self.moving[i] for i in places), *([ARENA] if self.arena else [])]
 
     def hold(self, n, a):
         """Let an array stand for value n."""
         self.held[n] = a
         self.names.setdefault(id(a), []).append(n)
         if n in self.position and a.size:
-            low, high = np.lib.array_utils.byte_bounds(a)
-            i = bisect_left(self.lows, low)
-            self.lows.insert(i, low)
-            self.moved.insert(i, (high, self.position[n], a))
+            self.ranges.put(*np.lib.array_utils.byte_bounds(a), (self.position[n], address(a)))
         return a
 
     def memory(self, n):
@@ -265,8 +282,19 @@ class Program:
         if n in self.held:
             return self.held[n]
         a = self.arrays[n]
-        blocks = self.free.get((a.nbytes, a.dtype)) if n not in self.position and a.flags.c_contiguous else None
-        return self.hold(n, blocks.pop().reshape(-1).view().reshape(a.shape) if blocks else template(a))
+        if n in self.position:
+            return self.hold(n, template(a))
+        blocks = self.free.get((a.nbytes, a.dtype)) if a.flags.c_contiguous else None
+        self.own.add(n)
+        return self.hold(n, self.part(blocks.pop().reshape(-1).view().reshape(a.shape) if blocks else template(a)))
+
+    def part(self, a):
+        """Let an array stand for a piece of the arena."""
+        self.parts.append(a)                 # (no other may come to lie where it is)
+        if a.size:
+            low, high = np.lib.array_utils.byte_bounds(a)
+            self.ranges.put(low, high, Piece(high - low))
+        return a
 
     def view(self, node):
         """Views of our own memory, made once; of memory that moves, as they lie in its stand-in."""
@@ -302,6 +330,7 @@ class Program:
             into = node.attrs.get("into", {})
             outs = [self.held[into[o]] if o in into else self.memory(o) for o in node.outs]
             kernel = Pointwise("fused", node.roots, len(ins))
+            self.inherit(node)
             return self.take(lambda: kernel(ins, outs), [*ins, *outs])
         if node.kind == "rows":
             return self.by_rows(node, ins)
@@ -325,6 +354,17 @@ class Program:
                 made.extend(r if type(r) is tuple else (r,))
             return self.take(run, ins, made, node.outs, node)
         return self.in_place(node, ins) if node.kind == "write" else None
+
+    def inherit(self, node):
+        """A pointwise kernel may put a result where an operand is that nobody needs any more, if element lies on element."""
+        refs, into = dict.fromkeys(node.refs()), node.attrs.get("into", {})
+        busy = {self.root[x] for x in into.values()}
+        for x in refs:
+            old = self.piece(x)
+            alone = old is not None and self.root[x] not in busy and all(y is x or self.root[y] != self.root[x] for y in refs)
+            if alone and self.held[x].flags.c_contiguous:
+                self.heirs += [(old[0], self.piece(o)[0]) for o in node.outs if o not in into and o in self.own and self.root[o] not in self.position
+                               and _alike(self.held[x], self.held[o]) and old[0].size == self.held[x].nbytes]
 
     def by_rows(self, node, ins):
         """A row program."""
@@ -353,12 +393,10 @@ class Program:
 
     def spot(self, x):
         """Where a value is, or a number: as `argument`."""
-        a = x if type(x) is np.ndarray else self.memory(x)
-        r = None if type(x) is np.ndarray else self.root[x]
-        if r in self.position:
-            return self.position[r], address(a) - address(self.held[r])
-        self.keep.append(a)
-        return -1, address(a)
+        if type(x) is not np.ndarray:
+            return self.place(self.memory(x), 0)
+        self.keep.append(x)
+        return -1, address(x)
 
     def rolled(self, loop):
         """A loop as two launches: one puts addresses into a table, the other goes round."""
@@ -381,12 +419,12 @@ class Program:
             if kind == "kept":
                 head, s = more
                 if head not in blocks:
-                    blocks[head] = memory.empty((loop.rounds * loop.several, *a.shape), a.dtype)
-                for value, part in zip(values, blocks[head][s::loop.several]):
-                    self.hold(value, part.reshape(a.shape))
-                moves[result], first[result] = (result, loop.several * a.nbytes), (-1, address(blocks[head][s]))
+                    blocks[head] = self.part(memory.empty((loop.rounds * loop.several, *a.shape), a.dtype))
+                for value, i in zip(values, range(s, len(blocks[head]), loop.several)):
+                    self.hold(value, blocks[head][i, ...])
+                moves[result], first[result] = (result, loop.several * a.nbytes), self.place(blocks[head][s, ...], 0)
             else:
-                mine, other = self.memory(values), template(a)
+                mine, other = self.memory(values), self.part(template(a))
                 if result in carried:        # two pieces of memory in turn
                     moves[result], moves["spare", result] = (("spare", result), 0), (result, 0)
                     mine, other = (mine, other) if loop.rounds % 2 else (other, mine)
@@ -394,20 +432,22 @@ class Program:
                 first[result] = self.place(mine, 0)
         if None in first.values() or not moves:
             return None
+        if body.arena:
+            first[ARENA] = -1, Own(0, Piece(body.arena))
         rounds = Rounds(None, body.alone[1:], moves)
         pairs = rounds.table(lambda name: first[name])
         if len(pairs) > MOST - 2:
             return None
-        table = np.empty(len(pairs), np.int64)
+        table = self.part(np.empty(len(pairs), np.int64))
         self.blocks.update(blocks)
-        self.keep += [body, rounds, table, *blocks.values()]
+        self.keep += [body, rounds]
         code, args = rounds.arguments(table, loop.rounds)
-        words = [machines()["fill"], 1, 1, len(pairs) + 2, -1, address(table), -1, len(pairs)]
+        words = [machines()["fill"], 1, 1, len(pairs) + 2, *self.place(table, 0), -1, len(pairs)]
         for pair in pairs:
             words += pair if type(pair) is tuple else (-1, pair)
         words += [code, 1, 1, len(args)]
         for x in args:
-            words += -1, address(x) if type(x) is np.ndarray else x
+            words += self.place(x, 0) if type(x) is np.ndarray else (-1, x)
         return words, 2
 
     def as_indices(self, xs):
@@ -500,7 +540,7 @@ class Program:
             return -1, a if a < 1 << 63 else a - (1 << 64)
         if not isinstance(a, np.ndarray):
             return None
-        if any(a is v for v in (*tape.verdicts, *tape.partial)):
+        if any(a is v for v in tape.verdicts):
             self.keep.append(a)
             return -1, address(a)
         for m, mine in renamed:
@@ -509,10 +549,11 @@ class Program:
         for x in known:
             if type(x) is np.ndarray and x.size and (a is x or np.may_share_memory(a, x)):
                 return self.place(x, address(a) - address(x))
-        for m, size in tape.scratch:
+        for m, size in (*tape.scratch, *[(m, m.nbytes) for m in tape.partial]):
             if np.may_share_memory(a, m):
-                self.scratch = max(self.scratch, size, 64)
-                return -1, _Scratch(address(a) - address(m))
+                piece = self.rooms.setdefault(id(m), Piece(0))
+                piece.size = max(piece.size, size, 1)
+                return -1, Own(address(a) - address(m), piece)
         if id(a) in tape.numbers or a.dtype == np.int64 and a.ndim == 1 and a.flags.owndata:      # a number, or a plan's table
             self.keep.append(a)
             return -1, address(a)
@@ -520,11 +561,11 @@ class Program:
 
     def place(self, a, offset):
         """An address in one of our arrays; None for one in a stand-in for memory that moves in a way not known here."""
-        low = np.lib.array_utils.byte_bounds(a)[0]
-        k = bisect_right(self.lows, low) - 1                 # (stand-ins lie apart)
-        if a.size and k >= 0 and low < self.moved[k][0]:
-            _, i, m = self.moved[k]
-            return i, address(a) - address(m) + offset
+        low, what = self.ranges.at(np.lib.array_utils.byte_bounds(a)[0]) or (0, None) if a.size else (0, None)      # (stand-ins lie apart)
+        if type(what) is Piece:
+            return -1, Own(address(a) - low + offset, what)
+        if what is not None:
+            return what[0], address(a) - what[1] + offset
         if any(self.held[n] is a and self.root[n] in self.position for n in self.names.get(id(a), ())):
             return None
         self.keep.append(a)
@@ -555,23 +596,31 @@ class Program:
         return self.steps[0] if len(self.steps) == 1 and type(self.steps[0]) is tuple else None
 
     def footprint(self):
-        """The bytes that a call holds: what it is given, memory of the program's own, and what it makes (results, and what Python steps
-        make, which lives until the call ends)."""
-        own = {}
-        for a in (*self.keep, *self.env):
-            if type(a) is np.ndarray:
-                while type(a.base) is np.ndarray:
-                    a = a.base
-                own[id(a if a.base is None else a.base)] = a.nbytes
-        others = {*self.outside, *(o for n in self.called if n.kind == "op" and n.op.is_view for o in n.outs)}
-        made = [n for n in self.moving if n not in others]
-        return {"inputs": sum(self.arrays[n].extent for n in self.outside), "own": sum(own.values()),
-                "made": sum(self.arrays[n].nbytes for n in (*made, *self.kept))}
+        """The bytes that a call holds at most, as the allocator counts them: what it is given, what the program keeps from call to call
+        (weights in their kernels' order, constants), the arena, and what it makes: results, and what Python steps make and need
+        meanwhile, as far as it is known from the first time that they ran."""
+        own, programs = {}, [self]
+        for p in programs:                   # (grows)
+            for a in (*p.keep, *p.env):
+                if type(a) is Program:
+                    programs.append(a)
+                elif type(a) is np.ndarray:
+                    while type(a.base) is np.ndarray:
+                        a = a.base
+                    own[id(a if a.base is None else a.base)] = memory.taken(a.nbytes)
+        made = most = sum(memory.taken(self.arrays[n].nbytes) for n in (*self.fresh, *self.kept))
+        for node in self.called:
+            most = max(most, made + self.needs.get(id(node), 0))
+            if not (node.kind == "op" and node.op.is_view or node.kind == "write"):
+                made += sum(memory.taken(self.arrays[o].nbytes) for o in node.outs)
+        return {"inputs": self.inputs, "kept": sum(own.values()), "arena": memory.taken(self.arena), "made": max(most, made)}
 
     # ---- running -----------------------------------------------------------------------------------------------------
     def __call__(self, given):
         """Run with the arrays of the outside values. Gives the environment: the array of each value that a step or a caller wants."""
         env = self.env.copy()
+        if self.arena:
+            env[ARENA] = memory.empty(self.arena, np.uint8)
         for n, a in zip(self.outside, given):
             env[n] = a
         for n in self.fresh:
@@ -587,8 +636,10 @@ class Program:
                     machine()[1](step[1], step[2], step[0], *[env[r] for r in step[3]])
                     if self.stopped.value:
                         self.stop()
-                else:
+                elif id(step) in self.needs:
                     self.do(step, env)
+                else:
+                    self.needs[id(step)] = memory.growth(lambda step=step: self.do(step, env))
         except Exception as e:               # eager will raise it where the function can see it
             for a, b in before:
                 a[...] = b
@@ -612,6 +663,10 @@ class Program:
 
     def do(self, node, env):
         """A step that Python does."""
+        for n in self.local.keys() & {*node.refs(), *node.attrs.get("into", {}).values()}:
+            if env[n] is None:
+                offset, t = self.local[n]
+                env[n] = np.ndarray(t.shape, t.dtype, env[ARENA], offset, t.strides)
         ins = [env[x] if type(x) is Ref else x for x in node.ins]
         if node.kind == "guard":
             if ins[0].tobytes() != node.value.tobytes():
@@ -645,6 +700,27 @@ class Program:
             op.write(*ins, **node.attrs)
         else:
             np.copyto(a, op.forward(*ins, **node.attrs), casting="unsafe")
+
+
+def reached(arrays):
+    """The bytes of memory that arrays lie in."""
+    total, end = 0, 0
+    for low, high in sorted(np.lib.array_utils.byte_bounds(a) for a in arrays if a.size):
+        if high > end:
+            total += memory.taken(high - max(low, end))
+            end = high
+    return total
+
+
+def arena(steps, heirs):
+    """Find the place of each piece that steps work on; the bytes to take at a call. (What is large enough begins at a round address.)"""
+    pieces = []
+    for i, (kind, what, looks) in enumerate(steps):
+        for piece in (*looks, *(w.piece for w in (what[0] if kind == "words" else ()) if type(w) is Own)):
+            if piece.first is None:
+                pieces.append(piece)
+            piece.touch(i)
+    return max(plan(pieces, heirs), memory.SMALLEST) if pieces else 0
 
 
 def apart(node):

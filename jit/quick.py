@@ -472,6 +472,54 @@ def left_by(r):
     return [*(spec for *_, spec in r.effects), *(spec for _, grown in r.growths for spec in grown)]
 
 
+class _Steps:
+    """The steps that build results and what is laid into Python's state. (A class, not closures: those would hold the recording in a circle.)"""
+
+    def __init__(self, t, r, leaves, fresh, where):
+        self.t, self.arrays, self.leaves, self.fresh, self.where = t, r.program.arrays, leaves, fresh, where
+        self.build, self.made = [], {}
+
+    def add(self, spec):
+        """One more recipe."""
+        (kind, what), t, leaves, fresh, made, build = spec, self.t, self.leaves, self.fresh, self.made, self.build
+        if kind == "value":
+            k, number, dead, base, rg = what
+            if k in made:
+                build.extend([L.ONCE_MORE, made[k], 0])
+                return
+            if dead is not None or base is not None or rg or number not in fresh or fresh[number] in made.values():
+                raise LookupError
+            made[k] = fresh[number]
+            build.extend([L.NEW, made[k], 0])
+        elif kind == "item" and what in fresh and fresh[what] not in made.values() and self.arrays[what].dtype in AS:
+            made["item", what] = fresh[what]
+            build.extend([AS[self.arrays[what].dtype], fresh[what], 0])
+        elif kind == "item" and self.where.get(what, ("",))[0] == "argument" and leaves.number[self.where[what][1]]:
+            build.extend([L.ARGUMENT, leaves.order.index(self.where[what][1]), 0])
+        elif kind == "again":
+            build.extend([L.ONCE_MORE, made[what], 0])
+        elif kind == "const":
+            build.extend([L.CONST, t.id(what), 0])
+        elif kind == "place" and what[0] == "argument" and not leaves.number[what[1]]:
+            build.extend([L.ARGUMENT, leaves.order.index(what[1]), 0])
+        elif kind == "place" and what[0] == "object":
+            build.extend([L.CONST, t.id(what[1]), 0])
+        elif kind in (list, tuple):
+            what = what[1] if kind is list else what
+            for x in what:
+                self.add(x)
+            build.extend([L.PAIR if kind is tuple else L.SERIES, len(what), 0])
+        elif kind is dict:
+            _, what = what
+            at = len(t["keys"])
+            t["keys"].extend(t.id(k) for k, _ in what)
+            for _, x in what:
+                self.add(x)
+            build.extend([L.TABLE, len(what), at])
+        else:
+            raise LookupError
+
+
 def _launch(t, r, leaves):
     """The header's words for a recording that is one list of launches; None for others."""
     p = r.program
@@ -484,58 +532,18 @@ def _launch(t, r, leaves):
             return None
         fresh[number] = len(fresh)
         t["fresh"].extend([t.id(a.dtype), a.ndim, 1, *a.shape, *[0] * (2 * L.MAX_DIMS - a.ndim)])
-    build, made = [], {}
-
-    def result(spec):
-        kind, what = spec
-        if kind == "value":
-            k, number, dead, base, rg = what
-            if k in made:
-                build.extend([L.ONCE_MORE, made[k], 0])
-                return
-            if dead is not None or base is not None or rg or number not in fresh or fresh[number] in made.values():
-                raise LookupError
-            made[k] = fresh[number]
-            build.extend([L.NEW, made[k], 0])
-        elif kind == "item" and what in fresh and fresh[what] not in made.values() and p.arrays[what].dtype in AS:
-            made["item", what] = fresh[what]
-            build.extend([AS[p.arrays[what].dtype], fresh[what], 0])
-        elif kind == "item" and where.get(what, ("",))[0] == "argument" and leaves.number[where[what][1]]:
-            build.extend([L.ARGUMENT, leaves.order.index(where[what][1]), 0])
-        elif kind == "again":
-            build.extend([L.ONCE_MORE, made[what], 0])
-        elif kind == "const":
-            build.extend([L.CONST, t.id(what), 0])
-        elif kind == "place" and what[0] == "argument" and not leaves.number[what[1]]:
-            build.extend([L.ARGUMENT, leaves.order.index(what[1]), 0])
-        elif kind == "place" and what[0] == "object":
-            build.extend([L.CONST, t.id(what[1]), 0])
-        elif kind in (list, tuple):
-            what = what[1] if kind is list else what
-            for x in what:
-                result(x)
-            build.extend([L.PAIR if kind is tuple else L.SERIES, len(what), 0])
-        elif kind is dict:
-            _, what = what
-            at = len(t["keys"])
-            t["keys"].extend(t.id(k) for k, _ in what)
-            for _, x in what:
-                result(x)
-            build.extend([L.TABLE, len(what), at])
-        else:
-            raise LookupError
     moving = []
     long, words, length, passed = p.alone
     where = {n: place for n, (place, _) in zip(p.outside, r.given)}
     try:
-        for spec in left_by(r):
-            result(spec)
-        result(r.results)
+        steps = _Steps(t, r, leaves, fresh, where)
+        for spec in (*left_by(r), r.results):
+            steps.add(spec)
         if any(kind in ("vars", "context", "environment") or name is None for kind, _, name, _ in r.effects):    # (classes have caches)
             raise LookupError
         rows = [_spot(t, kind, owner, name) for kind, owner, name, _ in r.effects]
         rows += [(L.END, t.id(real), 0) for real, grown in r.growths for _ in grown]
-        for n in passed:
+        for n in passed[:-1] if p.arena else passed:         # (the last is the arena)
             if n in fresh:
                 moving += [L.FRESH, fresh[n]]
             elif where[n][0] == "argument":
@@ -549,14 +557,14 @@ def _launch(t, r, leaves):
     except (LookupError, _No):
         t.sections.pop("keys", None)
         return None
-    if len(made) != len(fresh) or len(fresh) > L.MAX_FRESH or len(moving) // 2 > L.MAX_MOVING or len(build) // 3 > L.MAX_OBJECTS:
+    if len(steps.made) != len(fresh) or len(fresh) > L.MAX_FRESH or len(moving) // 2 > L.MAX_MOVING or len(steps.build) // 3 > L.MAX_OBJECTS:
         t.sections.pop("keys", None)
         return None
-    t["build"].extend(build)
+    t["build"].extend(steps.build)
     t["moving"].extend(moving)
     t["left"].extend(w for row in rows for w in row)
-    return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2, build=len(build) // 3, left=len(rows), program=machine()[0],
-                list=words, length=length, away=int(long), stopped=C.addressof(p.stopped) if p.checks else 0)
+    return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2, build=len(steps.build) // 3, left=len(rows),
+                program=machine()[0], list=words, length=length, away=int(long), arena=p.arena, stopped=C.addressof(p.stopped) if p.checks else 0)
 
 
 # ---- what the machine code leaves to Python --------------------------------------------------------------------------------
@@ -598,12 +606,7 @@ def _written(r, leaves):
         return name
 
     def thing(place):
-        kind, what = place
-        if kind in FACTS:
-            raise LookupError
-        if kind == "data":
-            return f"{thing(what)}.data"
-        return f"a{what}" if kind == "argument" else given(f"thing{id(what)}", what) if kind == "object" else f"{thing(what)}._grad"
+        return _thing(place, given)
     arrays, outside = [], []
     for number, (place, array) in zip(p.outside, r.given):
         outside.append(f"{number}: {thing(place)}")
@@ -619,24 +622,6 @@ def _written(r, leaves):
             arrays.append(f"{thing(place)}._array")
     seen = set()
     specs = left_by(r)
-
-    def result(spec):
-        kind, what = spec
-        if kind == "value":
-            k, number, dead, base, rg = what
-            if dead is not None and not hasattr(dead, "name") or base is not None or rg & ~1 or k in seen:
-                raise LookupError
-            seen.add(k)
-            if dead is not None:             # its graph was used up
-                return f"used_up(env[{number}], {given(f'dead{k}', dead)}, [{', '.join('None' if x is None else thing(x) for x in dead.places)}])"
-            return f"wrap(env[{number}])"
-        if kind in (list, tuple):
-            return f"{kind.__name__}([{', '.join(result(x) for x in (what[1] if kind is list else what))}])"
-        if kind == "const":
-            return given(f"const{len(env)}", what)
-        if kind == "item":
-            return f"env[{what}].item()"
-        raise LookupError
     lines.append(f"arrays = [{', '.join(arrays)}]")
     if r.writes:
         lines.append(f"if not {given('apart', r.apart)}(arrays): return MISSED")
@@ -645,9 +630,9 @@ def _written(r, leaves):
     try:
         if b is not None or r.cells:
             raise LookupError
-        grads = [(place, None if spec is None else result(spec)) for place, spec in r.grads]
-        left = [result(spec) for spec in specs]
-        out = result(r.results)
+        grads = [(place, None if spec is None else _result(spec, given, seen)) for place, spec in r.grads]
+        left = [_result(spec, given, seen) for spec in specs]
+        out = _result(r.results, given, seen)
     except LookupError:                      # by the recipe
         lines += ["made = {'boxes': (), 'cells': {}}", f"leaves = {everything}"]
         if b is not None:
@@ -670,7 +655,38 @@ def _written(r, leaves):
     lines.append("return out")
     body = "\n".join("  " + line for line in lines)
     exec(f"def replay({', '.join(names)}):\n if not lock.acquire(False): return MISSED\n try:\n{body}\n finally: lock.release()", env)
-    return env["replay"]
+    return env.pop("replay")                 # (which would hold itself)
+
+
+def _thing(place, given):
+    """What is at a place, as an expression; `given` names objects."""
+    kind, what = place
+    if kind in FACTS:
+        raise LookupError
+    if kind == "data":
+        return f"{_thing(what, given)}.data"
+    return f"a{what}" if kind == "argument" else given(f"thing{id(what)}", what) if kind == "object" else f"{_thing(what, given)}._grad"
+
+
+def _result(spec, given, seen):
+    """A result as an expression, each tensor once."""
+    kind, what = spec
+    if kind == "value":
+        k, number, dead, base, rg = what
+        if dead is not None and not hasattr(dead, "name") or base is not None or rg & ~1 or k in seen:
+            raise LookupError
+        seen.add(k)
+        if dead is not None:                 # its graph was used up
+            places = ["None" if p is None else _thing(p, given) for p in dead.places]
+            return f"used_up(env[{number}], {given(f'dead{k}', dead)}, [{', '.join(places)}])"
+        return f"wrap(env[{number}])"
+    if kind in (list, tuple):
+        return f"{kind.__name__}([{', '.join(_result(x, given, seen) for x in (what[1] if kind is list else what))}])"
+    if kind == "const":
+        return given(f"const{id(what)}", what)
+    if kind == "item":
+        return f"env[{what}].item()"
+    raise LookupError
 
 
 class _Gone:

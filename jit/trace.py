@@ -450,19 +450,7 @@ class Traced(quick.Entry):
         rec.texts.settle()
         run.unchanged(rec)
         world, leaves = run.world, run.leaves
-        argument = {id(t): i for i, t in enumerate(leaves)}
-        grad_of = {id(g): t for t, g in zip(run.tensors, run.grads) if g is not None}
-
-        def place_of(t):
-            if id(t) in argument:
-                return "argument", argument[id(t)]
-            if id(t) in rec.facts:
-                what, of = rec.facts[id(t)]
-                return what, place_of(of)
-            if id(t) in grad_of and id(t) in run.whole.tensors and not any(t is x for x in world.tensors.values() if x is not t):
-                owner = place_of(grad_of[id(t)])
-                return None if owner is None else ("grad", owner)
-            return ("object", t) if id(t) in run.whole.tensors or id(t) in rec.borrowed else None
+        place_of = _Places(run, rec.borrowed, rec.facts)
         edges: dict = {}
         for t in run.tensors:
             e = edge_of(t)
@@ -509,6 +497,7 @@ class Traced(quick.Entry):
             program.notes = [f"{name} left it alone: gradients flow through its results" for name in self.rewrites]
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
         before = {id(t): g for t, g in zip(run.tensors, run.grads)}
+        world.let_go(leaves)
         r = Recording(world, program, [(t, before.get(id(t))) for t in world.tensors.values()], given, spec, grads, bumps, list(draws.values()),
                       left)
         r.identity = [world.tensors.get(id(t)) for t in leaves]
@@ -704,6 +693,26 @@ def _laid(copy, like):
     out = template(like)
     np.copyto(out, copy)
     return out
+
+
+class _Places:
+    """Where a replay finds a tensor that was there before a run."""
+
+    def __init__(self, run, borrowed, facts):
+        self.argument, self.known = {id(t): i for i, t in enumerate(run.leaves)}, run.whole.tensors
+        self.borrowed, self.facts = borrowed, facts
+        self.owner = {id(g): t for t, g in zip(run.tensors, run.grads) if g is not None}
+
+    def __call__(self, t):
+        if id(t) in self.argument:
+            return "argument", self.argument[id(t)]
+        if id(t) in self.facts:
+            what, of = self.facts[id(t)]
+            return what, self(of)
+        if id(t) in self.owner and id(t) in self.known:
+            owner = self(self.owner[id(t)])
+            return None if owner is None else ("grad", owner)
+        return ("object", t) if id(t) in self.known or id(t) in self.borrowed else None
 
 
 @functools.cache

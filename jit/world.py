@@ -142,11 +142,11 @@ class World:
             self.stack.append(nn.hooks.for_all)
         self.modules, self.attributes = {}, set()    # module's id -> (module, names already looked up in it); what code names
         self.entire = {}                     # id -> module of which any name may be looked up
-        again = True
-        while again:
-            while self.stack:
-                self.visit(self.stack.pop())
-            again = any([self.module(m, done) for m, done in list(self.modules.values())])
+        self.grads = []                      # gradients of tensors: at the end those that nothing else leads to
+        self.walk()
+        self.grads = [g for g in self.grads if id(g) not in self.seen]
+        self.stack += self.grads
+        self.walk()
         self.stack = None
         for i in self.met.keys() & self.outward.keys():      # also where no stand-in can be: it is the real one everywhere
             del self.outward[i]
@@ -157,6 +157,22 @@ class World:
         self.arrange()
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
+    def walk(self):
+        """Visit what is on the stack, and what that leads to."""
+        again = True
+        while again:
+            while self.stack:
+                self.visit(self.stack.pop())
+            again = any([self.module(m, done) for m, done in list(self.modules.values())])
+
+    def let_go(self, kept):
+        """Forget gradients, other than these: who reads one finds it by the tensor whose it is, and it is soon another."""
+        for g in self.grads:
+            if not any(g is t for t in kept):
+                self.tensors.pop(id(g), None)
+                self.seen.pop(id(g), None)
+        self.grads = []
+
     def visit(self, x):
         if type(x) in PLAIN or id(x) in self.seen or isinstance(x, CONSTANT) and type(x) is not np.void:
             return
@@ -315,7 +331,7 @@ class World:
         if t._extra:                         # hooks
             self.stack.append(t._extra)
         if t._grad is not None:
-            self.stack.append(t._grad)
+            self.grads.append(t._grad)
 
     def cell(self, cell):
         try:

@@ -13,7 +13,7 @@ ordinary nodes.
 Only nodes that compute are rolled: no write, no guard, nothing that may fail, nothing that is visible. The kernels are those of the
 unrolled list, in its order: no bit changes.
 """
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import Loop, Node, Ref
 
 LEAST = 8                        # rounds
 WORK = 96                        # operations that a loop must do: going into it costs as much as a launch or two
@@ -21,18 +21,6 @@ LONGEST = 400                    # nodes of a body
 WAYS = 24                        # lengths of a body that are tried at a node: a step may be there several times in one
 PATIENCE = 20                    # how often each node is looked at in vain
 ENOUGH = 12                      # nodes of a body: a shorter one is several rounds long, so that going round costs nothing beside them
-
-
-class Loop:
-    """What a "roll" node does. `body` are the nodes of the first round with names of their own for what comes from outside;
-    `inputs`: name -> what it is: ("same", value), ("carried", value, result) or ("along", value, bytes from there, bytes a round);
-    `results`: what the body makes for outside or the next round: first round's value -> ("last", its last value) or ("kept", its values,
-    the value that the memory of all begins with, how many lie before the first). `several`: steps that are alike in a body; what they keep
-    lies in one piece of memory, in turn."""
-
-    def __init__(self, rounds, several, body, inputs, results, nodes):
-        self.rounds, self.several, self.body, self.inputs, self.results, self.nodes = rounds, several, body, inputs, results, nodes
-        self.blocks: set = set()             # values at the start of what an earlier loop keeps
 
 
 def roll(nodes, root, arrays, visible):

@@ -104,8 +104,20 @@ def training(make, n=4):
     return case
 
 
+def loop():
+    w, u = whet.randn(4, 4) / 2, whet.randn(4, 4) / 2
+
+    def f(x):
+        h, states = whet.zeros(2, 4), []
+        for i in range(64):
+            h = (x[i] @ w + h @ u).tanh()
+            states.append(h)
+        return whet.stack(states).sum(0), h
+    return f, (whet.randn(64, 2, 4),)
+
+
 CASES = {f.__name__: (f, 1) for f in (chain, numbers, views, writes, draws, guards, asks, constants, reductions, types, contractions, attention,
-    backward)}
+    backward, loop)}
 CASES["sgd"] = training(lambda p: optim.SGD(p, lr=0.1, momentum=0.9)), 3
 CASES["adam"] = training(lambda p: optim.Adam(p, lr=0.01)), 3
 

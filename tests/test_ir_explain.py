@@ -142,51 +142,6 @@ def test_long_lists_are_cut():
 
 
 # ---- memory ------------------------------------------------------------------------------------------------------------
-def chain():
-    x, y = whet.ones(1 << 20), whet.ones(1 << 20)
-    return lambda x, y: ((x * 2 + y).tanh() - x.exp()) / 3, (x, y)
-
-
-def steps():
-    return lambda x: (x.softmax(-1).cumsum(0).softmax(0) + 1).sum(0), (whet.ones(1024, 1024),)
-
-
-def layers():
-    model = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.Sigmoid())
-
-    def f(x):
-        with whet.no_grad():
-            return model(x)
-    return f, (whet.ones(128, 1024),)
-
-
-def update():
-    mean, square = whet.zeros(1 << 20), whet.zeros(1 << 20)
-
-    def f(x):
-        mean.mul_(0.9).add_(x * 0.1)
-        square.mul_(0.99).add_((x - mean) ** 2)
-        return (x - mean) / (square + 1e-3).sqrt()
-    return f, (whet.ones(1 << 20),)
-
-
-@compiled
-@pytest.mark.parametrize("case", [chain, steps, layers, update])
-def test_the_stated_peak_is_what_a_call_uses(case):
-    gc.collect()
-    before = memory.stats()["live"]
-    fn, args = case()
-    f = jit.trace(fn, verify="off")
-    for _ in range(5):
-        f(*args)
-    gc.collect()
-    stated = path(f)["peak"]
-    memory.reset_peak()
-    f(*args)
-    used = memory.stats()["peak"] - before
-    assert used > 8e6 and abs(stated - used) < 0.1 * used, (stated, used, path(f)["memory"])
-
-
 @compiled
 def test_a_recording_holds_no_memory_of_the_run():
     x = whet.ones(1 << 20)
@@ -196,7 +151,7 @@ def test_a_recording_holds_no_memory_of_the_run():
     f(x), f(x)
     assert path(f)["nodes"] == 4
     gc.collect()
-    assert memory.stats()["live"] - before <= path(f)["memory"]["own"] + 4096
+    assert memory.stats()["live"] - before <= path(f)["memory"]["kept"] + 4096
 
 
 # ---- the ladder --------------------------------------------------------------------------------------------------------

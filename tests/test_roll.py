@@ -4,6 +4,11 @@ import pytest
 import whet
 from whet import jit
 from whet.cpu import native
+from whet.ir.interpret import Diverged, interpret
+from whet.ir.parse import ParseError, parse
+from whet.ir.text import write
+from whet.ir.verify import VerifyError, verify
+from whet.jit.explain import given
 from whet.passes import pipeline
 from whet.passes import roll as pass_
 
@@ -15,7 +20,7 @@ def bits(x):
 
 
 def rolled(f, *args, loops=1, calls=3, grads=()):
-    """Trace f, compare some calls with eager's, and count the loops; gives the trace."""
+    """Trace f, compare some calls with eager's, count the loops, and read the graph again as it is printed; gives the trace."""
     t = jit.trace(f)
     for k in range(calls):
         args = [a * 1.01 if k else a for a in args]
@@ -27,6 +32,12 @@ def rolled(f, *args, loops=1, calls=3, grads=()):
         assert (bits(t(*args)), [bits(g.grad) for g in grads]) == want
     facts = t.explain(data=True)
     assert not facts["refused"] and str(t.graph).count(" = roll ") == loops, t.explain()
+    table = []
+    g = parse(write(t.graph, table), table)
+    assert verify(g) == t.graph and str(g) == str(t.graph)
+    arrays = [x._array for x in given(t, args)]
+    assert [a.tobytes() for a in interpret(g, *arrays)[:len(t.recorded.results)]] \
+        == [a.tobytes() for a in interpret(t.recorded, *arrays)]
     return t
 
 
@@ -322,3 +333,36 @@ def test_a_random_program_of_steps():
         t = jit.trace(f, verify="off")
         for _ in range(2):
             assert bits(t(*args)) == bits(f(*args)), steps
+
+
+def along_rows():
+    def f(h, w, xs):
+        for x in xs.unbind():
+            h = cell(h, w, x)
+        return h
+    args = whet.randn(2, 4), weights(), whet.randn(N, 2, 4)
+    return rolled(f, *args), args
+
+
+@pytest.mark.parametrize("marked, change, says", [
+    (" = carried ", lambda line: line.replace("f32[2,4]", "f32[4,2]"), "is f32"),
+    (" = carried ", lambda line: line.replace(" = carried %", " = carried %99"), "before it is made"),
+    (" = carried ", lambda line: line.rsplit(" %", 1)[0] + " %0 : f32[2,4]", "of the round before"),
+    (" = along ", lambda line: line.replace(" = along ", " = about "), "there is no op about"),
+    (" last as ", lambda line: line.replace(" last as %", " last as %99"), "is not %"),
+    (" last as ", lambda line: "", "not what its rounds give"),
+    (" = roll ", lambda line: line.replace(" times", " time"), "expected 'times'")])
+def test_a_loop_that_is_wrong_is_refused(marked, change, says):
+    text = str(along_rows()[0].graph)
+    line = next(x for x in text.splitlines() if marked in x)
+    with pytest.raises((VerifyError, ParseError), match=says):
+        verify(parse(text.replace(line, change(line), 1)))
+
+
+def test_a_round_reads_nothing_outside_of_its_operand():
+    t, args = along_rows()
+    along = next(line for line in str(t.graph).splitlines() if " = along " in line)
+    *_, step = along.split(" : ")[0].split()
+    far = parse(str(t.graph).replace(along, along.replace(f" {step} :", " 1000000 :"), 1))
+    with pytest.raises(Diverged, match="outside of its operand"):
+        interpret(far, *[x._array for x in given(t, args)])

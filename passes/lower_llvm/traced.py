@@ -15,8 +15,8 @@ from .entries import HEAD, MISS, A, C, Glue, T, _ptr, _thread
 H = {name: 8 * i for i, name in enumerate((
     "kind", "flags", "count", "busy", "nargs", "names", "rows", "rows_at", "leaves", "numbers", "slots", "slots_at", "zeros", "zeros_at", "words",
     "words_at", "soft", "soft_at", "held", "held_at", "bare", "bare_at", "always", "always_at", "dicts", "dicts_at", "lists", "lists_at", "mask",
-    "known_at", "check", "moving", "moving_at", "fresh", "fresh_at", "program", "list", "length", "away", "stopped", "build", "build_at", "left",
-    "left_at", "finish", "type", "size", "until"))}
+    "known_at", "check", "moving", "moving_at", "fresh", "fresh_at", "program", "list", "length", "away", "arena", "stopped", "build", "build_at",
+    "left", "left_at", "finish", "type", "size", "until"))}
 HEADER = len(H)
 LAUNCH, PYTHON, EAGER = range(3)                    # kinds of blocks
 TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN, ANY_FLOAT, ANY_INT = range(11)  # rows for objects: kind, object, words in all, ...
@@ -399,7 +399,7 @@ def _enter(m):
     g = Glue(f)
     block, args, kw, always = f.args
     objects, leaves, fresh = f.alloca("i64", MAX_OBJECTS), f.alloca("i64", MAX_LEAVES), f.alloca("i64", MAX_FRESH)
-    arrays, slots, ints = f.alloca("i64", MAX_MOVING), f.alloca("i64", MAX_MOVING + 2), f.alloca("i64", MAX_LEAVES)
+    arrays, slots, ints = f.alloca("i64", MAX_MOVING), f.alloca("i64", MAX_MOVING + 3), f.alloca("i64", MAX_LEAVES)
 
     def head(name, ty="i64"):
         return g.ld(block, H[name], ty)
@@ -502,7 +502,13 @@ def _enter(m):
     f.loop(0, nmoving, 1, address)
     _put(f, slots, 0, head("list"))
     _put(f, slots, 1, head("length"))
-    program = head("program", "ptr")
+    program, arena = head("program", "ptr"), head("arena")
+
+    def take():
+        room = f.call("whet_heap_take", "ptr", arena)
+        f.bail(g.null(room), "full")
+        f.store(room, f.at(slots, nmoving + 2, "i64"))
+    f.if_(f.cmp("ne", arena, 0), take)
 
     def run():
         f.raw(f"call void {program.ref}(ptr {slots.ref}, i64 0, i64 1, i64 0)")
@@ -518,6 +524,7 @@ def _enter(m):
         f.loop(0, nmoving, 1, lambda i: g.dec(_word(f, arrays, i, "ptr")))
     away = f.cmp("ne", head("away"), 0)
     f.if_(away, let_go, run)
+    f.if_(f.cmp("ne", arena, 0), lambda: f.call("whet_heap_give", "void", f.load("ptr", f.at(slots, nmoving + 2, "i64")), arena) and None)
 
     def done():
         f.if_(away, lambda: f.loop(0, every, 1, lambda i: g.dec(_word(f, leaves, i, "ptr"))) and None)
@@ -567,6 +574,9 @@ def _enter(m):
     f.bail(f.cmp("ne", size, head("size")), "miss")
     g.st(head("count") + 1, block, H["count"])
     f.ret(f.call("PyObject_Call", "ptr", head("finish", "ptr"), args, kw))
+    f.label("full")
+    f.call("PyErr_NoMemory", "ptr")
+    f.br("lost")
     f.label("lost")
     f.loop(0, f.load("i64", count), 1, lambda i: g.dec(_word(f, fresh, i, "ptr")))
     f.br("error")

@@ -73,7 +73,7 @@ define internal {ptr, i64} @size_class(i64 %size) nounwind {
 SYSTEM
 
 ; A block of at least %size bytes, from its list or new; null if there is none to be had.
-define internal ptr @take(i64 %size) nounwind {
+define ptr @heap_take(i64 %size) nounwind {
 entry:
   %absurd = icmp ugt i64 %size, LARGEST
   br i1 %absurd, label %none, label %look
@@ -128,7 +128,7 @@ have:
 }
 
 ; Take a block back.
-define internal void @give(ptr %block, i64 %size) nounwind {
+define void @heap_give(ptr %block, i64 %size) nounwind {
   %c = call {ptr, i64} @size_class(i64 %size)
   %list = extractvalue {ptr, i64} %c, 0
   %rounded = extractvalue {ptr, i64} %c, 1
@@ -191,7 +191,7 @@ done:
 ; A Block object of at least %size bytes; its fields: the address, the size that was asked for. Null with an error set.
 define ptr @block_new(i64 %size) nounwind {
   %n = call i64 @llvm.umax.i64(i64 %size, i64 SMALLEST)
-  %p = call ptr @take(i64 %n)
+  %p = call ptr @heap_take(i64 %n)
   %no = icmp eq ptr %p, null
   br i1 %no, label %fail, label %wrap
 wrap:
@@ -199,7 +199,7 @@ wrap:
   %no2 = icmp eq ptr %o, null
   br i1 %no2, label %undo, label %made
 undo:
-  call void @give(ptr %p, i64 %n)
+  call void @heap_give(ptr %p, i64 %n)
   br label %fail
 fail:
   %e = load ptr, ptr @PyExc_MemoryError
@@ -223,7 +223,7 @@ define void @block_dealloc(ptr %o) nounwind {
   %sizep = getelementptr i8, ptr %o, i64 SIZE_AT
   %p = load ptr, ptr %datap
   %n = load i64, ptr %sizep
-  call void @give(ptr %p, i64 %n)
+  call void @heap_give(ptr %p, i64 %n)
   call void @PyObject_Free(ptr %o)
   call void @Py_DecRef(ptr %type)
   ret void
@@ -537,7 +537,7 @@ def source():
     return re.sub(r"\b[A-Z][A-Z_1]{3,}\b", lambda m: str(words[m[0]]), text)
 
 
-NAMES = ["empty", "array_new", "block_new", "block_dealloc", "heap_empty"]
+NAMES = ["empty", "array_new", "block_new", "block_dealloc", "heap_empty", "heap_take", "heap_give"]
 
 
 @functools.lru_cache(None)
@@ -627,11 +627,34 @@ def stats():
     return {name: _word(offset).value if native.enabled() else 0 for name, offset in names.items()}
 
 
+def taken(size):
+    """The bytes that an array of `size` bytes takes: large ones get blocks of certain sizes."""
+    if size < SMALLEST:
+        return size
+    shift = (size - 1).bit_length() - 3
+    return ((size - 1 >> shift) + 1) << shift
+
+
 def reset_peak():
     """Let the peak start again from what is alive now."""
     from . import native
     if native.enabled():
         _word(PEAK).value = _word(LIVE).value
+
+
+def growth(call):
+    """How many bytes in large blocks `call()` adds to those that are alive, at most; the peak stays what it was."""
+    from . import native
+    if not native.enabled():
+        call()
+        return 0
+    live, before = _word(LIVE).value, _word(PEAK).value
+    _word(PEAK).value = live
+    try:
+        call()
+        return _word(PEAK).value - live
+    finally:
+        _word(PEAK).value = max(before, _word(PEAK).value)
 
 
 def empty_cache():

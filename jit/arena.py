@@ -1,0 +1,113 @@
+"""Memory that a program needs only while it runs: pieces of one arena, whose offsets are found when the program is made.
+
+A piece lives from the first step that touches it to the last one; two that never live at once may lie in one place.
+"""
+import heapq
+from bisect import bisect_left, bisect_right
+
+ALIGN = 64                       # bytes
+
+
+class Piece:
+    """So many bytes of the arena. `first` and `last` are the steps that touch it, `heir` the piece that goes on in its place."""
+    __slots__ = ("size", "first", "last", "offset", "heir")
+
+    def __init__(self, size):
+        self.size, self.first, self.last, self.offset, self.heir = size, None, None, None, None
+
+    def touch(self, step):
+        """Say that a step, in the order of steps, works on it."""
+        if self.first is None:
+            self.first = step
+        self.last = step
+
+
+class Own(int):
+    """An address in a piece, as a word: the bytes from its beginning."""
+
+    def __new__(cls, offset, piece):
+        self = super().__new__(cls, offset)
+        self.piece = piece
+        return self
+
+
+class Ranges:
+    """Which memory an address lies in: the latest that was said of it."""
+
+    def __init__(self):
+        self.lows, self.found = [], []
+
+    def put(self, low, high, what):
+        """Memory from `low` to `high` is this; what was there before began there too."""
+        i = bisect_left(self.lows, low)
+        if i < len(self.lows) and self.lows[i] == low:
+            self.found[i] = high, what
+        else:
+            self.lows.insert(i, low)
+            self.found.insert(i, (high, what))
+
+    def at(self, address):
+        """(where it begins, what it is), or None."""
+        i = bisect_right(self.lows, address) - 1
+        return (self.lows[i], self.found[i][1]) if i >= 0 and address < self.found[i][0] else None
+
+
+def plan(pieces, heirs=()):
+    """Give each piece that is touched its offset; the size of the arena.
+
+    `heirs`: (piece, another of its size). The latter takes the former's place if the step that makes it is the last one to need that.
+    """
+    pieces = [p for p in pieces if p.first is not None]
+    born = set()
+    for old, new in heirs:
+        if old.heir is None and id(new) not in born and old.first is not None and old.last == new.first and _room(old) == _room(new):
+            old.heir = new
+            born.add(id(new))
+    spans = []                               # of a piece with its heirs: (first, last, bytes, these pieces)
+    for p in pieces:
+        if id(p) not in born:
+            line = [p]
+            while line[-1].heir is not None:
+                line.append(line[-1].heir)
+            spans.append((p.first, line[-1].last, _room(p), line))
+    back = [(-last, -first, size, line) for first, last, size, line in spans]
+    size, offsets, which = min((*_fit(way), i) for i, way in enumerate((spans, back)))
+    for k, (_, _, _, line) in enumerate(spans):
+        for p in line:
+            p.offset = offsets[k]
+    return size
+
+
+def _room(p):
+    return -(-p.size // ALIGN) * ALIGN
+
+
+def _fit(spans):
+    """(bytes in all, the offset of each span): one after the other in time, each in the smallest hole that has room for it."""
+    offsets, holes, ends, top = [0] * len(spans), [], [], 0                   # holes: (offset, size), in order; ends: of those that live
+    for k in sorted(range(len(spans)), key=lambda k: (spans[k][0], -spans[k][2])):
+        first, last, size, _ = spans[k]
+        while ends and ends[0][0] < first:
+            _give(holes, *heapq.heappop(ends)[1:])
+        i = min((i for i, (_, room) in enumerate(holes) if room >= size), key=lambda i: holes[i][1], default=None)
+        if i is not None:
+            at, room = holes.pop(i)
+            if room > size:
+                holes.insert(i, (at + size, room - size))
+        else:                                # the last hole may be the beginning of it
+            at = holes.pop()[0] if holes and sum(holes[-1]) == top else top
+            top = at + size
+        offsets[k] = at
+        heapq.heappush(ends, (last, at, size))
+    return top, offsets
+
+
+def _give(holes, at, size):
+    """Make a place a hole, one with those beside it."""
+    i = bisect_left(holes, (at, 0))
+    if i < len(holes) and holes[i][0] == at + size:
+        size += holes.pop(i)[1]
+    if i and sum(holes[i - 1]) == at:
+        at, more = holes.pop(i - 1)
+        i, size = i - 1, size + more
+    holes.insert(i, (at, size))

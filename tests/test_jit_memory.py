@@ -1,0 +1,316 @@
+"""Memory of traced calls: temporaries in one arena, a stated peak that is what is used, and nothing held between calls."""
+import gc
+import random
+
+import pytest
+import whet
+from whet import jit, nn
+from whet.cpu import memory, native
+from whet.ir.view import amount
+from whet.jit.arena import ALIGN, Own, Piece, Ranges, plan
+from whet.nn import functional as F
+
+from tests import leaks
+
+compiled = pytest.mark.skipif(not native.enabled(), reason="the allocator counts its blocks only where it is on")
+
+
+# ---- the plan ----------------------------------------------------------------------------------------------------------
+def pieces(*lives):
+    made = []
+    for size, *steps in lives:
+        made.append(Piece(size))
+        for step in steps:
+            made[-1].touch(step)
+    return made
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pieces_that_live_at_once_lie_apart(seed):
+    rng = random.Random(seed)
+    starts = [rng.randrange(200) for _ in range(100)]
+    ps = pieces(*((rng.randrange(1, 5000), first, first + rng.choice((0, 1, 2, 5, 50))) for first in starts))
+    size = plan(ps)
+    for i, a in enumerate(ps):
+        assert a.offset % ALIGN == 0 and a.offset + a.size <= size
+        for b in ps[:i]:
+            if a.first <= b.last and b.first <= a.last:
+                assert a.offset + a.size <= b.offset or b.offset + b.size <= a.offset
+    least = max(sum(p.size for p in ps if p.first <= t <= p.last) for t in range(260))
+    assert least <= size < 1.5 * least
+
+
+def test_what_dies_makes_room():
+    ps = pieces((1000, 0, 1), (1000, 1, 2), (1000, 2, 3), (1000, 3, 4))
+    assert plan(ps) == 2048 and [p.offset for p in ps] == [0, 1024, 0, 1024]
+
+
+def test_a_piece_takes_the_place_of_one_that_its_step_is_the_last_to_need():
+    a, b, c = pieces((1000, 0, 1), (1000, 1, 2), (1000, 2, 3))
+    assert plan([a, b, c], [(a, b), (b, c)]) == 1024
+    a, b, c = pieces((1000, 0, 2), (1000, 1, 2), (1000, 2, 3))
+    assert plan([a, b, c], [(a, b)]) == 3072          # (a is needed later)
+    a, b, c = pieces((1000, 0, 1), (1000, 1, 2), (1000, 1, 3))
+    assert plan([a, b, c], [(a, b), (a, c)]) == 2048  # (one of them does)
+
+
+def test_what_is_never_touched_takes_no_room():
+    a, b = Piece(1000), *pieces((64, 0))
+    assert plan([a, b], [(a, b)]) == 64 and a.offset is None
+
+
+def test_the_latest_word_on_an_address_holds():
+    r = Ranges()
+    r.put(100, 200, "a"), r.put(300, 400, "b"), r.put(100, 200, "c")
+    assert [r.at(x) for x in (99, 100, 199, 200, 350)] == [None, (100, "c"), (100, "c"), None, (300, "b")]
+    p = Piece(8)
+    assert Own(5, p) == 5 and Own(5, p).piece is p
+
+
+# ---- peaks -------------------------------------------------------------------------------------------------------------
+def randn(*shape):
+    return whet.randn(*shape) * 1        # (what NumPy drew is not the allocator's)
+
+
+def training(model, loss, optimizer, *args):
+    opt = optimizer(model.parameters())
+
+    def step(*args):
+        opt.zero_grad()
+        x = loss(model, *args)
+        x.backward()
+        opt.step()
+        return x
+    return step, args
+
+
+def chain():
+    return lambda x, y: ((x * 2 + y).tanh() - x.exp()) / 3, (whet.ones(1 << 20), whet.ones(1 << 20))
+
+
+def python_between():
+    return lambda x: (x.softmax(-1).cumsum(0).softmax(0) + 1).sum(0), (whet.ones(1024, 1024),)
+
+
+def layers():
+    model = nn.Sequential(nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.Sigmoid())
+
+    def f(x):
+        with whet.no_grad():
+            return model(x)
+    return f, (whet.ones(128, 1024),)
+
+
+def update():
+    mean, square = whet.zeros(1 << 20), whet.zeros(1 << 20)
+
+    def f(x):
+        mean.mul_(0.9).add_(x * 0.1)
+        square.mul_(0.99).add_((x - mean) ** 2)
+        return (x - mean) / (square + 1e-3).sqrt()
+    return f, (whet.ones(1 << 20),)
+
+
+def adam():
+    model = nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 256))
+    return training(model, lambda m, x, y: F.mse_loss(m(x), y), whet.optim.Adam, randn(256, 512), randn(256, 256))
+
+
+def convolutions():
+    model = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3, padding=1),
+                          nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(4096, 256), nn.ReLU(), nn.Linear(256, 10))
+    return training(model, lambda m, x, y: F.cross_entropy(m(x), y), lambda ps: whet.optim.SGD(ps, lr=1e-3, momentum=0.9),
+                    randn(32, 3, 32, 32), whet.arange(32) % 10)
+
+
+class Block(nn.Module):
+    def __init__(self, d=256, heads=4):
+        super().__init__()
+        self.a, self.b, self.heads = nn.LayerNorm(d), nn.LayerNorm(d), heads
+        self.qkv, self.out, self.up, self.down = nn.Linear(d, 3 * d), nn.Linear(d, d), nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+
+    def forward(self, x):
+        n, t, d = x.shape
+        q, k, v = self.qkv(self.a(x)).reshape(n, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        x = x + self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(n, t, d))
+        return x + self.down(F.gelu(self.up(self.b(x))))
+
+
+def block_training():
+    return training(Block(), lambda m, x: m(x).square().mean(), whet.optim.AdamW, randn(4, 128, 256))
+
+
+def block_inference():
+    model = Block()
+
+    def f(x):
+        with whet.no_grad():
+            return model(x)
+    return f, (randn(4, 128, 256),)
+
+
+def recurrent():
+    model = nn.LSTM(128, 256, batch_first=True)
+
+    def f(x):
+        with whet.no_grad():
+            return model(x)[0]
+    return f, (randn(64, 32, 128),)
+
+
+def recurrent_training():
+    return training(nn.LSTM(64, 128, batch_first=True), lambda m, x: m(x)[0].square().mean(), whet.optim.Adam, randn(64, 16, 64))
+
+
+def sorting():
+    return lambda x: (x.sort(-1)[0] * 2, (x + 1).argsort(0)), (randn(1024, 512),)
+
+
+def products():
+    a, b, c = (randn(512, 512) for _ in range(3))
+    return lambda x: ((x @ a) @ b) @ c, (randn(512, 512),)
+
+
+def attention():
+    return lambda q, k, v: F.scaled_dot_product_attention(q, k, v), [randn(2, 4, 256, 64) for _ in range(3)]
+
+
+def pointwise():
+    def f(x, y):
+        for i in range(100):
+            x, y = (x * y + i).tanh(), (x - y).sigmoid()
+        return x, y
+    return f, (randn(1 << 18), randn(1 << 18))
+
+
+def loop():
+    w = randn(256, 256) / 16
+
+    def f(x):
+        h = whet.zeros(64, 256)
+        for i in range(16):
+            h = (x[i] + h @ w).tanh()
+        return h
+    return f, (randn(16, 64, 256),)
+
+
+@compiled
+@pytest.mark.parametrize("case", [chain, python_between, layers, update, adam, convolutions, block_training, block_inference, recurrent,
+                                  recurrent_training, sorting, products, attention, pointwise, loop])
+def test_the_stated_peak_is_what_a_call_uses(case):
+    fn, args = case()
+    f = jit.trace(fn, verify="off")
+    for _ in range(4):
+        f(*args)
+    gc.collect()
+    path = max(f.explain(data=True)["paths"], key=lambda p: p["calls"])
+    stated, shown = path["peak"], f.explain()
+    memory.reset_peak()
+    f(*args)
+    used = memory.stats()["peak"]
+    del f, fn, args
+    gc.collect()
+    used -= memory.stats()["live"]
+    assert used > 1e6 and abs(stated - used) < 0.1 * used, (stated, used, path["memory"])
+    assert f"holds at most {amount(stated)}: " in shown
+
+
+# ---- what is held ------------------------------------------------------------------------------------------------------
+@compiled
+def test_a_program_holds_no_memory_between_calls():
+    x, w = whet.ones(256, 1024), whet.ones(1024, 1024)
+    f = jit.trace(lambda x, w: ((x @ w).softmax(-1) @ w).sum())
+    f(x, w)
+    gc.collect()
+    before = memory.stats()["live"]
+    f(x, w), f(x, w)
+    path, = f.explain(data=True)["paths"]
+    assert path["memory"]["arena"] >= 2 << 20 and path["calls"] == 2
+    assert memory.stats()["live"] == before
+
+
+@compiled
+def test_a_call_takes_its_arena_as_one_block():
+    x, w = whet.ones(64, 512), whet.ones(512, 512)
+    f = jit.trace(lambda x, w: ((x @ w).softmax(-1).tanh() @ w).softmax(0) @ w)
+    for _ in range(3):
+        f(x, w)
+    path, = f.explain(data=True)["paths"]
+    assert path["launches"] >= 4 and not path["python"]
+    before = memory.stats()
+    f(x, w)
+    after = memory.stats()
+    assert after["reused"] + after["fresh"] - before["reused"] - before["fresh"] == 2         # and its result
+
+
+def test_a_recording_lets_go_of_the_gradients_that_were_there():
+    model = nn.Linear(4, 4)
+    step, args = training(model, lambda m, x: m(x).sum(), lambda ps: whet.optim.SGD(ps, lr=0.1), whet.ones(2, 4))
+    f = jit.trace(step)
+    for _ in range(3):
+        f(*args)
+    _, r = jit.explain.recordings(f)[0]
+    assert r.calls and not any(t is model.weight or t._array.shape == (4, 4) and t._grad is None for t in r.tensors if t is not model.weight)
+
+
+@compiled
+@pytest.mark.parametrize("body", [
+    lambda u: u + u.t(), lambda u: u.t() * u + u, lambda u: (u * 2).exp() + u[0], lambda u: (u + 1, u.t() + 2), lambda u: u[1:] + u[:-1],
+    lambda u: (u + 1).softmax(0) * (u - 1)])
+def test_a_result_takes_an_operands_place_only_where_element_lies_on_element(body):
+    x, w = whet.randn(96, 64), whet.randn(64, 96)
+
+    def f(x, w):
+        out = body((x @ w).softmax(-1))
+        return [y.softmax(0) for y in (out if type(out) is tuple else (out,))]
+    g = jit.trace(f, strict=True)
+    for _ in range(3):
+        for a, b in zip(f(x, w), g(x, w)):
+            assert a._array.tobytes() == b._array.tobytes()
+
+
+def test_joined_and_reshaped_copies_are_launches():
+    def f(x):
+        y = x.transpose(0, 1).reshape(6, 4)
+        return whet.stack([y, y + 1, y * 2], 1).softmax(-1), whet.cat([y, y], 1).tanh(), whet.stack([y.sum(), y[0, 0]])
+    g = jit.trace(f, strict=True)
+    x = whet.randn(4, 3, 2)
+    for _ in range(3):
+        for a, b in zip(f(x), g(x)):
+            assert a._array.tobytes() == b._array.tobytes()
+    if native.enabled():
+        assert not g.explain(data=True)["paths"][0]["python"]
+
+
+@compiled
+def test_weights_that_several_products_read_are_packed_once():
+    w, x = whet.randn(256, 256), whet.randn(64, 256)
+    f = jit.trace(lambda x: ((x @ w).tanh() @ w).exp() @ w, strict=True)
+    for _ in range(3):
+        y = f(x)
+    assert f.explain(data=True)["paths"][0]["memory"]["kept"] < 1.5 * w.nbytes
+    w.mul_(0.5)
+    assert f(x)._array.tobytes() == (((x @ w).tanh() @ w).exp() @ w)._array.tobytes() != y._array.tobytes()
+
+
+@compiled
+def test_the_arrays_of_a_run_are_freed_without_the_collector():
+    fn, args = adam()
+    gc.collect()
+    gc.disable()
+    try:
+        f = jit.trace(fn)
+        f(*args)
+        before = memory.stats()["live"]
+        for _ in range(3):               # (the second call is recorded again: now there are gradients)
+            f(*args)
+        path = max(f.explain(data=True)["paths"], key=lambda p: p["calls"])
+        assert path["calls"] and memory.stats()["live"] <= before
+    finally:
+        gc.enable()
+
+
+def test_rounds_of_tracing_leave_nothing_behind():
+    for cycle in (leaks.forward_and_backward, leaks.training_step):
+        more = leaks.grown(cycle, 8)
+        assert more["objects"] <= 8 and not more["blocks"] and not more["kernels"], (cycle.__name__, more)
