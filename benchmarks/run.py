@@ -8,12 +8,16 @@ THREADS = os.environ.setdefault("THREADS", "1")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = THREADS
 
+SEVERAL = {"blocks"}                     # measures several numbers of threads itself
 ALL = ["overhead", "throughput", "products", "convolutions", "start", "traced", "calls", "blocks"]
 
 
 def main():
     """`python -m benchmarks.run [name ...]`"""
+    processors = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     for name in sys.argv[1:] or ALL:
+        if processors:                       # (XLA takes as many threads as it finds processors)
+            os.sched_setaffinity(0, processors if name in SEVERAL else processors[:int(THREADS)])
         module = importlib.import_module(f"benchmarks.{name}")
         print(f"\n== {name}: {(module.__doc__ or '').splitlines()[0]}")
         module.main()
