@@ -9,6 +9,8 @@ from whet.cpu.reduce import reduce
 
 from .machine import machine
 
+PIECES = 500                     # copies of a node: more of them Python makes at once
+
 
 def can(node):
     """Is a node one of these?"""
@@ -45,6 +47,8 @@ def _moved(program, node, ins):
         program.as_indices(rest)
     if op.moves is not None:
         pairs = [*pairs, *op.moves(out, *rest, **node.attrs)]
+    if len(pairs) > PIECES:
+        return None
     for part, x in pairs:
         got = _copied(program, part, x, [out, *ins])
         if got is None:

@@ -579,3 +579,8 @@ def test_what_has_no_kernel_is_done_apart():
     graph_of(lambda x: x.exp() + whet.remainder(t, True), whet.randn(4, 50))
     graph_of(lambda x: (x.exp() + whet.remainder(t, True)).sum(-1), whet.randn(4, 50))
     written(lambda x, y: (x.exp_().add_(whet.remainder(t, True)), y.exp_().add_(whet.remainder(t, True)))[:0], whet.randn(4, 50), whet.randn(4, 50))
+
+
+def test_a_node_of_very_many_copies_is_one_step():
+    path = graph_of(lambda x: whet.stack([a * 2 for a in x.unbind()]), whet.randn(600))
+    assert len(path["python"]) == 1 and path["launches"] > 0
