@@ -6,6 +6,7 @@ import inspect
 import math
 import os
 import re
+import types
 
 import numpy as np
 from whet import dtypes
@@ -111,7 +112,7 @@ def names_of(world, fn, key):
     names[id(fn)] = "self" if hasattr(fn, "forward") else ""
     if getattr(fn, "__self__", None) is not None:
         names[id(fn.__self__)] = "self"
-    cells = {id(c): name for x in (getattr(fn, "__func__", fn), *world.seen.values()) if hasattr(x, "__code__") and hasattr(x, "__closure__")
+    cells = {id(c): name for x in (getattr(fn, "__func__", fn), *world.seen.values()) if isinstance(x, types.FunctionType)
              for name, c in zip(x.__code__.co_freevars, x.__closure__ or ())}
     attributes = {id(vars(x)): id(x) for x in world.seen.values() if type(x) is not type and hasattr(x, "__dict__") and type(vars(x)) is dict}
     plain = lambda name: (name.count("[") + name.count("'s "), len(name))

@@ -3,6 +3,7 @@ import gc
 import os
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -215,3 +216,13 @@ def test_a_traced_module_is_called_self():
     m = jit.trace(nn.Linear(2, 3))
     m(whet.ones(1, 2))
     assert [x.name for x in m.recorded.inputs] == ["input", "self.weight", "self.bias"] and "guard: self.training is True" in m.explain()
+
+
+def test_modules_that_compute_what_they_lack_are_not_asked_for_code():
+    settings = types.ModuleType("settings")
+    settings.store = {"EPS": 2.0}
+    settings.__getattr__ = lambda name: settings.store[name]         # a KeyError, not an AttributeError
+    traced = jit.trace(lambda x: x * settings.EPS)
+    for _ in range(3):
+        traced(whet.ones(2))
+    assert "kernel" in traced.explain()

@@ -129,6 +129,14 @@ def c2r(name, x, n, dim, norm):
 
 
 # ---- short-time transforms ---------------------------------------------------------------------------------------------
+def _framing(name, x, n_fft, hop_length, win_length, window):
+    """The distance of frames, and the window of each."""
+    hop_length = n_fft // 4 if hop_length is None else hop_length
+    win_length = n_fft if win_length is None else win_length
+    _positive(name, n_fft=n_fft, hop_length=hop_length, win_length=win_length)
+    return hop_length, _window(name, window, win_length, n_fft, x)
+
+
 def _window(name, window, win_length, n_fft, x):
     if not 0 < win_length <= n_fft:
         raise RuntimeError(f"{name}: expected 0 < win_length <= n_fft, but got win_length={win_length}")
@@ -157,10 +165,7 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     whet.Size([3, 17])
     """
     x = operand("stft", input)
-    hop_length = n_fft // 4 if hop_length is None else hop_length
-    win_length = n_fft if win_length is None else win_length
-    _positive("stft", n_fft=n_fft, hop_length=hop_length, win_length=win_length)
-    window = _window("stft", window, win_length, n_fft, x)
+    hop_length, window = _framing("stft", x, n_fft, hop_length, win_length, window)
     if x.ndim not in (1, 2):
         raise RuntimeError(f"stft: expected a 1D or 2D tensor, but got {list(x.shape)}")
     if return_complex is None and x.dtype.kind != COMPLEX and window.dtype.kind != COMPLEX:
@@ -188,10 +193,7 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     x = operand("istft", input)
     if x.dtype.kind != COMPLEX:
         raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
-    hop_length = n_fft // 4 if hop_length is None else hop_length
-    win_length = n_fft if win_length is None else win_length
-    _positive("istft", n_fft=n_fft, hop_length=hop_length, win_length=win_length)
-    window = _window("istft", window, win_length, n_fft, x)
+    hop_length, window = _framing("istft", x, n_fft, hop_length, win_length, window)
     if x.ndim not in (2, 3):
         raise RuntimeError(f"istft: expected a tensor with 2 or 3 dimensions, but got {list(x.shape)}")
     batch = (x if x.ndim == 3 else x.unsqueeze(0)).mT
