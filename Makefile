@@ -52,7 +52,7 @@ leaks: $(STAMP)
 	$(BIN)/python -m tests.leaks
 
 sweep: $(STAMP)
-	$(BIN)/python -m tests.sweep $(ONLY)
+	$(BIN)/python -m tests.sweep --write benchmarks/results/accuracy.md $(ONLY)
 
 clean:
 	rm -rf $(VENV) build *.egg-info

@@ -94,7 +94,7 @@ def main():
                 run = session(ort, layers, shape, count).run
                 fns["onnxruntime"] = lambda run=run, a=a: run(None, {"x": a})[0]
                 np.testing.assert_allclose(fns["onnxruntime"](), wanted, rtol=1e-3, atol=1e-3)
-            table.add(f"{name}, {c} channels, {count} thread(s)", timings(fns, 0.6, 15))
+            table.add(f"{name}, {c} channels, {count} thread(s)", timings(fns, 0.6, 15, several=count > 1))
     table.finish()
 
 

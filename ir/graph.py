@@ -10,6 +10,8 @@ line a node, and `ir/parse.py` reads it back:
     ask "whet.ops.embedding:_check_rows.<locals>.check"(%1) == None      or asked something of it, or wants an error raised
     %5 = fused(%0, f32[](2.0)) : f32[4] { ... }                  one kernel for the nodes in it
     %6 = rows(%5, axes=(1,)) : f32[4] { ... }                    reductions, what feeds them and what comes of them: one row kernel
+    %6 = parts(%4, %5) : f32[8] { ... }                          tensors moved together and computed on, a kernel for each part of the result
+    %6 = picks(%4, %5) : f32[8] { ... }                          gathers along one dimension, and the kernel that reads what they gather
     %7 = contract(%0, %1, %2) : f32[4,4] { ... }                 a product or a convolution, and what is done to each element as it is stored
     %8 = chain(%0, %1, %2) : f32[4,4] { ... }                    products one after the other, and what is done to rows between them, row by row
     %9 = roll 9 times(%0, %1) : f32[4] { ... }                   a body that is run round after round, see `Loop`
@@ -18,7 +20,7 @@ A `cond` or `while_loop` is an op whose `bodies` are programs, shown under it.
 """
 import numpy as np
 
-GROUPS = frozenset(("fused", "rows", "contract", "chain", "many"))
+GROUPS = frozenset(("fused", "rows", "parts", "picks", "contract", "chain", "many"))
 
 
 class Ref(int):
@@ -32,9 +34,10 @@ class Ref(int):
 class Node:
     """One thing that happened. kind: "op", "write" (in place, into operand 0; `value`: does it count as a change of its version?), "draw"
     (random numbers), "guard" (a value that Python saw), "ask" (a question about values, with its answer; `roots`, where there are some:
-    expressions, and whether each was true of any element), "fused", "rows", "contract", "chain" and "many" (see passes/; `value` are the
-    nodes that one stands for, `roots` the expressions, the program or the kernel), "roll" (passes/roll.py; `value` is the loop). Operands
-    are `Ref`s or Python values; `outs` are value numbers. `source` is the recorded node that a pass has put it in the place of, if it has."""
+    expressions, and whether each was true of any element), "fused", "rows", "parts", "picks", "contract", "chain" and "many" (see passes/;
+    `value` are the nodes that one stands for, `roots` the expressions, the program or the kernels), "roll" (passes/roll.py; `value` is the
+    loop). Operands are `Ref`s or Python values; `outs` are value numbers. `source` is the recorded node that a pass has put it in the place of,
+    if it has."""
     __slots__ = ("kind", "op", "ins", "attrs", "outs", "line", "value", "roots", "source")
 
     def __init__(self, kind, op, ins, attrs, outs, line, value=None):

@@ -33,7 +33,8 @@ SUMS = ("sum", "prod")
 EXACT = ("max", "min", "any", "all")
 INDEXED = ("max_index", "min_index")
 KINDS = SUMS + EXACT + INDEXED
-HEAVY = frozenset("exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid pow erf erfc lgamma digamma atan2".split())   # slow to compute
+HEAVY = frozenset(("exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid logit softplus silu mish gelu gelu_tanh tanhshrink pow "
+                   "erf erfc erfcx ndtr sinc lgamma digamma atan2").split())   # slow to compute
 IDENTITY = {"sum": 0, "prod": 1, "any": False, "all": True}
 
 

@@ -2,7 +2,7 @@
 
 An op states its formula once, with operators and the functions of this module:
 
-    silu = lambda x: x * sigmoid(x)
+    softsign = lambda x: x / (1 + abs(x))
 
 Everything else is read off that expression: `evaluate` runs it with NumPy (the reference), `differentiate` gives its
 derivatives as expressions, `str` prints it, and each target has a table from these primitives to its own code.
@@ -141,9 +141,19 @@ def _table():
         "asinh": (np.arcsinh, lambda y, a: (rsqrt(a * a + 1),)), "acosh": (np.arccosh, lambda y, a: (rsqrt(a * a - 1),)),
         "atanh": (np.arctanh, lambda y, a: (1 / (1 - a * a),)),
         "sigmoid": (_sigmoid, lambda y, a: (y * (1 - y),)),
+        "logit": (_wide(_logit), lambda y, a: (1 / (a * (1 - a)),)),
+        "softplus": (_wide(lambda a: np.logaddexp(0, a)), lambda y, a: (sigmoid(a),)),
+        "silu": (_wide(_silu), lambda y, a: (_silu_slope(a),)),
+        "mish": (_wide(_mish), lambda y, a: (_mish_slope(a),)),
+        "gelu": (_wide(lambda a: a * _ndtr(a)), lambda y, a: (ndtr(a) + a * bell(a),)),
+        "gelu_tanh": (_wide(_gelu_tanh), lambda y, a: (_gelu_tanh_slope(a),)),
+        "tanhshrink": (_wide(_tanhshrink), lambda y, a: (square(tanh(a)),)),
         "pow": (_pow, lambda y, a, b: (where(eq(b, 0), 0, b * pow(a, b - 1)), where(eq(a, 0) & ge(b, 0), 0, y * log(a)))),
-        "erf": (_each(math.erf), lambda y, a: (2 / math.sqrt(math.pi) * exp(-(a * a)),)),
-        "erfc": (_each(math.erfc), lambda y, a: (-2 / math.sqrt(math.pi) * exp(-(a * a)),)),
+        "erf": (_each(math.erf), lambda y, a: (2 / math.sqrt(math.pi) * _exp_of_square(a, -1),)),
+        "erfc": (_each(math.erfc), lambda y, a: (-2 / math.sqrt(math.pi) * _exp_of_square(a, -1),)),
+        "erfcx": (_wide(_erfcx), lambda y, a: (_erfcx_slope(a),)),
+        "ndtr": (_wide(_ndtr), lambda y, a: (bell(a),)),
+        "sinc": (_wide(_sinc), lambda y, a: (_sinc_slope(a),)),
         "erfinv": (_erfinv, lambda y, a: (math.sqrt(math.pi) / 2 * exp(y * y),)),
         "lgamma": (_each(_lgamma), lambda y, a: (digamma(a),)),
         "digamma": (_digamma, lambda y, a: (trigamma(a),)),
@@ -179,6 +189,60 @@ def _each(f):
         wide = a.astype(np.float64, copy=False)
         return g(wide).astype(np.float64).astype(a.dtype) if a.ndim else a.dtype.type(f(float(a)))
     return run
+
+
+def _wide(f):
+    """A NumPy function of one operand, computed in float64."""
+    def run(a):
+        a = np.asarray(a)
+        return np.asarray(f(a.astype(np.float64, copy=False)), a.dtype)
+    return run
+
+
+def _logistic_times(a, t):
+    """a / (1 + e^-t)"""
+    e = np.exp(-np.abs(t))
+    return a * np.where(t < 0, e, 1.0) / (1 + e)
+
+
+def _logit(a):
+    """Near a half, where the logarithm vanishes, from the distance to it, which is exact."""
+    return np.where(np.abs(a - 0.5) < 0.25, np.log1p((a + a - 1) / (1 - a)), np.log(a / (1 - a)))
+
+
+def _silu(a):
+    return _logistic_times(a, a)
+
+
+def _gelu_tanh(a):
+    return _logistic_times(a, math.sqrt(8 / math.pi) * a * (1 + 0.044715 * a * a))
+
+
+def _mish(a):
+    m = np.exp(-np.abs(a))
+    return a * np.where(a < 0, m * (2 + m) / (2 + m * (2 + m)), (1 + 2 * m) / (1 + 2 * m * (1 + m)))
+
+
+def _tanhshrink(a):
+    z = a * a
+    series = a * z * (1 / 3 - z * (2 / 15 - z * (17 / 315 - z * (62 / 2835 - z * (1382 / 155925 - z * 21844 / 6081075)))))
+    return np.where(np.abs(a) < 0.1, series, a - np.tanh(a))
+
+
+def _erfcx(a):
+    z = 1 / np.maximum(a, 25) ** 2
+    far = 1 - z * (1 / 2 - z * (3 / 4 - z * (15 / 8 - z * (105 / 16 - z * 945 / 32))))
+    return np.where(a > 25, far / math.sqrt(math.pi) / a, np.exp(a * a) * _each(math.erfc)(a))
+
+
+def _ndtr(a):
+    return 0.5 * _each(math.erfc)(a * -math.sqrt(0.5))
+
+
+def _sinc(a):
+    n = np.rint(a)
+    s = np.sin(math.pi * (a - n)) * np.where(np.remainder(n, 2) == 1, -1, 1)
+    return np.where(a == 0, 1, s / (math.pi * a))
 
 
 def _lgamma(v):
@@ -303,15 +367,15 @@ def cast(x, dtype):
 PRIMITIVES = {}
 for _name in ("add sub mul div floordiv truncdiv mod fmod neg sign floor ceil trunc rint sqrt rsqrt cbrt fma min max fmin fmax "
               "lt le gt ge eq ne isnan isinf isfinite signbit shl shr gcd copysign nextafter hypot exp exp2 expm1 log log2 log10 "
-              "log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh sigmoid pow erf erfc erfinv lgamma digamma "
-              "trigamma polygamma2 conj").split():
+              "log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh sigmoid logit softplus silu mish gelu "
+              "gelu_tanh tanhshrink pow erf erfc erfcx erfinv ndtr sinc lgamma digamma trigamma polygamma2 conj").split():
     globals()[_name] = _function(_name)
     __all__.append(_name)
 minimum, maximum, absolute = _function("min"), _function("max"), _function("abs")
 logical_and, logical_or, logical_xor, logical_not = _function("and"), _function("or"), _function("xor"), _function("not")
 bitwise_and, bitwise_or, bitwise_xor, bitwise_not = logical_and, logical_or, logical_xor, logical_not
 __all__ += ["where", "cast", "minimum", "maximum", "absolute", "logical_and", "logical_or", "logical_xor", "logical_not",
-            "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "square", "reciprocal", "PRIMITIVES"]
+            "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "square", "reciprocal", "bell", "PRIMITIVES"]
 PRIMITIVES.update(_table())
 
 
@@ -323,24 +387,102 @@ def reciprocal(x):
     return 1 / x
 
 
+def pick(table, places, size, wrong, *step, wrap=False):
+    """The element of a table at a place along a dimension, which is an i64. `table` is an argument that lies as it does at place 0; `size`, the
+    places that there are, and `step`, the bytes from one to the next where elements do not lie side by side, are the same everywhere. `wrap`:
+    do negative places count from the end? What is at a place that there is not has no meaning, and 1 is written to the argument `wrong`.
+
+    Only kernels that are made for it have it (`passes/picks.py`); it has no derivative, and no form in NumPy."""
+    return Expr("pick", (table, places, size, wrong, *step), wrap)
+
+
+# ---- slopes that the plain formula would lose ----------------------------------------------------------------------
+def _exp_of_square(x, c):
+    """exp(c x^2), c < 0 a power of two; the square with what its rounding lost."""
+    a = minimum(absolute(x), 40)
+    square = a * a
+    e = exp(c * square)
+    return fma(e, c * fma(a, a, -square), e)
+
+
+def bell(x):
+    """The density of the normal distribution."""
+    return _exp_of_square(x, -0.5) * (1 / math.sqrt(2 * math.pi))
+
+
+def _mish_slope(x):
+    """N / D + x s (1 - (N / D)^2), s the sigmoid; N, D and m as `vmath` has them, 1 - (N / D)^2 = (D - N) (D + N) / D^2."""
+    below = lt(x, 0)
+    m = exp(-absolute(x))
+    n = where(below, m * (m + 2), 1 + 2 * m)
+    d = where(below, n + 2, n + 2 * m * m)
+    return (n + x * (4 * where(below, m, m * m) * (m + 1) / d)) / d
+
+
+def _slope_of_logistic_times(x, least, slope):
+    """Of x s(t), s the sigmoid: s + x s (1 - s) t'. `least` is s(-|t|), from which both s and 1 - s are got without loss."""
+    up = gt(x, 0)
+    s, other = where(up, 1 - least, least), where(up, least, 1 - least)
+    return s + s * (x * other * slope)
+
+
+def _silu_slope(x):
+    return _slope_of_logistic_times(x, sigmoid(-absolute(x)), 1)
+
+
+def _gelu_tanh_slope(x):
+    """Of which the sigmoid is gelu_tanh(x) / x."""
+    x = minimum(maximum(x, -30), 30)
+    a, c = -absolute(x), math.sqrt(8 / math.pi)
+    return _slope_of_logistic_times(x, where(eq(a, 0), 0.5, gelu_tanh(a) / a), c + 3 * 0.044715 * c * (a * a))
+
+
+def series(x, *cs):
+    """cs[0] + cs[1] x + ..., by Horner's rule."""
+    y = const(cs[-1])
+    for c in cs[-2::-1]:
+        y = y * x + c
+    return y
+
+
+def _sinc_slope(x):
+    """(cos(pi x) - sinc(x)) / x, which cancels near zero: there from its power series."""
+    near = lt(absolute(x), 0.5)
+    n = rint(x)
+    c = cos((x - n) * math.pi)
+    c = where(eq(floor(n * 0.5) * 2, n), c, -c)
+    terms = [(-1) ** k * 2 * k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 13)]
+    a = where(near, x, 0)
+    return where(near, a * series(a * a, *terms), (c - sinc(x)) / where(near, 1, x))
+
+
+def _erfcx_slope(x):
+    """2 x erfcx(x) - 2 / sqrt(pi), which cancels for large x: there from its series in 1 / x^2."""
+    far = gt(x, 10)
+    z = 1 / square(where(far, x, 10))
+    terms, t = [], 1.0
+    for k in range(16):
+        terms.append(t)
+        t *= -(2 * k + 3) / 2
+    return where(far, z * series(z, *terms) * (-1 / math.sqrt(math.pi)), 2 * x * erfcx(x) - 2 / math.sqrt(math.pi))
+
+
 # ---- reading an expression -----------------------------------------------------------------------------------------
 def walk(*roots):
     """Every expression under the roots once, operands before their users."""
-    seen, order, stack = set(), [], [(r, False) for r in reversed(roots)]
+    seen, order, stack = set(), [], [*reversed(roots)]
     while stack:
-        e, done = stack.pop()
-        if done:
-            order.append(e)
+        e = stack.pop()
+        if e is None:                        # what lies below: its operands are done
+            order.append(stack.pop())
         elif id(e) not in seen:
             seen.add(id(e))
-            stack.append((e, True))
-            stack.extend((a, False) for a in reversed(e.args) if id(a) not in seen)
-    unique, out = set(), []
-    for e in order:
-        if id(e) not in unique:
-            unique.add(id(e))
-            out.append(e)
-    return out
+            if e.args:
+                stack += e, None
+                stack += [a for a in reversed(e.args) if id(a) not in seen]
+            else:
+                order.append(e)
+    return order
 
 
 def uses(*roots):
@@ -475,6 +617,8 @@ def evaluate(roots, inputs, to_numpy_dtype):
             elif op == "cast":
                 r = np.asarray(vals[operands[0][0]]).astype(to_numpy_dtype(value))
                 half = r.dtype if _is_half(r.dtype) else None
+            elif op == "pick":
+                raise NotImplementedError("what a kernel gathers has no form in NumPy")
             else:
                 kept = operands[1:] if op == "select" else operands
                 typed = [i for i, bare in kept if not bare]

@@ -142,7 +142,7 @@ def _box(g, n, colours, note, names, named, far):
     lines = []
     if n.members:
         flat = n.flat()
-        what = "kernel" if n.kind == "fused" else "row kernel"
+        what = {"fused": "kernel", "parts": "kernel by parts", "picks": "gathering kernel"}.get(n.kind, "row kernel")
         lines.append((f"{what} of {len(flat)}" if len(flat) > 1 else "kernel", "op"))
         said = [m.op.name for m in flat[:SHOWN]] + ([f"… {len(flat) - SHOWN} more"] if len(flat) > SHOWN else [])
         row = ""

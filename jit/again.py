@@ -41,6 +41,8 @@ class Checks:
         if self.verify == "sample":
             enough = (self.made + 1) * self.cost / (BUDGET * max(seconds - TIMING, SHORTEST))
             self.at = (1 << (max(EARLIEST, calls + 2, math.ceil(enough)) - 1).bit_length()) - 1
+        elif self.verify != "always":
+            self.at = math.inf
 
 
 class Steps:

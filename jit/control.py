@@ -163,11 +163,12 @@ def cond(rec, pred, true_fn, false_fn, operands):
     """A cond under a recorder."""
     at = len(rec.nodes)
     answer = bool(pred)
-    middle = len(rec.nodes)
+    middle, before = len(rec.nodes), Before(true_fn if answer else false_fn, operands)
     out = (true_fn if answer else false_fn)(*operands)
     if rec.reason is None:
         taken = rec.nodes[middle:]
         try:
+            before.compare()
             results = plain(rec, out, taken)
             other, nodes = attempt(rec, false_fn if answer else true_fn, operands)
             others = plain(rec, other, nodes)
@@ -184,7 +185,7 @@ def cond(rec, pred, true_fn, false_fn, operands):
 
 def while_loop(rec, cond_fn, body_fn, carried):
     """A while_loop under a recorder."""
-    marks, states, answers = [len(rec.nodes)], [carried], []
+    marks, states, answers, before = [len(rec.nodes)], [carried], [], Before(body_fn, cond_fn, carried)
 
     def done(what, now):
         marks.append(len(rec.nodes))
@@ -192,6 +193,7 @@ def while_loop(rec, cond_fn, body_fn, carried):
     out = control.rounds(cond_fn, body_fn, carried, done)
     if rec.reason is None:
         try:
+            before.compare()
             loop(rec, marks, states, answers, body_fn, out)
         except (No, Refused, Miss):
             pass
@@ -329,6 +331,47 @@ class unseen:
         sys.setprofile(self.profile)
 
 
+# ---- Python's state ------------------------------------------------------------------------------------------------------
+class Before:
+    """What some functions reach, as it is before they run (`why`: why that cannot be said)."""
+
+    def __init__(self, *objects):
+        self.world, self.why = None, None
+        try:
+            self.world = World(objects[0], objects[1:])
+        except Unwatchable as e:
+            self.why = str(e)
+        self.settings = modes.state.flags, dtypes.get_default_dtype(), pool._threads
+        self.looks = [] if self.world is None else [(t, t._array, t._grad, t._rg, t._node) for t in self.world.tensors.values()]
+
+    def compare(self):
+        """Raise No where something is another now: the other branch, or another number of rounds, would not have done it."""
+        if self.world is None:
+            raise No(self.why)
+        if any(t._array is not a or t._grad is not g or t._rg != rg or t._node is not node for t, a, g, rg, node in self.looks):
+            raise No("it changes what a tensor is")
+        if self.world.changes():
+            raise No("it changes Python's state")
+        if (modes.state.flags, dtypes.get_default_dtype(), pool._threads) != self.settings:
+            raise No("it changes a setting")
+
+    def restore(self):
+        """Put all back, where it can be; what was another, in words."""
+        found = []
+        for t, a, g, rg, node in self.looks:
+            if t._array is not a or t._grad is not g or t._rg != rg or t._node is not node:
+                t._array, t._grad, t._rg, t._node = a, g, rg, node
+                found.append("it changes what a tensor is")
+        if self.world.restore():
+            found.append("it changes Python's state")
+        if (modes.state.flags, dtypes.get_default_dtype(), pool._threads) != self.settings:
+            modes.set_flags(self.settings[0])
+            dtypes.set_default_dtype(self.settings[1])
+            pool.set_num_threads(self.settings[2])
+            found.append("it changes a setting")
+        return found
+
+
 # ---- trying ------------------------------------------------------------------------------------------------------------
 class Careful(Watch):
     """A watch that stops what it would refuse, before it happens."""
@@ -350,21 +393,18 @@ def run(fn, operands):
 def attempt(rec, fn, operands):
     """What a function gives that eager does not come to, and the nodes of it. It runs on the real operands, and is stopped before it writes
     to what was there before, draws random numbers, starts a backward or calls what a recording may not call; Python's state is put back."""
-    try:
-        world = World(fn, [operands])
-    except Unwatchable as e:
-        raise No(str(e)) from None
-    stopped = []
+    before, stopped = Before(fn, operands), []
+    if before.world is None:
+        raise No(before.why)
 
     def stop(reason):
         stopped.append(reason)
         raise Stop(reason)
-    at, settings = len(rec.nodes), (modes.state.flags, dtypes.get_default_dtype(), pool._threads)
-    looks = [(t, t._array, t._grad, t._rg, t._node) for t in world.tensors.values()]
+    at = len(rec.nodes)
     around = rec.trying, rec.since           # (code that is tried may come to another cond)
     rec.trying, rec.since = stop, len(rec.arrays)
     try:
-        with warnings.catch_warnings(record=True) as warned, Careful(world.codes, stop):
+        with warnings.catch_warnings(record=True) as warned, Careful(before.world.codes, stop):
             warnings.simplefilter("always")
             out = run(fn, operands)
     except (Stop, Exception) as e:
@@ -373,16 +413,7 @@ def attempt(rec, fn, operands):
         rec.trying, rec.since = around
         nodes = rec.nodes[at:]
         del rec.nodes[at:]
-    for t, a, g, rg, node in looks:
-        if t._array is not a or t._grad is not g or t._rg != rg or t._node is not node:
-            t._array, t._grad, t._rg, t._node = a, g, rg, node
-            stopped.append("it changes what a tensor is")
-    if world.restore():
-        stopped.append("it changes Python's state")
-    if (modes.state.flags, dtypes.get_default_dtype(), pool._threads) != settings:
-        modes.set_flags(settings[0])
-        dtypes.set_default_dtype(settings[1])
-        stopped.append("it changes a setting")
+    stopped += before.restore()
     if stopped or warned:
         raise No(stopped[0] if stopped else "it warns")
     return out, nodes

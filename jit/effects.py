@@ -1,8 +1,10 @@
 """What a function leaves behind in Python's state, and how a replay does the same: attributes, variables and entries that are set, lists
 that grow. `Slot`s are places whose number or tensor is another at each call; they are arguments that nobody passes."""
+import builtins
 import collections
 import operator
 import os
+import threading
 
 from whet.tensor_base import Base
 
@@ -22,7 +24,17 @@ def get(kind, owner, name):
         return getattr(owner, name)
     if kind == "vars":
         return vars(owner)[name]
+    if kind == "builtin":
+        return owner.get(name)
     return (dict if isinstance(owner, dict) else collections.deque if isinstance(owner, collections.deque) else list).__getitem__(owner, name)
+
+
+def found(place):
+    """What lies at a place, None where nothing does any more."""
+    try:
+        return get(*place)
+    except (AttributeError, LookupError, ValueError):
+        return None
 
 
 def put(kind, owner, name, value):
@@ -33,6 +45,10 @@ def put(kind, owner, name, value):
         object.__setattr__(owner, name, value)
     elif kind == "vars":
         type.__setattr__(owner, name, value)
+    elif kind == "builtin":                  # a name of Python's own, as one module sees it
+        owner[name] = value
+        if value is getattr(builtins, name):
+            del owner[name]
     elif kind == "context":
         owner.set(value)
     elif kind == "environment":
@@ -56,16 +72,17 @@ def put(kind, owner, name, value):
 def fill(owner, contents):
     """Let a container hold something else, past whatever would notice."""
     if isinstance(owner, dict):
-        if not all(map(operator.is_, owner, contents)) or len(owner) > len(contents):        # (entries are not only set or added)
-            dict.clear(owner)
-        dict.update(owner, contents)
+        kind = collections.OrderedDict if isinstance(owner, collections.OrderedDict) else dict
+        if not all(map(operator.is_, kind.__iter__(owner), contents)) or len(owner) > len(contents):     # (entries are not only set or added)
+            kind.clear(owner)
+        kind.update(owner, contents)
     elif isinstance(owner, list):
         list.__setitem__(owner, slice(None), contents)
     elif isinstance(owner, collections.deque):
         collections.deque.clear(owner)
         collections.deque.extend(owner, contents)
     else:
-        set.clear(owner)
+        set.difference_update(owner, set(owner).difference(contents))    # (what stays keeps its place in the order)
         set.update(owner, contents)
 
 
@@ -94,9 +111,8 @@ class Slot:
 
     def fetch(self, known, leaves):
         """The tensor that is there now, or that stands for the number; None where it is of another kind, or known under another name."""
-        try:
-            v = get(self.kind, self.owner, self.name)
-        except (AttributeError, LookupError, ValueError):
+        v = found((self.kind, self.owner, self.name))
+        if v is None:
             return None
         if self.is_number:
             if type(v) is not self.type or not varies(v):
@@ -117,6 +133,11 @@ class Growing(list):
     def __init__(self, real):
         super().__init__(real)
         self.real, self.read, self.before, self.added = real, False, len(real), []
+        self.thread = threading.get_ident()
+
+    def looked(self):
+        """Somebody reads: the run, or another thread?"""
+        self.read |= threading.get_ident() == self.thread
 
     def end(self):
         """The real list as the run has left it; `added` is what was appended."""
@@ -128,7 +149,7 @@ def _reading(name):
     plain = getattr(list, name)
 
     def method(self, *args, **kwargs):
-        self.read = True
+        self.looked()
         return plain(self, *args, **kwargs)
     return method
 
@@ -136,7 +157,7 @@ def _reading(name):
 def _item(self, i):
     """An element: those that the run appended are its own."""
     if type(i) is not int or i >= 0 or -i > list.__len__(self) - self.before:
-        self.read = True
+        self.looked()
     return list.__getitem__(self, i)
 
 
@@ -171,19 +192,19 @@ class Swapped:
     def leave(self):
         """After the run, before anybody looks at the state."""
         for grown, holders in self.lists:
-            for kind, owner, name in holders:
-                if get(kind, owner, name) is grown:
-                    put(kind, owner, name, grown.real)
+            for place in holders:
+                if found(place) is grown:
+                    put(*place, grown.real)
             grown.end()
         for place, real, stand_in in self.acting:
-            if get(*place) is stand_in:
+            if found(place) is stand_in:
                 put(*place, real)
         self.acting = None
 
     def settle(self, whole):
         """Plain numbers wherever the run left Numbers."""
         for s in self.world.slots:
-            v = get(s.kind, s.owner, s.name)
+            v = found((s.kind, s.owner, s.name))
             if type(v) is Number:
                 put(s.kind, s.owner, s.name, v.value)
         for grown, _ in self.lists:

@@ -15,10 +15,12 @@ from whet.ir import cost
 from whet.ir.graph import Graph, Input, Ref, Type
 from whet.ir.text import type_text
 from whet.ir.view import amount
+from whet.passes import parts, picks
 from whet.passes.fuse import MOST, MOST_NODES, dense, lying
 from whet.tensor_base import Base
 
 from .numbers import DTYPES
+from .program import template
 from .trial import TURNS
 from .world import PLAIN
 
@@ -243,7 +245,7 @@ def unfused(before, after):
         epoch += n.kind in ("write", "guard", "ask")
     maker, out = {}, []
     for i, n in enumerate(before.nodes):
-        if n.kind == "op" and n.op.family == "pointwise" and n.outs[0] in kernel:
+        if n.kind == "op" and (n.op.family == "pointwise" or parts.moves(n) or n.op.picks is not None) and n.outs[0] in kernel:
             maker[n.outs[0]] = i
             for x in dict.fromkeys(n.refs()):
                 k = maker.get(x)
@@ -255,6 +257,11 @@ def unfused(before, after):
 def why(g, k, i, users, epochs):
     """Why nodes k and i of a graph are not one kernel."""
     a, b = g.nodes[k], g.nodes[i]
+    moved, gathered = (any(f(n) for n in (a, b)) for f in (parts.moves, lambda n: n.op.picks is not None))
+    if moved or gathered:
+        arrays = {v: template(g.types[v]) for n in (a, b) for v in (*n.refs(), *n.outs)}
+        said = "what moves elements does not gather" if moved and gathered else (parts if moved else picks).why(a, b, arrays)
+        return said or _between(g, k, i, users) or f"others need %{a.outs[0]} too"
     for n in (a, b):
         t = g.types[n.outs[0]]
         if n.attrs:
@@ -273,15 +280,20 @@ def why(g, k, i, users, epochs):
         return f"their shapes differ: {list(first.shape)} and {list(second.shape)}"
     if lying(first) != lying(second):
         return f"their elements lie in other orders: {type_text(first)} and {type_text(second)}"
+    too_large = f"a kernel would be too large (more than {MOST} operands or {MOST_NODES} nodes)"
+    return _between(g, k, i, users) or f"another node needs one of them before, or {too_large}"
+
+
+def _between(g, k, i, users):
+    """What comes between nodes k and i that keeps them apart, if anything does."""
     between = next((g.nodes[j] for j in range(k, i) if g.nodes[j].kind in ("write", "guard", "ask")), None)
     if between is not None:
         what = {"write": "a write", "guard": "a value that Python reads", "ask": "a question about values"}[between.kind]
         return f"{what} comes between them" + (f" ({between.line})" if between.line else "")
-    between = [g.nodes[u] for u in users.get(a.outs[0], ()) if k < u < i]
+    made = g.nodes[k].outs[0]
+    between = [g.nodes[u] for u in users.get(made, ()) if k < u < i]
     used = next((n for n in between if n.kind != "op" or n.op.family != "pointwise"), None)
-    if used is not None:
-        return f"{used.op.name} needs %{a.outs[0]} before"
-    return f"another node needs one of them before, or a kernel would be too large (more than {MOST} operands or {MOST_NODES} nodes)"
+    return None if used is None else f"{used.op.name} needs %{made} before"
 
 
 # ---- guards ------------------------------------------------------------------------------------------------------------

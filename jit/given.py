@@ -1,15 +1,18 @@
 """What a call was given, and what was there before a run."""
 import collections
 import dataclasses
+import sys
+import threading
 
 import numpy as np
 from whet import dtypes, random
 from whet.autograd import modes
-from whet.cpu import pool
+from whet.cpu import haste, pool
 from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
 
 from .effects import look
+from .outward import Call
 from .record import Refused
 from .world import PLAIN
 
@@ -43,15 +46,17 @@ class Given:
         if t in PLAIN:
             return t, repr(x) if t in (float, complex) else x
         if t in (list, tuple, dict, collections.OrderedDict):
-            if t is not tuple or x:          # (the empty tuple is one)
-                for i, y in enumerate(self.boxes):
-                    if y is x:
-                        return t, i
-                self.boxes.append(x)
+            i = self.box(x) if t is not tuple or x else None         # (the empty tuple is one)
+            if i is not None:
+                return t, i
             if t in (list, tuple):
                 return t, tuple([self.flatten(y) for y in x])
             return t, tuple([(self.flatten(k), self.flatten(v)) for k, v in x.items()])
         if isinstance(x, tuple) and (hasattr(t, "_fields") or t is Size):
+            if t is not Size:                # (each look at a shape makes one)
+                i = self.box(x)
+                if i is not None:
+                    return t, i
             return t, tuple([self.flatten(y) for y in x])
         if t is slice:
             return t, tuple([self.flatten(y) for y in (x.start, x.stop, x.step)])
@@ -61,9 +66,18 @@ class Given:
             return t, x.dtype, x.tobytes()
         if dataclasses.is_dataclass(x) and not isinstance(x, type) and t.__hash__ is None:
             self.others.append(t)
-            return t, tuple([(k, self.flatten(v)) for k, v in vars(x).items()])
+            i = self.box(x)
+            return t, tuple([(k, self.flatten(v)) for k, v in vars(x).items()]) if i is None else i
         self.others.append(x)
         return t, id(x)
+
+    def box(self, x):
+        """Which of the containers this is; None where it was not met before."""
+        for i, y in enumerate(self.boxes):
+            if y is x:
+                return i
+        self.boxes.append(x)
+        return None
 
 
 def apart_from_sizes(t):
@@ -82,17 +96,38 @@ class Run:
         self.looks = [_form(t) for t in self.tensors]
         self.settings = modes.state.flags, dtypes.get_default_dtype(), pool._threads
         self.start = random.default_generator._seed, random.default_generator._offset
+        self.others = _others()
+
+    def alone(self):
+        """Did no other thread of Python run meanwhile? What one changed looks as if the run had done it."""
+        return _others() == self.others
 
     def unchanged(self, rec):
         """Raise where the run changed what a replay does not."""
-        if (modes.state.flags, dtypes.get_default_dtype(), pool._threads) != self.settings:
+        now = modes.state.flags, dtypes.get_default_dtype(), pool._threads
+        if (now[0] ^ self.settings[0]) & modes.SPECIAL:
             raise Refused("it changes a setting")
+        if now != self.settings:             # (a recording is of certain settings before: after it they are certain ones, too)
+            rec.acts.append(Call(_set, list(now), {}, len(rec.nodes)))
         if any(_form(t) != look for t, look in zip(self.tensors, self.looks)):
             raise Refused("it changes what a tensor from outside is (its memory, history, hooks or requires_grad)")
         generator = random.default_generator
         drawn = sum(n.op.blocks(n.attrs["shape"]) for n in rec.nodes if n.kind == "draw" and n.attrs["generator"] is generator)
         if (generator._seed, generator._offset - drawn) != self.start:
             raise Refused("it moves the random number generator")
+
+
+def _set(flags, dtype, threads):
+    """The settings as a run left them."""
+    modes.set_flags(flags)
+    dtypes.set_default_dtype(dtype)
+    pool.set_num_threads(threads)
+
+
+def _others():
+    """Where the other threads of Python are, but for our own."""
+    mine = threading.get_ident(), haste.thread()
+    return {i: (id(f), f.f_lasti) for i, f in sys._current_frames().items() if i not in mine}
 
 
 def _form(t):

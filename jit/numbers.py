@@ -307,6 +307,8 @@ def _replace(holder, number, value=None):
         holder.add(value)
     elif type(holder) is types.CellType:
         holder.cell_contents = value
+    elif type(holder) is types.FunctionType:             # (its defaults are a tuple)
+        holder.__defaults__ = value if holder.__defaults__ is number else holder.__defaults__
     elif isinstance(holder, functools.partial):          # (its arguments are a tuple)
         holder.__setstate__((holder.func, plain(holder.args), holder.keywords, holder.__dict__))
     elif isinstance(holder, tuple | frozenset):

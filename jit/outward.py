@@ -5,6 +5,7 @@ and note it: a replay does it again, in the same order, after everything that ca
 not change from call to call, of numbers that were seen to vary and of tensors without a history, which are passed on as they come.
 """
 import functools
+import gc
 import io
 import logging
 import sys
@@ -28,6 +29,7 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 MODULE = {getattr(logging, name): level for name, level in LEVELS.items()}               # logging.info and the others
 CACHED = type(functools.lru_cache(len))
 SMALL = 1000                     # elements of a tensor that is copied for its text
+EQUAL = tuple, types.MethodType              # what is the same to a recording where it is equal
 FIXED = (int, float, complex, bool, str, bytes, type(None), dtype)
 
 
@@ -45,18 +47,20 @@ class Call:
     """A call that a replay repeats: what does it, with what, and how many nodes were recorded before."""
     __slots__ = ("does", "args", "kwargs", "after", "specs", "ready", "calm")
 
-    def __init__(self, does, args, kwargs, after, ready, calm):
+    def __init__(self, does, args, kwargs, after, ready=None, calm=None):
         self.does, self.args, self.kwargs, self.after, self.specs = does, args, kwargs, after, None
-        self.ready = ready                   # would it do its part, without raising, as things are now?
-        self.calm = calm                     # would it run no code of the user's?
+        self.ready = ready or _yes           # would it do its part, without raising, as things are now?
+        self.calm = calm or _yes             # would it run no code of the user's?
 
 
 class Outward:
     """The calls of one run, and the stand-ins that note them."""
 
-    def __init__(self, rec, watch, known):
+    def __init__(self, rec, watch, world, slots):
         self.rec, self.watch, self.given, self.busy = rec, watch, {}, False
-        self.known = known                   # objects that are guarded, by id
+        self.known = world.seen              # objects that are guarded, by id
+        self.moving = frozenset(map(id, world.grads))        # those of them that are soon others
+        self.slots = frozenset(map(id, slots))               # tensors that may be others
 
     def stand_in(self, x):
         """What a run finds in place of an object."""
@@ -80,6 +84,8 @@ class Outward:
             return Function(x, self, functools.partial(self.log, logging.root, MODULE[x]))
         if x is warnings.warn:
             return Function(x, self, self.warn)
+        if x is id:
+            return Function(x, self, self.identity)
         return Function(x, self, self.print if x is print else functools.partial(self.written, x))
 
     # ---- what stand-ins do -------------------------------------------------------------------------------------------
@@ -100,7 +106,7 @@ class Outward:
         rec, watch = self.rec, self.watch
         if rec.trying is not None:
             rec.trying("it acts outside of Python's state")
-        rec.acts.append(Call(does, args, kwargs, len(rec.nodes), ready or (lambda: True), calm or (lambda: True)))
+        rec.acts.append(Call(does, args, kwargs, len(rec.nodes), ready, calm))
         state = modes.state
         before, self.busy, watch.aside = state.observers, True, True
         state.observers = tuple(o for o in before if o is not rec)
@@ -180,22 +186,35 @@ class Outward:
                        lambda: all(_calm(h) for h in _handlers(logger)))
 
     def cached(self, function, *args, **kwargs):
-        """A call of a function with a cache. A replay makes it again where nothing came into the cache since, nor went."""
+        """A call of a function with a cache. A replay makes it again where the cache holds what it held."""
         args, kwargs = [x.plain() if type(x) is Number else x for x in args], {k: x.plain() if type(x) is Number else x for k, x in kwargs.items()}
         before = function.cache_info()
         out = function(*args, **kwargs)
         now = function.cache_info()
         if now.misses != before.misses:
+            self.rec.passing = True
             self.rec.refuse(f"it fills the cache of {function.__qualname__}")
         elif not all(type(x) in FIXED or id(x) in self.known and type(x).__hash__ is object.__hash__ for x in (*args, *kwargs.values())) \
-                or not all(type(x) in FIXED for x in (out if type(out) is tuple else (out,))):
+                or not all(type(x) in FIXED or isinstance(x, Base) and id(x) in self.known for x in (out if type(out) is tuple else (out,))):
             self.rec.refuse(f"it reads objects from the cache of {function.__qualname__}")
         else:
+            contents = cached_by(function)
+
             def as_it_was():
-                info = function.cache_info()
-                return info.misses == now.misses and info.hits >= now.hits
-            self.rec.acts.append(Call(functools.partial(function, *args, **kwargs), [], {}, len(self.rec.nodes), as_it_was, lambda: True))
+                return set(map(id, cached_by(function))) == ids
+            ids = set(map(id, contents))
+            as_it_was.contents = contents    # (they live as long: no other object gets the id of one)
+            self.rec.acts.append(Call(functools.partial(function, *args, **kwargs), [], {}, len(self.rec.nodes), as_it_was))
         return out
+
+    def identity(self, x):
+        """id(): the same at each call only for what is compared by identity."""
+        i = id(x)
+        if i in self.slots:                  # (recorded once more, with this one alone)
+            self.rec.pinned.add(i)
+        elif i not in self.known or i in self.moving or isinstance(x, EQUAL):
+            self.rec.refuse(f"it asks for the `id` of a {type(x).__name__} that may be another at each call")
+        return i
 
     def asked(self, question, *args):
         """Python goes on from an answer: a replay must get the same."""
@@ -236,6 +255,12 @@ class Outward:
             reclaim(r, real)
 
 
+def cached_by(function):
+    """The keys and results that a function with a cache holds, among other things."""
+    held = gc.get_referents(function)
+    return [*held, *(x for d in held if type(d) is dict for x in (*d, *d.values()))]
+
+
 def real(x):
     """What a stand-in stands for, or the object itself."""
     return object.__getattribute__(x, "_real") if issubclass(type(x), StandIn) else x
@@ -243,6 +268,10 @@ def real(x):
 
 def _nothing():
     pass
+
+
+def _yes():
+    return True
 
 
 def _value(x):

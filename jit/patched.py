@@ -48,14 +48,17 @@ def tag(c):
 
 class State:
     """A state that a class with its bases, or a module, was in."""
-    __slots__ = ("held",)
+    __slots__ = ("held", "_parts")
 
     def __init__(self, held):
-        self.held = held
+        self.held, self._parts = held, None
 
-    def values(self):
-        """All that is held."""
-        return [v for _, values in self.held for v in values]
+    def parts(self, is_ours):
+        """What is held and not ours, and the containers that are."""
+        if self._parts is None:
+            values = [v for _, values in self.held for v in values]
+            self._parts = ([v for v in values if not is_ours(v)], [v for v in values if type(v) in (list, dict, set) and is_ours(v)])
+        return self._parts
 
 
 _states: dict = {}               # class or module -> (tag, the state that it says, the latest states)

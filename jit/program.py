@@ -9,7 +9,7 @@ import struct
 
 import numpy as np
 from whet import tensor_base
-from whet.cpu import entries, memory, native
+from whet.cpu import entries, haste, memory, native
 from whet.cpu.pointwise import GRAIN_NS, Pointwise
 from whet.cpu.rows import rows
 from whet.dtypes import FROM_NUMPY
@@ -169,7 +169,7 @@ class Program:
                 words = contract.unless(self, sources, words[0]), words[1]
             if words is None:
                 del self.keep[kept:]         # what the attempt wanted to be kept
-            if words is None and (node.kind in ("rows", "many", "contract", "chain", "roll") or compiled and node.kind == "fused"):
+            if words is None and (node.kind in ("rows", "parts", "picks", "many", "contract", "chain", "roll") or compiled and node.kind == "fused"):
                 parts = apart(node)          # no kernel for it as one, and NumPy would give other bits
                 todo += [(i if m is parts[-1] else -1, m) for m in parts[::-1]]
                 continue
@@ -334,6 +334,10 @@ class Program:
             return self.take(lambda: kernel(ins, outs), [*ins, *outs])
         if node.kind == "rows":
             return self.by_rows(node, ins)
+        if node.kind == "parts":
+            return self.by_parts(node, ins)
+        if node.kind == "picks":
+            return self.by_picks(node, ins)
         if node.kind == "many":
             return self.in_parts(node)
         if node.kind == "chain":
@@ -374,6 +378,30 @@ class Program:
             outs = rows(work.program, work.operands(ins), work.axes)
             made.extend(y.reshape(self.arrays[o].shape) for y, o in zip(outs, node.outs, strict=True))
         return self.take(run, ins, made, node.outs)
+
+    def by_parts(self, node, ins):
+        """A kernel for each part of the results."""
+        into, words, count = node.attrs.get("into", {}), [], 0
+        outs = [self.held[into[o]] if o in into else self.memory(o) for o in node.outs]
+        for part in node.roots:
+            xs, ys, kernel = part.inputs(ins), [part.of(y) for y in outs], Pointwise("parts", part.roots, len(part.operands))
+            got = self.take(lambda xs=xs, ys=ys, kernel=kernel: kernel(xs, ys), [*ins, *outs])
+            if got is None:
+                return None
+            words, count = words + got[0], count + got[1]
+        return words, count
+
+    def by_picks(self, node, ins):
+        """A kernel that gathers, and notes where it would read outside of a table."""
+        (part,), bad, outs = node.roots, np.zeros(1, np.int64), [self.memory(o) for o in node.outs]
+        xs, kernel = [*part.inputs(ins), bad], Pointwise("picks", part.roots, len(part.operands) + 1)
+
+        def run():
+            entries.verdict(bad)
+            kernel(xs, outs)
+        words = self.take(run, [*ins, *outs], node=next(m for m in node.flat() if m.op.may_fail))
+        bad[0] = 0                           # (stand-ins hold any numbers)
+        return words
 
     def in_parts(self, node):
         """One kernel over many tensors: a table of their blocks and sizes, then each operand's addresses."""
@@ -515,6 +543,7 @@ class Program:
         """A tape's launches as words, and their number; None where an argument is something unknown. `renamed`: (array on the tape, ours)."""
         words, count = [], 0
         for kernel, total, grain, *args in tape.launches:
+            haste.settle_behind(kernel)
             if len(args) > MOST:
                 return None
             if total > 0:
@@ -725,7 +754,7 @@ def arena(steps, heirs):
 
 def apart(node):
     """The nodes that one stands for."""
-    into = node.attrs.get("into", {}) if node.kind == "fused" else {}
+    into = node.attrs.get("into", {}) if node.kind in ("fused", "parts") else {}
     return [*node.members, *(Node("write", REGISTRY["copy"], (place, Ref(o)), {}, [], node.line) for o, place in into.items())]
 
 

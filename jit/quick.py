@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from whet import dtypes, tensor_base
 from whet.autograd.node import RELEASED, OutputOf, Shortcut, edge_of
-from whet.cpu import native, pool
+from whet.cpu import entries, native, pool
 from whet.tensor import Tensor, wrap
 from whet.tensor_base import Base
 
@@ -183,7 +183,9 @@ def table(r, args, kwargs, given, flags):
 
     To be made when `r` fits."""
     if enter is None or r.shared or r.filled or len({type(x) for x in given.boxes}) < len(given.boxes) or r.boxed:
-        return None                          # (which containers are one is not compared)
+        return None                          # (which containers are one is not compared,
+    if any(like(x, y) for x in given.boxes for y in r.world.seen.values()):
+        return None                          # nor whether one of them is reached from outside, too)
     leaves = r.reach(given.leaves)
     if leaves is None or not r.world.same():
         return None
@@ -212,6 +214,15 @@ def table(r, args, kwargs, given, flags):
     for name, v in header.items():
         words[L.H[name] // 8] = v
     return np.array([w if w < 1 << 63 else w - (1 << 64) for w in words], np.int64), [r, *t.owned]
+
+
+def like(x, y):
+    """Could a container be where another is, without a difference that the table sees?"""
+    if type(x) is not type(y):
+        return False
+    if isinstance(x, dict):
+        return list(map(type, x)) == list(map(type, y)) and list(map(type, x.values())) == list(map(type, y.values()))
+    return not isinstance(x, list | tuple) or list(map(type, x)) == list(map(type, y))
 
 
 def bypass(fn, first):
@@ -386,6 +397,9 @@ def _world(t, r):
             words += [t.id(owner) + _layouts.cell, t.id(objects[0]) if objects else 0]
         elif kind == "class":
             words += [t.id(owner) + 8, t.id(objects[0])]
+        elif kind == "partial" and None not in (at := [_holds(owner, x) for x in objects]):
+            for offset, x in zip(at, objects):
+                words += [t.id(owner) + offset, t.id(x)]
         elif kind == "function" and _layouts.function:
             for offset, x in zip(_layouts.function, objects):
                 words += [t.id(owner) + offset, 0 if x is None else t.id(x)]
@@ -531,7 +545,8 @@ def _launch(t, r, leaves):
         if not a.contiguous or a.ndim > L.MAX_DIMS:
             return None
         fresh[number] = len(fresh)
-        t["fresh"].extend([t.id(a.dtype), a.ndim, 1, *a.shape, *[0] * (2 * L.MAX_DIMS - a.ndim)])
+        rest = [0] * (L.MAX_DIMS - a.ndim)
+        t["fresh"].extend([t.id(a.dtype), a.ndim, int(entries.row_major(a)), *a.shape, *rest, *a.strides, *rest])
     moving = []
     long, words, length, passed = p.alone
     where = {n: place for n, (place, _) in zip(p.outside, r.given)}

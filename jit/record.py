@@ -20,6 +20,7 @@ from whet.autograd import inplace as ip
 from whet.autograd import modes
 from whet.cpu.reduce import reduce
 from whet.dtypes import COMPLEX, FROM_NUMPY
+from whet.formatting import OPTIONS
 from whet.ir.graph import Node, Ref
 from whet.ops import pointwise_family, registry
 from whet.ops.creation import copied
@@ -38,6 +39,7 @@ OWNERS = (list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bo
           type({}.values()), type({}.items()), np.generic, datetime.date, datetime.time, datetime.timedelta)
 ERRORS = RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
 COMPUTING = ("numpy._core", "numpy.lib._", "numpy.linalg", "numpy.fft", "numpy.polynomial")
+SETTING = "set_", "seterr", "setbuf"         # NumPy's settings
 ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__", "__setitem__", "__delitem__"))
 
 
@@ -65,8 +67,9 @@ class Recorder(registry.Observer):
         self.made, self.ids = [], set()      # tensors made inside
         self.facts = {}                      # ids of tensors that stand for facts of tensors from outside -> (which fact, of which tensor)
         self.texts = Texts()
+        self.settings = []                   # objects of ours whose attributes were read, of those that the World does not watch
         self.acts = []                       # what was done outside of Python's state: see outward.py
-        self.reason = None
+        self.reason, self.passing = None, False              # why it is no recording; is that so at some calls only?
         self.trying, self.since = None, 0    # where code is tried (control.py): what stops it, and the first value that is its own
 
     # ---- values ------------------------------------------------------------------------------------------------------
@@ -302,6 +305,13 @@ class Recorder(registry.Observer):
         number = Number(stands._array.item(), stands, self, EXACT >> 1)
         return (number.plain() if self.exact else number) + steps
 
+    def shown(self, t):
+        """A tensor becomes text: a replay needs the same numbers, and the same settings of how they are shown."""
+        if t._node is not None and id(t) not in self.ids:
+            self.refuse("a tensor from outside with a history became text")
+        self.settings.append(OPTIONS)
+        self.concretize(t)
+
     def concretize(self, t):
         """Python is about to see the value."""
         name = sys._getframe(1).f_code.co_name
@@ -368,6 +378,7 @@ def where():
 class Watch:
     """Looks at every call that the run makes: code that the world has not been searched for, and calls that do more than compute. `told`: where
     the framework first gave the user's code something that may depend on sizes (see sizes.py)."""
+    of_users_calls = True
 
     def __init__(self, codes, refuse):
         self.codes, self.refuse = codes, refuse
@@ -433,7 +444,7 @@ class Watch:
             if name.partition(".")[0] not in QUIET and not (name == "os" and code.co_name in ENVIRONMENT):
                 self.refuse(f"it calls {name}.{code.co_name}")
         elif _helper(frame):
-            if not name.startswith(COMPUTING) or name.endswith("npyio_impl"):
+            if not name.startswith(COMPUTING) or name.endswith("npyio_impl") or code.co_name.startswith(SETTING):
                 self.refuse(f"it calls {name}.{code.co_name}")
         elif not code.co_filename.startswith("<"):           # (made by dataclasses, namedtuple and the like)
             self.refuse(f"it calls {code.co_qualname if hasattr(code, 'co_qualname') else code.co_name}, which was not within reach")

@@ -1,5 +1,6 @@
 """A recording: one way through a traced function, when it fits, and what a replay does."""
 import functools
+import types
 from operator import attrgetter, is_
 
 import numpy as np
@@ -33,11 +34,13 @@ class Recording:
         self.counted = self.renewed = self.misses = 0    # calls that Python counted, for which the table was made anew, that it did not fit
         self.ready = self.passed = None      # see quick.table, quick.bypass
         self.trial, self.slow = Trial(), False       # is an eager call shorter than a replay?
+        self.doubtful = False                # could another thread have done what this does? Then it is recorded once more before it is used
         self.told = self.checks = None       # what the recorder was told; when it is compared with a new recording (see again.py)
         self.writes, self.backward = False, None
         self.acts, self.alone = (), True     # what is done outside of Python's state (see outward.py); is that all that a call does?
         self.views = [t for t in self.tensors if t._base is not None]
         self.shapes, self.sized = (), None   # of the tensors among the arguments; where the user's code was told a size (see sizes.py)
+        self.within = []                     # the containers among the arguments that the function reaches from outside, too; None for others
         self.shared = []                     # places of tensors around one array: to the recorder one value
 
     @property
@@ -81,9 +84,11 @@ class Recording:
             leaves = [*leaves, t]
         return leaves
 
-    def fits(self, leaves):
+    def fits(self, leaves, boxes=()):
         """Is everything that the function read outside of its arguments as it was?"""
         known = self.world.tensors
+        if boxes and not all(map(is_, map(self.world.seen.get, map(id, boxes)), self.within)):
+            return False
         for t, same in zip(leaves, self.identity):
             if known.get(id(t)) is not same:
                 return False
@@ -111,7 +116,7 @@ class Recording:
         if leaves is None:
             return MISSED
         try:
-            if self.fits(leaves):
+            if self.fits(leaves, boxes):
                 return self.run(leaves, boxes)
             self.missed = self.world.difference() or "a tensor from outside was replaced"
         except Miss as e:
@@ -272,6 +277,26 @@ class Recording:
             t, fields, held = what
             x = t._make([self.make(y, env, leaves, made) for y in fields])
             x.__dict__.update([(k, self.make(v, env, leaves, made)) for k, v in held])
+            return x
+        if kind == "entries":
+            return {self.make(k, env, leaves, made): self.make(v, env, leaves, made) for k, v in what}
+        if kind == "cell":
+            k, what = what
+            x = made[k] = types.CellType()
+            for y in what:
+                x.cell_contents = self.make(y, env, leaves, made)
+            return x
+        if kind == "function":
+            k, code, names, cells, held = what
+            own = {c[0]: c[1] for kind, c in cells if kind == "cell"}        # variables of its own, of which one may be itself
+            made.update((c, types.CellType()) for c in own)
+            closure = [made[c[0]] if kind == "cell" else self.make((kind, c), env, leaves, made) for kind, c in cells]
+            x = made[k] = types.FunctionType(code, names, closure=tuple(closure) or None)
+            for c, contents in own.items():
+                for y in contents:
+                    made[c].cell_contents = self.make(y, env, leaves, made)
+            for name, y in held:
+                setattr(x, name, self.make(y, env, leaves, made))
             return x
         if kind == "object":
             k, t, fields = what

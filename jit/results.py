@@ -85,18 +85,39 @@ class Results:
             return "object", (self.container(x), t, [(k, self.describe(v)) for k, v in held.items()])
         if t.__module__.startswith("whet") and isinstance(x, tuple):
             return "fields", (t, [self.describe(y) for y in x])
+        if t is types.FunctionType:
+            return "function", self.function(x)
+        if t is types.CellType:
+            return "cell", (self.container(x), [] if x == types.CellType() else [self.describe(x.cell_contents)])
         raise Refused(f"it returns a {t.__qualname__}")
+
+    def function(self, x):
+        """A function that the run made: each call makes its own, with its own variables."""
+        name = self.container(x)
+        held = {"__dict__": x.__dict__, "__annotations__": x.__annotations__, "__kwdefaults__": x.__kwdefaults__, "__defaults__": x.__defaults__,
+                **{k: getattr(x, k) for k in ("__name__", "__qualname__", "__module__", "__doc__")}}
+        return name, x.__code__, x.__globals__, [self.describe(c) for c in x.__closure__ or ()], [(k, self.describe(v)) for k, v in held.items()]
 
     def contents(self, x):
         """What a container that was there before holds now."""
         if isinstance(x, list | collections.deque):
             return tuple, [self.describe(y) for y in x]
         keys = [k.value if type(k) is Number else k for k in x]          # (whoever took its hash went on from its value)
-        if not all(type(k) in PLAIN or id(k) in self.known for k in keys):
+        if not all(type(k) in PLAIN or id(k) in self.known or isinstance(k, Base) for k in keys):
             raise Refused(f"it changes a {type(x).__name__} of objects")
+        if any(isinstance(k, Base) for k in keys):           # (which tensor it is, is another at each call)
+            keys = [self.describe(k) for k in (sorted(keys, key=self.order) if isinstance(x, set) else keys)]
+            return (tuple, keys) if isinstance(x, set) else ("entries", list(zip(keys, map(self.describe, x.values()))))
         if isinstance(x, set):
             return "const", tuple(keys)
         return dict, (f"b{self.boxes.get(id(x), id(x))}", [(k, self.describe(v)) for k, v in zip(keys, x.values())])
+
+    def order(self, k):
+        """Where an element of a set comes, whatever the addresses of tensors are."""
+        if not isinstance(k, Base):
+            return 0, 0, repr(k)
+        place = self.place_of(k)
+        return (1, self.rec.number.get(id(k._array), 0), "") if place is None else (2, place[1] if place[0] == "argument" else id(place[1]), place[0])
 
     def container(self, x):
         """A name for something that can be changed, which is one however often it is given back."""

@@ -3,7 +3,7 @@
 A recording is of certain sizes, as all of eager mode is: strides, launches and the order of sums go by them. But nearly all that it took to
 make it is the same for others: what the function reaches, what Python does, what the passes decide. A call that differs from a recorded
 one in its sizes alone is made eagerly, under the recorder's eyes, and where it comes to the same nodes, the program is made again
-(`passes/again.py`), of the kernels that there are. The nodes are compared, each time: nothing is inferred from one size about another.
+(`passes/resized.py`), of the kernels that there are. The nodes are compared, each time: nothing is inferred from one size about another.
 
 Such a call is not watched for what a recording cannot see, if the recorded run showed that it need not be: Python does the same if all
 that it is told is the same, and the user's code was told nothing that depends on sizes. It had tensors, and asked for no number, text or
@@ -14,7 +14,7 @@ import functools
 import inspect
 
 import numpy as np
-from whet.passes.again import alike
+from whet.passes.resized import alike
 from whet.tensor import Size
 from whet.tensor_base import Base
 
@@ -89,13 +89,13 @@ def may_differ(allowed, before, args, kwargs, leaves):
     return True
 
 
-def unwatched(r, leaves):
+def unwatched(r, leaves, boxes):
     """Need a call like recording `r`, but for sizes, not be watched for what a recording cannot see?"""
-    return r.sized is None and not (r.acts or r.world.outward or r.world.slots or r.world.growing) and r.fits(leaves)
+    return r.sized is None and not (r.acts or r.world.outward or r.world.slots or r.world.growing) and r.fits(leaves, boxes)
 
 
 def fits(r, leaves):
-    """Could the program of recording `r` be made for tensors of these sizes? Those that were equal must be so now (see passes/again.py)."""
+    """Could the program of recording `r` be made for tensors of these sizes? Those that were equal must be so now (see passes/resized.py)."""
     there = {0: 0, 1: 1}
     pairs = [(t._array.shape, shape) for t, shape in zip(leaves, r.shapes)]
     pairs += [(x.shape, x.shape) for (kind, _), x in r.given if kind != "argument"]

@@ -20,14 +20,14 @@ import numpy as np
 from whet import dtypes
 from whet.autograd import modes
 from whet.autograd.node import OutputOf, edge_of, next_number
-from whet.cpu import pool
+from whet.cpu import haste, pool
 from whet.ir.graph import Type
 from whet.passes.pipeline import REWRITES
 from whet.tensor_base import Base
 
 from . import again, explain, ladder, quick, show, sizes, trial
 from .backward import Backward, near, same_bits
-from .effects import CONTENTS, SETTABLE, Swapped
+from .effects import CONTENTS, SETTABLE, Swapped, found
 from .given import Given, Run
 from .history import inside, saved_by
 from .numbers import Number, reclaim, settle, tensor_of, varies
@@ -41,6 +41,7 @@ from .world import Unwatchable, World, ours
 
 UNFIT = 20                       # calls that a recording did not fit and none that it did: it is dropped
 TRIES = 3                        # recordings of one key that may fail before it is given up,
+PASSING = 0.25                   # (those count less that fail for what is so at some calls only)
 IDLE = 5                         # or be of no use
 PATHS = 8                        # recordings of one key
 VERIFY = "sample", "first", "always", "off"      # see `trace`
@@ -230,7 +231,7 @@ class Traced(quick.Entry):
         try:
             try:
                 leaves = r.reach(given.leaves)
-                if leaves is None or not r.fits(leaves):
+                if leaves is None or not r.fits(leaves, given.boxes):
                     return MISSED
                 r.arrays_of(leaves)
             except Miss:
@@ -241,7 +242,7 @@ class Traced(quick.Entry):
             r.checks.cost = trial.clock() - start
             return out
         finally:                             # (also where the call raises an error, which says nothing)
-            if r.checks.made > before:
+            if r.checks.made > before and not r.doubtful:
                 r.checks.plan(r.calls, r.trial.seconds[0])
                 r.limit()
             self.lock.release()
@@ -328,7 +329,7 @@ class Traced(quick.Entry):
                               f"(a value of a tensor, a number from outside) was another: {paths[0].missed}")
             self.table[key] = []
             return self.fn(*args, **kwargs)
-        light = model is not None and not (paths or numbers or key in self.watched) and sizes.unwatched(model, leaves)
+        light = model is not None and not (paths or numbers or key in self.watched) and sizes.unwatched(model, leaves, given.boxes)
         loose = model.told[0] if light else loose            # (that is what the model's world was searched with)
         try:
             world = model.world if light else World(self.fn, others, loose)
@@ -353,13 +354,13 @@ class Traced(quick.Entry):
             args = [Number(x, numbers[i], rec) if i in numbers else x for i, x in enumerate(args)]
             kwargs = {k: Number(x, numbers[k], rec) if k in numbers else x for k, x in kwargs.items()}
         watch = Watch(whole.codes, rec.refuse)
-        outward = Outward(rec, watch, world.seen)
+        outward = Outward(rec, watch, world, slots)
         swapped = Swapped(world, slots, outward)
         swapped.enter(rec)
         modes.state.observers += (rec,)
         modes.refresh()
         try:
-            with nullcontext() if light else watch:
+            with nullcontext() if light else watch, haste.recording():
                 out = self.fn(*args, **kwargs)
         except BaseException:
             self.close(rec, swapped)
@@ -372,10 +373,14 @@ class Traced(quick.Entry):
         self.close(rec, swapped)
         try:
             r = self.finish(run, rec, swapped, out, outward, known, model)
+            if known is not None:
+                known.doubtful = False
             if light and not sizes.same_way(model, r.program):
                 self.watched.add(key)
             elif known is None and self.regular(world, slots, numbers, rec):
                 r.told, r.checks = (loose, lines), again.Checks(self.verify, spent + again.NODE * len(rec.nodes))
+                if r.doubtful:
+                    r.checks.at = 0
                 paths.insert(0, r)
                 self.why = None
                 r.shapes, r.sized = [t._array.shape for t in given.leaves], watch.told
@@ -384,12 +389,16 @@ class Traced(quick.Entry):
                 r.prepare(args, kwargs, given, run.settings[0])
         except (Refused, Unwatchable) as e:
             if known is not None:
-                if again.parting(again.Steps.of(known), again.Steps(rec.nodes, rec.arrays)) is not again.OTHER_WAY:
+                if known.doubtful:
+                    paths.remove(known)
+                    self.unlearn([known])
+                    self.failed(key, e)
+                elif run.alone() and again.parting(again.Steps.of(known), again.Steps(rec.nodes, rec.arrays)) is not again.OTHER_WAY:
                     self.distrust(known, e)
             elif light:
                 self.watched.add(key)        # (the next call is recorded in full)
             else:
-                self.failed(key, e)
+                self.failed(key, e, rec.passing)
         finally:
             swapped.settle(whole)
         out, args, kwargs = real(settle(out) if rec.lent else out), (), {}
@@ -398,9 +407,9 @@ class Traced(quick.Entry):
         outward.take_back()
         return out
 
-    def failed(self, key, error):
+    def failed(self, key, error, passing=False):
         """A run could not be recorded."""
-        self.tries[key] += 1
+        self.tries[key] += PASSING if passing else 1
         self.why = reason = str(error)
         if self.strict:
             raise TraceError(f"{self.name()} cannot be compiled: {reason}")
@@ -489,6 +498,8 @@ class Traced(quick.Entry):
         bumps = [(("data", place_of(of)) if t is None else place_of(t), n.value.writer) for n, t, of in writes
                  if t is not None or of is not None]
         if known is not None:
+            if self.sharing(run.tensors, place_of) != known.shared:
+                return                       # (other tensors are around one array, one value to the recorder: the steps read differently)
             return self.compare(known, rec, results, again.Account(
                 rec.nodes, rec.arrays, outside, [place_of(t) for t in rec.outside.values()], spec, grads, left, bumps, list(draws.values())))
         steady = {n: t for n, t in rec.outside.items() if place_of(t)[0] == "object" and world.tensors.get(id(t)) is t}
@@ -498,10 +509,14 @@ class Traced(quick.Entry):
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
         before = {id(t): g for t, g in zip(run.tensors, run.grads)}
         world.let_go(leaves)
+        if rec.settings:
+            world.watch(rec.settings)
         r = Recording(world, program, [(t, before.get(id(t))) for t in world.tensors.values()], given, spec, grads, bumps, list(draws.values()),
                       left)
+        r.doubtful = any(left) and not run.alone()
         r.identity = [world.tensors.get(id(t)) for t in leaves]
         r.without = [before[id(t)] is None for t in leaves]
+        r.within = [world.seen.get(id(x)) for x in run.boxes]
         r.shared = self.sharing(run.tensors, place_of)
         written = {program.origin[n.ins[0]] for n in rec.nodes if n.kind == "write"}
         r.written = [i for i, n in enumerate(outside) if n in written]
@@ -581,8 +596,13 @@ class Traced(quick.Entry):
             if id(owner) not in known:
                 self.loosen(changes)
                 raise Refused(f"it changes Python's state: {run.world.said(kind, owner)}")
+        known |= {(id(owner), name) for _, owner, name, _ in effects}
+        for s in run.world.slots:            # (what is stored may be what was there this time)
+            now = found((s.kind, s.owner, s.name)) if s.is_number else None
+            if now is not None and type(now) is not Number and (id(s.owner), s.name) not in known:      # (None: it was deleted)
+                effects.append((s.kind, s.owner, s.name, results.describe(now)))
         known |= slots.keys() | {(id(owner), name) for _, owner, name, _ in effects}
-        filled, boxes = {}, {id(x): i for i, x in enumerate(run.boxes) if type(x) is not tuple}
+        filled, boxes = {}, {id(x): i for i, x in enumerate(run.boxes) if isinstance(x, list | dict)}
         for kind, owner, name, _, _ in run.whole.changes():
             if id(owner) in boxes and id(owner) not in run.world.seen and id(owner) not in filled:
                 filled[id(owner)] = boxes[id(owner)], results.contents(owner)

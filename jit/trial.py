@@ -12,16 +12,21 @@ import numpy as np
 from whet.autograd import modes
 from whet.autograd.function import FunctionNode
 from whet.autograd.node import OutputOf, edge_of, next_number
+from whet.cpu import haste
 from whet.tensor import wrap
 
 from .given import Given
 from .history import inside, walk
+from .record import Refused
 
 TURNS = 20                       # calls of a round
 EVERY, FIRST = 4, 7              # one in EVERY of them is eager, from this one on
 MARGIN = 0.95                    # of a replay's time: what eager must stay below
 GROWTH = 7                       # rounds lie so many times the calls so far apart, or further:
 COST = 0.01                      # the slower calls of a round take less than this part of the time of the calls until the next
+# what a backward may raise that is only tried: what it saved was written to since, it is the user's Python, memory is short, a result is a record
+# without attributes. The call itself is over
+UNTRIED = RuntimeError, Refused, MemoryError, TypeError
 
 
 class Trial:
@@ -61,6 +66,7 @@ class Trial:
 
     def call(self, fn, args, kwargs):
         """An eager call in place of a replay, timed, and its backward too where gradients flow back through replays."""
+        haste.settle()
         start, first = clock(), next_number()
         out = fn(*args, **kwargs)
         took = clock() - start
@@ -99,7 +105,7 @@ def seconds_back(out, first):
         begun = clock()
         walk(order, grads, [])
         return clock() - begun
-    except Exception:                        # (what it saved was written to since, say: the call itself is over)
+    except UNTRIED:
         return math.inf
     finally:
         modes.set_flags(before)

@@ -6,15 +6,19 @@ objects that it held. A replay is right as long as every place holds the same ob
 watched (an open file, a generator, a lock) makes the function run eagerly.
 """
 import abc
+import array
 import builtins
 import collections
 import contextvars
 import dis
 import enum
 import functools
+import io
 import itertools
+import logging
 import operator
 import os
+import random
 import sys
 import threading
 import types
@@ -27,7 +31,7 @@ from whet.tensor_base import Base
 
 from . import patched
 from .effects import SETTABLE, Slot, get
-from .outward import CACHED, StandIn, stands
+from .outward import CACHED, StandIn, cached_by, stands
 
 MOST = 20_000                    # things that are watched
 WATCHED = 1 << 16                # bytes of a NumPy array that are compared at each call
@@ -102,7 +106,7 @@ def standard(module):
 
 def computes(module, name):
     """Is a function of C, by its module and name, one that only computes?"""
-    return module == "builtins" and name in PURE or module in MODULES or module.partition(".")[0] in ("numpy", "whet")
+    return module == "builtins" and name in PURE or module in MODULES or module.partition(".")[0] in ("numpy", "whet") and name != "fromfile"
 
 
 def foreign(t):
@@ -115,6 +119,35 @@ def hidden(t):
     for b in t.__mro__:
         if type(vars(b).get("__new__")) is types.BuiltinFunctionType and b not in OPEN and not b.__module__.startswith("whet"):
             return b
+
+
+@functools.lru_cache(4096)
+def _instructions(code):
+    """What some code does with names: (what a World is to note of it, see there, the attributes that it takes, (each global name, is
+    that not called there?), (each module that it imports, the level))."""
+    notes, attributes, names, imports = set(), set(), {}, {}
+    constants, last, before = (None, None), None, None       # the last two: of an import, its level and names
+    for i in dis.get_instructions(code):
+        if i.opname in ("LOAD_ATTR", "LOAD_METHOD"):         # (a method of all numbers or lists, which takes just those)
+            notes.update({"int": ("exact",), "float": ("exact",), "list": ("direct",)}.get(last, ()))
+        if last == "type" and i.argval != "self":
+            notes.update(("exact", "typed"))
+        if i.opname in ("KW_NAMES", "LOAD_CONST") and code.co_consts[i.arg] == ("maxlen",):  # (a deque wants a number of Python's)
+            if before != "LOAD_CONST" and (before != "LOAD_FAST" or code.co_name != "__init__"):
+                notes.add("exact")
+        if last == "pow":                                    # (with three arguments)
+            notes.add("exact")
+        last, before = i.argval if i.opname == "LOAD_GLOBAL" else None, i.opname
+        if i.opname == "LOAD_CONST":
+            constants = constants[-1], i.argval
+        elif i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
+            names[i.argval, i.opname == "LOAD_GLOBAL" and not i.arg & 1] = None
+        elif i.opname == "IMPORT_NAME":
+            imports[i.argval, constants[0]] = None
+            attributes.add(i.argval)
+        elif i.opname in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR"):
+            attributes.add(i.argval)
+    return notes, attributes, list(names), list(imports)
 
 
 class World:
@@ -130,8 +163,10 @@ class World:
         self.outward = {}                    # what has a stand-in during a run: id -> (object, places)
         self.tensors = {}                    # id -> tensor
         self.exact = False                   # would somebody notice a Number where a number of Python's should be?
+        self.direct = False                  # could C work on a list without calling its methods?
+        self.typed = False                   # would somebody notice a stand-in by its type?
         self.builtins = set()                # names of Python's own that were looked up
-        self.codes = set()                   # code that the walk has gone through
+        self.codes, self.read = set(), set()             # code that the walk has gone through, and with whose globals
         self.seen = {}                       # id -> object, kept alive
         self.stack = [fn, *arguments]
         self.frameworks, self.abstract = set(), False      # classes of ours that are watched; is what ABCs know of subclasses?
@@ -148,10 +183,16 @@ class World:
         self.stack += self.grads
         self.walk()
         self.stack = None
+        for m in self.entire.values():
+            self.places.append(("dict", vars(m), tuple(vars(m)), tuple(vars(m).values())))
         for i in self.met.keys() & self.outward.keys():      # also where no stand-in can be: it is the real one everywhere
             del self.outward[i]
+        if self.typed and any(isinstance(x, io.IOBase | logging.Logger) for x, _ in self.outward.values()):
+            raise Unwatchable("it asks for types, and reaches a stream or a logger")
         if self.passable is not None and not HIGHER.isdisjoint(self.attributes | self.builtins):
             self.passed_on(self.passable)
+        if "datetime64" in self.attributes:
+            raise Unwatchable("it asks NumPy for dates, of which some are the clock's")
         if "_base" in self.attributes:
             raise Unwatchable("it asks for the `_base` of something, which is compared nowhere")
         self.arrange()
@@ -186,7 +227,10 @@ class World:
             module = (getattr(x, "__module__", None) or "builtins").partition(".")[0]
             self.exact |= standard(module) and module not in LENIENT and not stands(x)
             if isinstance(x, types.BuiltinFunctionType) and isinstance(x.__self__, types.ModuleType) and not computes(x.__module__ or "", x.__name__):
-                self.passable = x
+                self.passable = x            # (of a bound method, what it is bound to is looked at)
+            self.direct |= x.__module__ == "_heapq"
+            if x is id:
+                raise Unwatchable("it keeps the function `id`")
         if stands(x):
             self.met[id(x)] = x
         if isinstance(x, Base):
@@ -204,6 +248,8 @@ class World:
         elif t in (types.BuiltinFunctionType, types.MethodWrapperType):
             if not isinstance(x.__self__, types.ModuleType | type) and not foreign(type(x.__self__)):
                 self.stack.append(x.__self__)            # (calls of the methods of others are seen)
+            elif type(x.__self__) is random.Random:
+                self.stack.append(x.__self__)
         elif isinstance(x, dict):
             self.namespace(x)
             if isinstance(x, collections.defaultdict):
@@ -217,7 +263,7 @@ class World:
         elif t is types.MethodType:
             self.stack += [x.__func__, x.__self__]
         elif t is functools.partial:
-            self.stack += [x.func, x.args, x.keywords]
+            self.place("partial", x, None, (x.func, x.args, x.keywords))
             if type(x.func) is types.BuiltinFunctionType and (isinstance(x.func.__self__, types.ModuleType) or foreign(type(x.func.__self__))):
                 self.passed_on(x.func)
         elif t in (staticmethod, classmethod):
@@ -234,16 +280,26 @@ class World:
             self.klass(x)
         elif hasattr(t, "_traces"):
             self.stack.append(x.fn)          # a traced function is what it traces
-        elif t is object or isinstance(x, enum.Enum) or isinstance(x, Generator):
+        elif isinstance(x, int | float | complex | str | bytes) and standard(t.__module__) and not isinstance(x, enum.Enum):
+            self.namespace(getattr(x, "__dict__", {}))       # (a number or text of a kind of its own)
+        elif t is object or t.__module__ == "typing" or isinstance(x, Generator) or isinstance(x, enum.Enum) and standard(t.__module__):
             pass                             # (draws of random numbers are recorded)
-        elif type(x) is np.ndarray and x.nbytes <= WATCHED and x.dtype.kind != "O":
-            self.place("array", x, None, ((x.dtype, x.shape, x.strides), x.tobytes()))
+        elif isinstance(x, enum.Enum):
+            self.instance(x)                 # (its attributes and its value may be changed)
+        elif t in (np.ndarray, np.void) and x.nbytes <= WATCHED and not x.dtype.hasobject or \
+                t in (bytearray, array.array) and memoryview(x).nbytes <= WATCHED:
+            self.place("array", x, None, _contents(x))
         elif isinstance(x, np.ndarray | np.void):
             raise Unwatchable("it can read a large NumPy array, whose numbers may change unseen: make it a tensor")
         elif t is contextvars.ContextVar:
             self.place("context", x, None, (x.get(_look),))
         elif t is threading.local:           # (of the thread that asks)
             self.place("local", x, None, (tuple(vars(x)), *vars(x).values()))
+        elif t is random.Random:             # (to use its numbers is to call it, which is seen)
+            self.namespace(vars(x))
+            self.passable = x.getrandbits
+        elif t.__name__ == "_NamespacePath" and t.__module__ == "_frozen_importlib_external":       # (of a package without __init__.py)
+            self.place("path", x, None, (tuple(x),))
         elif t is type(os.environ):
             self.namespace(x._data)
         elif isinstance(x, types.GeneratorType) or hasattr(t, "__next__"):
@@ -287,7 +343,8 @@ class World:
                     if stands(x):
                         if type(x) is CACHED:
                             self.exact = True            # (it would keep a Number)
-                            self.stack.append(x.__wrapped__)
+                            held = [y for r in cached_by(x) for y in (r if type(r) is tuple else (r,))]
+                            self.stack += [x.__wrapped__, *(y for y in held if isinstance(y, Base))]
                         self.outward.setdefault(id(x), (x, []))[1].append((kind, owner, name))
             found = [x for i, (name, x) in enumerate(zip(named, found)) if not stands(x) and not self.slot(kind, owner, name, objects, i)]
         self.stack += found
@@ -303,7 +360,7 @@ class World:
         if (id(owner), name) not in self.loose or not Slot.takes(x):
             return False
         for s in self.slots:
-            if s.owner is owner and s.name == name:
+            if s.owner is owner and _same_key(s.name, name):
                 break
         else:
             s = Slot(kind, owner, name, x)
@@ -315,7 +372,7 @@ class World:
         """Are tensors of slots, or lists that grow, known by other names as well? Then they are no slots."""
         found = [get(s.kind, s.owner, s.name) for s in self.slots if not s.is_number]
         return any(id(t) in self.tensors or any(t is x for x in leaves) for t in found) or len({id(t) for t in found}) < len(found) \
-            or any(i in self.seen for i in self.growing)
+            or any(i in self.seen for i in self.growing) or self.growing and self.direct
 
     def namespace(self, d):
         for k in d:
@@ -370,7 +427,8 @@ class World:
                     self.frameworks.update(getattr(x, "__mro__", (x,)))
                     now = patched.state(x)
                     self.places.append(("patched", x, None, [now]))
-                    self.stack += [v for v in now.values() if not _is_ours(v) or x is b and type(v) in (list, dict, set)]
+                    strange, containers = now.parts(_is_ours)
+                    self.stack += strange + containers * (x is b)
 
     def klass(self, c):
         """A class of the user's: what its body and those of its bases hold."""
@@ -418,8 +476,9 @@ class World:
 
     def code(self, code, names_of):
         """The globals that some code and the functions inside it name; what it names in modules comes at the end."""
-        if code in self.codes:
+        if (code, id(names_of)) in self.read:
             return
+        self.read.add((code, id(names_of)))
         self.codes.add(code)
         self.exact |= code.co_name in EXACT and not code.co_filename.startswith("<")
         if not LOOKUPS.isdisjoint(code.co_names):
@@ -427,31 +486,30 @@ class World:
         if "globals" in code.co_names:
             names = tuple(k for k in names_of if k not in UNNAMED)
             self.place("some", names_of, (UNNAMED, names), tuple(names_of[k] for k in names))
-        constants, last = [None, None], None             # the last two: of an import, its level and names
-        for i in dis.get_instructions(code):
-            self.exact |= last == "type" and i.argval != "self" or last == "pow"             # (the latter with three arguments)
-            last = i.argval if i.opname == "LOAD_GLOBAL" else None
-            if i.opname == "LOAD_CONST":
-                constants = constants[-1], i.argval
-            elif i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
-                if i.argval in names_of:
-                    self.place("global", names_of, i.argval, (names_of[i.argval],))
-                else:
-                    self.place("global", names_of, i.argval, ())
-                    f = getattr(builtins, i.argval, None)
-                    if f is not None and i.argval not in self.builtins:
-                        self.builtins.add(i.argval)
-                        self.place("global", vars(builtins), i.argval, (f,))
-                    if i.opname == "LOAD_GLOBAL" and not i.arg & 1 and type(f) is types.BuiltinFunctionType and not stands(f):
-                        self.passed_on(f)    # (not called here)
-            elif i.opname == "IMPORT_NAME":
-                name = _absolute(i.argval, constants[0], names_of)
-                for n in {name, name.partition(".")[0]}:
-                    if n in sys.modules:
-                        self.place("global", sys.modules, n, (sys.modules[n],))
-                self.attributes.add(i.argval)
-            elif i.opname in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR"):
-                self.attributes.add(i.argval)
+        notes, attributes, names, imports = _instructions(code)
+        self.exact |= "exact" in notes
+        self.direct |= "direct" in notes
+        self.typed |= "typed" in notes
+        self.attributes.update(attributes)
+        for name, not_called in names:
+            if name in names_of:
+                self.place("global", names_of, name, (names_of[name],))
+            else:
+                self.place("global", names_of, name, ())
+                f = getattr(builtins, name, None)
+                if f is id:                  # (a stand-in for everybody would be asked all the time)
+                    self.outward.setdefault(id(f), (f, []))[1].append(("builtin", names_of, "id"))
+                    self.places.append(("global", vars(builtins), "id", [f]))
+                elif f is not None and name not in self.builtins:
+                    self.builtins.add(name)
+                    self.place("global", vars(builtins), name, (f,))
+                if not_called and type(f) is types.BuiltinFunctionType and not stands(f):
+                    self.passed_on(f)
+        for name, level in imports:
+            name = _absolute(name, level, names_of)
+            for n in {name, name.partition(".")[0]}:
+                if n in sys.modules:
+                    self.place("global", sys.modules, n, (sys.modules[n],))
         for c in code.co_consts:
             if isinstance(c, types.CodeType):
                 self.code(c, names_of)
@@ -462,11 +520,17 @@ class World:
         """Any name of the modules among some objects may be looked up."""
         self.entire.update({id(m): m for m in objects if isinstance(m, types.ModuleType) and not standard(m.__name__)})
 
+    def watch(self, objects):
+        """Compare the attributes of some objects as well, which hold nothing but numbers."""
+        for x in objects:
+            if id(x) not in self.seen:
+                self.seen[id(x)] = x
+                self.places.append(("dict", vars(x), tuple(vars(x)), list(vars(x).values())))
+        self.arrange()
+
     # ---- comparing ---------------------------------------------------------------------------------------------------
     def arrange(self):
         """The places by how they are compared fastest: what is as it was is found so at C's speed."""
-        for m in self.entire.values():
-            self.places.append(("dict", vars(m), tuple(vars(m)), tuple(vars(m).values())))
         others = [vars(m) for m, _ in self.modules.values() if not standard(m.__name__)]
         self.absent = [(d, frozenset(self.attributes - d.keys())) for d in others]       # names that the user's modules have not
         self.held = [object.__getattribute__(x, "__dict__") for x in self.holders]
@@ -489,7 +553,7 @@ class World:
         if any(self.empty):
             return False
         for d, names, objects in self.dicts:
-            if len(d) != len(names) or not all(map(_same, d.values(), objects)) or tuple(d) != names:
+            if len(d) != len(names) or not all(map(_same, d.values(), objects)) or not (all(map(_same, d, names)) or _keys(d, names)):
                 return False
         if self.more and not (all(map(_same, map(_attribute, self.holders, itertools.repeat("__dict__")), self.held))
                               and all([d.keys().isdisjoint(names) for d, names in self.absent])
@@ -504,7 +568,7 @@ class World:
         if not all(map(_same, map(type, self.owners), self.types)):
             return False
         for a, layout, data in self.arrays:
-            if (a.dtype, a.shape, a.strides) != layout or a.tobytes() != data:
+            if _contents(a) != (layout, data):
                 return False
         for kind, owner, names, objects in self.rest:
             now = _look(kind, owner, names)
@@ -557,7 +621,7 @@ class World:
                         name = names[i] if i < len(names) else None
                     if a is _look or b is _look:             # deleted, or not there before
                         name = None
-                    if not any(o is owner and n == name for _, o, n, _, _ in out):
+                    if not any(o is owner and _same_key(n, name) for _, o, n, _, _ in out):
                         out.append((kind, owner, name, b, a))
         return out
 
@@ -577,11 +641,40 @@ def _slots(c):
             if n not in ("__dict__", "__weakref__")]
 
 
+def _keys(d, names):
+    """Are the keys of a dict these, in this order? (Tensors are so by identity.)"""
+    return len(d) == len(names) and all(map(_same_key, d, names))
+
+
+def _same_key(a, b):
+    if a is b or type(a) is not type(b):
+        return a is b
+    return _equal(a, b) if type(a) in (*PLAIN, tuple) else not isinstance(a, Base) and a == b
+
+
+def _contents(x):
+    """How the numbers of an array lie in its memory, and their bytes."""
+    if type(x) in (np.ndarray, np.void):
+        return (x.dtype, x.shape, x.strides), x.tobytes()
+    return (None, bytes(x)) if type(x) is bytearray else (x.typecode, x.tobytes())
+
+
+def _fill(x, layout, data):
+    """Put back what `_contents` found."""
+    if type(x) is bytearray:
+        x[:] = data
+    elif type(x) is array.array:
+        x[:] = array.array(layout, data)
+    elif layout == (x.dtype, x.shape, x.strides):
+        was = np.frombuffer(data, x.dtype).reshape(x.shape)
+        for part in x.dtype.names if type(x) is np.void else (...,):
+            x[part] = was[part]
+
+
 def _look(kind, owner, names):
     """What a place holds now; None where its names are others."""
     if kind == "dict":
-        same = tuple(owner) == names and all(a is b or type(a) is type(b) and (type(a) not in PLAIN or _equal(a, b)) for a, b in zip(owner, names))
-        return tuple(owner.values()) if same else None
+        return tuple(owner.values()) if _keys(owner, names) else None
     if kind in ("items", "set"):
         return tuple(owner)
     if kind == "some":
@@ -605,7 +698,11 @@ def _look(kind, owner, names):
         held = vars(owner)
         return *(held.get(k, _look) for k in names), len(held), owner.__bases__
     if kind == "array":
-        return (owner.dtype, owner.shape, owner.strides), owner.tobytes()
+        return _contents(owner)
+    if kind == "path":
+        return (tuple(owner),)
+    if kind == "partial":
+        return owner.func, owner.args, owner.keywords
     if kind == "context":
         return (owner.get(_look),)
     if kind == "local":
@@ -645,6 +742,8 @@ def _put(kind, owner, names, objects):
     elif kind == "vars":
         for k, v in zip(names, objects):
             setattr(owner, k, v)
+    elif kind == "array":
+        _fill(owner, *objects)
     elif kind == "function":
         owner.__code__, owner.__defaults__, owner.__kwdefaults__ = objects
 

@@ -7,9 +7,11 @@ A fused kernel computes the very expressions that the nodes compute alone, in th
 stored), so it changes no bit; it stands where the last of its nodes was. Nodes are not fused over a write to what they read, nor where a
 value would be needed before the kernel runs.
 """
+from bisect import insort
+
 from whet.ir import scalar as S
 from whet.ir.graph import Node, Ref
-from whet.passes.uses import Uses, following, steady, touched
+from whet.passes.uses import Uses, following, is_view, steady, touched
 
 MOST = 40                        # operands and results of a kernel
 TRUTHS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "isnan", "arg"))
@@ -54,8 +56,10 @@ def write_through(nodes, root, arrays, visible):
 
         %3 = fused(%0, %1){...}
         write copy(%0, %3)          ->      %3 = fused(%0, %1){...} into %0
+
+    A view that is such a place is made before the kernel.
     """
-    uses, out = Uses(nodes, root, views=True), list(nodes)
+    uses, readers, out, early = Uses(nodes, root, views=True), Uses(nodes, root), list(nodes), {}
     ways = [i for i, node in enumerate(nodes) if not steady(node)]
     for i, node in enumerate(nodes):
         if node.kind != "write" or node.op.name != "copy" or node.attrs or type(node.ins[1]) is not Ref:
@@ -64,21 +68,34 @@ def write_through(nodes, root, arrays, visible):
         k = uses.maker.get(x)
         if k is None or root[x] != x or uses.users[x] != [i] or x in visible:
             continue
-        if max(uses.maker.get(place, -1), uses.maker.get(root[place], -1)) >= k:         # the place is not there yet
+        views, base = [], place
+        while uses.maker.get(base, -1) >= k and is_view(nodes[uses.maker[base]]):
+            views.append(uses.maker[base])
+            base = nodes[views[-1]].ins[0]
+        if max(uses.maker.get(base, -1), uses.maker.get(root[place], -1)) >= k:          # the place is not there yet
             continue
         a, b, before = arrays[place], arrays[x], out[k]
-        if a.dtype != b.dtype or a.shape != b.shape or not (a.flags.c_contiguous and b.flags.c_contiguous and a.flags.aligned):
+        if a.dtype != b.dtype or a.shape != b.shape or not (in_order(a) and b.flags.c_contiguous and a.flags.aligned):
             continue
-        if before.kind != "fused" and not fusible(before, arrays) or following(ways, k) < i or following(uses.users[root[place]], k) < i:
+        kernels = before.kind in ("fused", "parts")
+        if not kernels and not fusible(before, arrays) or following(ways, k) < i or following(readers.users[root[place]], k) < i:
             continue
-        if any(root[r] == root[place] and r != place for r in touched(before)):
+        if any(root[r] == root[place] and (r != place or before.kind == "parts") for r in touched(before)):      # (element lies on element)
             continue
-        if before.kind != "fused":
+        if not kernels:
             before = out[k] = alone(before, arrays)
         into = before.attrs.setdefault("into", {})
         if place not in into.values():
             into[x], out[i] = place, None
-    return [n for n in out if n is not None]
+            at = readers.users[root[place]]
+            at.remove(i)                     # (it is written to there now)
+            insort(at, k)
+            early.update((v, min(k, early.get(v, k))) for v in views)
+    first = {}
+    for v in sorted(early):
+        first.setdefault(early[v], []).append(nodes[v])
+        out[v] = None
+    return [n for i, node in enumerate(out) for n in (*first.get(i, ()), node) if n is not None]
 
 
 def fusible(node, arrays):
@@ -99,6 +116,17 @@ def dense(a):
         if step != size:
             return False
         size *= n
+    return True
+
+
+def in_order(a):
+    """Do elements lie one after the other in the order of their indices, with gaps or without?"""
+    size = a.itemsize
+    for n, step in zip(reversed(a.shape), reversed(a.strides)):
+        if n > 1:
+            if step < size:
+                return False
+            size = step * n
     return True
 
 

@@ -58,7 +58,7 @@ def one_part(node, arrays):
     if node.kind != "fused":
         return None
     out = arrays[node.outs[0]]
-    if out.size > LARGE or not out.flags.c_contiguous:
+    if out.size > LARGE or not all(arrays[node.attrs.get("into", {}).get(o, o)].flags.c_contiguous for o in node.outs):
         return None
     access, dtypes = "", []
     for x in node.ins:

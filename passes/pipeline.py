@@ -3,7 +3,6 @@
 """
 import contextlib
 
-from whet.passes.again import Plan
 from whet.passes.chain import chains
 from whet.passes.constants import fold_constants
 from whet.passes.epilogue import epilogues
@@ -12,15 +11,18 @@ from whet.passes.fuse import fuse, write_through
 from whet.passes.identities import drop_identities
 from whet.passes.many import many
 from whet.passes.outright import outright
+from whet.passes.parts import parts
+from whet.passes.picks import picks
 from whet.passes.reassociate import reassociate
 from whet.passes.repeats import merge_repeats
+from whet.passes.resized import Plan
 from whet.passes.roll import roll
 from whet.passes.rows import rows
 from whet.passes.uses import drop_unused, is_view, memories
 from whet.passes.writes import writes
 
 PASSES = [
-    ("fold_constants", fold_constants),      # what constants alone make is a constant (first: see again.py)
+    ("fold_constants", fold_constants),      # what constants alone make is a constant (first: see resized.py)
     ("outright", outright),                  # what is written to just after it was made is made as it will be
     ("writes", writes),                      # what is computed in place is a value, then a copy
     ("drop_identities", drop_identities),    # views and operations that give what is there
@@ -29,6 +31,8 @@ PASSES = [
     ("fuse", fuse),                          # pointwise nodes of one shape are one kernel
     ("rows", rows),                          # reductions, what feeds them and what comes of them are one kernel
     ("epilogues", epilogues),                # contractions apply what follows to each element as it is stored
+    ("parts", parts),                        # what moves elements is how kernels find them
+    ("picks", picks),                        # gathers are how kernels read
     ("write_through", write_through),        # a kernel writes to where its result is copied
     ("roll", roll),                          # repeated steps are a loop
     ("chains", chains),                      # products that follow each other go through blocks of rows together
@@ -85,8 +89,9 @@ def without(*names):
 
     >>> from whet.passes import pipeline
     >>> with pipeline.without("fuse", "fold_constants", "many"):
-    ...     [name for name, _ in pipeline.PASSES]
-    ['outright', 'writes', 'drop_identities', 'merge_repeats', 'drop_unused', 'rows', 'epilogues', 'write_through', 'roll', 'chains']
+    ...     [name for name, _ in pipeline.PASSES]  # doctest: +NORMALIZE_WHITESPACE
+    ['outright', 'writes', 'drop_identities', 'merge_repeats', 'drop_unused', 'rows', 'epilogues', 'parts', 'picks', 'write_through', 'roll',
+     'chains']
     """
     unknown = set(names) - {name for name, _ in PASSES}
     if unknown:

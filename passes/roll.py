@@ -86,7 +86,7 @@ def look(node, arrays):
     outs = tuple([layout(arrays[o]) for o in node.outs])
     if is_view(node) and len(node.outs) == 1:
         return "view", node.op, outs, tuple([layout(arrays[x]) if type(x) is Ref else None for x in node.ins])
-    if node.kind not in ("op", "fused", "rows", "contract") or "into" in node.attrs:
+    if node.kind not in ("op", "fused", "rows", "parts", "contract") or "into" in node.attrs:
         return id(node)
     if node.kind == "op" and (node.op.may_fail or not (node.op.memo or node.op.moves is not None)):
         return id(node)

@@ -66,7 +66,7 @@ def written(node):
 
 def steady(node):
     """Does a node give the same kind of result whatever the data are, without asking Python?"""
-    return node.kind in ("fused", "rows", "many") or node.kind in ("op", "write") and not node.op.may_fail
+    return node.kind in ("fused", "rows", "parts", "many") or node.kind in ("op", "write") and not node.op.may_fail
 
 
 def drop_unused(nodes, root, arrays, visible):

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from . import dtypes
+from .autograd.modes import beyond
 
 
 @dataclass
@@ -32,6 +33,7 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
     tensor([1.12])
     >>> whet.set_printoptions(profile="default")
     """
+    beyond("it sets how tensors are shown")
     if profile is not None:
         if profile not in _PROFILES:
             raise ValueError(f"set_printoptions: profile must be one of {', '.join(_PROFILES)}, got {profile!r}")
@@ -44,6 +46,7 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
 
 def get_printoptions():
     """The present options, as keywords for `set_printoptions`."""
+    beyond("it asks how tensors are shown")
     return asdict(OPTIONS)
 
 

@@ -5,6 +5,8 @@ The numbers at a position are a function of seed and position alone, so any devi
 import os
 import threading
 
+from .autograd.modes import beyond
+
 
 class Generator:
     """A stream of random numbers.
@@ -27,7 +29,7 @@ class Generator:
         seed = int(seed)
         if not -0x8000000000000000 <= seed <= 0xFFFFFFFFFFFFFFFF:
             raise RuntimeError(f"Overflow when unpacking long: seed {seed} does not fit 64 bits")
-        _seen("the random numbers are seeded")
+        beyond("the random numbers are seeded")
         self._seed, self._offset = seed & 0xFFFFFFFFFFFFFFFF, 0
         return self
 
@@ -38,7 +40,7 @@ class Generator:
 
     def initial_seed(self):
         """The seed of the stream."""
-        _seen("the seed of a generator is asked for")
+        beyond("the seed of a generator is asked for")
         return self._seed
 
     @property
@@ -65,7 +67,7 @@ class Generator:
         a = getattr(state, "_array", None)
         if a is None or a.dtype.kind != "u" or a.dtype.itemsize != 1 or a.shape != (16,):
             raise TypeError("expected a ByteTensor of 16 elements, as Generator.get_state() gives")
-        _seen("the state of a generator is set")
+        beyond("the state of a generator is set")
         raw = a.tobytes()
         self._seed, self._offset = int.from_bytes(raw[:8], "little"), int.from_bytes(raw[8:], "little")
 
@@ -80,13 +82,6 @@ class Generator:
 
     def __deepcopy__(self, memo):
         return self.clone_state()
-
-
-def _seen(what):
-    """Tell whoever records: a replay would not do it."""
-    from .autograd import modes
-    if modes.state.observers:
-        modes.state.observers[-1].refuse(what)
 
 
 def _restore(seed, offset):

@@ -20,6 +20,7 @@ from collections import OrderedDict, defaultdict
 import numpy as np
 
 from . import dtypes
+from .autograd.modes import beyond
 from .devices import as_device, device
 from .nn.parameter import Buffer, Parameter
 from .tensor import Size, Tensor, shown, wrap
@@ -42,6 +43,7 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=2, _use_new_zipfile_seria
 
     A path is written to beside and then renamed, so that it holds the old or the new contents, whole.
     """
+    beyond("it saves something")
     parts = _Writer(pickle_module, max(2, pickle_protocol)).parts(obj)
     if hasattr(f, "write"):
         for part in parts:
@@ -72,6 +74,7 @@ def load(f, map_location=None, pickle_module=pickle, *, weights_only=True, mmap=
     `mmap=True` maps the file's bytes instead of reading them (they are then not checked). `weights_only=False` also loads
     pickled objects, which can run any code: only from those you trust.
     """
+    beyond("it loads something")
     if hasattr(f, "read"):
         if mmap:
             raise ValueError("load: f must be a path in order to use the mmap argument")

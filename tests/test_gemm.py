@@ -376,7 +376,7 @@ def test_no_register_tile_spills(dtype):
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     module, t = Module(), targets.current()
-    kernels.gemm(module, "kernel", dtype)
+    kernels.emit_part(module, "tiles", dtype)
     machine = llvm.Target.from_default_triple().create_target_machine(cpu=t.cpu, features=t.features, opt=2, reloc="pic")
     text = machine.emit_assembly(llvm.parse_assembly(module.text()))
     blocks = [b for b in re.split(r"^\.L\w+:", text, flags=re.M) if len(re.findall(r"fmadd|fmla", b)) > 8]

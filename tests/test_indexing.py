@@ -343,3 +343,13 @@ def test_filling():
     w = whet.ones((), requires_grad=True)
     whet.zeros(2, 3).fill_(w).sum().backward()
     assert w.grad == 6
+
+
+def test_a_value_that_does_not_fit_is_said_before_where_it_goes():
+    """The order of PyTorch's errors, which traced calls have too."""
+    x = whet.ones(1, 8).expand(3, 8)
+    for f in (lambda x, v: x.__setitem__(..., v), whet.jit.trace(lambda x, v: x.__setitem__(..., v))):
+        with pytest.raises(RuntimeError, match="must match the existing size"):
+            f(x, whet.ones(8, 8))
+        with pytest.raises(RuntimeError, match="more than one element"):
+            f(x, whet.ones(3, 8))

@@ -556,3 +556,11 @@ def test_threads_that_differentiate_one_function():
     for t in ts:
         t.join()
     assert not wrong and len([r for rs in f.table.values() for r in rs]) == 1, "a recording that is busy is no reason for another one"
+
+
+@pytest.mark.parametrize("name", ["all", "sum", "argmax"])
+def test_results_have_eagers_strides_along_dimensions_of_one_element_too(name):
+    w = whet.randn(3, 2, 1).permute(2, 1, 0)
+    f = jit.trace(lambda x: getattr(x, name)(1))
+    want = getattr(w, name)(1).stride()
+    assert [f(w).stride() for _ in range(4)] == [want] * 4

@@ -283,3 +283,53 @@ def test_a_traced_module_is_a_part_of_another():
         assert bits(m(x)) == bits(m.head(m.body.bias.expand(2, 3)))
     m(x).sum().backward()
     assert m.body.fn.weight.grad is not None
+
+
+COUNT = 2
+
+
+@pytest.mark.parametrize("where", ["attribute", "entry", "global", "cell", "class"])
+def test_what_is_stored_anew_is_stored_by_replays_too(where):
+    """A place that was seen to vary holds, when the call is recorded, what the function stores there."""
+    def make():
+        global COUNT
+        COUNT = 2
+
+        class Box:
+            k = 2
+        box, entries, cell = Box(), {"k": 2}, 2
+        if where == "attribute":
+            box.k = 2
+
+        def f(x):
+            global COUNT
+            nonlocal cell
+            if where == "attribute":
+                box.k = 7
+            elif where == "entry":
+                entries["k"] = 7
+            elif where == "global":
+                COUNT = 7
+            elif where == "cell":
+                cell = 7
+            else:
+                Box.k = 7
+            return x * 2
+
+        def change(to):
+            global COUNT
+            nonlocal cell
+            box.__dict__.update({"k": to} if where == "attribute" else {})
+            entries["k"], COUNT, cell, Box.k = to, to, to, to
+        return f, change, lambda: (box.k, entries["k"], COUNT, cell, Box.k)
+    seen = []
+    for wrap in (lambda f: f, whet.jit.trace):
+        f, change, look = make()
+        f, found = wrap(f), []
+        for i in range(8):
+            if i in (2, 4, 5):
+                change(i)
+            assert f(whet.ones(2)).tolist() == [2, 2]
+            found.append(look())
+        seen.append(found)
+    assert seen[0] == seen[1]

@@ -427,7 +427,7 @@ import warnings
 import numpy as np
 from whet.cpu import memory, native
 def fail(): raise OSError("no executable memory")
-native._load_runtime, native._runtime = fail, None           # the package itself has loaded it: as if it had not
+native._load_runtime, native._runtime, native._status = fail, None, "not loaded yet"           # the package itself has loaded it: as if it had not
 vars(native).pop("launch", None)
 with warnings.catch_warnings(record=True) as seen:
     warnings.simplefilter("always")

@@ -21,8 +21,8 @@ TERNARY = {"fma"}
 BINARY = {"add", "sub", "mul", "div", "floordiv", "truncdiv", "mod", "fmod", "min", "max", "fmin", "fmax", "lt", "le", "gt", "ge",
           "eq", "ne", "and", "or", "xor", "shl", "shr", "gcd", "copysign", "nextafter", "hypot", "atan2", "pow"}
 MATH = {"cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
-        "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "erfinv", "lgamma", "digamma",
-        "trigamma", "polygamma2"}
+        "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "logit", "softplus", "silu", "mish", "gelu", "gelu_tanh",
+        "tanhshrink", "erf", "erfc", "erfcx", "erfinv", "ndtr", "sinc", "lgamma", "digamma", "trigamma", "polygamma2"}
 
 
 def numpy_type(t):

@@ -23,9 +23,18 @@ def test_rows_are_take(dtype, shape, axis):
     rng = np.random.default_rng(0)
     a = (rng.standard_normal(shape) * 100).astype(dtype)
     for count in (0, 1, 50):
-        index = rng.integers(0, shape[axis], count)
-        out, fine = take.rows(a, index, axis)
+        index = rng.integers(-shape[axis], shape[axis], count)
+        out, fine = take.rows(a, index, axis, wrap=True)
         assert fine and out.tobytes() == a.take(index, axis).tobytes()
+        out, fine = take.rows(a, index % shape[axis], axis)
+        assert fine and out.tobytes() == a.take(index, axis).tobytes()
+
+
+def test_rows_of_any_number_of_bytes():
+    rng = np.random.default_rng(0)
+    for size in [*range(1, 70), 127, 128, 129, 200]:
+        a, index = rng.integers(0, 256, (5, size)).astype("u1"), np.array([4, 0, 4, 2])
+        assert take.rows(a, index, 0)[0].tobytes() == a[index].tobytes()
 
 
 def test_bad_indices_are_found_and_nothing_is_read_there():
@@ -34,7 +43,9 @@ def test_bad_indices_are_found_and_nothing_is_read_there():
         index = np.zeros((3, 5), np.int64)
         index[1, 2] = k
         assert not take.along(a, index, 1)[1]
-        assert not take.rows(a, np.array([0, k]), 0)[1]
+        for axis in (0, 1):
+            for count in (2, 40):
+                assert not take.rows(a, np.array([0, k] * count), axis)[1]
     assert take.along(a, np.full((3, 5), -4), 1, wrap=True)[1]
     assert not take.along(a, np.full((3, 5), -5), 1, wrap=True)[1]
     assert not take.rows(a[:0], np.array([0]), 0)[1] and take.rows(a[:0], np.zeros(0, np.int64), 0)[1]

@@ -8,24 +8,31 @@ from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.vmath.check import call, references, ulps
 
 ONE = "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sigmoid erf erfc erfinv " \
-      "lgamma digamma trigamma polygamma2 cbrt rsqrt".split()
+      "logit softplus silu mish gelu gelu_tanh tanhshrink erfcx ndtr sinc lgamma digamma trigamma polygamma2 cbrt rsqrt".split()
 TWO = "pow atan2 hypot min max fmin fmax fmod mod floordiv nextafter copysign".split()
 LANES = 0, 4, 8, 16
 
 # The largest error allowed, in units of the last place: f32, then f64. Where f64 is None the result has zeros that no short
 # polynomial resolves, and the error is bounded relative to max(1, |result|) instead.
 BOUNDS = {
-    "exp": (1.01, 1), "exp2": (1, 1), "expm1": (1.35, 1.25), "log": (1, 1), "log2": (1, 1), "log10": (1, 1), "log1p": (1.15, 1),
+    "exp": (1.01, 1), "exp2": (1, 1), "expm1": (1.1, 1), "log": (1, 1), "log2": (1, 1), "log10": (1, 1), "log1p": (1.15, 1),
     "sin": (1.25, 1.1), "cos": (1.35, 1.1), "tan": (1.4, 1.2), "asin": (1.25, 1.25), "acos": (1.25, 1.25), "atan": (1.25, 1.3),
     "sinh": (1.5, 1.6), "cosh": (1.5, 1.6), "tanh": (1.4, 1.25), "asinh": (1.25, 1.25), "acosh": (1.25, 1.25), "atanh": (1.1, 1.1),
     "sigmoid": (1.7, 1.7), "erf": (1.45, 1), "erfc": (.51, 2), "erfinv": (.51, 2), "lgamma": (.51, None), "digamma": (.51, None),
     "trigamma": (.51, 3), "polygamma2": (.51, 6), "cbrt": (.8, .8), "rsqrt": (1.5, 1.5), "pow": (.6, .8), "atan2": (1.4, 1.4),
-    "hypot": (.51, 1.3),
+    "hypot": (.51, 1.3), "logit": (1.6, 1.1),
+    "softplus": (1.4, 1.2), "silu": (1.8, 1.8), "mish": (1.4, 1.2), "gelu": (1.9, 2.5), "gelu_tanh": (1.7, 1.7),
+    "tanhshrink": (1.9, 1.9), "erfcx": (.51, 3), "ndtr": (1.65, 2.5), "sinc": (.51, 1.6),
 }
 REFERENCE = references()
 EXACT = {
     "sigmoid": lambda v: 1 / (1 + mp.exp(-v)), "exp2": lambda v: mp.mpf(2) ** v, "log2": lambda v: mp.log(v) / mp.log(2),
     "lgamma": lambda v: mp.re(mp.loggamma(v)), "trigamma": lambda v: mp.psi(1, v), "polygamma2": lambda v: mp.psi(2, v),
+    "softplus": lambda v: mp.log1p(mp.exp(v)), "silu": lambda v: v / (1 + mp.exp(-v)),
+    "mish": lambda v: v * mp.tanh(mp.log1p(mp.exp(v))), "ndtr": lambda v: mp.erfc(-v / mp.sqrt(2)) / 2,
+    "gelu": lambda v: v * mp.erfc(-v / mp.sqrt(2)) / 2, "erfcx": lambda v: mp.exp(v * v) * mp.erfc(v), "logit": lambda v: mp.log(v / (1 - v)),
+    "gelu_tanh": lambda v: v / (1 + mp.exp(-mp.sqrt(8 / mp.pi) * v * (1 + mp.mpf("0.044715") * v * v))),
+    "tanhshrink": lambda v: v - mp.tanh(v) if abs(v) > 1e-8 else v ** 3 / 3, "sinc": mp.sincpi,
     "rsqrt": lambda v: 1 / mp.sqrt(v), "pow": mp.power, "cbrt": lambda v: mp.sign(v) * mp.cbrt(abs(v)),
 }
 SPECIAL = [0., -0., 1, -1, 2, -2, .5, -.5, 3, -3, 1.5, -1.5, 7, 1e10, -1e10, 16777215., np.inf, -np.inf, np.nan, 1e-45, -1e-45,
@@ -99,7 +106,9 @@ DOMAIN = {
     "log2": (0, np.inf), "log10": (0, np.inf), "log1p": (-1, np.inf), "rsqrt": (0, np.inf), "exp": (-708, 709),
     "exp2": (-1021, 1023), "sinh": (-709, 709), "cosh": (-709, 709), "expm1": (-750, 709), "sigmoid": (-708, 800),
     "erfc": (-10, 26), "trigamma": (-1000, 1e100), "polygamma2": (-1000, 1e100), "lgamma": (-1000, 1e300),
-    "digamma": (-1000, 1e300),
+    "digamma": (-1000, 1e300), "logit": (0, 1), "softplus": (-708, 1e3), "silu": (-708, 1e300), "mish": (-708, 1e300),
+    "gelu": (-37, 1e300), "ndtr": (-37, 1e300),
+    "gelu_tanh": (-20, 1e300), "erfcx": (-26, 1e5), "tanhshrink": (-1e90, 1e90), "sinc": (-1e9, 1e9),
 }
 
 

@@ -59,7 +59,7 @@ def micro(m, name, t):
             p = f.at(p, row, t.elem) if t.listed else None        # one addition a row: 14 addresses would not stay in registers
             out += [f.fma(x, bs[j], acc[i * t.vectors + j]) for j in range(t.vectors)]
         return out
-    acc = f.loop(0, steps, 1, step, [f.const(t.vec, 0.0)] * (t.rows * t.vectors))
+    acc = f.loop(0, steps, 1, step, [f.const(t.vec, 0.0)] * (t.rows * t.vectors), counted=True)
     add_up(f, t, acc, at, first)
     return name
 
@@ -252,8 +252,23 @@ def weight_grad(m, symbol, t, near):
         def row_of(i):
             return f.imin(i * t.rows, g.rows - t.rows)
 
+        blocks = f.imax(f.udiv(g.pixels + (KC - 1), KC), 1)
+        kept = f.conv("zext", f.cmp("sgt", blocks, 1), "i64")            # of one block, no sums are kept for another
+
         def tile_at(j, i):
-            return f.at(totals, ((i - tile0) * g.max_panels + (j - panel0)) * (t.rows * t.panel), t.elem)
+            return f.at(totals, ((i - tile0) * g.max_panels + (j - panel0)) * kept * (t.rows * t.panel), t.elem)
+
+        def out(i, j, v):
+            """Transpose vector v of a tile's totals to rows of gw, a square at a time."""
+            src, first = f.at(tile_at(j, i), v * t.lanes, t.elem), j * t.panel + v * t.lanes
+            for r in range(0, t.rows, t.lanes):
+                n = min(t.lanes, t.rows - r)
+                square = [f.load(t.vec, f.at(src, (r + k) * t.panel, t.elem)) for k in range(n)]
+                square += [f.const(t.vec, 0.0)] * (t.lanes - n)
+                mask = f.lanes_below(n, t.lanes)
+                for k, channel in enumerate(transpose(f, square)):
+                    f.if_(f.cmp("slt", first + k, g.outs), lambda: f.mstore(
+                        channel, f.at(wg, (first + k) * g.wo + row_of(i) + r, t.elem), mask))
 
         def block(n):
             steps = f.imin(g.pixels - n * KC, KC)
@@ -276,22 +291,12 @@ def weight_grad(m, symbol, t, near):
             def rows(i):
                 first = row_of(i)
                 f.loop(0, t.rows, 1, lambda r: inside.fill_row(xg, first + r, f.at(a, r * row_stride, t.elem)))
-                f.loop(panel0, panel1, 1, lambda j: f.call(
-                    multiply, "void", a, f.const("i64", row_stride), a, f.at(b, (j - panel0) * panel_size, t.elem), tile_at(j, i),
-                    steps, f.cmp("eq", n, 0)))
-            f.loop(tile0, tile1, 1, rows)
-        f.loop(0, f.imax(f.udiv(g.pixels + (KC - 1), KC), 1), 1, block)
 
-        def out(i, j, v):
-            """Transpose vector v of a tile's totals to rows of gw, a square at a time."""
-            src, first = f.at(tile_at(j, i), v * t.lanes, t.elem), j * t.panel + v * t.lanes
-            for r in range(0, t.rows, t.lanes):
-                n = min(t.lanes, t.rows - r)
-                square = [f.load(t.vec, f.at(src, (r + k) * t.panel, t.elem)) for k in range(n)]
-                square += [f.const(t.vec, 0.0)] * (t.lanes - n)
-                mask = f.lanes_below(n, t.lanes)
-                for k, channel in enumerate(transpose(f, square)):
-                    f.if_(f.cmp("slt", first + k, g.outs), lambda: f.mstore(
-                        channel, f.at(wg, (first + k) * g.wo + row_of(i) + r, t.elem), mask))
-        f.loop(tile0, tile1, 1, lambda i: f.loop(panel0, panel1, 1, lambda j: f.loop(0, t.vectors, 1, lambda v: out(i, j, v))))
+                def panel(j):
+                    f.call(multiply, "void", a, f.const("i64", row_stride), a, f.at(b, (j - panel0) * panel_size, t.elem), tile_at(j, i), steps,
+                           f.cmp("eq", n, 0))
+                    f.if_(f.cmp("eq", n, blocks - 1), lambda: f.loop(0, t.vectors, 1, lambda v: out(i, j, v)) and None)
+                f.loop(panel0, panel1, 1, panel)
+            f.loop(tile0, tile1, 1, rows)
+        f.loop(0, blocks, 1, block)
     f.loop(begin, end, 1, unit)

@@ -156,6 +156,76 @@ def pack_b(mod, symbol, dtype, b_mode):
     f.loop(f.args[1], f.args[2], 1, panel)
 
 
+# ---- what kernels of a type have in common ------------------------------------------------------------------------------
+def parts(dtype, a_mode, b_mode):
+    """The shared parts that a kernel calls, as (part, dtype): each is compiled once, whatever the kernels' epilogues."""
+    wide = WIDE.get(dtype, dtype)
+    return [("tiles", wide), *[("matrix", dtype)] * (a_mode == "rows"), *[("transposed", dtype)] * ("cols" in (a_mode, b_mode)),
+            *[("rows", dtype)] * (b_mode == "rows")]
+
+
+def part_names(part, dtype):
+    """The functions of a part."""
+    return [tile_name(dtype, r, v) for r, v in tile_shapes(dtype)] if part == "tiles" else [f"whet.gemm.{dtype}.{part}"]
+
+
+def emit_part(mod, part, dtype):
+    """Emit the functions of a part."""
+    wide, sh, name = WIDE.get(dtype, dtype), shape(dtype), part_names(part, dtype)[0]
+    if part == "tiles":
+        for rows, vectors in tile_shapes(dtype):
+            _tile(mod, dtype, rows, vectors)
+    elif part == "matrix":
+        pack.copy_matrix(mod, name, dtype, wide, sh.lanes, "")
+    elif part == "transposed":
+        pack.copy_transposed(mod, name, dtype, wide, sh.lanes, "")
+    else:
+        pack.copy_rows(mod, name, dtype, wide, sh.lanes, sh.vectors, "")
+
+
+def narrow_rows(dtype):
+    """The heights of tiles that are one vector wide."""
+    return tuple(r for i, r in enumerate(shape(dtype).rows) if i != 1 and r != 2)
+
+
+def tile_shapes(dtype):
+    """(rows, vectors) of every register tile."""
+    return [(r, v) for v, rows in ((shape(dtype).vectors, shape(dtype).rows), (1, narrow_rows(dtype))) for r in rows]
+
+
+def tile_name(dtype, rows, vectors):
+    return f"whet.gemm.{dtype}.tile{rows}x{vectors}"
+
+
+_TILE = [("ptr", "a"), ("i64", "a_m"), ("i64", "a_k"), ("ptr", "b"), ("i64", "b_k"), ("i64", "k"), ("ptr", "c"), ("i64", "c_m"), ("i1", "add")]
+
+
+def _tile(mod, dtype, rows, vectors):
+    """(a, a_m, a_k, b, b_k, k, c, c_m, add): a tile of products over k steps, stored to C or added to it."""
+    f, lanes, s = mod.fn(tile_name(dtype, rows, vectors), _TILE), shape(dtype).lanes, size(dtype)
+    a, a_m, a_k, b, b_k, k, c, c_m, add = f.args
+    ty = LLVM[dtype]
+    t, step_bytes = vec(ty, lanes), lanes * s
+    line = (1 << (rows - 1).bit_length()) - 1
+
+    def step(q, a, b, *acc):
+        # C is fetched meanwhile, a line at a time: all lines at once would keep A's and B's waiting
+        f.prefetch(f.bytes_at(c, (f.lshr(q, 2) & line) * c_m + (q & (vectors - 1)) * step_bytes), 1)
+        bs = [f.load(t, f.bytes_at(b, j * step_bytes)) for j in range(vectors)]
+        out = []
+        for i in range(rows):
+            x = f.splat(f.load(ty, f.bytes_at(a, a_m * i)), lanes)
+            out += [f.fma(x, y, z) if z.is_float else x * y + z for y, z in zip(bs, acc[i * vectors:])]
+        return f.bytes_at(a, a_k), f.bytes_at(b, b_k), *out
+    _, _, *acc = f.loop(0, k, 1, step, [a, b] + [f.const(t, 0)] * (rows * vectors))
+    places = [f.bytes_at(f.bytes_at(c, c_m * i), j * step_bytes) for i in range(rows) for j in range(vectors)]
+
+    def put(value):
+        for x, p in zip(acc, places, strict=True):
+            f.store(value(x, p), p)
+    f.if_(add, lambda: put(lambda x, p: f.load(t, p) + x), lambda: put(lambda x, p: x))
+
+
 class _Gemm:
     def __init__(self, mod, symbol, dtype, a_mode, b_mode, dst, epilogue):
         self.mod, self.symbol, self.dtype, self.a_mode, self.b_mode, self.dst, self.epilogue = \
@@ -170,38 +240,13 @@ class _Gemm:
         """A helper's name: many kernels may share a module."""
         return f"{self.symbol}.{part}"
 
+    def part(self, part):
+        """The function of a shared part."""
+        return part_names(part, self.dtype)[0]
+
     def helper(self, part, args):
         """A function that only this kernel calls."""
         return self.mod.fn(self.named(part), [tuple(x.split()) for x in args.split(", ")], linkage="internal", attrs="noinline")
-
-    # ---- register tiles ----------------------------------------------------------------------------------------------
-    def tile(self, rows, vectors):
-        """(a, a_m, a_k, b, b_k, k, c, c_m, add): a tile of products over k steps, stored to C or added to it."""
-        lanes = self.shape.lanes
-        f = self.helper(f"tile{rows}x{vectors}", "ptr a, i64 a_m, i64 a_k, ptr b, i64 b_k, i64 k, ptr c, i64 c_m, i1 add")
-        a, a_m, a_k, b, b_k, k, c, c_m, add = f.args
-        t, step_bytes = vec(self.ty, lanes), lanes * self.s
-        line = (1 << (rows - 1).bit_length()) - 1
-
-        def step(q, a, b, *acc):
-            # C is fetched meanwhile, a line at a time: all lines at once would keep A's and B's waiting
-            f.prefetch(f.bytes_at(c, (f.lshr(q, 2) & line) * c_m + (q & (vectors - 1)) * step_bytes), 1)
-            bs = [f.load(t, f.bytes_at(b, j * step_bytes)) for j in range(vectors)]
-            out = []
-            for i in range(rows):
-                x = f.splat(f.load(self.ty, f.bytes_at(a, a_m * i)), lanes)
-                out += [self.multiply_add(f, x, y, acc[i * vectors + j]) for j, y in enumerate(bs)]
-            return f.bytes_at(a, a_k), f.bytes_at(b, b_k), *out
-        _, _, *acc = f.loop(0, k, 1, step, [a, b] + [f.const(t, 0)] * (rows * vectors))
-        places = [f.bytes_at(f.bytes_at(c, c_m * i), j * step_bytes) for i in range(rows) for j in range(vectors)]
-
-        def put(value):
-            for x, p in zip(acc, places, strict=True):
-                f.store(value(x, p), p)
-        f.if_(add, lambda: put(lambda x, p: f.load(t, p) + x), lambda: put(lambda x, p: x))
-
-    def multiply_add(self, f, x, y, acc):
-        return f.fma(x, y, acc) if acc.is_float else x * y + acc
 
     # ---- edges, sums of blocks, epilogue -----------------------------------------------------------------------------
     def finish(self):
@@ -238,17 +283,9 @@ class _Gemm:
     # ---- the driver --------------------------------------------------------------------------------------------------
     def emit(self):
         sh = self.shape
-        self.narrow_rows = tuple(r for i, r in enumerate(sh.rows) if i != 1 and r != 2)     # for panels of one vector
-        for vectors, rows in ((sh.vectors, sh.rows), (1, self.narrow_rows)):
-            for r in rows:
-                self.tile(r, vectors)
+        for r, v in tile_shapes(self.wide):
+            self.mod.declare(tile_name(self.wide, r, v), "void", [ty for ty, _ in _TILE])
         self.finish()
-        if self.a_mode == "rows":
-            pack.copy_matrix(self.mod, self.named("pack_a"), self.dtype, self.wide, sh.lanes)
-        if "cols" in (self.a_mode, self.b_mode):
-            pack.copy_transposed(self.mod, self.named("transposed"), self.dtype, self.wide, sh.lanes)
-        if self.b_mode == "rows":
-            pack.copy_rows(self.mod, self.named("panel"), self.dtype, self.wide, sh.lanes, sh.vectors)
         f = self.f = self.mod.fn(self.symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
         args, begin, end, worker = f.args
         self.a, self.b, self.c, table, scratch = (f.load("ptr", f.at(args, i, "i64")) for i in range(5))
@@ -322,9 +359,9 @@ class _Gemm:
         f, d = self.f, self.d
         step = f.const("i64", a_step(self.wide))
         if self.a_mode == "rows":
-            f.call(self.named("pack_a"), "void", a, d["a_m"], rows, kb, self.scratch, step)
+            f.call(self.part("matrix"), "void", a, d["a_m"], rows, kb, self.scratch, step)
         else:
-            f.call(self.named("transposed"), "void", a, d["a_k"], d["a_m"], kb, rows, self.scratch, step)
+            f.call(self.part("transposed"), "void", a, d["a_k"], d["a_m"], kb, rows, self.scratch, step)
         return self.scratch, step, f.const("i64", self.s)
 
     def panel_of(self, b, k0, kb, j0, j, n, first_group, many_groups):
@@ -340,9 +377,9 @@ class _Gemm:
 
         def copy():
             if self.b_mode == "cols":
-                f.call(self.named("transposed"), "void", src, d["b_n"], d["b_k"], n, kb, panel, step)
+                f.call(self.part("transposed"), "void", src, d["b_n"], d["b_k"], n, kb, panel, step)
             else:
-                f.call(self.named("panel"), "void", src, d["b_k"], kb, n, panel, step)
+                f.call(self.part("rows"), "void", src, d["b_k"], kb, n, panel, step)
 
         def packed():
             f.if_(first_group, copy)
@@ -385,7 +422,7 @@ class _Gemm:
             whole = whole & ~last
 
         def tile(i):
-            one, all_ = self.tallest(1, self.narrow_rows, rows, i), self.tallest(self.shape.vectors, self.shape.rows, rows, i)
+            one, all_ = self.tallest(1, narrow_rows(self.wide), rows, i), self.tallest(self.shape.vectors, self.shape.rows, rows, i)
             height, code = (f.sel(narrow, x, y) for x, y in zip(one, all_, strict=True))
             start = f.imin(i, rows - height)
             direct = whole & f.cmp("eq", start, i)
@@ -413,7 +450,7 @@ class _Gemm:
     def tallest(self, vectors, heights, rows, i):
         """(height, code) of the best tile for the rows from i on."""
         f, (r, *rest) = self.f, heights
-        found = f.const("i64", r), Val(f, f"@{self.named(f'tile{r}x{vectors}')}", "ptr")
+        found = f.const("i64", r), Val(f, f"@{tile_name(self.wide, r, vectors)}", "ptr")
         if not rest:
             return found
         left = rows - i

@@ -72,10 +72,10 @@ def _transpose_groups(f, blocks, group):
     return [pick(*(even, odd)[g % 2], [x + g // 2 for x in (0, 2, 4, 6)]) for g in range(4)]
 
 
-def copy_rows(mod, name, dtype, wide, lanes, vectors):
+def copy_rows(mod, name, dtype, wide, lanes, vectors, linkage="internal"):
     """(src, src_step, steps, count, dst, dst_step): for each step, `count` adjacent elements; the rest of the `vectors` is zero."""
     f = mod.fn(name, [("ptr", "src"), ("i64", "src_step"), ("i64", "steps"), ("i64", "count"), ("ptr", "dst"), ("i64", "dst_step")],
-               linkage="internal", attrs="noinline")
+               linkage=linkage, attrs="noinline")
     src, src_step, steps, count, dst, dst_step = f.args
     t, narrow_size, wide_size = vec(LLVM[dtype], lanes), size(dtype), size(wide)
 
@@ -91,14 +91,14 @@ def copy_rows(mod, name, dtype, wide, lanes, vectors):
           lambda: copies(lambda p, j: f.mload(t, p, masks[j])))
 
 
-def copy_transposed(mod, name, dtype, wide, lanes):
+def copy_transposed(mod, name, dtype, wide, lanes, linkage="internal"):
     """(src, outer_step, inner_step, outer, inner, dst, dst_step): dst[i * dst_step + o] = src[o * outer_step + i * inner_step].
 
     Where the inner elements are adjacent, in squares of register transposes. `dst` has room for `outer` rounded up to whole
     vectors; what is written past `outer` is never used.
     """
     f = mod.fn(name, [("ptr", "src"), ("i64", "outer_step"), ("i64", "inner_step"), ("i64", "outer"), ("i64", "inner"),
-                      ("ptr", "dst"), ("i64", "dst_step")], linkage="internal", attrs="noinline")
+                      ("ptr", "dst"), ("i64", "dst_step")], linkage=linkage, attrs="noinline")
     src, outer_step, inner_step, outer, inner, dst, dst_step = f.args
     e, narrow_size, wide_size = LLVM[dtype], size(dtype), size(wide)
 
@@ -128,10 +128,10 @@ def copy_transposed(mod, name, dtype, wide, lanes):
     f.if_(adjacent, squares, one_by_one)
 
 
-def copy_matrix(mod, name, dtype, wide, lanes):
+def copy_matrix(mod, name, dtype, wide, lanes, linkage="internal"):
     """(src, src_step, rows, count, dst, dst_step): rows of `count` adjacent elements; `dst` rows have room for whole vectors."""
     f = mod.fn(name, [("ptr", "src"), ("i64", "src_step"), ("i64", "rows"), ("i64", "count"), ("ptr", "dst"), ("i64", "dst_step")],
-               linkage="internal", attrs="noinline")
+               linkage=linkage, attrs="noinline")
     src, src_step, rows, count, dst, dst_step = f.args
     t, narrow_size, wide_size = vec(LLVM[dtype], lanes), size(dtype), size(wide)
     whole = count & -lanes

@@ -10,9 +10,11 @@ from whet.ir.kernel import TILE
 from . import scalar, targets
 from .builder import vec
 
+BLOCK = 512             # elements that are picked at once
+
 _COST = {**dict.fromkeys(("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
-                         "sigmoid erf hypot").split(), 30),
-         **dict.fromkeys("mod fmod floordiv gcd pow cbrt erfc erfinv lgamma digamma trigamma polygamma2".split(), 150)}
+                         "sigmoid logit softplus silu mish gelu gelu_tanh tanhshrink ndtr erf hypot").split(), 30),
+         **dict.fromkeys("mod fmod floordiv gcd pow cbrt erfc erfcx erfinv sinc lgamma digamma trigamma polygamma2".split(), 150)}
 
 
 def work(roots):
@@ -21,7 +23,12 @@ def work(roots):
 
 
 def lanes(kernel):
-    """Elements computed at once: the widest type of the kernel fills a vector; gathered ones come one by one, so at most 16."""
+    """Elements computed at once: the widest type of the kernel fills a vector (places in tables, several); gathered ones come one by one, so
+    at most 16."""
+    tables = [e.args[0].value for e in S.walk(*kernel.roots) if e.op == "pick"]
+    if tables:
+        widest = max(scalar.BYTES[scalar.MEMORY[t]] for t in (*kernel.results, *(kernel.dtypes[k] for k in tables)))
+        return min(targets.current().bits // 8 // widest, 16)
     types = [t for t in S.types(kernel.roots, kernel.dtypes).values() if t]
     stored = [scalar.MEMORY[t] for t in (*kernel.dtypes, *kernel.results)]
     widest = max(scalar.BYTES.get(t, 1) for t in stored + [scalar.COMPUTE[t] for t in types])
@@ -55,6 +62,7 @@ class _Code:
         self.sizes = [scalar.BYTES[m] for m in self.memory]
         self.count = len(self.dtypes)
         self.lanes = lanes(kernel)
+        self.picked = [e for e in S.walk(*kernel.roots) if e.op == "pick"]
         self.unroll = 4 if work(kernel.roots) < 16 else 1
         args, self.begin, self.end, _ = f.args
         self.base = [f.load("ptr", f.at(args, i, "i64")) for i in range(self.count)]
@@ -63,23 +71,33 @@ class _Code:
 
     # ---- one run of elements -----------------------------------------------------------------------------------------
     def run(self, pointers, strides, n, access):
-        """Elements 0..n along the inner dimension. `strides` are needed where the access is a gather."""
+        """Elements 0..n along the inner dimension. `strides` are needed where the access is a gather.
+
+        What is picked lane by lane is picked for a block of elements first: between other work gathers wait for their turn."""
+        f, none = self.f, self.f.const(vec("i64", self.lanes), 0)
+        still = [e for e in self.picked if all(access[a] == "s" for a in S.uses(e.args[1])) and access[e.args[0].value] in "sv"]
+        lanewise = [e for e in self.picked if e not in still]
+        if not lanewise:
+            worst = self.elements(pointers, strides, n, access, self.kernel.roots, still, (), [none] * len(still))
+            return self.note(pointers, still, worst)
+        roots, kept = self.kernel.roots, [f.alloca(self.memory[e.args[0].value], BLOCK) for e in lanewise]
+        for j in reversed(range(len(lanewise))):             # (the outer ones first)
+            roots = tuple([S.replace(r, lanewise[j], S.arg(self.inputs + j)) for r in roots])
+        extra = [(p, self.dtypes[e.args[0].value]) for p, e in zip(kept, lanewise)]
+        left = [e for e in S.walk(*roots) if e.op == "pick"]
+
+        def block(at, *worst):
+            here = [p if a == "s" else f.bytes_at(p, at * (size if a == "v" else s))
+                    for p, a, size, s in zip(pointers, access, self.sizes, strides)]
+            m, inner = f.imin(n - at, BLOCK), len(lanewise)
+            return [*self.places(here, strides, m, access, lanewise, kept, worst[:inner]),
+                    *self.elements(here, strides, m, access, roots, left, extra, worst[inner:])]
+        self.note(pointers, lanewise + left, f.loop(0, n, BLOCK, block, [none] * len(lanewise + left)))
+
+    def loads(self, pointers, strides, access, used):
+        """How to load each operand of `used` at an element: a function of the operand, the element and the mask."""
         f, lanes = self.f, self.lanes
-        same = [scalar.widen(f, f.load(m, p), t) if a == "s" else None
-                for a, m, p, t in zip(access, self.memory, pointers, self.dtypes)]
-        same = [s and f.splat(s, lanes) for s in same]
-        hops = [f.iota("i64", lanes) * f.splat(s, lanes) if a == "g" else None for a, s in zip(access, strides)]
-
-        def addresses(k, i):
-            far = f.splat(i * strides[k], lanes) + hops[k]
-            return f.v(f"<{lanes} x ptr>", f"getelementptr i8, ptr {pointers[k].ref}, {far!r}")
-
-        def places(k, i):
-            """The addresses one by one: a gather instruction is slower, and hides the stride from the prefetcher."""
-            p = f.bytes_at(pointers[k], i * strides[k])
-            for _ in range(lanes):
-                yield p
-                p = f.bytes_at(p, strides[k])
+        same = {k: f.splat(scalar.widen(f, f.load(self.memory[k], pointers[k]), self.dtypes[k]), lanes) for k in used if access[k] == "s"}
 
         def load(k, i, mask):
             if access[k] == "s":
@@ -87,21 +105,49 @@ class _Code:
             ty = vec(self.memory[k], lanes)
             if access[k] == "g" and mask is None:
                 x = f.const(ty, 0)
-                for lane, p in enumerate(places(k, i)):
+                for lane, p in enumerate(self.one_by_one(pointers, strides, k, i)):
                     x = f.insert(x, f.load(self.memory[k], p), lane)
             elif access[k] == "g":
-                x = f.gather(ty, addresses(k, i), mask)
+                x = f.gather(ty, self.addresses(pointers, strides, k, i), mask)
             else:
                 at = f.at(pointers[k], i, self.memory[k])
                 x = f.load(ty, at) if mask is None else f.mload(ty, at, mask)
             return scalar.widen(f, x, self.dtypes[k])
+        return load
+
+    def addresses(self, pointers, strides, k, i):
+        f, lanes = self.f, self.lanes
+        far = f.splat(i * strides[k], lanes) + f.iota("i64", lanes) * f.splat(strides[k], lanes)
+        return f.v(f"<{lanes} x ptr>", f"getelementptr i8, ptr {pointers[k].ref}, {far!r}")
+
+    def one_by_one(self, pointers, strides, k, i):
+        """The addresses one by one: a gather instruction is slower, and hides the stride from the prefetcher."""
+        p = self.f.bytes_at(pointers[k], i * strides[k])
+        for _ in range(self.lanes):
+            yield p
+            p = self.f.bytes_at(p, strides[k])
+
+    def used(self, roots):
+        """The operands that expressions read element by element: no tables, and nothing of them but their places."""
+        found = {e.value for e in roots if e.op == "arg"}
+        for e in S.walk(*roots):
+            found.update(a.value for a in ((e.args[1], e.args[2], *e.args[4:]) if e.op == "pick" else e.args) if a.op == "arg")
+        return found
+
+    def elements(self, pointers, strides, n, access, roots, picked, extra, worst):
+        """The roots at elements 0..n. `extra` are arguments after the inputs: (where they lie, their type). `picked` are picks among the roots'
+        parts, and `worst` the largest places so far, which are given back."""
+        f, lanes = self.f, self.lanes
+        used = self.used(roots)
+        load = self.loads(pointers, strides, access, [k for k in range(self.inputs) if k in used])
+        dtypes = (*self.kernel.dtypes, *(t for _, t in extra))
 
         def store(k, i, x, mask, stream):
             if access[k] == "g" and mask is None:
-                for lane, p in enumerate(places(k, i)):
+                for lane, p in enumerate(self.one_by_one(pointers, strides, k, i)):
                     f.store(f.extract(x, lane), p)
             elif access[k] == "g":
-                f.scatter(x, addresses(k, i), mask)
+                f.scatter(x, self.addresses(pointers, strides, k, i), mask)
             else:
                 at = f.at(pointers[k], i, self.memory[k])
                 if mask is not None:
@@ -109,22 +155,30 @@ class _Code:
                 else:
                     f.store(x, at, lanes * self.sizes[k] if stream else None, stream)
 
-        def step(i, mask=None, stream=False):
-            values = [load(k, i, mask) for k in range(self.inputs)]
-            for k, x in enumerate(scalar.results(f, self.kernel.roots, values, self.kernel.dtypes, lanes)):
+        def step(i, mask=None, stream=False, worst=()):
+            values = [load(k, i, mask) if k in used else self.unread(k) for k in range(self.inputs)]
+            values += [scalar.widen(f, f.load(vec(scalar.MEMORY[t], lanes), f.at(p, i, scalar.MEMORY[t])), t) for p, t in extra]
+            pick, worst = self.picking(picked, pointers, strides, access, i, mask, worst)
+            for k, x in enumerate(scalar.results(f, roots, values, dtypes, lanes, pick)):
                 store(self.inputs + k, i, x, mask, stream)
+            return list(worst.values())
+
+        def several(i, stream, *worst):
+            for u in range(self.unroll):
+                worst = step(i + u * lanes, None, stream, worst)
+            return worst
 
         def sweep(start, stream=False):
             """From `start` to n: unrolled, vector by vector, and the rest of a vector."""
             left = f.binary("and", n - start, lanes - 1)
-            whole = n - left
+            whole, found = n - left, worst
             if self.unroll > 1:
                 wide = self.unroll * lanes
                 stop = whole - f.binary("and", whole - start, wide - 1)
-                f.loop(start, stop, wide, lambda i: [step(i + u * lanes, None, stream) for u in range(self.unroll)] and None)
+                found = f.loop(start, stop, wide, lambda i, *worst: several(i, stream, *worst), found)
                 start = stop
-            f.loop(start, whole, lanes, lambda i: step(i, None, stream))
-            f.if_(f.cmp("ne", left, 0), lambda: step(whole, self.below(left)))
+            found = f.loop(start, whole, lanes, lambda i, *worst: step(i, None, stream, worst), found)
+            return f.if_(f.cmp("ne", left, 0), lambda: step(whole, self.below(left), False, found), lambda: found)
 
         def streamed():
             """Past the cache: whole aligned vectors, after a part of one."""
@@ -135,13 +189,100 @@ class _Code:
             if targets.current().name != "neon":
                 f.call("llvm.x86.sse.sfence", "void")
 
-        if not self.kernel.stream:
+        if not self.kernel.stream or self.picked:
             return sweep(f.const("i64", 0))
         address = f.v("i64", f"ptrtoint ptr {pointers[-1].ref} to i64")
         fits = f.cmp("eq", f.binary("and", address, self.sizes[-1] - 1), 0)
         for p in pointers[:self.inputs]:                     # in place, the line is in the cache already
             fits = fits & f.cmp("ne", p, pointers[-1])
-        f.if_(fits, streamed, lambda: sweep(f.const("i64", 0)))
+        return f.if_(fits, lambda: streamed() or None, lambda: sweep(f.const("i64", 0)) and None)
+
+    def unread(self, k):
+        """Something for an argument whose elements nobody reads."""
+        return self.f.const(vec(scalar.COMPUTE[self.dtypes[k]], self.lanes), 0)
+
+    # ---- elements of tables ------------------------------------------------------------------------------------------
+    def places(self, pointers, strides, n, access, picked, kept, worst):
+        """Put what is picked for elements 0..n into `kept`, first where it is and then what is there; the largest places so far."""
+        f, lanes, used = self.f, self.lanes, self.used(picked)
+        load = self.loads(pointers, strides, access, [k for k in range(self.inputs) if k in used])
+        spots = [f.alloca("i64", BLOCK) for _ in picked]
+
+        def find(i, mask, worst):
+            values = [load(k, i, mask) if k in used else self.unread(k) for k in range(self.inputs)]
+            pick, worst = self.picking(picked, pointers, strides, access, i, mask, worst)
+            found, _ = scalar.compute(f, [e.args[1] for e in picked], values, self.kernel.dtypes, lanes, pick=pick)
+            for e, x, spot in zip(picked, found, spots):
+                at, worst[e] = self.place(e, x, values[e.args[2].value], mask, worst[e])
+                f.store(at, f.at(spot, i, "i64"))
+            return list(worst.values())
+
+        def fetch(i, mask):
+            for e, spot, p in zip(picked, spots, kept):
+                step = [load(a.value, i, None) for a in e.args[4:]]
+                x = self.fetch(e, f.load(vec("i64", lanes), f.at(spot, i, "i64")), step, pointers, strides, access, i, mask)
+                f.store(x, f.at(p, i, x.elem))
+        left = f.binary("and", n, lanes - 1)
+        worst = f.loop(0, n - left, lanes, lambda i, *worst: find(i, None, worst), worst)
+        worst = f.if_(f.cmp("ne", left, 0), lambda: find(n - left, self.below(left), worst), lambda: worst)
+        f.loop(0, n - left, lanes, lambda i: fetch(i, None))
+        f.if_(f.cmp("ne", left, 0), lambda: fetch(n - left, self.below(left)))
+        return worst
+
+    def picking(self, picked, pointers, strides, access, i, mask, worst):
+        """(How to pick at element i, the largest places by expression, which it changes)."""
+        worst = dict(zip(picked, worst, strict=True))
+
+        def pick(e, operands):
+            x, worst[e] = self.pick(e, operands, pointers, strides, access, i, mask, worst[e])
+            return x
+        return pick, worst
+
+    def note(self, pointers, picked, worst):
+        """Places that a table does not have were read nowhere; they are noted."""
+        f = self.f
+        for e, w in zip(picked, worst, strict=True):
+            size = f.splat(f.load("i64", pointers[e.args[2].value]), self.lanes)
+            f.if_(f.any(f.cmp("uge", w, size)), lambda e=e: f.store(f.as_val(1, "i64"), pointers[e.args[3].value]))
+
+    def pick(self, e, operands, pointers, strides, access, i, mask, worst):
+        """(The elements of a table at some places along a dimension, the largest place so far: see `ir.scalar.pick`.)"""
+        _, places, n, _, *step = operands
+        at, worst = self.place(e, places, n, mask, worst)
+        return scalar.widen(self.f, self.fetch(e, at, step, pointers, strides, access, i, mask), self.dtypes[e.args[0].value]), worst
+
+    def place(self, e, places, n, mask, worst):
+        """(Places that the table has, the largest so far that was asked for, as an unsigned number.)"""
+        f = self.f
+        if e.value:
+            places = f.intr("umin", places, places + n)      # (negative ones are the largest)
+        worst = f.intr("umax", worst, places if mask is None else f.sel(mask, places, f.const(vec("i64", self.lanes), 0)))
+        return f.intr("umin", places, n - 1), worst
+
+    def fetch(self, e, at, step, pointers, strides, access, i, mask):
+        """The elements at these places, as memory has them. `step`: the bytes from one place to the next, or nothing: they are side by side."""
+        f, lanes, k = self.f, self.lanes, e.args[0].value
+        ty, size, unit = self.memory[k], self.sizes[k], "i8" if step else self.memory[k]
+        if step:
+            at = at * step[0]
+        if all(access[a] == "s" for a in S.uses(e.args[1])) and access[k] in "sv":           # one place for the whole run
+            p = f.at(pointers[k], f.extract(at, 0), unit)
+            if access[k] == "s":
+                return f.splat(f.load(ty, p), lanes)
+            p = f.at(p, i, ty)
+            return f.load(vec(ty, lanes), p) if mask is None else f.mload(vec(ty, lanes), p, mask)
+        p = pointers[k] if access[k] == "s" else f.bytes_at(pointers[k], i * (size if access[k] == "v" else strides[k]))
+        far = f.v(vec("ptr", lanes), f"getelementptr {unit}, ptr {p.ref}, {at!r}")
+        if access[k] == "v":
+            far = f.v(vec("ptr", lanes), f"getelementptr {ty}, {far!r}, {f.iota('i64', lanes)!r}")
+        elif access[k] == "g":
+            far = f.v(vec("ptr", lanes), f"getelementptr i8, {far!r}, {f.iota('i64', lanes) * f.splat(strides[k], lanes)!r}")
+        if mask is not None or size >= 4 and targets.current().name == "avx512":             # (where gathers are quick)
+            return f.gather(vec(ty, lanes), far, mask)
+        x = f.const(vec(ty, lanes), 0)
+        for lane in range(lanes):
+            x = f.insert(x, f.load(ty, f.extract(far, lane)), lane)
+        return x
 
     def below(self, n):
         """The mask of the first n lanes, 0 <= n < lanes."""

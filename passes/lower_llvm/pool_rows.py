@@ -24,7 +24,7 @@ def emit(m, symbol, elem, lanes, kind, stride, taps):
     g = Geometry(f, args, 4, FIELD)
     t, ints = vec(elem, lanes), vec("i32", lanes)
     SECOND = 0, lanes - 1
-    picks, is_max = kind == "max_index", kind.startswith("max")
+    picks, nothing = kind == "max_index", f.const(t, 0.0 if kind == "mean" else float("-inf"))
     step = f.const("i64", stride) if stride else g.stride
 
     def entry(at, size, column, i):
@@ -41,16 +41,21 @@ def emit(m, symbol, elem, lanes, kind, stride, taps):
                                  for i, p in zip(SECOND, ps, strict=True)])
         return f.gather(t, places(row, columns_from(column)), None if left is None else f.lanes_below(left, lanes))
 
-    def read_inside(row, column, left):
-        """(the taps of the first `left` outputs that are in the row, which they are)"""
-        def below(columns):
-            return f.cmp("ult", columns, f.splat(f.conv("trunc", g.w, "i32"), lanes))
-        inside = below(columns_from(column, "i32")) & f.lanes_below(left, lanes)
-        if stride == 1:
-            return f.mload(t, f.at(row, column, elem), inside), inside
+    def below(columns):
+        return f.cmp("ult", columns, f.splat(f.conv("trunc", g.w, "i32"), lanes))
+
+    def inside(column, left):
+        """Masks of what a tap of the first `left` outputs reads in the row: of its lanes and, with a stride of 2, of its two vectors."""
+        lanes_ = below(columns_from(column, "i32")) & f.lanes_below(left, lanes)
+        return [lanes_, *([below(columns_from(column + i, "i32", 1)) for i in SECOND] if stride == 2 else [])]
+
+    def read_inside(row, column, masks):
+        """The taps that are in the row; in place of the others, what changes no chain (a sum that began at +0 never is -0)."""
         if stride == 2:
-            return every_second([f.mload(t, f.at(row, column + i, elem), below(columns_from(column + i, "i32", 1))) for i in SECOND]), inside
-        return f.gather(t, places(row, columns_from(column)), inside), inside
+            return every_second([f.mload(t, f.at(row, column + i, elem), mask, other=nothing) for i, mask in zip(SECOND, masks[1:], strict=True)])
+        if stride == 1:
+            return f.mload(t, f.at(row, column, elem), masks[0], other=nothing)
+        return f.sel(masks[0], f.gather(t, places(row, columns_from(column)), masks[0]), nothing)
 
     def every_second(pair):
         """Of two vectors, the second of which begins with the last element of the first."""
@@ -65,17 +70,16 @@ def emit(m, symbol, elem, lanes, kind, stride, taps):
         return f.v(vec("ptr", lanes), f"getelementptr {elem}, ptr {row.ref}, {columns.ty} {columns.ref}")
 
     def joined(state, new, column, number, inside):
-        """A tap in a chain: `state` is the sum so far, or the best and (if asked for) which tap it is."""
-        if is_max:
-            best, *pick = state
-            better = f.cmp("ogt", new, best) | f.cmp("uno", new, new)
-            if picks:
-                better = better | f.cmp("slt", pick[0], 0)
-                here = columns_from(column, "i32") + f.splat(number, lanes)
-            better = better if inside is None else better & inside
-            return [f.sel(better, new, best), *([f.sel(better, here, pick[0])] if picks else [])]
-        total = state[0] + new
-        return [total if inside is None else f.sel(inside, total, state[0])]
+        """A tap in a chain: `state` is the sum so far, or the best and (if asked for) which tap it is; `inside` the lanes that have it."""
+        if kind == "mean":
+            return [state[0] + new]
+        best, *pick = state
+        larger, nan = f.cmp("ogt", new, best), f.cmp("uno", new, new)
+        if not picks:
+            return [f.sel(nan, new, f.sel(larger, new, best))]           # (the inner one is an instruction, maximum)
+        better = larger | nan | f.cmp("slt", pick[0], 0)
+        better = better if inside is None else better & inside
+        return [f.sel(better, new, best), f.sel(better, columns_from(column, "i32") + f.splat(number, lanes), pick[0])]
 
     def unit(u):
         rest, row_block = divmod_(f, u, g.row_blocks)
@@ -92,8 +96,9 @@ def emit(m, symbol, elem, lanes, kind, stride, taps):
 
             def outputs(ox, side, left=None, check=False):
                 """`side` vectors of outputs from ox on, or the first `left` of one; `check`: not all taps may be in the row."""
-                start = [f.const(t, float("-inf") if is_max else 0.0)] + ([f.const(ints, -1)] if picks else [])
+                start = [nothing] + ([f.const(ints, -1)] if picks else [])
                 each, column = len(start), g.first + ox * step
+                masks = [inside(column + g.step_w * k, left) for k in range(taps)] if check else []
 
                 def depth(z, *state):
                     def line(v, *state):
@@ -104,8 +109,9 @@ def emit(m, symbol, elem, lanes, kind, stride, taps):
                             after, shift = [], k * g.step_w if taps == 0 else g.step_w * k
                             for s in range(side):
                                 at = column + shift + step * (s * lanes)
-                                new, inside = read_inside(source, at, left) if check else (read(source, at, left), None)
-                                after += joined(state[s * each:s * each + each], new, at, number, inside)
+                                mine = (masks[k] if taps else inside(at, left)) if check else [None]
+                                new = read_inside(source, at, mine) if check else read(source, at, left)
+                                after += joined(state[s * each:s * each + each], new, at, number, mine[0])
                             return after
                         if not taps:
                             return f.loop(0, g.taps, 1, tap, state)
@@ -134,13 +140,13 @@ def emit(m, symbol, elem, lanes, kind, stride, taps):
                 to_ = at + f.udiv(f.imax(g.whole - at, 0), group) * group
                 f.loop(at, to_, group, lambda ox, side=side: outputs(ox, side))
                 at = to_
-            inside = f.cmp("sge", g.whole, g.ow)
+            all_inside = f.cmp("sge", g.whole, g.ow)
 
             def rest():
-                f.if_(inside & f.cmp("sge", g.ow - lanes, g.left), lambda: outputs(g.ow - lanes, 1), few)     # some of them again
+                f.if_(all_inside & f.cmp("sge", g.ow - lanes, g.left), lambda: outputs(g.ow - lanes, 1), few)     # some of them again
 
             def few():
-                f.if_(inside, lambda: outputs(at, 1, g.ow - at), lambda: f.loop(at, g.ow, lanes, edge) and None)
+                f.if_(all_inside, lambda: outputs(at, 1, g.ow - at), lambda: f.loop(at, g.ow, lanes, edge) and None)
             f.if_(f.cmp("slt", at, g.ow), rest)
         oy0 = row_block * g.rows
         f.loop(oy0, f.imin(oy0 + g.rows, g.oh), 1, row)

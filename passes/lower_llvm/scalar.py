@@ -335,8 +335,8 @@ PRIMITIVES = {
     "pow": _by_kind(_math("pow"), lambda f, s, a, b: _int_power(f, a, b, s)),
     **{op: _math(op) for op in (
         "cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
-        "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "erfinv", "lgamma", "digamma",
-        "trigamma", "polygamma2")},
+        "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "logit", "softplus", "silu", "mish", "gelu", "gelu_tanh",
+        "tanhshrink", "erf", "erfc", "erfcx", "erfinv", "ndtr", "sinc", "lgamma", "digamma", "trigamma", "polygamma2")},
 }
 
 
@@ -348,11 +348,11 @@ def primitive(f, op, t, *xs):
     return PRIMITIVES[op](f, t, *xs)
 
 
-def compute(f, roots, values, dtypes, lanes, primitive=primitive, convert=convert):
+def compute(f, roots, values, dtypes, lanes, primitive=primitive, convert=convert, pick=None):
     """The roots' values in the form they are computed in, from the arguments' values in theirs; with the roots' types.
 
     A bare number takes the type of what it meets. A root that is a bare number has no type: `Unsupported`. Another target that is
-    written through `f` brings its own `primitive` and `convert`.
+    written through `f` brings its own `primitive` and `convert`. `pick(expression, its operands)`: what is gathered.
     """
     known = S.types(roots, dtypes)
     done, typed = {}, {}
@@ -394,6 +394,10 @@ def compute(f, roots, values, dtypes, lanes, primitive=primitive, convert=conver
             v = convert(f, done[id(e.args[0])], src, t) if src else operand(e.args[0], t)
         elif e.op == "select":
             v = f.sel(truth(e.args[0]), operand(e.args[1], t), operand(e.args[2], t))
+        elif e.op == "pick":
+            if pick is None:
+                raise Unsupported("pick")
+            v = pick(e, [done[id(a)] for a in e.args])
         else:
             like = next((known[id(a)] for a in e.args if known[id(a)]), None)
             if like is None:                                  # a comparison of numbers
@@ -424,11 +428,11 @@ def number(f, v, t, lanes):
     return f.const(vec(COMPUTE[t], lanes), v)
 
 
-def results(f, roots, values, dtypes, lanes):
+def results(f, roots, values, dtypes, lanes, pick=None):
     """As `compute`, with the results in memory form, each half rounded once."""
     known = S.types(roots, dtypes)
     rounds = [r.op == "cast" and r.value in HALF and known[id(r.args[0])] in ("f32", *HALF) for r in roots]
-    values, kinds = compute(f, [r.args[0] if once else r for r, once in zip(roots, rounds)], values, dtypes, lanes)
+    values, kinds = compute(f, [r.args[0] if once else r for r, once in zip(roots, rounds)], values, dtypes, lanes, pick=pick)
     return [narrow(f, v, r.value if once else t) for v, t, r, once in zip(values, kinds, roots, rounds)]
 
 

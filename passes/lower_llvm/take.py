@@ -34,14 +34,15 @@ def _report(f, worst, n, bad):
     f.if_(f.cmp("uge", worst, n), lambda: f.store(f.as_val(1, "i64"), bad))
 
 
-def emit(module, symbol, itemsize, flat, wrap):
-    """The kernel for elements of so many bytes; `flat`: I is 1; `wrap`: negative indices count from the end."""
+def emit(module, symbol, itemsize, flat, wrap, one_index=False):
+    """The kernel for elements of so many bytes; `flat`: I is 1; `wrap`: negative indices count from the end; `one_index`: the index is a
+    vector, the same for every o (and I is 1)."""
     target = targets.current()
     elem, lanes = WHERE[itemsize], target.lanes(8) if target.name == "avx512" and itemsize >= 4 else 0     # where gathers are quick
     f, (x, index, out, bad), (_, n, along, inner), ((o0, o1), (j0, j1)) = _prologue(module, symbol)
 
-    def one(row, at, column, worst):
-        place, k = _place(f, f.load("i64", f.at(index, at, "i64")), n, wrap)
+    def one(row, at, column, worst, which=None):
+        place, k = _place(f, f.load("i64", f.at(index, at if which is None else which, "i64")), n, wrap)
         f.store(f.load(elem, f.at(row, place if flat else place * inner + column, elem)), f.at(out, at, elem))
         return f.intr("umax", worst, k)
 
@@ -54,23 +55,26 @@ def emit(module, symbol, itemsize, flat, wrap):
                 return f.loop(0, inner, 1, lambda i, worst: one(row, first + i, i, worst), [worst])
             return f.loop(j0, j1, 1, each, [worst])
 
+        def single(j, worst):
+            return one(row, start + j, None, worst, j if one_index else None)
+
         def several(j, *worst):
             out_worst = []
             for u, w in enumerate(worst):
                 at = start + j + u * lanes
-                place, k = _place(f, f.load(vec("i64", lanes), f.at(index, at, "i64")), n, wrap)
+                place, k = _place(f, f.load(vec("i64", lanes), f.at(index, j + u * lanes if one_index else at, "i64")), n, wrap)
                 places = f.v(vec("ptr", lanes), f"getelementptr {elem}, ptr {row.ref}, {place.ty} {place.ref}")
                 f.store(f.gather(vec(elem, lanes), places), f.at(out, at, elem))
                 out_worst.append(f.intr("umax", w, k))
             return out_worst
         if not lanes:
-            return f.loop(j0, j1, 1, lambda j, worst: one(row, start + j, None, worst), [worst])
+            return f.loop(j0, j1, 1, single, [worst])
         step = UNROLL * lanes
         whole = j0 + ((j1 - j0) & -step)
         found = f.loop(j0, whole, step, several, [f.const(vec("i64", lanes), 0)] * UNROLL)
         for w in found:
             worst = f.intr("umax", worst, f.call(f"llvm.vector.reduce.umax.v{lanes}i64", "i64", w))
-        return f.loop(whole, j1, 1, lambda j, worst: one(row, start + j, None, worst), [worst])
+        return f.loop(whole, j1, 1, single, [worst])
     worst, = f.loop(o0, o1, 1, each_row, [f.as_val(0, "i64")])
     _report(f, worst, n, bad)
 
@@ -79,14 +83,30 @@ def emit_rows(module, symbol, lanes, wrap):
     """Whole rows: out[o, j, :] = x[o, index[j], :], `I` counted in bytes; copied in vectors."""
     f, (x, index, out, bad), (_, n, along, size), ((o0, o1), (j0, j1)) = _prologue(module, symbol)
     ty = vec("i8", lanes)
-    whole = size & -lanes
+    whole, rest = size & -lanes, size & (lanes - 1)
 
     def each(o, j, worst):
         place, k = _place(f, f.load("i64", f.at(index, j, "i64")), n, wrap)
         src, dst = f.bytes_at(x, (o * n + place) * size), f.bytes_at(out, (o * along + j) * size)
         f.loop(0, whole, lanes, lambda i: f.store(f.load(ty, f.bytes_at(src, i)), f.bytes_at(dst, i)))
-        f.loop(whole, size, 1, lambda i: f.store(f.load("i8", f.bytes_at(src, i)), f.bytes_at(dst, i)))
+        f.if_(f.cmp("ne", rest, 0), lambda: f.if_(f.cmp("ne", whole, 0), lambda: end(src, dst, lanes), lambda: short(src, dst, lanes // 2)) and None)
         return f.intr("umax", worst, k)
+
+    def end(src, dst, width):
+        """Copy the last `width` bytes (some of them again)."""
+        ty = vec("i8", width) if width > 1 else "i8"
+        f.store(f.load(ty, f.bytes_at(src, size - width)), f.bytes_at(dst, size - width))
+
+    def short(src, dst, width):
+        """Copy fewer than twice `width` bytes: the first and the last of the largest power of two that there are."""
+        def both():
+            ty = vec("i8", width)
+            f.store(f.load(ty, src), dst)
+            end(src, dst, width)
+        if width == 1:
+            end(src, dst, 1)
+        else:
+            f.if_(f.cmp("sge", size, width), both, lambda: short(src, dst, width // 2))
     worst, = f.loop(o0, o1, 1, lambda o, w: f.loop(j0, j1, 1, lambda j, w: each(o, j, w), [w]), [f.as_val(0, "i64")])
     _report(f, worst, n, bad)
 

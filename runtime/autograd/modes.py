@@ -30,6 +30,12 @@ def refresh():
     set_flags(state.flags & ~SPECIAL | special)
 
 
+def beyond(what):
+    """Tell whoever records that something happens which a replay would not do."""
+    if state.observers:
+        state.observers[-1].refuse(what)
+
+
 def is_grad_enabled():
     """Is gradient recording on, on this thread?
 

@@ -19,6 +19,8 @@ DEPTHWISE_TAPS, DEPTHWISE_ROWS = 64, 4       # with more taps or outputs per gro
 WINOGRAD_SCRATCH = 1 << 19     # bytes for the transformed pixels of a unit
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 TURNED_VECTORS, TURNED_PIXELS = 2, 256       # vectors of channels in a register tile, pixels of a unit
+PLANES_SCRATCH = 1 << 18       # bytes for the rows that a band of outputs reads
+COPY = 5                       # rows of a register tile whose products take as long as copying the pixels under a step's tap
 GRAIN = 1 << 15                # vector multiply-adds in about 10 us
 
 known: dict = {}                # key -> Plan or what else a call needs
@@ -129,9 +131,38 @@ def _geometry(fields, offsets, taps_at=()):
                     + list(cols) + list(taps_at), np.int64)
 
 
-def _grain(work, lanes, units, threads):
-    """Units in 10 us, each of `work` multiply-adds; never so few that more than `threads` parts could be made of all."""
-    return max(1, GRAIN * lanes // max(work, 1), -(-units // threads))
+def shares(grain, units, threads):
+    """(grain, parts): a grain that lets every thread have a part, and how many parts it lets the pool make, each with its scratch.
+
+    The pool makes a part of whole grains, so that a larger grain may leave a thread without one: of 25 units in grains of 13 there is one.
+    """
+    grain = max(1, grain, units // threads)
+    return grain, max(1, units // grain)
+
+
+def _shares(work, lanes, units, threads):
+    """`shares` for units of `work` multiply-adds: a grain is what takes about 10 us."""
+    return shares(GRAIN * lanes // max(work, 1), units, threads)
+
+
+def _cut(panels, most_panels, tiles, most_tiles, rows, others, threads):
+    """(blocks of panels, blocks of tiles) that are not too large, cut so that the thread with the most work has as little as can be.
+
+    A unit is `rows` of work for each of its panels and tiles, and copies the pixels of its panels. There are `others` for each two blocks.
+    """
+    fewest = split(panels, most_panels)[0], split(tiles, most_tiles)[0]
+    if threads == 1 or others * fewest[0] * fewest[1] >= 32 * threads:
+        return fewest
+    even = [min(n, -(-few // threads) * threads) for n, few in zip((panels, tiles), fewest)]
+
+    def longest(blocks):
+        across, down = (np.diff(np.arange(b + 1) * n // b) for n, b in zip((panels, tiles), blocks))
+        work = np.tile((across[:, None] * (down * rows + COPY)).ravel(), others)
+        parts = min(threads, len(work))
+        each, over = divmod(len(work), parts)                    # as the pool has it
+        return max(np.add.reduceat(work, [i * each + min(i, over) for i in range(parts)])), blocks[0] * blocks[1]
+    finest = [panels] if panels < 8 * threads else []
+    return min(itertools.product(dict.fromkeys([fewest[0], even[0], *finest]), dict.fromkeys([fewest[1], even[1]])), key=longest)
 
 
 def _band(r, lanes, size, taps):
@@ -189,9 +220,12 @@ def gathered_plan(r, epilogue, out_shape, kept=False):
         rows = turned_rows(r, pixels, lanes) if kept and far == 1 and not r.taps_at else None
         if rows:
             return _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape)
+        band = planes_band(r, lanes, threads) if near == sw else None
+        if band:
+            return _planes_plan(r, band, lanes, threads, epilogue, out_shape)
         kernel, units, work = _contraction(r, fields, lanes, threads, how, epilogue, near, far)
-    return Plan(kernel, units, _grain(work, lanes, units, threads), _geometry(fields, r.offsets, r.taps_at),
-                fields["scratch"] * threads, out_shape)
+    grain, parts = _shares(work, lanes, units, threads)
+    return Plan(kernel, units, grain, _geometry(fields, r.offsets, r.taps_at), fields["scratch"] * parts, out_shape)
 
 
 def _depthwise_band(r, fields, band, lanes, threads, how, epilogue, near, far):
@@ -235,15 +269,8 @@ def _contraction(r, fields, lanes, threads, how, epilogue, near, far):
     tile = runs.Tile(r.elem, rows, lanes, vectors, bool(r.taps_at))
     panel = tile.panel
     panels = -(-pixels // panel)
-    pixel_blocks, max_panels = split(panels, max(1, 128 // panel))
-    row_blocks, max_tiles = split(tiles, max(1, 512 // rows))
-    if threads > 1 and r.groups * pixel_blocks * row_blocks < 8 * threads:                # even parts for the threads
-        even = -(-pixel_blocks // threads) * threads
-        if panels >= 2 * even:
-            pixel_blocks, max_panels = even, -(-panels // even)
-        elif r.groups * pixel_blocks % threads:
-            row_blocks = min(tiles, -(-row_blocks // threads) * threads)
-            max_tiles = -(-tiles // row_blocks)
+    pixel_blocks, row_blocks = _cut(panels, max(1, 128 // panel), tiles, max(1, 512 // rows), rows, r.groups, threads)
+    max_panels, max_tiles = -(-panels // pixel_blocks), -(-tiles // row_blocks)
     limit, taps = max_panels * panel, fields["rowtaps"] + fields["coltaps"]
     fields.update(_layout(
         in_at=_runs_bytes(limit, taps), out_at=_runs_bytes(limit, 0), list_at=runs.KC * 8,
@@ -253,6 +280,61 @@ def _contraction(r, fields, lanes, threads, how, epilogue, near, far):
     kernel = native.kernel(f"conv/{r.elem}/{rows}x{vectors}x{lanes}/{near}/{how}",
                            lambda m, symbol: lower.forward(m, symbol, tile, epilogue, near, far))
     return kernel, r.groups * pixel_blocks * row_blocks, rows * panel * max_panels * max_tiles * fields["steps"]
+
+
+def planes_band(r, lanes, threads):
+    """How many rows of outputs a unit of `lower_llvm.planes` should have; None where that does not pay, or gives some threads nothing to do."""
+    from whet.passes.lower_llvm import conv as lower
+    from whet.passes.lower_llvm import planes, runs
+    (od, oh, ow), (_, sh, sw), (depth, height, width) = r.out, r.stride, r.offsets
+    if od != 1 or depth != (0,) or not r.channels or not height or not width:
+        return None
+    line, span = _plane_line(r, lanes), max(height) - min(height) + 1
+    tall = PLANES_SCRATCH // (r.channels * sw * line * runs.BYTES[r.elem])               # rows of the planes
+    band = min(oh, (tall - span) // sh + 1)
+    high = planes.registers_for(r.rows)[0]
+    if band < 1 or r.groups * r.images * oh * -(-r.rows // high) < threads:
+        return None
+    copies = sw * ((band - 1) * sh + span) / (len(height) * len(width) * band)           # of a pixel, for one under each tap
+    panel = lanes if oh * ow <= lanes else 2 * lanes
+    tiled, here = (-(-r.rows // n) * n for n in (lower.tile_rows(r.rows), high))
+    usual = -(-r.images * oh * ow // panel) * panel * (tiled + COPY)
+    return band if r.images * oh * -(-ow // lanes) * lanes * (here + COPY * copies) < usual else None
+
+
+def _plane_line(r, lanes):
+    """Columns of a row of a plane. An odd number of vectors, so that rows do not meet in one set of the cache."""
+    *_, width = r.offsets
+    vectors = -(-r.out[2] // lanes) + -(-((max(width) - min(width)) // r.stride[2]) // lanes)
+    return (vectors | 1) * lanes
+
+
+def _planes_plan(r, band, lanes, threads, epilogue, out_shape):
+    from whet.passes.lower_llvm import planes, runs
+    (_, oh, ow), (_, h, w), (_, sh, sw), (_, height, width) = r.out, r.x_size, r.stride, r.offsets
+    (xn, xc, _, xh, _), (yn, yo, _, yh, yw) = r.x_strides, r.out_strides
+    size, top, left, line = runs.BYTES[r.elem], min(height), min(width), _plane_line(r, lanes)
+    rows, across = planes.registers_for(r.rows)
+    tile, far = runs.Tile(r.elem, rows, lanes, across, bool(r.taps_at)), yw if yw in (1, 2) else 0
+    others, tiles = r.groups * r.images, -(-r.rows // rows)
+    bands, row_blocks = _cut(oh, band, tiles, tiles, rows, others, threads)
+    units = others * bands * row_blocks
+    band = -(-oh // bands)
+    band_rows, vectors = (band - 1) * sh + max(height) - top + 1, -(-ow // lanes)
+    fill = -(-(ow + (max(width) - left) // sw) // lanes)
+    layout = _layout(in_at=r.channels * band_rows * sw * line * size, out_at=3 * 8 * (band * vectors + across), y_at=rows * tile.panel * size)
+    fields = dict(images=r.images, oh=oh, ow=ow, h=h, w=w, sh=sh, left=left, top=top, xn=xn, xg=xc * r.channels, xc=xc, xh=xh, yn=yn,
+                  yg=yo * r.rows, yo=yo, yh=yh, yw=yw, wg=r.w_strides[0], wo=r.w_strides[1], rows=r.rows,
+                  steps=r.channels * len(height) * len(width), channels=r.channels, tiles=tiles, row_blocks=row_blocks,
+                  band=band, bands=bands, band_rows=band_rows, line=line, vectors=vectors, fill=fill, **layout)
+    channel, i, j = np.arange(r.channels)[:, None, None], np.array(height)[:, None] - top, np.array(width) - left
+    away = ((channel * band_rows + i) * sw + j % sw) * line + j // sw
+    places = channel * r.w_strides[2] + np.array(r.taps_at, np.int64)
+    kernel = native.kernel(f"conv_planes/{r.elem}/{rows}x{across}x{lanes}/{sw}/{far}/{'listed' if r.taps_at else 'rows'}/{epilogue.key}",
+                           lambda m, symbol: planes.forward(m, symbol, tile, epilogue, sw, far))
+    grain, parts = _shares(band * vectors * lanes * r.rows * fields["steps"] // row_blocks, lanes, units, threads)
+    geometry = np.concatenate([[fields[name] for name in planes.FIELDS], away.ravel(), places.ravel()]).astype(np.int64)
+    return Plan(kernel, units, grain, geometry, layout["scratch"] * parts, out_shape)
 
 
 def turned_rows(r, pixels, lanes):
@@ -271,11 +353,8 @@ def _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape):
     from whet.passes.lower_llvm import runs, turned
     size, tile = runs.BYTES[r.elem], runs.Tile(r.elem, rows, lanes, TURNED_VECTORS)
     panels, tiles = -(-fields["pixels"] // rows), -(-r.rows // tile.panel)
-    pixel_blocks, max_panels = split(panels, max(1, TURNED_PIXELS // rows))
-    row_blocks, max_tiles = split(tiles, max(1, 512 // tile.panel))
-    if threads > 1 and r.groups * pixel_blocks * row_blocks % threads:
-        row_blocks = min(tiles, -(-row_blocks // threads) * threads)
-        max_tiles = -(-tiles // row_blocks)
+    pixel_blocks, row_blocks = _cut(panels, max(1, TURNED_PIXELS // rows), tiles, max(1, 512 // tile.panel), rows, r.groups, threads)
+    max_panels, max_tiles = -(-panels // pixel_blocks), -(-tiles // row_blocks)
     limit, taps, padded = max_panels * rows, fields["rowtaps"] + fields["coltaps"], -(-fields["steps"] // lanes) * lanes
     fields.update(_layout(
         in_at=_runs_bytes(limit, taps), out_at=_runs_bytes(limit, 0), tap_at=fields["rowtaps"] * fields["coltaps"] * 8,
@@ -288,8 +367,8 @@ def _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape):
     pack = native.kernel(f"conv_turned_weights/{r.elem}/{lanes}", lambda m, symbol: turned.weights(m, symbol, tile))
     vectors = tiles * TURNED_VECTORS
     units = r.groups * pixel_blocks * row_blocks
-    grain = _grain(limit * max_tiles * tile.panel * fields["steps"], lanes, units, threads)
-    return Plan(kernel, units, grain, _geometry(fields, r.offsets), fields["scratch"] * threads, out_shape,
+    grain, parts = _shares(limit * max_tiles * tile.panel * fields["steps"], lanes, units, threads)
+    return Plan(kernel, units, grain, _geometry(fields, r.offsets), fields["scratch"] * parts, out_shape,
                 Pack(pack, r.groups * vectors, max(1, (1 << 14) // padded), (r.rows, vectors, fields["steps"], padded, row, group),
                      r.groups * vectors * padded * lanes))
 
@@ -336,14 +415,8 @@ def winograd_plan(r, epilogue, out_shape):
     tile, line = runs.Tile(r.elem, rows, lanes, 1 if pixels <= lanes else 2), r.channels + winograd.PAD
     panel = tile.panel
     panels = -(-pixels // panel)
-    pixel_blocks, max_panels = split(panels, max(1, WINOGRAD_SCRATCH // (16 * r.channels * panel * size)))
-    row_blocks = 1
-    if threads > 1 and r.groups * pixel_blocks < 8 * threads:
-        even = -(-pixel_blocks // threads) * threads
-        if panels >= even:
-            pixel_blocks, max_panels = even, -(-panels // even)
-        else:
-            row_blocks = min(tiles, threads)
+    pixel_blocks, row_blocks = _cut(panels, max(1, WINOGRAD_SCRATCH // (16 * r.channels * panel * size)), tiles, tiles, rows, r.groups, threads)
+    max_panels = -(-panels // pixel_blocks)
     limit = max_panels * panel
     layout = _layout(in_at=_runs_bytes(limit, 6) + limit * 16, y_at=(max_panels * 16 * rows * panel + lanes) * size,
                      b_at=max_panels * 16 * (r.channels + 1) * panel * size)
@@ -357,10 +430,10 @@ def winograd_plan(r, epilogue, out_shape):
     pack = native.kernel(f"conv_winograd_weights/{r.elem}/{rows}/{lanes}/{turned}",
                          lambda m, symbol: winograd.weights(m, symbol, tile, turned))
     units = r.groups * pixel_blocks * row_blocks
-    grain = _grain(16 * rows * panel * max_panels * tiles // row_blocks * r.channels, lanes, units, threads)
+    grain, parts = _shares(16 * rows * panel * max_panels * tiles // row_blocks * r.channels, lanes, units, threads)
     group, row, step = r.w_strides
     numbers = (r.rows, tiles, r.channels, row, step, group)
-    return Plan(kernel, units, grain, geometry, layout["scratch"] * threads, out_shape,
+    return Plan(kernel, units, grain, geometry, layout["scratch"] * parts, out_shape,
                 Pack(pack, r.groups * tiles * rows, max(1, 4096 // r.channels), numbers, 16 * r.groups * tiles * rows * line))
 
 
@@ -454,7 +527,8 @@ def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     offsets = (*[(0,)] * (3 - nd), *offsets)
     rowtaps, coltaps = len(offsets[0]) * len(offsets[1]), len(offsets[2])
     layout = _layout(in_at=_runs_bytes(runs.KC, rowtaps + coltaps), out_at=_runs_bytes(runs.KC, 0),
-                     y_at=max_panels * max_tiles * rows * panel * size, b_at=max_panels * (runs.KC + lanes) * panel * size,
+                     y_at=(max_panels * max_tiles if image * gy.shape[0] > runs.KC else 1) * rows * panel * size,
+                     b_at=max_panels * (runs.KC + lanes) * panel * size,
                      a_at=rows * (runs.KC + 16) * size)
     (d, h, w), (_, oh, ow), (sd, sh, sw) = three(x.shape[2:], 1), three(gy.shape[2:], 1), three(stride, 1)
     xd, xh, xw = three(xs[2:], 0)
@@ -466,8 +540,8 @@ def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     near = sw * xw if sw * xw in (1, 2) else 0
     kernel = native.kernel(f"conv_weight_grad/{elem}/{rows}x{vectors}x{lanes}/{near}",
                            lambda m, symbol: lower.weight_grad(m, symbol, tile, near))
-    grain = _grain(rows * panel * max_panels * max_tiles * image * gy.shape[0], lanes, units, threads)
-    return Plan(kernel, units, grain, geometry, layout["scratch"] * threads, w_shape)
+    grain, parts = _shares(rows * panel * max_panels * max_tiles * image * gy.shape[0], lanes, units, threads)
+    return Plan(kernel, units, grain, geometry, layout["scratch"] * parts, w_shape)
 
 
 def _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
@@ -493,5 +567,5 @@ def _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, group
     tile, near, units = runs.Tile(elem, 1, lanes, 1), 1 if xw == 1 else 0, -(-w_shape[0] // lanes)
     kernel = native.kernel(f"conv_depthwise_weight_grad/{elem}/{lanes}/{taps}/{near}",
                            lambda m, symbol: depthwise.weight_grad(m, symbol, tile, taps, near))
-    grain = _grain(taps * lanes * image * gy.shape[0], lanes, units, threads)
-    return Plan(kernel, units, grain, geometry, band["scratch"] * threads, w_shape)
+    grain, parts = _shares(taps * lanes * image * gy.shape[0], lanes, units, threads)
+    return Plan(kernel, units, grain, geometry, band["scratch"] * parts, w_shape)

@@ -274,7 +274,7 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
             put(L.R["slots"] + k * L.SLOT + 8, value)
         owned += [a for a in args if isinstance(a, np.ndarray) and not any(np.may_share_memory(a, m) for m in made)
                   and not any(a is t for _, t in tensors)]
-        offsets = [int(_row_major(m)) for m in made]
+        offsets = [int(row_major(m)) for m in made]
     metas = []
     for i, (a, k) in enumerate(zip(arrays, kinds)):
         if k == L.TENSOR and flags & L.DIFF and len(made) == 1:
@@ -309,9 +309,9 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
     return words, owned
 
 
-def _row_major(a):
+def row_major(a):
     """Has the array the strides of a new one (also along dimensions of one element)?"""
-    step = a.itemsize
+    step = a.dtype.itemsize
     for n, stride in zip(reversed(a.shape), reversed(a.strides)):
         if stride != step:
             return False

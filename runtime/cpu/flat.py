@@ -126,6 +126,12 @@ def wipe_on_fork(at, size):
     return sys.platform == "linux" and _libc().madvise(at, size, 18) == 0
 
 
+def executable(at, size):
+    """Make reserved memory code: from now on it cannot be written."""
+    if _libc().mprotect(at, size, mmap.PROT_READ | mmap.PROT_EXEC):
+        raise OSError(C.get_errno(), "mprotect")
+
+
 def load(code, slots, resolve):
     """Map code, fill its slots with `resolve(name)`, make it executable; its address. Never writable and executable at once.
 
@@ -135,8 +141,7 @@ def load(code, slots, resolve):
         C.memmove(at, code, len(code))
         for name, offset in slots:
             C.c_void_p.from_address(at + offset).value = resolve(name)
-        if _libc().mprotect(at, len(code), mmap.PROT_READ | mmap.PROT_EXEC):
-            raise OSError(C.get_errno(), "mprotect")
+        executable(at, len(code))
     except BaseException:
         _libc().munmap(at, max(len(code), 1))
         raise

@@ -5,6 +5,7 @@ found again by them, so that a small product costs a dictionary look-up and a la
 result: the order of the sums is the kernels' (`passes/lower_llvm/gemm.py`, and for one row or column `onerow.py`), and it knows
 only the sizes.
 """
+import functools
 import itertools
 import math
 from functools import partial
@@ -15,9 +16,10 @@ import numpy as np
 from whet.ir import scalar
 from whet.passes.lower_llvm import gemm as kernels
 from whet.passes.lower_llvm import gemv, onerow
+from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.scalar import Unsupported
 
-from . import entries, memory, native, pool
+from . import entries, haste, memory, native, pool
 
 SHORT = {np.dtype(t): s for t, s in (
     ("f4", "f32"), ("f8", "f64"), ("f2", "f16"), (ml_dtypes.bfloat16, "bf16"), ("i1", "i8"), ("i2", "i16"), ("i4", "i32"),
@@ -306,7 +308,8 @@ def _make_plan(a, b, epilogue, operands, packed=False, whole=False):
     if any(o.strides[-1] not in (0, o.itemsize) for o in operands):
         return None
     try:
-        return _plan(shape, a, b, epilogue, operands, packed, threads, 1 if whole else threads)
+        with haste.work(math.prod(shape) * a.shape[-1] >> 4):
+            return _plan(shape, a, b, epilogue, operands, packed, threads, 1 if whole else threads)
     except Unsupported:
         return None
 
@@ -403,8 +406,21 @@ def _choose(short, dst, m, n, k, a, b, count, tail, one, packed, threads):
     in_place = b[1] == s and (m <= IN_PLACE or not _page_apart(b[0]) and n * k * s <= gemv.FAR)
     rows, cols = _units(short, m, n, k, count, threads)
     scratch = -(-kernels.scratch_bytes(short, dst, a_mode, m, cols) // 64) * 64
+    for part in kernels.parts(short, a_mode, b_mode):
+        _bring(*part)
     emit = partial(kernels.gemm, dtype=short, a_mode=a_mode, b_mode=b_mode, dst=dst, epilogue=tail)
     return f"gemm/{short}/{a_mode}/{b_mode}/{tail or ''}", emit, int(in_place), rows, cols, scratch
+
+
+@functools.lru_cache(None)
+def _bring(part, dtype):
+    """Let kernels that are compiled or loaded from now on call a part that they share."""
+    def text():
+        module = Module()
+        kernels.emit_part(module, part, dtype)
+        return module.text()
+    for name, address in native.image(f"gemm/part/{part}/{dtype}", text, kernels.part_names(part, dtype)).items():
+        native.export(name, address)
 
 
 def _page_apart(stride):

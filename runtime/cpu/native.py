@@ -20,7 +20,7 @@ import warnings
 
 import numpy as np
 
-from . import cache, flat, memory, pool
+from . import cache, flat, haste, memory, pool
 
 _SIG = C.CFUNCTYPE(None, C.c_void_p, C.c_int64, C.c_int64, C.c_int64)
 _found: dict = {}                        # key -> address of everything that is loaded
@@ -43,8 +43,8 @@ def _new_lock():
     _lock = threading.RLock()            # in the child of a fork the thread that held it is gone
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_new_lock)
+if hasattr(os, "register_at_fork"):      # (not while another thread is in LLVM: its locks would never be free again in the child)
+    os.register_at_fork(before=lambda: _lock.acquire(), after_in_parent=lambda: _lock.release(), after_in_child=_new_lock)
 
 
 def build(text, names):
@@ -56,21 +56,50 @@ def build(text, names):
 def kernel(key, emit):
     """The address of the kernel that `key` describes completely; `emit(module, symbol)` writes it if it is in no cache."""
     address = _found.get(key)
-    return kernels([(key, emit)])[0] if address is None else address
+    if address is None:
+        return _in_haste(key, emit) if haste.wanted() else kernels([(key, emit)])[0]
+    return address
 
 
 def kernels(wanted):
     """Addresses of many kernels, given as (key, emit): those in no cache are compiled together, which is quicker.
 
     They share one module: what they call their helpers and tables must mean the same in all of them."""
-    def write(missing):
-        from whet.passes.lower_llvm.builder import Module
-        module, emits = Module(), dict(wanted)
-        symbols = {key: f"kernel{i or ''}" for i, key in enumerate(missing)}
-        for key, symbol in symbols.items():
-            emits[key](module, symbol)
-        return module.text(), symbols
-    return _obtain([key for key, _ in wanted], write)
+    return _obtain([key for key, _ in wanted], lambda missing: _module(missing, dict(wanted)))
+
+
+def _module(keys, emits):
+    """The IR text of kernels, and their symbols in it."""
+    from whet.passes.lower_llvm.builder import Module
+    module, symbols = Module(), {key: f"kernel{i or ''}" for i, key in enumerate(keys)}
+    for key, symbol in symbols.items():
+        emits[key](module, symbol)
+    return module.text(), symbols
+
+
+def _in_haste(key, emit):
+    """The address of a kernel that is compiled well only later."""
+    quick, written = f"haste/{key}", []
+
+    def write(_):
+        written.append(_module([key], {key: emit}))
+        text, symbols = written[0]
+        return text, {quick: symbols[key]}
+    with _lock:
+        if key not in _found and not _cached(key):
+            target, = _obtain([quick], write, 0)
+            text, symbols = written[0] if written else _module([key], {key: emit})
+            _found[key], place = haste.door(target)
+            haste.put_off(key, text, symbols[key], _found[key], place)
+        return _found[key]
+
+
+def _settled(key, text, symbol):
+    _compile(text, {key: symbol})
+    return _found[key]
+
+
+haste.lock, haste.settle_one = lambda: _lock, _settled
 
 
 def image(key, write, names):
@@ -87,12 +116,27 @@ def export(name, address):
     _exports[name] = address
 
 
-def _obtain(keys, write):
+def _obtain(keys, write, opt=2):
     with _lock:
         missing = [key for key in dict.fromkeys(keys) if key not in _found and not _cached(key)]
         if missing:
-            _compile(*write(missing))
+            with _unwatched():
+                _compile(*write(missing), opt)
         return [_found[key] for key in keys]
+
+
+class _unwatched:
+    """Inside, a profile function that judges the user's calls alone is not called: to write a kernel takes thousands of calls of our own."""
+
+    def __enter__(self):
+        profile = sys.getprofile()
+        self.profile = profile if getattr(profile, "of_users_calls", False) else None
+        if self.profile is not None:
+            sys.setprofile(None)
+
+    def __exit__(self, *exc):
+        if self.profile is not None:
+            sys.setprofile(self.profile)
 
 
 @functools.lru_cache(None)
@@ -127,13 +171,13 @@ def _cached(key):
     return key in _found
 
 
-def _compile(text, symbols):
+def _compile(text, symbols, opt=2):
     """Compile IR text, load it and keep it; `symbols` says the name in the text of each key."""
     from whet.passes.lower_llvm import compile
     for tell in on_compile:
         tell(text)
     try:
-        code = compile.object_code(text)
+        code = compile.object_code(text, opt)
     except RuntimeError as error:
         error.add_note("while compiling " + ", ".join(symbols))
         raise
@@ -565,6 +609,8 @@ _status = "not loaded yet"
 def _start():
     """Load the runtime, once."""
     global _runtime, _status
+    if _status != "not loaded yet":
+        return _runtime
     with _lock:
         if _runtime is None:
             _runtime, why = {}, _obstacle()

@@ -8,7 +8,7 @@ import os
 from math import prod
 
 import numpy as np
-from whet.cpu import memory, native
+from whet.cpu import haste, memory, native
 from whet.dtypes import FROM_NUMPY, SHORT
 from whet.ir import kernel as K
 from whet.ir import scalar as S
@@ -112,7 +112,8 @@ class Pointwise:
         typed = self._typed.get(types)
         if typed is None:
             typed = self._typed[types] = _Typed(self, inputs, outs)
-        plan = self._plans[key] = _Plan(typed, inputs, outs)
+        with haste.work(max(prod(a.shape) for a in (*inputs, *(outs or ())))):
+            plan = self._plans[key] = _Plan(typed, inputs, outs)
         if outs is None and len(self.roots) == 1 and plan.addr and plan.total <= plan.most:
             shape = plan.news[0][0]
             # of one element nothing can be told apart: its plan is no pattern for longer ones

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from . import native, pool, window
-from .conv_plan import ELEM, GRAIN, REFERENCE, Plan, elements, known, remember, scratch, three
+from .conv_plan import ELEM, GRAIN, REFERENCE, Plan, elements, known, remember, scratch, shares, three
 
 INDEXED = 1 << 31              # a plane with more pixels than this has indices beyond the kernel's
 
@@ -74,8 +74,8 @@ def _plan(key, x, windows, kind, divisors):
     near = 1 if xw == 1 or w == 1 else 0
     kernel = native.kernel(f"pool/{kind}/{elem}/{lanes}/{near}", lambda m, symbol: lower_pool.emit(m, symbol, tile, kind, near))
     work = (x.size + 8 * planes * math.prod(out)) / units
-    grain = max(1, int(GRAIN * lanes / max(work, 1) / 4), -(-units // threads))
-    return remember(key, (Plan(kernel, units, grain, geometry, at * threads, shape), by))
+    grain, parts = shares(int(GRAIN * lanes / max(work, 1) / 4), units, threads)
+    return remember(key, (Plan(kernel, units, grain, geometry, at * parts, shape), by))
 
 
 def _even(windows):

@@ -7,7 +7,7 @@ import math
 import os
 
 import numpy as np
-from whet.cpu import entries, memory, native, pointwise
+from whet.cpu import entries, haste, memory, native, pointwise
 from whet.dtypes import FROM_NUMPY
 from whet.ir import rows as R
 from whet.ir import scalar as sc
@@ -93,7 +93,8 @@ class Plan:
         self.out_shapes = [shape if full else self.row_shape for full in self.full_out]
         self.passed = [i for i, o in enumerate(program.operands) if o.kind != "index"]
         self.by_row = None                   # (kernel, its last arguments) of a plan that is one launch whose units are the rows
-        self.run = self._choose(operands)
+        with haste.work(self.n * self.count):
+            self.run = self._choose(operands)
 
     def __call__(self, *operands):
         return self.run(*operands)

@@ -36,18 +36,21 @@ def along(a, index, axis, wrap=False):
 
 def rows(a, index, axis, wrap=False):
     """(the slices of `a` that a vector of indices names along the axis, were all of them in range?)"""
-    outer, n, count = prod(a.shape[:axis]), a.shape[axis], index.shape[0]
-    if a.size == n > 0:                      # slices of one element
-        out, right = along(a.reshape(-1), index, 0, wrap)
-        return out.reshape(*a.shape[:axis], count, *a.shape[axis + 1:]), right
-    out = memory.empty((*a.shape[:axis], count, *a.shape[axis + 1:]), a.dtype)
-    size = prod(a.shape[axis + 1:]) * a.dtype.itemsize
+    outer, n, count, inner = prod(a.shape[:axis]), a.shape[axis], index.shape[0], prod(a.shape[axis + 1:])
+    out, item = memory.empty((*a.shape[:axis], count, *a.shape[axis + 1:]), a.dtype), a.dtype.itemsize
+    size = inner * item
     if not count or not outer or not n:
         return out, bool(n) or not count
 
     def emit(module, symbol):
         from ..passes.lower_llvm import take, targets
-        take.emit_rows(module, symbol, targets.current().lanes(1), wrap)
+        if inner == 1:
+            take.emit(module, symbol, item, True, wrap, one_index=True)
+        else:
+            take.emit_rows(module, symbol, targets.current().lanes(1), wrap)
+    if inner == 1:
+        return out, _run(native.kernel(f"take/{item}/one index/{wrap}", emit), a, index, out, outer, n, count, 1,
+                         max(1, 8192 // (count if outer >= 16 else outer)))
     return out, _run(native.kernel(f"take/rows/{wrap}", emit), a, index, out, outer, n, count, size,
                      max(1, 65536 // max(1, size * (count if outer >= 16 else outer))))
 

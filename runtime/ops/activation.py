@@ -35,7 +35,7 @@ def elu(input, alpha=1.0, inplace=False):
 
 def selu(input, inplace=False):
     """The self-normalising ELU."""
-    return _act(p.elu_op, input, (1.6732632423543772848170429916717, 1.0507009873554804934193349852946), inplace)
+    return _act(p.selu_op, input, (), inplace)
 
 
 def gelu(input, approximate="none"):

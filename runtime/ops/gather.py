@@ -122,6 +122,7 @@ gather_op = Op("gather", _gather, _gather_vjp, samples=lambda make: [
     Sample(make(3), longs([2, 2, 0]), dim=0),
     Sample(make(), longs(0), dim=0), Sample(make(2, 3), zeros(0, 3, dtype=dtypes.int64), dim=0)])
 gather_op.memo = True
+gather_op.picks = lambda a, index, dim: (dim, True, False) if a.ndim else None
 
 
 def _gather_shape(op, input, dim, index):

@@ -150,6 +150,7 @@ index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples)
 index_sum_op.moves = lambda out, g, *index, size, dims: [(out, 0)]
 index_sum_op.put = lambda out, g, *index, size, dims: _put_slices(out, g, *index, dims=dims, accumulate=True)
 index_op.memo = True
+index_op.picks = lambda a, *index, dims: (dims[0], False, True) if len(dims) == 1 else None
 index_op.saves = index_sum_op.saves = frozenset(range(1, 65))            # the index tensors only
 
 
@@ -467,11 +468,14 @@ def __setitem__(self, index, value):
             except (IndexError, TypeError):
                 pass                                      # said again below, in this library's words
             else:
+                bare = src is value
+                if not bare:
+                    src = _fitted_part(part, src)
                 ip.check_writable(self, "copy_", part)
-                if src is value:
+                if bare:
                     part[...] = value
                 else:
-                    _write_part(part, src)
+                    copy_op.write(part, src)
                 self._bump("copy_")
                 return
     value = _as_value(self, value)
@@ -509,12 +513,13 @@ def _check_expands(have, want):
                                f"dimension {len(want) - k}.  Target sizes: {list(want)}.  Tensor sizes: {list(have)}")
 
 
-def _write_part(part, src):
+def _fitted_part(part, src):
+    """What is written to a part, which it fits."""
     while src.ndim > part.ndim and src.shape[0] == 1:
         src = src[0]
     if src.shape != part.shape:
         _check_expands(src.shape, part.shape)
-    copy_op.write(part, src)
+    return src
 
 
 METHODS["__setitem__"] = __setitem__

@@ -4,6 +4,8 @@
 """
 import math
 
+import numpy as np
+
 from ..ir import scalar as s
 from ..ir.scalar import (
     absolute,
@@ -166,27 +168,20 @@ log10_ = _float("log10", lambda input: log10(input), POSITIVE, vjp=lambda g, y, 
 log1p_ = _float("log1p", lambda input: log1p(input), reals(-0.8, 3), vjp=lambda g, y, x: [g / (x + 1)])
 
 
-def _logaddexp(a, b):
+def _logaddexp(a, b, exp, scale=1.0):
     m = maximum(a, b)
     d = minimum(a, b) - m
-    return where(isnan(d) & eq(a, b), a, m + log1p(exp(d)))     # equal infinities
+    return where(isnan(d) & eq(a, b), a, m + log1p(exp(d)) * scale)     # equal infinities
 
 
-logaddexp = f("logaddexp", lambda input, other: _logaddexp(input, other), kinds="f", inplace=False, samples=PAIR,
+logaddexp = f("logaddexp", lambda input, other: _logaddexp(input, other, exp), kinds="f", inplace=False, samples=PAIR, wide=True,
               vjp=lambda g, y, a, b: [g * sigmoid(a - b), g * sigmoid(b - a)])
-logaddexp2 = f("logaddexp2", lambda input, other: _logaddexp(input * math.log(2), other * math.log(2)) / math.log(2), kinds="f",
-               inplace=False, samples=PAIR, vjp=lambda g, y, a, b: [g * sigmoid((a - b) * math.log(2)), g * sigmoid((b - a) * math.log(2))])
+logaddexp2 = f("logaddexp2", lambda input, other: _logaddexp(input, other, exp2, 1 / math.log(2)), kinds="f",
+               inplace=False, samples=PAIR, wide=True,
+               vjp=lambda g, y, a, b: [g * sigmoid((a - b) * math.log(2)), g * sigmoid((b - a) * math.log(2))])
 xlogy = _float("xlogy", lambda input, other: where(isnan(other), other, where(eq(input, 0), 0, input * log(other))), (R, POSITIVE),
-               kinds="bif", vjp=lambda g, y, x, z: [where(eq(x, 0) & le(z, 0), 0, g * log(z)), g * (x / z)])
-
-
-
-def _logit(x):
-    """Near a half, where the logarithm vanishes, from the distance to it, which is exact."""
-    return where(lt(absolute(x - 0.5), 0.25), log1p((x + x - 1) / (1 - x)), log(x / (1 - x)))
-
-
-logit_op = PointwiseOp("logit", lambda input: _logit(input), promote="float", kinds="bif", samples=reals(0.1, 0.9),
+               kinds="bif", wide=True, vjp=lambda g, y, x, z: [where(eq(x, 0) & le(z, 0), 0, g * log(z)), g * (x / z)])
+logit_op = PointwiseOp("logit", lambda input: s.logit(input), promote="float", kinds="bif", samples=reals(0.1, 0.9),
                        vjp=lambda g, y, x: [where(lt(x, 0) | gt(x, 1), math.nan, g / (x * (1 - x)))])
 
 # ---- trigonometry ----
@@ -206,18 +201,9 @@ asinh_ = _float("asinh", lambda input: asinh(input), R, alias=["arcsinh"])
 acosh_ = _float("acosh", lambda input: acosh(input), reals(1.2, 4), alias=["arccosh"],
                 complex_vjp=lambda g, y, x: [g * s.conj(rsqrt(x - 1) * rsqrt(x + 1))])
 atanh_ = _float("atanh", lambda input: atanh(input), UNIT, alias=["arctanh"], vjp=lambda g, y, x: [g / (1 - x * x)])
-
-
-def _sin_pi(x):
-    """sin(pi x), which vanishes exactly where x is whole."""
-    whole = rint(x)
-    y = sin((x - whole) * math.pi)
-    return where(eq(floor(whole * 0.5) * 2, whole), y, -y)
-
-
-sinc = _float("sinc", lambda input: where(eq(input, 0), 1, _sin_pi(input) / (input * math.pi)), AWAY,
+sinc = _float("sinc", lambda input: s.sinc(input), AWAY,
               complex=lambda input: where(eq(input, 0), 1, sin(input * math.pi) / (input * math.pi)),
-              vjp=lambda g, y, x: [where(eq(x, 0), 0, g * (cos(x * math.pi) - y) / x)])
+              complex_vjp=lambda g, y, x: [s.conj(where(eq(x, 0), 0, (cos(x * math.pi) - y) / x)) * g])
 deg2rad = _float("deg2rad", lambda input: input * (math.pi / 180), R, kinds="bif")
 rad2deg = _float("rad2deg", lambda input: input * (180 / math.pi), R, kinds="bif")
 
@@ -268,7 +254,16 @@ where_op = PointwiseOp("where", lambda condition, input, other: where(condition,
 copysign_ = _float("copysign", lambda input, other: copysign(input, other), (AWAY, AWAY), kinds="bif",
                    vjp=lambda g, y, a, b: [where(eq(a, 0), 0, where(eq(s.signbit(a), s.signbit(b)), g, -g)), None])
 nextafter = f("nextafter", lambda input, other: s.nextafter(input, other), kinds="f", differentiable=False, samples=PAIR)
-ldexp_op = PointwiseOp("ldexp", lambda input, other: input * exp2(other), promote="float", samples=(R, integers(-3, 3)),
+
+
+def _ldexp(x, n):
+    """In three steps, so that no power of two overflows where the result does not."""
+    part = trunc(n / 3)
+    power = exp2(part)
+    return where(eq(x, 0), x, x * power * power * exp2(n - part - part))
+
+
+ldexp_op = PointwiseOp("ldexp", lambda input, other: _ldexp(input, other), promote="float", wide=True, samples=(R, integers(-3, 3)),
                        complex=lambda input, other: input * exp(other * math.log(2)))
 
 # ---- activations (whet.nn.functional) ----
@@ -282,30 +277,31 @@ elu_op = PointwiseOp("elu", lambda input, alpha, scale: where(gt(input, 0), inpu
                      vjp=lambda g, y, x, a, c: [where(le(x, 0), g * (a * c * exp(minimum(x, 0))), g * c),
                                                 where(le(x, 0), g * (c * expm1(minimum(x, 0))), 0),
                                                 where(le(x, 0), g * (a * expm1(minimum(x, 0))), g * x)])
+SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def _times(x, c):
+    """x c, where c has more digits than the type of x: rounded once."""
+    high = float(np.float32(c))
+    return s.fma(x, high, x * (c - high))
+
+
+selu_op = PointwiseOp("selu", lambda input: where(gt(input, 0), _times(input, SELU[1]), _times(expm1(minimum(input, 0)), SELU[0] * SELU[1])),
+                      kinds="f", samples=AWAY,
+                      vjp=lambda g, y, x: [where(le(x, 0), g * (SELU[0] * SELU[1] * exp(minimum(x, 0))), g * SELU[1])])
 celu = f("celu", lambda input, alpha=1.0: where(gt(input, 0), input, alpha * expm1(minimum(input, 0) / alpha)), kinds="f",
          samples=(AWAY, POSITIVE), method=False,
          vjp=lambda g, y, x, a: [where(le(x, 0), g * exp(minimum(x, 0) / a), g),
                                  where(le(x, 0), g * (expm1(minimum(x, 0) / a) - minimum(x, 0) / a * exp(minimum(x, 0) / a)), 0)])
-gelu_erf = PointwiseOp("gelu", lambda input: 0.5 * input * (1 + erf(input * math.sqrt(0.5))), kinds="f", samples=R,
-                       vjp=lambda g, y, x: [g * (0.5 * (1 + erf(x * math.sqrt(0.5)))
-                                                 + x * (exp(-0.5 * (x * x)) * (1 / math.sqrt(2 * math.pi))))])
-gelu_tanh = PointwiseOp("gelu_tanh", lambda input: 0.5 * input * (1 + tanh(math.sqrt(2 / math.pi) * (input + 0.044715 * (input * input * input)))),
-                        kinds="f", samples=R)
-silu = f("silu", lambda input: input * sigmoid(input), kinds="f", samples=R, method=False,
-         vjp=lambda g, y, x: [g * (sigmoid(x) * (1 + x * (1 - sigmoid(x))))])
-
-
-def _softplus(x):
-    return maximum(x, 0) + log1p(exp(-absolute(x)))
-
-
-mish = f("mish", lambda input: input * tanh(_softplus(input)), kinds="f", samples=R, method=False,
-         vjp=lambda g, y, x: [g * (tanh(_softplus(x)) + x * sigmoid(x) * (1 - square(tanh(_softplus(x)))))])
-softplus_op = PointwiseOp("softplus", lambda input, beta, threshold: where(gt(input * beta, threshold), input, _softplus(input * beta) / beta),
+gelu_erf = PointwiseOp("gelu", lambda input: s.gelu(input), kinds="f", samples=R)
+gelu_tanh = PointwiseOp("gelu_tanh", lambda input: s.gelu_tanh(input), kinds="f", samples=R)
+silu = f("silu", lambda input: s.silu(input), kinds="f", samples=R, method=False)
+mish = f("mish", lambda input: s.mish(input), kinds="f", samples=R, method=False)
+softplus_op = PointwiseOp("softplus", lambda input, beta, threshold: where(gt(input * beta, threshold), input, s.softplus(input * beta) / beta),
                           kinds="f", samples=(R, NUMBER, reals(19, 21, grad=False)),
                           vjp=lambda g, y, x, b, t: [where(gt(x * b, t), g, g * sigmoid(x * b)), None, None])
-logsigmoid = f("logsigmoid", lambda input: minimum(input, 0) - log1p(exp(-absolute(input))), kinds="f", samples=R, method=False,
-               inplace=False, vjp=lambda g, y, x: [g * sigmoid(-x)])
+logsigmoid = f("logsigmoid", lambda input: 0 - s.softplus(-input), kinds="f", samples=R, method=False, inplace=False,
+               vjp=lambda g, y, x: [g * sigmoid(-x)])
 relu6 = f("relu6", lambda input: minimum(maximum(input, 0), 6), samples=AWAY, kinds="if", method=False,
           vjp=lambda g, y, x: [where(le(x, 0) | ge(x, 6), 0, g)])
 hardtanh = f("hardtanh", lambda input, min_val=-1.0, max_val=1.0: minimum(maximum(input, min_val), max_val), kinds="if", keep=(1, 2),
@@ -313,7 +309,16 @@ hardtanh = f("hardtanh", lambda input, min_val=-1.0, max_val=1.0: minimum(maximu
              vjp=lambda g, y, x, lo, hi: [where(le(x, lo) | ge(x, hi), 0, g), None, None])
 hardsigmoid = f("hardsigmoid", lambda input: minimum(maximum(input + 3, 0), 6) / 6, kinds="f", samples=reals(-2.9, 2.9), method=False,
                 vjp=lambda g, y, x: [where(gt(x, -3) & lt(x, 3), g / 6, 0)])
-hardswish = f("hardswish", lambda input: input * minimum(maximum(input + 3, 0), 6) / 6, kinds="f", samples=reals(-2.9, 2.9), method=False,
+
+
+def _hardswish(x):
+    """x (x + 3) / 6 between -3 and 3, the sum with what it lost."""
+    up = x + 3
+    middle = s.fma(x, up, x * (x - (up - 3))) / 6
+    return where(ge(x, 3), x, where(le(x, -3), x * 0, middle))
+
+
+hardswish = f("hardswish", lambda input: _hardswish(input), kinds="f", samples=reals(-2.9, 2.9), method=False,
               vjp=lambda g, y, x: [where(le(x, -3), 0, where(ge(x, 3), g, g * (x / 3 + 0.5)))])
 hardshrink = f("hardshrink", lambda input, lambd=0.5: where(ge(input, -lambd) & le(input, lambd), 0, input), kinds="f",
                samples=(reals(-3, 3, avoid=(-0.5, 0.5)), reals(0.5, 0.5)), inplace=False,
@@ -323,7 +328,7 @@ softshrink = f("softshrink", lambda input, lambd=0.5: where(gt(input, lambd), in
                kinds="f", samples=(reals(-3, 3, avoid=(-0.5, 0.5)), reals(0.5, 0.5)), method=False, inplace=False,
                vjp=lambda g, y, x, k: [where(ge(x, -k) & le(x, k), 0, g), None])
 softsign = _float("softsign", lambda input: input / (1 + absolute(input)), kinds="bif", samples=AWAY, method=False, inplace=False)
-tanhshrink = _float("tanhshrink", lambda input: input - tanh(input), kinds="bif", samples=R, method=False, inplace=False)
+tanhshrink = _float("tanhshrink", lambda input: s.tanhshrink(input), kinds="bif", samples=R, method=False, inplace=False)
 threshold_op = PointwiseOp("threshold", lambda input, threshold, value: where(le(input, threshold), value, input), kinds="if",
                            samples=(AWAY, reals(0, 0), NUMBER), vjp=lambda g, y, x, t, v: [where(le(x, t), 0, g), None, None])
 

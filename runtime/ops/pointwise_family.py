@@ -1,6 +1,6 @@
 """The pointwise family: an op is a scalar expression.
 
-    silu = pointwise("silu", lambda input: input * sigmoid(input), samples=reals(-6, 6))
+    softsign = pointwise("softsign", lambda input: input / (1 + absolute(input)), samples=reals(-6, 6))
 
 From the expression come the kernel for every dtype and layout, promotion, broadcasting, the in-place and `out=` forms, and the
 gradient: the derivative of the expression, itself a pointwise op (so any order). Parameters with a default are plain
@@ -42,20 +42,21 @@ class PointwiseOp(Op):
     operand keeps its type). keep: operand positions that take no part in promotion (a condition). result: None (the type of the
     expression), a short dtype name, or "real" (the real type of a complex result). kinds: which of bool, int, float, complex may come in.
     complex: the expression for complex operands, where it is another. complex_vjp: the gradients of complex operands, where the function
-    has no complex derivative.
+    has no complex derivative. wide: of f32 operands everything is computed in f64 and rounded once, the gradients too: for formulas that
+    lose digits, where speed matters less.
     """
     family = "pointwise"
     memo = dynamic_numbers = True
 
     def __init__(self, name, fn, *, vjp=None, promote="default", keep=(), kinds="bifc", differentiable=None, result=None, samples=None,
-                 register=True, saves=None, doc=None, check=None, complex=None, complex_vjp=None):
+                 register=True, saves=None, doc=None, check=None, complex=None, complex_vjp=None, wide=False):
         self.fn, self.vjp_fn, self.complex_fn, self.complex_vjp = fn, vjp, complex, complex_vjp
         ps = list(inspect.signature(fn).parameters.values())
         self.params = ps
         self.nin = len(ps)
         self.promote, self.keep, self.result = promote, frozenset(keep), result
         self.kinds = frozenset(KINDS[k] for k in kinds)
-        self.check = check
+        self.check, self.wide = check, wide
         self._plans: dict = {}
         self._roots: dict = {}
         self._grads: dict = {}
@@ -114,7 +115,7 @@ class PointwiseOp(Op):
         names = ["g" if u == n else "y" if u == n + 1 else f"x{u}" for u in used]
         fn = eval(f"lambda {', '.join(names)}: expr", {"expr": expr})       # a signature of the right length
         op = PointwiseOp(f"{self.name}_grad{i if self.nin > 1 else ''}", fn, promote="default", register=False, differentiable=True,
-                         keep=tuple(k for k, u in enumerate(used) if u in self.keep))
+                         wide=self.wide, keep=tuple(k for k, u in enumerate(used) if u in self.keep))
         op.base = self
         return op, tuple(used)
 
@@ -191,12 +192,13 @@ class PointwiseOp(Op):
             raise TypeError(f"{self.name}(): argument '{self.params[0].name}' (position 1) must be Tensor, not {type(arrays[0]).__name__}")
         if t.kind not in self.kinds:
             raise NotImplementedError(f"\"{self.name}\" not implemented for '{t.letter}'")
-        wide = t.short if t.short not in ("f16", "bf16") else "f32"
+        number = t.short if t.short not in ("f16", "bf16") else "f32"
+        wide = "f64" if self.wide and t.short == "f32" else number
         by = {}
         for i, x in enumerate(arrays):
             if i in self.keep or self.promote == "none":
                 continue
-            if type(x) is np.ndarray and FROM_NUMPY[x.dtype].short != wide:
+            if (FROM_NUMPY[x.dtype].short if type(x) is np.ndarray else number) != wide:
                 by[i] = s.cast(s.arg(i), wide)
         root = self._expression(t.kind == COMPLEX)
         root = s.substitute(root, by) if by else root
@@ -208,7 +210,7 @@ class PointwiseOp(Op):
         elif wide != t.short and s.typeof(root, {i: wide for i in range(self.nin)}) == wide:
             root = s.cast(root, t.short)
         kernel = Pointwise(self.name, (root,), self.nin)
-        return kernel, dtypes.SHORT[wide].np.type, t
+        return kernel, dtypes.SHORT[number].np.type, t
 
     def forward(self, *arrays, out=None):
         kernel, number, t = self.plan(arrays)

@@ -317,6 +317,7 @@ def _index_select_vjp(g, _y, _x, index, dim):
 index_select_op = Op("index_select", _index_select, _index_select_vjp, samples=lambda make: [
     Sample(make(3, 2), longs([2, 0, 2]), dim=0), Sample(make(2, 3), longs([1]), dim=1), Sample(make(3), longs([]), dim=0)])
 index_select_op.memo = True
+index_select_op.picks = lambda a, index, dim: (dim, False, False) if a.ndim and index.ndim == 1 else None
 
 
 @function(out=True)

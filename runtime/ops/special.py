@@ -1,12 +1,13 @@
 """Special functions: pointwise ops where a formula will do, NumPy loops that converge where it will not. `whet.special` publishes them."""
 import math
+from fractions import Fraction
 
 import numpy as np
 
 from .. import dtypes
 from ..dtypes import FLOAT
 from ..ir import scalar as s
-from ..ir.scalar import absolute, eq, erfc, exp, ge, gt, isnan, le, log, log1p, lt, sqrt, where
+from ..ir.scalar import absolute, eq, exp, ge, gt, isnan, le, log, log1p, lt, sqrt, where
 from .pointwise_family import PointwiseOp
 from .registry import Op, apply, is_tensor
 from .samples import Sample, reals
@@ -72,45 +73,45 @@ def _special(name, fn, samples, **kw):
     return f("special_" + name, fn, promote="float", kinds="bif", samples=samples, method=False, inplace=False, **kw)
 
 
-i0e_op = _special("i0e", _i0e, R, vjp=lambda g, y, x: [g * (_i1e(x) - where(lt(x, 0), -y, where(gt(x, 0), y, 0)))])
-i0 = f("i0", lambda input: _i0e(input) * exp(absolute(input)), promote="float", kinds="bif", samples=R,
-       vjp=lambda g, y, x: [g * (_i1e(x) * exp(absolute(x)))])
+def _grown(x, y):
+    """y exp(x), in two steps, so that nothing overflows where the result does not."""
+    half = exp(0.5 * x)
+    return y * half * half
+
+
+i0e_op = _special("i0e", _i0e, R, wide=True, vjp=lambda g, y, x: [g * (_i1e(x) - s.sign(x) * _i0e(x))])
+i0 = f("i0", lambda input: _grown(absolute(input), _i0e(input)), promote="float", kinds="bif", samples=R, wide=True,
+       vjp=lambda g, y, x: [g * _grown(absolute(x), _i1e(x))])
 
 
 def _slope_of_i1(x, i0, i1):
     """I0 - I1 / x, which is half of I0 at 0."""
-    return where(lt(absolute(x), 1e-6), 0.5 * i0, i0 - i1 / where(lt(absolute(x), 1e-6), 1, x))
+    return where(lt(absolute(x), 1e-9), 0.5 * i0, i0 - i1 / where(lt(absolute(x), 1e-9), 1, x))
 
 
-i1 = _special("i1", lambda input: _i1e(input) * exp(absolute(input)), AWAY,
-              vjp=lambda g, y, x: [g * _slope_of_i1(x, _i0e(x) * exp(absolute(x)), y)])
-i1e = _special("i1e", _i1e, AWAY, vjp=lambda g, y, x: [g * (_slope_of_i1(x, _i0e(x), y) - where(lt(x, 0), -y, y))])
+i1 = _special("i1", lambda input: _grown(absolute(input), _i1e(input)), AWAY, wide=True,
+              vjp=lambda g, y, x: [g * _slope_of_i1(x, _grown(absolute(x), _i0e(x)), y)])
+i1e = _special("i1e", _i1e, AWAY, wide=True, vjp=lambda g, y, x: [g * (_slope_of_i1(x, _i0e(x), y) - where(lt(x, 0), -y, y))])
 
 entr = _special("entr", lambda input: where(isnan(input), input, where(gt(input, 0), -input * log(input), where(eq(input, 0), 0, -math.inf))),
                 POSITIVE, vjp=lambda g, y, x: [g * (-log(x) - 1)])
 
 
-def _erfcx(x):
-    """exp(x^2) erfc(x): as it stands up to 5, a continued fraction beyond."""
-    far, low = s.maximum(x, 5), s.minimum(x, 5)
-    c = far
-    for k in range(40, 0, -1):
-        c = far + (k / 2) / c
-    return where(gt(x, 5), 1 / (math.sqrt(math.pi) * c), exp(low * low) * erfc(low))
-
-
-erfcx = _special("erfcx", lambda input: _erfcx(input), R, vjp=lambda g, y, x: [g * (2 * x * y - 2 / math.sqrt(math.pi))])
-ndtr = _special("ndtr", lambda input: 0.5 * erfc(input * -math.sqrt(0.5)), R,
-                vjp=lambda g, y, x: [g * (exp(-0.5 * (x * x)) * (1 / math.sqrt(2 * math.pi)))])
+erfcx = _special("erfcx", lambda input: s.erfcx(input), R, wide=True)
+ndtr = _special("ndtr", lambda input: s.ndtr(input), R)
 
 
 def _log_ndtr(x):
     low = s.minimum(x, -1)
-    return where(lt(x, -1), log(_erfcx(low * -math.sqrt(0.5)) * 0.5) - 0.5 * (low * low), log1p(-0.5 * erfc(x * math.sqrt(0.5))))
+    return where(lt(x, -1), log(s.erfcx(low * -math.sqrt(0.5)) * 0.5) - 0.5 * low * low, log1p(-s.ndtr(-x)))
 
 
-log_ndtr = _special("log_ndtr", lambda input: _log_ndtr(input), R,
-                    vjp=lambda g, y, x: [g * exp(-0.5 * (x * x) - y - 0.5 * math.log(2 * math.pi))])
+def _log_ndtr_slope(x):
+    """The density over the distribution, of which both vanish in the lower tail."""
+    return where(lt(x, 0), math.sqrt(2 / math.pi) / s.erfcx(s.minimum(x, 0) * -math.sqrt(0.5)), s.bell(x) / s.ndtr(x))
+
+
+log_ndtr = _special("log_ndtr", lambda input: _log_ndtr(input), R, wide=True, vjp=lambda g, y, x: [g * _log_ndtr_slope(x)])
 
 
 def _ndtri(p):
@@ -143,10 +144,10 @@ def special_ndtri(input):
 ndtri_op = Op("special_ndtri", lambda p: np.asarray(s.evaluate((_NDTRI,), [p], lambda t: dtypes.SHORT[t].np)[0], p.dtype),
               lambda g, y, _p: [g * ((0.5 * (y * y)).exp() * math.sqrt(2 * math.pi))],
               samples=lambda make: [Sample(make(5, low=0.02, high=0.98)), Sample(make(2, 3, low=0.001, high=0.2))])
-xlog1py = _special("xlog1py", lambda input, other: where(isnan(other), other, where(eq(input, 0), 0, input * log1p(other))), (R, reals(-0.8, 3)),
-                   vjp=lambda g, y, x, z: [where(eq(x, 0) & le(z, -1), 0, g * log1p(z)), g * (x / (z + 1))])
-spherical_bessel_j0 = _special("spherical_bessel_j0", lambda input: where(eq(input, 0), 1, s.sin(input) / where(eq(input, 0), 1, input)), AWAY,
-                               differentiable=False)
+xlog1py = _special("xlog1py", lambda input, other: where(isnan(other), other, where(eq(input, 0), 0, input * log1p(other))),
+                   (R, reals(-0.8, 3)), wide=True, vjp=lambda g, y, x, z: [where(eq(x, 0) & le(z, -1), 0, g * log1p(z)), g * (x / (z + 1))])
+spherical_bessel_j0 = _special("spherical_bessel_j0", lambda input: where(s.isinf(input), 0, where(eq(input, 0), 1, s.sin(input) / input)),
+                               AWAY, differentiable=False, wide=True)
 
 # Euler and Maclaurin's corrections of a sum that was cut off: B(2k) / (2k)!
 _BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600)
@@ -162,16 +163,25 @@ def _zeta(x, q):
     total = total + power * w / (x - 1) + 0.5 * power
     factor, power = x, power / w
     for j, b in enumerate(_BERNOULLI):
-        total = total + b * factor * power
+        total = total + where(eq(power, 0), 0, b * factor * power)              # where the factors may have overflowed
         factor, power = factor * (x + (2 * j + 1)) * (x + (2 * j + 2)), power / (w * w)
     whole = le(q, 0) & eq(q, s.floor(q))
     return where(eq(x, 1), math.inf, where(lt(x, 1), math.nan, where(whole, math.inf, where(le(q, 0) & ~eq(x, s.floor(x)), math.nan, total))))
 
 
-zeta = _special("zeta", lambda input, other: _zeta(input, other), (reals(1.5, 5, grad=False), reals(0.5, 4)),
+zeta = _special("zeta", lambda input, other: _zeta(input, other), (reals(1.5, 5, grad=False), reals(0.5, 4)), wide=True,
                 vjp=lambda g, y, x, q: [None, g * (-x * _zeta(x + 1, q))])
 trigamma_op = PointwiseOp("trigamma", lambda input: s.trigamma(input), promote="float", kinds="bif", samples=POSITIVE,
                           vjp=lambda g, y, x: [g * where(gt(x, 0), -2 * _zeta(s.const(3.0), s.maximum(x, 1e-30)), s.polygamma2(x))])
+
+
+def _cotangent_slopes(n):
+    """The n-th derivative of cot(u), over n!: coefficients of its polynomial in cot(u), lowest first."""
+    p = [0, 1]
+    for _ in range(n):                                       # cot' = -(1 + cot^2)
+        slope = [k * c for k, c in enumerate(p)][1:]
+        p = [-(a + b) for a, b in zip([*slope, 0, 0], [0, 0, *slope])]
+    return [float(Fraction(c, math.factorial(n))) for c in p]
 
 
 @function("polygamma", method=False, out=True)
@@ -193,7 +203,15 @@ def _polygamma(n, input):
     if n < 2:
         return F["digamma"](input) if n == 0 else apply(trigamma_op, (input,), {})
     x = input if input.dtype.kind >= FLOAT else input.to(dtypes.get_default_dtype())
-    return F["special_zeta"](F["full_like"](x, n + 1.0).detach(), x) * float((-1) ** (n + 1) * math.factorial(n))
+    # below zero by reflection: the sum that zeta is would pass the poles term by term
+    below = (x < 0) & (x != x.floor())
+    wide = F["where"](below, x, -0.25).double()
+    turn = wide - wide.detach().round()
+    cot, poles = ((0.5 - turn.abs()) * math.pi).sin() / (turn * math.pi).sin(), 0.0
+    for c in reversed(_cotangent_slopes(n)):
+        poles = cot * poles + c
+    sums = F["special_zeta"](F["full_like"](x, n + 1.0).detach(), F["where"](below, 1 - x, x))
+    return F["where"](below, (-math.pi ** (n + 1) * poles - sums.double()).to(x.dtype), sums * float((-1) ** (n + 1))) * float(math.factorial(n))
 
 
 METHODS["polygamma"] = lambda self, n: _polygamma(n, self)

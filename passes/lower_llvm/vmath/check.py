@@ -52,17 +52,19 @@ def ulps(y, wanted):
 
 
 def references():
-    """name: the function in NumPy or SciPy."""
+    """name: the function in NumPy or SciPy, or as the scalar language refers to it."""
     from scipy import special
+    from whet.ir.scalar import PRIMITIVES
     names = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
              "atan2": "arctan2", "pow": "power", "min": "minimum", "max": "maximum", "mod": "remainder", "floordiv": "floor_divide"}
     found = {n: getattr(np, names.get(n, n)) for n in FUNCTIONS if hasattr(np, names.get(n, n))}
-    return found | {
+    found |= {
         "sigmoid": lambda x: np.where(x > 0, 1 / (1 + np.exp(-x)), np.exp(x) / (1 + np.exp(x))), "rsqrt": lambda x: 1 / np.sqrt(x),
         "erf": special.erf, "erfc": special.erfc, "erfinv": lambda x: np.copysign(special.erfinv(x), x),
         "lgamma": lambda x: np.where(np.isneginf(x), np.inf, special.gammaln(x)), "digamma": special.digamma,
         "trigamma": lambda x: special.polygamma(1, x), "polygamma2": lambda x: special.polygamma(2, x),
     }
+    return found | {n: PRIMITIVES[n][0] for n in FUNCTIONS if n not in found or n == "sinc"}         # NumPy's loses its zeros
 
 
 def sweep(name, chunk=1 << 22):

@@ -211,12 +211,28 @@ def log_of_sum(f, u, lost, more=None, large=True):
 
 @function("expm1")
 def expm1(f, x):
-    """2^n (1 + r + c) - 1 as 2 ((2^(n-1) - 1/2) + 2^(n-1) (r + c)): the first bracket is exact where it matters."""
+    """2^n (1 + r + c) - 1 as 2 ((2^(n-1) - 1/2) + 2^(n-1) r + 2^(n-1) c): the bracket is exact where it matters, and the larger."""
     e = x.elem
     r, c, u = exp_parts_of_sum(f, clamp(f, x, {"float": -20.0, "double": -40.0}[e], EXP_RANGE[e][1]), None, -1)
     s = power(f, u, e)
-    y = f.fma(s, c, f.fma(s, r, s - 0.5))
-    return f.copysign(y + y, x)
+    y, lost = fast_two_sum(f, s - 0.5, s * r)
+    y = y + f.fma(s, c, lost)
+    return f.sel(f.cmp("olt", f.fabs(x), 2.0 ** -54), x, f.copysign(y + y, x))             # whose half may have lost a bit
+
+
+@function("logit")
+def logit(f, x):
+    """log(q + lost), q = x / (1 - x) and what the quotient and the difference lost; x is raised so that q is no subnormal."""
+    low = f.cmp("olt", x, 2.0 ** -64)
+    raised = f.sel(low, x * 2.0 ** 64, x)
+    d = 1.0 - x
+    inverse = 1.0 / d
+    q = raised * inverse
+    lost = f.fma(-q, (1.0 - d) - x, f.fma(-q, d, raised)) * inverse
+    more = f.sel(low, f.const(x.ty, -64.0), 0.0)
+    r = log_of_sum(f, q, f.sel(low, 0.0, lost), more, large=False)
+    r = f.sel(f.cmp("oeq", x, 0.0), -INF, f.sel(f.cmp("oeq", x, 1.0), INF, r))
+    return f.sel(f.cmp("oge", x, 0.0) & f.cmp("ole", x, 1.0), r, NAN)
 
 
 @function("sigmoid")
@@ -226,17 +242,59 @@ def sigmoid(f, x):
 
     def plain():
         q, u = exp_parts(f, -x)
-        return sigmoid_of(f, q, power(f, u, x.elem))
+        return over_one_more(f, 1.0, q, power(f, u, x.elem))
 
     def careful():
         q, u = exp_parts(f, clamp(f, -x, *{"float": (-32.0, 104.5), "double": (-64.0, 746.0)}[x.elem]))
         low = f.cmp("olt", x, edge)
-        r = sigmoid_of(f, q, power(f, f.sel(low, u - shift, u), x.elem))
+        r = over_one_more(f, 1.0, q, power(f, f.sel(low, u - shift, u), x.elem))
         return f.sel(low, r * 2.0 ** -shift, r)
     return unless_far(f, x, plain, careful)
 
 
-def sigmoid_of(f, q, s):
-    """1 / (1 + s (1 + q)), the divisor formed with one rounding: s q is exact, and 1 + s is made good."""
+def over_one_more(f, top, q, s):
+    """top / (1 + s (1 + q)), the divisor formed with one rounding: s q is exact, and 1 + s is made good."""
     whole = s + 1.0
-    return 1.0 / (f.fma(s, q, 1.0 - (whole - s)) + whole)
+    return top / (f.fma(s, q, 1.0 - (whole - s)) + whole)
+
+
+# Where x e^x is nothing, but e^x times 2^-shift of EXP_LOW still has a float.
+VANISHES = {"float": -110.0, "double": -753.0}
+
+
+@function("silu")
+def silu(f, x):
+    """x / (1 + e^-x); as C has it, not a number at -inf."""
+    edge, shift = EXP_LOW[x.elem]
+    least = VANISHES[x.elem]
+
+    def plain():
+        q, u = exp_parts(f, -x)
+        return over_one_more(f, x, q, power(f, u, x.elem))
+
+    def careful():
+        q, u = exp_parts(f, clamp(f, -x, {"float": -32.0, "double": -64.0}[x.elem], -least))
+        low = f.cmp("olt", x, edge)
+        r = over_one_more(f, f.sel(f.cmp("olt", x, least), least, x), q, power(f, f.sel(low, u - shift, u), x.elem))
+        return f.sel(f.cmp("oeq", x, -INF), NAN, f.sel(low, r * 2.0 ** -shift, r))
+    return unless_far(f, x, plain, careful)
+
+
+@function("softplus")
+def softplus(f, x):
+    """max(x, 0) + log(1 + m), m = e^-|x| with what its rounding lost; far below zero it is e^x."""
+    edge = -EXP_LOW[x.elem][0]
+
+    def near(a):
+        q, u = exp_parts(f, -a)
+        s = power(f, u, x.elem)
+        m = f.fma(s, q, s)
+        whole = m + 1.0
+        lost = (m - (whole - 1.0)) + f.fma(s, q, s - m)
+        return f.sel(f.cmp("ogt", x, 0.0), x, 0.0) + log_of_sum(f, whole, lost, large=False)
+
+    def careful():
+        a = f.fabs(x)
+        far = f.sel(f.cmp("olt", x, 0.0), exp(f, x), x)
+        return f.sel(f.cmp("olt", a, edge), near(f.sel(f.cmp("olt", a, edge), a, edge)), far)
+    return unless_far(f, x, lambda: near(f.fabs(x)), careful)

@@ -82,6 +82,19 @@ def erfinv(a, w):
     return x
 
 
+def mills(a):
+    """e^(a^2 / 2) Phi(-a)"""
+    return mp.exp(a * a / 2) * mp.erfc(a / mp.sqrt(2)) / 2
+
+
+def normal_divisor(a):
+    """p of 1 / (1 + a + a p(a)) = 2 mills(a)"""
+    return (1 / (2 * mills(a)) - 1) / a - 1
+
+
+NORMAL_FAR = mp.mpf("3.5")                                         # where `normal.tail_f32` changes its formula
+
+
 def polynomials():
     """name: (function, lo, hi, degree, rounding, weight)"""
     r2 = lambda r: r * r / mp.exp(r)
@@ -103,6 +116,11 @@ def polynomials():
     yield "tanh_f32", tanh_tail, TINY, .56 ** 2, 4, single, lambda z: z
     yield "exp_twice_f64", lambda r: mp.expm1(2 * r) / r, -HALF_LN2 / 2, HALF_LN2 / 2, 11, float, lambda r: r
     yield "tanh_f64", tanh_tail, TINY, .56 ** 2, 10, float, lambda z: z
+    # tanhshrink(x) = x^3 (1/3 + z p(z)), z = x^2
+    shrink = lambda z: (1 - mp.tanh(mp.sqrt(z)) / mp.sqrt(z)) / z
+    rest = lambda z: (shrink(z) - mp.mpf(1) / 3) / z
+    yield "tanhshrink_f32", rest, TINY, mp.mpf("1.0001"), 6, single, lambda z: z / shrink(z)
+    yield "tanhshrink_f64", rest, TINY, mp.mpf("1.0001"), 15, float, lambda z: z / shrink(z)
     sinh_tail = lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
     yield "sinh_f32", sinh_tail, TINY, 1.001, 3, single, lambda z: z
     yield "sinh_f64", sinh_tail, TINY, 1.001, 7, float, lambda z: z
@@ -142,6 +160,9 @@ def polynomials():
     yield "erfinv_middle", lambda t: inverse(t + 3), mp.mpf("-2.9999"), 3, 24, float, lambda t: 1 / inverse(t + 3)
     yield "erfinv_tail", lambda t: inverse((t + 3.25) ** 2), mp.sqrt(6) - 3.25, .75, 20, float, None
     yield "erfinv_far", lambda t: inverse((t + 5) ** 2), -1, 1.03, 18, float, None
+    # the normal distribution function of f32: see `normal.tail_f32`
+    yield "normal_near", normal_divisor, TINY, NORMAL_FAR, 8, single, lambda a: 2 * a * mills(a)
+    yield "normal_far", lambda z: 2 * mills(1 / mp.sqrt(z)) / mp.sqrt(z), mp.mpf("14.6") ** -2, NORMAL_FAR ** -2, 6, single, None
     # the gamma family
     yield "sin_pi", lambda z: (mp.sin(mp.pi * mp.sqrt(z)) / (mp.pi * mp.sqrt(z)) - 1) / z, TINY, .25, 8, float, lambda z: z
     yield "lgamma_two", lambda t: mp.loggamma(2 + t) / t, -.75, .5, 21, float, None

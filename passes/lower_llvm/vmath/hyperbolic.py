@@ -5,22 +5,41 @@ from .explog import LN2, LN2_F32, LOG2E, exp_parts, log_of_sum
 
 @function("tanh")
 def tanh(f, x):
-    """|x| < 0.55: a polynomial; above: 1 - 2 / (e^2|x| + 1), flat from 10 (f64: 20) on."""
-    single = x.elem == "float"
-    top = 10.0 if single else 20.0
+    """|x| < 0.55: a polynomial; above: 1 - 2 / (e^2|x| + 1)."""
     a = f.fabs(x)
     z = x * x
     small = f.fma(x * z, fitted(f, z, "TANH", 2), x)
+    return f.copysign(f.sel(f.cmp("olt", a, 0.55), small, 1.0 - short_of_one(f, a)), x)
+
+
+def short_of_one(f, a):
+    """1 - tanh(a) = 2 / (e^2a + 1) for a >= 0, flat from 10 (f64: 20) on."""
+    single = a.elem == "float"
+    top = 10.0 if single else 20.0
     b = f.sel(f.cmp("ogt", a, top), top, a)
-    n, u = nearest(f, b, 2 * LOG2E, BIAS[x.elem])
+    n, u = nearest(f, b, 2 * LOG2E, BIAS[a.elem])
     if single:                                                           # n is small: one constant for ln2 is enough
         r = f.fma(n, -LN2_F32 / 2, b)
     else:
         hi, lo = LN2["double"]
         r = f.fma(n, -lo / 2, f.fma(n, -hi / 2, b))
-    s = power(f, u, x.elem)
-    big = 1.0 - 2.0 / f.fma(s, r * fitted(f, r, "EXP_TWICE", 2), s + 1.0)
-    return f.copysign(f.sel(f.cmp("olt", a, 0.55), small, big), x)
+    s = power(f, u, a.elem)
+    return 2.0 / f.fma(s, r * fitted(f, r, "EXP_TWICE", 2), s + 1.0)
+
+
+THIRD = {"float": (0.3333333432674408, -9.934107481068821e-09), "double": (0.3333333333333333, 1.850371707708594e-17)}
+
+
+@function("tanhshrink")
+def tanhshrink(f, x):
+    """x - tanh(x). |x| < 1: x^3 (1/3 + p(x^2)); above, |x| - 1 is exact until its rounding is all that counts."""
+    a = f.fabs(x)
+    z = x * x
+    hi, lo = THIRD[x.elem]
+    rest = f.fma(z, z * fitted(f, z, "TANHSHRINK", 2) + lo, f.fma(x, x, -z) * hi)
+    y = f.fma(z, hi, rest)
+    small = f.fma(x, y, x * (f.fma(z, hi, -y) + rest))
+    return f.sel(f.cmp("olt", a, 1.0), small, f.copysign((a - 1.0) + short_of_one(f, a), x))
 
 
 def half_exp(f, a):

@@ -2,6 +2,7 @@
 from . import coefficients as C
 from .core import BIAS, INF, NAN, TOP_BIT, bits, clamp, fast_two_sum, floating, function, nearest, poly, two_prod
 from .explog import LN2, MIN_NORMAL, exp_of_sum, mantissa
+from .hyperbolic import THIRD
 
 
 @function("pow", "float")
@@ -43,8 +44,9 @@ def long_log(f, x, normal):
     s2, s2_lost = s + s, s_lost + s_lost
     w, w_lost = two_prod(f, s, s)
     w_lost = f.fma(s2, s_lost, w_lost)
-    p, p_lost = two_prod(f, w, f.const(x.ty, THIRD[0]))
-    p_lost = f.fma(w_lost, THIRD[0], f.fma(w, THIRD[1], p_lost))
+    third = THIRD["double"]
+    p, p_lost = two_prod(f, w, f.const(x.ty, third[0]))
+    p_lost = f.fma(w_lost, third[0], f.fma(w, third[1], p_lost))
     t, t_lost = fast_two_sum(f, p, w * w * poly(f, w, C.POW_LOG, 2))
     t_lost = t_lost + p_lost
     c, c_lost = two_prod(f, s2, t)
@@ -53,9 +55,6 @@ def long_log(f, x, normal):
     lost = f.fma(k, LN2["double"][1], lost + (s2_lost + c_lost))
     hi, more = fast_two_sum(f, k * LN2["double"][0], log_m)                   # the product is exact, and zero or the larger one
     return fast_two_sum(f, hi, more + lost)
-
-
-THIRD = 0.3333333333333333, 1.850371707708594e-17
 
 
 def with_edges(f, x, y, power):

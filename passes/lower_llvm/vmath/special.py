@@ -1,7 +1,7 @@
 """The error function and its inverse, the gamma family."""
 from . import coefficients as C
-from .core import INF, NAN, function, poly, through_double, two_sum
-from .explog import exp_parts_of_sum, exp_scale, log
+from .core import INF, NAN, clamp, function, poly, through_double, two_sum
+from .explog import exp_of_sum, exp_parts_of_sum, exp_scale, log
 
 
 # ---- the error function ----------------------------------------------------------------------------------------------
@@ -17,23 +17,38 @@ def erf_f32(f, x):
     return f.sel(f.cmp("olt", a, 1.1), small, big)
 
 
-def erfc_of_magnitude(f, a, chains=1):
-    """erfc(a) for 1/2 <= a <= 28: e^(-a^2) p(q) / (a + 2), q = (a - 2) / (a + 2), the product rounded once."""
+def erfcx_of_magnitude(f, a, chains=1):
+    """e^(a^2) erfc(a) for 1/2 <= a <= 28, in two parts: p(q) / (a + 2), q = (a - 2) / (a + 2)."""
     d, lost = two_sum(f, a, f.const(a.ty, 2.0))
     inverse = 1.0 / d
     p = poly(f, (a - 2.0) * inverse, C.ERFC, chains)
     v = p * inverse
-    tail = (f.fma(-v, d, p) - v * lost) * inverse
+    return v, (f.fma(-v, d, p) - v * lost) * inverse
+
+
+def square_in_two(f, a):
     square = a * a
-    r, c, u = exp_parts_of_sum(f, -square, -f.fma(a, a, -square), -1)
-    return exp_scale(f, v + f.fma(v, r + c, tail), u, f.cmp("ogt", a, 26.0))
+    return square, f.fma(a, a, -square)
+
+
+def erfc_of_magnitude(f, a, chains=1, exponent=None, times=None):
+    """erfc(a) for 1/2 <= a <= 28, as a product rounded once; or `times` as much. `exponent`: -a^2 in two parts, if known better."""
+    v, tail = erfcx_of_magnitude(f, a, chains)
+    r, c, u = exp_parts_of_sum(f, *exponent or (-part for part in square_in_two(f, a)), -1)
+    y = v + f.fma(v, r + c, tail)
+    return exp_scale(f, y if times is None else y * times, u, f.cmp("ogt", a, 26.0))
+
+
+def erf_near_zero(f, x):
+    """erf(x) for |x| < 0.9."""
+    return f.fma(x, poly(f, x * x, C.ERF_SMALL_F64, 2), x)
 
 
 @function("erf", "double")
 def erf_f64(f, x):
     """|x| < 0.9: x + x p(x^2); above: 1 - erfc(|x|), flat from 6 on."""
     a = f.fabs(x)
-    small = f.fma(x, poly(f, x * x, C.ERF_SMALL_F64, 2), x)
+    small = erf_near_zero(f, x)
     big = 1.0 - erfc_of_magnitude(f, f.sel(f.cmp("ogt", a, 6.0), 6.0, a), 4)
     return f.sel(f.cmp("olt", a, 0.9), small, f.copysign(big, x))
 
@@ -42,12 +57,30 @@ def erf_f64(f, x):
 def erfc(f, x):
     """|x| < 1/2: 1 - erf(x)."""
     a = f.fabs(x)
-    small = 1.0 - f.fma(x, poly(f, x * x, C.ERF_SMALL_F64, 2), x)
+    small = 1.0 - erf_near_zero(f, x)
     r = erfc_of_magnitude(f, f.sel(f.cmp("ogt", a, 28.0), 28.0, a))
     return f.sel(f.cmp("olt", a, 0.5), small, f.sel(f.cmp("olt", x, 0.0), 2.0 - r, r))
 
 
 through_double("erfc")
+# 1 / (a sqrt pi) times this in 1 / a^2 is e^(a^2) erfc(a) for large a.
+ERFCX_FAR = 1.0, -1 / 2, 3 / 4, -15 / 8, 105 / 16, -945 / 32, 10395 / 64, -135135 / 128
+
+
+@function("erfcx", "double")
+def erfcx(f, x):
+    """e^(x^2) erfc(x)"""
+    a = f.fabs(x)
+    far = f.cmp("ogt", a, 28.0)
+    v, tail = erfcx_of_magnitude(f, f.sel(far, 28.0, a))
+    inverse = 1.0 / a
+    r = f.sel(far, inverse * (0.5641895835477563 * poly(f, inverse * inverse, ERFCX_FAR)), v + tail)
+    growth = exp_of_sum(f, *square_in_two(f, clamp(f, x, -40.0, 1.0)))
+    r = f.sel(f.cmp("olt", x, 0.0), (growth + growth) - r, r)
+    return f.sel(f.cmp("olt", a, 0.5), growth * (1.0 - erf_near_zero(f, x)), r)
+
+
+through_double("erfcx")
 
 
 @function("erfinv", "double")
@@ -96,6 +129,16 @@ def sine_and_cosine(f, y):
     """Of pi y up to a common sign, both divided by pi."""
     d = turn(f, y)
     return sine(f, d), sine(f, 0.5 - f.fabs(d))
+
+
+@function("sinc", "double")
+def sinc(f, x):
+    """sin(pi x) / (pi x), where pi cancels: 1 at 0."""
+    n = f.rint(x)
+    half = n * 0.5
+    s = sine(f, x - n)
+    r = f.sel(f.cmp("one", half, f.rint(half)), -s, s) / x
+    return f.sel(f.cmp("oeq", x, 0.0), 1.0, r)
 
 
 @function("lgamma", "double")
@@ -213,5 +256,5 @@ def polygamma2(f, x):
     return f.sel(f.cmp("oeq", x, 0.0), -INF, r)
 
 
-for _name in ("lgamma", "digamma", "trigamma", "polygamma2"):
+for _name in ("sinc", "lgamma", "digamma", "trigamma", "polygamma2"):
     through_double(_name)

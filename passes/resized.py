@@ -8,7 +8,7 @@ bytes lie between products), this is asked again, and where it is not as it was,
 """
 import numpy as np
 from whet.ir.graph import GROUPS, Node, Ref, Type, exact
-from whet.passes import chain, epilogue, fuse, rows
+from whet.passes import chain, epilogue, fuse, parts, picks, rows
 from whet.passes.constants import constants, content
 from whet.passes.repeats import frozen
 from whet.passes.uses import is_view, memories
@@ -144,20 +144,22 @@ class _Again:
     def group(self, x):
         """A group made of its nodes."""
         members = [self.node(m) for m in x.value]
-        if None in members:
+        if None in members or not all(fuse.in_order(self.arrays[place]) for place in x.attrs.get("into", {}).values()):
             return None
         if all(a is b or not a.members and alike(a, b) for a, b in zip(x.value, members)) \
-                and (x.kind != "rows" or all(self.scale.get(n) == n for n in x.roots.shape)):
+                and (x.kind != "rows" or all(self.scale.get(n) == n for n in x.roots.shape)) and x.kind not in ("parts", "picks"):
             return x
         if x.kind == "fused":
             made = fuse.kernel(members, (), {}, self.arrays, set(x.outs))
         elif x.kind == "contract":
             made = epilogue.joined(*members)
+        elif x.kind in ("parts", "picks"):
+            made = (parts if x.kind == "parts" else picks).joined(members, self.arrays, x.outs)
         elif x.kind == "rows":
             made = rows.again(x, members, tuple([self.scale[n] for n in x.roots.shape]), self.root, self.arrays)
         else:
             return None
-        if made is None or made.outs != x.outs or made.refs() != x.refs():
+        if type(made) is not Node or made.outs != x.outs or made.refs() != x.refs():
             return None
         if "into" in x.attrs:
             made.attrs["into"] = x.attrs["into"]

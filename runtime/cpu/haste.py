@@ -1,0 +1,131 @@
+"""Kernels in haste: a run that is recorded asks for kernels that it may need this once, while somebody waits for its result.
+
+Those that have little to do are compiled as they stand, without optimisation, in a quarter of the time. Who asks gets the address of a
+door, one jump to the kernel behind it; when the process is quiet, or when times are going to be compared, each is compiled well and the
+door leads there. Both compute the same bits: generators write every operation and its order, and LLVM may change neither.
+"""
+import atexit
+import ctypes as C
+import os
+import struct
+import threading
+import time
+
+from . import flat
+
+LIGHT = 1 << 15                          # elements (of a product: multiply-adds by the dozen) that take too little time to wait for better code
+QUIET = 0.3                              # seconds without a new kernel until those there are compiled well
+PAGE = 4096
+
+lock = None                              # native's, which all that compiles holds
+settle_one = None                        # how one is compiled well: set by native
+_local = threading.local()
+_pending: dict = {}                      # key -> (IR text, symbol, the place of the address its door leads to)
+_behind: dict = {}                       # the address of a door -> the key of what is put off behind it
+_free: list = []                         # doors that nobody has, with those places
+_state = {"last": 0.0, "thread": None, "over": False}
+
+
+class recording:
+    """Inside, this thread's light kernels may be compiled in haste."""
+    __slots__ = ("before",)
+
+    def __enter__(self):
+        self.before, _local.on = getattr(_local, "on", False), flat.SUPPORTED
+
+    def __exit__(self, *exc):
+        _local.on = self.before
+
+
+class work:
+    """Inside, the kernels asked for are for so many elements."""
+    __slots__ = ("elements", "before")
+
+    def __init__(self, elements):
+        self.elements = elements
+
+    def __enter__(self):
+        self.before, _local.light = getattr(_local, "light", False), self.elements <= LIGHT
+
+    def __exit__(self, *exc):
+        _local.light = self.before
+
+
+def wanted():
+    """Is a kernel that this thread asks for now one to be compiled in haste?"""
+    return getattr(_local, "light", False) and getattr(_local, "on", False)
+
+
+def door(target):
+    """A door that leads to an address: its own, and the place that holds where it leads."""
+    if not _free:
+        at = flat.reserve(2 * PAGE)      # jumps, and behind them the addresses that they go to
+        jumps = b"".join(b"\xff\x25" + struct.pack("<i", PAGE - 6) + b"\xcc\xcc" for _ in range(PAGE // 8))       # jmp *4090(%rip)
+        C.memmove(at, jumps, PAGE)
+        flat.executable(at, PAGE)
+        _free.extend((at + k, C.c_uint64.from_address(at + PAGE + k)) for k in reversed(range(0, PAGE, 8)))
+    address, place = _free.pop()
+    place.value = target
+    return address, place
+
+
+def put_off(key, text, symbol, address, place):
+    """Have the kernel behind a door compiled well later."""
+    _pending[key], _behind[address] = (text, symbol, place), key
+    _state["last"] = time.monotonic()
+    if _state["thread"] is None and not _state["over"]:
+        _state["thread"] = t = threading.Thread(target=_when_quiet, name="whet-compile", daemon=True)
+        t.start()
+
+
+def thread():
+    """The thread that compiles in the background, by its number; None where there is none now."""
+    t = _state["thread"]
+    return None if t is None else t.ident
+
+
+def _when_quiet():
+    while True:
+        left = _state["last"] + QUIET - time.monotonic()
+        if left > 0:
+            time.sleep(left)
+            continue
+        with lock():
+            if not _pending or _state["over"]:
+                _state["thread"] = None
+                return
+            _settle(next(iter(_pending)))
+
+
+def settle_behind(address):
+    """Compile the kernel at an address well now, if it was put off: it will be called many times."""
+    key = _behind.pop(address, None)
+    if key is not None:
+        settle(key)
+
+
+def _settle(key):
+    text, symbol, place = _pending.pop(key)
+    place.value = settle_one(key, text, symbol)
+
+
+def settle(key=None):
+    """Compile what was put off, or the kernel of one key, well now."""
+    if _pending:
+        with lock():
+            for k in list(_pending) if key is None else [key] * (key in _pending):
+                _settle(k)
+
+
+def _forked():
+    _state["thread"] = None              # (the parent's: what was put off stays so until another kernel is)
+
+
+def _end():
+    with lock():                         # nobody is in LLVM when the process goes down
+        _state["over"] = True
+
+
+atexit.register(_end)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

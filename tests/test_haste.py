@@ -1,0 +1,141 @@
+"""Kernels that recorded runs ask for: compiled in haste, then well."""
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+import whet
+from whet import jit
+from whet.cpu import flat, haste, native
+
+pytestmark = pytest.mark.skipif(not flat.SUPPORTED or os.environ.get("WHET_CPU") == "numpy", reason="nothing is compiled in haste here")
+
+
+@pytest.fixture(autouse=True)
+def nothing_in_the_background(monkeypatch):
+    """Kernels are compiled well when a test says so; what they do is part of no other test."""
+    haste.settle()
+    monkeypatch.setattr(haste, "QUIET", 1e9)
+    yield
+    haste.settle()
+
+
+def fresh(salt):
+    """A function whose kernels no other test has asked for."""
+    def f(x):
+        y = whet.exp(x * salt) - x
+        return (y / (1 + y.abs())).sum(1), y.softmax(1)
+    return f
+
+
+def test_only_light_work_is_done_in_haste():
+    with haste.recording():
+        assert not haste.wanted()
+        with haste.work(haste.LIGHT):
+            assert haste.wanted()
+            with haste.work(haste.LIGHT + 1):
+                assert not haste.wanted()
+            assert haste.wanted()
+        there = []
+        with haste.work(1):
+            t = threading.Thread(target=lambda: there.append(haste.wanted()))
+            t.start()
+            t.join()
+        assert there == [False]
+    with haste.work(1):
+        assert not haste.wanted()
+
+
+def test_a_door_leads_where_it_is_told():
+    import ctypes
+    inc = native.build("define i64 @inc(i64 %x) {\n %y = add i64 %x, 1\n ret i64 %y\n}\n", ["inc"])["inc"]
+    dec = native.build("define i64 @dec(i64 %x) {\n %y = sub i64 %x, 1\n ret i64 %y\n}\n", ["dec"])["dec"]
+    doors = [haste.door(inc) for _ in range(600)]            # more than one page of them
+    calls = [ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(at) for at, _ in doors]
+    assert [f(5) for f in calls] == [6] * 600
+    for _, place in doors[::2]:
+        place.value = dec
+    assert [f(5) for f in calls] == [4, 6] * 300
+
+
+SCRIPT = """
+import os, sys, time, threading
+import whet
+from whet import jit
+from whet.cpu import haste, native
+f = jit.trace(lambda x: (whet.cos(x * 3) + x).sum())
+f(whet.ones(3))
+n = len(haste._pending)
+if sys.argv[1] == "bits":
+    g, h = jit.trace(lambda x: (x.exp() - x).softmax(1)), lambda x: (x.exp() - x).softmax(1)
+    x, y = whet.randn(5, 7), whet.randn(900, 70)
+    with haste.recording():
+        quick = [g(x), h(x), h(y)]
+    targets = {k: place.value for k, (_, _, place) in haste._pending.items()}
+    haste.settle()
+    well = [g(x), h(x), h(y)]
+    print(n, len(haste._pending), sum(native._found[k] == at for k, at in targets.items()),
+          sum((a.view(whet.int32) != b.view(whet.int32)).sum().item() for a, b in zip(quick, well)))
+    sys.exit()
+if sys.argv[1] == "leave":
+    print(n)
+    sys.exit()                               # while the thread sleeps or compiles
+if sys.argv[1] == "fork":
+    haste.QUIET, codes = 0, set()            # the thread is at it while children begin
+    for op in "sin cosh atan asinh log1p expm1 erf lgamma digamma atanh".split():
+        g = jit.trace(lambda x: (getattr(whet, op)(x * 3) - x).prod())
+        g(whet.ones(3))
+        pid = os.fork()
+        if pid == 0:
+            g = jit.trace(lambda x: (getattr(whet, op)(x) + whet.sinh(x)).amax())
+            g(whet.ones(3))
+            haste.settle()
+            os._exit(0 if not haste._pending else 3)
+        codes.add(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    print(n, *codes)
+    sys.exit()
+end = time.time() + 20
+while (haste._pending or haste._state["thread"]) and time.time() < end:
+    time.sleep(0.02)
+print(n, len(haste._pending), sum(t.name == "whet-compile" for t in threading.enumerate()))
+"""
+
+
+@pytest.mark.parametrize("how", ["bits", "wait", "leave", "fork"])
+def test_what_was_put_off_is_compiled_well(how, tmp_path):
+    env = {**os.environ, "WHET_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", SCRIPT, how], env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    n, *rest = map(int, done.stdout.split())
+    assert n > 0
+    assert rest == {"bits": [0, 0, 0], "wait": [0, 0], "leave": [], "fork": [0]}[how]
+
+
+def test_eager_calls_are_timed_with_good_code():
+    f = jit.trace(fresh(2.5))
+    x = whet.randn(3, 5)
+    f(x)
+    for _ in range(40):                      # (the first round of the trial is over)
+        f(x)
+    assert not haste._pending
+
+
+def test_the_background_does_not_disturb_recording():
+    """Threads that record while kernels are exchanged get what eager gives."""
+    wrong = []
+
+    def many(k):
+        for i in range(6):
+            salt = 1 + k / 7 + i / 31
+            x = whet.full((4, 3 + i), 0.25 + k)
+            got, want = jit.trace(fresh(salt))(x), fresh(salt)(x)
+            wrong.extend(0 for a, b in zip(got, want) if a.tolist() != b.tolist())
+    threads = [threading.Thread(target=many, args=(k,)) for k in range(3)]
+    for t in threads:
+        t.start()
+    while any(t.is_alive() for t in threads):
+        haste.settle()
+        time.sleep(0.005)
+    assert not wrong

@@ -1,0 +1,237 @@
+"""What recordings watch, or make again, so that they need not refuse it: each program does on every call what it does eagerly, and is compiled."""
+import array
+import functools
+import itertools
+import random
+import time
+import typing
+
+import numpy as np
+import pytest
+import whet
+
+from tests.traps import harness
+from tests.traps.harness import Box, leaf, ramp, thrice
+
+PROGRAMS = {}
+
+
+def program(build):
+    PROGRAMS[build.__name__] = build
+    return build
+
+
+def fate(build):
+    """(where a traced run differs from the eager one, why it was refused)"""
+    made: list = []
+    problem = harness.difference(build, harness.traced(made))
+    return problem, next((r for t in made if (r := t.explain(data=True)["refused"])), None)
+
+
+# ---- texts ---------------------------------------------------------------------------------------------------------------
+@program
+def the_text_of_a_tensor():
+    """Its numbers, its type, its settings and its history are in it."""
+    w = leaf(2)
+    def f(x):
+        y = x * w
+        return y, repr(y), f"{y.detach()}", str(w), f"{x.sum()}"
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2)))
+        yield from thrice(lambda: f(ramp(2) * 3))
+        with whet.no_grad():
+            w.mul_(2)
+        yield from thrice(lambda: f(ramp(2)))
+        whet.set_printoptions(precision=1)
+        try:
+            yield from thrice(lambda: f(ramp(2) / 3))
+        finally:
+            whet.set_printoptions(profile="default")
+        yield from thrice(lambda: f(ramp(2) / 3))
+    return f, calls
+
+
+# ---- what is made anew ---------------------------------------------------------------------------------------------------
+@program
+def closures_are_returned():
+    """Variables of their own, variables that two of them share, one that is itself, defaults, attributes, and what was there before."""
+    o = Box(n=0)
+    def f(x, k):
+        count, y = 0, x * k
+        def bump(by=1, *, twice=False):
+            nonlocal count
+            count += by * (1 + twice)
+            o.n += 1
+            return count, y
+        def see(): return count
+        def down(n): return 0 if n == 0 else 1 + down(n - 1)
+        @functools.wraps(bump)
+        def wrapped(): return bump(5)
+        bump.made = y.sum()
+        return y, bump, see, down, [wrapped, bump]
+    def calls(f):
+        for k in (2, 2, 2, 3, 3):
+            y, bump, see, down, (wrapped, same) = f(ramp(2), k)
+            yield (y, bump(), bump(2, twice=True), see(), down(3), wrapped(), see(), same is bump, bump.made, wrapped.__name__,
+                   wrapped.__wrapped__ is bump, bump.__qualname__, bump.__defaults__, bump.__kwdefaults__, o.n, bump()[1] is y)
+    return f, calls
+
+
+@program
+def closures_are_kept():
+    """One is laid into an attribute, with a tensor of the call and a parameter."""
+    w, o = leaf(2), Box(back=None)
+    def f(x):
+        y = x * 2
+        o.back = lambda g: g * y + w
+        return y
+    def calls(f):
+        for k in range(5):
+            y = f(ramp(2) * k)
+            yield y, o.back(ramp(2)).detach()
+            if k == 2:
+                with whet.no_grad():
+                    w.add_(1)
+    return f, calls
+
+
+@program
+def tensors_are_new_keys():
+    """Dicts and sets that get arguments and new tensors as keys, and lose them."""
+    d, s = {}, set()
+    def f(x):
+        y = x * 2
+        d[x], d[y] = len(d), y
+        s.add(x)
+        return y, len(s)
+    def calls(f):
+        a = ramp(2)
+        for x in (a, a * 3, a * 4, a, a * 5, a):
+            y, n = f(x)
+            yield y, n, x in d, x in s, d[y] is y, list(d.values())[0], len(d)
+            d.clear(), s.clear()
+    return f, calls
+
+
+# ---- settings ------------------------------------------------------------------------------------------------------------
+@program
+def settings_stay_as_the_call_left_them():
+    """The default type, the gradient mode and the number of threads."""
+    def f(x):
+        y = x * whet.ones(2)
+        whet.set_default_dtype(whet.float64 if whet.get_default_dtype() is whet.float32 else whet.float32)
+        whet.set_grad_enabled(not whet.is_grad_enabled())
+        whet.set_num_threads(3 - whet.get_num_threads())
+        return y, x * whet.ones(2)
+    def calls(f):
+        whet.set_num_threads(1)
+        for _ in range(8):
+            yield f(ramp(2)), whet.ones(1), whet.is_grad_enabled(), whet.get_num_threads(), (leaf(1) * 2).requires_grad
+    return f, calls
+
+
+# ---- memory of Python's ----------------------------------------------------------------------------------------------------
+@program
+def memory_is_compared():
+    """bytearray, array.array, a record of a structured array."""
+    raw, numbers, table = bytearray(b"\x01\x02"), array.array("d", [1.0, 2.0]), np.zeros(2, [("a", "f4"), ("b", "i2")])
+    record = table[0]
+    def f(x): return x * raw[1] + numbers[0] + sum(numbers) + float(record["a"]) * int(record["b"])
+    def calls(f):
+        yield from thrice(lambda: f(ramp(3)))
+        raw[1] = 7
+        yield from thrice(lambda: f(ramp(3)))
+        numbers.append(5.0)
+        yield from thrice(lambda: f(ramp(3)))
+        table["a"], record["b"] = 2.0, 3
+        yield from thrice(lambda: f(ramp(3)))
+    return f, calls
+
+
+# ---- caches ----------------------------------------------------------------------------------------------------------------
+@program
+def tensors_come_from_a_cache():
+    """A hit, the cached tensor written to, another one in its place."""
+    @functools.lru_cache(maxsize=2)
+    def table(n):
+        return ramp(n), n * 2
+    def f(x):
+        t, k = table(x.shape[0])
+        return x * t + k, t
+    def calls(f):
+        for n in (2, 2, 2, 3, 2, 3, 4, 2, 2, 2):
+            y, t = f(ramp(n))
+            yield y, t is table(n)[0], table.cache_info()
+        table(2)[0].zero_()
+        yield from thrice(lambda: f(ramp(2)))
+        table.cache_clear(), table(3), table(2)
+        for _ in range(20):
+            table(2)
+        yield from thrice(lambda: (f(ramp(2)), table.cache_info()))
+    return f, calls
+
+
+def test_a_cache_is_compared_by_what_it_holds():
+    """As often filled, and asked more often than when it was recorded: a result that its arguments do not determine is another."""
+    @functools.lru_cache(None)
+    def stamp(n): return time.perf_counter_ns()
+    stamp(1)
+    f = whet.jit.trace(lambda x: (x * 2, stamp(1)))
+    for _ in range(4):
+        assert f(whet.ones(2))[1] == stamp(1)
+    before = stamp(1)
+    stamp.cache_clear()
+    for _ in range(20):
+        stamp(1)
+    assert stamp(1) != before
+    for _ in range(4):
+        assert f(whet.ones(2))[1] == stamp(1)
+
+
+# ---- names that are only there -----------------------------------------------------------------------------------------------
+T = typing.TypeVar("T")
+
+
+@program
+def names_for_types_and_packages():
+    """typing's objects, and the path of a package without __init__.py."""
+    import tests
+    o = Box(k=2.0, kind=typing.ClassVar[int])
+    def f(x): return typing.cast(T, x) * (o.k if o.k else len(tests.__path__)) + (o.kind is typing.Any)
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2)))
+        o.k, o.kind = 3.0, typing.Any
+        yield from thrice(lambda: f(ramp(2)))
+    return f, calls
+
+
+# ---- generators of Python's --------------------------------------------------------------------------------------------------
+@program
+def a_generator_is_in_reach():
+    """random.Random beside what is read, and seeded or not it is not used."""
+    o = Box(rng=random.Random(5), k=2.0, noisy=False)
+    def f(x): return x * (o.rng.random() if o.noisy else o.k)
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2)))
+        o.k = 3.0
+        o.rng.seed(3)
+        yield from thrice(lambda: f(ramp(2)))
+    return f, calls
+
+
+@pytest.mark.parametrize("draw", [lambda r: r.random(), lambda r: r.uniform(0, 1), lambda r: next(iter(r.random, None)),
+                                  lambda r: next(map(r.getrandbits, [30])), lambda r: next(itertools.starmap(r.random, [()])),
+                                  lambda r: r.getstate()[1][5], lambda r: r.gauss(0, 1), lambda r: sorted([1, 2], key=lambda _: r.random())[0]])
+def test_numbers_of_a_generator_are_drawn_anew(draw):
+    ours, theirs = random.Random(5), random.Random(5)
+    f = whet.jit.trace(lambda x: x * draw(ours))
+    with pytest.warns(whet.jit.TraceWarning):
+        for _ in range(6):
+            assert f(whet.ones(1)).item() == (whet.ones(1) * draw(theirs)).item()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_does_what_eager_does_and_is_compiled(name):
+    problem, refused = fate(PROGRAMS[name])
+    assert problem is None, problem
+    assert refused is None, refused
