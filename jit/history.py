@@ -21,7 +21,9 @@ class _Spec:
     """A node: `inputs` and `outputs` are what it saved, with tensors as `_Saved`; edges are numbers (see `History`)."""
     parent = index = inner = None
 
-    def __init__(self, node):
+    def __init__(self, node, start):
+        k = node.seq - start + 1             # (from the run's first node on; a fraction where a short cut was opened in the run)
+        self.rank = Fraction(k) / (k + 1)    # where it stands among all nodes of the run
         if type(node) is not OutputOf:
             self.op, self.nout, self.metadata, self.released = node.op, node.nout, node.metadata, bool(node.released)
 
@@ -40,7 +42,7 @@ class History:
     ~k: edge k of those that leave the recording (`borders`, in the order in which the engine's walk comes to them)."""
 
     def __init__(self, rec, roots, start):
-        self.order = inside(roots, start)
+        self.order, self.start = inside(roots, start), start
         self.number = {n: i for i, n in enumerate(self.order)}
         self.roots = [self.number[r] for r in roots]
         self.borders, self.keys = [], {}     # edges; (number of a node, of its edge) -> which
@@ -57,7 +59,7 @@ class History:
         return bool(s.outputs) or any(type(x) is _Saved for x in s.inputs)
 
     def spec(self, rec, i, n, outer=None):
-        s = _Spec(n)
+        s = _Spec(n, self.start)
         if n.pre_hooks or getattr(n, "post_hooks", None):
             raise Refused("hooks see its gradients")
         if type(n) is OutputOf:
@@ -94,17 +96,17 @@ class History:
     def make(self, held, borders, exits, number, gone=0):
         """The nodes, oldest first. `held`: value -> (tensor, its version then), `exits`: number -> an object that is to be that node,
         `number`: the call's place among all nodes, `gone`: nodes that were released, as bits."""
-        made, parts = [], 2 * len(self.specs) + 1
+        made = []
         for i, s in enumerate(self.specs):
-            node, at = exits.get(i), number - 1 + Fraction(2 * i + 1, parts)
+            node = exits.get(i)
             if s.parent is not None:
                 node = OutputOf(made[s.parent], s.index) if node is None else node
                 node.parent, node.index = made[s.parent], s.index
             else:
                 node = self.fill(node, s, held, made, borders, gone >> i & 1)
-            node.seq = at
+            node.seq = number - 1 + s.rank
             if s.inner is not None:
-                node.attrs[s.inner].seq = at - Fraction(1, parts)
+                node.attrs[s.inner].seq = number - 1 + s.attrs[s.inner].rank
             made.append(node)
         return made
 

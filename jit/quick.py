@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from whet import dtypes, tensor_base
-from whet.autograd.node import RELEASED, OutputOf, Shortcut, edge_of
+from whet.autograd.node import RELEASED, OutputOf, Shortcut, edge_of, next_number
 from whet.cpu import entries, native, pool
 from whet.tensor import Tensor, wrap
 from whet.tensor_base import Base
@@ -611,7 +611,8 @@ def _written(r, leaves):
     p, b = r.program, r.backward
     if r.acts or p.draws and p.may_miss:
         raise LookupError
-    env = dict(wrap=wrap, MISSED=MISSED, Miss=Miss, used_up=used_up, lock=r.lock, program=p, make=r.make, put=put, tensor_of=tensor_of)
+    env = dict(wrap=wrap, MISSED=MISSED, Miss=Miss, used_up=used_up, next_number=next_number, lock=r.lock, program=p, make=r.make, put=put,
+               tensor_of=tensor_of)
     names = [f"a{i}" for i in leaves.order]
     everything = f"[{', '.join(f'a{i}' for i in range(len(names)))}]"
     lines = [f"a{i} = tensor_of(a{i})" for i in leaves.order if leaves.number[i]]
@@ -653,7 +654,7 @@ def _written(r, leaves):
         if b is not None:
             lines += [f"node = {given('call', b.node)}(env, [{', '.join(map(thing, b.places))}], {{{', '.join(outside)}}}, "
                       f"lambda t, n: {given('tie', r.tie)}(made['cells'], leaves, t, n))",
-                      f"made['exits'] = {given('exits', b.exits)}(node)"]
+                      f"made['exits'], made['number'] = {given('exits', b.exits)}(node), node.seq"]
         grads = [(place, None if spec is None else f"make({given(f'grad{i}', spec)}, env, leaves, made)") for i, (place, spec) in enumerate(r.grads)]
         left = [f"make({given(f'left{i}', spec)}, env, leaves, made)" for i, spec in enumerate(specs)]
         out = f"make({given('results', r.results)}, env, leaves, made)"
@@ -693,7 +694,9 @@ def _result(spec, given, seen):
         seen.add(k)
         if dead is not None:                 # its graph was used up
             places = ["None" if p is None else _thing(p, given) for p in dead.places]
-            return f"used_up(env[{number}], {given(f'dead{k}', dead)}, [{', '.join(places)}])"
+            one = "one" if "one" in seen else "(one := next_number())"      # (of all that the call gives: their graphs are parts of one)
+            seen.add("one")
+            return f"used_up(env[{number}], {given(f'dead{k}', dead)}, [{', '.join(places)}], {one})"
         return f"wrap(env[{number}])"
     if kind in (list, tuple):
         return f"{kind.__name__}([{', '.join(_result(x, given, seen) for x in (what[1] if kind is list else what))}])"
@@ -731,18 +734,18 @@ class _Used(Shortcut):
         return self.dead is not None         # (for some inputs alone there may be a way)
 
 
-def used_up(a, dead, leaves):
+def used_up(a, dead, leaves, number):
     """A tensor whose graph, which led to some tensors, has been differentiated and freed."""
     t = wrap(a)
     t._rg |= 1
-    t._node = gone(dead, leaves)
+    t._node = gone(dead, leaves, number)
     return t
 
 
-def gone(dead, leaves):
-    """The edge of such a tensor. `leaves`: what stands at the places (None: a leaf that nobody else knows)."""
+def gone(dead, leaves, number):
+    """The edge of such a tensor. `leaves`: what stands at the places (None: a leaf that nobody else knows), `number`: the call's."""
     node = _Used(_Gone(dead.name), tuple([wrap(np.empty(0)) if x is None else edge_of(x) for x in leaves]), {}, dead.nout)
-    node.released, node.dead, node.exit = True, dead, None
+    node.seq, node.released, node.dead, node.exit = number, True, dead, None
     if dead.index is None:
         return node
     out = OutputOf(node, dead.index)

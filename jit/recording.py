@@ -4,6 +4,7 @@ import types
 from operator import attrgetter, is_
 
 import numpy as np
+from whet.autograd.node import next_number
 from whet.ops.registry import view_of
 from whet.tensor import wrap
 
@@ -169,7 +170,8 @@ class Recording:
         if b is not None:
             outside = {n: self.at(place, leaves) for n, (place, _) in zip(self.program.outside, self.given)}
             tie = functools.partial(self.tie, made["cells"], leaves)
-            made["exits"] = b.exits(b.node(env, [self.at(place, leaves) for place in b.places], outside, tie))
+            node = b.node(env, [self.at(place, leaves) for place in b.places], outside, tie)
+            made["exits"], made["number"] = b.exits(node), node.seq
         for place, spec in self.grads:
             self.at(place, leaves)._grad = None if spec is None else self.make(spec, env, leaves, made)
         left = [self.make(spec, env, leaves, made) for _, _, _, spec in self.effects]
@@ -243,7 +245,8 @@ class Recording:
                 t._node = made["exits"][self.backward.exit[dead]]
             elif dead is not None:
                 t._rg |= 1
-                t._node = gone(dead, [None if place is None else self.at(place, leaves) for place in dead.places])
+                number = made["number"] = made.get("number") or next_number()
+                t._node = gone(dead, [None if place is None else self.at(place, leaves) for place in dead.places], number)
             made[k] = t
             return t
         if kind == "again":

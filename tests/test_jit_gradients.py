@@ -480,6 +480,23 @@ def test_the_graph_of_what_was_used_up():
     assert eager == traced
 
 
+@pytest.mark.parametrize("used", [(0,), (1,), (2,), (0, 2), (1, 2), (0, 1, 2)])
+def test_hooks_run_in_eagers_order_before_the_error_of_a_used_up_graph(used):
+    def f(x):
+        made = [x.square(), x.sin(), x.exp()]
+        sum(made[i].sum() for i in used).backward()
+        return made[1], made[2], made[0]
+
+    def use(call):
+        x, log = leaf(3), []
+        out = call(x)
+        for k, y in enumerate(out):
+            y.register_hook(lambda g, k=k: log.append(k))
+        return outcome(sum(out).sum().backward), log, bits(x.grad)
+    eager, traced = ways(f, use)
+    assert eager == traced
+
+
 class Through(whet.autograd.Function):
     """What saves nothing can be gone through again."""
     ran = 0
