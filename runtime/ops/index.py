@@ -150,7 +150,7 @@ index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples)
 index_sum_op.moves = lambda out, g, *index, size, dims: [(out, 0)]
 index_sum_op.put = lambda out, g, *index, size, dims: _put_slices(out, g, *index, dims=dims, accumulate=True)
 index_op.memo = True
-index_op.picks = lambda a, *index, dims: (dims[0], False, True) if len(dims) == 1 else None
+index_op.picks = lambda a, *index, dims: (dims[0], False, True) if dims[-1] - dims[0] == len(dims) - 1 else None
 index_op.saves = index_sum_op.saves = frozenset(range(1, 65))            # the index tensors only
 
 
