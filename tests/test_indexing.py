@@ -2,7 +2,8 @@
 import numpy as np
 import pytest
 import whet
-from whet.ops.masks import one_hot
+from whet import jit
+from whet.nn.functional import one_hot
 
 A = np.random.default_rng(0).normal(size=(3, 4, 5))
 I, J = np.array([0, 2, -1]), np.array([[1, 0, 2]] * 2)
@@ -353,3 +354,14 @@ def test_a_value_that_does_not_fit_is_said_before_where_it_goes():
             f(x, whet.ones(8, 8))
         with pytest.raises(RuntimeError, match="more than one element"):
             f(x, whet.ones(3, 8))
+
+
+def test_one_hot_in_a_trace_asks_only_whether_classes_are_in_range():
+    f = jit.trace(lambda k: one_hot(k, 4).float() * 2)
+    for k in [3, 0, 2], [0, 0, 1], [2, 2, 2], [1, 3, 1]:
+        t = whet.tensor(k)
+        assert f(t).tolist() == (one_hot(t, 4).float() * 2).tolist()
+    assert len(f.explain(data=True)["paths"]) == 1
+    for bad in [4, 0, 0], [0, -1, 0]:
+        with pytest.raises(RuntimeError, match="Class values must be"):
+            f(whet.tensor(bad))
