@@ -119,7 +119,7 @@ def joined(members, arrays, outs):
             return "an operand has a type that no kernel reads"
         step = [] if a.strides[end - 1] == a.itemsize else [number(a.strides[end - 1])]
         if len(found_at) > 1:
-            index, wrap = _one_place(found_at, [number(n) for n in a.shape[d:end]]), False
+            index, wrap = S.one_place(found_at, [number(n) for n in a.shape[d:end]]), False
         known[m.outs[0]] = S.pick(table, index, number(prod(a.shape[d:end])), bad, *step, wrap=wrap)
         found.append(known[m.outs[0]])
     roots = tuple([known[o] for o in outs])
@@ -134,16 +134,6 @@ def joined(members, arrays, outs):
     node = Node("picks", None, tuple(ins), {}, list(outs), members[-1].line, members)
     node.roots = parts.Part(kernel.box, tuple([S.substitute(e, {-1: S.arg(len(kernel.types))}) for e in roots]), tuple(kernel.operands)),
     return node if _walked(node, arrays, outs) else "its slices are too short"
-
-
-def _one_place(index, sizes):
-    """The place along several dimensions taken as one; -1, which no table has, where one of them has no such place."""
-    at, fine = S.const(0), None
-    for i, n in zip(index, sizes, strict=True):
-        i = S.where(i < 0, i + n, i)
-        inside = S.ge(i, 0) & S.lt(i, n)
-        at, fine = (at * n + i, fine & inside) if fine is not None else (i, inside)
-    return S.where(fine, at, -1)
 
 
 def _walked(node, arrays, outs):
