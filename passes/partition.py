@@ -73,13 +73,16 @@ class Partition:
         """Everything that can be computed again, in order."""
         return self.backward([Node("op", None, tuple(map(Ref, self.dropped)), {}, [], "")])[:-1]
 
-    def reaches(self, n):
-        """The dropped values that are computed with a kept one."""
-        found = {n}
-        for node in self.all():
-            if not found.isdisjoint(node.refs()):
-                found.update(node.outs)
-        return found.intersection(self.dropped)
+    def keepers(self, holders):
+        """`holders` (value -> those who want it, as bits) with who wants a kept value for the sake of a dropped one."""
+        found = dict(holders)
+        for node in reversed(self.all()):
+            some = 0
+            for o in node.outs:
+                some |= found.get(o, 0)
+            for x in map(int, node.refs()):
+                found[x] = found.get(x, 0) | some
+        return found
 
 
 def partition(nodes, backwards, arrays, outside, exposed, wanted, fixed, define, like=None):
@@ -137,11 +140,11 @@ class _Graph:
 
     def shown(self, n):
         """Can somebody else write to a value's memory?"""
-        return self.root[n] in self.away
+        return self.root.get(n) in self.away or n not in self.root
 
     def keeping(self, n):
         """What it costs to keep a value for the backward."""
-        root, a = self.root[n], self.arrays[n]
+        root, a = self.root.get(n, n), self.arrays[n]
         if root in self.changed:
             return NEVER
         if self.shown(n):
