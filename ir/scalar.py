@@ -396,6 +396,17 @@ def pick(table, places, size, wrong, *step, wrap=False):
     return Expr("pick", (table, places, size, wrong, *step), wrap)
 
 
+def one_place(index, sizes):
+    """The place along several dimensions taken as one, of places along each (negative ones count from the end); -1 where one of them has no
+    such place, which is to be no place then."""
+    at, fine = const(0), None
+    for i, n in zip(index, sizes, strict=True):
+        i = where(lt(i, 0), i + n, i)
+        inside = ge(i, 0) & lt(i, n)
+        at, fine = (at * n + i, fine & inside) if fine is not None else (i, inside)
+    return where(fine, at, -1)
+
+
 # ---- slopes that the plain formula would lose ----------------------------------------------------------------------
 def _exp_of_square(x, c):
     """exp(c x^2), c < 0 a power of two; the square with what its rounding lost."""

@@ -4,7 +4,8 @@
     %4 = index(%1, %3, dims=(0,))                 ->      %5 = picks(%0, %1){mul; floor; to_int64; index; mul}
     %5 = mul(%4, %2)
 
-An op that gathers along one dimension says so (`Op.picks`). A group has such ops, whose results have one shape, and pointwise kernels on that
+An op that gathers along one dimension says so (`Op.picks`), or along several that follow each other, with an index for each: where they lie
+in the table as one would, the kernel makes one place of theirs. A group has such ops, whose results have one shape, and pointwise kernels on that
 shape that feed or read them. It is one kernel: the table is an operand that lies still along the dimension, and each element is read so many
 steps further on. A place that the table does not have is read nowhere: it is noted, and the replay is given up, as after a gather alone; eager
 raises the error. So nothing may be written between the first gather of a group and where it stands, which is where the last of its nodes was.
@@ -42,7 +43,9 @@ def picks(nodes, root, arrays, visible):
     made, gone = {}, set()
     for at in {at[-1]: at for at in groups.values()}.values():
         members = [nodes[k] for k in at]
-        node = joined(members, arrays, parts.wanted(at, uses, visible)) if len(at) > 1 and any(picking(m, arrays) for m in members) else None
+        gathers = [m for m in members if picking(m, arrays)]
+        more = len(at) > 1 or any(len(m.ins) > 2 for m in gathers)         # (one with an index has a kernel of its own)
+        node = joined(members, arrays, parts.wanted(at, uses, visible)) if gathers and more else None
         if type(node) is Node:
             made[at[-1]] = node
             gone.update(at)
@@ -50,7 +53,7 @@ def picks(nodes, root, arrays, visible):
 
 
 def picking(node, arrays):
-    """Does a node gather along one dimension of a table that has some, at 64-bit places?"""
+    """Does a node gather along one dimension of a table that has some, or several as along one, at 64-bit places?"""
     if node.kind != "op" or node.op.picks is None or not all(type(x) is Ref for x in node.ins):
         return False
     y = arrays[node.outs[0]]
@@ -58,9 +61,13 @@ def picking(node, arrays):
 
 
 def place(node, arrays):
-    """(The dimension, has every element its own place, do negative ones count from the end?) of a gather; None where it is another one."""
-    got = node.op.picks(*[arrays[x] for x in node.ins], **node.attrs)
-    return got if got is not None and arrays[node.ins[1]].dtype == np.int64 and arrays[node.ins[0]].shape[got[0]] else None
+    """(The first dimension, has every element its own place, do negative ones count from the end?) of a gather; None where it is another one."""
+    a, *index = [arrays[x] for x in node.ins]
+    got = node.op.picks(a, *index, **node.attrs)
+    if got is None or any(i.dtype != np.int64 for i in index):
+        return None
+    sizes, steps = (x[got[0]:got[0] + len(index)] for x in (a.shape, a.strides))
+    return got if all(sizes) and all(s == n * t for s, n, t in zip(steps, sizes[1:], steps[1:])) else None
 
 
 def _joinable(at, i, uses, arrays, changes):
@@ -89,23 +96,31 @@ def joined(members, arrays, outs):
                 return "an operand has a type that no kernel reads"
             continue
         d, each, wrap = place(m, arrays)
-        a, k = arrays[m.ins[0]], m.ins[1]
+        a, end = arrays[m.ins[0]], d + len(m.ins) - 1
         number = lambda v: kernel.argument(np.asarray(v, np.int64), None)
-        index = known.get(k)
-        if index is None:
-            i = arrays[k] if each else arrays[k].reshape((1,) * d + arrays[k].shape + (1,) * (a.ndim - 1 - d))
-            if not np.may_share_memory(i, arrays[k]):
-                return "its index would have to be copied"
-            index = kernel.argument(k, np.broadcast_to(i, shape))
-        elif arrays[k].shape != shape:
-            return "places that the kernel computes are for whole slices"
+        inner = arrays[m.outs[0]].ndim - (0 if each else a.ndim - end)              # (where the index' dimensions end)
+        found_at = []
+        for k in m.ins[1:]:
+            index = known.get(k)
+            if index is None:
+                i = arrays[k] if each else arrays[k].reshape((1,) * (inner - arrays[k].ndim) + arrays[k].shape + (1,) * (a.ndim - end))
+                if not np.may_share_memory(i, arrays[k]):
+                    return "its index would have to be copied"
+                index = kernel.argument(k, np.broadcast_to(i, shape))
+            elif arrays[k].shape != shape:
+                return "places that the kernel computes are for whole slices"
+            if index is None or S.typeof(index, kernel.types) != "i64":
+                return "an operand has a type that no kernel reads"
+            found_at.append(index)
         strides = list(a.strides)
-        strides[d:d + 1] = [0] if each else [0] * arrays[k].ndim
+        strides[d:end] = [0] if each else [0] * (inner - d)
         table = kernel.argument(m.ins[0], np.lib.stride_tricks.as_strided(a, shape, strides))
-        if table is None or S.typeof(index, kernel.types) != "i64":
+        if table is None:
             return "an operand has a type that no kernel reads"
-        step = [] if a.strides[d] == a.itemsize else [number(a.strides[d])]
-        known[m.outs[0]] = S.pick(table, index, number(a.shape[d]), bad, *step, wrap=wrap)
+        step = [] if a.strides[end - 1] == a.itemsize else [number(a.strides[end - 1])]
+        if len(found_at) > 1:
+            index, wrap = S.one_place(found_at, [number(n) for n in a.shape[d:end]]), False
+        known[m.outs[0]] = S.pick(table, index, number(prod(a.shape[d:end])), bad, *step, wrap=wrap)
         found.append(known[m.outs[0]])
     roots = tuple([known[o] for o in outs])
     if not {id(e) for e in found} <= {id(e) for e in S.walk(*roots)}:
@@ -128,8 +143,8 @@ def _walked(node, arrays, outs):
     shape = arrays[outs[0]].shape
     strides = [np.broadcast_to(a, shape).strides for a in given] + [arrays[o].strides for o in outs]
     walk = K.plan(shape, strides, [a.itemsize for a in given] + [arrays[o].itemsize for o in outs], len(given))
-    read = {i for e in S.walk(*part.roots) if e.op == "pick" for i in S.uses(e.args[1])}
-    slices = any(walk.access[i] == "s" and prod(given[i].shape) > 1 for i in read if i < len(given))
+    read = [[i for i in S.uses(e.args[1]) if i < len(given)] for e in S.walk(*part.roots) if e.op == "pick"]
+    slices = any(all(walk.access[i] == "s" for i in r) and any(prod(given[i].shape) > 1 for i in r) for r in read)
     return walk.space != "tiles" and (walk.shape[-1] >= RUN or not slices)
 
 
@@ -137,7 +152,7 @@ def why(a, b, arrays):
     """Why a node and one that reads it, one of which gathers, are no group; None if nothing of their own keeps them apart."""
     for n in (a, b):
         if not picking(n, arrays) and not parts.computing(n, arrays):
-            return f"{n.op.name} is no kernel of row-major results, and no gather along one dimension at 64-bit places"
+            return f"{n.op.name} is no kernel of row-major results, and no gather at 64-bit places along one dimension, or several as along one"
     if picking(b, arrays) and b.ins[0] in a.outs:
         return f"{b.op.name} reads it here and there"
     first, second = arrays[a.outs[0]].shape, arrays[b.outs[0]].shape

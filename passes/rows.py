@@ -24,6 +24,7 @@ from whet.passes.uses import Uses, drop_unused, is_view
 
 MOST = 24                        # operands and results of a program
 MOST_NODES = 60
+MANY = 16                        # units of work: enough for threads as they are
 CACHED = 1 << 20                 # bytes of an array across which columns may be walked several times, or in order to store something
 NAMES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "bool",
          **{f"{u}int{n}": f"{u and 'u' or 'i'}{n}" for u in ("", "u") for n in (8, 16, 32, 64)}}
@@ -210,7 +211,10 @@ def way(shape, axes, fulls, rows_, sizes):
         return None
     if all(s == b for s, b in zip(inner[-1], sizes, strict=False)):
         return "rows" if len(inner) == 1 else "pieces"
-    return "columns" if len(inner) == 1 and outer and all(s == b for s, b in zip(outer[-1], sizes, strict=True)) else None
+    if len(inner) > 1 or not outer or any(s not in (0, b) for s, b in zip(outer[-1], sizes, strict=True)) or not any(outer[-1][:len(fulls)]):
+        return None
+    # what is the same in all columns is read so by kernels that do not share long columns among threads
+    return "columns" if all(outer[-1]) or prod(shape[a] for a in axes) < 2 * R.BLOCK or prod(shape[:axes[0]]) >= MANY else None
 
 
 # ---- the program -------------------------------------------------------------------------------------------------------

@@ -103,9 +103,7 @@ def cross(input, other, *, dim=-1):
     """The cross product of vectors of three elements along `dim`."""
     if input.shape[dim] != 3 or other.shape[dim] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}")
-    a1, a2, a3 = input.unbind(dim)
-    b1, b2, b3 = other.unbind(dim)
-    return _F["stack"]([a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1], dim)
+    return _F["cross"](input, other, dim)
 
 
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):

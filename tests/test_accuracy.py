@@ -113,3 +113,26 @@ def test_polygamma_below_zero_and_its_slope(n):
     np.testing.assert_allclose(t.grad.numpy(), [float(mp.psi(n + 1, v)) for v in x], rtol=1e-10)
     single = whet.polygamma(n, t.detach().float()).numpy()
     np.testing.assert_allclose(single, [float(mp.psi(n, float(np.float32(v)))) for v in x], rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [-6, -4, -3, -2, -1, -0.5, 2, 3, 4, 5, 6, 7, 8, 10, 12, 3.0])
+def test_powers_by_whole_numbers_are_within_two_ulp_and_keep_signs_and_infinities(n):
+    x = np.concatenate([np.random.default_rng(0).standard_normal(4000) * 10.0 ** np.linspace(-12, 12, 4000), [1e-40, 3e38, 0, np.inf, np.nan]])
+    x = np.abs(x) if n == -0.5 else np.concatenate([x, -x])
+    for dtype in whet.float32, whet.float64, whet.float16, whet.bfloat16:
+        t = whet.tensor(x).to(dtype)
+        got, exact = t ** n, t.double().numpy().astype(np.longdouble)
+        with np.errstate(all="ignore"):
+            want = exact ** n
+        if dtype is whet.bfloat16:
+            got, want = got.float(), whet.tensor(want.astype(np.float64)).to(dtype).float().numpy()
+        else:
+            want = want.astype(got.numpy().dtype)
+        np.testing.assert_array_max_ulp(got.numpy(), want, 2 if dtype is not whet.bfloat16 else 1 << 16)
+        assert (np.signbit(got.numpy()) == np.signbit(want))[~np.isnan(want)].all()
+
+
+def test_a_power_that_varies_is_taken_as_eager_takes_it():
+    f, x = whet.jit.trace(lambda x, n: x ** n), whet.randn(100)
+    for n in 2, 3, 4, 2.5, 3.0, 12, -2, 3, 5.5:
+        assert f(x, n).numpy().tobytes() == (x ** n).numpy().tobytes()

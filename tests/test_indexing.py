@@ -2,7 +2,8 @@
 import numpy as np
 import pytest
 import whet
-from whet.ops.masks import one_hot
+from whet import jit
+from whet.nn.functional import one_hot
 
 A = np.random.default_rng(0).normal(size=(3, 4, 5))
 I, J = np.array([0, 2, -1]), np.array([[1, 0, 2]] * 2)
@@ -353,3 +354,51 @@ def test_a_value_that_does_not_fit_is_said_before_where_it_goes():
             f(x, whet.ones(8, 8))
         with pytest.raises(RuntimeError, match="more than one element"):
             f(x, whet.ones(3, 8))
+
+
+def test_one_hot_in_a_trace_asks_only_whether_classes_are_in_range():
+    f = jit.trace(lambda k: one_hot(k, 4).float() * 2)
+    for k in [3, 0, 2], [0, 0, 1], [2, 2, 2], [1, 3, 1]:
+        t = whet.tensor(k)
+        assert f(t).tolist() == (one_hot(t, 4).float() * 2).tolist()
+    assert len(f.explain(data=True)["paths"]) == 1
+    for bad in [4, 0, 0], [0, -1, 0]:
+        with pytest.raises(RuntimeError, match="Class values must be"):
+            f(whet.tensor(bad))
+
+
+@pytest.mark.parametrize("shape, dims, index", [
+    ((7, 9), (0, 1), lambda i, j: (i, j)), ((7, 9, 5), (0, 1), lambda i, j: (i, j)), ((3, 7, 9), (1, 2), lambda i, j: (slice(None), i, j)),
+    ((7, 9), (0, 1), lambda i, j: (i[:10, None], j[None, :6])), ((7, 9), (0, 1), lambda i, j: (i[:10].reshape(5, 2).T, j[:10].reshape(5, 2).T)),
+])
+def test_putting_at_several_indices(shape, dims, index):
+    rng = np.random.default_rng(0)
+    i, j = whet.tensor(rng.integers(-7, 7, 50)), whet.tensor(rng.integers(-9, 9, 50))
+    x, key = whet.randn(*shape), index(i, j)
+    w = whet.randn(*x[key].shape)
+
+    def gradient(x, w, i, j):
+        x = x.detach().requires_grad_()
+        (x[index(i, j)] * w).sum().backward()
+        return x.grad
+
+    def written(x, w, i, j):
+        x = x.clone()
+        x[index(i, j)] = w
+        return x
+    plain = tuple(k.numpy() if isinstance(k, whet.Tensor) else k for k in key)
+    summed, put = np.zeros(shape, "f4"), x.numpy().copy()
+    np.add.at(summed, plain, w.numpy())
+    put[plain] = w.numpy()
+    for fn, want in (gradient, summed), (written, put):
+        f = jit.trace(fn)
+        for _ in range(3):
+            np.testing.assert_allclose(f(x, w, i, j).numpy(), want, atol=1e-5)
+        assert f(x, w, i, j).numpy().tobytes() == fn(x, w, i, j).numpy().tobytes()
+        assert "index_put" not in f.explain() or not f.explain(data=True)["paths"][0]["python"]
+        for bad in 9, -10, 2**60:
+            k = j.clone()
+            k[3] = bad
+            with pytest.raises(IndexError, match="out of bounds for dimension"):
+                f(x, w, i, k)
+            assert fn(x, w, i, j).numpy().tobytes() == f(x, w, i, j).numpy().tobytes()

@@ -8,7 +8,7 @@ from whet.cpu import native
 from whet.nn import functional as F
 from whet.passes import pipeline
 
-from tests.together import bits
+from tests.together import bits, traced
 
 
 def several(x, y):
@@ -582,3 +582,26 @@ def test_what_has_no_kernel_is_done_apart():
 def test_a_node_of_very_many_copies_is_one_step():
     path = graph_of(lambda x: whet.stack([a * 2 for a in x.unbind()]), whet.randn(600))
     assert len(path["python"]) == 1 and path["launches"] > 0
+
+
+@pytest.mark.skipif(not native.enabled(), reason="what is grouped goes by the kernels that there are")
+@pytest.mark.parametrize("shape, weights", [
+    ((20, 40, 33), (20, 40, 1)), ((20, 5, 7), (20, 5, 1)), ((3, 12, 256), (3, 12, 1)), ((64, 12, 70), (64, 1, 1)), ((64, 12, 70), (1, 12, 1)),
+    ((17, 9000, 13), (17, 9000, 1)), ((2, 3, 50, 40), (2, 3, 50, 1)), ((40, 33), (1, 1)), ((3, 9000, 40), (3, 9000, 1)),
+])
+def test_weights_of_tokens_are_read_by_the_kernel_that_sums_over_them(shape, weights):
+    axis, x, w = len(shape) - 2, whet.randn(*shape), whet.randn(*weights)
+    fns = [lambda x, w: (x * w).sum(axis), lambda x, w: (x * w).sum(axis) / (w.sum(axis) + 2), lambda x, w: whet.where(w > 0, x, -9).amax(axis),
+           lambda x, w: (x * w).argmin(axis), lambda x, w: (x - w) / ((x - w).abs().sum(axis, keepdim=True) + w.amax(axis, keepdim=True)),
+           lambda x, w: (x.half() * w.half()).sum(axis)]
+    was = whet.get_num_threads()
+    try:
+        for fn in fns:
+            f = traced(fn, x, w)
+            for threads in 1, 2:
+                whet.set_num_threads(threads)
+                assert bits(f(x, w)) == bits(fn(x, w))
+    finally:
+        whet.set_num_threads(was)
+    if shape != (3, 9000, 40):               # (long columns are shared among threads, by kernels that read whole vectors)
+        assert [n.kind for n in traced(fns[0], x, w).graph.nodes] == ["rows"]

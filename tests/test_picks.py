@@ -41,6 +41,12 @@ JOINED = {
     "slices, in pieces": (lambda t, k, x: (t[:, :35][k] * x).tanh(), lambda: (whet.randn(9, 40), places(9, 3, 4), whet.randn(3, 4, 35))),
     "selected": (lambda t, k, x: t.index_select(0, k) * x, lambda: (whet.randn(9, 40), places(9, 12), whet.randn(12, 40))),
     "whole planes": (lambda t, k: t[k] + 1, lambda: (whet.randn(4, 5, 40), places(4, 6))),
+    "in a plane": (lambda t, i, j: t[i, j] * 2 + t[i, j - 1], lambda: (whet.randn(6, 5), places(6, 40, low=-6), places(5, 40, low=-4))),
+    "in a plane, alone": (lambda t, i, j: t[i, j], lambda: (whet.randn(6, 5), places(6, 40), places(5, 40))),
+    "in some planes": (lambda t, i, j: t[:, i, j] + 1, lambda: (whet.randn(2, 6, 5), places(6, 40), places(5, 40))),
+    "in a box": (lambda t, i, j, k: t[:, i, j, k] + 1, lambda: (whet.randn(2, 6, 5, 3), places(6, 9, 8), places(5, 9, 8), places(3, 9, 8))),
+    "slices of planes": (lambda t, i, j, x: t[i, j] * x, lambda: (whet.randn(4, 3, 40), places(4, 9), places(3, 9, low=-3), whet.randn(40))),
+    "at one row each": (lambda t, i, j: t[i, j] + 1, lambda: (whet.randn(6, 5), places(6, 8, 1), places(5, 37))),
     "taken": (lambda x, k: x.take(k) * 2, lambda: (whet.randn(6, 5), places(30, 40))),
 }
 
@@ -254,9 +260,19 @@ def test_any_number_of_threads(threads):
         whet.set_num_threads(was)
 
 
+@pytest.mark.parametrize("d", [0, 1])
+@pytest.mark.parametrize("bad", [-7, 7, 2 ** 62, -2 ** 63])
+def test_wrong_places_along_one_of_several_dimensions(d, bad):
+    fn = lambda t, i, j: t[i, j] * 2
+    t, at = whet.randn(6, 6), [places(6, 50, low=-6), places(6, 50)]
+    f = traced(fn, t, *at)
+    at[d][33] = bad
+    assert raised(f, t, *at) == raised(fn, t, *at) and raised(f, t, *at)[0] is IndexError
+
+
 @compiled
 @pytest.mark.parametrize("fn, why", [
-    (lambda t, k: t[k % 4, k % 3] * 2, "along one dimension"),
+    (lambda t, k: t[:4, :3].T[k % 3, k % 4] * 2, "along one dimension, or several as along one"),
     (lambda t, k: t[k % 8][:, 0] * 2, None),
     (lambda t, k: t[k % 8] + 1, "too short"),
     (lambda t, k: (t * 2)[k % 8, None].expand(80, 2, 3) + 1, None),

@@ -4,6 +4,7 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
+import whet
 from whet.cpu import native, pointwise
 from whet.cpu.pointwise import Pointwise
 from whet.dtypes import SHORT
@@ -302,3 +303,23 @@ def test_math_in_f64(op):
     if op in ("lgamma", "digamma", "trigamma", "polygamma2"):       # the reference is rough near poles and far from zero
         got, want = got[~hard], want[~hard]
     np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-322)
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i4", "i2", "u1"])
+@pytest.mark.parametrize("most", [100, 2**31, 2**52, 2**53, 2**63 - 1])
+def test_quotients_and_remainders_of_whole_numbers_large_and_small(dtype, most):
+    rng, info = np.random.default_rng(0), np.iinfo(dtype)
+    low, high = max(info.min, -most), min(info.max, most)
+    a = rng.integers(low, high, 300, dtype=np.int64, endpoint=True)
+    a[:3] = low, high, 0
+    many = rng.integers(low, high, 300, dtype=np.int64, endpoint=True)
+    powers = 1 << rng.integers(0, 6, 300)
+    divisors = [np.where(many == 0, 1, many), powers, np.where(rng.random(300) < 0.5, powers, 7)]
+    divisors += [np.full(300, d) for d in (1, 2, 3, 8, -3, -8, -1, 1000003, 2**40, 2**52 - 1, 2**52 + 1, 2**62, info.min, info.max)
+                 if info.min <= d <= info.max and d]
+    for d in divisors:
+        x, y = a.astype(dtype), d.astype(dtype)
+        s, t = whet.tensor(x), whet.tensor(y)
+        with np.errstate(all="ignore"):
+            assert ((s % t).numpy() == x % y).all() and (whet.fmod(s, t).numpy() == np.fmod(x, y)).all()
+            assert ((s // t).numpy() == np.where(y == np.array(-1).astype(dtype), -x if info.min else x // y, x // y)).all()

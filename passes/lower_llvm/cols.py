@@ -52,11 +52,12 @@ class ColKernel(Kernel):
         dense        the same, for one panel without gaps between the elements' lines: 32 of them are one long line
         apart        columns are anywhere: full operands and outputs have a third stride, that of c; rows are shorter than a block
 
+    `still`: the operands, full or of rows, that are the same in all columns of an a: one number is read for a vector.
     `masked`: the last panel may reach beyond the columns. Else there are columns enough for a panel, and the last one overlaps
     the one before it, which is right where nothing that is stored is read again."""
 
-    def __init__(self, program, vectors, mode="lanes", masked=False, partial=False):
-        self.program, self.partial, self.mode, self.masked = program, partial, mode, masked
+    def __init__(self, program, vectors, mode="lanes", masked=False, partial=False, still=()):
+        self.program, self.partial, self.mode, self.masked, self.still = program, partial, mode, masked, still
         self.plan, self.vectors = Plan(program), vectors
         self.W = panel_lanes(program)
 
@@ -98,16 +99,17 @@ class ColKernel(Kernel):
 
         def begin(p, strides, size, full):
             return f.bytes_at(p, a * strides[0] + c * (strides[2] if full and apart else size))
-        self.base = [begin(p, st, SIZE[o.dtype], o.kind == "full") if st else p
-                     for o, p, st in zip(program.operands, self.address, self.strides, strict=True)]
+        self.base = [begin(p, st, 0 if i in self.still else SIZE[o.dtype], o.kind == "full") if st else p
+                     for i, (o, p, st) in enumerate(zip(program.operands, self.address, self.strides, strict=True))]
         lines = a * self.spans + self.part if self.partial else a
         self.out_base = [begin(p, st, SIZE[t], True) if st else f.bytes_at(p, (lines * self.columns + c) * SIZE[t])
                          for (_, t), p, st in zip(self.outs, self.out_address, self.out_strides, strict=True)]
         if apart:
             self.hops, self.out_hops = ([f.splat(st[2], W) * f.iota("i64", W) if len(st) == 3 else None for st in strides]
                                         for strides in (self.strides, self.out_strides))
-        self.known = [{i: load(f, o.dtype, f.bytes_at(self.base[i], v * W * SIZE[o.dtype]), W, mask) if o.kind == "row"
-                       else self.address[i] for i, o in enumerate(program.operands) if o.kind in ("row", "scalar")}
+        self.known = [{i: self.address[i] if o.kind == "scalar" else self.one(o.dtype, self.base[i]) if i in self.still
+                       else load(f, o.dtype, f.bytes_at(self.base[i], v * W * SIZE[o.dtype]), W, mask)
+                       for i, o in enumerate(program.operands) if o.kind in ("row", "scalar")}
                       for v, mask in enumerate(masks)]
         for p in self.plan.passes:
             self.walk(p)
@@ -165,6 +167,8 @@ class ColKernel(Kernel):
             elif kind == "kept":
                 j = self.plan.kept[arg]
                 xs[arg] = self.get(dtype, self.out_base[j], self.out_strides[j], self.mode == "apart" and self.out_hops[j], i, v)
+            elif arg in self.still:
+                xs[arg] = self.one(dtype, f.bytes_at(self.base[arg], i * self.strides[arg][1]))
             else:
                 xs[arg] = self.get(dtype, self.base[arg], self.strides[arg], self.mode == "apart" and self.hops[arg], i, v)
         return [f.splat(x, self.W) for x in values(f, self.roots, xs, self.dtypes, self.W)]
@@ -174,6 +178,10 @@ class ColKernel(Kernel):
         f = self.f
         p = f.bytes_at(base, i * strides[1] + (v * self.W) * strides[2])
         return f.v(vec("ptr", self.W), f"getelementptr i8, ptr {p.ref}, {hops.ty} {hops.ref}")
+
+    def one(self, dtype, p):
+        """A number for all lanes."""
+        return self.f.splat(load(self.f, dtype, p, 0), self.W)
 
     def get(self, dtype, base, strides, hops, i, v):
         f, W = self.f, self.W
@@ -257,7 +265,7 @@ class ColKernel(Kernel):
             def lane(l):
                 def step(i, *flat):
                     for arg in self.used if ahead else ():
-                        if arg < len(self.base) and self.program.operands[arg].kind == "full":
+                        if arg < len(self.base) and self.program.operands[arg].kind == "full" and arg not in self.still:
                             there = f.bytes_at(self.base[arg], (i + AHEAD * LANES) * self.strides[arg][1])
                             for v in range(vectors):
                                 f.prefetch(f.bytes_at(there, v * W * SIZE[self.dtypes[arg]]))

@@ -145,7 +145,7 @@ def _divide(f, a, b, signed):
     easy = zero | f.cmp("eq", b, -1) if signed else zero
     d = f.sel(easy, f.const(a.ty, 1), b)
     if bits == 64:
-        q = f.sdiv(a, d) if signed else f.udiv(a, d)
+        q = _long_divide(f, a, d) if signed else f.udiv(a, d)
     else:                              # vectors do not divide integers; in a float with more bits the cut quotient is exact
         real = "double" if bits == 32 else "float"
         to, back = ("sitofp", "fptosi") if signed else ("uitofp", "fptoui")
@@ -156,12 +156,36 @@ def _divide(f, a, b, signed):
     return f.sel(zero, f.const(a.ty, 0), q)
 
 
+def _long_divide(f, a, d):
+    """Vectors do not divide integers: below 2^52 a double's quotient is cut as the exact one is, since that is further than a rounding from the
+    next whole number (by 1 / d, while a / d is rounded by less than (|a| + |d|) / d 2^-53)."""
+    large = f.cmp("uge", a + (1 << 52), 1 << 53) | f.cmp("uge", d + (1 << 52), 1 << 53)
+    q, = f.if_(f.any(large), lambda: [f.sdiv(a, d)],
+               lambda: [f.conv("fptosi", f.conv("sitofp", a, "double") / f.conv("sitofp", d, "double"), "i64")])
+    return q
+
+
+def _by_powers_of_two(f, b, signed, bits, quick, ordinary):
+    """A quotient or remainder rounded down: quickly where all divisors are powers of two, as most that programs have are."""
+    if bits < 32:
+        return ordinary()
+    other = f.cmp("ne", b & (b - 1), 0) | f.cmp("sle" if signed else "eq", b, 0)
+    r, = f.if_(f.any(other), lambda: [ordinary()], lambda: [quick()])
+    return r
+
+
 def _remainder(f, a, b, signed):
     """With the sign of a; 0 where b is 0."""
     return f.sel(f.cmp("eq", b, 0), f.const(a.ty, 0), a - _divide(f, a, b, signed) * b)
 
 
 def _floor_divide(f, a, b, signed):
+    bits = _INT[a.elem]
+    shift = lambda: f.binary("ashr" if signed else "lshr", a, f.intr("ctpop", b - 1))
+    return _by_powers_of_two(f, b, signed, bits, shift, lambda: _floored(f, a, b, signed))
+
+
+def _floored(f, a, b, signed):
     q = _divide(f, a, b, signed)
     if not signed:
         return q
@@ -171,6 +195,10 @@ def _floor_divide(f, a, b, signed):
 
 
 def _modulo(f, a, b, signed):
+    return _by_powers_of_two(f, b, signed, _INT[a.elem], lambda: a & (b - 1), lambda: _modulo_any(f, a, b, signed))
+
+
+def _modulo_any(f, a, b, signed):
     r = _remainder(f, a, b, signed)
     if not signed:
         return r

@@ -170,9 +170,12 @@ class Plan:
                 return self._by_columns(step, rest, len(arrays), order, "apart")
         if together:
             return self._by_rows(rest, len(arrays), order)
-        if rest.sizes and self.n < 2**31 and all(s == size for s, size in zip(
-                rest.strides[-1], [size for _, size in arrays] + [size for _, size in rows_at], strict=True)):
-            return self._by_columns(step, rest, len(arrays), order)
+        if rest.sizes and self.n < 2**31:
+            steps, sizes = rest.strides[-1], [size for _, size in (*arrays, *rows_at)]
+            still = [i for i, s in enumerate(steps) if not s and s != sizes[i]]      # (results have steps)
+            if all(s == size for i, (s, size) in enumerate(zip(steps, sizes, strict=True)) if i not in still) and 0 in [
+                    i in still for i in range(len(arrays))]:
+                return self._by_columns(step, rest, len(arrays), order, still=still)
         return None
 
     def _strides_in_order(self, arrays, full, row):
@@ -217,7 +220,8 @@ class Plan:
             self.by_row = kernel, tuple(numbers)
         return self._direct(kernel, self.count, grain, numbers, order)
 
-    def _by_columns(self, step, rest, arrays, order, mode=None):
+    def _by_columns(self, step, rest, arrays, order, mode=None, still=()):
+        """`still`: the arrays that are the same in all columns."""
         columns, outer = rest.sizes[-1], rest.sizes[0] if len(rest.sizes) == 2 else 1
         strides = rest.strides[0] if len(rest.sizes) == 2 else [0] * len(rest.strides[0])
 
@@ -226,10 +230,14 @@ class Plan:
 
         def row_of(i):
             return [strides[i]]
-        mode = mode or self._column_mode(step, columns, outer)
+        still = self._operands_of(still, arrays)
+        mode = mode or (self._column_mode(step, columns, outer) if not still else "sequential" if max(map(abs, step)) <= 512 else "lanes")
         vectors, panels = self._panels(self.program, columns, outer)
         units = outer * panels
         if self._splits(units, columns // panels):
+            if still:
+                return None
+
             def kernel(p):
                 how = mode if mode != "dense" or self._one_panel(p, columns, outer) else "sequential"
                 return column_kernel(p, self._panels(p, columns, outer)[0], how, self._masked(p, columns, outer), True)
@@ -238,8 +246,13 @@ class Plan:
                                lambda walk: outer * self._panels(walk.program, columns, outer)[1], (outer, columns), order)
         grain = max(1, self._per_grain() // max(1, self.n * -(-columns // panels)))
         numbers = [self.n, columns, *self._strides_in_order(arrays, of, row_of)]
-        addr = column_kernel(self.program, vectors, mode, self._masked(self.program, columns, outer), False)
+        addr = column_kernel(self.program, vectors, mode, self._masked(self.program, columns, outer), False, still)
         return self._direct(addr, units, grain, numbers, order)
+
+    def _operands_of(self, at, arrays):
+        """The operands that are these arrays, which are numbered as full ones first, then (from `arrays` on) those of rows."""
+        fulls, rows_ = ([i for i, o in enumerate(self.program.operands) if o.kind == kind] for kind in ("full", "row"))
+        return tuple(sorted(fulls[i] if i < arrays else rows_[i - arrays] for i in at))
 
     def _column_mode(self, step, columns, outer):
         if columns < 48 and step[0] == columns * DTYPES[self.program.operands[0].dtype].itemsize and self._one_panel(self.program, columns, outer):
@@ -461,11 +474,12 @@ def short_rows(program, n):
     return (vectors, n % max(lanes) == 0) if vectors <= MOST and any(isinstance(s, R.Reduce) for s in program.stages) else None
 
 
-def column_kernel(program, vectors, mode, masked, partial):
+def column_kernel(program, vectors, mode, masked, partial, still=()):
     def emit(module, symbol):
         from whet.passes.lower_llvm.cols import ColKernel
-        ColKernel(program, vectors, mode, masked, partial).emit(module, symbol)
-    return native.kernel(f"cols/{vectors}/{mode}{'/masked' * masked}{'/part' * partial}/{program.key}", emit)
+        ColKernel(program, vectors, mode, masked, partial, still).emit(module, symbol)
+    apart = f"/still {still}" if still else ""
+    return native.kernel(f"cols/{vectors}/{mode}{'/masked' * masked}{'/part' * partial}{apart}/{program.key}", emit)
 
 
 @functools.lru_cache(None)

@@ -4,7 +4,7 @@ import math
 import numpy as np
 from whet.cpu import memory, native
 from whet.cpu.reduce import accumulator
-from whet.cpu.rows import BF16, DTYPES, NAMES, REFERENCE
+from whet.cpu.rows import BF16, DTYPES, NAMES, REFERENCE, contiguous
 
 _found: dict = {}
 
@@ -52,11 +52,12 @@ def _run(kind, x, axis, out):
     results = [memory.empty(x.shape, out)] + ([memory.empty(x.shape, np.dtype(np.int64))] if kind in ("max", "min") else [])
     if not x.size:
         return results
-    x = np.asarray(x, order="C")
     axis %= x.ndim
     columns = math.prod(x.shape[axis + 1:])
     rows = x.size // (n * columns)
     addr = _kernel(kind, name, NAMES[out], columns > 1)
+    if not x.flags.c_contiguous:
+        x = contiguous(x)[None]          # (of more than one dimension, a copy is nothing that a recording knows: it could be no plan's table)
     if columns > 1:
         panel = 4 * _lanes()
         native.launch(addr, rows * -(-columns // panel), max(1, (1 << 15) // (n * panel)), x, *results, n, columns)

@@ -126,6 +126,14 @@ def _sgn(input):
     return (p.sgn_complex, (input,)) if _kind(input) == COMPLEX else _sign(input)
 
 
+_POWERS = {-1: p.reciprocal.op, -0.5: p.rsqrt_.op, **p.WHOLE_POWERS}
+
+
+def _exact_enough(n, short):
+    """May a power be taken by products? There is no type with more digits than f64, and none with more room is used for bf16."""
+    return n in (-1, -0.5, 3, 4) if short == "f64" else n >= -1 or short != "bf16"
+
+
 def _pow(input, exponent):
     """input to the power of exponent"""
     if not is_tensor(exponent):
@@ -137,6 +145,8 @@ def _pow(input, exponent):
             return _positive, (input,)
         if exponent == 0.5 and input.dtype.kind >= FLOAT:
             return _sqrt, (input,)
+        if input.dtype.kind == FLOAT and (op := _POWERS.get(exponent)) is not None and _exact_enough(exponent, input.dtype.short):
+            return op, (input,)
         if type(exponent) is int and exponent < 0 and input.dtype.kind < FLOAT:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
     return p.pow_op, (input, exponent)

@@ -149,8 +149,8 @@ def cross(input, other, dim=None):
     d = dims.one(dim, input.ndim, "cross")
     if input.shape[d] != 3 or other.shape[d] != 3:
         raise RuntimeError(f"cross: inputs dimension {dim} must have length 3. Got {input.shape[d]} and {other.shape[d]}")
-    a, b = F["broadcast_tensors"](input, other)
-    return a.roll(-1, d) * b.roll(1, d) - a.roll(1, d) * b.roll(-1, d)
+    (a, b, c), (x, y, z) = (t.unbind(d) for t in F["broadcast_tensors"](input, other))
+    return F["stack"]((b * z - c * y, c * x - a * z, a * y - b * x), d)
 
 
 def _renorm(input, p, dim, maxnorm):

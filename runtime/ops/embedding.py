@@ -121,21 +121,33 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
 
 @function(method=False)
 def one_hot(tensor, num_classes=-1):
-    """Indices as rows of zeros with a single one."""
+    """Each class number as a vector that is one at that place and zero elsewhere.
+
+    >>> import whet
+    >>> whet.nn.functional.one_hot(whet.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
     if tensor.dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if tensor.numel() == 0:
-        if num_classes <= 0:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return F["zeros"](*tensor.shape, num_classes, dtype=int64)
-    low, high = int(tensor.min()), int(tensor.max())
-    if low < 0:
-        raise RuntimeError("Class values must be non-negative.")
-    if num_classes == -1:
-        num_classes = high + 1
-    elif num_classes <= 0:
+    if num_classes < 1 and tensor.numel() == 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    if num_classes < 1 and num_classes != -1:
         raise RuntimeError("num_classes should be positive")
-    elif high >= num_classes:
-        raise RuntimeError("Class values must be smaller than num_classes.")
-    return F["zeros"](*tensor.shape, num_classes, dtype=int64).scatter(-1, tensor.unsqueeze(-1), 1)
 
+    @asked(lambda x, _: (x < 0) | (x >= num_classes))
+    def check(a):
+        if a.size and a.min() < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        if a.size and a.max() >= num_classes:
+            raise RuntimeError("Class values must be smaller than num_classes.")
+
+    def count(a):
+        if a.min() < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        return int(a.max()) + 1
+    if num_classes == -1:
+        num_classes = ask(count, tensor)
+    else:
+        ask(check, tensor)
+    return (tensor.unsqueeze(-1) == F["arange"](num_classes)).to(int64)

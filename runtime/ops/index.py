@@ -11,7 +11,9 @@ import numpy as np
 from .. import dtypes, indexing
 from ..autograd import inplace as ip
 from ..autograd import modes
+from ..cpu import entries, memory
 from ..cpu import take as picks
+from ..cpu.pointwise import Pointwise
 from ..dtypes import FLOAT, INT
 from ..tensor import Tensor, wrap
 from .convert import copy_op
@@ -103,11 +105,36 @@ def add_at(out, index, values, dims):
 
 
 def _put_slices(out, values, *index, dims, accumulate):
-    """Write or add slices by an index of one dimension, with one kernel."""
-    d, i = dims[0], index[0]
-    if len(dims) > 1 or values.shape != _result_shape(out.shape, i.shape, dims) or not values.flags.c_contiguous or not i.flags.c_contiguous:
+    """Write or add slices by an index of one dimension, or of several that lie as one, with a kernel."""
+    d, end = dims[0], dims[0] + len(dims)
+    shape = index[0].shape if len(dims) == 1 else np.broadcast_shapes(*[i.shape for i in index])
+    if dims[-1] != end - 1 or values.shape != _result_shape(out.shape, shape, dims) or not values.flags.c_contiguous:
         return False
-    return picks.put(out, i.reshape(-1), values.reshape(*out.shape[:d], i.size, *out.shape[d + 1:]), d, accumulate, wrap=True)
+    rest, wrap = (out.shape[:d], out.shape[end:]), len(dims) == 1
+    if wrap:
+        at, = index
+    elif out.flags.c_contiguous and out.size and values.size and all(i.dtype == np.int64 for i in index):
+        at = _one_index(index, shape, out.shape[d:end])
+        out = out.reshape(*rest[0], -1, *rest[1])
+    else:
+        return False
+    return at.flags.c_contiguous and picks.put(out, at.reshape(-1), values.reshape(*rest[0], at.size, *rest[1]), d, accumulate, wrap=wrap)
+
+
+def _one_index(index, shape, sizes):
+    """Places along several dimensions taken as one; -1 where one of them has no such place."""
+    k = len(index)
+    if k not in _one_places:
+        from ..ir import scalar as s
+        xs = s.args(2 * k)
+        _one_places[k] = Pointwise("one_place", (s.one_place(xs[:k], xs[k:]),), 2 * k)
+    at = memory.empty(shape, np.dtype(np.int64))
+    entries.scratch(at, at.nbytes)
+    _one_places[k]([*index, *[np.array([n], np.int64) for n in sizes]], [at])
+    return at
+
+
+_one_places: dict = {}
 
 
 def _sum_at(g, *index, size, dims):
@@ -150,7 +177,7 @@ index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples)
 index_sum_op.moves = lambda out, g, *index, size, dims: [(out, 0)]
 index_sum_op.put = lambda out, g, *index, size, dims: _put_slices(out, g, *index, dims=dims, accumulate=True)
 index_op.memo = True
-index_op.picks = lambda a, *index, dims: (dims[0], False, True) if len(dims) == 1 else None
+index_op.picks = lambda a, *index, dims: (dims[0], False, True) if dims[-1] - dims[0] == len(dims) - 1 else None
 index_op.saves = index_sum_op.saves = frozenset(range(1, 65))            # the index tensors only
 
 

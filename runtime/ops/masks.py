@@ -3,15 +3,14 @@ from math import prod
 
 import numpy as np
 
-from .. import dtypes
 from ..autograd import inplace as ip
 from ..dtypes import BOOL
 from ..ir import scalar as s
-from .creation import cast_number, literal, tensor, zeros
+from .creation import cast_number, literal, tensor
 from .gather import WriteOp, pad_to
 from .index import fits, index_op, nonzero
 from .pointwise_family import PointwiseOp, inplace
-from .registry import apply, ask, is_tensor
+from .registry import apply, is_tensor
 from .samples import Sample, booleans, reals
 from .surface import FUNCTIONS, function, method
 from .view import broadcast_tensors
@@ -168,29 +167,3 @@ def fill_diagonal_(self, fill_value, wrap=False):
     stride = sum(self.stride())
     self.as_strided((min(shape),), (stride,), self.storage_offset()).fill_(fill_value)
     return self
-
-
-def one_hot(tensor, num_classes=-1):
-    """Each class number as a vector that is one at that place and zero elsewhere.
-
-    >>> import whet
-    >>> whet.nn.functional.one_hot(whet.tensor([0, 2]))
-    tensor([[1, 0, 0],
-            [0, 0, 1]])
-    """
-    if tensor.dtype is not dtypes.int64:
-        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    a = tensor._array
-    if not a.size:
-        if num_classes <= 0:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return zeros(*a.shape, num_classes, dtype=dtypes.int64)
-    if ask(lambda a: bool(a.min() < 0), tensor):
-        raise RuntimeError("Class values must be non-negative.")
-    if num_classes == -1:
-        num_classes = ask(lambda a: int(a.max()), tensor) + 1
-    elif num_classes < 1:
-        raise RuntimeError("num_classes should be positive")
-    elif ask(lambda a: bool(a.max() >= num_classes), tensor):
-        raise RuntimeError("Class values must be smaller than num_classes.")
-    return zeros(*a.shape, num_classes, dtype=dtypes.int64).scatter(-1, tensor.unsqueeze(-1), 1)

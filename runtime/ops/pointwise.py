@@ -114,6 +114,22 @@ rsqrt_ = _float("rsqrt", lambda input: rsqrt(input), POSITIVE, vjp=lambda g, y, 
 square_ = f("square", lambda input: square(input), samples=R, promote="int", vjp=lambda g, y, x: [g * (2 * x)])
 reciprocal = _float("reciprocal", lambda input: 1 / input, AWAY, vjp=lambda g, y, x: [-(g * (y * y))])
 pow_op = PointwiseOp("pow", lambda input, exponent: s.pow(input, exponent), samples=(POSITIVE, R))
+
+
+def _times_itself(x, n):
+    """x to the power of n > 0, by as few products as squares allow."""
+    half = _times_itself(x, n // 2) if n > 1 else None
+    return x if half is None else half * half * x if n % 2 else half * half
+
+
+def _whole_power(n):
+    """The op x ** n. Only x * x * x is exact enough without more digits, which also have room for what would overflow on the way."""
+    power = lambda x, k: _times_itself(x, k) if k > 0 else 1 / _times_itself(x, -k)
+    return PointwiseOp(f"pow_{n}".replace("-", "minus_"), lambda input: power(input, n), promote="float", kinds="bif",
+                       samples=AWAY, wide=n != 3, vjp=lambda g, y, x: [g * (n * power(x, n - 1))])
+
+
+WHOLE_POWERS = {n: _whole_power(n) for n in (-6, -4, -3, -2, 3, 4, 5, 6, 7, 8, 10, 12)}
 float_power_op = PointwiseOp("float_power", lambda input, exponent: s.pow(input, exponent), promote="float", samples=(POSITIVE, R))
 hypot = f("hypot", lambda input, other: s.hypot(input, other), kinds="f", samples=(AWAY, AWAY))
 addcmul = f("addcmul", lambda input, tensor1, tensor2, *, value=1: input + value * tensor1 * tensor2, keep=(3,), samples=(R, R, R, NUMBER))

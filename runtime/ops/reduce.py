@@ -624,6 +624,7 @@ def _cumprod_vjp(g, y, x, *, dim):
 class ScanOp(Op):
     """A running reduction along one axis."""
     family = "scan"
+    memo = True
 
     def __init__(self, name, vjp, nondiff_outputs=()):
         super().__init__(name, vjp=vjp, samples=_one_dim, nondiff_outputs=nondiff_outputs)

@@ -42,8 +42,9 @@ class Op:
     write = None                    # write(array, *arrays, **attrs): the in-place form, where it is cheaper than computing and copying
     # How launches do it, for traces. The array is the result; of an op with `write` it holds the first operand, and only the others are given.
     moves = None                    # moves(array, *arrays, **attrs): copies to make, in order: (part of the array, array or number to put there)
-    # Of an op that gathers from its first operand at the places that its second one, an index, names along a dimension: picks(*arrays, **attrs)
-    # is (that dimension, has every element a place of its own, or every slice?, do negative ones count from the end?); None where it is more.
+    # Of an op that gathers from its first operand at the places that its second one, an index, names along a dimension (or several along as many
+    # dimensions in a row): picks(*arrays, **attrs) is (that dimension, has every element a place of its own, or every slice?, do negative ones
+    # count from the end?); None where it is more.
     picks = None
     put = None                      # put(array, *arrays, **attrs): what follows, by kernels; False where there are none, and nothing was done
 
