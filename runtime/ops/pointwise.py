@@ -161,7 +161,7 @@ clamp_max_op = PointwiseOp("clamp_max", lambda input, max: minimum(input, max), 
 exp_ = _float("exp", lambda input: exp(input), R)
 exp2_ = _float("exp2", lambda input: exp2(input), R, complex=lambda input: exp(input * math.log(2)))
 expm1_ = _float("expm1", lambda input: expm1(input), R)
-cbrt = _float("cbrt", lambda input: s.cbrt(input), AWAY)
+cbrt = _float("cbrt", lambda input: s.cbrt(input), AWAY, kinds="bif")
 log_ = _float("log", lambda input: log(input), POSITIVE, vjp=lambda g, y, x: [g / x])
 log2_ = _float("log2", lambda input: log2(input), POSITIVE, vjp=lambda g, y, x: [g / (x * math.log(2))])
 log10_ = _float("log10", lambda input: log10(input), POSITIVE, vjp=lambda g, y, x: [g / (x * math.log(10))])
