@@ -2,8 +2,8 @@
 from . import dtypes
 from .ops import fourier as _f
 from .ops.surface import FUNCTIONS as _F
-from .ops.surface import with_out
 from .ops.surface import guarded as _guarded
+from .ops.surface import with_out
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "ihfft2",
            "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]

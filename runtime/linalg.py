@@ -4,8 +4,26 @@ from typing import NamedTuple
 
 from .dtypes import int64 as _int64
 from .ops.contract import matmul
-from .ops.host import LinAlgError, _lu, cholesky, det, eig, eigh, eigvalsh, inv, lu_permutation_op, matrix, qr, slogdet, solve, svd, svdvals
-from .ops.host import _cholesky_ex, _h
+from .ops.host import (
+    LinAlgError,
+    _cholesky_ex,
+    _geqrf,
+    _h,
+    _lu,
+    cholesky,
+    det,
+    eig,
+    eigh,
+    eigvalsh,
+    inv,
+    lu_permutation_op,
+    matrix,
+    qr,
+    slogdet,
+    solve,
+    svd,
+    svdvals,
+)
 from .ops.host import pinv as _pinv
 from .ops.host import square as _square
 from .ops.reduce import vector_norm
@@ -439,6 +457,43 @@ def householder_product(A, tau):
         v = vectors[..., i:i + 1]
         q = q - tau[..., i, None, None] * (v @ (v.mH @ q))
     return q
+
+
+class geqrf_result(NamedTuple):
+    a: object
+    tau: object
+
+
+def geqrf(input):
+    """(the vectors of reflections below R, their factors): `qr` as `ormqr` and `linalg.householder_product` read it. It has no gradient."""
+    matrix("geqrf", input)
+    if input.requires_grad:
+        raise RuntimeError("geqrf is not differentiable: detach() the input, or use linalg.qr")
+    if input.dtype.kind < 2:
+        raise RuntimeError(f"geqrf: Expected a floating point or complex tensor as input. Got {input.dtype.letter}")
+    return geqrf_result(*_geqrf(input))
+
+
+def ormqr(input, tau, other, left=True, transpose=False):
+    """Q @ other (other @ Q, or with Q.mH) where Q is the product of the reflections that `geqrf` gives, without making Q.
+
+    >>> import whet
+    >>> a = whet.tensor([[3., 1.], [4., 2.]])
+    >>> q, r = whet.linalg.qr(a)
+    >>> whet.allclose(whet.ormqr(*whet.geqrf(a), r), a, atol=1e-5)
+    True
+    """
+    matrix("ormqr", input)
+    m, k = input.shape[-2], tau.shape[-1]
+    if other.shape[-2 if left else -1] != m or k > min(m, input.shape[-1]):
+        raise RuntimeError(f"ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2], and there must be no more reflections than "
+                           f"columns; got {tuple(other.shape)}, {tuple(input.shape)} and {k}")
+    vectors = input[..., :k].tril(-1) + _F["eye"](m, k, dtype=input.dtype)
+    for i in reversed(range(k)) if bool(left) != bool(transpose) else range(k):
+        v, t = vectors[..., i:i + 1], tau[..., i, None, None]
+        t = t.conj() if transpose else t
+        other = other - (t * (v @ (v.mH @ other)) if left else t * ((other @ v) @ v.mH))
+    return other
 
 
 def vander(x, N=None):

@@ -292,6 +292,10 @@ def _qr_full(gq, gr, q, r):
 _qr_op = host("qr", _qr, infer=lambda a: matrix("qr", a), vjp=_qr_vjp, samples=lambda make: [Sample(*s.args, mode="reduced") for s in tall(make)])
 
 
+_geqrf = host("geqrf", lambda a: (np.swapaxes((r := np.linalg.qr(a, "raw"))[0], -1, -2), r[1]), infer=lambda a: matrix("geqrf", a),
+              samples=lambda make: [Sample(s.args[0].detach()) for s in tall(make)])
+
+
 def qr(A, mode="reduced"):
     """Q with orthonormal columns and the upper R with A = Q @ R."""
     if mode not in ("reduced", "complete", "r"):
@@ -504,6 +508,9 @@ def publish():
                      "logdet": lambda input: _logdet(input), "svd": _torch_svd}.items():
         METHODS[name] = fn
         F[name] = fn if name in ("det", "slogdet", "logdet", "pinverse", "matrix_exp") else with_out(fn, name)
+    for name in ("geqrf", "ormqr"):
+        METHODS[name], F[name] = getattr(linalg, name), with_out(getattr(linalg, name))
+    F["orgqr"] = METHODS["orgqr"] = linalg.householder_product
     METHODS["lu"], F["lu"] = linalg.packed_lu, with_out(linalg.packed_lu, "lu")
     F["lu_unpack"], F["pca_lowrank"], F["svd_lowrank"] = linalg.lu_unpack, linalg.pca_lowrank, linalg.svd_lowrank
 
