@@ -1,5 +1,6 @@
 """What users of PyTorch rely on, with the expected values written in."""
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -338,7 +339,8 @@ def test_logit_in_place_limits_its_argument_too():
 
 
 def test_in_place_forms_of_functions_whose_backward_reads_their_argument():
-    for fn, name in ((lambda x: whet.polygamma(1, x), lambda x: x.polygamma_(1)), (lambda x: x.renorm(2, 0, 0.5), lambda x: x.renorm_(2, 0, 0.5))):
+    for fn, name in ((lambda x: whet.polygamma(1, x), lambda x: x.polygamma_(1)), (lambda x: x.renorm(2, 0, 0.5), lambda x: x.renorm_(2, 0, 0.5)),
+                     (lambda x: x.cumprod(1), lambda x: x.cumprod_(1))):
         want, = gradient_of(fn, leaf([[0.5, 1.5]]))
         got, = gradient_of(lambda x, name=name: name(x.clone()), leaf([[0.5, 1.5]]))
         same(got, want.tolist())
@@ -400,6 +402,18 @@ def test_nothing_is_searched_in_nothing():
 def test_an_output_of_another_shape_is_resized_with_a_warning():
     with pytest.warns(UserWarning, match="was resized"):
         whet.exp(whet.zeros(2), out=whet.zeros(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert whet.full((2,), 3.0, out=whet.zeros(3)).tolist() == [3, 3]
+        assert whet.exp(whet.zeros(2), out=whet.zeros(0)).tolist() == [1, 1]
+
+
+def test_more_functions_put_their_result_where_asked():
+    x, out = whet.tensor([1.0, 2.0, 3.0]), whet.empty(2)
+    for fn, args in ((whet.take, (x, whet.tensor([0, 2]))), (whet.narrow_copy, (x, 0, 1, 2)), (whet.slice_scatter, (x[:2], x[2:], 0, 1))):
+        assert fn(*args, out=out) is out
+        same(out, fn(*args).tolist())
+    same(whet.isin(x, whet.tensor([2.0]), out=whet.empty(3, dtype=whet.bool)), [False, True, False])
 
 
 def test_outputs_of_comparisons_take_operands_with_history():

@@ -93,7 +93,7 @@ def finish(t, op, out, requires_grad):
     """The result of a constructor: itself, or written to `out`."""
     if out is not None:
         from .surface import give_out
-        return give_out(op, t, out)
+        return give_out(op, t, out, warn=False)             # a constructor says what shape it wants
     return require(t, requires_grad) if requires_grad else t
 
 

@@ -512,7 +512,7 @@ def publish():
         METHODS[name], F[name] = getattr(linalg, name), with_out(getattr(linalg, name))
     F["orgqr"] = METHODS["orgqr"] = linalg.householder_product
     METHODS["lu"], F["lu"] = linalg.packed_lu, with_out(linalg.packed_lu, "lu")
-    F["lu_unpack"], F["pca_lowrank"], F["svd_lowrank"] = linalg.lu_unpack, linalg.pca_lowrank, linalg.svd_lowrank
+    F["lu_unpack"], F["pca_lowrank"], F["svd_lowrank"] = with_out(linalg.lu_unpack), linalg.pca_lowrank, linalg.svd_lowrank
 
 
 def _logdet(input):

@@ -331,12 +331,12 @@ def write_out(op, args, out):
     return put_out(op.name, r, out)
 
 
-def put_out(name, r, out):
+def put_out(name, r, out, warn=True):
     """Copy a result into the `out=` tensor under PyTorch's rules for type and shape."""
     if not dtypes.can_cast(r.dtype, out.dtype):
         raise RuntimeError(f"{name}: result type {r.dtype.letter} can't be cast to the desired output type {out.dtype.letter}")
     if out._array.shape != r._array.shape:
-        if out._array.size:
+        if out._array.size and warn:
             warnings.warn(f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which does not match "
                           f"the required output shape {list(r._array.shape)}. This behavior is deprecated. You can reuse an out tensor t by "
                           "resizing it, inplace, to zero elements with t.resize_(0).", stacklevel=3)

@@ -706,7 +706,7 @@ def _inplace_scan(name, fn):
     from .surface import METHODS
 
     def write(self, dim, *, dtype=None):
-        return self.copy_(fn(self, dim, dtype=dtype))
+        return self.copy_(fn(self.clone() if self.requires_grad else self, dim, dtype=dtype))       # the backward may read it
     write.__name__ = name
     METHODS[name] = write
 

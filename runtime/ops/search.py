@@ -213,7 +213,7 @@ def _isin(elements, tests, invert):
 isin_op = Op("isin", _isin, samples=lambda make: [Sample(tensor([1, 2, 3]), tensor([2, 5]), invert=False)])
 
 
-@function(method=False)
+@function(method=False, out=True)
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """For each element: is it among the test elements?
 

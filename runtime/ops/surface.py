@@ -191,7 +191,7 @@ def _name_argument(fn, error, args, kwargs):
 _NO_HISTORY = "{}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
 
 
-def give_out(name, r, out):
+def give_out(name, r, out, warn=True):
     """Put a result (or a tuple of results) into `out=`."""
     if isinstance(r, tuple):
         if not isinstance(out, tuple | list) or len(out) != len(r):
@@ -205,4 +205,4 @@ def give_out(name, r, out):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if r.requires_grad or out.requires_grad:
         raise RuntimeError(_NO_HISTORY.format(name))
-    return pointwise_family.put_out(name, r, out)
+    return pointwise_family.put_out(name, r, out, warn)
