@@ -80,6 +80,7 @@ def test_the_factors_of_matrices_that_are_not_square_have_gradients(shape):
 def test_a_pseudo_inverse_of_smaller_rank_has_the_gradient_of_that_rank():
     a, b = matrices(4, 2), matrices(4, 2, seed=1)
     assert gradcheck(lambda a, b: whet.linalg.pinv(a @ b.mT), [a, b])
+    assert gradgradcheck(lambda a, b: whet.linalg.pinv(a @ b.mT), [a, b], atol=1e-4)
 
 
 def test_a_pseudo_inverse_reads_what_it_is_told():
