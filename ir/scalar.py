@@ -561,11 +561,22 @@ def simplify(op, *xs):
     return _make(op, a, b)
 
 
-def differentiate(root, g, wrt):
+def _complex_slope(e, g, d):
+    """The gradient that `g` of a complex expression sends to an operand: to what is conjugated its conjugate, to what an absolute value is
+    taken of its real part in the operand's direction, and g * conj(d) through whatever has a complex derivative d."""
+    if e.op == "conj":
+        return _make("conj", g)
+    if e.op == "abs":
+        x = e.args[0]
+        return (g + _make("conj", g)) * 0.5 * where(_make("eq", x, 0), 0, x / e)
+    return simplify("mul", g, d if d.op == "const" else _make("conj", d))
+
+
+def differentiate(root, g, wrt, complex=False):
     """For each argument in `wrt`: g * d root / d arg as an expression, or None where it does not depend on it.
 
     `g` is an expression (the incoming gradient). Parts that only pick (`where`) send the gradient through the pick, so that an
-    infinity in the branch not taken cannot become a NaN.
+    infinity in the branch not taken cannot become a NaN. complex: of complex numbers, where the expression may conjugate.
     """
     order = walk(root)
     grads = {id(root): g}
@@ -586,7 +597,8 @@ def differentiate(root, g, wrt):
             rule = PRIMITIVES[e.op][1]
             if rule is None:
                 continue
-            parts = [None if isinstance(d, int | float) and d == 0 else simplify("mul", g_e, lift(d)) for d in rule(e, *e.args)]
+            slope = functools.partial(_complex_slope, e) if complex else functools.partial(simplify, "mul")
+            parts = [None if isinstance(d, int | float) and d == 0 else slope(g_e, lift(d)) for d in rule(e, *e.args)]
         for a, p in zip(e.args, parts):
             if p is not None and id(a) in live:
                 grads[id(a)] = p if id(a) not in grads else grads[id(a)] + p

@@ -164,7 +164,8 @@ def walk(order, grads, ran):
             raise Refused("hooks see its gradients")
         if type(node) is OutputOf:
             slots = grads.setdefault(node.parent, [None] * node.parent.nout)
-            slots[node.index] = g
+            have = slots[node.index]
+            slots[node.index] = g if have is None else have + g
             continue
         for n in (node, *_inner(node)):
             if getattr(n.op, "python", False) or any(type(x) is Packed for x in n.inputs):

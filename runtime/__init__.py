@@ -54,11 +54,14 @@ from math import e, inf, nan, pi
 newaxis = None
 
 _LAZY = {"nn": ".nn", "optim": ".optim", "utils": ".utils", "memory": ".cpu.memory", "linalg": ".linalg", "fft": ".fft",
-         "special": ".special", "jit": ".jit", "random": ".random", "cuda": ".cuda", "backends": ".backends", "func": ".func",
-         "accelerator": ".accelerator", "amp": ".amp", "distributions": ".distributions", "testing": ".testing", "compiler": ".compiler"}
+         "special": ".special", "array_api": ".array_api", "jit": ".jit", "random": ".random", "cuda": ".cuda",
+         "backends": ".backends", "func": ".func", "accelerator": ".accelerator", "amp": ".amp", "distributions": ".distributions",
+         "testing": ".testing", "compiler": ".compiler"}
 _FROM = {"save": "serialization", "load": "serialization", "set_num_threads": "cpu.pool", "get_num_threads": "cpu.pool",
          "set_printoptions": "formatting", "vmap": "func", "compile": "compiler", "autocast": "amp", "is_autocast_enabled": "amp",
-         "get_autocast_dtype": "amp"}
+         "get_autocast_dtype": "amp",
+         **dict.fromkeys(("astype", "isdtype", "bitwise_invert", "vecdot", "expand_dims", "repeat", "cumulative_sum", "cumulative_prod",
+                          "__array_api_version__", "__array_namespace_info__"), "array_api")}
 
 
 def __getattr__(name):

@@ -2,21 +2,46 @@
 import math
 from typing import NamedTuple
 
-from .dtypes import int32 as _int32
 from .dtypes import int64 as _int64
 from .ops.contract import matmul
-from .ops.host import LinAlgError, _lu, cholesky, det, eig, eigh, eigvalsh, inv, lu_permutation_op, matrix, qr, slogdet, solve, svd, svdvals
+from .ops.host import (
+    LinAlgError,
+    _cholesky_ex,
+    _geqrf,
+    _h,
+    _lu,
+    cholesky,
+    det,
+    eig,
+    eigh,
+    eigvalsh,
+    inv,
+    lu_permutation_op,
+    matrix,
+    qr,
+    slogdet,
+    solve,
+    svd,
+    svdvals,
+)
+from .ops.host import pinv as _pinv
 from .ops.host import square as _square
 from .ops.reduce import vector_norm
 from .ops.registry import apply as _apply
 from .ops.registry import ask as _ask
 from .ops.surface import FUNCTIONS as _F
 from .ops.surface import guarded as _guarded
+from .ops.surface import with_out as _with_out
 
 __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
            "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm",
            "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals",
            "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm"]
+
+
+def _largest(x, dim):
+    """The largest of numbers that are at least zero, of none zero."""
+    return x.amax(dim, keepdim=True) if x.shape[dim] else x.sum(dim, keepdim=True)
 
 
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
@@ -31,7 +56,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         return vector_norm(A, 2, (rows, cols), keepdim)
     if ord in ("nuc", 2, -2):
         s = svdvals(A.movedim((rows, cols), (-2, -1)))
-        r = s.sum(-1) if ord == "nuc" else s.amax(-1) if ord == 2 else s.amin(-1)
+        r = s.sum(-1) if ord == "nuc" else _largest(s, -1).squeeze(-1) if ord == 2 else s.amin(-1)
         for d in sorted((rows, cols)) if keepdim else ():
             r = r.unsqueeze(d)
         return r
@@ -39,7 +64,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     summed, rest = (rows, cols) if abs(ord) == 1 else (cols, rows)
     sums = A.abs().sum(summed, keepdim=True)
-    r = sums.amax(rest, keepdim=True) if ord > 0 else sums.amin(rest, keepdim=True)
+    r = _largest(sums, rest) if ord > 0 else sums.amin(rest, keepdim=True)
     if keepdim:
         return r
     return r.squeeze(max(rows, cols)).squeeze(min(rows, cols))
@@ -68,22 +93,43 @@ def matrix_power(A, n):
     return result
 
 
-def pinv(A, rcond=None, hermitian=False):
-    """The Moore-Penrose inverse."""
-    u, s, vh = svd(A, full_matrices=False)
+def _tolerances(A, atol, rtol):
+    """What a singular value must exceed: a number or tensor of its own, and a part of the largest one (none where the first is given)."""
     from .dtypes import finfo
-    tol = (max(A.shape[-2:]) * finfo(A.dtype).eps if rcond is None else rcond) * s.detach().amax(-1, keepdim=True)
-    keep = s.detach() > tol
-    scaled = _F["where"](keep, 1.0 / _F["where"](keep, s, 1.0), 0.0)
-    return (vh.mH * scaled.unsqueeze(-2)) @ u.mH
+    if rtol is None:
+        zero = atol is None or not hasattr(atol, "ndim") and atol == 0
+        rtol = max(A.shape[-2:]) * finfo(A.dtype).eps if zero else 0.0
+    return 0.0 if atol is None else atol, rtol
 
 
-def matrix_rank(A, *, atol=None, rtol=None, hermitian=False):
-    """The number of singular values that count."""
-    s = svdvals(A.detach())
-    from .dtypes import finfo
-    rtol = (0.0 if atol is not None else max(A.shape[-2:]) * finfo(A.dtype).eps) if rtol is None else rtol
-    return (s > _F["maximum"](s.amax(-1, keepdim=True) * rtol, _F["full_like"](s[..., :1], atol or 0.0))).sum(-1)
+def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
+    """The Moore-Penrose inverse: singular values up to the larger of `atol` and `rtol` (or `rcond`) times the largest count as zero.
+
+    >>> import whet
+    >>> whet.linalg.pinv(whet.tensor([[2., 0.], [0., 0.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.0000]])
+    """
+    matrix("pinv", A)
+    if hermitian:
+        _square("pinv")(A)
+    if A.dtype.kind < 2:
+        raise RuntimeError(f"linalg.pinv: Expected a floating point or complex tensor as input. Got {A.dtype.letter}")
+    atol, rtol = _tolerances(A, atol, rcond if rtol is None else rtol)
+    return _pinv(A, atol, rtol, hermitian=bool(hermitian))
+
+
+def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
+    """The number of singular values that count: more than the larger of `atol` and `rtol` times the largest."""
+    matrix("matrix_rank", A)
+    A = A.detach()
+    s = eigvalsh(A).abs() if hermitian else svdvals(A)
+    if not A.shape[-1] or not A.shape[-2]:
+        return _F["zeros"](A.shape[:-2], dtype=_int64)
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    atol, rtol = (_F["as_tensor"](x, dtype=s.dtype).unsqueeze(-1) for x in _tolerances(A, atol, rtol))
+    return (s > _F["maximum"](s.amax(-1, keepdim=True) * rtol, atol)).sum(-1)
 
 
 def multi_dot(tensors):
@@ -101,6 +147,8 @@ def vecdot(x, y, *, dim=-1):
 
 def cross(input, other, *, dim=-1):
     """The cross product of vectors of three elements along `dim`."""
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     if input.shape[dim] != 3 or other.shape[dim] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}")
     return _F["cross"](input, other, dim)
@@ -224,8 +272,9 @@ def lstsq(A, B, rcond=None, *, driver=None):
     else:
         x = pinv(A, rcond) @ b
     rank = matrix_rank(A, rtol=rcond) if driver != "gels" else _F["empty"](0, dtype=_int64)
-    left = ((A @ x - b).abs() ** 2).sum(-2) if m > n and driver not in (None, "gelsy") else A.new_empty((0,))
-    s = svdvals(A) if driver in ("gelsd", "gelss") else A.new_empty((0,))
+    real = A.dtype.to_real() if A.dtype.kind == 3 else A.dtype
+    left = ((A @ x - b).abs() ** 2).sum(-2) if m > n and driver not in (None, "gelsy") else A.new_empty((0,), dtype=real)
+    s = svdvals(A) if driver in ("gelsd", "gelss") else A.new_empty((0,), dtype=real)
     return lstsq_result(x.squeeze(-1) if vector else x, left, rank, s)
 
 
@@ -326,7 +375,7 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
 def packed_lu(A, pivot=True, get_infos=False):
     """(factors, pivots) or (factors, pivots, infos): `whet.lu`."""
     r = lu_factor_ex(A, pivot=pivot)
-    return tuple(r) if get_infos else tuple(r[:2])
+    return r if get_infos else lu_factor_result(*r[:2])
 
 
 class cholesky_ex_result(NamedTuple):
@@ -335,8 +384,41 @@ class cholesky_ex_result(NamedTuple):
 
 
 def cholesky_ex(A, *, upper=False, check_errors=False):
-    """(the Cholesky factor, 0), or an error where there is none."""
-    return cholesky_ex_result(cholesky(A, upper=upper), _F["zeros"](A.shape[:-2], dtype=_int32))
+    """(the Cholesky factor, the order of the first leading minor that is not positive: 0 where all are and there is a factor).
+
+    >>> import whet
+    >>> whet.linalg.cholesky_ex(whet.tensor([[4., 0.], [0., -1.]])).info
+    tensor(2, dtype=whet.int32)
+    """
+    factor, info = _cholesky_ex(A)
+    if check_errors:
+        _ask(_positive_minors, info)
+    return cholesky_ex_result(_h(factor) if upper else factor, info)
+
+
+def _positive_minors(info):
+    if info.any():
+        raise LinAlgError(f"linalg.cholesky_ex: The factorization could not be completed because the input is not positive-definite (the leading "
+                          f"minor of order {info.max()} is not positive-definite).")
+
+
+def _any(info):
+    return bool(info.any())
+
+
+def _where_possible(name, A, check_errors, solution):
+    """(`solution` of the matrices, the place of each one's first zero pivot): what has no solution is infinite."""
+    if A.dtype.kind < 2:
+        return solution(A), None
+    _square(name)(A)
+    info = _lu(A.detach())[2]
+    if not _ask(_any, info):
+        return solution(A), info
+    if check_errors:
+        raise LinAlgError(f"linalg.{name}: The diagonal element {int(info.max())} is zero, the matrix is singular")
+    singular = (info != 0).unsqueeze(-1).unsqueeze(-1)
+    r = solution(_F["where"](singular, _F["eye"](A.shape[-1], dtype=A.dtype), A))
+    return _F["where"](singular if r.ndim >= A.ndim else singular.squeeze(-1), math.inf, r), info
 
 
 class inv_ex_result(NamedTuple):
@@ -345,8 +427,8 @@ class inv_ex_result(NamedTuple):
 
 
 def inv_ex(A, *, check_errors=False):
-    """(the inverse, 0), or an error where there is none."""
-    return inv_ex_result(inv(A), _F["zeros"](A.shape[:-2], dtype=_int32))
+    """(the inverse, 0): where there is none, the place of the first pivot that is zero."""
+    return inv_ex_result(*_where_possible("inv", A, check_errors, inv))
 
 
 class solve_ex_result(NamedTuple):
@@ -355,8 +437,8 @@ class solve_ex_result(NamedTuple):
 
 
 def solve_ex(A, B, *, left=True, check_errors=False):
-    """(the solution, 0), or an error where there is none."""
-    return solve_ex_result(solve(A, B, left=left), _F["zeros"](A.shape[:-2], dtype=_int32))
+    """(the solution, 0): where there is none, the place of the first pivot that is zero."""
+    return solve_ex_result(*_where_possible("solve", A, check_errors, lambda a: solve(a, B, left=left)))
 
 
 def householder_product(A, tau):
@@ -375,6 +457,43 @@ def householder_product(A, tau):
     return q
 
 
+class geqrf_result(NamedTuple):
+    a: object
+    tau: object
+
+
+def geqrf(input):
+    """(the vectors of reflections below R, their factors): `qr` as `ormqr` and `linalg.householder_product` read it. It has no gradient."""
+    matrix("geqrf", input)
+    if input.requires_grad:
+        raise RuntimeError("geqrf is not differentiable: detach() the input, or use linalg.qr")
+    if input.dtype.kind < 2:
+        raise RuntimeError(f"geqrf: Expected a floating point or complex tensor as input. Got {input.dtype.letter}")
+    return geqrf_result(*_geqrf(input))
+
+
+def ormqr(input, tau, other, left=True, transpose=False):
+    """Q @ other (other @ Q, or with Q.mH) where Q is the product of the reflections that `geqrf` gives, without making Q.
+
+    >>> import whet
+    >>> a = whet.tensor([[3., 1.], [4., 2.]])
+    >>> q, r = whet.linalg.qr(a)
+    >>> whet.allclose(whet.ormqr(*whet.geqrf(a), r), a, atol=1e-5)
+    True
+    """
+    matrix("ormqr", input)
+    m, k = input.shape[-2], tau.shape[-1]
+    if other.shape[-2 if left else -1] != m or k > min(m, input.shape[-1]):
+        raise RuntimeError(f"ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2], and there must be no more reflections than "
+                           f"columns; got {tuple(other.shape)}, {tuple(input.shape)} and {k}")
+    vectors = input[..., :k].tril(-1) + _F["eye"](m, k, dtype=input.dtype)
+    for i in reversed(range(k)) if bool(left) != bool(transpose) else range(k):
+        v, t = vectors[..., i:i + 1], tau[..., i, None, None]
+        t = t.conj() if transpose else t
+        other = other - (t * (v @ (v.mH @ other)) if left else t * ((other @ v) @ v.mH))
+    return other
+
+
 def vander(x, N=None):
     """The powers 0 to N - 1 of each number, as rows.
 
@@ -383,6 +502,7 @@ def vander(x, N=None):
     tensor([[1., 2., 4.],
             [1., 3., 9.]])
     """
+    x = x if x.ndim else x.reshape(1)
     n = x.shape[-1] if N is None else N
     if n <= 1 and N is not None:
         raise RuntimeError(f"linalg.vander: N must be greater than 1, got {N}")
@@ -410,4 +530,6 @@ def pca_lowrank(A, q=None, center=True, niter=2):
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
 
 
+globals().update({n: _with_out(globals()[n], n) for n in __all__ if n not in ("LinAlgError", "diagonal", "matmul", "matrix_exp", "vector_norm",
+                                                                              "vander")})
 globals().update(_guarded(globals()))

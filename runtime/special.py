@@ -1,6 +1,9 @@
 """Special functions (`whet.special`)."""
+from .ops.registry import ask as _ask
+from .ops.registry import is_tensor as _is_tensor
 from .ops.surface import FUNCTIONS as _F
 from .ops.surface import guarded as _guarded
+from .ops.surface import with_out as _with_out
 
 # names that stand in `whet` too, and what is called otherwise there
 _SHARED = {"digamma": "digamma", "psi": "digamma", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "exp2": "exp2", "expit": "sigmoid",
@@ -8,7 +11,8 @@ _SHARED = {"digamma": "digamma", "psi": "digamma", "erf": "erf", "erfc": "erfc",
            "log_softmax": "log_softmax", "logit": "logit", "logsumexp": "logsumexp", "modified_bessel_i0": "i0", "multigammaln": "mvlgamma",
            "polygamma": "polygamma", "round": "round", "sinc": "sinc", "softmax": "softmax", "xlogy": "xlogy"}
 _OWN = ("entr", "erfcx", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri", "xlog1py", "zeta", "spherical_bessel_j0", "modified_bessel_k0",
-        "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1")
+        "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1",
+        "airy_ai")
 
 globals().update({name: _F[shared] for name, shared in _SHARED.items()}, **{name: _F[f"special_{name}"] for name in _OWN})
 modified_bessel_i1 = _F["special_i1"]
@@ -17,8 +21,10 @@ modified_bessel_i1 = _F["special_i1"]
 def _polynomial(name, first, step):
     """A family of polynomials, by the recurrence that makes each of the two before: `step(x, n, P(n-1), P(n-2))`."""
     def polynomial(input, n):
+        if _is_tensor(n):
+            return of_each(input, n)
         if not isinstance(n, int):
-            raise NotImplementedError(f"{name}: the degree must be an int, got {type(n).__name__}")
+            raise TypeError(f"{name}(): argument 'n' (position 2) must be int or Tensor, not {type(n).__name__}")
         if n > 10_000:
             raise RuntimeError(f"{name}: a degree of {n} takes as many steps; at most 10000 are made")
         x = input if input.is_floating_point() else input.to(_default())
@@ -30,9 +36,32 @@ def _polynomial(name, first, step):
         for k in range(2, n + 1):
             before, now = now, step(x, k, now, before)
         return now
+
+    def of_each(input, n):
+        """Every element has a degree of its own: all up to the highest are made."""
+        if _is_tensor(input) and input.dtype.kind > 2 or n.dtype.kind > 2:
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for complex numbers")
+        dtype = _F["result_type"](input, n)
+        dtype = dtype if dtype.is_floating_point else _default()
+        n = n.detach().trunc() if n.dtype.kind == 2 else n
+        x, n = _F["broadcast_tensors"](_F["as_tensor"](input, dtype=dtype), n)
+        most = _ask(_highest, n)
+        if most > 10_000:
+            raise RuntimeError(f"{name}: a degree of {most} takes as many steps; at most 10000 are made")
+        before, now = _F["ones_like"](x), first(x)
+        y = _F["where"](n == 0, before, _F["where"](n == 1, now, 0.0))
+        for k in range(2, most + 1):
+            before, now = now, step(x, k, now, before)
+            y = _F["where"](n == k, now, y)
+        return y
     polynomial.__name__ = polynomial.__qualname__ = name
     polynomial.__doc__ = f"The {name.rpartition('_')[0].replace('_', ' ')} {name.rpartition('_')[2].upper()} of degree n."
-    return polynomial
+    return _with_out(polynomial)
+
+
+def _highest(a):
+    a = a[a == a]
+    return int(a.max()) if a.size else 0
 
 
 def _default():

@@ -52,3 +52,85 @@ def test_errors_say_what_is_wrong():
         whet.linalg.det(whet.ones(2, 2, dtype=whet.int64))
     with pytest.raises(RuntimeError, match="Incompatible shapes"):
         whet.linalg.solve(whet.eye(2), whet.ones(3))
+
+
+# ---- second derivatives, complex matrices, what has no solution ------------------------------------------------------------
+SECOND = {"eigh": lambda a: whet.linalg.eigh(a + a.mH).eigenvectors.abs(), "svd": lambda a: whet.linalg.svd(a, full_matrices=False).U.abs(),
+          "eig": lambda a: whet.linalg.eig(a).eigenvectors.abs(), "qr": lambda a: tuple(whet.linalg.qr(a)),
+          "both": lambda a: (lambda u, s, vh: (u @ vh, s))(*whet.linalg.svd(a, full_matrices=False)), "pinv": whet.linalg.pinv,
+          "lu": lambda a: tuple(whet.linalg.lu(a))[1:], "slogdet": lambda a: tuple(whet.linalg.slogdet(a)), "svdvals": whet.linalg.svdvals,
+          "logdet": lambda a: whet.logdet(a @ a.mH + 1j if a.is_complex() else a @ a.mT)}
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+@pytest.mark.parametrize("name", SECOND)
+def test_second_derivatives_of_factorisations(name, complex_):
+    rng = np.random.default_rng(3)
+    a = rng.standard_normal((3, 3)) + (1j * rng.standard_normal((3, 3)) if complex_ else 0)
+    x = whet.tensor(a, requires_grad=True)
+    assert gradcheck(SECOND[name], [x])
+    assert gradgradcheck(SECOND[name], [x], atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (4, 2), (2, 3, 5)])
+def test_the_factors_of_matrices_that_are_not_square_have_gradients(shape):
+    assert gradcheck(lambda a: tuple(whet.linalg.lu(a))[1:], [matrices(*shape)])
+
+
+def test_a_pseudo_inverse_of_smaller_rank_has_the_gradient_of_that_rank():
+    a, b = matrices(4, 2), matrices(4, 2, seed=1)
+    assert gradcheck(lambda a, b: whet.linalg.pinv(a @ b.mT), [a, b])
+    assert gradgradcheck(lambda a, b: whet.linalg.pinv(a @ b.mT), [a, b], atol=1e-4)
+
+
+def test_a_pseudo_inverse_reads_what_it_is_told():
+    a = whet.tensor([[2.0, 0.0], [0.0, 0.1]])
+    assert whet.linalg.pinv(a, atol=0.5).tolist() == [[0.5, 0.0], [0.0, 0.0]]
+    assert whet.linalg.pinv(a, rtol=0.5).tolist() == [[0.5, 0.0], [0.0, 0.0]]
+    lower = whet.tensor([[1.0, 100.0], [2.0, 1.0]])                     # of a symmetric matrix one triangle is read
+    np.testing.assert_allclose(whet.linalg.pinv(lower, hermitian=True).numpy(), np.linalg.pinv([[1.0, 2.0], [2.0, 1.0]]), rtol=1e-5)
+    assert whet.linalg.matrix_rank(a, atol=0.5).item() == 1
+    assert whet.linalg.matrix_rank(lower, hermitian=True).item() == 2
+
+
+def test_the_ex_forms_say_where_it_failed():
+    bad = whet.tensor([[4.0, 0.0], [0.0, -1.0]])
+    both = whet.stack([whet.eye(2), bad])
+    assert whet.linalg.cholesky_ex(both).info.tolist() == [0, 2]
+    assert whet.linalg.cholesky_ex(both).L[0].tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    singular = whet.stack([whet.eye(2) * 2, whet.ones(2, 2)])
+    inverse, info = whet.linalg.inv_ex(singular)
+    assert info.tolist() == [0, 2] and inverse[0].tolist() == [[0.5, 0.0], [0.0, 0.5]]
+    solution, info = whet.linalg.solve_ex(singular, whet.ones(2, 2))
+    assert info.tolist() == [0, 2] and solution[0].tolist() == [0.5, 0.5]
+    for call in (lambda: whet.linalg.cholesky_ex(bad, check_errors=True), lambda: whet.linalg.inv_ex(singular, check_errors=True),
+                 lambda: whet.linalg.solve_ex(singular, whet.ones(2, 2), check_errors=True)):
+        with pytest.raises(whet.linalg.LinAlgError):
+            call()
+
+
+def test_matrices_without_elements():
+    none = whet.ones(0, 3, 3, dtype=whet.float64, requires_grad=True)
+    for fn in (whet.linalg.inv, whet.linalg.pinv, lambda a: whet.linalg.lu_factor(a).LU, lambda a: whet.linalg.solve(a, a[..., :1])):
+        assert gradgradcheck(fn, [none])
+    empty = whet.ones(0, 0)
+    assert whet.linalg.pinv(empty).shape == (0, 0) and whet.linalg.matrix_rank(empty).item() == 0
+    assert whet.linalg.matrix_norm(empty, 2).item() == 0 and whet.linalg.matrix_norm(empty, 1, keepdim=True).shape == (1, 1)
+    assert whet.linalg.lu_solve(*whet.linalg.lu_factor(empty), whet.ones(0, 4)).shape == (0, 4)
+    assert (whet.ones(5, 5, 0) @ whet.ones(0, 5)).tolist() == whet.zeros(5, 5, 5).tolist()
+
+
+def test_complex_pivots_are_chosen_as_in_lapack():
+    a = whet.tensor([[3.2 + 0j, 1], [2.2 + 2.2j, 1]])                   # |2.2 + 2.2j| is 3.11, the sum of its parts 4.4
+    assert whet.linalg.lu_factor(a).pivots.tolist() == [2, 2]
+
+
+def test_results_are_put_where_asked():
+    a = whet.tensor([[2.0, 0.0], [0.0, 4.0]])
+    out = whet.empty(2, 2)
+    assert whet.linalg.inv(a, out=out) is out and out.tolist() == [[0.5, 0.0], [0.0, 0.25]]
+    q, r = whet.empty(0), whet.empty(0)
+    got = whet.linalg.qr(a, out=(q, r))
+    assert got.Q is q and got.R is r and (q @ r).tolist() == a.tolist()
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        whet.linalg.qr(a.requires_grad_(), out=(q, r))

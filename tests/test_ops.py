@@ -131,6 +131,25 @@ def test_second_gradients(name):
         assert gradgradcheck(fn, tensors, atol=1e-4), f"sample {k}"
 
 
+@pytest.mark.parametrize("name", [n for n in POINTWISE if REGISTRY[n].differentiable and 3 in REGISTRY[n].kinds])
+def test_gradients_of_complex_operands(name):
+    """First and second: most expressions have a complex derivative, some conjugate or take absolute values."""
+    op = REGISTRY[name]
+    reals, more = pointwise_inputs(op, (3,)), pointwise_inputs(op, (3,), seed=1)
+    xs = [(a.detach() + 0.5j * b.detach()).requires_grad_() if a.requires_grad else a for a, b in zip(reals, more)]
+    leaves = [x for x in xs if x.requires_grad]
+    try:
+        op(*xs)
+    except NotImplementedError:
+        pytest.skip("real numbers only")
+
+    def fn(*ts):
+        it = iter(ts)
+        return op(*[next(it) if x.requires_grad else x for x in xs])
+    assert gradcheck(fn, leaves)
+    assert gradgradcheck(fn, leaves, atol=1e-4)
+
+
 @pytest.mark.parametrize("name", TESTED)
 def test_bits_do_not_depend_on_threads(name):
     op = REGISTRY[name]

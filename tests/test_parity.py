@@ -1,5 +1,6 @@
 """What users of PyTorch rely on, with the expected values written in."""
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -62,6 +63,28 @@ def test_a_sum_of_bools_may_stay_a_bool():
 
 def test_integers_become_floats_in_softsign():
     same(F.softsign(whet.tensor([1, -3])), [0.5, -0.75], whet.float32)
+
+
+def test_whole_numbers_stay_whole():
+    same(F.threshold(whet.tensor([-2, 0, 2]), 0.5, -9), [-9, -9, 2], whet.int64)
+    same(whet.arange(0.0, -8.1, -4.0, dtype=whet.int64), [0, -4], whet.int64)
+    same(whet.linspace(4.3, 1, 4, dtype=whet.int64), [4, 3, 2, 1], whet.int64)
+    assert whet.unravel_index(whet.tensor([3], dtype=whet.uint8), (2, 2))[0].dtype is whet.int64
+    b = whet.tensor([True, False])
+    same(b.clamp_min(whet.tensor([False, True])), [True, True], whet.bool)
+    same(b.clamp_max(whet.tensor([False, True])), [False, False], whet.bool)
+
+
+def test_complex_numbers_where_a_formula_has_them():
+    z = whet.tensor([1 + 1j, -2j])
+    same(F.softsign(z), [(1 + 1j) / (1 + 2 ** 0.5), -2j / 3], whet.complex64)
+    same(F.silu(z), [x / (1 + np.exp(-x)) for x in (1 + 1j, -2j)], whet.complex64)
+    same(F.tanhshrink(z), [x - np.tanh(x) for x in (1 + 1j, -2j)], whet.complex64)
+    for t in (whet.tensor([complex(NAN, 1)]).nan_to_num(), whet.tensor([complex(NAN, 1)]).nan_to_num_()):
+        same(t, [1j])
+    same(whet.logsumexp(whet.tensor(2 + 7j), 0), 2 + (7 - 2 * math.pi) * 1j)
+    with pytest.raises(NotImplementedError):
+        z.softmax(0)
 
 
 # ---- special values ---------------------------------------------------------------------------------------------------
@@ -304,3 +327,129 @@ def test_a_sum_of_small_integers_may_stay_small():
     same(whet.tensor([200, 100], dtype=whet.uint8).sum(dtype=whet.uint8), 44, whet.uint8)
     b = whet.ones(2, 2, 2, dtype=whet.uint8)
     same(whet.addbmm(b[0], b, b), [[5, 5], [5, 5]], whet.uint8)
+
+
+# ---- found by comparing call by call ----------------------------------------------------------------------------------
+def test_logit_in_place_limits_its_argument_too():
+    x = whet.tensor([0.05, 0.5, 0.95])
+    want = whet.logit(x, 0.2).tolist()
+    same(x.logit_(0.2), want)
+    x, = gradient_of(lambda x: whet.logit(x, 0.2), leaf([0.1, 0.5]))
+    same(x, [0, 4])
+
+
+def test_in_place_forms_of_functions_whose_backward_reads_their_argument():
+    for fn, name in ((lambda x: whet.polygamma(1, x), lambda x: x.polygamma_(1)), (lambda x: x.renorm(2, 0, 0.5), lambda x: x.renorm_(2, 0, 0.5)),
+                     (lambda x: x.cumprod(1), lambda x: x.cumprod_(1))):
+        want, = gradient_of(fn, leaf([[0.5, 1.5]]))
+        got, = gradient_of(lambda x, name=name: name(x.clone()), leaf([[0.5, 1.5]]))
+        same(got, want.tolist())
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        whet.tensor([1, 2]).polygamma_(1)
+
+
+def test_no_difference_is_a_copy():
+    x = whet.tensor([1.0, 4.0])
+    y = x.diff(0, prepend=whet.tensor([9.0]))
+    same(y, [1, 4])
+    assert y.data_ptr() != x.data_ptr()
+
+
+def test_one_variable_has_one_covariance():
+    assert whet.cov(whet.ones(1, 4)).shape == whet.corrcoef(whet.ones(1, 4)).shape == ()
+
+
+def test_gradients_have_the_shapes_of_what_they_are_of():
+    x, w = whet.randn(1, 2, 4, requires_grad=True), whet.randn(2, 1, 3, requires_grad=True)
+    F.conv_transpose1d(x, w, stride=2, padding=1, output_padding=3, dilation=4, groups=2).sum().backward()
+    assert x.grad.shape == x.shape and w.grad.shape == w.shape
+    w, b = whet.ones(2, 3, requires_grad=True), whet.ones(2, 3, requires_grad=True)
+    F.layer_norm(whet.randn(2, 3), (2, 3), w, b).sum().backward()
+    assert w.grad.shape == b.grad.shape == (2, 3)
+    x, s = whet.tensor(2.0, requires_grad=True), whet.tensor(3.0, requires_grad=True)
+    x.index_reduce(0, whet.tensor([0]), s, "prod").backward()
+    assert x.grad.tolist() == 3.0 and s.grad.tolist() == 2.0
+
+
+def test_the_fraction_of_a_quantile_has_a_gradient():
+    q = leaf([0.1, 0.6])
+    whet.quantile(leaf([0.0, 1.0, 3.0]), q).sum().backward()
+    same(q.grad, [2.0, 4.0])                # two steps in all: of 1 below the middle, of 2 above it
+
+
+def test_vectors_are_broadcast_before_their_angle():
+    same(F.cosine_similarity(whet.tensor([[[1.0], [2.0]]]), whet.tensor([[[3.0]]]), dim=1), [[3 / 5 ** 0.5 / 2 ** 0.5]])
+
+
+def test_a_real_signal_of_all_frequencies():
+    x = whet.arange(20.0)
+    both = whet.stft(x, 4, onesided=False, return_complex=True, window=whet.ones(4))
+    both[3:] = 0                            # the other half says nothing new, and is not read
+    same(whet.istft(both, 4, window=whet.ones(4)), x.tolist(), tol=1e-4)
+
+
+def test_powers_of_halves_do_not_overflow_in_a_norm():
+    assert whet.linalg.vector_norm(whet.tensor([10.0], dtype=whet.float16), 6).item() == pytest.approx(10, rel=1e-2)
+
+
+def test_nothing_is_searched_in_nothing():
+    assert whet.searchsorted(whet.zeros(0, 0), whet.zeros(0, 0)).shape == (0, 0)
+    assert whet.histogram(whet.zeros(0), 1).bin_edges.tolist() == [0, 1]
+    assert F.group_norm(whet.zeros(0, 2), 1).shape == (0, 2)
+    assert F.multi_margin_loss(whet.tensor(2.0), whet.tensor(0)).item() == 0
+    assert F.multilabel_margin_loss(whet.tensor(2.0), whet.tensor(0)).item() == 0
+
+
+def test_an_output_of_another_shape_is_resized_with_a_warning():
+    with pytest.warns(UserWarning, match="was resized"):
+        whet.exp(whet.zeros(2), out=whet.zeros(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert whet.full((2,), 3.0, out=whet.zeros(3)).tolist() == [3, 3]
+        assert whet.exp(whet.zeros(2), out=whet.zeros(0)).tolist() == [1, 1]
+
+
+def test_more_functions_put_their_result_where_asked():
+    x, out = whet.tensor([1.0, 2.0, 3.0]), whet.empty(2)
+    for fn, args in ((whet.take, (x, whet.tensor([0, 2]))), (whet.narrow_copy, (x, 0, 1, 2)), (whet.slice_scatter, (x[:2], x[2:], 0, 1))):
+        assert fn(*args, out=out) is out
+        same(out, fn(*args).tolist())
+    same(whet.isin(x, whet.tensor([2.0]), out=whet.empty(3, dtype=whet.bool)), [False, True, False])
+
+
+def test_outputs_of_comparisons_take_operands_with_history():
+    out = whet.zeros(2, dtype=whet.bool)
+    same(whet.eq(leaf([1.0, 2.0]), 2.0, out=out), [False, True])
+
+
+@pytest.mark.parametrize("name, x, want", [
+    ("bessel_j0", [0.5, 3.0, 30.0], [0.9384698072408130, -0.2600519549019335, -0.0863679835810405]),
+    ("bessel_j1", [-0.5, 3.0, 30.0], [-0.2422684576748739, 0.3390589585259365, -0.1187510626166229]),
+    ("bessel_y0", [0.5, 3.0, 30.0], [-0.4445187335067066, 0.3768500100127904, -0.1172957316535247]),
+    ("bessel_y1", [0.5, 3.0, 30.0], [-1.4714723926702430, 0.3246744247918000, 0.0844255706528183]),
+    ("airy_ai", [-20.0, -3.0, 0.5, 3.0], [-0.17640612707798434, -0.3788142936776580, 0.2316936064808335, 0.0065911393574607])])
+def test_bessel_functions(name, x, want):
+    fn = getattr(whet.special, name)
+    same(fn(whet.tensor(x, dtype=whet.float64)), want, whet.float64, tol=1e-9)
+    for i, one in enumerate(x):             # an element's value is its own
+        assert fn(whet.tensor([one])).tolist()[0] == fn(whet.tensor(x)).tolist()[i]
+    assert math.isnan(fn(whet.tensor(NAN)).item())
+
+
+def test_polynomials_take_a_degree_for_each_element():
+    x, n = whet.tensor([0.3, -0.5, 2.0, 0.1]), whet.tensor([0.0, 1.0, 2.0, -1.0])
+    same(whet.special.chebyshev_polynomial_t(x, n), [1, -0.5, 7, 0])
+    same(whet.special.legendre_polynomial_p(2.0, whet.tensor([1, 2])), [2, 5.5])
+    same(whet.special.hermite_polynomial_h(x, 2, out=whet.empty(4)), [-1.64, -1, 14, -1.96])
+
+
+def test_reflections_multiply_without_being_made():
+    a = whet.tensor(np.random.default_rng(0).standard_normal((4, 3)))
+    c = whet.tensor(np.random.default_rng(1).standard_normal((4, 4)))
+    reflections = whet.geqrf(a)
+    q = whet.linalg.qr(a, "complete").Q
+    for left in (True, False):
+        for transpose in (True, False):
+            b = q.mH if transpose else q
+            same(whet.ormqr(*reflections, c, left, transpose), (b @ c if left else c @ b).tolist(), tol=1e-10)
+    same(whet.linalg.householder_product(*reflections), q[:, :3].tolist(), tol=1e-10)

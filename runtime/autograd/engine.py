@@ -84,7 +84,8 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True):
                 slots = grads.get(parent)
                 if slots is None:
                     slots = grads[parent] = [None] * parent.nout
-                slots[node.index] = g
+                have = slots[node.index]                # the backward reads an output under an edge of its own: its part comes apart
+                slots[node.index] = g if have is None else have + g
                 continue
             if node.pre_hooks:
                 g = _run_pre_hooks(node.pre_hooks, g)

@@ -355,7 +355,7 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing):
     outer, inner = [1, 1, *batch][-2:]
     batches = [[0, 0, *y][-2:] for y in batches]
     key, emit, in_place, rows, cols, scratch = _choose(short, dst, m, n, k, a, b, outer * inner, tail, one, packed, sharing)
-    total = outer * inner * -(-m // rows) * -(-n // cols)
+    total = outer * inner * -(-m // rows) * -(-n // cols) if m and n else 0
     facts = dict(m=m, n=n, k=k, a_m=a[0], a_k=a[1], b_k=b[0], b_n=b[1], c_m=c[0], rows=rows, cols=cols, inner=inner,
                  in_place=in_place, scratch=scratch)
     for x, (x_outer, x_inner) in zip("abc", batches[:3], strict=True):

@@ -51,7 +51,9 @@ def softplus(input, beta=1, threshold=20):
 
 
 def threshold(input, threshold, value, inplace=False):
-    """x where greater than the threshold, `value` elsewhere."""
+    """x where greater than the threshold, `value` elsewhere (of whole numbers both without their fractions)."""
+    if is_tensor(input) and input.dtype.kind < FLOAT:
+        threshold, value = int(threshold), int(value)
     return _act(p.threshold_op, input, (threshold, value), inplace)
 
 
@@ -209,6 +211,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     if not (x1.dtype.kind >= FLOAT and x2.dtype.kind >= FLOAT):
         raise RuntimeError("expected common dtype to be floating point, yet common dtype is integral")
     from .reduce import vector_norm
+    x1, x2 = FUNCTIONS["broadcast_tensors"](x1, x2)
     n1, n2 = vector_norm(x1, 2, dim, True).clamp_min(eps), vector_norm(x2, 2, dim, True).clamp_min(eps)
     return ((x1 / n1) * (x2 / n2)).sum(dim)
 

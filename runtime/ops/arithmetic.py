@@ -34,7 +34,8 @@ def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_fo
     rest = ", ".join(["self", *params[1:]])
     selfnames = ", ".join(["self", *names.split(", ")[1:]])
     m = compile_function(name, f"def {name}({rest}):\n    op, xs = choose({selfnames})\n    return run(op, xs)\n", env)
-    i = compile_function(f"{name}_", f"def {name}_({rest}):\n    op, xs = choose({selfnames})\n    return inplace(op, self, xs[1:])\n", env)
+    i = compile_function(f"{name}_", f"def {name}_({rest}):\n    op, xs = choose({selfnames})\n"
+                         "    return inplace(op, self, xs[1:]) if xs[0] is self else self.copy_(run(op, xs))\n", env)
     m.__doc__, i.__doc__ = f"See `whet.{name}`.", f"`{name}`, in place."
     for n in (name, *aliases):
         FUNCTIONS[n] = fn
@@ -188,7 +189,7 @@ def _clamp_max(input, max):
 
 def _logit(input, eps):
     """log(x / (1 - x)), x limited to [eps, 1 - eps] where eps is given"""
-    return p.logit_op, ((input if eps is None else _run(*_clamp(input, eps, 1 - eps))),)
+    return (p.logit_op, (input,)) if eps is None else (p.logit_of_limited, (input, eps))
 
 
 def _nan_to_num(input, nan, posinf, neginf):
@@ -198,11 +199,12 @@ def _nan_to_num(input, nan, posinf, neginf):
         raise TypeError(f"nan_to_num(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if input.dtype.kind < FLOAT:
         return _positive if input.dtype.kind else p.to_bool, (input,)
-    if input.dtype.kind == 3:
-        raise RuntimeError("nan_to_num: complex tensors are not supported")
     limit = finfo(input.dtype)
-    return p.nan_to_num_op, (input, 0.0 if nan is None else nan, limit.max if posinf is None else posinf,
-                             limit.min if neginf is None else neginf)
+    numbers = 0.0 if nan is None else nan, limit.max if posinf is None else posinf, limit.min if neginf is None else neginf
+    if input.dtype.kind == 3:                       # each part for itself
+        parts = [apply(p.nan_to_num_op, (x, *numbers), {}) for x in (input.real, input.imag)]
+        return _positive, (FUNCTIONS["complex"](*parts),)
+    return p.nan_to_num_op, (input, *numbers)
 
 
 add = _define("add", _add, "input, other, *, alpha=1")

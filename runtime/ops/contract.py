@@ -1,4 +1,6 @@
 """Contractions: matmul and everything that is one. Sums run in the canonical order of `cpu.gemm`."""
+import math
+
 import numpy as np
 
 from ..autograd import modes
@@ -112,7 +114,7 @@ def matmul(input, other):
                 raise RuntimeError(f"matmul: batch sizes do not broadcast: {tuple(input.shape)} @ {tuple(other.shape)}") from None
         if n == 2 and m > 2 and input._array.flags.c_contiguous:          # one large product instead of many small ones: same bits
             lead = input._array.shape[:-1]
-            return apply(matmul_op, (input.reshape(-1, ka), other), {}).reshape(*lead, other._array.shape[1])
+            return apply(matmul_op, (input.reshape(math.prod(lead), ka), other), {}).reshape(*lead, other._array.shape[1])
         return apply(matmul_op, (input, other), {})
     if m == 1 and n == 1:
         return apply(matmul_op, (input.unsqueeze(0), other.unsqueeze(1)), {}).reshape(())

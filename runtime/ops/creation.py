@@ -93,7 +93,7 @@ def finish(t, op, out, requires_grad):
     """The result of a constructor: itself, or written to `out`."""
     if out is not None:
         from .surface import give_out
-        return give_out(op, t, out)
+        return give_out(op, t, out, warn=False)             # a constructor says what shape it wants
     return require(t, requires_grad) if requires_grad else t
 
 
@@ -687,8 +687,8 @@ def scalar_tensor(x, dtype=None):
     return apply(full_op, (), {"size": (), "value": x, "dtype": dtypes.of_number(x) if dtype is None else dtypes.as_dtype(dtype)})
 
 
-FUNCTIONS["scalar_tensor"] = lambda s, *, dtype=None, layout=None, device=None, pin_memory=False: scalar_tensor(
-    s, dtypes.get_default_dtype() if dtype is None else dtype)
+FUNCTIONS["scalar_tensor"] = lambda s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False: scalar_tensor(
+    s, dtypes.get_default_dtype() if dtype is None else dtype).requires_grad_(requires_grad)
 
 
 def legacy_tensor(*args, device=None, dtype=None, data=None, requires_grad=False):

@@ -175,7 +175,7 @@ def renorm(input, p, dim, maxnorm):
 @method()
 def renorm_(self, p, dim, maxnorm):
     """`renorm`, in place."""
-    return self.copy_(_renorm(self, p, dim, maxnorm))
+    return self.copy_(_renorm(self.clone(), p, dim, maxnorm))
 
 
 # ---- statistics ----------------------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     c = x - mean.unsqueeze(1)
     other = (c if w is None else c * w).mT
     r = F["matmul"](c, (other.conj() if other.dtype.kind == COMPLEX else other).to(c.dtype)) / freedom
-    return r.reshape(()) if input.ndim < 2 else r
+    return r.reshape(()) if x.shape[0] == 1 else r
 
 
 @function()
@@ -289,6 +289,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     along = [dims.one(d, input.ndim, "gradient") for d in along]
     if len(set(along)) != len(along):
         raise RuntimeError(f"dim {along[0]} appears multiple times in the list of dims")
+    spacing = 1 if spacing is None else spacing
     steps = list(spacing) if isinstance(spacing, list | tuple) else [spacing] * len(along)
     if len(steps) != len(along):
         raise RuntimeError(f"gradient expected spacing to be unspecified, a scalar, or a list of length equal to {len(along)}, but got a list "

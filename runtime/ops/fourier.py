@@ -78,7 +78,7 @@ def axis(name, x, dim):
     if not isinstance(dim, int) or isinstance(dim, bool):
         raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
     if x.ndim == 0:
-        raise RuntimeError(f"{name}: the input needs at least one dimension")
+        raise IndexError(f"{name}: Dimension specified as {dim} but tensor has no dimensions")
     if not -x.ndim <= dim < x.ndim:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-x.ndim}, {x.ndim - 1}], but got {dim})")
     return dim % x.ndim
@@ -201,15 +201,16 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     if batch.shape[-1] != (n_fft // 2 + 1 if onesided else n_fft):
         raise RuntimeError(f"istft: expected the frequency dimension to match n_fft={n_fft} with onesided={onesided}, but got {batch.shape[-1]}")
     norm = "ortho" if normalized else "backward"
-    if onesided:
-        frames = c2r("istft", batch, n_fft, 2, norm)
-    else:
+    if return_complex:
+        if onesided:
+            raise RuntimeError("istft: cannot have onesided output if window or input is complex")
         frames = c2c("istft", batch, (None,), (2,), True, norm)
-        frames = frames if return_complex else frames.real
+    else:                                           # a real signal is told by half of its frequencies
+        frames = c2r("istft", batch[..., :n_fft // 2 + 1], n_fft, 2, norm)
     count = frames.shape[1]
     total = n_fft + hop_length * (count - 1)
     at = (F["arange"](count).unsqueeze(1) * hop_length + F["arange"](n_fft)).reshape(-1)
-    weight = (window * window).to(window.dtype.to_real()).expand(count, n_fft).reshape(-1)
+    weight = (window * window).expand(count, n_fft).reshape(-1)
     y = (frames * window).reshape(batch.shape[0], -1)
     y = y.new_zeros((batch.shape[0], total)).index_add(1, at, y)
     weight = weight.new_zeros(total).index_add(0, at, weight)

@@ -184,7 +184,7 @@ def _broadcast_except(a, b, d):
 FUNCTIONS["take_along_axis"] = lambda x, indices, /, *, axis=-1: take_along_dim(x, indices, axis)
 
 
-@function()
+@function(out=True)
 def take(input, index):
     """Elements at places of the flattened tensor."""
     if index.dtype not in INDEX_TYPES:

@@ -1,4 +1,5 @@
 """The host family: ops that are a NumPy (LAPACK) call with a stated gradient. `whet.linalg` publishes them."""
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -96,14 +97,17 @@ class slogdet_result(NamedTuple):
     logabsdet: object
 
 
-def _slogdet_vjp(g, _y, a):
-    if g[1] is None:
-        return [None]
-    return [g[1].unsqueeze(-1).unsqueeze(-1) * _h(inv(a))]
+def _slogdet_vjp(g, y, a):
+    by_sign, slope = g
+    if a.dtype.kind != COMPLEX:                    # the sign is the same all around
+        return [F["zeros_like"](a) if slope is None else slope.unsqueeze(-1).unsqueeze(-1) * _h(inv(a))]
+    if by_sign is not None:
+        turn = 1j * (by_sign * y[0].conj()).imag
+        slope = turn if slope is None else slope + turn
+    return [slope.unsqueeze(-1).unsqueeze(-1).to(a.dtype) * _h(inv(a))]
 
 
-_slogdet = host("slogdet", lambda a: tuple(np.linalg.slogdet(a)), infer=square("slogdet"), samples=well_conditioned, vjp=_slogdet_vjp,
-                nondiff_outputs=(0,))
+_slogdet = host("slogdet", lambda a: tuple(np.linalg.slogdet(a)), infer=square("slogdet"), samples=well_conditioned, vjp=_slogdet_vjp)
 
 
 def slogdet(A):
@@ -178,6 +182,71 @@ def cholesky(A, *, upper=False):
     return _h(y) if upper else y
 
 
+def _leading_minor(a):
+    """The order of the first leading minor that is not positive (0 if all are)."""
+    def positive(n):
+        try:
+            return bool(np.isfinite(np.linalg.cholesky(a[:n, :n])).all())
+        except np.linalg.LinAlgError:
+            return False
+    low, high = 0, len(a)
+    if positive(high):
+        return 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if positive(middle) else (low, middle)
+    return high
+
+
+def _try_cholesky(a):
+    """The factors, and the order of the minor at which each failed."""
+    try:
+        return _symmetric_cholesky(a), np.zeros(a.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        flat = ((a + np.conj(np.swapaxes(a, -1, -2))) / 2).reshape(-1, *a.shape[-2:])
+        info = np.array([_leading_minor(x) for x in flat], np.int32)
+        factors = np.stack([np.tril(x) if failed else np.linalg.cholesky(x) for x, failed in zip(flat, info)])
+        return factors.reshape(a.shape), info.reshape(a.shape[:-2])
+
+
+_cholesky_ex = host("cholesky_ex", _try_cholesky, infer=square("cholesky_ex"), samples=_positive,
+                    vjp=lambda g, y, _a: _cholesky_vjp(g[0], y[0], _a))
+
+
+# ---- the pseudo-inverse ------------------------------------------------------------------------------------------------
+def _pinv_run(a, atol, rtol, *, hermitian):
+    if hermitian:
+        w, v = np.linalg.eigh(a)
+        s, left, right = np.abs(w), v, np.conj(np.swapaxes(v, -1, -2))
+    else:
+        left, w, right = np.linalg.svd(a, False)
+        s, left, right = w, np.conj(np.swapaxes(right, -1, -2)), np.conj(np.swapaxes(left, -1, -2))
+    most = s.max(-1, keepdims=True, initial=0)
+    keep = s > np.maximum(np.asarray(atol, s.dtype)[..., None], np.asarray(rtol, s.dtype)[..., None] * most)
+    return (left * np.where(keep, 1 / np.where(keep, w, 1), 0)[..., None, :]) @ right
+
+
+def _pinv_vjp(g, y, a, _atol, _rtol, *, hermitian):
+    """Of any rank, as long as that does not change."""
+    yh, gh = _h(y), _h(g)
+    if a.shape[-2] <= a.shape[-1]:
+        k = gh @ y
+        ky = k @ yh
+        return [ky - _h(y @ k) - (a @ y) @ ky + (yh @ y) @ (gh - k @ a), None, None]
+    k = y @ gh
+    yk = yh @ k
+    return [yk - _h(k @ y) + (gh - a @ k) @ y @ yh - (yk @ y) @ a, None, None]
+
+
+def _pinv_samples(make):
+    for s in tall(make):
+        yield Sample(*s.args, 0.0, 1e-6, hermitian=False)
+    yield Sample(make(2, 3), 0.0, 1e-6, hermitian=False)
+
+
+pinv = host("pinv", _pinv_run, infer=lambda a, *_: matrix("pinv", a), vjp=_pinv_vjp, samples=_pinv_samples)
+
+
 class qr_result(NamedTuple):
     Q: object
     R: object
@@ -214,14 +283,17 @@ def _qr_full(gq, gr, q, r):
         part = _h(gq) @ q
         m = -part if m is None else m - part
     lower = m.tril(-1)
-    full = m.tril() + _h(lower)
-    inner = q @ full
+    inner = q @ (lower + _h(lower) + m.diagonal(0, -2, -1).real.to(m.dtype).diag_embed())
     if gq is not None:
         inner = gq + inner
     return _h(_solve(r, _h(inner)))
 
 
 _qr_op = host("qr", _qr, infer=lambda a: matrix("qr", a), vjp=_qr_vjp, samples=lambda make: [Sample(*s.args, mode="reduced") for s in tall(make)])
+
+
+_geqrf = host("geqrf", lambda a: (np.swapaxes((r := np.linalg.qr(a, "raw"))[0], -1, -2), r[1]), infer=lambda a: matrix("geqrf", a),
+              samples=lambda make: [Sample(s.args[0].detach()) for s in tall(make)])
 
 
 def qr(A, mode="reduced"):
@@ -264,6 +336,9 @@ def _svd_vjp(g, y, a, *, full_matrices):
         inner = inner + s.unsqueeze(-1) * ((skew - _h(skew)) / e * off)
         part = u @ (_h(gv - v @ skew) / s.unsqueeze(-1))
         result = part if result is None else result + part
+    if a.dtype.kind == COMPLEX and gu is not None and gvh is not None:      # the phase that a pair of vectors has in common
+        turn = (uh @ gu).diagonal(0, -2, -1).imag / s
+        inner = inner + (turn * 1j).to(u.dtype).diag_embed()
     core = u @ inner @ vh
     return [core if result is None else core + result]
 
@@ -353,12 +428,13 @@ def _eliminate(a):
     """(packed factors, row swaps from 1, first zero pivot from 1 or 0) of matrices, with partial pivoting."""
     lu = np.array(a, copy=True)
     *batch, m, n = lu.shape
-    lu = lu.reshape(-1, m, n)
+    lu = lu.reshape(math.prod(batch), m, n)
     k, rows = min(m, n), np.arange(lu.shape[0])
     pivots, info = np.zeros((lu.shape[0], k), np.int32), np.zeros(lu.shape[0], np.int32)
     with np.errstate(all="ignore"):
         for i in range(k):
-            p = i + np.argmax(np.abs(lu[:, i:, i]), axis=1)
+            column = lu[:, i:, i]                    # of complex numbers the sum of the parts counts, as in LAPACK
+            p = i + np.argmax(np.abs(column.real) + np.abs(column.imag) if column.dtype.kind == "c" else np.abs(column), axis=1)
             pivots[:, i] = p + 1
             lu[rows, i], lu[rows, p] = lu[rows, p], lu[rows, i]
             pivot = lu[:, i, i]
@@ -372,18 +448,28 @@ def _eliminate(a):
 def _lu_vjp(g, y, a):
     g, lu = g[0], y[0]
     m, n = a.shape[-2:]
-    if m != n:
-        raise RuntimeError(f"linalg.lu_factor: the derivative is defined for square matrices, not for {m}x{n}")
-    lower = lu.tril(-1) + F["eye"](n, dtype=lu.dtype)
-    upper = lu.triu()
-    inner = (_h(lower) @ g.tril(-1)).tril(-1) + (g.triu() @ _h(upper)).triu()
+    k = min(m, n)
+    lower = lu[..., :k, :k].tril(-1) + F["eye"](k, dtype=lu.dtype)
+    upper = lu[..., :k, :k].triu()
+    gl, gu = g[..., :k, :k].tril(-1), g[..., :k, :k].triu()
+    if n > k:                                       # the rest of U is L^-1 @ the rest of A
+        right = _solve(_h(lower), g[..., k:])
+        gl = gl - right @ _h(lu[..., k:])
+    if m > k:                                       # the rest of L is the rest of A @ U^-1
+        below = _h(_solve(upper, _h(g[..., k:, :])))
+        gu = gu - _h(lu[..., k:, :]) @ below
+    inner = (_h(lower) @ gl).tril(-1) + (gu @ _h(upper)).triu()
     inner = _h(_solve(upper, _h(_solve(_h(lower), inner))))
-    return [apply(lu_permutation_op, (y[1],), {"size": n}).to(lu.dtype) @ inner]
+    if n > k:
+        inner = F["cat"]([inner, right], -1)
+    if m > k:
+        inner = F["cat"]([inner, below], -2)
+    return [apply(lu_permutation_op, (y[1],), {"size": m}).to(lu.dtype) @ inner]
 
 
 def _permute(pivots, *, size):
     """The matrix P with A = P @ L @ U."""
-    flat = pivots.reshape(-1, pivots.shape[-1])
+    flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = np.tile(np.arange(size), (flat.shape[0], 1))
     rows = np.arange(flat.shape[0])
     for i in range(flat.shape[1]):
@@ -397,30 +483,47 @@ def _lu_pivots(make):
     yield Sample(F["tensor"]([3, 3, 3], dtype=int32), size=3)
 
 
+def _any_matrices(make):
+    yield from well_conditioned(make)
+    a = F["tensor"]([[3.0, 1.0, -1.0, 2.0], [1.0, 4.0, 0.5, -2.0], [-1.0, 0.5, 5.0, 1.0]], dtype=make.dtype)
+    for wide in (a, a.mT.clone()):
+        yield Sample(_leaf(wide) if make.grad else wide)
+
+
 lu_permutation_op = Op("lu_permutation", _permute, samples=_lu_pivots)
-_lu = host("lu_factor", _eliminate, infer=lambda a: matrix("lu_factor", a), samples=well_conditioned, vjp=_lu_vjp)
+_lu = host("lu_factor", _eliminate, infer=lambda a: matrix("lu_factor", a), samples=_any_matrices, vjp=_lu_vjp)
 
 
 def publish():
     """The names that stand beside `whet.linalg`'s in `whet` and on tensors."""
     from .. import linalg
-    from .surface import METHODS
+    from .surface import METHODS, with_out
     for name, fn in {"inverse": inv, "det": det, "slogdet": slogdet, "matrix_exp": linalg.matrix_exp,
                      "cholesky_solve": linalg.cholesky_solve, "cholesky_inverse": linalg.cholesky_inverse,
                      "lu_solve": lambda b, LU_data, LU_pivots: linalg.lu_solve(LU_data, LU_pivots, b),
                      "triangular_solve": linalg.triangular_solve,
-                     "pinverse": lambda input, rcond=1e-15: linalg.pinv(input, rcond), "matrix_power": linalg.matrix_power,
+                     "pinverse": lambda input, rcond=1e-15: linalg.pinv(input, rcond=rcond), "matrix_power": linalg.matrix_power,
                      "cholesky": lambda input, upper=False: cholesky(input, upper=upper),
                      "qr": lambda input, some=True: qr(input, "reduced" if some else "complete"),
                      "logdet": lambda input: _logdet(input), "svd": _torch_svd}.items():
-        F[name] = METHODS[name] = fn
-    F["lu"] = METHODS["lu"] = linalg.packed_lu
-    F["lu_unpack"], F["pca_lowrank"], F["svd_lowrank"] = linalg.lu_unpack, linalg.pca_lowrank, linalg.svd_lowrank
+        METHODS[name] = fn
+        F[name] = fn if name in ("det", "slogdet", "logdet", "pinverse", "matrix_exp") else with_out(fn, name)
+    for name in ("geqrf", "ormqr"):
+        METHODS[name], F[name] = getattr(linalg, name), with_out(getattr(linalg, name))
+    F["orgqr"] = METHODS["orgqr"] = linalg.householder_product
+    METHODS["lu"], F["lu"] = linalg.packed_lu, with_out(linalg.packed_lu, "lu")
+    F["lu_unpack"], F["pca_lowrank"], F["svd_lowrank"] = with_out(linalg.lu_unpack), linalg.pca_lowrank, linalg.svd_lowrank
 
 
 def _logdet(input):
     sign, value = slogdet(input)
-    return F["where"](sign < 0, float("nan"), value)
+    return value + sign.log() if sign.dtype.kind == COMPLEX else F["where"](sign < 0, float("nan"), value)
+
+
+class _svd_of_old(NamedTuple):
+    U: object
+    S: object
+    V: object
 
 
 def _torch_svd(input, some=True, compute_uv=True):
@@ -428,6 +531,6 @@ def _torch_svd(input, some=True, compute_uv=True):
     if not compute_uv:
         s = svdvals(input)
         *batch, m, n = input.shape
-        return F["zeros"](*batch, m, m, dtype=input.dtype), s, F["zeros"](*batch, n, n, dtype=input.dtype)
+        return _svd_of_old(F["zeros"](*batch, m, m, dtype=input.dtype), s, F["zeros"](*batch, n, n, dtype=input.dtype))
     u, s, vh = svd(input, full_matrices=not some)
-    return u, s, _h(vh)
+    return _svd_of_old(u, s, _h(vh))

@@ -383,6 +383,15 @@ def _content(capsule):
 
 
 @method()
+def __array_namespace__(self, *, api_version=None):
+    """The functions of the Python array API standard: `whet.array_api`."""
+    from .. import array_api
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", array_api.__array_api_version__):
+        raise ValueError(f"__array_namespace__: version {api_version!r} of the standard is not known; this is {array_api.__array_api_version__}")
+    return array_api
+
+
+@method()
 def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     """A DLPack capsule over the tensor's memory."""
     if self.requires_grad:

@@ -391,7 +391,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     """The hinge loss of the target class against all others."""
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
-    x2 = input if input.ndim == 2 else input.unsqueeze(0)
+    x2 = input if input.ndim == 2 else input.reshape(1, input.numel())
     t = target.reshape(-1, 1)
     m = (margin - x2.gather(1, t) + x2).clamp_min(0)
     m = m if p == 1 else m * m
@@ -405,8 +405,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 @precise
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """The hinge loss of every target class (listed up to the first -1) against every other class."""
-    x = input if input.ndim == 2 else input.unsqueeze(0)
-    t = target if target.ndim == 2 else target.unsqueeze(0)
+    x = input if input.ndim == 2 else input.reshape(1, input.numel())
+    t = target if target.ndim == 2 else target.reshape(1, target.numel())
     valid = (t < 0).to(int64).cumsum(1) == 0
     safe = F["where"](valid, t, 0)
     is_target = F["zeros_like"](x).scatter_add(1, safe, valid.to(x.dtype)) > 0

@@ -455,7 +455,7 @@ def _put(input, src, part, index, op):
     return apply(slice_scatter_op, (input, src.to(input.dtype)), {"index": index})
 
 
-@function()
+@function(out=True)
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     """A copy of `input` with input[start:end:step] along `dim` replaced by `src`."""
     d = dims.one(dim, input._array.ndim)

@@ -1,4 +1,6 @@
 """Normalisations: row programs with their gradients as row programs."""
+import math
+
 import numpy as np
 
 from ..autograd import modes
@@ -36,7 +38,8 @@ layer_grad_op, layer_grad_weighted_op = (
 
 
 def _axes_sum(x, dim):
-    return x.sum([i for i in range(x.ndim) if i not in dim])
+    rest = [i for i in range(x.ndim) if i not in dim]
+    return x.sum(rest) if rest else x                     # a sum over no dimension would be one over all
 
 
 def _layer_vjp(g, y, x, weight, _bias, _eps, n, *, dim, needs):
@@ -117,7 +120,7 @@ def _float_input(name, x):
     if not is_tensor(x):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
     if x.dtype.kind != 2:
-        raise RuntimeError(f"\"{name}\" not implemented for '{x.dtype.letter}'")
+        raise NotImplementedError(f"\"{name}\" not implemented for '{x.dtype.letter}'")
 
 
 def _normalized_axes(name, x, normalized_shape, weight, bias=None):
@@ -217,7 +220,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
         raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} "
                            f"and num_groups={num_groups}")
     _check_channels("group_norm", input, weight=weight, bias=bias)
-    grouped = input.reshape(n, num_groups, -1)
+    grouped = input.reshape(n, num_groups, math.prod(input.shape[1:]) // num_groups)
     y = apply(normalize_op, (grouped, float(eps), float(grouped.shape[2])), {"dim": (2,)})[0].reshape(input.shape)
     return _affine(y, weight, bias)
 

@@ -168,16 +168,16 @@ fmin = f("fmin", lambda input, other: s.fmin(input, other), kinds="bif", inplace
 clamp_op = PointwiseOp("clamp", lambda input, min, max: minimum(maximum(input, min), max), kinds="if", samples=(R, reals(-2, -1), reals(1, 2)),
                        vjp=lambda g, y, x, lo, hi: [where(ge(x, lo) & le(x, hi), g, 0), where(lt(x, lo) & lt(lo, hi), g, 0),
                                                     where(gt(x, hi) | gt(lo, hi), g, 0)])
-clamp_min_op = PointwiseOp("clamp_min", lambda input, min: maximum(input, min), kinds="if", samples=(R, UNIT),
+clamp_min_op = PointwiseOp("clamp_min", lambda input, min: maximum(input, min), kinds="bif", samples=(R, UNIT),
                            vjp=lambda g, y, x, lo: [where(ge(x, lo), g, 0), where(lt(x, lo), g, 0)])
-clamp_max_op = PointwiseOp("clamp_max", lambda input, max: minimum(input, max), kinds="if", samples=(R, UNIT),
+clamp_max_op = PointwiseOp("clamp_max", lambda input, max: minimum(input, max), kinds="bif", samples=(R, UNIT),
                            vjp=lambda g, y, x, hi: [where(le(x, hi), g, 0), where(gt(x, hi), g, 0)])
 
 # ---- exponentials and logarithms ----
 exp_ = _float("exp", lambda input: exp(input), R)
 exp2_ = _float("exp2", lambda input: exp2(input), R, complex=lambda input: exp(input * math.log(2)))
 expm1_ = _float("expm1", lambda input: expm1(input), R)
-cbrt = _float("cbrt", lambda input: s.cbrt(input), AWAY)
+cbrt = _float("cbrt", lambda input: s.cbrt(input), AWAY, kinds="bif")
 log_ = _float("log", lambda input: log(input), POSITIVE, vjp=lambda g, y, x: [g / x])
 log2_ = _float("log2", lambda input: log2(input), POSITIVE, vjp=lambda g, y, x: [g / (x * math.log(2))])
 log10_ = _float("log10", lambda input: log10(input), POSITIVE, vjp=lambda g, y, x: [g / (x * math.log(10))])
@@ -199,6 +199,9 @@ xlogy = _float("xlogy", lambda input, other: where(isnan(other), other, where(eq
                kinds="bif", wide=True, vjp=lambda g, y, x, z: [where(eq(x, 0) & le(z, 0), 0, g * log(z)), g * (x / z)])
 logit_op = PointwiseOp("logit", lambda input: s.logit(input), promote="float", kinds="bif", samples=reals(0.1, 0.9),
                        vjp=lambda g, y, x: [where(lt(x, 0) | gt(x, 1), math.nan, g / (x * (1 - x)))])
+logit_of_limited = PointwiseOp("logit_of_limited", lambda input, eps: s.logit(minimum(maximum(input, eps), 1 - eps)), promote="float", kinds="bif",
+                               samples=(reals(0.05, 0.95, avoid=(0.2, 0.8)), reals(0.2, 0.2)), keep=(),
+                               vjp=lambda g, y, x, eps: [where(lt(x, eps) | gt(x, 1 - eps), 0, g / (x * (1 - x))), None])
 
 # ---- trigonometry ----
 sin_ = _float("sin", lambda input: sin(input), R)
@@ -311,7 +314,7 @@ celu = f("celu", lambda input, alpha=1.0: where(gt(input, 0), input, alpha * exp
                                  where(le(x, 0), g * (expm1(minimum(x, 0) / a) - minimum(x, 0) / a * exp(minimum(x, 0) / a)), 0)])
 gelu_erf = PointwiseOp("gelu", lambda input: s.gelu(input), kinds="f", samples=R)
 gelu_tanh = PointwiseOp("gelu_tanh", lambda input: s.gelu_tanh(input), kinds="f", samples=R)
-silu = f("silu", lambda input: s.silu(input), kinds="f", samples=R, method=False)
+silu = f("silu", lambda input: s.silu(input), kinds="fc", samples=R, method=False, complex=lambda input: input * sigmoid(input))
 mish = f("mish", lambda input: s.mish(input), kinds="f", samples=R, method=False)
 softplus_op = PointwiseOp("softplus", lambda input, beta, threshold: where(gt(input * beta, threshold), input, s.softplus(input * beta) / beta),
                           kinds="f", samples=(R, NUMBER, reals(19, 21, grad=False)),
@@ -343,8 +346,10 @@ softshrink = f("softshrink", lambda input, lambd=0.5: where(gt(input, lambd), in
                                                                                                   where(isnan(input), input, 0))),
                kinds="f", samples=(reals(-3, 3, avoid=(-0.5, 0.5)), reals(0.5, 0.5)), method=False, inplace=False,
                vjp=lambda g, y, x, k: [where(ge(x, -k) & le(x, k), 0, g), None])
-softsign = _float("softsign", lambda input: input / (1 + absolute(input)), kinds="bif", samples=AWAY, method=False, inplace=False)
-tanhshrink = _float("tanhshrink", lambda input: s.tanhshrink(input), kinds="bif", samples=R, method=False, inplace=False)
+softsign = _float("softsign", lambda input: input / (1 + absolute(input)), samples=AWAY, method=False, inplace=False,
+                  complex_vjp=lambda g, y, x: s.differentiate(x / (1 + absolute(x)), g, [0], complex=True))
+tanhshrink = _float("tanhshrink", lambda input: s.tanhshrink(input), samples=R, method=False, inplace=False,
+                    complex=lambda input: input - tanh(input))
 threshold_op = PointwiseOp("threshold", lambda input, threshold, value: where(le(input, threshold), value, input), kinds="if",
                            samples=(AWAY, reals(0, 0), NUMBER), vjp=lambda g, y, x, t, v: [where(le(x, t), 0, g), None, None])
 

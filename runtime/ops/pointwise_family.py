@@ -7,6 +7,7 @@ gradient: the derivative of the expression, itself a pointwise op (so any order)
 numbers unless a tensor is passed; they are operands of the kernel, so their values never cause another compilation.
 """
 import inspect
+import warnings
 
 import numpy as np
 
@@ -107,15 +108,16 @@ class PointwiseOp(Op):
         used = s.uses(e)
         if used == [n] and e is g:
             return "pass"
-        return self._gradient_op(s, e, i, used)
+        return self._gradient_op(s, e, i, used, complex_)
 
-    def _gradient_op(self, s, e, i, used):
+    def _gradient_op(self, s, e, i, used, complex_):
         n = self.nin
         expr = s.substitute(e, {u: s.arg(k) for k, u in enumerate(used)})
         names = ["g" if u == n else "y" if u == n + 1 else f"x{u}" for u in used]
         fn = eval(f"lambda {', '.join(names)}: expr", {"expr": expr})       # a signature of the right length
         op = PointwiseOp(f"{self.name}_grad{i if self.nin > 1 else ''}", fn, promote="default", register=False, differentiable=True,
-                         wide=self.wide, keep=tuple(k for k, u in enumerate(used) if u in self.keep))
+                         wide=self.wide, keep=tuple(k for k, u in enumerate(used) if u in self.keep),
+                         complex_vjp=complex_ and (lambda g, y, *xs: s.differentiate(expr, g, range(len(xs)), complex=True)))   # it may conjugate
         op.base = self
         return op, tuple(used)
 
@@ -322,18 +324,22 @@ def write_out(op, args, out):
     """The `out=` form of any op: the result is put into `out`, which is resized if its shape differs."""
     if not registry.is_tensor(out):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if modes.state.flags & modes.GRAD and (out._rg & 1 or any(registry.is_tensor(x) and x._rg & 1 for x in args)):
+    if modes.state.flags & modes.GRAD and (out._rg & 1 or op.differentiable and any(registry.is_tensor(x) and x._rg & 1 for x in args)):
         raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
                            "arguments requires grad.")
     r = registry.apply(op, args, {})
     return put_out(op.name, r, out)
 
 
-def put_out(name, r, out):
+def put_out(name, r, out, warn=True):
     """Copy a result into the `out=` tensor under PyTorch's rules for type and shape."""
     if not dtypes.can_cast(r.dtype, out.dtype):
         raise RuntimeError(f"{name}: result type {r.dtype.letter} can't be cast to the desired output type {out.dtype.letter}")
     if out._array.shape != r._array.shape:
+        if out._array.size and warn:
+            warnings.warn(f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which does not match "
+                          f"the required output shape {list(r._array.shape)}. This behavior is deprecated. You can reuse an out tensor t by "
+                          "resizing it, inplace, to zero elements with t.resize_(0).", stacklevel=3)
         out.resize_(r._array.shape)
     with modes.no_grad():
         out.copy_(r)

@@ -499,7 +499,7 @@ def _row_function(name, op, doc):
     def f(input, dim=None, _stacklevel=3, dtype=None):
         if dtype is not None:
             input = input.to(dtype=dtype)
-        if _tensor(name, input).dtype.kind < FLOAT:
+        if _tensor(name, input).dtype.kind != FLOAT:
             raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{input.dtype.letter}'")
         if dim is None:
             dim = 0 if input.ndim in (0, 1, 3) else 1
@@ -521,8 +521,8 @@ def logsumexp(input, dim, keepdim=False):
     if _tensor("logsumexp", input).dtype.kind < FLOAT:
         input = input.to(dtypes.get_default_dtype())
     d = dims.many(dim, input.ndim, "logsumexp")
-    if not input.ndim:
-        return input * 1
+    if not input.ndim:                              # a complex one has its angle between -pi and pi, as a logarithm
+        return input * 1 if input.dtype.kind != COMPLEX else logsumexp(input.reshape(1), 0).reshape(())
     d = tuple(range(input.ndim)) if d is None else d
     if input.dtype.kind == COMPLEX:
         if not input.numel():
@@ -564,7 +564,8 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     elif ord == 0:
         r = apply(one_op, (x,), {}).sum(dim=None if d is None else list(d), keepdim=keepdim)
     else:
-        r = (x.abs() ** ord).sum(dim=None if d is None else list(d), keepdim=keepdim) ** (1.0 / ord)
+        wide = x if x.dtype.itemsize > 2 else x.to(dtypes.float32)          # powers of halves overflow where the norm does not
+        r = ((wide.abs() ** ord).sum(dim=None if d is None else list(d), keepdim=keepdim) ** (1.0 / ord)).to(x.dtype)
     if out is not None:
         from .surface import give_out
         return give_out("vector_norm", r, out)
@@ -706,7 +707,7 @@ def _inplace_scan(name, fn):
     from .surface import METHODS
 
     def write(self, dim, *, dtype=None):
-        return self.copy_(fn(self, dim, dtype=dtype))
+        return self.copy_(fn(self.clone() if self.requires_grad else self, dim, dtype=dtype))       # the backward may read it
     write.__name__ = name
     METHODS[name] = write
 
@@ -760,6 +761,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     d = dims.one(dim, input.ndim, "diff")
+    if n == 0:
+        return input.clone()
     parts = [p for p in (prepend, input, append) if p is not None]
     x = FUN("cat")(parts, d) if len(parts) > 1 else input
     for _ in range(n):

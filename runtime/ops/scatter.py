@@ -458,10 +458,9 @@ def _index_reduce_write(a, source, index, dim, reduce, include_self):
 def _index_reduce_vjp(g, y, x, source, index, dim, reduce, include_self, needs):
     shape = tuple(source.shape) or (1,)
     full = index.reshape((-1,) + (1,) * (len(shape) - 1 - dim)).expand(shape)
-    if not x.ndim:
-        g, y, x, source = (t.reshape(1) for t in (g, y, x, source))
-    gx, gs, _ = _scatter_reduce_vjp(g, y, x, source, full, dim, reduce, include_self, (True, True, False))
-    return [gx, gs, None]
+    flat = [t if t.ndim else t.reshape(1) for t in (g, y, x, source)]
+    gx, gs, _ = _scatter_reduce_vjp(*flat, full, dim, reduce, include_self, (True, True, False))
+    return [gx if x.ndim else gx.reshape(()), gs if source.ndim else gs.reshape(()), None]
 
 
 index_reduce_op = WriteOp("index_reduce", _index_reduce_write, _index_reduce_vjp, samples=lambda make: [

@@ -1,5 +1,6 @@
 """Looking values up in other values: bins, sets, counts."""
 import builtins
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +26,8 @@ def _search(sequence, values, sorter=None, *, right, out_int32):
         sequence, values = sequence.astype(np.float32), values.astype(np.float32)
     if sequence.ndim == 1:
         return np.asarray(np.searchsorted(sequence, values, side, sorter)).astype(dtype)
-    rows = sequence.reshape(-1, sequence.shape[-1])
-    wanted = values.reshape(len(rows), -1) if len(rows) else values.reshape(0, values.shape[-1])
+    rows = sequence.reshape(math.prod(sequence.shape[:-1]), sequence.shape[-1])
+    wanted = values.reshape(len(rows), values.shape[-1])
     orders = [None] * len(rows) if sorter is None else sorter.reshape(rows.shape)
     out = np.empty(wanted.shape, dtype)
     for i, row in enumerate(rows):
@@ -102,7 +103,7 @@ def _unique(a, inverse, counts, dim, consecutive):
         rows = flat.reshape(-1, 1)
     else:
         flat = None
-        rows = np.ascontiguousarray(np.moveaxis(a, dim, 0)).reshape(a.shape[dim], -1)
+        rows = np.ascontiguousarray(np.moveaxis(a, dim, 0)).reshape(a.shape[dim], a.size // max(1, a.shape[dim]))
     if dim is not None and not rows.shape[1] and rows.shape[0]:
         raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
     n = len(rows)
@@ -212,7 +213,7 @@ def _isin(elements, tests, invert):
 isin_op = Op("isin", _isin, samples=lambda make: [Sample(tensor([1, 2, 3]), tensor([2, 5]), invert=False)])
 
 
-@function(method=False)
+@function(method=False, out=True)
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """For each element: is it among the test elements?
 
@@ -344,7 +345,7 @@ histogram_op = Op("histogram", _histogram, samples=lambda make: [Sample(make(10)
 
 
 def _edges(x, bins, bounds):
-    low, high = bounds if bounds is not None else (0, 0)
+    low, high = bounds if bounds is not None else (0, 0) if x._array.size else (0, 1)
     from .sequences import linspace
     low, high = _bounds("histogram", x, float(low), float(high))
     return linspace(low, high, bins + 1, dtype=x.dtype)
@@ -410,11 +411,11 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
 def unravel_index(indices, shape):
     """Places of a flattened tensor of `shape` as one index tensor for each dimension."""
     if indices.dtype.kind != INT:
-        raise ValueError(f"unravel_index(): expected 'indices' to be integer dtype, but got {indices.dtype}")
+        raise TypeError(f"unravel_index(): expected 'indices' to be integer dtype, but got {indices.dtype}")
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(n < 0 for n in shape):
         raise ValueError(f"unravel_index(): 'shape' cannot have negative values, but got {list(shape)}")
-    out, rest = [], indices
+    out, rest = [], indices.to(dtypes.int64)
     for n in reversed(shape):
         if not n:
             out.append(rest * 0)

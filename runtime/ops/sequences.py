@@ -70,6 +70,8 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
     if dtype is None:
         dtype = out.dtype if out is not None else \
             dtypes.get_default_dtype() if any(isinstance(x, builtins.float) for x in (start, end, step)) else dtypes.int64
+    if dtypes.as_dtype(dtype) is dtypes.int64:
+        start, end, step = int(start), int(end), int(step)
     n = _count(start, end, step)
     return finish(apply(arange_op, (), {"start": start, "step": step, "n": n, "dtype": dtypes.as_dtype(dtype)}), "arange", out,
                    requires_grad)
@@ -121,6 +123,8 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
         if isinstance(start, builtins.complex) or isinstance(end, builtins.complex):
             dtype = dtype.to_complex()
     dtype = dtypes.as_dtype(dtype)
+    if dtype.kind == INT:
+        start, end = int(start), int(end)
     if not endpoint and steps:
         end = start + (end - start) * (steps - 1) / steps
     return finish(apply(linspace_op, (), {"start": start, "end": end, "steps": steps, "dtype": dtype}), "linspace", out,

@@ -77,7 +77,7 @@ def _ordered(op, input):
     if not is_tensor(input):
         raise TypeError(f"{op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if input.dtype.kind == COMPLEX:
-        raise RuntimeError(f"\"{op}\" not implemented for '{input.dtype.letter}'")
+        raise NotImplementedError(f"\"{op}\" not implemented for '{input.dtype.letter}'")
     return input
 
 
@@ -231,15 +231,15 @@ def _quantile(op, input, q, dim, keepdim, interpolation, ignore_nan):
         kept = tuple(1 if i == d else n for i, n in enumerate(shape))
         x = reshape(x, (-1, x.shape[-1]))
     ordered = sort(x, -1).values
-    r = _between(ordered, qs.reshape(-1), interpolation, ignore_nan)          # (rows, quantiles)
+    r = _between(ordered, qs.reshape(-1), interpolation, ignore_nan, q.reshape(-1) if is_tensor(q) and q.requires_grad else None)
     out = kept if keepdim else () if dim is None else tuple(n for i, n in enumerate(shape) if i != dims.one(dim, len(shape)))
     if not qs.ndim:
         return reshape(r, out)
     return reshape(r.t(), (qs.size, *out))
 
 
-def _between(x, q, interpolation, ignore_nan):
-    """Quantiles q of sorted rows."""
+def _between(x, q, interpolation, ignore_nan, live=None):
+    """Quantiles q of sorted rows: (rows, quantiles). `live`: q, if it wants a gradient."""
     a = x._array
     n = a.shape[-1]
     nans = np.isnan(a).sum(-1, keepdims=True)
@@ -257,7 +257,11 @@ def _between(x, q, interpolation, ignore_nan):
     if interpolation == "higher":
         return gather(x, -1, as_tensor(high))
     weight = np.full(rank.shape, 0.5) if interpolation == "midpoint" else rank - low
-    return gather(x, -1, as_tensor(low)).lerp(gather(x, -1, as_tensor(high)), as_tensor(weight.astype(a.dtype)))
+    weight = as_tensor(weight.astype(a.dtype))
+    if live is not None and interpolation == "linear":          # what the fraction is made of, as history alone
+        of_rank = live * as_tensor(np.where(nans > 0, 0, last).astype(a.dtype) if not ignore_nan else np.maximum(last, 0).astype(a.dtype))
+        weight = weight + (of_rank - of_rank.detach())
+    return gather(x, -1, as_tensor(low)).lerp(gather(x, -1, as_tensor(high)), weight)
 
 
 @function(out=True)

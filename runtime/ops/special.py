@@ -214,10 +214,19 @@ def _polygamma(n, input):
     return F["where"](below, (-math.pi ** (n + 1) * poles - sums.double()).to(x.dtype), sums * float((-1) ** (n + 1))) * float(math.factorial(n))
 
 
+
+
+def _into(t, r):
+    """A result computed of a copy (which the backward may read), as the tensor's own."""
+    if not dtypes.can_cast(r.dtype, t.dtype):
+        raise RuntimeError(f"result type {r.dtype.letter} can't be cast to the desired output type {t.dtype.letter}")
+    return t.copy_(r)
+
+
 METHODS["polygamma"] = lambda self, n: _polygamma(n, self)
-METHODS["polygamma_"] = lambda self, n: self.copy_(_polygamma(n, self))
-METHODS["igamma_"] = lambda self, other: self.copy_(igamma(self, other))
-METHODS["igammac_"] = lambda self, other: self.copy_(igammac(self, other))
+METHODS["polygamma_"] = lambda self, n: _into(self, _polygamma(n, self.clone()))
+METHODS["igamma_"] = lambda self, other: _into(self, igamma(self.clone(), other))
+METHODS["igammac_"] = lambda self, other: _into(self, igammac(self.clone(), other))
 
 
 # ---- incomplete gamma functions --------------------------------------------------------------------------------------
@@ -315,8 +324,106 @@ def _second_kind(x, order, scaled):
     return y.astype(np.asarray(x).dtype)
 
 
+def _nodes(count, low, high):
+    """Gauss and Legendre's places and weights."""
+    x, w = np.polynomial.legendre.leggauss(count)
+    return (x + 1) * (high - low) / 2 + low, w * (high - low) / 2
+
+
+def _tail(x, slope):
+    """The integral of slope(t) exp(-x sinh t) over t > 0, for 2/3 <= x <= FAR."""
+    y = np.zeros(x.shape)
+    for t, w in zip(*_nodes(240, 0, math.asinh(750 / (2 / 3)))):
+        y += w * slope(t) * np.exp(-x * math.sinh(t))
+    return y
+
+
+FAR = 25.0                          # from here on the asymptotic series are exact
+
+
+def _hankel(x, order):
+    """(P, Q) of Hankel's expansions."""
+    p, q, term = np.zeros(x.shape), np.zeros(x.shape), np.ones(x.shape)
+    for k in range(26):
+        part = p if k % 2 == 0 else q
+        part += term if k % 4 < 2 else -term
+        term = term * (4 * order * order - (2 * k + 1) ** 2) / ((k + 1) * 8 * x)
+    return p, q
+
+
+def _power_series(x, order, second):
+    """J or Y of order 0 or 1 for |x| <= 1."""
+    q, term = -x * x / 4, np.ones(x.shape) if order == 0 else x / 2
+    j, rest, harmonic = np.zeros(x.shape), np.zeros(x.shape), 0.0
+    for k in range(14):
+        j += term
+        rest += term * (2 * harmonic + (1 / (k + 1) if order else 0.0))
+        harmonic += 1 / (k + 1)
+        term = term * q / ((k + 1) * (k + 1 + order))
+    if not second:
+        return j
+    y = 2 * (np.log(np.abs(x) / 2) + np.euler_gamma) * j - rest
+    return (y - 2 / x if order else y) / math.pi
+
+
+def _bessel(x, order, second):
+    """J or Y of order 0 or 1: power series near zero, integrals of waves, Hankel's expansion far off."""
+    a = np.asarray(x, np.float64)
+    with np.errstate(all="ignore"):
+        size = np.abs(a)
+        middle, far = np.where((size > 1) & (size <= FAR), size, 1.0), np.where(size > FAR, size, FAR)
+        y = np.zeros(a.shape)
+        if second:
+            for t, w in zip(*_nodes(128, 0, math.pi)):
+                y += w / math.pi * np.sin(middle * math.sin(t) - order * t)
+            y -= _tail(middle, lambda t: (math.exp(order * t) + (-1) ** order * math.exp(-order * t)) / math.pi)
+        else:
+            for k in range(96):
+                t = 2 * math.pi * k / 96
+                y += np.cos(order * t - middle * math.sin(t)) / 96
+        p, q = _hankel(far, order)
+        turn = far - (2 * order + 1) * math.pi / 4
+        wave = p * np.sin(turn) + q * np.cos(turn) if second else p * np.cos(turn) - q * np.sin(turn)
+        y = np.where(size > FAR, wave * np.sqrt(2 / (math.pi * far)), y)
+        y = np.where(size <= 1, _power_series(np.where(size <= 1, size, 1.0), order, second), y)
+        y = np.where(np.isinf(size), 0.0, y)
+        if second:
+            y = np.where(a == 0, -np.inf, np.where(a < 0, np.nan, y))
+        elif order:
+            y = np.where(a < 0, -y, y)
+    return np.where(np.isnan(a), np.nan, y).astype(np.asarray(x).dtype)
+
+
+def _airy(x):
+    """Airy's Ai: its power series near zero, Bessel functions of order 1/3, their expansion far off."""
+    a = np.asarray(x, np.float64)
+    with np.errstate(all="ignore"):
+        size, tiny = np.abs(a), np.where(np.abs(a) <= 1, a, 0.0)
+        z = 2 / 3 * size ** 1.5
+        decays = np.sqrt(size / 3) / math.pi * _second_kind(np.where(a > 1, z, 1.0), 1 / 3, False)
+        middle, far = np.where((size > 1) & (z <= FAR), z, 1.0), np.where(z > FAR, z, FAR)
+        waves = 2 * math.sin(math.pi / 3) / math.pi * _tail(middle, lambda t: math.sinh(t / 3))
+        for t, w in zip(*_nodes(128, 0, math.pi)):
+            waves += 2 / math.pi * w * math.cos(t / 3) * np.cos(middle * math.sin(t))
+        p, q = _hankel(far, 1 / 3)
+        turn = far - math.pi / 4
+        beyond = (p * np.cos(turn) - q * np.sin(turn)) / math.sqrt(math.pi) * size ** -0.25
+        even, odd, series = np.full(a.shape, 0.3550280538878172), -0.2588194037928068 * tiny, np.zeros(a.shape)
+        for k in range(1, 12):
+            series += even + odd
+            even, odd = even * tiny ** 3 / ((3 * k - 1) * 3 * k), odd * tiny ** 3 / (3 * k * (3 * k + 1))
+        y = np.where(a > 0, decays, np.where(z > FAR, beyond, waves * np.sqrt(size) / 3))
+        y = np.where(size <= 1, series, np.where(np.isinf(a), 0.0, y))
+    return np.where(np.isnan(a), np.nan, y).astype(np.asarray(x).dtype)
+
+
 def _second_kind_op(name, order, scaled):
-    op = Op("special_" + name, lambda x: _second_kind(x, order, scaled), samples=lambda make: [Sample(make(5, low=0.3, high=6, grad=False))])
+    _host_function(name, lambda x: _second_kind(x, order, scaled),
+                   f"The modified Bessel function of the second kind of order {order}{', times exp(x)' if scaled else ''}.")
+
+
+def _host_function(name, run, doc):
+    op = Op("special_" + name, run, samples=lambda make: [Sample(make(5, low=0.3, high=6, grad=False))])
 
     def call(input):
         if not is_tensor(input):
@@ -327,10 +434,14 @@ def _second_kind_op(name, order, scaled):
             raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
         return apply(op, (input if input.dtype.kind == FLOAT else input.to(dtypes.get_default_dtype()),), {})
     call.__name__ = call.__qualname__ = "special_" + name
-    call.__doc__ = f"The modified Bessel function of the second kind of order {order}{', times exp(x)' if scaled else ''}."
+    call.__doc__ = doc
     return function(method=False, out=True)(call)
 
 
 for _order in (0, 1):
     _second_kind_op(f"modified_bessel_k{_order}", _order, False)
     _second_kind_op(f"scaled_modified_bessel_k{_order}", _order, True)
+for _order in (0, 1):
+    _host_function(f"bessel_j{_order}", lambda x, order=_order: _bessel(x, order, False), f"The Bessel function of the first kind of order {_order}.")
+    _host_function(f"bessel_y{_order}", lambda x, order=_order: _bessel(x, order, True), f"The Bessel function of the second kind of order {_order}.")
+_host_function("airy_ai", _airy, "The Airy function Ai.")

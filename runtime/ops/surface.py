@@ -32,7 +32,7 @@ def compile_function(name, source, env):
 
 def signature(fn):
     """The signature of a plain function as text: `(input, other, *, out=None)`."""
-    takes_out = hasattr(fn, "__wrapped__")                  # by `_with_out`
+    takes_out = hasattr(fn, "__wrapped__")                  # by `with_out`
     fn = getattr(fn, "__wrapped__", fn)
     code, n = fn.__code__, fn.__code__.co_argcount
     names, defaults = code.co_varnames, fn.__defaults__ or ()
@@ -94,7 +94,7 @@ def function(*names, method=True, out=False):
     `out=True` adds the `out=` form by copying into it.
     """
     def publish(fn):
-        shown = _with_out(fn) if out else fn
+        shown = with_out(fn) if out else fn
         fn.__module__ = "whet"
         for n in (fn.__name__.rstrip("_") if fn.__name__.endswith("__") else fn.__name__, *names):
             FUNCTIONS[n] = shown
@@ -163,15 +163,16 @@ def takes_dim(fn):
     return inspect.isfunction(fn) and not hasattr(fn, "guarded") and not {"dim", "dims"}.isdisjoint(fn.__code__.co_varnames[:fn.__code__.co_argcount])
 
 
-def _with_out(fn):
-    inner = guard(fn)
+def with_out(fn, name=None):
+    """A function that takes `out=` too: the result, or each of several, is put there."""
+    inner, name = guard(fn), name or fn.__name__
 
     @functools.wraps(fn)
-    def with_out(*args, out=None, **kwargs):
+    def call(*args, out=None, **kwargs):
         r = inner(*args, **kwargs)
-        return r if out is None else give_out(fn.__name__, r, out)
-    with_out.guarded = True
-    return with_out
+        return r if out is None else give_out(name, r, out)
+    call.guarded = True
+    return call
 
 
 def _name_argument(fn, error, args, kwargs):
@@ -187,15 +188,21 @@ def _name_argument(fn, error, args, kwargs):
         raise TypeError(f"{fn.__name__}(): argument '{p}' (position {i + 1}) must be Tensor, not {type(error.obj).__name__}") from None
 
 
-def give_out(name, r, out):
+_NO_HISTORY = "{}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+
+
+def give_out(name, r, out, warn=True):
     """Put a result (or a tuple of results) into `out=`."""
     if isinstance(r, tuple):
+        if not isinstance(out, tuple | list) or len(out) != len(r):
+            raise TypeError(f"{name}(): argument 'out' must be tuple of {len(r)} Tensors, not {type(out).__name__}")
+        if any(x.requires_grad for x in (*r, *out)):
+            raise RuntimeError(_NO_HISTORY.format(name))
         for a, b in zip(r, out):
-            pointwise_family.put_out(name, a.detach(), b)
+            pointwise_family.put_out(name, a, b)
         return type(r)(*out) if hasattr(r, "_fields") else tuple(out)
     if not registry.is_tensor(out):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if r.requires_grad or out.requires_grad:
-        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-                           "requires grad.")
-    return pointwise_family.put_out(name, r, out)
+        raise RuntimeError(_NO_HISTORY.format(name))
+    return pointwise_family.put_out(name, r, out, warn)

@@ -471,7 +471,7 @@ def narrow(input, dim, start, length):
     return apply(slice_op, (input,), {"index": _at(d, (s, s + n, 1))})
 
 
-@function()
+@function(out=True)
 def narrow_copy(input, dim, start, length):
     """`narrow`, copied."""
     return narrow(input, dim, start, length).clone()

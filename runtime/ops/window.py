@@ -25,12 +25,20 @@ def _conv_vjp(g, _y, x, w, bias=None, *, stride, padding, dilation, groups, need
     return [gx, gw, gb][:len(needs)]
 
 
+def _conv_to(shape, x, w, at):
+    """A convolution's first results, as many as `shape` says: what a transposed one pads its output by may be as wide as a step."""
+    y = conv_op(x, w, **at)
+    for d in range(2, y.ndim):
+        y = y if y.shape[d] == shape[d] else y.narrow(d, 0, shape[d])
+    return y
+
+
 def _input_grad_vjp(c, _y, g, w, *, x_shape, needs, **at):
-    return [conv_op(c, _c(w), **at) if needs[0] else None, conv_weight_grad_op(_c(g), c, w_shape=w.shape, **at) if needs[1] else None]
+    return [_conv_to(g.shape, c, _c(w), at) if needs[0] else None, conv_weight_grad_op(_c(g), c, w_shape=w.shape, **at) if needs[1] else None]
 
 
 def _weight_grad_vjp(c, _y, g, x, *, w_shape, needs, **at):
-    return [conv_op(_c(x), c, **at) if needs[0] else None, conv_input_grad_op(_c(g), c, x_shape=x.shape, **at) if needs[1] else None]
+    return [_conv_to(g.shape, _c(x), c, at) if needs[0] else None, conv_input_grad_op(_c(g), c, x_shape=x.shape, **at) if needs[1] else None]
 
 
 def _conv_forward(x, w, bias=None, *, stride, padding, dilation, groups):
@@ -54,6 +62,7 @@ def _conv_samples(make):
 
 conv_op = Op("convolution", _conv_forward, _conv_vjp, samples=_conv_samples)
 conv_input_grad_op = Op("conv_input_grad", _input_grad_forward, _input_grad_vjp, samples=lambda make: [
+    Sample(make(1, 2, 4), make(2, 1, 3), x_shape=(1, 2, 14), stride=(2,), padding=(1,), dilation=(4,), groups=2),
     Sample(make(2, 4, 4), make(4, 3, 3), x_shape=(2, 3, 7), stride=(2,), padding=(1,), dilation=(1,), groups=1)])
 conv_weight_grad_op = Op("conv_weight_grad", _weight_grad_forward, _weight_grad_vjp, samples=lambda make: [
     Sample(make(2, 4, 4), make(2, 3, 7), w_shape=(4, 3, 3), stride=(2,), padding=(1,), dilation=(1,), groups=1)])

@@ -1,0 +1,665 @@
+"""The names of the Python array API standard (2024.12), with its signatures and meanings: `Tensor.__array_namespace__()`.
+
+Most names of the standard are in `whet` itself, where some have PyTorch's meaning (`equal`, `max`, `sort`, `std`, ...). Here each has the
+standard's, so that code written against the standard runs on tensors.
+"""
+import builtins as _b
+import math as _math
+
+from . import fft as _fft
+from . import linalg as _linalg
+from .devices import get_default_device as _default_device
+from .dtypes import BOOL as _BOOL
+from .dtypes import COMPLEX as _COMPLEX
+from .dtypes import FLOAT as _FLOAT
+from .dtypes import INT as _INT
+from .dtypes import bool_ as bool  # noqa: A004
+from .dtypes import (
+    complex64,
+    complex128,
+    float32,
+    float64,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .dtypes import dtype as _dtype
+from .dtypes import get_default_dtype as _get_default_dtype
+from .dtypes import promote_types as _promote
+from .ops.surface import FUNCTIONS as _F
+from .tensor import Tensor as _Tensor
+
+__array_api_version__ = "2024.12"
+e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
+
+
+# ---- what is here --------------------------------------------------------------------------------------------------------
+class _Info:
+    """What `__array_namespace_info__()` gives."""
+
+    def capabilities(self):
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self):
+        return _default_device()
+
+    def devices(self):
+        return [self.default_device()]
+
+    def default_dtypes(self, *, device=None):
+        real = _get_default_dtype()
+        return {"real floating": real, "complex floating": real.to_complex(), "integral": int64, "indexing": int64}
+
+    def dtypes(self, *, device=None, kind=None):
+        return {name: t for name, t in _DTYPES.items() if kind is None or isdtype(t, kind)}
+
+
+_DTYPES = {"bool": bool, "int8": int8, "int16": int16, "int32": int32, "int64": int64, "uint8": uint8, "uint16": uint16, "uint32": uint32,
+           "uint64": uint64, "float32": float32, "float64": float64, "complex64": complex64, "complex128": complex128}
+
+
+def __array_namespace_info__():
+    """What this namespace can do, which types it has and which it takes by default."""
+    return _Info()
+
+
+def _named(name, fn, doc=None):
+    fn.__name__ = fn.__qualname__ = name
+    fn.__module__ = __name__
+    fn.__doc__ = doc or f"`{name}` of the array API standard."
+    return fn
+
+
+# ---- elements ------------------------------------------------------------------------------------------------------------
+def _one(name, ours=None):
+    call = _F[ours or name]
+
+    def fn(x, /):
+        return call(x)
+    return _named(name, fn)
+
+
+def _whole(name):
+    """A rounding, which leaves whole numbers as they are."""
+    call = _F[name]
+
+    def fn(x, /):
+        return call(x) if x.dtype.kind >= _FLOAT else x.clone()
+    return _named(name, fn)
+
+
+def _pair(x1, x2):
+    """Two operands, one of which may be a number: it takes the other's type."""
+    if isinstance(x1, _Tensor):
+        return x1, x2 if isinstance(x2, _Tensor) else _like(x1, x2)
+    return _like(x2, x1), x2
+
+
+def _like(x, number):
+    if not isinstance(number, int | _b.float | complex):
+        raise TypeError(f"an operand must be a tensor or a number, not {type(number).__name__}")
+    t = x.dtype
+    kind = _BOOL if isinstance(number, _b.bool) else _INT if isinstance(number, int) else _FLOAT if isinstance(number, _b.float) else _COMPLEX
+    if kind > t.kind and not (kind == _COMPLEX and t.kind == _FLOAT):
+        raise TypeError(f"a {type(number).__name__} does not go with {t}")
+    return _F["full"]((), number, dtype=t.to_complex() if kind == _COMPLEX and t.kind == _FLOAT else t)
+
+
+def _two(name, ours=None):
+    call = _F[ours or name]
+
+    def fn(x1, x2, /):
+        return call(*_pair(x1, x2))
+    return _named(name, fn)
+
+
+for _n in ("abs acos acosh asin asinh atan atanh conj cos cosh exp expm1 imag isfinite isinf isnan log log1p log2 log10 logical_not negative "
+           "positive real reciprocal sign signbit sin sinh square sqrt tan tanh").split():
+    globals()[_n] = _one(_n)
+bitwise_invert, sign = _one("bitwise_invert", "bitwise_not"), _one("sign", "sgn")
+ceil, floor, trunc, _round = map(_whole, ("ceil", "floor", "trunc", "round"))
+
+
+def round(x, /):
+    """The nearest whole numbers (the even one of two), of complex numbers for each part."""
+    return _F["complex"](_round(x.real), _round(x.imag)) if x.dtype.kind == _COMPLEX else _round(x)
+
+
+for _n in ("add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign floor_divide greater greater_equal hypot "
+           "less less_equal logaddexp logical_and logical_or logical_xor maximum minimum multiply nextafter not_equal pow remainder "
+           "subtract").split():
+    globals()[_n] = _two(_n)
+divide, equal = _two("divide", "true_divide"), _two("equal", "eq")
+
+
+def clip(x, /, min=None, max=None):
+    """Elements between two bounds, in the type of `x`."""
+    if x.dtype.kind == _INT:                        # a bound beyond the type is its end, not what is left of it in so many bits
+        low, high = iinfo(x.dtype).min, iinfo(x.dtype).max
+        min, max = (_b.min(_b.max(b, low), high) if isinstance(b, int) else b for b in (min, max))
+    bounds = [b if b is None or isinstance(b, _Tensor) else _like(x, b) for b in (min, max)]
+    if bounds == [None, None]:
+        return x.clone()
+    return _F["clamp"](x, *bounds).to(x.dtype)
+
+
+# ---- types ---------------------------------------------------------------------------------------------------------------
+def astype(x, dtype, /, *, copy=True, device=None):
+    """The elements in another type; a copy unless that is the type they have and `copy=False`."""
+    if x.dtype.kind == _COMPLEX and dtype.kind < _COMPLEX and dtype is not bool:
+        raise TypeError(f"complex numbers do not become {dtype}: take their real part")
+    return x.to(dtype) if dtype is not x.dtype or not copy else x.clone()
+
+
+_KINDS = {"bool": lambda t: t.kind == _BOOL, "signed integer": lambda t: t.kind == _INT and t.is_signed,
+          "unsigned integer": lambda t: t.kind == _INT and not t.is_signed, "integral": lambda t: t.kind == _INT,
+          "real floating": lambda t: t.kind == _FLOAT, "complex floating": lambda t: t.kind == _COMPLEX, "numeric": lambda t: t.kind > _BOOL}
+
+
+def isdtype(dtype, kind):
+    """Is a type of a kind ("integral", "real floating", ...), another type, or any of several?
+
+    >>> import whet
+    >>> whet.isdtype(whet.int8, ("bool", "integral"))
+    True
+    """
+    if isinstance(kind, tuple):
+        return _b.any(isdtype(dtype, k) for k in kind)
+    if isinstance(kind, str):
+        if kind not in _KINDS:
+            raise ValueError(f"isdtype: a kind is one of {', '.join(_KINDS)}, not {kind!r}")
+        return _KINDS[kind](dtype)
+    return dtype is kind
+
+
+def can_cast(from_, to, /):
+    """Does every value of a type (or a tensor's) go into another?"""
+    from_ = from_.dtype if isinstance(from_, _Tensor) else from_
+    try:
+        return _promote(from_, to) is to
+    except RuntimeError:
+        return False
+
+
+def result_type(*arrays_and_dtypes):
+    """The type that operands meet in; numbers follow the kind of the others."""
+    found, numbers = [], []
+    for x in arrays_and_dtypes:
+        if isinstance(x, _Tensor | _dtype):
+            found.append(x if isinstance(x, _dtype) else x.dtype)
+        else:
+            numbers.append(x)
+    if not found:
+        raise ValueError("result_type: at least one tensor or type is needed")
+    t = found[0]
+    for other in found[1:]:
+        t = _promote(t, other)
+    for x in numbers:
+        t = _like(_F["empty"](0, dtype=t), x).dtype
+    return t
+
+
+# ---- reductions ----------------------------------------------------------------------------------------------------------
+def _axes(x, axis):
+    return tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+
+
+def _reduce(name, x, axis, keepdims, **kw):
+    axes = _axes(x, axis)
+    return None if not axes else _F[name](x, axes, keepdims, **kw)
+
+
+def _summed(x, dtype):
+    if dtype is None and x.dtype.kind == _INT:
+        dtype = (int64 if x.dtype.is_signed else uint64) if x.dtype.itemsize < 8 else x.dtype
+    return x if dtype is None or dtype is x.dtype else x.to(dtype)
+
+
+def sum(x, /, *, axis=None, dtype=None, keepdims=False):
+    """The sum; whole numbers in the widest type of their sign."""
+    x = _summed(x, dtype)
+    r = _reduce("sum", x, axis, keepdims, dtype=x.dtype if x.dtype is not bool else int64)
+    return x.clone() if r is None else r
+
+
+def prod(x, /, *, axis=None, dtype=None, keepdims=False):
+    """The product; whole numbers in the widest type of their sign."""
+    x = _summed(x, dtype)
+    for d in sorted((a % _b.max(x.ndim, 1) for a in _axes(x, axis)), reverse=True):
+        x = _F["prod"](x, d, True, dtype=x.dtype)
+    return x if keepdims else _without(x, axis)
+
+
+def _without(x, axis):
+    for d in sorted((a % _b.max(x.ndim, 1) for a in _axes(x, axis)), reverse=True):
+        x = x.squeeze(d)
+    return x
+
+
+def _extremum(name, ours):
+    def fn(x, /, *, axis=None, keepdims=False):
+        r = _reduce(ours, x, axis, keepdims)
+        return x.clone() if r is None else r
+    return _named(name, fn)
+
+
+max, min = _extremum("max", "amax"), _extremum("min", "amin")
+
+
+def mean(x, /, *, axis=None, keepdims=False):
+    """The mean."""
+    r = _reduce("mean", x, axis, keepdims)
+    return x.clone() if r is None else r
+
+
+def _spread(name):
+    call = _F[name]
+
+    def fn(x, /, *, axis=None, correction=0.0, keepdims=False):
+        axes = _axes(x, axis)
+        return _F["zeros_like"](x) if not axes else call(x, axes, correction=correction, keepdim=keepdims)
+    return _named(name, fn)
+
+
+std, var = _spread("std"), _spread("var")
+
+
+def _truth(name):
+    def fn(x, /, *, axis=None, keepdims=False):
+        r = _reduce(name, x, axis, keepdims)
+        return x.to(bool) if r is None else r.to(bool)
+    return _named(name, fn)
+
+
+all, any = _truth("all"), _truth("any")
+
+
+def count_nonzero(x, /, *, axis=None, keepdims=False):
+    """The number of elements that are not zero."""
+    return sum((x != 0).to(int64), axis=axis, keepdims=keepdims)
+
+
+def _place(name):
+    def fn(x, /, *, axis=None, keepdims=False):
+        r = _F[name](x, axis, keepdims)
+        return r.reshape((1,) * x.ndim) if axis is None and keepdims else r
+    return _named(name, fn)
+
+
+argmax, argmin = _place("argmax"), _place("argmin")
+
+
+def _running(name, ours):
+    def fn(x, /, *, axis=None, dtype=None, include_initial=False):
+        if axis is None:
+            if x.ndim > 1:
+                raise ValueError(f"{name}: axis is needed for more than one dimension")
+            axis = 0
+        x = _summed(x, dtype)
+        r = _F[ours](x, axis, dtype=x.dtype)
+        if include_initial:
+            shape = list(x.shape)
+            shape[axis] = 1
+            r = _F["cat"]([_F["full"](shape, 0 if ours == "cumsum" else 1, dtype=r.dtype), r], axis)
+        return r
+    return _named(name, fn, f"The running {ours[3:]} along an axis, from its start value if `include_initial`.")
+
+
+cumulative_sum, cumulative_prod = _running("cumulative_sum", "cumsum"), _running("cumulative_prod", "cumprod")
+
+
+# ---- order, sets, places ---------------------------------------------------------------------------------------------------
+def sort(x, /, *, axis=-1, descending=False, stable=True):
+    """The elements in order along an axis."""
+    return _F["sort"](x, axis, descending, stable=stable).values
+
+
+def argsort(x, /, *, axis=-1, descending=False, stable=True):
+    """The places of the elements in order along an axis."""
+    return _F["argsort"](x, axis, descending, stable=stable)
+
+
+def nonzero(x, /):
+    """The places of what is not zero, one tensor for each dimension."""
+    if not x.ndim:
+        raise ValueError("nonzero: a tensor of no dimension has no places")
+    return tuple(_F["nonzero"](x).unbind(1))
+
+
+def searchsorted(x1, x2, /, *, side="left", sorter=None):
+    """The places at which elements would keep `x1` sorted."""
+    return _F["searchsorted"](x1, x2, side=side, sorter=sorter)
+
+
+def where(condition, x1, x2, /):
+    """Elements of `x1` where the condition holds, of `x2` elsewhere."""
+    return _F["where"](condition, *_pair(x1, x2))
+
+
+def isin(x1, x2, /, *, invert=False):
+    """Which elements of `x1` are among those of `x2`?"""
+    return _F["isin"](x1, x2, invert=invert)
+
+
+unique_all, unique_counts, unique_inverse, unique_values = (_F[_n] for _n in ("unique_all", "unique_counts", "unique_inverse", "unique_values"))
+
+
+def take(x, indices, /, *, axis=None):
+    """Slices along an axis."""
+    if axis is None and x.ndim != 1:
+        raise ValueError("take: axis is needed for more than one dimension")
+    return _F["index_select"](x, 0 if axis is None else axis, indices)
+
+
+def take_along_axis(x, indices, /, *, axis=-1):
+    """An element for each index along an axis, all else broadcast."""
+    return _F["take_along_dim"](x, indices.to(int64), axis)
+
+
+def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+    """The n-th difference along an axis."""
+    return _F["diff"](x, n, axis, prepend, append)
+
+
+# ---- shapes ----------------------------------------------------------------------------------------------------------------
+def concat(arrays, /, *, axis=0):
+    """Tensors one after the other along an axis; flattened if that is None."""
+    arrays = [a.reshape((a.numel(),)) for a in arrays] if axis is None else list(arrays)
+    return _F["cat"](arrays, 0 if axis is None else axis)
+
+
+def stack(arrays, /, *, axis=0):
+    """Tensors beside each other along a new axis."""
+    return _F["stack"](list(arrays), axis)
+
+
+def unstack(x, /, *, axis=0):
+    """The slices along an axis."""
+    return tuple(x.unbind(axis))
+
+
+def expand_dims(x, /, *, axis=0):
+    """A dimension of size one more (or several)."""
+    if isinstance(axis, int):
+        return x.unsqueeze(axis)
+    n = x.ndim + len(axis)
+    for d in sorted(_checked(a, n, "expand_dims") for a in axis):
+        x = x.unsqueeze(d)
+    return x
+
+
+def _checked(axis, n, name):
+    if not -n <= axis < n:
+        raise IndexError(f"{name}: axis {axis} is out of range for {n} dimensions")
+    return axis % n
+
+
+def squeeze(x, /, axis):
+    """Without dimensions of size one."""
+    axes = [_checked(a, x.ndim, "squeeze") for a in _axes(x, axis)]
+    if _b.any(x.shape[a] != 1 for a in axes):
+        raise ValueError(f"squeeze: the dimensions {axis} of {tuple(x.shape)} are not all of size 1")
+    return _F["squeeze"](x, tuple(axes)) if axes else x
+
+
+def flip(x, /, *, axis=None):
+    """In reversed order along axes."""
+    return _F["flip"](x, _axes(x, axis))
+
+
+def roll(x, /, shift, *, axis=None):
+    """Elements moved on along axes, those that leave enter again."""
+    if axis is None:
+        return _F["roll"](x, shift)
+    axes, shifts = _axes(x, axis), (shift,) if isinstance(shift, int) else tuple(shift)
+    return _F["roll"](x, shifts * len(axes) if len(shifts) == 1 else shifts, axes)
+
+
+def permute_dims(x, /, axes):
+    """The dimensions in another order."""
+    return _F["permute"](x, axes)
+
+
+def moveaxis(x, source, destination, /):
+    """Dimensions moved to other places."""
+    return _F["movedim"](x, source, destination)
+
+
+def reshape(x, /, shape, *, copy=None):
+    """The same elements in another shape: a view if that can be (or `copy=False`), else a copy."""
+    if copy is False:
+        return x.view(shape)
+    return x.reshape(shape).clone() if copy else x.reshape(shape)
+
+
+def repeat(x, repeats, /, *, axis=None):
+    """Each element several times."""
+    return _F["repeat_interleave"](x, repeats, axis)
+
+
+def tile(x, repetitions, /):
+    """The whole several times along each dimension."""
+    return _F["tile"](x, tuple(repetitions))
+
+
+def broadcast_to(x, /, shape):
+    """A view in which dimensions of size one are repeated."""
+    return _F["broadcast_to"](x, shape)
+
+
+def broadcast_arrays(*arrays):
+    """Views of one shape."""
+    return tuple(_F["broadcast_tensors"](*arrays))
+
+
+broadcast_shapes, _meshgrid = _F["broadcast_shapes"], _F["meshgrid"]
+
+
+def meshgrid(*arrays, indexing="xy"):
+    """Coordinates as grids."""
+    return list(_meshgrid(*arrays, indexing=indexing)) if arrays else []
+
+
+def tril(x, /, *, k=0):
+    """The lower triangles, zero above the k-th diagonal."""
+    return _F["tril"](x, k)
+
+
+def triu(x, /, *, k=0):
+    """The upper triangles, zero below the k-th diagonal."""
+    return _F["triu"](x, k)
+
+
+# ---- making tensors ----------------------------------------------------------------------------------------------------------
+def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
+    """start, start + step, ... up to but without `stop`."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    if (stop - start) * step <= 0:
+        dtype = dtype or (int64 if _b.all(isinstance(v, int) for v in (start, stop, step)) else _get_default_dtype())
+        return _F["empty"](0, dtype=dtype, device=device)
+    return _F["arange"](start, stop, step, dtype=dtype, device=device)
+
+
+def asarray(obj, /, *, dtype=None, device=None, copy=None):
+    """A tensor of what is given, which shares its memory where that can be."""
+    return _F["asarray"](obj, dtype=dtype, device=device, copy=copy)
+
+
+def empty(shape, *, dtype=None, device=None):
+    """A tensor whose elements are whatever lay there."""
+    return _F["empty"](shape, dtype=dtype, device=device)
+
+
+def zeros(shape, *, dtype=None, device=None):
+    """Zeros."""
+    return _F["zeros"](shape, dtype=dtype, device=device)
+
+
+def ones(shape, *, dtype=None, device=None):
+    """Ones."""
+    return _F["ones"](shape, dtype=dtype, device=device)
+
+
+def full(shape, fill_value, *, dtype=None, device=None):
+    """One number everywhere."""
+    return _F["full"]((shape,) if isinstance(shape, int) else shape, fill_value, dtype=dtype, device=device)
+
+
+def _as_one(name):
+    call = _F[name]
+
+    def fn(x, /, *args, dtype=None, device=None):
+        return call(x, *args, dtype=dtype, device=device)
+    return _named(name, fn)
+
+
+empty_like, zeros_like, ones_like = map(_as_one, ("empty_like", "zeros_like", "ones_like"))
+
+
+def full_like(x, /, fill_value, *, dtype=None, device=None):
+    """One number everywhere, in the shape and type of another tensor."""
+    return _F["full_like"](x, fill_value, dtype=dtype, device=device)
+
+
+def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
+    """Ones on the k-th diagonal, zeros elsewhere."""
+    n_cols = n_rows if n_cols is None else n_cols
+    r = _F["zeros"]((n_rows, n_cols), dtype=dtype, device=device)
+    if -n_rows < k < n_cols:
+        r.diagonal(k).fill_(1)
+    return r
+
+
+def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
+    """`num` numbers evenly spaced from start to stop."""
+    return _F["linspace"](start, stop, num, dtype=dtype, device=device, endpoint=endpoint)
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """A tensor over the memory of another library's."""
+    r = _F["from_dlpack"](x)
+    return r.clone() if copy else r
+
+
+# ---- products ------------------------------------------------------------------------------------------------------------------
+def _met(x1, x2):
+    t = _promote(x1.dtype, x2.dtype)
+    return x1.to(t), x2.to(t)
+
+
+def matmul(x1, x2, /):
+    """The matrix product."""
+    return _F["matmul"](*_met(x1, x2))
+
+
+def tensordot(x1, x2, /, *, axes=2):
+    """Products summed over axes of both."""
+    return _F["tensordot"](*_met(x1, x2), axes if isinstance(axes, int) else [list(a) for a in axes])
+
+
+def vecdot(x1, x2, /, *, axis=-1):
+    """The inner product of vectors along an axis, the first conjugated."""
+    x1, x2 = _met(x1, x2)
+    x1 = x1.conj() if x1.dtype.kind == _COMPLEX else x1
+    return sum(x1 * x2, axis=axis, dtype=x1.dtype)
+
+
+def matrix_transpose(x, /):
+    """The last two dimensions exchanged."""
+    if x.ndim < 2:
+        raise ValueError("matrix_transpose: at least two dimensions are needed")
+    return x.mT
+
+
+# ---- the extensions --------------------------------------------------------------------------------------------------------------
+class linalg:                                       # noqa: N801
+    """The standard's `linalg`."""
+
+    @staticmethod
+    def cross(x1, x2, /, *, axis=-1):
+        """The cross product of vectors of three elements."""
+        return _linalg.cross(*_F["broadcast_tensors"](*_met(x1, x2)), dim=axis)
+
+    @staticmethod
+    def diagonal(x, /, *, offset=0):
+        """The diagonals of matrices."""
+        return x.diagonal(offset, -2, -1)
+
+    @staticmethod
+    def trace(x, /, *, offset=0, dtype=None):
+        """The sums of the diagonals of matrices."""
+        return sum(x.diagonal(offset, -2, -1), axis=-1, dtype=dtype)
+
+    @staticmethod
+    def outer(x1, x2, /):
+        """The products of all pairs of two vectors' elements."""
+        return _F["outer"](*_met(x1, x2))
+
+    @staticmethod
+    def svd(x, /, *, full_matrices=True):
+        """U, S, Vh."""
+        return _linalg.svd(x, full_matrices)
+
+    @staticmethod
+    def pinv(x, /, *, rtol=None):
+        """The pseudo-inverse."""
+        return _linalg.pinv(x, rtol=rtol)
+
+    @staticmethod
+    def matrix_rank(x, /, *, rtol=None):
+        """The number of singular values that count."""
+        return _linalg.matrix_rank(x, rtol=rtol)
+
+    @staticmethod
+    def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+        """A norm of each matrix."""
+        return _linalg.matrix_norm(x, ord, keepdim=keepdims)
+
+    @staticmethod
+    def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+        """A norm of vectors along axes."""
+        return _linalg.vector_norm(x, ord, axis, keepdims) if axis != () else x.abs()
+
+
+for _n in "cholesky det eigh eigvalsh inv matrix_power qr slogdet solve svdvals".split():
+    setattr(linalg, _n, staticmethod(getattr(_linalg, _n)))
+for _n in "matmul tensordot vecdot matrix_transpose".split():
+    setattr(linalg, _n, staticmethod(globals()[_n]))
+
+
+class fft:                                          # noqa: N801
+    """The standard's `fft`."""
+    fftfreq, rfftfreq = staticmethod(_fft.fftfreq), staticmethod(_fft.rfftfreq)
+
+    @staticmethod
+    def fftshift(x, /, *, axes=None):
+        """Frequency zero in the middle."""
+        return _fft.fftshift(x, axes)
+
+    @staticmethod
+    def ifftshift(x, /, *, axes=None):
+        """Frequency zero at the start again."""
+        return _fft.ifftshift(x, axes)
+
+
+def _transform(name, many):
+    call = getattr(_fft, name)
+    if many:
+        def fn(x, /, *, s=None, axes=None, norm="backward"):
+            return call(x, s, axes, norm)
+    else:
+        def fn(x, /, *, n=None, axis=-1, norm="backward"):
+            return call(x, n, axis, norm)
+    return staticmethod(_named(name, fn))
+
+
+for _n in "fft ifft fftn ifftn rfft irfft rfftn irfftn hfft ihfft".split():
+    setattr(fft, _n, _transform(_n, _n.endswith("n")))
+
+__all__ = [_n for _n in dir() if not _n.startswith("_")]
