@@ -449,7 +449,9 @@ class Traced(quick.Entry):
     def regular(self, world, slots, numbers, rec):
         """Were numbers that vary only computed with? Those that Python went on from are taken as they are from now on."""
         bound = [place for place, t in numbers.items() if id(t) in rec.pinned]
-        bound += [(id(s.owner), s.name) for s, t in zip(world.slots, slots) if id(t) in rec.pinned]
+        # (what came of a graph that is used up may be exchanged for another as long as the run only lays something in its place)
+        bound += [(id(s.owner), s.name) for s, t in zip(world.slots, slots)
+                  if id(t) in rec.pinned or not s.is_number and t is not None and t._node is not None and id(t._array) in rec.number]
         self.fixed.update(bound)
         self.varying -= self.fixed
         self.loose -= self.fixed

@@ -424,3 +424,39 @@ def test_a_number_is_read_after_large_tensors_were_written(monkeypatch):
             return total, right
         return f, None
     both(make, lambda f, _: [f(whet.randn(4, 20)) for _ in range(9)])
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_what_came_of_a_graph_that_is_used_up_is_laid_into_an_attribute(read):
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.weights = nn.Linear(3, 3), None
+
+        def forward(self, x):
+            before = self.weights
+            self.weights = self.layer(x).softmax(-1)
+            return self.weights @ x + (before.detach().sum() if read and before is not None else 0)
+
+    def make():
+        model = Attention()
+        opt = whet.optim.SGD(model.parameters(), lr=0.1)
+
+        def f(x):
+            opt.zero_grad()
+            loss = model(x).square().sum()
+            loss.backward()
+            opt.step()
+            return loss.item()
+        return f, model
+
+    def calls(f, model):
+        for i in range(9):
+            yield f(whet.randn(3, 3)), model.weights, model.weights.requires_grad, model.weights.grad_fn is None
+            if i == 5:
+                model.weights = model.layer(whet.ones(3, 3))         # (one whose graph is alive)
+            if i == 6:
+                model.weights = whet.ones(3, 3)
+        with pytest.raises(RuntimeError, match="a second time"):
+            model.weights.sum().backward()
+    both(make, calls, replayed=not read)

@@ -118,7 +118,8 @@ def test_evaluation_after_training_is_another_recording():
     assert model.norm.num_batches_tracked.item() == twin.norm.num_batches_tracked.item() == 6
 
 
-@pytest.mark.parametrize("options", [{}, {"use_buffers": True}, {"multi_avg_fn": whet.optim.swa_utils.get_ema_multi_avg_fn(0.9)}], ids=["mean", "buffers", "ema"])
+@pytest.mark.parametrize("options", [{}, {"use_buffers": True}, {"multi_avg_fn": whet.optim.swa_utils.get_ema_multi_avg_fn(0.9)}],
+                         ids=["mean", "buffers", "ema"])
 def test_weights_are_averaged_in_the_step(options):
     outcomes = []
     for trace in (lambda f: f, whet.jit.trace):

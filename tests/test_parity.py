@@ -304,3 +304,10 @@ def test_a_sum_of_small_integers_may_stay_small():
     same(whet.tensor([200, 100], dtype=whet.uint8).sum(dtype=whet.uint8), 44, whet.uint8)
     b = whet.ones(2, 2, 2, dtype=whet.uint8)
     same(whet.addbmm(b[0], b, b), [[5, 5], [5, 5]], whet.uint8)
+
+
+def test_the_method_split_calls_its_sizes_by_another_name():
+    a, b = whet.arange(5).split(split_size=[2, 3], dim=0)
+    same(a, [0, 1])
+    same(b, [2, 3, 4])
+    assert len(whet.arange(5).split(split_size=2)) == 3
