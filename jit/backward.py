@@ -11,12 +11,20 @@ import weakref
 import numpy as np
 from whet.autograd import modes
 from whet.autograd.node import RELEASED, Node, OutputOf, Shortcut, edge_of
+from whet.ir import graph
+from whet.ir.graph import Ref, Type
+from whet.ir.interpret import step
+from whet.ops.registry import REGISTRY
+from whet.passes import pipeline
+from whet.passes.partition import NOTHING
 from whet.tensor import wrap
+from whet.tensor_base import Base
 
 from .history import History, walk
 from .program import Miss, Program
 from .record import Refused, Wrong
 
+ADD = REGISTRY["add"]
 SUBSETS = 3                      # of so many results every choice has its own backward; of more, all together and each alone
 
 
@@ -44,7 +52,7 @@ class Backward:
         wanted = [every, *((i,) for i in every if n > 1)]
         if n <= SUBSETS:
             wanted += [c for k in range(2, n) for c in itertools.combinations(every, k)]
-        self.ways = {}                       # which outputs have a gradient -> how the edges get theirs
+        runs = {}                            # which outputs have a gradient -> the run of their backward
         for some in wanted:
             given, rec.nodes = [rec.define(gradients[i]._array) for i in some], []
             ran = []
@@ -56,23 +64,45 @@ class Backward:
                 continue                     # what the run has used up: eager's nodes will say so
             if rec.reason:
                 raise Refused(rec.reason)
-            self.ways[some] = _Way(rec, rec.nodes, given, {h.keys[key]: rec.value(g) for key, g in found}, _bits(ran),
-                                   like and like.ways.get(some))
+            runs[some] = _Run(rec.nodes, given, {h.keys[key]: rec.value(g) for key, g in found}, _bits(ran))
+            runs[some].add_up(rec, h.borders)
         rec.nodes = forward
-        self.saved = list(dict.fromkeys(n for way in self.ways.values() for n in way.saved))
+        self.saved = list(dict.fromkeys(n for run in runs.values() for n in run.reads()))
         if not set(h.holders).issuperset(self.saved):
             raise Refused("its backward reads more than was saved for it")
         # what eager saved in vain counts too where it can be written to: its backward says so
         within = {rec.memory.get(n, n) for n in (*values, *rec.outside)}
-        partly = len(self.ways) < len(wanted)
-        asked = partly or any(way.program.may_miss for way in self.ways.values())            # a backward may read anything
+        partly = len(runs) < len(wanted)
+        asked = partly or any(run.may_miss() for run in runs.values())       # a backward may read anything
         self.saved += [n for n in h.holders if n is not None and n not in self.saved and (asked or rec.memory.get(n, n) in within)]
+        self.divide(rec, values, runs, like)
+        # which outputs have a gradient -> how the edges get theirs
+        self.ways = {some: _Way(rec, run, self.part, like and like.ways.get(some)) for some, run in runs.items()}
         known = like is not None and all(some in like.ways and way.program.plan is like.ways[some].program.plan for some, way in self.ways.items())
-        if (partly or not known) and not set(self.saved).issuperset(h.holders):
+        held = [*self.saved, *self.dropped]
+        if (partly or not known) and not set(held).issuperset(h.holders):
             if partly:
                 raise Refused("its graph is used up in part, and holds what the recorder cannot see")
-            self.prove(rec, roots, gradients)
+            self.prove(rec, roots, gradients, held, runs[every].single)
+        # the edges that lead to different places; those of which several lead to one
+        first = {id(e): k for k, e in reversed([*enumerate(h.borders)])}
+        self.apart = list(first.values())
+        self.several = [k for e, k in first.items() if sum(id(x) == e for x in h.borders) > 1]
         h.forget()
+
+    def divide(self, rec, values, runs, like):
+        """Choose what is kept for the backward of what it reads, and what is computed again."""
+        self.part = part = pipeline.divided(rec.nodes, [run.nodes for run in runs.values()], rec.arrays, list(rec.outside), values,
+                                            self.saved, {n for run in runs.values() for n in run.values.values()}, rec.define, like and like.choice)
+        self.choice = NOTHING if part is None else part.choice
+        self.dropped, self.again, self.keepers = [], [], dict(self.history.holders)
+        if part is not None:
+            # (a kept value is released with the last of the nodes for whose sake it is kept)
+            self.saved, self.dropped, self.again = part.kept, list(part.dropped), part.all()
+            self.types = {o: Type.of(rec.arrays[o]) for n in self.again for o in n.outs}
+            for n in self.saved:
+                for x in part.reaches(n):
+                    self.keepers[n] = self.keepers.get(n, 0) | self.history.holders[x]
 
     def record(self, rec, grads, ran):
         """The engine's walk, seen by the recorder."""
@@ -88,18 +118,16 @@ class Backward:
             modes.set_flags(before)
             modes.refresh()
 
-    def prove(self, rec, roots, gradients):
+    def prove(self, rec, roots, gradients, values, wanted):
         """Some of what nodes saved is read by no first derivative, and is not kept: is it by none where a graph of the gradients is made?"""
         h, held = self.history, {}
-        for n in self.saved:
+        for n in values:
             t = rec.outside[n] if n in rec.outside else wrap(rec.arrays[n])
             held[n] = t, t._version
         nodes = h.make(held, h.borders, {}, 1)
         with modes.enable_grad():
             found = walk(nodes, {nodes[r]: g for r, g in zip(h.roots, gradients)}, [])
-        way = self.ways[tuple(range(len(roots)))]
-        if {h.keys[key] for key, _ in found} != set(way.values) \
-                or not all(_alike(g._array, rec.arrays[way.values[h.keys[key]]]) for key, g in found):
+        if {h.keys[key] for key, _ in found} != wanted.keys() or not all(_alike(g._array, rec.arrays[wanted[h.keys[key]]]) for key, g in found):
             raise Refused("a second derivative would read what the first does not")
 
     def node(self, env, tensors, outside, tie):
@@ -111,7 +139,8 @@ class Backward:
             t = outside.get(n)
             if t is None:
                 t = wrap(env[n])
-                tie(t, self.cells[n])
+                if n in self.cells:
+                    tie(t, self.cells[n])
             inputs.append(t)
             versions.append(t._version)
         node.inputs, node.versions, node.gone, node.ran = inputs, versions, 0, 0
@@ -135,7 +164,8 @@ class Backward:
         gs = g if type(g) is list else [g]
         way = self.ways.get(tuple([i for i, x in enumerate(gs) if x is not None]))
         xs = node.inputs
-        if way is not None and not node.gone & way.ran and [None if x is None else x._version for x in xs] == node.versions:
+        if way is not None and not node.gone & way.ran and (not self.several or self.alone(node)) \
+                and [None if x is None else x._version for x in xs] == node.versions:
             got = way(dict(zip(self.saved, xs)), [x for x in gs if x is not None], len(node.edges))
             if got is not None:
                 node.ran = way.ran
@@ -149,16 +179,32 @@ class Backward:
             node.ran = _bits(ran)
         return [found.get(k) for k in range(len(node.edges))]
 
+    def alone(self, node):
+        """Is what the programs have added up for an edge all that there is for it so far, so that eager would add it up as they do?"""
+        edges, before = node.edges, modes.state.pending
+        if before is None or len({id(edges[k]) for k in self.apart}) < len(self.apart):
+            return False
+        grads, leaves = before
+        return not any(edges[k] in grads or id(edges[k]) in leaves for k in self.several)
+
     def held(self, node):
         """What a call has saved and not released: {value: (tensor, its version then)}."""
-        return {n: (x, v) for n, x, v in zip(self.saved, node.inputs, node.versions) if x is not None}
+        held = {n: (x, v) for n, x, v in zip(self.saved, node.inputs, node.versions) if x is not None}
+        if self.again:
+            env = {n: x._array for n, (x, _) in held.items()}
+            with np.errstate(all="ignore"):
+                for n in self.again:
+                    if all(x in env for x in n.refs()):
+                        step(n, env, self.types, {})
+            held.update((n, (wrap(env[n]), 0)) for n in self.dropped if n in env and self.history.holders[n] & ~node.gone)
+        return held
 
     def release(self, node):
         """Drop what the nodes that ran saved, and no other needs."""
         h = self.history
         gone = node.gone = node.gone | node.ran & h.holding
         node.released = gone == h.holding != 0
-        node.inputs = [x if h.holders[n] & ~gone else None for n, x in zip(self.saved, node.inputs)]
+        node.inputs = [x if self.keepers[n] & ~gone else None for n, x in zip(self.saved, node.inputs)]
         node.versions = [None if x is None else v for x, v in zip(node.inputs, node.versions)]
 
     def open(self, node):
@@ -214,12 +260,48 @@ class _Through:
 _through = _Through()
 
 
-class _Way:
-    """The backward from some of the outputs, as a program. `values`: edge -> what it gets, `ran`: the eager nodes that it stands for."""
+class _Run:
+    """The backward from some of the outputs, as it was recorded. `given`: the gradients of the outputs, `values`: edge -> what it gets (one by
+    one, in eager's order: `single`), `ran`: the eager nodes that ran."""
 
-    def __init__(self, rec, nodes, given, values, ran, like=None):
-        self.given, self.values, self.ran, self.lock = given, values, ran, threading.Lock()
-        got = list(values.values())
+    def __init__(self, nodes, given, values, ran):
+        self.nodes, self.given, self.single, self.ran = nodes, given, values, ran
+        self.values = dict(values)           # those that lead to one place together: see `add_up`
+
+    def reads(self):
+        """The values of the forward that it reads or gives on."""
+        inside = {o for n in self.nodes for o in n.outs} | set(self.given)
+        return [n for n in (*(int(x) for n in self.nodes for x in n.refs()), *self.values.values()) if n not in inside]
+
+    def add_up(self, rec, edges):
+        """Let edges that lead to one place have one gradient, as the engine adds them up."""
+        groups = {}
+        for k in sorted(self.values):
+            groups.setdefault(id(edges[k]), []).append(k)
+        for first, *others in groups.values():
+            arrays, leaf = [rec.arrays[self.values[k]] for k in (first, *others)], edges[first]
+            wanted = leaf._array.dtype if isinstance(leaf, Base) else arrays[0].dtype
+            if any(a.dtype != wanted or a.shape != arrays[0].shape for a in arrays):
+                continue                     # (the engine casts what a leaf gets)
+            for k in others:
+                have, more = self.values[first], self.values.pop(k)
+                with np.errstate(all="ignore"):
+                    made = rec.define(ADD.forward(rec.arrays[have], rec.arrays[more]))
+                self.nodes.append(graph.Node("op", ADD, (Ref(have), Ref(more)), {}, [made], ""))
+                self.values[first] = made
+
+    def may_miss(self):
+        """May a call of it be another than this one was?"""
+        return any(n.kind in ("guard", "ask") or n.kind in ("op", "write") and n.op.may_fail for n in self.nodes)
+
+
+class _Way:
+    """The same as a program."""
+
+    def __init__(self, rec, run, part, like=None):
+        nodes = run.nodes if part is None else part.backward(run.nodes)
+        self.given, self.values, self.ran, self.lock = run.given, run.values, run.ran, threading.Lock()
+        given, got = run.given, list(run.values.values())
         inside = {o for n in nodes for o in n.outs} | set(given)
         self.saved = list(dict.fromkeys([int(x) for n in nodes for x in n.refs() if x not in inside] + [n for n in got if n not in inside]))
         self.program = Program(nodes, rec.arrays, [*self.saved, *given], got, like=like and like.program)

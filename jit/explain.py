@@ -372,9 +372,18 @@ def facts(traced):
             "guarded": guarded(traced, key, r),
             "unfused": [(str(a), str(b), reason) for a, b, reason in unfused(before, after)],
             "bytes": tuple(sum(cost.moved(n, g.types) for n in g.nodes) for g in (before, after)),
-            "flops": sum(cost.operations(n, after.types) for n in after.nodes), "peak": sum(held.values()), "memory": held})
+            "flops": sum(cost.operations(n, after.types) for n in after.nodes), "peak": sum(held.values()), "memory": held,
+            "backward": r.backward and backward(r)})
     return {"name": traced.name(), "paths": paths, "refused": traced.drift or next(iter(traced.refused.values()), None), "kinds": len(traced.table),
             "sizes": sizes(traced), "why": traced.why}
+
+
+def backward(r):
+    """What becomes of the gradients of a recording's results."""
+    b = r.backward
+    way = max(b.ways.values(), key=lambda w: len(w.given), default=None)
+    return {"launches": way.program.launches if way else 0, "kept": sum(r.program.arrays[n].nbytes for n in b.saved if n not in r.program.outside),
+            "again": len(b.again)}
 
 
 def memory(r):
@@ -436,6 +445,10 @@ def explain(traced):
                    f"{amount(held['arena'])} to work in, {amount(held['made'])} made"
                    + (f", {amount(held['kept'])} kept from call to call" if held["kept"] else "")
                    + (f", {amount(held['replaced'])} replaced" if held["replaced"] else ""))
+        if p["backward"]:
+            b = p["backward"]
+            out.append(f"  its backward is run as {many(b['launches'], 'kernel launch')}: {amount(b['kept'])} of the forward are kept for it"
+                       + (f", {many(b['again'], 'operation')} computed again" if b["again"] else ""))
         out += [f"  {note}" for note in p["rewrites"]]
         if p["because"]:
             out.append(f"  recorded because {'; '.join(p['because'])}")

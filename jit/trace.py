@@ -517,8 +517,11 @@ class Traced(quick.Entry):
             return self.compare(known, rec, results, again.Account(
                 rec.nodes, rec.arrays, outside, [place_of(t) for t in rec.outside.values()], spec, grads, left, bumps, list(draws.values())))
         steady = {n: t for n, t in rec.outside.items() if place_of(t)[0] == "object" and world.tensors.get(id(t)) is t}
-        program = Program(rec.nodes, rec.arrays, outside, values, steady, () if back is not None else self.rewrites, like and like.program)
+        nodes = rec.nodes if back is None or back.part is None else back.part.forward(rec.nodes)
+        program = Program(nodes, rec.arrays, outside, values, steady, () if back is not None else self.rewrites, like and like.program)
+        program.recorded = rec.nodes
         if back is not None:
+            back.part = None
             program.notes = [f"{name} left it alone: gradients flow through its results" for name in self.rewrites]
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
         before = {id(t): g for t, g in zip(run.tensors, run.grads)}
@@ -544,7 +547,7 @@ class Traced(quick.Entry):
             raise Refused("code of the user's runs where it prints, logs or warns, and could see what else the call does")
         if back is not None:
             back.trial = r.trial
-        saved = {} if back is None else {n: back.history.cells[n] for n in back.saved if n not in rec.outside}
+        saved = {} if back is None else {n: back.history.cells[n] for n in back.saved if n in back.history.cells and n not in rec.outside}
         r.cell_of, saved, r.cells = results.cells(rec.outside, place_of, saved)
         if back is not None:
             back.cells, back.history.cells = saved, None

@@ -9,8 +9,10 @@ from whet.passes.epilogue import epilogues
 from whet.passes.fold_batch_norm import fold_batch_norm
 from whet.passes.fuse import fuse, write_through
 from whet.passes.identities import drop_identities
+from whet.passes.later import later
 from whet.passes.many import many
 from whet.passes.outright import outright
+from whet.passes.partition import partition
 from whet.passes.parts import parts
 from whet.passes.picks import picks
 from whet.passes.reassociate import reassociate
@@ -28,6 +30,7 @@ PASSES = [
     ("drop_identities", drop_identities),    # views and operations that give what is there
     ("merge_repeats", merge_repeats),        # each thing is computed once
     ("drop_unused", drop_unused),            # what nobody reads any more
+    ("later", later),                        # reductions wait for pointwise nodes that do not need them
     ("fuse", fuse),                          # pointwise nodes of one shape are one kernel
     ("rows", rows),                          # reductions, what feeds them and what comes of them are one kernel
     ("epilogues", epilogues),                # contractions apply what follows to each element as it is stored
@@ -38,6 +41,9 @@ PASSES = [
     ("chains", chains),                      # products that follow each other go through blocks of rows together
     ("many", many),                          # small kernels that do the same on different tensors are one launch
 ]
+
+# what divides a forward and its backward: see `divided`
+BETWEEN = [("partition", partition)]
 
 # what changes bits, within the bounds that each states: only where it was asked for (`jit.trace(rewrites=[...])`)
 REWRITES = {"fold_batch_norm": fold_batch_norm, "reassociate": reassociate}
@@ -83,22 +89,34 @@ def optimize(nodes, root, arrays, visible, check=None):
     return nodes
 
 
+def names():
+    """The names of all passes."""
+    return [name for name, _ in (*PASSES, *BETWEEN)]
+
+
+def divided(*args):
+    """What is kept of a forward for its backward, and what is computed again: see `partition`; None where all is kept that is read."""
+    return BETWEEN[0][1](*args) if BETWEEN else None
+
+
 @contextlib.contextmanager
-def without(*names):
+def without(*left_out):
     """Recordings that are made inside lack some passes: whatever is left out, the bits are the same.
 
     >>> from whet.passes import pipeline
     >>> with pipeline.without("fuse", "fold_constants", "many"):
     ...     [name for name, _ in pipeline.PASSES]  # doctest: +NORMALIZE_WHITESPACE
-    ['outright', 'writes', 'drop_identities', 'merge_repeats', 'drop_unused', 'rows', 'epilogues', 'parts', 'picks', 'write_through', 'roll',
-     'chains']
+    ['outright', 'writes', 'drop_identities', 'merge_repeats', 'drop_unused', 'later', 'rows', 'epilogues', 'parts', 'picks', 'write_through',
+     'roll', 'chains']
     """
-    unknown = set(names) - {name for name, _ in PASSES}
+    unknown = set(left_out).difference(names())
     if unknown:
-        raise ValueError(f"without(): no pass is called {', '.join(sorted(unknown))}; there are {', '.join(name for name, _ in PASSES)}")
-    before = PASSES[:]
-    PASSES[:] = [(name, one) for name, one in PASSES if name not in names]
+        raise ValueError(f"without(): no pass is called {', '.join(sorted(unknown))}; there are {', '.join(names())}")
+    before = [(some, some[:]) for some in (PASSES, BETWEEN)]
+    for some in PASSES, BETWEEN:
+        some[:] = [(name, one) for name, one in some if name not in left_out]
     try:
         yield
     finally:
-        PASSES[:] = before
+        for some, all_ in before:
+            some[:] = all_

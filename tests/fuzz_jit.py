@@ -559,9 +559,9 @@ def run(p, traced=None):
 def compare(p):
     """Eager and traced: {"why": where they differ or None, "paths": recordings, "replays": calls of them, "refused": why}."""
     import whet
-    from whet.passes.pipeline import PASSES, without
+    from whet.passes.pipeline import names, without
     turn, odd = divmod(p["seed"], 2)
-    left_out = PASSES[turn % len(PASSES)][0]
+    left_out = names()[turn % len(names())]
     other = ("interpreted", interpreted()) if odd else (f"without {left_out}", without(left_out))
     why, made = None, []
 

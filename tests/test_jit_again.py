@@ -36,10 +36,6 @@ def behind_a_table():
     return np.frompyfunc(state.get, 1, 1), lambda v: state.update(scale=v)
 
 
-def bits(x):
-    return x.dtype, tuple(x.shape), x.detach().numpy().tobytes()
-
-
 # ---- what no guard sees ------------------------------------------------------------------------------------------------
 def test_a_hidden_number_that_changed_is_found_at_the_next_power_of_two(often):
     look, put = behind_a_table()

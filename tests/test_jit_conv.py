@@ -249,7 +249,7 @@ def chained(a, b, v, out):
 @pytest.mark.parametrize("fn, wanted", [
     (inplace, ["%5 = contract matmul{add; relu}"]),
     (with_view, None),
-    (read_before, ["%4 = matmul", "%3 = sum", "%2 = mul"]),
+    (read_before, ["%4 = matmul", "%2 = mul", "%3 = sum"]),
     (chained, ["%4, %1 = fused{exp; mul; add; mul; add}"]),
     (other_type, None),
 ])

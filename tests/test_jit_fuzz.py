@@ -68,6 +68,6 @@ def test_programs_are_replayed_in_several_ways(monkeypatch):
             nodes = [Node("op", n.op, (n.ins[0], 3), {}, n.outs, n.line) for n in nodes]
         return nodes
     monkeypatch.setattr(pipeline, "PASSES", [*pipeline.PASSES, ("harmful", harmful)])
-    seed = next(s for s in range(0, 100, 2) if pipeline.PASSES[s // 2 % len(pipeline.PASSES)][0] == name)
+    seed = next(s for s in range(0, 100, 2) if pipeline.names()[s // 2 % len(pipeline.names())] == name)
     why = fuzz_jit.compare(doubling(seed, 3))["why"]
     assert f"without {name}" in why and "Error" not in why

@@ -1,6 +1,4 @@
 """Moved elements in kernels: joins, pads, rolls and turns that kernels read or make part by part."""
-import warnings
-
 import numpy as np
 import pytest
 import whet
@@ -12,30 +10,9 @@ from whet.ir.parse import parse
 from whet.nn import functional as F
 from whet.passes import parts, pipeline
 
+from tests.together import bits, path_of
+
 compiled = pytest.mark.skipif(not native.enabled(), reason="without machine code every step is Python's")
-
-
-def bits(x):
-    return x.dtype, tuple(x.shape), x.numpy().tobytes()
-
-
-def path_of(fn, *args, calls=3):
-    """What `explain` says of the traced function, after calls that were compared with eager's, to the bit, operands included."""
-    f = jit.trace(fn)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for k in range(calls):
-            xs, ys = ([x + k if x.is_floating_point() else x.clone() for x in args] for _ in range(2))
-            got, want = f(*xs), fn(*ys)
-            for g, w in zip((*_all(got), *xs), (*_all(want), *ys), strict=True):
-                assert bits(g) == bits(w)
-    path = f.explain(data=True)["paths"][0]
-    assert path["calls"] and str(parse(str(f.graph))) == str(f.graph)
-    return path
-
-
-def _all(x):
-    return x if type(x) is tuple else (x,)
 
 
 def rotary(x, c, s):

@@ -1,40 +1,17 @@
 """Gathers in kernels: elements at places that an index names, read by the kernel that computes with them."""
-import warnings
-
 import numpy as np
 import pytest
 import whet
 from whet import jit
 from whet.cpu import native, pointwise
-from whet.ir.parse import parse
 from whet.nn import functional as F
 from whet.passes import pipeline
 from whet.passes.lower_llvm import pointwise as lower
 from whet.passes.lower_llvm.scalar import Unsupported
 
+from tests.together import bits, each, traced
+
 compiled = pytest.mark.skipif(not native.enabled(), reason="without machine code every step is Python's")
-
-
-def bits(x):
-    return x.dtype, tuple(x.shape), x.numpy().tobytes()
-
-
-def traced(fn, *args, calls=3):
-    """The traced function, after calls that were compared with eager's, to the bit, operands included."""
-    f = jit.trace(fn)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for k in range(calls):
-            xs, ys = ([x + k if x.is_floating_point() else x.clone() for x in args] for _ in range(2))
-            got, want = f(*xs), fn(*ys)
-            for g, w in zip((*_all(got), *xs), (*_all(want), *ys), strict=True):
-                assert bits(g) == bits(w)
-    assert str(parse(str(f.graph))) == str(f.graph)
-    return f
-
-
-def _all(x):
-    return x if type(x) is tuple else (x,)
 
 
 def interpolate(table, x):
@@ -208,7 +185,7 @@ def test_writes_and_other_readers(fn):
         for call in f, fn:
             xs = t.clone(), wrong.clone(), out.clone()
             try:
-                said = [bits(r) for r in _all(call(*xs))]
+                said = [bits(r) for r in each(call(*xs))]
             except (IndexError, RuntimeError) as e:
                 said = type(e), str(e)
             states.append((said, [bits(x) for x in xs]))

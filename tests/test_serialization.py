@@ -11,6 +11,8 @@ import pytest
 import whet
 from whet import nn, optim
 
+from tests.together import bits
+
 DTYPES = [whet.bool, whet.uint8, whet.int8, whet.uint16, whet.int16, whet.uint32, whet.int32, whet.uint64, whet.int64, whet.float16,
           whet.bfloat16, whet.float32, whet.float64, whet.complex64, whet.complex128]
 
@@ -20,10 +22,6 @@ def through(obj, **k):
     whet.save(obj, f)
     f.seek(0)
     return whet.load(f, **k)
-
-
-def bits(t):
-    return t.dtype, tuple(t.shape), t.detach().contiguous().numpy().tobytes()
 
 
 def raw(obj):

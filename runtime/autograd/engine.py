@@ -69,6 +69,7 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True):
             order = _reach(start)
             need = None if targets is None else _needed(order, targets)
     modes.set_flags(before | modes.GRAD if create else before & ~modes.GRAD)
+    outer, state.pending = state.pending, (grads, leaves)
     try:
         for node in reversed(order):
             g = grads.pop(node, None)
@@ -122,6 +123,7 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True):
             leaf, g = leaves.pop(k)
             _accumulate(leaf, _leaf_hooks(leaf, g), create)
     finally:
+        state.pending = outer
         modes.set_flags(before & ~modes.SPECIAL | modes.state.flags & modes.SPECIAL)
     return captured
 

@@ -11,6 +11,7 @@ class _State(threading.local):
     check_nan = True
     saved_hooks = ()                       # innermost last: (pack, unpack)
     observers = ()                         # innermost last: see ops/registry.apply
+    pending = None                         # of the backward that runs: the gradients of nodes, and of leaves, that there are so far
     autocast = None                        # the type that products are made in: see amp.py
 
 

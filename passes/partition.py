@@ -1,0 +1,266 @@
+"""What a backward reads of the forward: kept from the call, or computed again from less, whichever costs less.
+
+    forward                 backward                      forward                  backward
+    %1 = mul(%0, %0)                                      %9 = positive(%0)        %1 = mul(%9, %9)
+    %2 = exp(%1)            %6 = mul(%5, %2)              %1 = mul(%9, %9)         %2 = exp(%1)
+    %3 = add(%2, %0)        %7 = mul(%6, %1)      ->      %2 = exp(%1)             %6 = mul(%5, %2)
+    keeps %1, %2                                          %3 = add(%2, %9)         %7 = mul(%6, %1)
+                                                          keeps %9
+
+Pointwise results are computed again, by the very kernels of the forward: the bits are the same. They are computed from what nobody else can
+write to: values that the call made and kept for itself, copies of what came from outside among them. Which ones is a minimum cut between
+the operands of the forward and what the backward wants: a value costs what it takes to store and load it, or to compute it once more.
+"""
+from collections import deque
+
+from whet.ir.graph import Node, Ref
+from whet.passes import fuse
+from whet.passes.lower_llvm.pointwise import work
+from whet.passes.repeats import renamed
+from whet.passes.uses import is_view, memories, written
+
+MOST = 400                       # values in one piece of a graph: more is not looked at
+NEAR, FAR, LARGE = 12, 55, 1 << 18           # picoseconds to store or load a byte: of small arrays, of such as are larger than that
+NOTHING = frozenset(), ()         # the choice to keep all
+EACH, COPY = 60_000, 100_000     # picoseconds for each array that is kept, and more for a copy
+INSTRUCTION, VECTOR = 70, 64     # picoseconds for a vector instruction, about, and the bytes of a vector
+NEVER = 1 << 60
+
+
+class Partition:
+    """What to do: `kept` are the values that the backward is given of those it `wanted`, and others for their sake; `again`: value -> the node
+    that computes it from them; `copies`: value from outside -> its copy; `choice` says the same for another list of the same nodes."""
+
+    def __init__(self, wanted, again, dropped, sources, copies, choice):
+        self.dropped = dropped
+        self.again, self.copies, self.choice = {o: renamed(n, copies) for o, n in again.items()}, copies, choice
+        self.kept = list(dict.fromkeys([n for n in wanted if n not in dropped] + [copies.get(n, n) for n in sources]))
+
+    def forward(self, nodes):
+        """The forward with the copies, which its kernels read as well."""
+        from whet.ops.registry import REGISTRY
+        op, todo, out, made = REGISTRY["positive"], dict(self.copies), [], {}
+        for node in nodes:
+            if _maps(node) or node.kind == "op" and node.op.family in ("reduce", "rows"):
+                for x in node.refs():
+                    if x in todo:
+                        made[int(x)] = c = todo.pop(x)
+                        out.append(Node("op", op, (Ref(x),), {}, [c], node.line))
+                node = renamed(node, made)
+            out.append(node)
+        return out + [Node("op", op, (Ref(x),), {}, [c], "") for x, c in todo.items()]
+
+    def backward(self, nodes):
+        """A backward with what it computes again, each thing where it is first read."""
+        out, there = [], set()
+        for node in nodes:
+            node = renamed(node, self.copies)
+            stack = [int(x) for x in node.refs()]
+            while stack:
+                x = stack[-1]
+                before = [] if x in there or x not in self.again else [int(y) for y in self.again[x].refs() if y in self.again and y not in there]
+                if before:
+                    stack += before
+                    continue
+                stack.pop()
+                if x in self.again and x not in there:
+                    there.add(x)
+                    out.append(self.again[x])
+            out.append(node)
+        return out
+
+    def all(self):
+        """Everything that can be computed again, in order."""
+        return self.backward([Node("op", None, tuple(map(Ref, self.dropped)), {}, [], "")])[:-1]
+
+    def reaches(self, n):
+        """The dropped values that are computed with a kept one."""
+        found = {n}
+        for node in self.all():
+            if not found.isdisjoint(node.refs()):
+                found.update(node.outs)
+        return found.intersection(self.dropped)
+
+
+def partition(nodes, backwards, arrays, outside, exposed, wanted, fixed, define, like=None):
+    """The `Partition` of a forward and some backwards, or None where all that is `wanted` (values of the forward that it may drop are among it)
+    is best kept. `outside` are the values that the forward is given, `exposed` those that it gives away, `fixed` those that a backward gives on
+    as they are; `define(array)` numbers a new value, `like` is the choice that was made for the same nodes on other sizes."""
+    graph = _Graph(nodes, backwards, arrays, outside, exposed, wanted, fixed)
+    choice = graph.choose() if like is None else like if graph.allows(like) else None
+    if choice is None or not choice[0]:
+        return None
+    again, sources = choice
+    copies = {n: define(arrays[n].copy("K")) for n in sources if graph.shown(n)}
+    dropped = dict.fromkeys(n for n in graph.droppable if n in again)
+    return Partition(wanted, {n: graph.maker[n] for n in again}, dropped, sources, copies, choice)
+
+
+def _maps(node):
+    """Is it a pointwise node that kernels take in, and that computes what it says whenever it is run?"""
+    return node.kind == "op" and node.op.family == "pointwise" and not node.attrs and node.op.pure and not node.op.may_fail
+
+
+class _Graph:
+    def __init__(self, nodes, backwards, arrays, outside, exposed, wanted, fixed):
+        self.arrays, self.wanted = arrays, wanted
+        root = {n: n for n in outside}
+        for node in nodes:
+            for o in node.outs:
+                root[o] = root[node.ins[0]] if is_view(node) else o
+        self.root = root = memories(nodes, root, arrays)
+        self.changed = {root[x] for node in nodes for x in written(node)}
+        self.away = {root[n] for n in (*outside, *exposed)}
+        self.maker, self.stored = {}, set()  # value -> the node that can compute it again; what lies in memory in any case
+        for node in nodes:
+            alone = fuse.mappable(node, arrays) and _maps(node) or is_view(node) and len(node.outs) == 1
+            for o in node.outs:
+                if alone and root[o] not in self.changed and not any(root[x] in self.changed for x in node.refs()):
+                    self.maker[o] = node
+            if not (is_view(node) or _maps(node) or node.kind == "op" and node.op.family in ("reduce", "rows")):
+                self.stored.update(root[x] for x in (*node.outs, *node.refs()))
+        self.fixed, behind = set(fixed), {}  # values that a backward wants in memory; view of a backward -> what it shows
+        for node in (n for b in backwards for n in b):
+            if is_view(node):
+                behind.update((o, behind.get(node.ins[0], int(node.ins[0]))) for o in node.outs)
+            elif not (_maps(node) or node.kind == "op" and node.op.family in ("reduce", "rows")):
+                self.fixed.update(behind.get(x, int(x)) for x in node.refs())
+        self.droppable = [n for n in wanted if n in self.maker and not self.shown(n) and n not in self.fixed]
+
+    def shown(self, n):
+        """Can somebody else write to a value's memory?"""
+        return self.root[n] in self.away
+
+    def keeping(self, n):
+        """What it costs to keep a value for the backward."""
+        a = self.arrays[n]
+        if self.root[n] in self.changed:
+            return NEVER
+        byte = FAR if a.nbytes > LARGE else NEAR
+        if self.shown(n):
+            return 2 * a.nbytes * byte + EACH + COPY if a.dtype.kind in "fiuV" and a.size and fuse.dense(a) else NEVER
+        if n in self.wanted and n not in self.droppable:
+            return 1                         # (it is kept)
+        return (1 if self.root[n] in self.stored else 2) * a.nbytes * byte + EACH
+
+    def computing(self, n):
+        """What it costs to compute a value once more from its operands."""
+        node = self.maker.get(n)
+        if node is None:
+            return NEVER
+        if is_view(node):
+            return 0
+        kernel, _, _ = node.op.plan([self.arrays[x] if type(x) is Ref else x for x in node.ins])
+        a = self.arrays[n]
+        return work(kernel.roots) * INSTRUCTION * a.size * max(a.itemsize, 4) // VECTOR
+
+    def choose(self):
+        """(what is computed again, the values that it is computed from) with the least costs."""
+        done, again, sources = set(), [], []
+        self.users = {}
+        for o, node in self.maker.items():
+            for x in node.refs():
+                self.users.setdefault(int(x), []).append(o)
+        for n in self.droppable:
+            if n not in done:
+                piece, small = self.piece(n, done)
+                done |= piece
+                if small:
+                    self.cut(piece, again, sources)
+        return frozenset(again), tuple(dict.fromkeys(sources))
+
+    def piece(self, n, done):
+        """The values that are connected with one by what can be computed again, and whether these are all. (Of values that are in memory in
+        any case, everybody may have as much as he likes.)"""
+        found, stack = {n}, [n]
+        while stack:
+            x = stack.pop()
+            near = [int(y) for y in self.maker[x].refs()] if x in self.maker else []
+            if self.keeping(x) > 1:
+                near += self.users.get(x, ())
+            for y in near:
+                if y not in found:
+                    found.add(y)
+                    stack.append(y)
+            if len(found) > MOST or x in done and self.keeping(x) > 1:
+                return found, False
+        return found, True
+
+    def cut(self, piece, again, sources):
+        """Add what is computed again of some connected values, and from what."""
+        flow, wanted = _Flow(), [n for n in self.droppable if n in piece]
+        reached, stack = set(wanted), list(wanted)           # (what no wanted value depends on does not matter)
+        while stack:
+            n = stack.pop()
+            flow.edge("from", (n, 0), self.computing(n))
+            flow.edge((n, 0), (n, 1), self.keeping(n))
+            for x in map(int, self.maker[n].refs() if n in self.maker else ()):
+                flow.edge((x, 1), (n, 0), NEVER)
+                if x not in reached:
+                    reached.add(x)
+                    stack.append(x)
+        for n in wanted:
+            flow.edge((n, 1), "to", NEVER)
+        kept = flow.before("from", "to")
+        stack, seen = [n for n in wanted if (n, 0) not in kept], set()
+        while stack:
+            n = stack.pop()
+            if n in seen:
+                continue
+            seen.add(n)
+            if (n, 0) in kept:
+                sources.append(n)
+            else:
+                again.append(n)
+                stack += map(int, self.maker[n].refs())
+
+    def allows(self, choice):
+        """May that be done here too?"""
+        again, sources = choice
+        return all(n in self.maker for n in again) and all(self.keeping(n) < NEVER for n in sources) and not again & self.fixed \
+            and all(n in self.droppable for n in again if n in self.wanted and not self.shown(n))
+
+
+class _Flow:
+    """A network with capacities, for its minimum cut (Dinic)."""
+
+    def __init__(self):
+        self.room = {}                       # from -> to -> what can still flow
+
+    def edge(self, a, b, most):
+        self.room.setdefault(a, {})
+        self.room.setdefault(b, {}).setdefault(a, 0)
+        self.room[a][b] = self.room[a].get(b, 0) + most
+
+    def before(self, start, end):
+        """The places before the minimum cut that is next to the start."""
+        while True:
+            level, queue = {start: 0}, deque([start])
+            while queue:
+                a = queue.popleft()
+                for b, room in self.room[a].items():
+                    if room and b not in level:
+                        level[b] = level[a] + 1
+                        queue.append(b)
+            if end not in level:
+                return set(level)
+            todo = {a: list(bs) for a, bs in self.room.items()}
+            path = [start]
+            while path:
+                a = path[-1]
+                if a == end:
+                    steps = list(zip(path, path[1:]))
+                    least = min(self.room[p][q] for p, q in steps)
+                    for p, q in steps:
+                        self.room[p][q] -= least
+                        self.room[q][p] += least
+                    path = [start]
+                    continue
+                while todo[a] and not (self.room[a][todo[a][-1]] and level.get(todo[a][-1]) == level[a] + 1):
+                    todo[a].pop()
+                if todo[a]:
+                    path.append(todo[a][-1])
+                else:
+                    path.pop()
+                    if path:
+                        todo[path[-1]].pop()
