@@ -95,14 +95,12 @@ class Backward:
         self.part = part = pipeline.divided(rec.nodes, [run.nodes for run in runs.values()], rec.arrays, list(rec.outside), values,
                                             self.saved, {n for run in runs.values() for n in run.values.values()}, rec.define, like and like.choice)
         self.choice = NOTHING if part is None else part.choice
-        self.dropped, self.again, self.keepers = [], [], dict(self.history.holders)
+        self.dropped, self.again, self.keepers = [], [], self.history.holders
         if part is not None:
             # (a kept value is released with the last of the nodes for whose sake it is kept)
             self.saved, self.dropped, self.again = part.kept, list(part.dropped), part.all()
+            self.keepers = part.keepers(self.history.holders)
             self.types = {o: Type.of(rec.arrays[o]) for n in self.again for o in n.outs}
-            for n in self.saved:
-                for x in part.reaches(n):
-                    self.keepers[n] = self.keepers.get(n, 0) | self.history.holders[x]
 
     def record(self, rec, grads, ran):
         """The engine's walk, seen by the recorder."""

@@ -382,8 +382,8 @@ def backward(r):
     """What becomes of the gradients of a recording's results."""
     b = r.backward
     way = max(b.ways.values(), key=lambda w: len(w.given), default=None)
-    return {"launches": way.program.launches if way else 0, "kept": sum(r.program.arrays[n].nbytes for n in b.saved if n not in r.program.outside),
-            "again": len(b.again)}
+    memory = {r.program.origin[n] for n in b.saved}.difference(r.program.outside)
+    return {"launches": way.program.launches if way else 0, "kept": sum(r.program.arrays[n].nbytes for n in memory), "again": len(b.again)}
 
 
 def memory(r):

@@ -64,7 +64,7 @@ class Partition:
                     continue
                 stack.pop()
                 if x in self.again and x not in there:
-                    there.add(x)
+                    there.update(self.again[x].outs)
                     out.append(self.again[x])
             out.append(node)
         return out
@@ -73,13 +73,16 @@ class Partition:
         """Everything that can be computed again, in order."""
         return self.backward([Node("op", None, tuple(map(Ref, self.dropped)), {}, [], "")])[:-1]
 
-    def reaches(self, n):
-        """The dropped values that are computed with a kept one."""
-        found = {n}
-        for node in self.all():
-            if not found.isdisjoint(node.refs()):
-                found.update(node.outs)
-        return found.intersection(self.dropped)
+    def keepers(self, holders):
+        """`holders` (value -> those who want it, as bits) with who wants a kept value for the sake of a dropped one."""
+        found = dict(holders)
+        for node in reversed(self.all()):
+            some = 0
+            for o in node.outs:
+                some |= found.get(o, 0)
+            for x in map(int, node.refs()):
+                found[x] = found.get(x, 0) | some
+        return found
 
 
 def partition(nodes, backwards, arrays, outside, exposed, wanted, fixed, define, like=None):
@@ -101,6 +104,11 @@ def _maps(node):
     return node.kind == "op" and node.op.family == "pointwise" and not node.attrs and node.op.pure and not node.op.may_fail
 
 
+def _moving(a):
+    """What it takes to store an array, or to load it."""
+    return a.nbytes * (FAR if a.nbytes > LARGE else NEAR)
+
+
 class _Graph:
     def __init__(self, nodes, backwards, arrays, outside, exposed, wanted, fixed):
         self.arrays, self.wanted = arrays, wanted
@@ -113,13 +121,16 @@ class _Graph:
         self.away = {root[n] for n in (*outside, *exposed)}
         self.maker, self.stored = {}, set()  # value -> the node that can compute it again; what lies in memory in any case
         for node in nodes:
-            alone = fuse.mappable(node, arrays) and _maps(node) or is_view(node) and len(node.outs) == 1
+            free = is_view(node) or _maps(node) and fuse.mappable(node, arrays)
             for o in node.outs:
-                if alone and root[o] not in self.changed and not any(root[x] in self.changed for x in node.refs()):
+                if free and root[o] not in self.changed and not any(root[x] in self.changed for x in node.refs()):
                     self.maker[o] = node
             if not (is_view(node) or _maps(node) or node.kind == "op" and node.op.family in ("reduce", "rows")):
                 self.stored.update(root[x] for x in (*node.outs, *node.refs()))
-        self.fixed, behind = set(fixed), {}  # values that a backward wants in memory; view of a backward -> what it shows
+        self.fixed, behind = set(fixed), {}  # values that a backward wants in memory; view -> what it shows
+        for node in nodes:
+            if is_view(node):
+                behind.update((o, behind.get(node.ins[0], int(node.ins[0]))) for o in node.outs)
         for node in (n for b in backwards for n in b):
             if is_view(node):
                 behind.update((o, behind.get(node.ins[0], int(node.ins[0]))) for o in node.outs)
@@ -129,24 +140,23 @@ class _Graph:
 
     def shown(self, n):
         """Can somebody else write to a value's memory?"""
-        return self.root[n] in self.away
+        return self.root.get(n) in self.away or n not in self.root
 
     def keeping(self, n):
         """What it costs to keep a value for the backward."""
-        a = self.arrays[n]
-        if self.root[n] in self.changed:
+        root, a = self.root.get(n, n), self.arrays[n]
+        if root in self.changed:
             return NEVER
-        byte = FAR if a.nbytes > LARGE else NEAR
         if self.shown(n):
-            return 2 * a.nbytes * byte + EACH + COPY if a.dtype.kind in "fiuV" and a.size and fuse.dense(a) else NEVER
+            return 2 * _moving(a) + EACH + COPY if a.dtype.kind in "fiuV" and a.size and fuse.dense(a) else NEVER
         if n in self.wanted and n not in self.droppable:
             return 1                         # (it is kept)
-        return (1 if self.root[n] in self.stored else 2) * a.nbytes * byte + EACH
+        return (1 if root in self.stored else 2) * _moving(self.arrays[root]) + EACH         # (a view keeps all of it)
 
     def computing(self, n):
         """What it costs to compute a value once more from its operands."""
         node = self.maker.get(n)
-        if node is None:
+        if node is None or n in self.fixed:
             return NEVER
         if is_view(node):
             return 0

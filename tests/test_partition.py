@@ -162,6 +162,21 @@ def test_less_is_kept():
     assert "operations computed again" in (f := jit.trace(by_hand), f(x, w))[0].explain()
 
 
+def test_views_are_made_again_of_what_is_kept():
+    def heads(x, w):
+        q, k, v = (x @ w).view(4, 6, 3, 8).transpose(1, 2).split(1, 1)
+        return (q @ k.mT).softmax(-1) @ v
+    grads, f = [], jit.trace(heads)
+    for call in f, f, heads:
+        x, w = leaf(4, 6, 8), leaf(8, 24)
+        call(x, w).sin().sum().backward()
+        grads.append((bits(x.grad), bits(w.grad)))
+    assert grads[0] == grads[1] == grads[2]
+    path, = f.explain(data=True)["paths"]
+    assert path["backward"]["kept"] == 4 * (4 * 6 * 24 + 4 * 6 * 6) or not path["launches"]
+    assert len(path["python"]) == 1 or not path["launches"]              # (the product's view of x)
+
+
 def test_what_a_call_keeps_is_freed():
     f, x, w = jit.trace(by_hand), leaf(512, 512), leaf(512)
     for _ in range(2):
