@@ -95,6 +95,12 @@ def look(t):
     return (type(t), a.dtype, a.shape, a.strides, t._rg, t._grad is None, t._node is None, t._base is None, a.flags.num & FLAGS, bool(t._extra))
 
 
+def spent(node):
+    """Was the graph that starts at a node differentiated and freed, so that nothing flows through it any more?"""
+    of = getattr(node, "parent", node)
+    return bool(of.released) and not node.pre_hooks and not of.pre_hooks
+
+
 class Slot:
     """A place whose number or tensor a recording takes as it comes."""
     __slots__ = ("kind", "owner", "name", "cells", "is_number", "type", "look")
@@ -107,7 +113,7 @@ class Slot:
     @staticmethod
     def takes(value):
         """Can such a value come from a slot?"""
-        return varies(value) or isinstance(value, Base) and value._node is None and value._base is None and not value._extra
+        return varies(value) or isinstance(value, Base) and value._base is None and not value._extra and (value._node is None or spent(value._node))
 
     def fetch(self, known, leaves):
         """The tensor that is there now, or that stands for the number; None where it is of another kind, or known under another name."""

@@ -3,6 +3,7 @@ import collections
 import dataclasses
 import sys
 import threading
+import types
 
 import numpy as np
 from whet import dtypes, random
@@ -19,21 +20,23 @@ from .world import PLAIN
 
 class Given:
     """What a call was given: its tensors, objects that are known by identity only, and containers, each in the order in which they are met."""
-    __slots__ = ("leaves", "others", "boxes", "numbers", "look")
+    __slots__ = ("leaves", "others", "boxes", "numbers", "look", "met")
 
     def __init__(self, sizes=True):
         self.look = look if sizes else apart_from_sizes
         self.leaves, self.others, self.boxes, self.numbers = [], [], [], {}      # numbers: of arguments that vary, as tensors
+        self.met = {}                        # id of a leaf or a box -> which it is (they are kept alive by being so)
 
     def flatten(self, x):
         """A hashable description of an argument."""
         t = type(x)
         if isinstance(x, Base):
-            for i, y in enumerate(self.leaves):
-                if y is x:
-                    return i
+            i = self.met.get(id(x))
+            if i is not None:
+                return i
             if x._base is not None:
                 _ = x.requires_grad          # (asking brings a view up to date with its base)
+            self.met[id(x)] = len(self.leaves)
             self.leaves.append(x)
             own, d = (), None
             if t is not Tensor:              # (only subclasses have attributes)
@@ -64,7 +67,7 @@ class Given:
             return t, x.start, x.stop, x.step
         if isinstance(x, np.generic):
             return t, x.dtype, x.tobytes()
-        if dataclasses.is_dataclass(x) and not isinstance(x, type) and t.__hash__ is None:
+        if t.__hash__ is None and (t is types.SimpleNamespace or dataclasses.is_dataclass(x)):
             self.others.append(t)
             i = self.box(x)
             return t, tuple([(k, self.flatten(v)) for k, v in vars(x).items()]) if i is None else i
@@ -73,9 +76,9 @@ class Given:
 
     def box(self, x):
         """Which of the containers this is; None where it was not met before."""
-        for i, y in enumerate(self.boxes):
-            if y is x:
-                return i
+        i = self.met.setdefault(id(x), len(self.boxes))
+        if i < len(self.boxes):
+            return i
         self.boxes.append(x)
         return None
 

@@ -5,6 +5,7 @@ that eager would have made: for second derivatives, hooks, gradients of some inp
 (`Shortcut.open`), and here the very nodes of eager are made: the same ops, edges, order and versions. They need no more than the
 first derivative saved: what a backward of any order reads of the forward, the first backward has read.
 """
+import collections
 from fractions import Fraction
 
 import numpy as np
@@ -91,7 +92,7 @@ class History:
 
     def forget(self):
         """Let go of the recorded graph itself."""
-        self.order = self.number = None
+        self.order = self.number = self.borders = None
 
     def make(self, held, borders, exits, number, gone=0):
         """The nodes, oldest first. `held`: value -> (tensor, its version then), `exits`: number -> an object that is to be that node,
@@ -207,6 +208,15 @@ def _leaving(order):
     """The edges that leave some nodes, in the order in which the engine's walk comes to them: (number of the node, of the edge, edge)."""
     within = set(order)
     return [(i, k, e) for i in reversed(range(len(order))) for k, e in enumerate(order[i].edges) if e is not None and e not in within]
+
+
+def leaves_of(roots, start):
+    """The tensors that graphs which were used up lead to, and their gradients, by id: how often they are held so."""
+    nodes = inside(roots, start)
+    held = collections.Counter(id(e) for n in nodes for v in (n, *_inner(n)) for e in v.edges if isinstance(e, Base))
+    leaves = {id(e): e for n in nodes for v in (n, *_inner(n)) for e in v.edges if isinstance(e, Base)}
+    held.update([id(e._grad) for e in leaves.values() if e._grad is not None])
+    return held
 
 
 def borders(roots, start):

@@ -30,7 +30,7 @@ from whet.passes.uses import is_view, written
 from . import chain, contract, plain
 from .arena import Own, Piece, Ranges, plan
 from .machine import machine
-from .record import Refused
+from .record import Late, Refused
 from .rounds import Rounds, machines
 
 KEPT = 1 << 22                       # bytes that are copied at each call, for a replay that may miss late
@@ -119,7 +119,8 @@ class Program:
             if written and fails:
                 self.kept = list(dict.fromkeys(written))
                 if sum(self.arrays[n].nbytes for n in self.kept) > KEPT:
-                    raise Refused(f"a call may turn out otherwise at {node.line}, after large tensors from outside were written")
+                    what = f"a call may turn out otherwise at {node.line}, after large tensors from outside were written"
+                    raise Late(what, node.line) if node.kind == "guard" else Refused(what)
             if node.kind == "write" and self.root[node.ins[0]] in outside:
                 written.append(self.root[node.ins[0]])
 

@@ -47,6 +47,14 @@ class Refused(Exception):
     """Why a run cannot be replayed."""
 
 
+class Late(Refused):
+    """Python reads a number at a `line` where a replay cannot go back any more: it is to be taken as it comes, if it can be."""
+
+    def __init__(self, what, line):
+        super().__init__(what)
+        self.line = line
+
+
 class Wrong(Refused):
     """A program was compiled wrongly."""
 
@@ -478,9 +486,15 @@ def _helper(frame):
     return frame.f_globals.get("__name__", "").partition(".")[0] in ("numpy", "llvmlite", "ml_dtypes", "networkx")
 
 
-def escaped(tensors):
-    """One of the tensors that somebody still holds, given the only list of them."""
-    refs = [weakref.ref(t) for t in tensors]
+def escaped(tensors, held):
+    """One of the tensors that somebody still holds, given the only list of them. `held`: by id, how often graphs and gradients hold some."""
+    refs = [(weakref.ref(t), held.get(id(t), 0)) for t in tensors]
     tensors.clear()
-    return next((r() for r in refs if r() is not None), None)
+    t = object()
+    alone = sys.getrefcount(t)
+    for ref, n in refs:
+        t = ref()
+        if t is not None and (not n or sys.getrefcount(t) != alone + n):
+            return t
+    return None
 

@@ -41,7 +41,7 @@ class Results:
         self.known = guarded                 # what is guarded by identity: may be given back as it is
         self.containers, self.holders = {}, []       # lists and dicts that the run made, by id
         self.items = []                      # values that become numbers
-        self.alive = []                      # results whose history is not used up
+        self.alive, self.dead = [], []       # results whose history is not used up; nodes of those whose history is
 
     def describe(self, x):
         t = type(x)
@@ -144,6 +144,7 @@ class Results:
                 dead = "leaf"
             elif used_up(x, self.start):
                 dead = Dead(self.rec, x._node, self.start, self.place_of_edge)
+                self.dead.append(x._node)
             else:
                 dead = len(self.alive)       # which of the node's outputs it is
                 self.alive.append(x)

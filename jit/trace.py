@@ -13,6 +13,7 @@ import sys
 import threading
 import types
 import warnings
+import weakref
 from contextlib import nullcontext
 from operator import is_
 
@@ -29,12 +30,12 @@ from . import again, explain, ladder, quick, show, sizes, trial
 from .backward import Backward, near, same_bits
 from .effects import CONTENTS, SETTABLE, Swapped, found
 from .given import Given, Run
-from .history import inside, saved_by
+from .history import inside, leaves_of, saved_by
 from .numbers import Number, reclaim, settle, tensor_of, varies
 from .outward import Outward, real
 from .program import Miss, Program
 from .quick import MISSED
-from .record import Recorder, Refused, Watch, Wrong, escaped
+from .record import Late, Recorder, Refused, Watch, Wrong, escaped
 from .recording import Recording
 from .results import Results
 from .world import Unwatchable, World, ours
@@ -46,6 +47,7 @@ IDLE = 5                         # or be of no use
 PATHS = 8                        # recordings of one key
 VERIFY = "sample", "first", "always", "off"      # see `trace`
 KEYS = 64                        # kinds of arguments that are kept,
+PATIENCE = 16                    # so many calls in a row of new kinds: one more of them is not even asked
 FREE = 8                         # of which so many are recorded when first seen, the others at their second call
 SEEN = 4
 
@@ -101,7 +103,8 @@ class Traced(quick.Entry):
         self._models = {}                     # key without sizes -> recordings that others are made like
         self.watched = set()                 # keys of calls that went another way than the recording of other sizes
         self.alive = {}                      # key -> objects whose ids it holds
-        self.met = {}                        # keys of calls that were not recorded
+        self.met = {}                        # keys of calls that were not recorded, and the objects in them
+        self.strays = self.skipped = 0       # calls in a row that were of new kinds; how many more are not asked what they are
         self.table, self.tries, self.refused = {}, collections.Counter(), {}
         self._ready, self.armed = None, []   # the recordings that are replayed from tables, the latest first
         self.loose, self.lines = set(), set()        # places, and lines with `item()`, whose numbers were seen to vary
@@ -152,6 +155,9 @@ class Traced(quick.Entry):
             if self.strict:
                 raise TraceError(f"{self.name()} cannot be compiled: {self.drift}")
             return self.fn(*args, **kwargs)
+        if self.skipped:
+            self.skipped -= 1
+            return self.fn(*args, **kwargs)
         try:
             key, given = self.key(args, kwargs)
             paths = self.table.get(key)
@@ -162,6 +168,7 @@ class Traced(quick.Entry):
                 if not r.slow or r.calls >= r.trial.at:
                     out = self.trial(r, key, args, kwargs, given)
                     if out is not MISSED:
+                        self.strays = 0
                         return out
                     r.misses += 1
                     if r.misses >= UNFIT and not r.calls:
@@ -315,13 +322,16 @@ class Traced(quick.Entry):
         start, loose, lines = trial.clock(), *((frozenset(self.loose), frozenset(self.lines)) if known is None else known.told)
         kind, model = self._model(args, kwargs, given) if known is None else (None, None)
         if key not in self.table and len(self.table) >= FREE:
-            if key not in self.met and not (self.free and model):        # it may never come again: sizes that only grow, say
-                self.met[key] = True
+            if not _same_objects(self.met.get(key), others) and not (self.free and model):    # it may never come again: sizes that only grow, say
+                self.met[key] = [_reference(x) for x in others]
                 if len(self.met) > 4 * KEYS:
                     del self.met[next(iter(self.met))]
+                self.strays += 1
+                self.skipped = min(self.strays // PATIENCE, KEYS)
                 return self.fn(*args, **kwargs)
             if len(self.table) >= KEYS:
                 self.forget(min(list(self.table)[:KEYS // 2], key=lambda k: sum(r.calls for r in self.table[k])))
+        self.strays = 0
         paths = self.table.setdefault(key, [])
         self.alive.setdefault(key, others)   # the key may hold their ids
         if known is None and (len(paths) >= PATHS or len(paths) >= IDLE and not any(r.calls for r in paths)):
@@ -397,6 +407,8 @@ class Traced(quick.Entry):
                     self.distrust(known, e)
             elif light:
                 self.watched.add(key)        # (the next call is recorded in full)
+            elif type(e) is Late and not self.exact and e.line not in self.fixed | self.lines:
+                self.lines.add(e.line)       # (the next call is recorded so)
             else:
                 self.failed(key, e, rec.passing)
         finally:
@@ -437,7 +449,9 @@ class Traced(quick.Entry):
     def regular(self, world, slots, numbers, rec):
         """Were numbers that vary only computed with? Those that Python went on from are taken as they are from now on."""
         bound = [place for place, t in numbers.items() if id(t) in rec.pinned]
-        bound += [(id(s.owner), s.name) for s, t in zip(world.slots, slots) if id(t) in rec.pinned]
+        # (what came of a graph that is used up may be exchanged for another as long as the run only lays something in its place)
+        bound += [(id(s.owner), s.name) for s, t in zip(world.slots, slots)
+                  if id(t) in rec.pinned or not s.is_number and t is not None and t._node is not None and id(t._array) in rec.number]
         self.fixed.update(bound)
         self.varying -= self.fixed
         self.loose -= self.fixed
@@ -488,7 +502,7 @@ class Traced(quick.Entry):
         kept = {id(t) for t in (*kept, *rec.hidden)}
         others = [t for t in rec.made if id(t) not in kept]
         rec.made.clear()
-        loose = escaped(others)
+        loose = escaped(others, leaves_of(results.dead, run.first))
         if loose is not None:
             raise Refused(f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned")
         outside = list(rec.outside)
@@ -701,6 +715,19 @@ class Traced(quick.Entry):
 
 
 quick.begin(Traced, Traced._call)
+
+
+def _reference(x):
+    """A way to an object that does not keep it alive, where there is one."""
+    try:
+        return weakref.ref(x)
+    except TypeError:
+        return lambda: x
+
+
+def _same_objects(references, objects):
+    """Are these the objects that the references were made of? (A key has their addresses, where others may lie by now.)"""
+    return references is not None and all(r() is x for r, x in zip(references, objects))
 
 
 def _depth():

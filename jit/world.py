@@ -470,6 +470,8 @@ class World:
         if fn.__dict__:
             self.holders.append(fn)
         self.namespace(fn.__dict__)
+        if standard(fn.__globals__.get("__name__", "")):
+            return                           # (a wrapper of the standard library's, such as a dataclass has: what it wraps is on the stack)
         if not LOOKUPS.isdisjoint(fn.__code__.co_names):
             self.whole([c.cell_contents for c in fn.__closure__ or () if c != types.CellType()])
         self.code(fn.__code__, fn.__globals__)

@@ -585,3 +585,33 @@ def test_an_error_names_the_optimizer_that_wrote(make):
         return [outcome(y.sum().backward) for y in ys[:-1]]
     eager, traced = run(lambda f: f), run(jit.trace)
     assert eager == traced and ".step`" in eager[0]
+
+
+def test_the_used_up_graph_of_a_result_leads_to_a_leaf_of_the_runs():
+    layer = whet.nn.Linear(3, 1)
+
+    def penalty(x):
+        x = x.clone().requires_grad_()
+        g, = grad(layer(x).tanh().sum(), x, create_graph=True)
+        loss = (g.norm(dim=1) - 1).square().mean()
+        layer.zero_grad()
+        loss.backward()
+        return loss
+    eager, traced = ways(penalty, lambda call: bits(call(leaf(4, 3).detach()), layer.weight.grad))
+    assert eager == traced
+
+
+def test_a_leaf_that_somebody_else_holds_is_no_part_of_a_used_up_graph():
+    from whet.jit.history import leaves_of
+    from whet.jit.record import escaped
+    x = leaf(3)
+    y = x.exp().sum()
+    y.backward()
+    held = leaves_of([y.grad_fn], 0)
+    kept = [x]
+    made = [x, x.grad]
+    del x
+    assert escaped(made[:], held) is kept[0]
+    del kept[:]
+    only, made = made, None
+    assert escaped(only, held) is None

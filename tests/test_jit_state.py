@@ -1,6 +1,10 @@
 """Traced functions whose numbers vary and that leave something behind: the same results and the same state as eagerly, and replayed."""
+import dataclasses
+import gc
 import math
+import sys
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -333,3 +337,126 @@ def test_what_is_stored_anew_is_stored_by_replays_too(where):
             found.append(look())
         seen.append(found)
     assert seen[0] == seen[1]
+
+
+def test_a_dataclass_beside_functions_that_call_functions():
+    @dataclasses.dataclass
+    class Config:
+        width: int = 3
+
+    class Model(nn.Module):
+        def __init__(self, config):
+            super().__init__()
+            self.config, self.layer = config, nn.Linear(4, config.width)
+
+        def forward(self, x, k):
+            return self.layer(x).topk(min(k, self.config.width), -1)[0]
+    both(lambda: (Model(Config()), None), lambda f, _: [f(whet.arange(8.0).view(2, 4) + i, 2).detach() for i in range(6)])
+
+
+def test_a_state_that_was_loaded_is_let_go_at_once():
+    m = nn.Sequential(nn.Linear(2, 2))
+    state = {k: v.clone() for k, v in m.state_dict().items()}
+    refs = [weakref.ref(v) for v in state.values()]
+    gc.disable()
+    try:
+        m.load_state_dict(state)
+        del state
+        assert [r() for r in refs] == [None, None]
+    finally:
+        gc.enable()
+
+
+def test_a_namespace_is_told_by_what_it_holds():
+    def make():
+        return (lambda batch: (batch.x * batch.scale, batch.names)), None
+
+    def calls(f, _):
+        for i in range(6):
+            yield f(types.SimpleNamespace(x=whet.ones(3) * i, scale=2.0, names=("a",)))
+        batch = types.SimpleNamespace(x=whet.ones(3), scale=2.0, names=("a",))
+        yield f(batch)
+        batch.scale = 3.0
+        yield f(batch)
+    t = both(make, calls)
+    assert len(t.explain(data=True)["paths"]) == 2
+    f = whet.jit.trace(lambda a, b: a is b)
+    one = types.SimpleNamespace(x=1)
+    assert [f(one, one), f(one, types.SimpleNamespace(x=1)), f(one, one)] == [True, False, True]
+
+
+def test_arguments_that_are_always_others_are_soon_left_alone():
+    f = whet.jit.trace(lambda x, a: x + float(a[0]))
+    for i in range(200):                     # (each array has the address of one before it)
+        assert f(whet.ones(2), np.full(3, float(i))).tolist() == [1.0 + i] * 2
+    assert len(f.explain(data=True)["paths"]) <= trace_of(f).FREE
+    asked = []
+    key = f.key
+    f.key = lambda *args: asked.append(1) or key(*args)
+    for i in range(100):
+        assert f(whet.ones(2), np.full(3, float(i))).tolist() == [1.0 + i] * 2
+    assert len(asked) < 50
+    same = np.full(3, 2.0)
+    for _ in range(200):
+        assert f(whet.ones(2), same).tolist() == [3.0, 3.0]
+    assert any(p["calls"] > 50 for p in f.explain(data=True)["paths"])
+
+
+def trace_of(f):
+    return sys.modules[type(f).__module__]
+
+
+def test_a_number_is_read_after_large_tensors_were_written(monkeypatch):
+    monkeypatch.setattr(sys.modules["whet.jit.program"], "KEPT", 1000)
+
+    def make():
+        layer, total, right = nn.Linear(20, 20), 0.0, 0
+        opt = whet.optim.SGD(layer.parameters(), lr=0.1, momentum=0.9)
+
+        def f(x):
+            nonlocal total, right
+            loss = layer(x).pow(2).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            total += loss.item() * x.size(0)
+            right += whet.sum(x > 0)
+            return total, right
+        return f, None
+    both(make, lambda f, _: [f(whet.randn(4, 20)) for _ in range(9)])
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_what_came_of_a_graph_that_is_used_up_is_laid_into_an_attribute(read):
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.weights = nn.Linear(3, 3), None
+
+        def forward(self, x):
+            before = self.weights
+            self.weights = self.layer(x).softmax(-1)
+            return self.weights @ x + (before.detach().sum() if read and before is not None else 0)
+
+    def make():
+        model = Attention()
+        opt = whet.optim.SGD(model.parameters(), lr=0.1)
+
+        def f(x):
+            opt.zero_grad()
+            loss = model(x).square().sum()
+            loss.backward()
+            opt.step()
+            return loss.item()
+        return f, model
+
+    def calls(f, model):
+        for i in range(9):
+            yield f(whet.randn(3, 3)), model.weights, model.weights.requires_grad, model.weights.grad_fn is None
+            if i == 5:
+                model.weights = model.layer(whet.ones(3, 3))         # (one whose graph is alive)
+            if i == 6:
+                model.weights = whet.ones(3, 3)
+        with pytest.raises(RuntimeError, match="a second time"):
+            model.weights.sum().backward()
+    both(make, calls, replayed=not read)

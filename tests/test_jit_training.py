@@ -116,3 +116,24 @@ def test_evaluation_after_training_is_another_recording():
                 assert call(x).tolist() == twin(x).tolist()
     assert model.norm.running_mean.tolist() == twin.norm.running_mean.tolist()
     assert model.norm.num_batches_tracked.item() == twin.norm.num_batches_tracked.item() == 6
+
+
+@pytest.mark.parametrize("options", [{}, {"use_buffers": True}, {"multi_avg_fn": whet.optim.swa_utils.get_ema_multi_avg_fn(0.9)}],
+                         ids=["mean", "buffers", "ema"])
+def test_weights_are_averaged_in_the_step(options):
+    outcomes = []
+    for trace in (lambda f: f, whet.jit.trace):
+        whet.manual_seed(0)
+        model = whet.nn.Sequential(whet.nn.Linear(3, 3), whet.nn.BatchNorm1d(3))
+        mean, opt = whet.optim.swa_utils.AveragedModel(model, **options), whet.optim.SGD(model.parameters(), lr=0.1)
+
+        def step(x):
+            opt.zero_grad()
+            (model(x) * x).sum().backward()
+            opt.step()
+            mean.update_parameters(model)
+        step = trace(step)
+        for _ in range(7):
+            step(whet.randn(4, 3))
+        outcomes.append({k: v.numpy().tobytes() for k, v in mean.state_dict().items()})
+    assert outcomes[0] == outcomes[1] and any(p["calls"] >= 3 for p in step.explain(data=True)["paths"]), step.explain()

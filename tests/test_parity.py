@@ -453,3 +453,8 @@ def test_reflections_multiply_without_being_made():
             b = q.mH if transpose else q
             same(whet.ormqr(*reflections, c, left, transpose), (b @ c if left else c @ b).tolist(), tol=1e-10)
     same(whet.linalg.householder_product(*reflections), q[:, :3].tolist(), tol=1e-10)
+def test_the_method_split_calls_its_sizes_by_another_name():
+    a, b = whet.arange(5).split(split_size=[2, 3], dim=0)
+    same(a, [0, 1])
+    same(b, [2, 3, 4])
+    assert len(whet.arange(5).split(split_size=2)) == 3

@@ -141,23 +141,7 @@ class Stateful:
         metadata = getattr(state_dict, "_metadata", None)
         state_dict = OrderedDict(state_dict)
 
-        def load(module, state, prefix):
-            module = module.fn if hasattr(type(module), "_traces") else module             # (what a trace of a module runs)
-            local = dict({} if metadata is None else metadata.get(prefix[:-1], {}))
-            local["assign_to_params_buffers"], local["later"] = assign, later
-            module._load_from_state_dict(state, prefix, local, True, missing, unexpected, errors)
-            for name in module.__dict__["_module_names"]:
-                child = module.__dict__[name]
-                if child is not None:
-                    below = prefix + name + "."
-                    load(child, {k: v for k, v in state.items() if k.startswith(below)}, below)
-            own = module.__dict__.get("_hooks", hooks.none)
-            for hook in list(own.load_post.values()):
-                if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
-                    raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "
-                                         "new values, if incompatible_keys need to be modified, it should be done inplace.")
-
-        load(self, state_dict, "")
+        _load(self, state_dict, "", metadata, assign, later, missing, unexpected, errors)
         if strict:
             for what, keys in (("Unexpected", unexpected), ("Missing", missing)):
                 if keys:
@@ -168,6 +152,25 @@ class Stateful:
         for take in later:
             take()
         return _IncompatibleKeys(missing, unexpected)
+
+
+def _load(module, state, prefix, metadata, assign, later, missing, unexpected, errors):
+    """A module's part of a state, and those of the modules in it. (A function of its own: one that closes over itself is a cycle, which
+    would keep the state until Python's collector comes.)"""
+    module = module.fn if hasattr(type(module), "_traces") else module             # (what a trace of a module runs)
+    local = dict({} if metadata is None else metadata.get(prefix[:-1], {}))
+    local["assign_to_params_buffers"], local["later"] = assign, later
+    module._load_from_state_dict(state, prefix, local, True, missing, unexpected, errors)
+    for name in module.__dict__["_module_names"]:
+        child = module.__dict__[name]
+        if child is not None:
+            below = prefix + name + "."
+            _load(child, {k: v for k, v in state.items() if k.startswith(below)}, below, metadata, assign, later, missing, unexpected, errors)
+    own = module.__dict__.get("_hooks", hooks.none)
+    for hook in list(own.load_post.values()):
+        if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
+            raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "
+                                 "new values, if incompatible_keys need to be modified, it should be done inplace.")
 
 
 def _size(t):

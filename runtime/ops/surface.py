@@ -146,7 +146,7 @@ def guard(fn):
 
 
 NUMPY_NAMES = {"axis": ("dim", "dims"), "axes": ("dim", "dims"), "keepdims": ("keepdim",), "x": ("input", "self"), "a": ("input", "self"),
-               "x1": ("input", "self"), "x2": ("other",)}
+               "x1": ("input", "self"), "x2": ("other",), "split_size": ("split_size_or_sections",)}         # (the last: of the method)
 
 
 def _by_our_names(fn, kwargs):

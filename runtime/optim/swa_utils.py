@@ -30,11 +30,12 @@ def get_swa_multi_avg_fn():
     """Mean of all so far, of lists of tensors, in place."""
     def average(averaged, current, number):
         with whet.no_grad():
+            share = 1 / (whet.as_tensor(number, dtype=whet.float64) + 1)       # (no number of Python's: a trace would guard it)
             for a, b in zip(averaged, current):
                 if a.is_floating_point() or a.is_complex():
-                    a.lerp_(b, 1 / (int(number) + 1))
+                    a.lerp_(b, share.to(a.dtype))
                 else:
-                    a.copy_(a + (b - a) / (int(number) + 1))
+                    a.copy_(a + (b - a) * share)
     return average
 
 
@@ -83,7 +84,7 @@ class AveragedModel(Module):
             return [*m.parameters(), *(m.buffers() if self.use_buffers else ())]
         mine, theirs = tensors(self.module), [t.detach().to(device=t.device) for t in tensors(model)]
         with whet.no_grad():
-            if int(self.n_averaged) == 0:
+            if self.n_averaged == 0:         # (a trace guards the answer, not the count)
                 for a, b in zip(mine, theirs):
                     a.copy_(b)
             elif self.avg_fn is not None:
