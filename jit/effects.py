@@ -10,7 +10,7 @@ from whet.tensor_base import Base
 
 from .numbers import HOLDS, Number, settle, tensor_of, varies
 
-SETTABLE = frozenset(("dict", "some", "global", "cell", "slot", "vars", "items"))
+SETTABLE = frozenset(("dict", "some", "global", "cell", "slot", "vars", "items", "context"))
 
 
 CONTENTS = frozenset(("dict", "items", "set"))
@@ -20,6 +20,8 @@ def get(kind, owner, name):
     """What lies at a place."""
     if kind == "cell":
         return owner.cell_contents
+    if kind == "context":
+        return owner.get()
     if kind == "slot":
         return getattr(owner, name)
     if kind == "vars":

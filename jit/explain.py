@@ -50,7 +50,7 @@ def _leaves(d, path, out):
             if issubclass(d[0], dict):
                 _leaves(x[1], f"{path}[{x[0][1]!r}]", out)
             elif hasattr(d[0], "_fields"):
-                _leaves(x, f"{path}.{d[0]._fields[i]}", out)
+                _leaves(x, f"{path}.{(*d[0]._fields, '__dict__')[i]}", out)
             elif issubclass(d[0], list | tuple | slice):
                 _leaves(x, f"{path}.{('start', 'stop', 'step')[i]}" if d[0] is slice else f"{path}[{i}]", out)
             else:

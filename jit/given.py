@@ -15,7 +15,7 @@ from whet.tensor_base import Base
 from .effects import look
 from .outward import Call
 from .record import Refused
-from .world import PLAIN
+from .world import PLAIN, attributes, not_of_c
 
 
 class Given:
@@ -56,21 +56,24 @@ class Given:
                 return t, tuple([self.flatten(y) for y in x])
             return t, tuple([(self.flatten(k), self.flatten(v)) for k, v in x.items()])
         if isinstance(x, tuple) and (hasattr(t, "_fields") or t is Size):
-            if t is not Size:                # (each look at a shape makes one)
-                i = self.box(x)
-                if i is not None:
-                    return t, i
-            return t, tuple([self.flatten(y) for y in x])
+            if t is Size:                    # (each look at a shape makes one)
+                return t, tuple([self.flatten(y) for y in x])
+            self.others.append(t)
+            i = self.box(x)
+            if i is not None:
+                return t, i
+            more = getattr(x, "__dict__", None)          # (a subclass may have attributes beside the fields)
+            return t, tuple([self.flatten(y) for y in (*x, more)[:None if more else -1]])
         if t is slice:
             return t, tuple([self.flatten(y) for y in (x.start, x.stop, x.step)])
         if t is range:
             return t, x.start, x.stop, x.step
         if isinstance(x, np.generic):
             return t, x.dtype, x.tobytes()
-        if t.__hash__ is None and (t is types.SimpleNamespace or dataclasses.is_dataclass(x)):
+        if t.__hash__ is None and (t is types.SimpleNamespace or dataclasses.is_dataclass(x) and not_of_c(t)):
             self.others.append(t)
             i = self.box(x)
-            return t, tuple([(k, self.flatten(v)) for k, v in vars(x).items()]) if i is None else i
+            return t, tuple([(k, self.flatten(v)) for k, v in attributes(x)]) if i is None else i
         self.others.append(x)
         return t, id(x)
 
@@ -112,11 +115,15 @@ class Run:
             raise Refused("it changes a setting")
         if now != self.settings:             # (a recording is of certain settings before: after it they are certain ones, too)
             rec.acts.append(Call(_set, list(now), {}, len(rec.nodes)))
-        if any(_form(t) != look for t, look in zip(self.tensors, self.looks)):
-            raise Refused("it changes what a tensor from outside is (its memory, history, hooks or requires_grad)")
-        generator = random.default_generator
-        drawn = sum(n.op.blocks(n.attrs["shape"]) for n in rec.nodes if n.kind == "draw" and n.attrs["generator"] is generator)
-        if (generator._seed, generator._offset - drawn) != self.start:
+        self.marks = []                      # leaves that require a gradient now, or no longer do
+        for t, was in zip(self.tensors, self.looks):
+            now = _form(t)
+            if now != was:
+                if (now[0], *now[2:]) != (was[0], *was[2:]) or t._node is not None or t._base is not None:
+                    raise Refused("it changes what a tensor from outside is (its memory, history or hooks)")
+                self.marks.append(t)
+        rec.streams.at(random.default_generator)
+        if self.start != rec.streams.starts[id(random.default_generator)] or not all(map(rec.streams.as_told, rec.streams.moved())):
             raise Refused("it moves the random number generator")
 
 

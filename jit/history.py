@@ -71,6 +71,8 @@ class History:
         # (what wrote to a view has edges of its own, those from outside among those of the base's node)
         s.edges = [None if e is None else self.number[e] if e in self.number else ~self.keys[i, k] if outer is None else
                    ~self.keys[i, outer.edges.index(e)] for k, e in enumerate(n.edges)]
+        if any(type(x) is Packed for x in (*n.inputs, *_outputs(n))):
+            raise Refused("what its graph saved was packed by hooks")
         s.attrs = dict(n.attrs)
         for k, v in s.attrs.items():
             if isinstance(v, Node):

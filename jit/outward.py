@@ -61,6 +61,8 @@ class Outward:
         self.known = world.seen              # objects that are guarded, by id
         self.moving = frozenset(map(id, world.grads))        # those of them that are soon others
         self.slots = frozenset(map(id, slots))               # tensors that may be others
+        self.streams, self.met = (sys.stdout, sys.stderr), world.met     # met: what could have a stand-in, and has none
+        rec.outward = self
 
     def stand_in(self, x):
         """What a run finds in place of an object."""
@@ -106,6 +108,8 @@ class Outward:
         rec, watch = self.rec, self.watch
         if rec.trying is not None:
             rec.trying("it acts outside of Python's state")
+        if (does is not print or kwargs.get("file") is None) and (sys.stdout, sys.stderr) != self.streams:
+            rec.refuse("it prints, logs or warns to a stream that it has put there itself")
         rec.acts.append(Call(does, args, kwargs, len(rec.nodes), ready, calm))
         state = modes.state
         before, self.busy, watch.aside = state.observers, True, True
@@ -150,6 +154,13 @@ class Outward:
         file = kwargs.get("file")
         if isinstance(file, Stream):
             file = kwargs["file"] = object.__getattribute__(file, "_real")
+        if file is None and sys.stdout is not self.streams[0]:           # (redirected, inside)
+            if issubclass(type(sys.stdout), Stream):
+                file = kwargs["file"] = real(sys.stdout)
+            elif type(sys.stdout) is io.StringIO and id(sys.stdout) not in self.met:
+                out = self.do(print, [self.kept(x) for x in self.texts(args)], {**kwargs, "file": sys.stdout})
+                self.rec.acts = self.rec.acts[:-1]       # (the run made it, and who reads it is refused: this leaves nothing behind)
+                return out
         if file is not None and not isinstance(file, io.IOBase) or not kwargs.keys() <= {"sep", "end", "file", "flush"}:
             self.rec.refuse("it prints to an object of its own")
             return print(*args, **kwargs)
@@ -174,6 +185,11 @@ class Outward:
         here, filters = _line(_above(frame, left) if outside else frame), list(warnings.filters)
         return self.do(functools.partial(_warn, None if outside else here, left), [*self.texts([message]), category], {},
                        lambda: warnings.filters == filters, _plain_warnings, functools.partial(_warn, here, 0))
+
+    def repeat(self, message, category, frame):
+        """A warning of ours, of a line that a frame is at."""
+        filters = list(warnings.filters)
+        self.do(functools.partial(_warn, _line(frame), 0), [message, category], {}, lambda: warnings.filters == filters, _plain_warnings)
 
     def log(self, logger, level, msg, *args, **kwargs):
         """A method of a logger."""
@@ -249,6 +265,7 @@ class Outward:
 
     def take_back(self):
         """The real objects wherever the run left stand-ins."""
+        self.rec.outward = None
         left = [(weakref.ref(x), object.__getattribute__(x, "_real")) for x in self.given.values() if isinstance(x, StandIn)]
         self.given.clear()
         for r, real in left:

@@ -26,6 +26,7 @@ from whet.passes.lower_llvm.program import CHECK, RECORD
 from whet.passes.lower_llvm.scalar import Unsupported
 from whet.passes.pipeline import planned, rewrite
 from whet.passes.uses import is_view, written
+from whet.random import Position
 
 from . import chain, contract, plain
 from .arena import Own, Piece, Ranges, plan
@@ -52,9 +53,11 @@ class Miss(Exception):
 class Program:
     """What to do with the arrays of a call. `results` are the numbers of the values to give back, `outside` those that are given.
     `steady` are tensors (by number) that are among the latter at each call: what is made of them alone may be kept. `rewrites`: names
-    of what may change bits. `like`: a program of the same nodes on other sizes, if there is one (rewrites choose by sizes: with them none is)."""
+    of what may change bits. `like`: a program of the same nodes on other sizes, if there is one (rewrites choose by sizes: with them none is).
+    `ends`: (generator of random numbers, the Position where a call leaves it), of those that it does more with than draw."""
 
-    def __init__(self, nodes, arrays, outside, results, steady=(), rewrites=(), like=None):
+    def __init__(self, nodes, arrays, outside, results, steady=(), rewrites=(), like=None, ends=()):
+        self.ends = ends
         self.arrays, self.outside = list(arrays), list(outside)
         self.results = list(dict.fromkeys(results))
         self.inputs, self.needs = reached(self.arrays[n] for n in self.outside), {}          # bytes; those that Python steps take, by node
@@ -111,7 +114,7 @@ class Program:
 
     def check_order(self, nodes):
         """A replay that misses must have changed nothing: what is written outside before it can miss is kept, to be put back."""
-        outside, written, self.may_miss, self.draws, self.kept = set(self.outside), [], False, False, []
+        outside, written, self.may_miss, self.draws, self.kept = set(self.outside), [], False, bool(self.ends), []
         for node in nodes:
             fails = node.kind in ("guard", "ask") or node.kind in ("op", "write") and node.op.may_fail
             self.may_miss |= fails
@@ -501,6 +504,16 @@ class Program:
             starts.append(starts[-1] + n.op.blocks(n.attrs["shape"]))
         self.streams = [(g, np.array(places), np.array(starts[:-1], np.uint64), starts[-1]) for g, places, starts in streams.values()]
 
+    def take_numbers(self):
+        """Give each draw its numbers, and leave the generators where the recorded run left them."""
+        ends, froms = [(g, p.now()) for g, p in self.ends], [s.now() if type(s) is Position else None for s, *_ in self.streams]
+        ended = {id(g): (g._seed, g._offset) for g, _ in ends}
+        for (s, places, starts, total), start in zip(self.streams, froms):
+            seed, at = start or ended.get(id(s)) or s.take(total)
+            self.drawn[places, 0], self.drawn[places, 1] = seed, starts + np.uint64(at)
+        for g, (seed, at) in ends:
+            g._seed, g._offset = seed, at
+
     def in_place(self, node, ins):
         """Writes to an operand that one kernel does."""
         a, op = ins[0], node.op
@@ -656,9 +669,8 @@ class Program:
         for n in self.fresh:
             if self.arrays[n] is not None:
                 env[n] = template(self.arrays[n])
-        for g, places, starts, total in self.streams:
-            seed, at = g.take(total)
-            self.drawn[places, 0], self.drawn[places, 1] = seed, starts + np.uint64(at)
+        if self.draws:
+            self.take_numbers()
         before = [(env[n], env[n].copy()) for n in self.kept]
         try:
             for step in self.steps:

@@ -424,6 +424,11 @@ def _world(t, r):
             words += [t.id(d) + native.HEAD, len(d), t.id(owner) + at, t.id(owner.__bases__)]
         elif any(free):
             raise _No
+        elif kind == "said" and (more := _said(owner, names, objects)) is not None:
+            words += [w for offset, x in more for w in (t.id(owner) + offset, t.id(x))]
+            if isinstance(owner, type):
+                named.setdefault(id(d := _namespace(owner)), (d, []))[1].extend(
+                    (n, MISSED if x is None and n not in d else x) for n, x in zip(names, objects) if n not in world.SAID[:2])
         else:
             rest.append(place)
     for x, d in zip(r.world.holders, r.world.held):
@@ -465,6 +470,21 @@ def _holds(x, what):
     return found[0] if len(found) == 1 else None
 
 
+def _said(owner, names, objects):
+    """Where a function or class holds what it says of itself: (offset, object) for each; None where that is not plain. (Of equal names all places
+    are compared.)"""
+    out = []
+    for n, x in zip(names, objects):
+        if not isinstance(owner, type) or n in world.SAID[:2]:
+            if n == "__dataclass_fields__" or n == "__match_args__":         # (functions have none)
+                continue
+            at = [o for o in range(native.HEAD, min(type(owner).__basicsize__, 1024), 8) if _word(id(owner) + o) == id(x)]
+            if not at:
+                return None
+            out += [(o, x) for o in at]
+    return out
+
+
 def _checker(places):
     """A function that says whether places hold the objects they held: True, or None."""
     def check():
@@ -478,7 +498,7 @@ def _checker(places):
 
 def simple(r):
     """Is a replay nothing but one list of launches?"""
-    return not (r.writes or r.grads or r.backward or r.acts or r.program.draws) and r.program.alone is not None
+    return not (r.writes or r.grads or r.backward or r.acts or r.marks or r.program.draws) and r.program.alone is not None
 
 
 def left_by(r):
@@ -609,7 +629,7 @@ def rest(r, leaves):
 def _written(r, leaves):
     """The same as a function written for the recording; LookupError where a replay must be able to go back further."""
     p, b = r.program, r.backward
-    if r.acts or p.draws and p.may_miss:
+    if r.acts or r.marks or p.draws and p.may_miss:
         raise LookupError
     env = dict(wrap=wrap, MISSED=MISSED, Miss=Miss, used_up=used_up, next_number=next_number, lock=r.lock, program=p, make=r.make, put=put,
                tensor_of=tensor_of)
@@ -629,7 +649,7 @@ def _written(r, leaves):
         if place[0] == "grad":               # the only ones that the table does not look at
             o = f"o{number}"
             lines += [f"{o} = {thing(place)}",
-                      f"if {o} is None: return MISSED",
+                      f"if {o} is None or {o}._rg: return MISSED",
                       f"{o} = {o}._array",
                       f"if {o}.shape != {given(f's{number}', array.shape)} or {o}.strides != {given(f't{number}', array.strides)} "
                       f"or {o}.dtype is not {given(f'd{number}', array.dtype)}: return MISSED"]

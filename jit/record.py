@@ -10,6 +10,7 @@ import datetime
 import functools
 import gc
 import os
+import re
 import sys
 import types
 import weakref
@@ -24,10 +25,13 @@ from whet.formatting import OPTIONS
 from whet.ir.graph import Node, Ref
 from whet.ops import pointwise_family, registry
 from whet.ops.creation import copied
+from whet.tensor import contiguous_format
 from whet.tensor_base import Base
 
 from .numbers import EXACT, FACTS, SAFE, Number, tensor_of
+from .outward import Call
 from .sizes import ASIDE, catches, tells
+from .streams import Streams
 from .texts import Texts
 from .world import LIBRARY, computes, our_file, ours
 
@@ -36,9 +40,19 @@ QUIET = frozenset("contextlib functools dataclasses collections typing abc enum 
                   "_collections_abc inspect bisect heapq statistics fractions string textwrap re _weakrefset weakref".split())
 OWNERS = (list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bool, slice, range, type(None), types.MappingProxyType, type,
           collections.deque, collections.OrderedDict, collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),
-          type({}.values()), type({}.items()), np.generic, datetime.date, datetime.time, datetime.timedelta)
+          type({}.values()), type({}.items()), np.generic, datetime.date, datetime.time, datetime.timedelta, re.Pattern, re.Match)
 ERRORS = RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
+# numbers that vary make tensors of these types as they make them themselves
+FILLED = {float: (dtypes.float32, dtypes.float64), int: (dtypes.float32, dtypes.float64, dtypes.int64), bool: ()}
 COMPUTING = ("numpy._core", "numpy.lib._", "numpy.linalg", "numpy.fft", "numpy.polynomial")
+# (what of that reads, prints, or goes by settings)
+NOT_COMPUTING = ("npyio_impl", "_utils_impl", "_datasource", "_format_impl", ".memmap", ".records", ".arrayprint")
+LOCAL = frozenset("timestamp astimezone strftime ctime timetuple utctimetuple".split())       # of dates: they go by the place's time and words
+STACK = frozenset("currentframe stack trace getouterframes getinnerframes getframeinfo getsource getsourcelines getsourcefile".split())
+# names by which code asks who watches and what is still alive
+WATCHING = frozenset("getprofile setprofile getrefcount isenabled get_objects get_referrers cProfile weakref WeakSet WeakKeyDictionary "
+                     "WeakValueDictionary WeakMethod finalize".split())
+COLLECTING = frozenset(("enable", "disable", "freeze", "unfreeze"))
 SETTING = "set_", "seterr", "setbuf"         # NumPy's settings
 ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__", "__setitem__", "__delitem__"))
 
@@ -74,9 +88,11 @@ class Recorder(registry.Observer):
         self.outside, self.before = {}, {}   # value number -> the tensor that was there before, and a copy of what it held
         self.made, self.ids = [], set()      # tensors made inside
         self.facts = {}                      # ids of tensors that stand for facts of tensors from outside -> (which fact, of which tensor)
-        self.texts = Texts()
+        self.texts, self.streams = Texts(), Streams()
+        self.running = None                  # the op that runs, its operands and attributes, until its results are noted
         self.settings = []                   # objects of ours whose attributes were read, of those that the World does not watch
         self.acts = []                       # what was done outside of Python's state: see outward.py
+        self.outward = None                  # what does such things
         self.reason, self.passing = None, False              # why it is no recording; is that so at some calls only?
         self.trying, self.since = None, 0    # where code is tried (control.py): what stops it, and the first value that is its own
 
@@ -147,6 +163,7 @@ class Recorder(registry.Observer):
             self.trying(reason)
         if self.reason is None:
             self.reason = f"{reason} ({where()})"
+            self.made.clear()                # (whoever asks finds alive what would be without us)
         state = modes.state
         if self in state.observers:
             state.observers = tuple(o for o in state.observers if o is not self)
@@ -154,23 +171,38 @@ class Recorder(registry.Observer):
 
     # ---- what is observed --------------------------------------------------------------------------------------------
     def __call__(self, op, inputs, attrs):
+        if op.name == "full" and type(attrs["value"]) is Number and attrs["dtype"] in FILLED[type(attrs["value"].value)]:
+            with modes.no_grad():
+                x = attrs["value"].tensor
+                if attrs["dtype"] is not dtypes.float32 or type(attrs["value"].value) is int or self.ask(_modest, (x,)):
+                    return x.to(attrs["dtype"]).expand(attrs["size"]).clone(memory_format=contiguous_format)
         inputs, attrs = self.numbers(op, inputs), _plain(attrs)
         try:
             ins = self.operands(inputs)
         except Refused as e:
             self.refuse(str(e))
             return registry.apply(op, inputs, attrs)
+        before, self.running = self.running, (op, ins, attrs)
         try:
             out = registry.execute(op, inputs, attrs)
         except BaseException:
             self.raised(op)
             raise
-        self.note("op", op, ins, attrs, out)
+        finally:
+            left, self.running = self.running, before
+        if left:
+            self.note("op", op, ins, attrs, out)
         return out
+
+    def computed(self, outs):
+        """What the op that runs has made, before hooks see it."""
+        if self.running and modes.state.saved_hooks:
+            (op, ins, attrs), self.running = self.running, None
+            self.note("op", op, ins, attrs, outs)
 
     def raised(self, op):
         """An op raised an error: whether it does again may depend on the numbers."""
-        if op.may_fail or not isinstance(sys.exc_info()[1], ERRORS):
+        if op.may_fail or not isinstance(sys.exc_info()[1], (*ERRORS, registry.Stopped)):
             self.refuse(f"{op.name} raised an error")
 
     def note(self, kind, op, ins, attrs, out):
@@ -197,12 +229,39 @@ class Recorder(registry.Observer):
         """Random numbers: drawn anew at each replay."""
         if self.trying is not None:
             self.trying("it draws random numbers")
+        stream = self.streams.drawn(generator, op.blocks(shape))
         seed, offset = generator.take(op.blocks(shape))
         out = registry.execute(op, (), dict(shape=shape, seed=seed, offset=offset))
-        self.note("draw", op, (), dict(shape=shape, generator=generator), out)
+        self.note("draw", op, (), dict(shape=shape, generator=stream), out)
         if self.nodes and self.nodes[-1].kind == "draw":
             self.nodes[-1].value = seed, offset
         return out
+
+    def read(self, setting):
+        """A setting of ours was asked for: a replay must find the same."""
+        was = setting()
+        self.acts.append(Call(_nothing, [], {}, len(self.nodes), lambda: setting() == was))
+
+    def warns(self, message, category, stacklevel):
+        """We warn: a replay does so again."""
+        frame = sys._getframe(2)
+        for _ in range(stacklevel - 1):
+            frame = frame and frame.f_back
+        if frame is None or frame.f_globals.get("__name__") == "whet.jit.trace":
+            self.refuse("whet warns, of a line that calls")
+            return False
+        self.outward.repeat(message, category, frame)
+        return True
+
+    def positioned(self, how, generator, given):
+        """Random numbers are drawn from elsewhere."""
+        if how == "asked" and not self.streams.positioned(how, generator, given):
+            of = self.streams.at(generator).of
+            self.read(lambda: of._seed)
+            return True
+        if self.trying is not None and how not in ("made", "copied", "told"):
+            self.trying("it positions random numbers")
+        return self.streams.positioned(how, generator, given)
 
     def inplace(self, op, t, args, attrs):
         args, attrs = self.numbers(op, (t, *args))[1:], _plain(attrs)
@@ -336,6 +395,14 @@ class Recorder(registry.Observer):
             self.nodes.append(Node("guard", None, (Ref(n),), {}, [], where(), t._array.copy()))
 
 
+def _nothing():
+    pass
+
+
+def _modest(a):
+    return bool(abs(a.item()) <= 1e38)
+
+
 def _small(a):
     return bool(-SAFE <= a.item() <= SAFE)
 
@@ -391,22 +458,30 @@ class Watch:
     def __init__(self, codes, refuse):
         self.codes, self.refuse = codes, refuse
         self.told = None
+        self.looking = False
         self.aside = self.foreign = False    # is this an act outside of Python's state? did one of them run code of the user's?
 
     def __enter__(self):
         self.before, self.collecting = sys.getprofile(), gc.isenabled()
         gc.disable()                         # what a collection calls is not the function's doing
         self.random = np.random.get_state(legacy=False)["state"]["pos"], np.random.get_state(legacy=False)["state"]["key"][:4].tolist()
+        self.looking = True
         sys.setprofile(self)
         return self
 
+    def withdraw(self):
+        """Look no more: all is as it was."""
+        if self.looking:
+            self.looking = False
+            if self.before is None or callable(self.before):
+                sys.setprofile(self.before)
+            else:
+                self.before.enable()         # (cProfile)
+            if self.collecting:
+                gc.enable()
+
     def __exit__(self, *exc):
-        if self.before is None or callable(self.before):
-            sys.setprofile(self.before)
-        else:
-            self.before.enable()             # (cProfile)
-        if self.collecting:
-            gc.enable()
+        self.withdraw()
         now = np.random.get_state(legacy=False)["state"]
         if (now["pos"], now["key"][:4].tolist()) != self.random:
             self.refuse("it draws from numpy.random")
@@ -439,6 +514,9 @@ class Watch:
         code = frame.f_code
         if self.told is None and code in self.codes and (catches(code) or self.called_with(frame.f_back) and tells(frame.f_locals)):
             self.told = f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+        if code in self.codes and not ours(code) and asks_who_watches(code):
+            self.refuse("it asks what is alive, or who watches")
+            self.withdraw()
         if ours(code) or code in self.codes:
             return
         back, importing = frame.f_back, False
@@ -449,10 +527,11 @@ class Watch:
             return                           # the framework's own business
         name = frame.f_globals.get("__name__", "")
         if _library(frame):
-            if name.partition(".")[0] not in QUIET and not (name == "os" and code.co_name in ENVIRONMENT):
+            if name.partition(".")[0] not in QUIET and not (name == "os" and code.co_name in ENVIRONMENT) \
+                    or name == "inspect" and code.co_name in STACK:
                 self.refuse(f"it calls {name}.{code.co_name}")
         elif _helper(frame):
-            if not name.startswith(COMPUTING) or name.endswith("npyio_impl") or code.co_name.startswith(SETTING):
+            if not name.startswith(COMPUTING) or name.endswith(NOT_COMPUTING) or code.co_name.startswith(SETTING):
                 self.refuse(f"it calls {name}.{code.co_name}")
         elif not code.co_filename.startswith("<"):           # (made by dataclasses, namedtuple and the like)
             self.refuse(f"it calls {code.co_qualname if hasattr(code, 'co_qualname') else code.co_name}, which was not within reach")
@@ -472,8 +551,14 @@ class Watch:
         elif isinstance(owner, np.ndarray):
             if fn.__name__ in ("tofile", "dump"):            # (what else a method changes is compared)
                 self.refuse(f"it calls {type(owner).__qualname__}.{fn.__name__}")
-        elif owner is not None and not isinstance(owner, OWNERS):
+        elif owner is not None and not isinstance(owner, OWNERS) or isinstance(owner, datetime.date) and fn.__name__ in LOCAL:
             self.refuse(f"it calls {type(owner).__qualname__}.{fn.__name__}")
+
+
+@functools.lru_cache(4096)
+def asks_who_watches(code):
+    """Could some code find that it is watched, by what is alive or by what profiles it?"""
+    return not WATCHING.isdisjoint(code.co_names) or "gc" in code.co_names and not COLLECTING.isdisjoint(code.co_names)
 
 
 def _library(frame):

@@ -27,6 +27,8 @@ class Recording:
         self.grads, self.bumps, self.draws = grads, bumps, draws
         # what is laid where in Python's state, what is appended to lists, and what containers among the arguments hold afterwards
         self.left = self.effects, self.growths, self.filled = left
+        self.marks = ()                      # (place, flags) of leaves that require a gradient afterwards, or no longer do
+        self.positions = None                # of the random numbers that it draws, and where it leaves generators
         self.line = None                     # where Python read a number that was another
         self.tensors = [t for t, _ in tensors]             # reached from outside
         self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
@@ -143,7 +145,7 @@ class Recording:
         for place, array in self.given:
             t = self.at(place, leaves)
             a = None if t is None else t._array
-            if a is None or a.shape != array.shape or a.strides != array.strides or a.dtype != array.dtype:
+            if a is None or a.shape != array.shape or a.strides != array.strides or a.dtype != array.dtype or place[0] == "grad" and t._rg:
                 raise Miss
             given.append(a)
         if self.writes and not self.apart(given):
@@ -165,6 +167,8 @@ class Recording:
             raise
         for place, writer in self.bumps:
             self.at(place, leaves)._bump(writer)
+        for place, flags in self.marks:
+            self.at(place, leaves)._rg = flags
         made = {"boxes": boxes, "cells": {}}
         b = self.backward
         if b is not None:

@@ -506,7 +506,7 @@ class Traced(quick.Entry):
         if loose is not None:
             raise Refused(f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned")
         outside = list(rec.outside)
-        draws = {id(n.attrs["generator"]): n.attrs["generator"] for n in rec.nodes if n.kind == "draw"}
+        draws, positions = rec.streams.moved(), rec.streams.key(rec.nodes)
         counted = {id(t._cell): t for t in rec.outside.values() if t._cell is not None}        # (`.data` has a counter of its own, aside)
         writes = [(n, counted.get(id(n.value)), rec.outside.get(rec.memory.get(n.ins[0], n.ins[0]))) for n in rec.nodes if n.kind == "write"]
         bumps = [(("data", place_of(of)) if t is None else place_of(t), n.value.writer) for n, t, of in writes
@@ -515,21 +515,29 @@ class Traced(quick.Entry):
             if self.sharing(run.tensors, place_of) != known.shared:
                 return                       # (other tensors are around one array, one value to the recorder: the steps read differently)
             return self.compare(known, rec, results, again.Account(
-                rec.nodes, rec.arrays, outside, [place_of(t) for t in rec.outside.values()], spec, grads, left, bumps, list(draws.values())))
+                rec.nodes, rec.arrays, outside, [place_of(t) for t in rec.outside.values()], spec, grads, left, bumps, positions))
         steady = {n: t for n, t in rec.outside.items() if place_of(t)[0] == "object" and world.tensors.get(id(t)) is t}
         nodes = rec.nodes if back is None or back.part is None else back.part.forward(rec.nodes)
-        program = Program(nodes, rec.arrays, outside, values, steady, () if back is not None else self.rewrites, like and like.program)
+        program = Program(nodes, rec.arrays, outside, values, steady, () if back is not None else self.rewrites, like and like.program,
+                          rec.streams.ends())
         program.recorded = rec.nodes
         if back is not None:
             back.part = None
             program.notes = [f"{name} left it alone: gradients flow through its results" for name in self.rewrites]
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
+        if any(place is not None and place[0] == "grad" and rec.outside[n].requires_grad for n, (place, _) in zip(outside, given)):
+            raise Refused("it reads a gradient that has a gradient of its own")
         before = {id(t): g for t, g in zip(run.tensors, run.grads)}
         world.let_go(leaves)
         if rec.settings:
             world.watch(rec.settings)
-        r = Recording(world, program, [(t, before.get(id(t))) for t in world.tensors.values()], given, spec, grads, bumps, list(draws.values()),
-                      left)
+        r = Recording(world, program, [(t, before.get(id(t))) for t in world.tensors.values()], given, spec, grads, bumps, draws, left)
+        r.positions = positions
+        r.marks = [(place_of(t), t._rg) for t in run.marks]
+        if any(place is None for place, _ in r.marks):
+            raise Refused("it changes whether a gradient requires one")
+        flags = {id(t): look[1] for t, look in zip(run.tensors, run.looks)}
+        r.flags = [flags.get(id(t), t._rg) for t in r.tensors]
         r.doubtful = any(left) and not run.alone()
         r.identity = [world.tensors.get(id(t)) for t in leaves]
         r.without = [before[id(t)] is None for t in leaves]
@@ -540,7 +548,7 @@ class Traced(quick.Entry):
         r.writes = bool(r.written)           # (also those that bump no version)
         r.expect([a for _, a in given])
         r.given = [(place, Type.of(a)) for place, a in given]
-        self.check(r, rec, program, draws.values(), outside, {n: n for n in values})
+        self.check(r, rec, program, draws, outside, {n: n for n in values})
         r.backward = back
         r.boxed, r.acts, r.alone = results.boxed, rec.acts, not (r.writes or grads or any(left) or draws)
         if outward.watch.foreign and not r.alone:
@@ -566,7 +574,7 @@ class Traced(quick.Entry):
             try:
                 here, there = was.numbers(now), now.numbers(was)
                 outside = [there[n] for n in r.program.outside]
-                self.check(r, rec, r.program, now.draws, outside, {here[n]: n for n in (*results.values, *results.items)})
+                self.check(r, rec, r.program, rec.streams.moved(), outside, {here[n]: n for n in (*results.values, *results.items)})
             finally:
                 r.lock.release()
 
@@ -578,7 +586,8 @@ class Traced(quick.Entry):
             other = first.setdefault(id(t._array), t)
             if other is not t:
                 pairs.append((place_of(other), place_of(t)))
-        if any(None in pair for pair in pairs):
+        pairs += place_of.twice
+        if any(None in (*pair, *(place[1] for place in pair if place and place[0] == "grad")) for pair in pairs):
             raise Refused("a gradient and another tensor are one array")
         return pairs
 
@@ -631,13 +640,9 @@ class Traced(quick.Entry):
         """The program against a run, on copies of what that was given. `values`: of the program -> of the run."""
         if self.verify == "off" or r.pattern:        # (copies of what overlaps would not overlap)
             return
-        first = {}
-        for n in rec.nodes:
-            if n.kind == "draw":
-                first.setdefault(id(n.attrs["generator"]), n.value)
         after = [(g, g._seed, g._offset) for g in generators]
         for g in generators:
-            g._seed, g._offset = first[id(g)]
+            g._seed, g._offset = rec.streams.starts[id(g)]
         try:
             given = [rec.before[n] if rec.before[n].strides == rec.arrays[n].strides else _laid(rec.before[n], rec.arrays[n]) for n in outside]
             env = program(given)
@@ -752,6 +757,11 @@ class _Places:
         self.argument, self.known = {id(t): i for i, t in enumerate(run.leaves)}, run.whole.tensors
         self.borrowed, self.facts = borrowed, facts
         self.owner = {id(g): t for t, g in zip(run.tensors, run.grads) if g is not None}
+        self.twice, alone = [], set(map(id, run.whole.grads))            # gradients that are known by another name, too: pairs of places
+        for t, g in zip(run.tensors, run.grads):
+            if g is not None and (id(g) not in alone or self.owner[id(g)] is not t):
+                other = ("argument", self.argument[id(g)]) if id(g) in self.argument else self(g) if id(g) in alone else ("object", g)
+                self.twice.append((("grad", self(t)), other))
 
     def __call__(self, t):
         if id(t) in self.argument:

@@ -10,21 +10,28 @@ import array
 import builtins
 import collections
 import contextvars
+import datetime
+import decimal
 import dis
 import enum
+import fractions
 import functools
 import io
 import itertools
 import logging
 import operator
 import os
+import pathlib
 import random
+import re
 import sys
 import threading
 import types
+import uuid
 
 import numpy as np
 from whet import devices, dtypes
+from whet.autograd import modes
 from whet.random import Generator
 from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
@@ -45,7 +52,16 @@ OPEN = frozenset((*PLAIN, object, types.SimpleNamespace, list, tuple, dict, set,
 PURE = frozenset("len isinstance issubclass getattr hasattr setattr delattr abs min max sum any all sorted iter next callable divmod pow round "
                  "chr ord format repr ascii bin hex oct __build_class__ id globals vars".split())
 MODULES = frozenset(("math", "cmath", "operator", "_operator", "itertools", "_functools", "_collections", "_abc", "_struct", "_bisect", "_heapq"))
-LOOKUPS = frozenset(("getattr", "hasattr", "setattr", "delattr", "__dict__", "attrgetter", "vars"))     # with names that may be made at run time
+LOOKUPS = frozenset(("getattr", "hasattr", "setattr", "delattr", "__dict__", "attrgetter", "vars", "__getattribute__", "getmembers",
+                     "getmembers_static", "getattr_static"))         # with names that may be made at run time
+# of the standard library, what nobody changes: to use it is to call it, which is seen
+VALUES = (datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, decimal.Decimal, fractions.Fraction, pathlib.PurePath, re.Pattern,
+          uuid.UUID)
+# what functions and classes say of themselves; modules that ask for it in the name of others; and how one looks past all names
+SAID = ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__dataclass_fields__", "__match_args__")
+ASKING = frozenset(("dataclasses", "inspect", "typing"))
+TEXTS = frozenset("str repr ascii format print __str__ __repr__ __format__".split())
+FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
 # methods that must give exactly a number of Python's; modules whose functions take numbers as they are, even if they are none of Python's
 EXACT = frozenset(("__bool__", "__int__", "__float__", "__index__", "__hash__", "__complex__", "__length_hint__"))
 LENIENT = frozenset("builtins logging warnings whet numpy math cmath operator _operator itertools _functools functools collections _collections "
@@ -53,15 +69,29 @@ LENIENT = frozenset("builtins logging warnings whet numpy math cmath operator _o
                     "sys inspect weakref argparse numbers io _io string re _thread keyword".split())
 # classes of the standard library that are data
 DATA = frozenset((("types", "SimpleNamespace"), ("argparse", "Namespace"), ("collections", "ChainMap"), ("collections", "UserDict"),
-                  ("collections", "UserList"), ("contextlib", "nullcontext")))
+                  ("collections", "UserList"), ("contextlib", "nullcontext"), ("dataclasses", "Field"), ("dataclasses", "_FIELD_BASE"),
+                  ("dataclasses", "_MISSING_TYPE"), ("dataclasses", "_HAS_DEFAULT_FACTORY_CLASS"), ("dataclasses", "_KW_ONLY_TYPE")))
 # what calls a function that it is given, and nobody sees that
 HIGHER = frozenset("map filter sorted min max sort reduce accumulate starmap takewhile dropwhile filterfalse groupby partial partialmethod iter "
                    "defaultdict call methodcaller".split())
 LIBRARY = os.path.dirname(os.__file__)
+HEAP = 1 << 9                    # a flag of types: made by a class statement
+READABLE = Base, np.ndarray, np.void, contextvars.ContextVar, random.Random      # of which methods may be called, unlike those of other foreign ones
 BY_IDENTITY = Base, type, types.FunctionType, types.BuiltinFunctionType      # what is compared so, to whom it is the same
 UNNAMED = ("__builtins__", "__spec__", "__loader__")     # of a module, what globals() is not asked for
 DISPATCH = functools.singledispatch(len).__code__
 _same, _attribute = operator.is_, object.__getattribute__
+_WORDS, _FIELDS = re.compile(r"\w+").findall, re.compile(r"{(.*?)}").findall
+
+
+def _decimals():
+    """How decimal numbers are computed with."""
+    c = decimal.getcontext()
+    return c.prec, c.rounding, c.Emin, c.Emax, c.capitals, c.clamp, tuple([yes for _, yes in c.traps.items()])
+
+
+# what no object holds, and functions of C go by: of NumPy, how errors in numbers are taken
+SETTINGS = {"numpy": lambda: tuple(np.geterr().values()), "decimal": _decimals}
 
 
 class Unwatchable(Exception):
@@ -95,7 +125,20 @@ def _is_ours(v):
     f = v.fget if type(v) is property else getattr(v, "__func__", v) if type(v) in (staticmethod, classmethod) else v
     if type(f) is types.FunctionType:
         return ours(f.__code__) or f.__code__.co_filename.startswith("<")
-    return type(f) is not functools.partial and (isinstance(f, type) or standard(type(f).__module__))
+    return type(f) is not functools.partial and (isinstance(f, type) or standard(_module(type(f))))
+
+
+def _module(x):
+    """The name of the module that a function or class is from. (Some classes of C keep something else there, for their instances.)"""
+    m = getattr(x, "__module__", None)
+    if type(m) is not str:
+        return "builtins"
+    if isinstance(x, type) and x.__flags__ & HEAP and standard(m) and not m.startswith("whet"):
+        found = sys.modules.get(m)
+        for name in x.__qualname__.split("."):
+            found = getattr(found, name, None)
+        return m if found is x else ""       # (anybody can write any name there)
+    return m
 
 
 def standard(module):
@@ -111,7 +154,7 @@ def computes(module, name):
 
 def foreign(t):
     """Is a type neither the user's nor one of Python's containers?"""
-    return standard(t.__module__) and t.__module__ not in ("builtins", "collections")
+    return standard(_module(t)) and t.__module__ not in ("builtins", "collections")
 
 
 def hidden(t):
@@ -135,6 +178,8 @@ def _instructions(code):
         if i.opname in ("KW_NAMES", "LOAD_CONST") and code.co_consts[i.arg] == ("maxlen",):  # (a deque wants a number of Python's)
             if before != "LOAD_CONST" and (before != "LOAD_FAST" or code.co_name != "__init__"):
                 notes.add("exact")
+        if i.opname in ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC") or i.argval in TEXTS:
+            notes.add("shown")
         if last == "pow":                                    # (with three arguments)
             notes.add("exact")
         last, before = i.argval if i.opname == "LOAD_GLOBAL" else None, i.opname
@@ -165,6 +210,9 @@ class World:
         self.exact = False                   # would somebody notice a Number where a number of Python's should be?
         self.direct = False                  # could C work on a list without calling its methods?
         self.typed = False                   # would somebody notice a stand-in by its type?
+        self.asking = False                  # could others ask functions and classes for their names?
+        self.shown = False                   # could functions and classes become text?
+        self.settings = set()                # names in SETTINGS that results may go by
         self.builtins = set()                # names of Python's own that were looked up
         self.codes, self.read = set(), set()             # code that the walk has gone through, and with whose globals
         self.seen = {}                       # id -> object, kept alive
@@ -182,7 +230,10 @@ class World:
         self.grads = [g for g in self.grads if id(g) not in self.seen]
         self.stack += self.grads
         self.walk()
+        self.say_of_themselves()
         self.stack = None
+        for name in sorted(self.settings):
+            self.places.append(("setting", SETTINGS[name], name, [SETTINGS[name]()]))
         for m in self.entire.values():
             self.places.append(("dict", vars(m), tuple(vars(m)), tuple(vars(m).values())))
         for i in self.met.keys() & self.outward.keys():      # also where no stand-in can be: it is the real one everywhere
@@ -193,6 +244,8 @@ class World:
             self.passed_on(self.passable)
         if "datetime64" in self.attributes:
             raise Unwatchable("it asks NumPy for dates, of which some are the clock's")
+        if not FRAMES.isdisjoint(self.attributes):
+            raise Unwatchable("it looks at frames")
         if "_base" in self.attributes:
             raise Unwatchable("it asks for the `_base` of something, which is compared nowhere")
         self.arrange()
@@ -206,6 +259,28 @@ class World:
                 self.visit(self.stack.pop())
             again = any([self.module(m, done) for m, done in list(self.modules.values())])
 
+    def say_of_themselves(self):
+        """Watch what functions and classes say of themselves, as far as anybody asks for it."""
+        names, done = (), set()
+        while True:
+            now = SAID if self.asking else tuple(n for n in SAID if n in self.attributes or self.shown and n in SAID[1:4:2])
+            done = done if now == names else set()
+            names = now
+            found = [x for x in self.seen.values() if id(x) not in done and
+                     (type(x) is types.FunctionType and not standard(x.__globals__.get("__name__") or "") or
+                      isinstance(x, type) and x.__flags__ & HEAP and not standard(_module(x)))]
+            for x in found:
+                done.add(id(x))
+                if names:
+                    self.place("said", x, names, _look("said", x, names))
+                if "__globals__" in self.attributes and isinstance(x, types.FunctionType):
+                    held = x.__globals__
+                    keys = tuple(k for k in held if k not in UNNAMED)
+                    self.place("some", held, (UNNAMED, keys), tuple(held[k] for k in keys))
+            if not found:
+                return
+            self.walk()
+
     def let_go(self, kept):
         """Forget gradients, other than these: who reads one finds it by the tensor whose it is, and it is soon another."""
         for g in self.grads:
@@ -215,7 +290,11 @@ class World:
         self.grads = []
 
     def visit(self, x):
-        if type(x) in PLAIN or id(x) in self.seen or isinstance(x, CONSTANT) and type(x) is not np.void:
+        if type(x) in PLAIN or id(x) in self.seen:
+            return
+        if isinstance(x, CONSTANT) and type(x) is not np.void:
+            if isinstance(x, np.ufunc | np.generic | type(np.sum)):
+                self.settings.add("numpy")
             return
         if issubclass(type(x), StandIn) or x is vars(builtins):              # (of Python's own names those are compared that code looks up)
             return
@@ -224,8 +303,11 @@ class World:
         self.seen[id(x)] = x
         t = type(x)
         if isinstance(x, types.FunctionType | types.BuiltinFunctionType | type):
-            module = (getattr(x, "__module__", None) or "builtins").partition(".")[0]
+            module = _module(x).partition(".")[0]
             self.exact |= standard(module) and module not in LENIENT and not stands(x)
+            self.asking |= module in ASKING and isinstance(x, types.FunctionType)
+            if module.lstrip("_") in SETTINGS and x is not np.ndarray:
+                self.settings.add(module.lstrip("_"))
             if isinstance(x, types.BuiltinFunctionType) and isinstance(x.__self__, types.ModuleType) and not computes(x.__module__ or "", x.__name__):
                 self.passable = x            # (of a bound method, what it is bound to is looked at)
             self.direct |= x.__module__ == "_heapq"
@@ -246,10 +328,8 @@ class World:
             if t not in (set, frozenset):
                 self.instance(x)
         elif t in (types.BuiltinFunctionType, types.MethodWrapperType):
-            if not isinstance(x.__self__, types.ModuleType | type) and not foreign(type(x.__self__)):
+            if not isinstance(x.__self__, types.ModuleType | type) and (not foreign(type(x.__self__)) or isinstance(x.__self__, READABLE)):
                 self.stack.append(x.__self__)            # (calls of the methods of others are seen)
-            elif type(x.__self__) is random.Random:
-                self.stack.append(x.__self__)
         elif isinstance(x, dict):
             self.namespace(x)
             if isinstance(x, collections.defaultdict):
@@ -280,15 +360,19 @@ class World:
             self.klass(x)
         elif hasattr(t, "_traces"):
             self.stack.append(x.fn)          # a traced function is what it traces
-        elif isinstance(x, int | float | complex | str | bytes) and standard(t.__module__) and not isinstance(x, enum.Enum):
+        elif isinstance(x, int | float | complex | str | bytes) and standard(_module(t)) and not isinstance(x, enum.Enum):
             self.namespace(getattr(x, "__dict__", {}))       # (a number or text of a kind of its own)
-        elif t is object or t.__module__ == "typing" or isinstance(x, Generator) or isinstance(x, enum.Enum) and standard(t.__module__):
+        elif t is object or t.__module__ == "typing" or isinstance(x, Generator) or isinstance(x, enum.Enum) and standard(_module(t)):
             pass                             # (draws of random numbers are recorded)
+        elif x is modes.state or isinstance(x, VALUES) and standard(_module(t)):         # (the modes are a part of what tells calls apart)
+            if isinstance(x, decimal.Decimal):
+                self.settings.add("decimal")
         elif isinstance(x, enum.Enum):
             self.instance(x)                 # (its attributes and its value may be changed)
         elif t in (np.ndarray, np.void) and x.nbytes <= WATCHED and not x.dtype.hasobject or \
                 t in (bytearray, array.array) and memoryview(x).nbytes <= WATCHED:
             self.place("array", x, None, _contents(x))
+            self.settings.add("numpy")
         elif isinstance(x, np.ndarray | np.void):
             raise Unwatchable("it can read a large NumPy array, whose numbers may change unseen: make it a tensor")
         elif t is contextvars.ContextVar:
@@ -304,7 +388,7 @@ class World:
             self.namespace(x._data)
         elif isinstance(x, types.GeneratorType) or hasattr(t, "__next__"):
             raise Unwatchable(f"it can read a {t.__name__}, which moves on when it is read")
-        elif t.__module__ == "builtins" or standard(t.__module__) and not self.known(x):
+        elif t.__module__ == "builtins" or standard(_module(t)) and not self.known(x):
             raise Unwatchable(f"it can read a {t.__module__}.{t.__qualname__}")
         elif hidden(t) is not None:
             raise Unwatchable(f"it can read a {t.__qualname__}, which is a kind of {hidden(t).__qualname__}")
@@ -352,7 +436,7 @@ class World:
     def slot(self, kind, owner, name, objects, i):
         """Is this a place where anything may lie? Note it."""
         x = objects[i]
-        if kind == "items" and not isinstance(owner, list | collections.deque):
+        if kind == "items" and not isinstance(owner, list | collections.deque) or kind == "dict" and type(owner) is types.MappingProxyType:
             return False
         if type(x) is list and (id(x), None) in self.loose:
             self.growing.setdefault(id(x), (x, []))[1].append((kind, owner, name))
@@ -400,7 +484,7 @@ class World:
         """An object by its attributes, and what its class does."""
         t = type(x)
         self.place("class", x, None, (t,))
-        if not standard(t.__module__):
+        if not standard(_module(t)):
             self.stack.append(t)
         self.framework(t)
         if hasattr(x, "__dict__"):
@@ -436,7 +520,7 @@ class World:
             self.abstract = True             # (register() makes subclasses)
             self.place("abstract", None, None, (abc.get_cache_token(),))
         for b in c.__mro__:
-            if not standard(b.__module__) and b is not object:
+            if not standard(_module(b)) and b is not object:
                 self.seen[id(b)] = b
                 names = tuple(k for k in vars(b) if k not in ("__dict__", "__weakref__", "__doc__", "__module__", "__abstractmethods__",
                                                              "_abc_impl", "__annotations__", "__parameters__", "__orig_bases__",
@@ -444,7 +528,7 @@ class World:
                                                              "__static_attributes__", "__firstlineno__"))
                 values = tuple(vars(b)[k] for k in names)
                 self.place("vars", b, names, (*values, len(vars(b)), b.__bases__))
-                if not standard(type(b).__module__) and type(b) is not type:
+                if not standard(_module(type(b))) and type(b) is not type:
                     self.stack.append(type(b))
         self.framework(c)
 
@@ -492,6 +576,7 @@ class World:
         self.exact |= "exact" in notes
         self.direct |= "direct" in notes
         self.typed |= "typed" in notes
+        self.shown |= "shown" in notes
         self.attributes.update(attributes)
         for name, not_called in names:
             if name in names_of:
@@ -515,8 +600,11 @@ class World:
         for c in code.co_consts:
             if isinstance(c, types.CodeType):
                 self.code(c, names_of)
-            elif type(c) is str and len(c) < 100:
-                self.attributes.update(c.split("."))     # (of getattr or attrgetter)
+            for s in c if type(c) is tuple else (c,):
+                if type(s) is str and len(s) < 100:
+                    self.attributes.update(s.split("."))     # (of getattr, attrgetter or a pattern)
+                    if "{" in s:             # (of format)
+                        self.attributes.update(_WORDS(" ".join(_FIELDS(s))))
 
     def whole(self, objects):
         """Any name of the modules among some objects may be looked up."""
@@ -643,6 +731,17 @@ def _slots(c):
             if n not in ("__dict__", "__weakref__")]
 
 
+def not_of_c(t):
+    """Do the instances of a class hold nothing but attributes?"""
+    return all(b is object or b.__flags__ & HEAP for b in t.__mro__) and hidden(t) is None
+
+
+def attributes(x):
+    """The names and values of what such an instance holds."""
+    held = [(n, getattr(x, n)) for c in type(x).__mro__ for n in _slots(c) if hasattr(x, n)]
+    return [*getattr(x, "__dict__", {}).items(), *held]
+
+
 def _keys(d, names):
     """Are the keys of a dict these, in this order? (Tensors are so by identity.)"""
     return len(d) == len(names) and all(map(_same_key, d, names))
@@ -713,6 +812,11 @@ def _look(kind, owner, names):
         return (patched.state(owner),)
     if kind == "abstract":
         return (abc.get_cache_token(),)
+    if kind == "setting":
+        return (owner(),)
+    if kind == "said":
+        held = vars(owner) if isinstance(owner, type) else {}
+        return tuple([held.get(n) if n not in SAID[:2] and isinstance(owner, type) else getattr(owner, n, None) for n in names])
     return owner.__code__, owner.__defaults__, owner.__kwdefaults__
 
 
@@ -776,6 +880,10 @@ def _said(kind, owner, names):
         return f"the function `{owner.__qualname__}` changed"
     if kind in ("vars", "patched"):
         return f"`{getattr(owner, '__qualname__', owner.__name__)}` changed"
+    if kind == "setting":
+        return f"a setting of {names} changed"
+    if kind == "said":
+        return f"what `{owner.__qualname__}` says of itself changed"
     if kind == "abstract":
         return "a class was registered as a subclass of an abstract one"
     if kind in ("slot", "class"):

@@ -189,9 +189,16 @@ def alike(a, b):
         if (type(x) is Ref) != (type(y) is Ref) or type(x) is Ref and x != y:
             return None
         same &= type(x) is Ref or _equal(x, y)
-    if a.kind in ("guard", "ask") and not _equal(a.value, b.value) or a.kind == "draw" and a.attrs["generator"] is not b.attrs["generator"]:
+    if a.kind in ("guard", "ask") and not _equal(a.value, b.value):
         return None
-    return same and a.roots == b.roots and all(_equal(v, b.attrs[k]) for k, v in a.attrs.items())
+    if a.kind == "draw" and not _one_stream(a.attrs["generator"], b.attrs["generator"]):
+        return None
+    return same and a.roots == b.roots and all(_equal(v, b.attrs[k]) for k, v in a.attrs.items() if k != "generator")
+
+
+def _one_stream(x, y):
+    """Are two streams of random numbers one, or one place?"""
+    return x is y or hasattr(x, "key") and hasattr(y, "key") and x.key() == y.key()
 
 
 def _equal(x, y):

@@ -4,7 +4,6 @@
         loss = F.cross_entropy(model(x), y)
     loss.backward()
 """
-import warnings
 
 from . import dtypes
 from .autograd import modes
@@ -32,10 +31,10 @@ class autocast(modes._Mode):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         self.device_type, self.dtype = device_type, dtypes.as_dtype(dtype or dtypes.bfloat16)
         if enabled and device_type == "cuda":
-            warnings.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2)
+            modes.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2)
             enabled = False
         if enabled and self.dtype not in (dtypes.bfloat16, dtypes.float16):
-            warnings.warn(f"In CPU autocast, but the target dtype is not supported: {self.dtype}. Disabling autocast. CPU Autocast only "
+            modes.warn(f"In CPU autocast, but the target dtype is not supported: {self.dtype}. Disabling autocast. CPU Autocast only "
                           "supports dtype of bfloat16, float16 currently.", stacklevel=2)
             enabled = False
         self.enabled = bool(enabled)
@@ -111,7 +110,7 @@ class GradScaler:
 
     def __init__(self, device="cuda", init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
         if enabled and device == "cuda":
-            warnings.warn("GradScaler is enabled, but CUDA is not available. Disabling.", stacklevel=2)
+            modes.warn("GradScaler is enabled, but CUDA is not available. Disabling.", stacklevel=2)
             enabled = False
         if enabled and growth_factor <= 1.0:
             raise AssertionError("The growth factor must be > 1.0.")

@@ -5,7 +5,30 @@ The numbers at a position are a function of seed and position alone, so any devi
 import os
 import threading
 
+from .autograd import modes
 from .autograd.modes import beyond
+
+
+def _positioned(how, generator, given=None, otherwise=""):
+    """Tell whoever records where a generator was put."""
+    if modes.state.observers and not modes.state.observers[-1].positioned(how, generator, given):
+        beyond(otherwise)
+
+
+class Position:
+    """A place in a stream of random numbers: so many blocks after where a generator is, or after the start of a seed."""
+    __slots__ = ("of", "seed", "offset")
+
+    def __init__(self, of, seed, offset):
+        self.of, self.seed, self.offset = of, seed, offset
+
+    def now(self):
+        """(seed, position)"""
+        return (self.seed, self.offset) if self.of is None else (self.of._seed, self.of._offset + self.offset)
+
+    def key(self):
+        """What tells it from others."""
+        return self.of and id(self.of), self.seed, self.offset
 
 
 class Generator:
@@ -23,24 +46,26 @@ class Generator:
         from .devices import as_device
         as_device(device)
         self._seed, self._offset, self._lock = 67280421310721, 0, threading.Lock()
+        _positioned("made", self)
 
     def manual_seed(self, seed):
         """Start the stream of `seed` from its beginning."""
         seed = int(seed)
         if not -0x8000000000000000 <= seed <= 0xFFFFFFFFFFFFFFFF:
             raise RuntimeError(f"Overflow when unpacking long: seed {seed} does not fit 64 bits")
-        beyond("the random numbers are seeded")
+        _positioned("seeded", self, seed & 0xFFFFFFFFFFFFFFFF)
         self._seed, self._offset = seed & 0xFFFFFFFFFFFFFFFF, 0
         return self
 
     def seed(self):
         """Start a stream that nobody else has; returns its seed."""
+        beyond("the random numbers are seeded by chance")
         self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
         return self._seed
 
     def initial_seed(self):
         """The seed of the stream."""
-        beyond("the seed of a generator is asked for")
+        _positioned("asked", self, None, "the seed of a generator is asked for")
         return self._seed
 
     @property
@@ -60,24 +85,28 @@ class Generator:
         import numpy as np
 
         from .tensor import wrap
-        return wrap(np.frombuffer(self._seed.to_bytes(8, "little") + self._offset.to_bytes(8, "little"), np.uint8).copy())
+        state = wrap(np.frombuffer(self._seed.to_bytes(8, "little") + self._offset.to_bytes(8, "little"), np.uint8).copy())
+        _positioned("told", self, state)
+        return state
 
     def set_state(self, state):
         """Go to a position that `get_state` gave."""
         a = getattr(state, "_array", None)
         if a is None or a.dtype.kind != "u" or a.dtype.itemsize != 1 or a.shape != (16,):
             raise TypeError("expected a ByteTensor of 16 elements, as Generator.get_state() gives")
-        beyond("the state of a generator is set")
         raw = a.tobytes()
+        _positioned("set", self, state, "the state of a generator is set")
         self._seed, self._offset = int.from_bytes(raw[:8], "little"), int.from_bytes(raw[8:], "little")
 
     def clone_state(self):
         """A second generator at the same position."""
         g = Generator()
         g._seed, g._offset = self._seed, self._offset
+        _positioned("copied", g, self)
         return g
 
     def __reduce__(self):
+        beyond("a generator is pickled")
         return _restore, (self._seed, self._offset)
 
     def __deepcopy__(self, memo):
@@ -130,8 +159,8 @@ class fork_rng:
         self.enabled = enabled
 
     def __enter__(self):
-        self.state = default_generator._seed, default_generator._offset
+        self.before = default_generator.get_state()
 
     def __exit__(self, *exc):
         if self.enabled:
-            default_generator._seed, default_generator._offset = self.state
+            default_generator.set_state(self.before)

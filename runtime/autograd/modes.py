@@ -1,6 +1,7 @@
 """Gradient modes: what is recorded now, on this thread."""
 import functools
 import threading
+import warnings
 
 GRAD, INFERENCE, SPECIAL = 1, 2, 4         # SPECIAL: something (saved-tensor hooks, anomaly mode, a trace) must see every op
 
@@ -35,6 +36,19 @@ def beyond(what):
     """Tell whoever records that something happens which a replay would not do."""
     if state.observers:
         state.observers[-1].refuse(what)
+
+
+def warn(message, category=UserWarning, stacklevel=1):
+    """`warnings.warn`, of which whoever records is told."""
+    if not state.observers or not state.observers[-1].warns(message, category, stacklevel):
+        warnings.warn(message, category, stacklevel + 1)
+
+
+def read(setting):
+    """What a setting is: `setting()`. Whoever records is told that somebody asked."""
+    if state.observers:
+        state.observers[-1].read(setting)
+    return setting()
 
 
 def is_grad_enabled():

@@ -1,9 +1,10 @@
 """Filling parameters with their first values. Every function changes its tensor in place, unseen by autograd, and returns it."""
 import functools
 import math
-import warnings
 
 import whet
+
+from ..autograd.modes import warn
 
 
 def _quietly(f):
@@ -55,7 +56,7 @@ def _fan(tensor, mode):
 
 def _is_empty(tensor):
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=4)
+        warn("Initializing zero-element tensors is a no-op", stacklevel=4)
         return True
     return False
 
@@ -76,7 +77,7 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     """Normal, cut off to [a, b]."""
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
+        warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
                       "The distribution of values may be incorrect.", stacklevel=3)
     low, high = ((1 + math.erf((x - mean) / std / math.sqrt(2))) / 2 for x in (a, b))
     tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)     # the inverse of the distribution function does the rest

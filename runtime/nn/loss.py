@@ -1,8 +1,8 @@
 """Losses. Each takes the arguments of the function of the same name in `nn.functional`."""
 import math
-import warnings
 from typing import Any
 
+from ..autograd.modes import warn
 from ..tensor import Tensor
 from . import functional as F
 from .layer import Layer, layer
@@ -30,7 +30,7 @@ class _Loss(Layer):
                                 f"nn.{type(self).__name__}()(input, target)")
         if average is not None or reduce is not None:
             old = "none" if reduce is False else "sum" if average is False else "mean"
-            warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{old}' instead.", stacklevel=3)
+            warn(f"size_average and reduce args will be deprecated, please use reduction='{old}' instead.", stacklevel=3)
             self.reduction = old
 
 

@@ -1,9 +1,9 @@
 """Recurrent layers. The inputs of all steps go through one matrix product; only what depends on the step before is looped."""
 import math
-import warnings
 
 import whet
 
+from ..autograd.modes import warn
 from ..ops.recurrent import lstm_output, lstm_state
 from ..ops.registry import check_tensors
 from . import functional as F
@@ -55,7 +55,7 @@ class RNNBase(Module):
         if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
             raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being zeroed")
         if dropout > 0 and num_layers == 1:
-            warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
+            warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
                           f"greater than 1, but got dropout={dropout} and num_layers={num_layers}", stacklevel=3)
         if not isinstance(hidden_size, int):
             raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")

@@ -142,8 +142,7 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
     if self.dtype is dtype:
         return self if wanted and not copy else clone(self, memory_format=memory_format or preserve_format)
     if self.dtype.kind == COMPLEX and dtype.kind < COMPLEX and dtype.kind != BOOL:
-        import warnings
-        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
+        modes.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
     r = cast(self, dtype)
     return r if wanted else clone(r, memory_format=memory_format)
 

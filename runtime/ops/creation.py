@@ -574,12 +574,13 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     """
     check_options("tensor", None, device, pin_memory)
     if is_tensor(data):
-        import warnings
-        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+        modes.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
                       "sourceTensor.detach().clone().requires_grad_(True), rather than whet.tensor(sourceTensor).", UserWarning,
                       stacklevel=2)
         t = data.detach().clone()
         return require(t if dtype is None else t.to(dtypes.as_dtype(dtype)), requires_grad)
+    if hasattr(data, "__whet_tensor__"):     # (a number that varies)
+        return full((), data, dtype=dtype, requires_grad=requires_grad)
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
     a, new = array_of(data, dtype)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import dtypes
+from ..autograd.modes import beyond, read
 from ..dtypes import COMPLEX, FLOAT, INT
 from . import dims
 from .registry import Op, apply, is_tensor
@@ -310,13 +311,14 @@ _deterministic = [False, False]
 @function(method=False)
 def use_deterministic_algorithms(mode, *, warn_only=False):
     """Ask for results that do not change from run to run. They never do here: the answer is only remembered."""
+    beyond("it sets whether results may change from run to run")
     _deterministic[:] = bool(mode), bool(warn_only)
 
 
 @function(method=False)
 def are_deterministic_algorithms_enabled():
     """Was `use_deterministic_algorithms(True)` called?"""
-    return _deterministic[0]
+    return read(lambda: _deterministic[0])
 
 
 _precision = ["highest"]
@@ -327,10 +329,11 @@ def set_float32_matmul_precision(precision):
     """Allow products of float32 matrices to be rounded more: "highest", "high" or "medium". They are exact to float32 at any setting."""
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(f"{precision} is not one of 'highest', 'high' or 'medium'")
+    beyond("it sets the precision of products")
     _precision[0] = precision
 
 
 @function(method=False)
 def get_float32_matmul_precision():
     """What `set_float32_matmul_precision` was given."""
-    return _precision[0]
+    return read(lambda: _precision[0])

@@ -1,7 +1,6 @@
 """Losses: functions over other ops."""
 import functools
 import math
-import warnings
 
 from ..autograd import modes
 from ..dtypes import FLOAT, int64
@@ -32,7 +31,7 @@ def legacy(size_average, reduce, reduction):
         return reduction
     size_average, reduce = size_average is not False, reduce is not False
     r = "mean" if size_average and reduce else "sum" if reduce else "none"
-    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{r}' instead.", stacklevel=3)
+    modes.warn(f"size_average and reduce args will be deprecated, please use reduction='{r}' instead.", stacklevel=3)
     return r
 
 
@@ -78,7 +77,7 @@ def _same(name, input, target):
     if not is_tensor(input) or not is_tensor(target):
         raise TypeError(f"{name}(): input and target must be Tensors")
     if input._array.shape != target._array.shape:
-        warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
+        modes.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
                       "incorrect results due to broadcasting. Please ensure they have the same size.", stacklevel=4)
 
 

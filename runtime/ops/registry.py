@@ -132,6 +132,10 @@ def check_tensors(name, **operands):
             raise TypeError(f"{name}(): argument '{what}' (position {i + 1}) must be Tensor, not {type(x).__name__}")
 
 
+class Stopped(Exception):
+    """Raised inside of an op by the framework itself, which goes on elsewhere: the same way at each call."""
+
+
 class Observer:
     """Sees what runs on its thread, while it is in `modes.state.observers`: every primitive, and every question that Python asks of a tensor.
     This one lets all pass; `jit.record` has one that writes it down."""
@@ -156,6 +160,20 @@ class Observer:
     def asked(self, t, what):
         """Somebody asks for a fact of a tensor that is no part of what ops see: its history, its address. The number to give; None for the
         plain one."""
+
+    def computed(self, outs):
+        """The op that runs has made these. (What it saves may be packed by hooks, which see them.)"""
+
+    def read(self, setting):
+        """Somebody asks for a setting; `setting()` is what it is."""
+
+    def warns(self, message, category, stacklevel):
+        """The framework warns. Was it done?"""
+        return False
+
+    def positioned(self, how, generator, given):
+        """A generator of random numbers is put somewhere, or asked where it is. False where that cannot be observed."""
+        return True
 
     def refuse(self, reason):
         """Something happens that cannot be observed."""
@@ -243,6 +261,8 @@ def finish(op, inputs, attrs, result):
     if flags & GRAD and op.differentiable:
         for x in inputs:
             if hasattr(x, "_array") and (x._rg & 1 or x._base is not None and x.requires_grad):
+                if flags & SPECIAL and state.observers:
+                    state.observers[-1].computed(outs)
                 record(op, inputs, attrs, outs)
                 break
     return outs

@@ -1,9 +1,9 @@
 """Schedules that are a formula of the epoch."""
 import math
-import warnings
 from bisect import bisect_right
 from collections import Counter
 
+from ..autograd.modes import warn
 from ..tensor import Tensor
 from .optimizer import Optimizer
 
@@ -75,12 +75,12 @@ class LRScheduler:
         """Go to the next epoch (or, deprecated, to a given one)."""
         self._step_count += 1
         if self._step_count == 2 and not self.optimizer.__dict__.get("_stepped"):
-            warnings.warn(ORDER_WARNING, UserWarning, stacklevel=2)
+            warn(ORDER_WARNING, UserWarning, stacklevel=2)
         if epoch is None:
             self.last_epoch += 1
             rates = self.get_lr()
         else:
-            warnings.warn("The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible.",
+            warn("The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible.",
                           UserWarning, stacklevel=2)
             self.last_epoch = epoch
             rates = self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr()

@@ -1,10 +1,11 @@
 """Trade time for memory: keep only a block's inputs, and run it again when its gradient is needed."""
 from ..amp import autocast
 from ..autograd import modes
+from ..ops.registry import Stopped
 from ..random import default_generator
 
 
-class _Again(Exception):
+class _Again(Stopped):
     """Raised inside the second run once everything wanted has been saved."""
 
 
@@ -13,7 +14,7 @@ class _Block:
 
     def __init__(self, fn, args, kwargs, preserve):
         self.fn, self.args, self.kwargs = fn, args, kwargs
-        self.rng = (default_generator._seed, default_generator._offset) if preserve else None
+        self.rng = default_generator.get_state() if preserve else None
         self.count, self.values = 0, {}
         self.autocast = modes.state.autocast
 
@@ -27,13 +28,13 @@ class _Block:
         return self.values.pop(number)
 
     def run(self):
-        now = default_generator._seed, default_generator._offset
-        if self.rng:
-            default_generator._seed, default_generator._offset = self.rng
+        now = default_generator.get_state()
+        if self.rng is not None:
+            default_generator.set_state(self.rng)
         got = []
 
         def keep(x):
-            got.append(x.detach() if not x.requires_grad else x)
+            got.append(x)
             if len(got) == self.count:
                 raise _Again
             return x
@@ -43,7 +44,7 @@ class _Block:
         except _Again:
             pass
         finally:
-            default_generator._seed, default_generator._offset = now
+            default_generator.set_state(now)
         if len(got) != self.count:
             raise RuntimeError(f"checkpoint: the function saved {self.count} tensors in the forward but {len(got)} when it was run again: it must do "
                                "the same both times")

@@ -1,8 +1,8 @@
 """Keeping gradients within bounds."""
-import warnings
 
 import whet
 
+from ...autograd.modes import warn
 from ...tensor import Tensor
 
 
@@ -11,7 +11,7 @@ def _listed(parameters):
         return [parameters]
     parameters = list(parameters)
     if not parameters:
-        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
+        warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
     return parameters
 
 

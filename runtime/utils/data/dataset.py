@@ -2,9 +2,10 @@
 import bisect
 import itertools
 import math
-import warnings
 
 import whet
+
+from ...autograd.modes import warn
 
 
 class Dataset:
@@ -164,7 +165,7 @@ def random_split(dataset, lengths, generator=None):
             lengths[i % len(lengths)] += 1
         for i, n in enumerate(lengths):
             if n == 0:
-                warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=2)
+                warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=2)
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     order = whet.randperm(sum(lengths), generator=generator).tolist()

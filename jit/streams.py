@@ -1,0 +1,87 @@
+"""Where the generators of random numbers are in the course of a run, so that a replay draws what eager mode would.
+
+A draw is recorded with the *stream* that it continues: a generator from outside, as a call finds it, or a `Position` where the run has put one:
+at the start of a seed, or so many blocks after where a generator was. At the end stands where each generator from outside is left.
+"""
+from whet.random import Position
+
+
+class _At:
+    """Where a generator is: in the stream that its draws continue, and how far from what."""
+    __slots__ = ("generator", "stream", "of", "seed", "offset")
+
+    def __init__(self, generator, stream, of, seed, offset):
+        self.generator, self.stream, self.of, self.seed, self.offset = generator, stream, of, seed, offset
+
+    def go(self, of, seed, offset):
+        """Start another stream."""
+        self.of, self.seed, self.offset, self.stream = of, seed, offset, Position(of, seed, offset)
+
+
+class Streams:
+    """The generators that a run uses."""
+
+    def __init__(self):
+        self.all, self.starts = {}, {}       # id -> where it is; of those from outside, where they were
+        self.told = []                       # (a state that was handed out, its bytes, what it stands for)
+
+    def at(self, g):
+        """Where a generator is."""
+        found = self.all.get(id(g))
+        if found is None:
+            self.starts[id(g)] = g._seed, g._offset
+            found = self.all[id(g)] = _At(g, g, g, None, 0)
+        return found
+
+    def drawn(self, g, blocks):
+        """The stream that a draw continues."""
+        at = self.at(g)
+        at.offset += blocks
+        return at.stream
+
+    def positioned(self, how, g, given):
+        """A generator was put somewhere, or somebody asks where it is. False where a replay cannot do the same."""
+        if how == "made":
+            self.all[id(g)] = at = _At(g, None, None, g._seed, 0)
+            at.go(None, g._seed, g._offset)
+        elif how == "copied":
+            of = self.at(given)
+            self.all[id(g)] = at = _At(g, None, None, 0, 0)
+            at.go(of.of, of.seed, of.offset)
+        elif how == "seeded":
+            self.at(g).go(None, given, 0)
+        elif how == "told":
+            at = self.at(g)
+            self.told.append((given, given._array.tobytes(), (at.of, at.seed, at.offset)))
+        elif how == "set":
+            found = next((to for t, raw, to in self.told if t is given and t._array.tobytes() == raw), None)
+            if found is None:
+                return False
+            self.at(g).go(*found)
+        elif how == "asked":
+            return self.at(g).of is None
+        return True
+
+    # ---- afterwards --------------------------------------------------------------------------------------------------
+    def outside(self):
+        """Those from outside that are elsewhere now."""
+        return [at for i, at in self.all.items() if i in self.starts and (at.of is not at.generator or at.offset or at.stream is not at.generator)]
+
+    def moved(self):
+        """The same as generators."""
+        return [at.generator for at in self.outside()]
+
+    def ends(self):
+        """Where those are left that have not only been drawn from: (generator, Position)."""
+        return [(at.generator, Position(at.of, at.seed, at.offset)) for at in self.outside() if at.stream is not at.generator]
+
+    def as_told(self, g):
+        """Is a generator where it must be by what was seen?"""
+        at = self.all[id(g)]
+        seed, offset = (at.seed, 0) if at.of is None else self.starts[id(at.of)]
+        return (g._seed, g._offset) == (seed, offset + at.offset)
+
+    def key(self, nodes):
+        """What runs that draw alike have in common."""
+        streams = {id(n.attrs["generator"]): n.attrs["generator"] for n in nodes if n.kind == "draw"}
+        return [*[s.key() if type(s) is Position else id(s) for s in streams.values()], *[(id(g), p.key()) for g, p in self.ends()]]
