@@ -98,7 +98,7 @@ class Backward:
         self.dropped, self.again, self.keepers = [], [], self.history.holders
         if part is not None:
             # (a kept value is released with the last of the nodes for whose sake it is kept)
-            self.saved, self.dropped, self.again = part.kept, list(part.dropped), part.all()
+            self.saved, self.dropped, self.again = part.kept, part.dropped, part.all()
             self.keepers = part.keepers(self.history.holders)
             self.types = {o: Type.of(rec.arrays[o]) for n in self.again for o in n.outs}
 

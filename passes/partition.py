@@ -21,15 +21,16 @@ from whet.passes.uses import is_view, memories, written
 
 MOST = 400                       # values in one piece of a graph: more is not looked at
 NEAR, FAR, LARGE = 12, 55, 1 << 18           # picoseconds to store or load a byte: of small arrays, of such as are larger than that
-NOTHING = frozenset(), ()         # the choice to keep all
+NOTHING = frozenset(), (), ()     # the choice to keep all
 EACH, COPY = 60_000, 100_000     # picoseconds for each array that is kept, and more for a copy
 INSTRUCTION, VECTOR = 70, 64     # picoseconds for a vector instruction, about, and the bytes of a vector
 NEVER = 1 << 60
 
 
 class Partition:
-    """What to do: `kept` are the values that the backward is given of those it `wanted`, and others for their sake; `again`: value -> the node
-    that computes it from them; `copies`: value from outside -> its copy; `choice` says the same for another list of the same nodes."""
+    """What to do: `kept` are the values that the backward is given of those it `wanted`, and others for their sake; `dropped` are the rest;
+    `again`: value -> the node that computes it from what is kept; `copies`: value from outside -> its copy; `choice` says the same for
+    another list of the same nodes."""
 
     def __init__(self, wanted, again, dropped, sources, copies, choice):
         self.dropped = dropped
@@ -93,9 +94,8 @@ def partition(nodes, backwards, arrays, outside, exposed, wanted, fixed, define,
     choice = graph.choose() if like is None else like if graph.allows(like) else None
     if choice is None or not choice[0]:
         return None
-    again, sources = choice
+    again, sources, dropped = choice
     copies = {n: define(arrays[n].copy("K")) for n in sources if graph.shown(n)}
-    dropped = dict.fromkeys(n for n in graph.droppable if n in again)
     return Partition(wanted, {n: graph.maker[n] for n in again}, dropped, sources, copies, choice)
 
 
@@ -165,7 +165,7 @@ class _Graph:
         return work(kernel.roots) * INSTRUCTION * a.size * max(a.itemsize, 4) // VECTOR
 
     def choose(self):
-        """(what is computed again, the values that it is computed from) with the least costs."""
+        """(what is computed again, the values that it is computed from, those of it that are wanted) with the least costs."""
         done, again, sources = set(), [], []
         self.users = {}
         for o, node in self.maker.items():
@@ -177,7 +177,7 @@ class _Graph:
                 done |= piece
                 if small:
                     self.cut(piece, again, sources)
-        return frozenset(again), tuple(dict.fromkeys(sources))
+        return frozenset(again), tuple(dict.fromkeys(sources)), tuple(n for n in self.droppable if n in again)
 
     def piece(self, n, done):
         """The values that are connected with one by what can be computed again, and whether these are all. (Of values that are in memory in
@@ -226,9 +226,9 @@ class _Graph:
 
     def allows(self, choice):
         """May that be done here too?"""
-        again, sources = choice
-        return all(n in self.maker for n in again) and all(self.keeping(n) < NEVER for n in sources) and not again & self.fixed \
-            and all(n in self.droppable for n in again if n in self.wanted and not self.shown(n))
+        again, sources, dropped = choice
+        return dropped == tuple(n for n in self.droppable if n in again) and all(self.computing(n) < NEVER for n in again) \
+            and all(self.keeping(n) < NEVER for n in sources)
 
 
 class _Flow:
