@@ -521,11 +521,14 @@ def interpreted():
     from whet.ir.graph import Graph, Input
     from whet.ir.interpret import interpret
     from whet.jit import program, quick
+    from whet.random import Position
 
     def run(self, given):
         g = Graph.of(self.recorded, self.arrays, [Input(n, "") for n in self.outside], [(n, "") for n in self.results])
         draws = [n for n in self.recorded if n.kind == "draw"]
-        streams = [(s._seed, s._offset) for s in {id(n.attrs["generator"]): n.attrs["generator"] for n in draws}.values()]
+        streams = {id(n.attrs["generator"]): n.attrs["generator"] for n in draws}.values()
+        streams = [s.now() if type(s) is Position else (s._seed, s._offset) for s in streams]
+        ends = [(s, p.now()) for s, p in self.ends]
         before = [a.copy() for a in given]
         try:
             made = dict(zip(self.results, interpret(g, *given, streams=streams)))
@@ -535,7 +538,10 @@ def interpreted():
                     a[...] = b
             raise program.Miss(str(e)) from None
         for n in draws:
-            n.attrs["generator"].take(n.op.blocks(n.attrs["shape"]))
+            if type(n.attrs["generator"]) is not Position:
+                n.attrs["generator"].take(n.op.blocks(n.attrs["shape"]))
+        for s, end in ends:
+            s._seed, s._offset = end
         return made
     kept = program.Program.__call__, quick.table
     program.Program.__call__, quick.table = run, lambda *given: None

@@ -267,3 +267,21 @@ def test_tensors_that_come_to_be_around_one_array_are_no_other_way():
             warnings.simplefilter("error")
             assert f(a).tolist() == want(a).tolist()
     assert f.drift is None and any(r.calls for paths in f.table.values() for r in paths)
+
+
+def test_what_lies_in_a_place_that_is_only_overwritten_may_be_of_another_kind():
+    """Its graph may be used up or not; what comes after it among the places is where it was."""
+    class Held:
+        sums, last = whet.zeros(2, 2), whet.tensor(1.0)
+    first, last = Held(), Held()
+
+    def f(x):
+        first.sums = first.sums * 0.5 + x.detach()
+        last.last = x * x
+        return last.last
+    t = jit.trace(f, verify="always")
+    for used_up in (True, True, True, True, False, True, True):
+        y = t(whet.ones(2, 2, requires_grad=True))
+        if used_up:
+            y.sum().backward()
+    assert t.why is None and max(p["calls"] for p in t.explain(data=True)["paths"]) >= 3
