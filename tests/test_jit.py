@@ -2,7 +2,6 @@
 import os
 import subprocess
 import sys
-import threading
 import warnings
 
 import numpy as np
@@ -11,6 +10,8 @@ import whet
 from whet import jit, nn
 from whet.cpu import native
 from whet.passes import fuse as fusion
+
+from tests.together import in_threads
 
 compiled = pytest.mark.skipif(not native.enabled(), reason="without machine code every step is Python's")
 
@@ -169,11 +170,7 @@ def test_many_threads_call_one_trace():
             x = whet.tensor(rng.standard_normal((20, 20)))
             if not same(f(x), f.fn(x)):
                 wrong.append(seed)
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    in_threads(work)
     assert not wrong
 
 

@@ -1,12 +1,13 @@
 """Gradients through traced calls: whatever is asked of them comes out as eager's, to the bit, from the first call on."""
 import gc
-import threading
 import weakref
 
 import pytest
 import whet
 from whet import jit
 from whet.autograd import grad
+
+from tests.together import in_threads
 
 
 def ways(f, use, calls=4):
@@ -331,11 +332,7 @@ def test_many_threads_go_back_through_one_trace():
                 found.append(bits(x.grad, w.grad))
             if found[0] != found[1]:
                 wrong.append((seed, k))
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    in_threads(work)
     assert not wrong
 
 

@@ -9,7 +9,7 @@ from whet.nn import functional as F
 from whet.passes import pipeline
 from whet.passes.partition import MOST, _Flow
 
-from tests.together import bits
+from tests.together import bits, in_threads
 
 
 def leaf(*shape, seed=0):
@@ -208,7 +208,6 @@ def test_other_sizes_divide_alike():
 
 
 def test_threads_differentiate_one_trace():
-    import threading
     f, wrong = jit.trace(by_hand), []
     f(leaf(30, 40), leaf(40))
 
@@ -218,11 +217,7 @@ def test_threads_differentiate_one_trace():
             f(x, w).sum().backward()
             by_hand(u, v).sum().backward()
             wrong.extend([(k, i)] * (bits(x.grad) != bits(u.grad) or bits(w.grad) != bits(v.grad)))
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    in_threads(work)
     assert not wrong
 
 

@@ -1,4 +1,5 @@
 """A traced function beside the function itself."""
+import threading
 import warnings
 
 import whet
@@ -34,3 +35,12 @@ def path_of(fn, *args):
     path = traced(fn, *args).explain(data=True)["paths"][0]
     assert path["calls"]
     return path
+
+
+def in_threads(work, count=4):
+    """Run `work(k)` on that many threads at once."""
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
