@@ -20,6 +20,7 @@ A `cond` or `while_loop` is an op whose `bodies` are programs, shown under it.
 """
 import numpy as np
 
+SHOWN = 40                       # operands or results of a node, where it is told in a line
 GROUPS = frozenset(("fused", "rows", "parts", "picks", "contract", "chain", "many"))
 
 
@@ -72,9 +73,9 @@ class Node:
     def __str__(self):
         from .text import head
         if self.kind not in GROUPS:
-            return head(self)
+            return head(self, most=SHOWN)
         names = [n.op.name for n in self.flat()][self.kind == "contract":]
-        return head(self) + "{" + "; ".join(names) + "}"
+        return head(self, most=SHOWN) + "{" + "; ".join(names) + "}"
 
 
 class Loop:

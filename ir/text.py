@@ -119,11 +119,11 @@ def _question_text(fn, table):
     return json.dumps(name) + (f"{{{', '.join(said)}}}" if said else "")
 
 
-def head(n, table=None):
-    """What a node does, without its types and the nodes in it."""
-    made = ", ".join(f"%{o}" for o in n.outs)
+def head(n, table=None, most=None):
+    """What a node does, without its types and the nodes in it; with so many operands and results at `most`."""
+    made = ", ".join([*(f"%{o}" for o in n.outs[:most]), *_more(n.outs, most)])
     made = f"{made} = " if made else ""
-    ins = [value_text(x, table) for x in n.ins]
+    ins = [*(value_text(x, table) for x in n.ins[:most]), *_more(n.ins, most)]
     if n.kind == "guard":
         return f"guard {ins[0]} == {value_text(n.value, table)}"
     if n.kind == "ask":
@@ -137,6 +137,10 @@ def head(n, table=None):
         return f"{made}{name}({', '.join(ins if n.kind == 'contract' else ins + attrs)})" + (f" into ({into})" if into else "")
     kind = "" if n.kind == "op" else f"{n.kind} "
     return f"{made}{kind}{name_text(n.op)}({', '.join(ins + attrs)})" + (" uncounted" if n.kind == "write" and not n.value else "")
+
+
+def _more(xs, most):
+    return [f"... {len(xs) - most} more"] if most is not None and len(xs) > most else []
 
 
 def lines(nodes, types=None, indent="", table=None):

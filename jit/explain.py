@@ -12,7 +12,7 @@ import numpy as np
 from whet import dtypes
 from whet.cpu.memory import taken
 from whet.ir import cost
-from whet.ir.graph import Graph, Input, Ref, Type
+from whet.ir.graph import SHOWN, Graph, Input, Ref, Type
 from whet.ir.text import type_text
 from whet.ir.view import amount
 from whet.passes import parts, picks
@@ -232,7 +232,8 @@ def wanted(spec, name, out):
 
 
 def unfused(before, after):
-    """Pointwise nodes that feed each other and are not one kernel: (the node that makes a value, the one that reads it, why)."""
+    """Pointwise nodes that feed each other and are not one kernel: (the node that makes a value, the one that reads it, why). Of very many
+    operands of a node, the first."""
     kernel = {}                              # value -> the kernel that computes it
     for i, n in enumerate(after.nodes):
         for m in n.flat():
@@ -247,7 +248,7 @@ def unfused(before, after):
     for i, n in enumerate(before.nodes):
         if n.kind == "op" and (n.op.family == "pointwise" or parts.moves(n) or n.op.picks is not None) and n.outs[0] in kernel:
             maker[n.outs[0]] = i
-            for x in dict.fromkeys(n.refs()):
+            for x in dict.fromkeys(n.refs()[:SHOWN]):
                 k = maker.get(x)
                 if k is not None and kernel[x] != kernel[n.outs[0]]:
                     out.append((before.nodes[k], n, why(before, k, i, users, epochs)))

@@ -226,3 +226,12 @@ def test_modules_that_compute_what_they_lack_are_not_asked_for_code():
     for _ in range(3):
         traced(whet.ones(2))
     assert "kernel" in traced.explain()
+
+
+def test_nodes_of_very_many_operands_are_told_shortly():
+    f = jit.trace(lambda x: whet.stack([x[i] * 2 for i in range(600)]).sum())
+    for _ in range(2):
+        f(whet.ones(600))
+    path, = f.explain(data=True)["paths"]
+    assert 0 < len(path["unfused"]) <= 40 and max(len(b) for _, b, _ in path["unfused"]) < 1000 and "... 560 more" in path["unfused"][0][1]
+    assert path["graph"].count("%1199") and len(f.recorded.nodes) == 1202      # (the graph itself is whole)
