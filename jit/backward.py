@@ -231,6 +231,10 @@ class Call(Shortcut):
         else:
             Node.release(self)
 
+    def broke_off(self):
+        if type(self.op) is Backward:
+            self.op.release(self)
+
 
 class Door(Shortcut):
     """One of several outputs of a traced call: leads there, until it is opened and becomes the node that made this output."""

@@ -15,6 +15,18 @@ from .record import Refused
 from .world import CONSTANT, PLAIN, standard
 
 
+def counters(outside, place_of):
+    """{id of a cell that counts versions: where a tensor is that has it}: those of tensors from outside, and those of their `.data`, of
+    the `.data` of that, and so on."""
+    known = {}
+    for t in outside.values():
+        cell, place = t._cell, place_of(t)
+        while cell is not None:
+            known.setdefault(id(cell), place)
+            cell, place = cell.aside, ("data", place)
+    return known
+
+
 class Dead:
     """The history of a result that has been differentiated and freed: its op, the nodes there (None where hooks or a Function belong to them),
     and the places of what they lead to (None for a leaf that the run made)."""
@@ -161,12 +173,7 @@ class Results:
     def cells(self, outside, place_of, saved):
         """The cells that count versions, by number: {result: cell}, {saved value: cell} (where `saved` are the latter themselves), and of each
         its version at the end, or the place of the tensor from outside that it belongs to. A result that is alone with its cell has none."""
-        known = {}
-        for t in outside.values():
-            cell, place = t._cell, place_of(t)
-            while cell is not None:          # (`.data` has a counter of its own, aside)
-                known.setdefault(id(cell), place)
-                cell, place = cell.aside, ("data", place)
+        known = counters(outside, place_of)
         held = {k: t._cell for k, t in enumerate(self.tensors) if t._base is None and t._cell is not None}
         users = collections.Counter(map(id, (*held.values(), *saved.values())))
         held = {k: c for k, c in held.items() if c.v or id(c) in known or users[id(c)] > 1}

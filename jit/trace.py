@@ -37,7 +37,7 @@ from .program import Miss, Program
 from .quick import MISSED
 from .record import Late, Recorder, Refused, Watch, Wrong, escaped
 from .recording import Recording
-from .results import Results
+from .results import Results, counters
 from .world import Unwatchable, World, ours
 
 UNFIT = 20                       # calls that a recording did not fit and none that it did: it is dropped
@@ -509,10 +509,8 @@ class Traced(quick.Entry):
             raise Refused(f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned")
         outside = list(rec.outside)
         draws, positions = rec.streams.moved(), rec.streams.key(rec.nodes)
-        counted = {id(t._cell): t for t in rec.outside.values() if t._cell is not None}        # (`.data` has a counter of its own, aside)
-        writes = [(n, counted.get(id(n.value)), rec.outside.get(rec.memory.get(n.ins[0], n.ins[0]))) for n in rec.nodes if n.kind == "write"]
-        bumps = [(("data", place_of(of)) if t is None else place_of(t), n.value.writer) for n, t, of in writes
-                 if t is not None or of is not None]
+        counted = counters(rec.outside, place_of)
+        bumps = [(counted[id(n.value)], n.value.writer) for n in rec.nodes if n.kind == "write" and id(n.value) in counted]
         if known is not None:
             if self.sharing(run.tensors, place_of) != known.shared:
                 return                       # (other tensors are around one array, one value to the recorder: the steps read differently)

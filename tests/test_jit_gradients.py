@@ -304,7 +304,7 @@ def test_versions_of_results_are_eagers():
         y.add_(1).mul_(x)
         z = x + 1
         z.data.add_(1)
-        return y, y.detach(), x.detach(), z, z.data.mul_(2), x.data
+        return y, y.detach(), x.detach(), z, z.data.mul_(2), x.data, x.data.add_(1).data.add_(1)
 
     def use(call):
         x = whet.ones(3)
@@ -550,6 +550,23 @@ def test_an_argument_whose_graph_was_used_up_when_it_was_recorded():
         seen = []
         out.append([use(call) for _ in range(3)])
     assert out[0] == out[1] and "second time" in out[0][0][0]
+
+
+def test_an_error_of_a_node_that_was_looked_at_is_raised_again():
+    def use(call):
+        x = leaf(3)
+        y = call(x)
+        y.grad_fn.name()
+        with whet.no_grad():
+            x.add_(1)
+        said = []
+        for _ in range(3):
+            with pytest.raises(RuntimeError) as e:
+                y.sum().backward()
+            said.append(str(e.value))
+        return said
+    eager, traced = ways(lambda x: x.exp().log() * x, use)
+    assert eager == traced and all("`mul` saved" in text for text in eager[0])
 
 
 def test_an_error_in_the_middle_uses_up_what_ran_before_it():

@@ -97,7 +97,7 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True):
                 results = node.op.backward(node, g)
             except BaseException:
                 if not keep and isinstance(node, Shortcut):
-                    node.release()           # of the graph there, what ran before the error
+                    node.broke_off()
                 raise
             if node.post_hooks:
                 results = _run_post_hooks(node, results, g)

@@ -220,6 +220,9 @@ class Shortcut(Node):
         """Has anything that it saved been written to?"""
         raise NotImplementedError
 
+    def broke_off(self):
+        """Its backward raised: drop what those nodes of the graph there saved that ran before the one that did (an opened one: none)."""
+
 
 def in_full(edge):
     """An edge, with the graph there in place of a short cut."""
