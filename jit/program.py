@@ -101,7 +101,7 @@ class Program:
         kept, roots, values = [], {self.root[n] for n in self.results} | set(self.outside), set(self.results)
         for node in reversed(nodes):
             if node.kind == "write":
-                wanted = self.root[node.ins[0]] in roots
+                wanted = self.root[node.ins[0]] in roots or node.op.may_fail
             elif node.kind == "op":
                 wanted = any(o in values for o in node.outs) or node.op.may_fail
             else:

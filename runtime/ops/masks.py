@@ -64,7 +64,10 @@ def masked_select(input, mask):
 
 def _masked_scatter_write(a, source, mask):
     m = np.broadcast_to(mask, a.shape)
-    a[m] = source.reshape(-1)[:int(np.count_nonzero(m))]
+    n = int(np.count_nonzero(m))
+    if source.size < n:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    a[m] = source.reshape(-1)[:n]
     return a
 
 
@@ -87,9 +90,6 @@ def _check_masked_scatter(self, mask, source):
     if source.dtype is not self.dtype:
         raise RuntimeError(f"masked_scatter_: expected self and source to have same dtypes but got {self.dtype.letter} and "
                            f"{source.dtype.letter}")
-    n = int(np.count_nonzero(np.broadcast_to(mask._array, np.broadcast_shapes(mask._array.shape, self._array.shape))))
-    if source.numel() < n:
-        raise RuntimeError("Number of elements of source < number of ones in mask")
 
 
 @function()

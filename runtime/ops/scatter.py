@@ -335,9 +335,14 @@ def index_select(input, dim, index):
     return apply(index_select_op, (input, index), {"dim": d})
 
 
+def _slices(a, index, dim, **kw):
+    """The slices that an index names, which has to be within bounds."""
+    return in_bounds(index.reshape(-1), a.shape[dim] if a.ndim else 1, dim, **kw)
+
+
 def _index_add_write(a, source, index, dim):
+    i = _slices(a, index, dim, negative=False, error=RuntimeError)
     if a.ndim:
-        i = in_bounds(index.reshape(-1), a.shape[dim], dim, negative=False, error=RuntimeError)
         add_at(a, [i], source if source.ndim else source.reshape(1), (dim,))
     else:
         a += source.sum(dtype=a.dtype)
@@ -385,8 +390,9 @@ index_add, index_add_ = writes(index_add_op, _check_index_add)
 
 
 def _index_copy_write(a, source, index, dim):
+    i = _slices(a, index, dim, negative=False)
     if a.ndim:
-        a[along(in_bounds(index.reshape(-1), a.shape[dim], dim, negative=False), dim)] = source
+        a[along(i, dim)] = source
     elif source.size:
         a[...] = source.reshape(-1)[-1]
     return a
@@ -412,8 +418,9 @@ index_copy, index_copy_ = writes(index_copy_op, _check_index_copy)
 
 
 def _index_fill_write(a, value, index, dim):
+    i = _slices(a, index, dim)
     if a.ndim:
-        a[along(in_bounds(index.reshape(-1), a.shape[dim], dim), dim)] = value
+        a[along(i, dim)] = value
     elif index.size:
         a[...] = value
     return a
@@ -445,7 +452,7 @@ index_fill, index_fill_ = writes(index_fill_op, _check_index_fill)
 
 
 def _index_reduce_write(a, source, index, dim, reduce, include_self):
-    i = in_bounds(index.reshape(-1), a.shape[dim] if a.ndim else 1, dim)
+    i = _slices(a, index, dim, negative=False)
     shape = source.shape or (1,)
     at = places_of(np.broadcast_to(i.reshape((-1,) + (1,) * (len(shape) - 1 - dim)), shape), a.shape or (1,), dim)
     flat, same = _flat_for_write(a)

@@ -7,10 +7,11 @@ import numpy as np
 from .. import dtypes
 from ..cpu import sort as kernels
 from ..dtypes import COMPLEX, FLOAT
+from ..ir import scalar as s
 from . import dims
-from .creation import as_tensor, zeros
+from .creation import literal, zeros
 from .gather import gather
-from .registry import Op, apply, ask, is_tensor
+from .registry import Op, apply, ask, asked, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function
 from .view import reshape
@@ -203,6 +204,12 @@ def mode(input, dim=-1, keepdim=False):
 
 
 # ---- quantiles -------------------------------------------------------------------------------------------------------
+@asked(lambda x, _: (x < 0) | (x > 1) | s.isnan(x))
+def _fractions(a):
+    """Are all elements between 0 and 1?"""
+    return bool(((a >= 0) & (a <= 1)).all())
+
+
 def _quantile(op, input, q, dim, keepdim, interpolation, ignore_nan):
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise RuntimeError(f"{op}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
@@ -216,12 +223,10 @@ def _quantile(op, input, q, dim, keepdim, interpolation, ignore_nan):
             raise RuntimeError(f"{op}() q must be a scalar or 1D tensor")
         if q.dtype is not input.dtype:
             raise RuntimeError(f"{op}() q tensor must be same dtype as the input tensor")
-        qs = q._array
-        ask(lambda a: a.tolist(), q)
     else:
-        qs = np.asarray(q, input._array.dtype)
-    if not ((qs >= 0) & (qs <= 1)).all():
-        raise RuntimeError(f"{op}() q must be in the range [0, 1] but got {q if not is_tensor(q) else q.tolist()}")
+        q = literal(np.asarray(q, input._array.dtype))
+    if not ask(_fractions, q):
+        raise RuntimeError(f"{op}() q must be in the range [0, 1] but got {q.tolist()}")
     shape = input._array.shape
     if dim is None:
         x, kept = reshape(input, (1, -1)), (1,) * len(shape)
@@ -231,37 +236,26 @@ def _quantile(op, input, q, dim, keepdim, interpolation, ignore_nan):
         kept = tuple(1 if i == d else n for i, n in enumerate(shape))
         x = reshape(x, (-1, x.shape[-1]))
     ordered = sort(x, -1).values
-    r = _between(ordered, qs.reshape(-1), interpolation, ignore_nan, q.reshape(-1) if is_tensor(q) and q.requires_grad else None)
+    r = _between(ordered, q.reshape(-1), interpolation, ignore_nan)
     out = kept if keepdim else () if dim is None else tuple(n for i, n in enumerate(shape) if i != dims.one(dim, len(shape)))
-    if not qs.ndim:
-        return reshape(r, out)
-    return reshape(r.t(), (qs.size, *out))
+    return reshape(r.t(), (q.numel(), *out)) if q.ndim else reshape(r, out)
 
 
-def _between(x, q, interpolation, ignore_nan, live=None):
-    """Quantiles q of sorted rows: (rows, quantiles). `live`: q, if it wants a gradient."""
-    a = x._array
-    n = a.shape[-1]
-    nans = np.isnan(a).sum(-1, keepdims=True)
-    last = (n - nans if ignore_nan else np.full_like(nans, n)) - 1
-    rank = q[None] * np.maximum(last, 0).astype(q.dtype)
+def _between(x, q, interpolation, ignore_nan):
+    """Quantiles q of sorted rows: (rows, quantiles). One of a row with NaN is NaN, unless those are ignored."""
+    n = x.shape[-1]
+    nans = FUNCTIONS["isnan"](x).sum(-1, keepdim=True)
     if ignore_nan:
-        rank = np.where(last < 0, 0, rank)
+        rank = q * (n - 1 - nans).clamp(min=0).to(q.dtype)
     else:
-        rank = np.where(nans > 0, n - 1, rank)
+        rank = FUNCTIONS["where"](nans > 0, n - 1.0, q * (n - 1))
     if interpolation == "nearest":
-        return gather(x, -1, as_tensor(np.rint(rank).astype(np.int64)))
-    low, high = np.floor(rank).astype(np.int64), np.ceil(rank).astype(np.int64)
-    if interpolation == "lower":
-        return gather(x, -1, as_tensor(low))
-    if interpolation == "higher":
-        return gather(x, -1, as_tensor(high))
-    weight = np.full(rank.shape, 0.5) if interpolation == "midpoint" else rank - low
-    weight = as_tensor(weight.astype(a.dtype))
-    if live is not None and interpolation == "linear":          # what the fraction is made of, as history alone
-        of_rank = live * as_tensor(np.where(nans > 0, 0, last).astype(a.dtype) if not ignore_nan else np.maximum(last, 0).astype(a.dtype))
-        weight = weight + (of_rank - of_rank.detach())
-    return gather(x, -1, as_tensor(low)).lerp(gather(x, -1, as_tensor(high)), weight)
+        return gather(x, -1, rank.round().long())
+    below, above = rank.floor(), rank.ceil()
+    if interpolation in ("lower", "higher"):
+        return gather(x, -1, (below if interpolation == "lower" else above).long())
+    weight = 0.5 if interpolation == "midpoint" else rank - below
+    return gather(x, -1, below.long()).lerp(gather(x, -1, above.long()), weight)
 
 
 @function(out=True)
