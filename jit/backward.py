@@ -21,10 +21,11 @@ from whet.tensor import wrap
 from whet.tensor_base import Base
 
 from .history import History, walk
-from .program import Miss, Program
+from .program import Miss, Program, template
 from .record import Refused, Wrong
 
 ADD = REGISTRY["add"]
+LAYOUTS = 16                     # of gradients that are kept, of each backward
 SUBSETS = 3                      # of so many results every choice has its own backward; of more, all together and each alone
 
 
@@ -168,6 +169,8 @@ class Backward:
             if got is not None:
                 node.ran = way.ran
                 return got
+        else:
+            way = None
         h = self.history
         nodes = h.make(self.held(node), node.edges, {}, node.seq, node.gone)
         ran: list = []
@@ -175,6 +178,8 @@ class Backward:
             found = {h.keys[key]: g for key, g in walk(nodes, {nodes[h.roots[k]]: x for k, x in enumerate(gs) if x is not None}, ran)}
         finally:
             node.ran = _bits(ran)
+        if way is not None:
+            way.learn([x for x in gs if x is not None], found)
         return [found.get(k) for k in range(len(node.edges))]
 
     def alone(self, node):
@@ -269,6 +274,7 @@ class _Run:
     def __init__(self, nodes, given, values, ran):
         self.nodes, self.given, self.single, self.ran = nodes, given, values, ran
         self.values = dict(values)           # those that lead to one place together: see `add_up`
+        self.sums: dict = {}                 # the first of those -> the others
 
     def reads(self):
         """The values of the forward that it reads or gives on."""
@@ -291,6 +297,7 @@ class _Run:
                     made = rec.define(ADD.forward(rec.arrays[have], rec.arrays[more]))
                 self.nodes.append(graph.Node("op", ADD, (Ref(have), Ref(more)), {}, [made], ""))
                 self.values[first] = made
+            self.sums[first] = others
 
     def may_miss(self):
         """May a call of it be another than this one was?"""
@@ -302,7 +309,7 @@ class _Way:
 
     def __init__(self, rec, run, part, like=None):
         nodes = run.nodes if part is None else part.backward(run.nodes)
-        self.given, self.values, self.ran, self.lock = run.given, run.values, run.ran, threading.Lock()
+        self.given, self.values, self.sums, self.ran, self.lock = run.given, run.values, run.sums, run.ran, threading.Lock()
         given, got = run.given, list(run.values.values())
         inside = {o for n in nodes for o in n.outs} | set(given)
         self.saved = list(dict.fromkeys([int(x) for n in nodes for x in n.refs() if x not in inside] + [n for n in got if n not in inside]))
@@ -318,9 +325,28 @@ class _Way:
         # memory that something else holds too must not become a leaf's gradient
         roots = [origin[n] for n in dict.fromkeys(got)]
         self.shared = {n for n in got if origin[n] in self.program.outside or roots.count(origin[n]) > 1}
+        # how eager lays what it gives: that depends on how the gradients lie that it is given
+        self.layouts = {tuple([rec.arrays[n].strides for n in given]): {}}
+
+    def learn(self, gradients, found):
+        """Note how eager laid the gradients that it found: {edge: gradient}."""
+        layout = {}
+        for k, n in self.values.items():
+            if n not in self.given and k in found:
+                a = found[k]._array
+                for other in self.sums.get(k, ()):
+                    with np.errstate(all="ignore"):
+                        a = ADD.forward(a, found[other]._array)
+                if a.strides != self.program.arrays[n].strides:
+                    layout[n] = Type.of(a)
+        if len(self.layouts) < LAYOUTS:
+            self.layouts[tuple([x._array.strides for x in gradients])] = layout
 
     def __call__(self, saved, gradients, count):
         """The gradients of the edges; None where the program is not for these, or in use."""
+        layout = self.layouts.get(tuple([x._array.strides for x in gradients]))
+        if layout is None:
+            return None
         given = [saved[n]._array for n in self.saved]
         for x, n in zip(gradients, self.given):
             a, like = x._array, self.program.arrays[n]
@@ -335,7 +361,11 @@ class _Way:
             return None
         finally:
             self.lock.release()
-        made = {n: wrap(env[n]) for n in self.values.values()}
+        passed = {n: x._array for n, x in zip(self.given, gradients)}        # (as they lie)
+        made = {n: wrap(passed.get(n, env[n])) for n in self.values.values()}
+        for n, like in layout.items():
+            made[n] = wrap(template(like))
+            np.copyto(made[n]._array, env[n])
         for n in self.shared:
             made[n]._shared()
         out = [None] * count

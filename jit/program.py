@@ -547,7 +547,7 @@ class Program:
             return None
         finally:
             entries._local.tape = None
-        if tape.verdicts and node is None or not all(_alike(m, n if type(n) is np.ndarray else self.arrays[n]) for n, m in zip(outs, made)):
+        if tape.verdicts and node is None or not all(_lies_as(m, n if type(n) is np.ndarray else self.arrays[n]) for n, m in zip(outs, made)):
             return None
         if not all(any(type(a) is np.ndarray and np.may_share_memory(a, m) for _, _, _, *args in tape.launches for a in args) for m in made):
             return None                      # NumPy computed it
@@ -730,10 +730,10 @@ class Program:
             else:
                 made = node.op.forward(*ins, **node.attrs)
             for o, r in zip(node.outs, made if type(made) is tuple else (made,)):
-                r = np.asarray(r)
-                if not _alike(r, self.arrays[o]):
+                r, like = np.asarray(r), self.arrays[o]
+                if not _lies_as(r, like):
                     raise Miss(f"the shape of what {node.op.name} gives at {node.line}")
-                env[o] = r
+                env[o] = r if r.strides == like.strides else np.lib.stride_tricks.as_strided(r, r.shape, like.strides)
 
     @staticmethod
     def write(node, ins):
@@ -778,6 +778,11 @@ def address(a):
 
 def _alike(a, b):
     return a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
+
+
+def _lies_as(a, b):
+    """Do two arrays' elements lie alike? (The stride of a dimension of size one leads nowhere, and depends on how it was made.)"""
+    return a.shape == b.shape and a.dtype == b.dtype and (not a.size or all(s == t or n == 1 for n, s, t in zip(a.shape, a.strides, b.strides)))
 
 
 def template(a):

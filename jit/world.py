@@ -28,6 +28,7 @@ import sys
 import threading
 import types
 import uuid
+import weakref
 
 import numpy as np
 from whet import devices, dtypes
@@ -35,6 +36,7 @@ from whet.autograd import modes
 from whet.random import Generator
 from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
+from whet.utils.hooks import Hooks
 
 from . import patched
 from .effects import SETTABLE, Slot, get
@@ -386,6 +388,8 @@ class World:
             self.place("path", x, None, (tuple(x),))
         elif t is type(os.environ):
             self.namespace(x._data)
+        elif t is weakref.ref and (x() is None or isinstance(x(), Hooks)):
+            self.stack.append(x())           # (handles of hooks have those: what is held for it keeps no object of the user's alive)
         elif isinstance(x, types.GeneratorType) or hasattr(t, "__next__"):
             raise Unwatchable(f"it can read a {t.__name__}, which moves on when it is read")
         elif t.__module__ == "builtins" or standard(_module(t)) and not self.known(x):

@@ -85,8 +85,8 @@ class _BatchNorm(_Norm):
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
-            if self.momentum is None:               # a cumulative average
-                momentum = 1.0 / float(self.num_batches_tracked)
+            if self.momentum is None:               # a cumulative average (a tensor: Python need not look at the count)
+                momentum = self.num_batches_tracked.double().reciprocal()
         use_batch = self.training or self.running_mean is None
         keep = not self.training or self.track_running_stats
         return F.batch_norm(input, self.running_mean if keep else None, self.running_var if keep else None, self.weight, self.bias,

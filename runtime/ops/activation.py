@@ -169,9 +169,11 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """Leaky ReLU whose slope is random in training."""
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    slope = draw("uniform32", input.shape).to(input.dtype) * (upper - lower) + lower if training else (lower + upper) / 2
-    y = FUNCTIONS["where"](input > 0, input, input * slope)
-    return input.copy_(y) if inplace else y
+    if not training:
+        return _act(p.leaky_relu.op, input, ((lower + upper) / 2,), inplace)
+    slope = draw("uniform32", input.shape).to(input.dtype) * (upper - lower) + lower
+    slope = FUNCTIONS["where"](input > 0, 1.0, slope)
+    return input.mul_(slope) if inplace else input * slope
 
 
 # ---- attention -------------------------------------------------------------------------------------------------------

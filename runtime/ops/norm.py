@@ -199,8 +199,12 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
             with modes.no_grad():
                 m = running_mean.dtype
                 unbiased = n / (n - 1) if n > 1 else float("nan")
-                running_mean.mul_(1 - momentum).add_(mean.reshape(-1).to(m), alpha=momentum)
-                running_var.mul_(1 - momentum).add_(var.reshape(-1).to(m), alpha=momentum * unbiased)
+                for running, new, share in ((running_mean, mean, momentum), (running_var, var, momentum * unbiased)):
+                    new = new.reshape(-1).to(m)
+                    if is_tensor(momentum):
+                        running.mul_(1 - momentum).add_(new * share)
+                    else:
+                        running.mul_(1 - momentum).add_(new, alpha=share)
         return y
     if running_mean is None or running_var is None:
         raise RuntimeError("batch_norm: expected running_mean and running_var to be defined when training=False")

@@ -401,7 +401,7 @@ def _before(t):
         with modes.no_grad():
             old = t.detach().clone()
     else:
-        old = wrap(t._array.copy())
+        old = wrap(t._array.copy("K"))
     old._rg = t._rg & 1
     e = registry.edge_of(t)
     old._node = None if e is None or registry.is_tensor(e) else e

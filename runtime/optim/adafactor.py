@@ -34,10 +34,11 @@ class Adafactor(ByParameter):
             eps1 = whet.finfo(p.dtype).eps
         state["step"] += 1
         step = state["step"].to(whet.float64)
+        lr = group["lr"].to(whet.float64) if whet.is_tensor(group["lr"]) else group["lr"]
         rest = step ** group["beta2_decay"]                  # 1 - beta2
-        size = (1 / step.sqrt()).clamp(max=float(group["lr"])) * (p.norm(2).to(whet.float64) / p.numel() ** 0.5).clamp(min=eps2)
+        size = (1 / step.sqrt()).clamp(max=lr) * (p.norm(2).to(whet.float64) / p.numel() ** 0.5).clamp(min=eps2)
         if group["weight_decay"]:
-            p.mul_(1 - float(group["lr"]) * group["weight_decay"])
+            p.mul_(1 - lr * group["weight_decay"])
         if p.ndim > 1:
             row, col = state["row_var"], state["col_var"]
             row.lerp_(g.norm(dim=-1, keepdim=True).square() / g.shape[-1], rest.to(row.dtype))

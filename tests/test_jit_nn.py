@@ -1,0 +1,132 @@
+"""Layers and activations, traced: what they leave is laid as eager lays it, and none of them need run eagerly."""
+import warnings
+
+import pytest
+import whet
+import whet.nn.functional as F
+from whet import nn
+
+across = whet.tensor([2.0, -1.0, 3.0, 1.0])
+
+
+def leaf(transposed=True):
+    x = whet.randn(4, 3) if transposed else whet.randn(3, 4)
+    return (x.t() if transposed else x).detach().requires_grad_()
+
+
+def squared(y):
+    return (y * y).sum()
+
+
+def by_transposed(y):
+    return (y * whet.ones(4, 3).t()).sum()
+
+
+LAID = {
+    "multiplied": lambda x: x * 2.0,
+    "handed on": lambda x: x + 1,
+    "turned": lambda x: x.t(),
+    "dropout": lambda x: F.dropout(x * 1, 0.4, False),
+    "batch_norm": lambda x: F.batch_norm(x, across, across * across),
+    "normalize": F.normalize,
+    "in place": lambda x: F.celu_(x * 1),
+    "two ways": lambda x: x * across + x.sin(),
+    "two results": lambda x: (x * across, x + 1),
+}
+
+
+@pytest.mark.parametrize("transposed", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize("name", LAID)
+def test_gradients_lie_as_eagers_do(name, transposed):
+    f = LAID[name]
+    traced = whet.jit.trace(f, verify="off")
+
+    def seen(f, loss):
+        x, between = leaf(transposed), []
+        mid = x * 3.0
+        mid.register_hook(lambda g: between.append((g.stride(), g.tolist())))
+        ys = f(mid)
+        losses = [loss(y) for y in (ys if type(ys) is tuple else (ys,)) if y.shape == (3, 4) or loss is not by_transposed]
+        sum(losses, whet.zeros(())).backward() if losses else None
+        return between, None if x.grad is None else (x.grad.stride(), x.grad.tolist())
+    for k, loss in enumerate((whet.sum, squared, by_transposed) * 2):
+        whet.manual_seed(k)
+        want = seen(f, loss)
+        whet.manual_seed(k)
+        assert seen(traced, loss) == want
+    assert sum(path["calls"] for path in traced.explain(data=True)["paths"]) >= 4
+
+
+def test_gradients_of_what_was_written_in_place_lie_as_others():
+    def stride(f):
+        x = leaf()
+        squared(f(x * 1)).backward()
+        return x.grad.stride()
+    assert stride(F.celu_) == stride(F.celu) == stride(F.relu_) == (1, 3)
+
+
+def hooked():
+    m = nn.Linear(3, 3)
+    m.handle = m.register_forward_hook(lambda m, x, y: y * 2)
+    return m
+
+
+COMPILED = {
+    "a cumulative average": lambda: nn.BatchNorm1d(3, momentum=None),
+    "a lazy layer": lambda: nn.LazyLinear(2),
+    "a lazy norm": nn.LazyBatchNorm1d,
+    "a hook's handle is kept": hooked,
+    "rrelu in place": lambda: nn.Sequential(nn.Linear(3, 3), nn.RReLU(inplace=True)),
+}
+
+
+@pytest.mark.parametrize("unread", [False, True], ids=["read", "unread"])
+@pytest.mark.parametrize("name", COMPILED)
+def test_layers_are_compiled(name, unread):
+    outcomes = []
+    for trace in (lambda f: f, whet.jit.trace):
+        whet.manual_seed(0)
+        m = COMPILED[name]()
+        call = trace(lambda x, m=m: None if m(x) is None or unread else m(x))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            out = [call(whet.randn(5, 3)) for _ in range(6)]
+        outcomes.append(([y.tolist() for y in out if y is not None], [t.tolist() for t in m.state_dict().values()]))
+    assert outcomes[0] == outcomes[1]
+    assert sum(path["calls"] for path in call.explain(data=True)["paths"]) >= 3
+
+
+def test_a_cumulative_average_is_the_mean():
+    m, xs = nn.BatchNorm1d(3, momentum=None), whet.randn(7, 5, 3)
+    for x in xs:
+        m(x)
+    assert whet.allclose(m.running_mean, xs.mean((0, 1)), atol=1e-6) and whet.allclose(m.running_var, xs.var(1).mean(0), atol=1e-5)
+
+
+def test_an_operand_with_a_dimension_of_size_one_that_lies_otherwise():
+    def turned(*shape):
+        return whet.randn(*shape[::-1]).permute(*reversed(range(len(shape)))).requires_grad_()
+    call = whet.jit.trace(F.grid_sample)
+    for _ in range(4):
+        x, grid = turned(1, 2, 3, 4, 5), turned(1, 2, 2, 2, 3)
+        assert call(x, grid).tolist() == F.grid_sample(x, grid).tolist()
+    assert sum(path["calls"] for path in call.explain(data=True)["paths"]) == 3
+
+
+def test_written_over_by_what_it_was_made_into_is_freed_at_once():
+    import gc
+    import weakref
+    gc.disable()
+    try:
+        y = F.rrelu(whet.ones(3, requires_grad=True) * 1, training=True, inplace=True)
+        alive = weakref.ref(y)
+        del y
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
+def test_columns_with_infinities_are_folded_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert F.fold(whet.tensor([1.0, -1.0]).repeat(4).reshape(1, 4, 2) * float("inf"), (2, 3), 2).isnan().any()
