@@ -130,3 +130,19 @@ def test_columns_with_infinities_are_folded_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert F.fold(whet.tensor([1.0, -1.0]).repeat(4).reshape(1, 4, 2) * float("inf"), (2, 3), 2).isnan().any()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_norms_of_windows_without_bound(n):
+    x = whet.randn(2, 3, *(5,) * n, requires_grad=True)
+    pool, largest = getattr(F, f"lp_pool{n}d"), getattr(F, f"max_pool{n}d")
+    assert pool(x, float("inf"), 2).equal(largest(x.abs(), 2))
+    assert pool(x, -float("inf"), 2, stride=1).equal(-largest(-x.abs(), 2, stride=1))
+    g, = whet.autograd.grad(pool(x, float("inf"), 2).sum(), x)
+    assert g.abs().sum() == pool(x, float("inf"), 2).numel()
+
+
+def test_gradients_of_no_planes():
+    x = whet.ones(0, 3, 2, requires_grad=True)
+    F.max_unpool1d(x, whet.zeros(0, 3, 2, dtype=whet.int64), 2).sum().backward()
+    assert x.grad.shape == (0, 3, 2)

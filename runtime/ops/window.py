@@ -203,7 +203,8 @@ def conv_tbc(input, weight, bias, pad=0):
 def _gather_plane(x, index):
     """x at positions of its flattened spatial dimensions."""
     n, c = index.shape[:2]
-    return x.reshape(n, c, -1).gather(2, index.reshape(n, c, -1)).reshape(index.shape)
+    x, at = (t.reshape(n, c, math.prod(t.shape[2:])) for t in (x, index))
+    return x.gather(2, at).reshape(index.shape)
 
 
 class _MaxPool(Op):
@@ -361,6 +362,9 @@ def _pools():
 def lp_pool(x, norm_type, kernel, stride, ceil_mode, n):
     """The p-norm of each window."""
     kernel = tuple_of(kernel, n, "lp_pool", "kernel_size")
+    if norm_type in (math.inf, -math.inf):
+        sign = 1 if norm_type > 0 else -1
+        return sign * max_pool(sign * x.abs(), kernel, stride, 0, 1, ceil_mode, False, n)
     mean = avg_pool(x ** norm_type, kernel, stride, 0, ceil_mode, True, None, n)
     relu = FUNCTIONS["relu"]
     return (FUNCTIONS["sign"](mean) * relu(mean.abs()) * math.prod(kernel)) ** (1.0 / norm_type)
