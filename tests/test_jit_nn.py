@@ -146,3 +146,20 @@ def test_gradients_of_no_planes():
     x = whet.ones(0, 3, 2, requires_grad=True)
     F.max_unpool1d(x, whet.zeros(0, 3, 2, dtype=whet.int64), 2).sum().backward()
     assert x.grad.shape == (0, 3, 2)
+
+
+@pytest.mark.parametrize("p", [0.5, 1.5, 2.5, 3, 4])
+def test_norms_have_no_gradient_at_zero(p):
+    x = whet.zeros(3, requires_grad=True)
+    whet.linalg.vector_norm(x, p).backward()
+    assert x.grad.tolist() == [0, 0, 0]
+    y = whet.tensor([0.0, 2.0], requires_grad=True)
+    y.norm(p).backward()
+    assert y.grad.tolist() == pytest.approx([0, 1])
+    whet.autograd.gradcheck(lambda z: whet.linalg.vector_norm(z, p), (whet.tensor([0.7, -2.0, 1.3], dtype=whet.float64, requires_grad=True),))
+
+
+def test_selu_of_infinity():
+    inf = float("inf")
+    assert F.selu(whet.tensor([inf, -inf, 1.0, -1.0])).tolist() == pytest.approx([inf, -1.7580993, 1.0507010, -1.1113307])
+    assert F.selu(whet.tensor([inf], dtype=whet.float64)).item() == inf

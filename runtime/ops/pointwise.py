@@ -301,7 +301,8 @@ SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 def _times(x, c):
     """x c, where c has more digits than the type of x: rounded once."""
-    high = float(np.float32(c))
+    high = np.float32(c)
+    high = float(np.nextafter(high, np.float32(0)) if np.abs(high) > np.abs(c) else high)          # (of one sign with the rest: x may be infinite)
     return s.fma(x, high, x * (c - high))
 
 

@@ -565,11 +565,19 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
         r = apply(one_op, (x,), {}).sum(dim=None if d is None else list(d), keepdim=keepdim)
     else:
         wide = x if x.dtype.itemsize > 2 else x.to(dtypes.float32)          # powers of halves overflow where the norm does not
-        r = ((wide.abs() ** ord).sum(dim=None if d is None else list(d), keepdim=keepdim) ** (1.0 / ord)).to(x.dtype)
+        wide = _power(wide.abs(), ord) if 0 < ord < 1 else wide.abs() ** ord
+        r = wide.sum(dim=None if d is None else list(d), keepdim=keepdim)
+        r = (_power(r, 1.0 / ord) if ord > 1 else r ** (1.0 / ord)).to(x.dtype)
     if out is not None:
         from .surface import give_out
         return give_out("vector_norm", r, out)
     return r
+
+
+def _power(x, p):
+    """x ** p for positive p, with no gradient at zero (where it is infinite, or not a number)."""
+    none = x == 0
+    return FUN("where")(none, 0.0, FUN("where")(none, 1.0, x) ** p)
 
 
 def _rescaled(x, r, attrs):
