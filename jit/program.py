@@ -388,7 +388,7 @@ class Program:
         into, words, count = node.attrs.get("into", {}), [], 0
         outs = [self.held[into[o]] if o in into else self.memory(o) for o in node.outs]
         for part in node.roots:
-            xs, ys, kernel = part.inputs(ins), [part.of(y) for y in outs], Pointwise("parts", part.roots, len(part.operands))
+            xs, ys, kernel = part.inputs(ins), [part.of(y) for y in outs], Pointwise("parts", part.roots, len(part.operands), part.shared)
             got = self.take(lambda xs=xs, ys=ys, kernel=kernel: kernel(xs, ys), [*ins, *outs])
             if got is None:
                 return None
