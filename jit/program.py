@@ -592,7 +592,7 @@ class Program:
         for x in known:
             if type(x) is np.ndarray and x.size and (a is x or np.may_share_memory(a, x)):
                 return self.place(x, address(a) - address(x))
-        for m, size in (*tape.scratch, *[(m, m.nbytes) for m in tape.partial]):
+        for m, size in (*tape.scratch.values(), *[(m, m.nbytes) for m in tape.partial]):
             if np.may_share_memory(a, m):
                 piece = self.rooms.setdefault(id(m), Piece(0))
                 piece.size = max(piece.size, size, 1)
