@@ -50,6 +50,8 @@ CASES = {
     "masked_fill": (lambda x: a.masked_fill(m, x.item()), z),
     "setitem": (lambda x: put((0, 1), x), z),
     "setitem by a mask": (lambda x: put(m, x), z),
+    "setitem by a mask of rows": (lambda m: put(m.any(1), z[1]), (m, n, m & n, ~n, m & ~m)),
+    "setitem by a mask of columns": (lambda m: put((slice(None), m[0]), z[1]), (m, n, m & n, ~n, m & ~m)),
     "index_fill": (lambda x: a.index_fill(1, i, x.item()), z),
 }
 PYTHON = {"complex": complex, "index": lambda x: [1, 2, 3][x:], "invert": lambda x: ~x}
@@ -83,3 +85,33 @@ def test_what_python_makes_of_numbers(name):
     traced = whet.jit.trace(f)
     for x in z[:4]:
         assert told(traced, x) == told(f, x)
+
+
+def reshaped(name, *args):
+    def f(x):
+        y, out = x * 1.5, whet.empty(0)
+        row = y[0]
+        getattr(y, name)(*args)
+        row.mul_(3.0)
+        whet.exp(x.detach(), out=out)
+        return y, y * 2, row, out
+    return f
+
+
+SHAPES = {"t_": (), "transpose_": (0, 1), "unsqueeze_": (1,), "squeeze_": (), "as_strided_": ((2, 2), (1, 2))}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("grad", [False, True], ids=["", "grad"])
+def test_new_tensors_get_another_shape(name, grad):
+    f = reshaped(name, *SHAPES[name])
+
+    def seen(call, k):
+        x = (a * k).requires_grad_(grad)
+        got = call(x)
+        if grad:
+            sum(y.sum() for y in got).backward()
+        return [(y.shape, y.stride(), y._version, y._base is None, y.detach().numpy().tobytes()) for y in (*got, *[x.grad] * grad)]
+    traced = whet.jit.trace(f)
+    assert [seen(traced, k) for k in range(4)] == [seen(f, k) for k in range(4)]
+    assert [path["calls"] for path in traced.explain(data=True)["paths"]] == [3], traced.why

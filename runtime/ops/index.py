@@ -519,9 +519,11 @@ def __setitem__(self, index, value):
         return
     if len(found.at) == 1 and not value._array.ndim and not value.requires_grad:
         (d, mask), = found.at.items()
-        if d == 0 and mask._array.dtype == np.bool_ and mask._array.shape == t._array.shape:
+        m, shape = mask._array, t._array.shape
+        if m.dtype == np.bool_ and m.ndim and m.shape == shape[d:d + m.ndim]:
             from .masks import masked_fill_
-            masked_fill_(t, mask, value if value.dtype is t.dtype else value.to(t.dtype))
+            after = len(shape) - d - m.ndim
+            masked_fill_(t, mask.reshape(m.shape + (1,) * after) if after else mask, value if value.dtype is t.dtype else value.to(t.dtype))
             return
     dims, places = found.places()
     if value.dtype is not t.dtype:
