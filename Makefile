@@ -47,6 +47,7 @@ peers:
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_jit --seconds $(SECONDS)
+	$(BIN)/python -m tests.fuzz_models --seconds $(SECONDS)
 
 leaks: $(STAMP)
 	$(BIN)/python -m tests.leaks

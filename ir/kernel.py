@@ -105,6 +105,14 @@ def plan(shape, strides, itemsizes, inputs):
     return Walk("tiles", "".join(turned), walk.shape, walk.strides)
 
 
+def anyhow(shape, strides, inputs):
+    """A walk along the longest dimension, an element at a time, for which one kernel does whatever the strides are."""
+    sizes, steps = collapse(shape, strides, inputs)
+    dims = sorted(range(len(sizes)), key=lambda d: sizes[d])
+    return Walk("rows", "g" * len(strides), tuple([sizes[d] for d in dims]) or (1,),
+                tuple([tuple([s[d] for d in dims]) or (0,) for s in steps or [()] * len(strides)]))
+
+
 def _tiles(sizes, steps, itemsizes, row, inner):
     """A walk in tiles of these two dimensions."""
     dims = [d for d in range(len(sizes)) if d not in (row, inner)] + [row, inner]

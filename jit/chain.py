@@ -57,7 +57,7 @@ def launches(program, node):
     table, args, need = [rows, blocks, high * tile, places[-1], len(links)], [], places[-1] * threads
     whole = need + sum(link.scratch for link in links)
     room = scratch(whole)
-    tape.scratch.append((room, whole))
+    tape.need(room, whole)
     for link in links:
         table += [link.kernel, down if link.tile else rows, high if link.tile else high * tile, len(link.args)]
         for a in link.args:

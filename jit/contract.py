@@ -78,7 +78,7 @@ def _product(program, node, ins):
         key, data, new = _shared(program, first, b, size, dtype, (*pack, table))
         room = scratch(plan.scratch) if plan.scratch else None
         if room is not None:
-            tape.scratch.append((room, plan.scratch))
+            tape.need(room, plan.scratch)
         words = _words(program, first, kept, tape, [a, b, y, data, *operands], (*pack, b, data, table) if new else None,
                        (plan.kernel, plan.total, plan.grain, a, data, y, plan.table, room, *operands))
         if words is not None:
@@ -125,7 +125,7 @@ def _convolution(program, node, first, ins, root, operands):
     if pack is not None and kept is None:
         need += pack.size * x.itemsize
     room = scratch(need)
-    tape.scratch.append((room, need))
+    tape.need(room, need)
     key, new = None, pack is not None
     if new and kept is None:
         packed = room[plan.scratch:]

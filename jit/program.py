@@ -388,7 +388,7 @@ class Program:
         into, words, count = node.attrs.get("into", {}), [], 0
         outs = [self.held[into[o]] if o in into else self.memory(o) for o in node.outs]
         for part in node.roots:
-            xs, ys, kernel = part.inputs(ins), [part.of(y) for y in outs], Pointwise("parts", part.roots, len(part.operands))
+            xs, ys, kernel = part.inputs(ins), [part.of(y) for y in outs], Pointwise("parts", part.roots, len(part.operands), part.shared)
             got = self.take(lambda xs=xs, ys=ys, kernel=kernel: kernel(xs, ys), [*ins, *outs])
             if got is None:
                 return None
@@ -592,7 +592,7 @@ class Program:
         for x in known:
             if type(x) is np.ndarray and x.size and (a is x or np.may_share_memory(a, x)):
                 return self.place(x, address(a) - address(x))
-        for m, size in (*tape.scratch, *[(m, m.nbytes) for m in tape.partial]):
+        for m, size in (*tape.scratch.values(), *[(m, m.nbytes) for m in tape.partial]):
             if np.may_share_memory(a, m):
                 piece = self.rooms.setdefault(id(m), Piece(0))
                 piece.size = max(piece.size, size, 1)

@@ -20,12 +20,15 @@ import numpy as np
 from whet.ir import scalar as S
 from whet.ir.graph import Node, Ref, Type
 from whet.passes import fuse
+from whet.passes.lower_llvm.pointwise import work
 from whet.passes.rows import NAMES
 from whet.passes.uses import Uses
 
 MOST = 40                        # operands and results of a kernel
-MOST_PARTS = 16
+MOST_PARTS = 16                  # that have a kernel each
+LARGE = 32                       # where there are more, those of less than one in so many elements share one that walks any memory, slowly
 CELLS = 256                      # that the cuts of all moves make
+CHEAP = 4                        # instructions that are done again for each move that needs what they make
 RUN = 16                         # elements side by side below which a part is walked slowly,
 SLOW = 8                         # and one in how many elements may lie in such parts
 SMALL = 1 << 14                  # elements of which launches cost more than passing through memory once more
@@ -35,10 +38,12 @@ HALVES = ("f16", "bf16")
 @dataclass(frozen=True)
 class Part:
     """One kernel: `box` has (first, last + 1) for each dimension of the results, `roots` their expressions. `operands`: for each argument the
-    number of the node's operand, and None or (bytes from its first element, shape, strides) of what is read of it."""
+    number of the node's operand, and None or (bytes from its first element, shape, strides) of what is read of it. `shared`: is it one
+    kernel with other parts that have the same expressions, however their operands lie?"""
     box: tuple
     roots: tuple
     operands: tuple
+    shared: bool = False
 
     def inputs(self, ins):
         """The arrays that the kernel reads, given the node's operands."""
@@ -59,11 +64,13 @@ def parts(nodes, root, arrays, visible):
         for i, node in enumerate(nodes):
             if i in taken or not (computing if readers else moving)(node, arrays):
                 continue
-            at = _around(i, nodes, uses, arrays, visible, taken)
-            made = at and joined([nodes[k] for k in at], arrays, wanted(at, uses, visible))
-            if type(made) is Node:
-                groups[at[-1]] = made
-                taken.update(at)
+            for again in (True, False):
+                at = _around(i, nodes, uses, arrays, visible, taken, again)
+                made = at and joined([nodes[k] for k in at], arrays, wanted(at, uses, visible))
+                if type(made) is Node:
+                    groups[at[-1]] = made
+                    taken.update(at)
+                    break
     return [groups.get(i, node) for i, node in enumerate(nodes) if i in groups or i not in taken]
 
 
@@ -89,13 +96,19 @@ def computing(node, arrays):
     return fuse.fusible(node, arrays)
 
 
+def cheap(node, arrays):
+    """Is a kernel done again sooner than what it made is stored and read?"""
+    return work(node.roots) <= CHEAP and sum(type(x) is Ref and arrays[x].ndim > 0 for x in node.ins) <= 2
+
+
 def kernel(node, arrays):
     """Such a node as a fused one."""
     return node if node.kind == "fused" else fuse.alone(node, arrays)
 
 
-def _around(i, nodes, uses, arrays, visible, taken):
-    """The places of a group around node i: moves that it reads (or itself), what computes what they move alone, and what else reads them."""
+def _around(i, nodes, uses, arrays, visible, taken, again):
+    """The places of a group around node i: moves that it reads (or itself), what computes what they move alone (`again`: for several of them,
+    each time, where that is cheap), and what else reads them."""
     node = nodes[i]
     shape = arrays[node.outs[0]].shape
     movers = [i] if moving(node, arrays) else sorted({
@@ -122,9 +135,13 @@ def _around(i, nodes, uses, arrays, visible, taken):
     for k in movers:
         for x in dict.fromkeys(nodes[k].refs()):
             p = uses.maker.get(x)
-            if p is None or p in taken or p in at or uses.root[x] != x or uses.users[x] != [k] or x in visible or nodes[k].ins.count(x) > 1:
+            if p is None or p in taken or p in at or nodes[k].ins.count(x) > 1 or not computing(nodes[p], arrays) or not uses.later(p, last):
                 continue
-            if computing(nodes[p], arrays) and nodes[p].outs == [x] and uses.later(p, last):
+            outs = nodes[p].outs
+            users = [u for o in outs for u in uses.users.get(o, (-1,))]
+            if any(uses.root[o] != o or o in visible for o in outs) or not all(u in movers and nodes[u].ins.count(x) < 2 for u in users):
+                continue
+            if len(users) == 1 or again and cheap(kernel(nodes[p], arrays), arrays):
                 at.add(p)
     return sorted(at) if movers and len(at) > 1 and (readers or i in movers) else None
 
@@ -153,21 +170,23 @@ def joined(members, arrays, outs):
         return "it moves elements one by one"
     several = sum(map(len, found))
     boxes = _boxes(shape, [[box for box, _ in copies] for copies in found])
-    if boxes is None or len(boxes) > MOST_PARTS:
-        return f"it would be more than {MOST_PARTS} parts"
+    if boxes is None:
+        return f"it would be more than {CELLS} parts"
     total, readers = prod(shape), [m for m in members if not moving(m, arrays) and arrays[m.outs[0]].shape == shape and _reads(m, movers)]
     if readers:
         if len(boxes) > several + 1 and total < SMALL:
             return f"it would be {len(boxes)} kernels for few elements"
         if sum(_size(b) for b, _ in boxes if _run(b, shape) < RUN and _run(b, shape) < total) * SLOW > total:
             return "parts of it would have too few elements side by side"
-    out = []
+    out, least = [], total / LARGE if len(boxes) > MOST_PARTS else 0
     for box, which in boxes:
-        leaves = {m.outs[0]: (*copies[k], m) for m, copies, k in zip(movers, found, which, strict=True)}
-        part = Kernel(at, ins, arrays, box).part(leaves, readers, outs)
+        leaves = {m.outs[0]: (*copies[k], _one(copies)) for m, copies, k in zip(movers, found, which, strict=True)}
+        part = Kernel(at, ins, arrays, box, _size(box) < least).part(leaves, readers, outs)
         if type(part) is str:
             return part
         out.append(part)
+    if len({(p.roots, None if p.shared else p.box) for p in out}) > MOST_PARTS:
+        return f"it would be more than {MOST_PARTS} kernels"
     node = Node("parts", None, tuple(ins), {}, list(outs), members[-1].line, members)
     node.roots = tuple(out)
     return node
@@ -203,7 +222,7 @@ def operand(x, ins, at):
 
 # ---- what is moved where -----------------------------------------------------------------------------------------------
 def _copies(node, members, arrays):
-    """(box, (what computes the elements: a kernel or None, [(operand, view of it of the box's shape)])) for each copy that a move is, in
+    """(box, (what computes the elements: an expression or None, [(operand, view of it of the box's shape)])) for each copy that a move is, in
     order; None where a copy goes to no box."""
     out = np.empty(arrays[node.outs[0]].shape, arrays[node.outs[0]].dtype)
     own = [np.empty(arrays[x].shape, out.dtype) for x in node.ins]                           # (apart from each other)
@@ -233,11 +252,18 @@ def _copies(node, members, arrays):
             found.append((box, (None, [(ref, view(arrays[ref]))])))
             continue
         computed, operands = kernel(source, arrays), []
+        root = computed.roots[computed.outs.index(ref)]
         for y in computed.ins:
             a = arrays[y] if type(y) is Ref else y
             operands.append((y, view(np.broadcast_to(a, own[i].shape)) if a.ndim else None))
-        found.append((box, (computed, operands)))
+        found.append((box, (root, operands)))
     return found
+
+
+def _one(copies):
+    """(expression, operands) of the one copy of a move that is computed, where all others are of numbers; else None."""
+    computed = [(root, operands) for _, (root, operands) in copies if root is not None]
+    return computed[0] if len(computed) == 1 and all(root is not None or type(operands[0][0]) is not Ref for _, (root, operands) in copies) else None
 
 
 def _box(out, part):
@@ -302,21 +328,23 @@ def _run(box, shape):
 
 # ---- the kernel of a part ----------------------------------------------------------------------------------------------
 class Kernel:
-    """The making of one part. `at`: where each operand stands among those of the node."""
+    """The making of one part. `at`: where each operand stands among those of the node. Where the kernel is shared with other parts, each use of
+    an operand is an argument of its own, as it may not be the same one there."""
 
-    def __init__(self, at, ins, arrays, box):
-        self.at, self.ins, self.arrays, self.box = at, ins, arrays, box
-        self.operands, self.types = {}, []   # (which operand, how it is seen) -> its argument; the arguments' types
+    def __init__(self, at, ins, arrays, box, shared=False):
+        self.at, self.ins, self.arrays, self.box, self.shared = at, ins, arrays, box, shared
+        self.known, self.operands, self.types = {}, [], []   # (which operand, how it is seen) -> its argument; the arguments, and their types
 
     def part(self, leaves, readers, outs):
-        """`leaves`: moved value -> (the box of its copy, what is copied, the move)."""
+        """`leaves`: moved value -> (the box of its copy, what is copied, what is computed in one of its copies alone)."""
         known = {}
-        for x, (box, (computed, operands), _) in leaves.items():
+        for x, (box, (root, operands), one) in leaves.items():
             inner = tuple([slice(a - c, b - c) for (a, b), (c, _) in zip(self.box, box)])
             args = [self.argument(y, None if view is None else view[inner]) for y, view in operands]
             if None in args:
                 return "an operand has a type that no kernel reads"
-            known[x] = self.stored(args[0] if computed is None else S.substitute(computed.roots[0], dict(enumerate(args))), x)
+            value = self.stored(args[0] if root is None else S.substitute(root, dict(enumerate(args))), x)
+            known[x] = value if one is None or not self.shared else self.either(x, root is not None, value, one)
         if not all([self.add(m, known) for m in readers]):
             return "an operand has a type that no kernel reads"
         roots = tuple([known[o] for o in outs])
@@ -324,7 +352,16 @@ class Kernel:
             return f"a kernel would have more than {MOST} operands"
         if any(e.op == "arg" and self.types[e.value] in HALVES for e in roots):
             return "a kernel would not keep the bits of what it moves"       # (it computes in float32, which makes signalling NaNs quiet)
-        return Part(self.box, roots, tuple(self.operands))
+        return Part(self.box, roots, tuple(self.operands), self.shared)
+
+    def either(self, x, computed, value, one):
+        """What is computed or, elsewhere, a number, as one expression for both: what is not wanted here is computed of any elements."""
+        here = self.argument(np.asarray(computed), None)
+        if computed:
+            return S.where(here, value, self.argument(np.zeros((), self.arrays[x].dtype), None))
+        root, operands = one
+        args = [self.argument(y, None if view is None else self.arrays[y][(0,) * self.arrays[y].ndim + (...,)]) for y, view in operands]
+        return S.where(here, self.stored(S.substitute(root, dict(enumerate(args))), x), value)
 
     def add(self, node, known):
         """Put the expressions of a kernel on the whole shape into `known`, the values that there are; False where it cannot be."""
@@ -348,10 +385,11 @@ class Kernel:
         if name is None:
             return None
         key = operand(x, self.ins, self.at), None if view is None else (_address(view) - _address(a), view.shape, view.strides)
-        if key not in self.operands:
-            self.operands[key] = S.arg(len(self.types))
+        if self.shared or key not in self.known:
+            self.known[key] = S.arg(len(self.types))
+            self.operands.append(key)
             self.types.append(name)
-        return self.operands[key]
+        return self.known[key]
 
     def stored(self, e, x):
         """An expression in the type in which memory would hold it."""

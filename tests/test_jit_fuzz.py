@@ -1,4 +1,7 @@
-"""Random functions, eager and traced: `python -m tests.fuzz_jit` goes on for longer. WHET_FUZZ_ROUNDS and WHET_FUZZ_SEED say how many, and which."""
+"""Random functions and models, eager and traced: `python -m tests.fuzz_jit` and `tests.fuzz_models` go on for longer.
+
+WHET_FUZZ_ROUNDS and WHET_FUZZ_SEED say how many programs, and which.
+"""
 import os
 
 import pytest
@@ -6,7 +9,7 @@ from whet.ir import interpret
 from whet.ir.graph import Node
 from whet.passes import pipeline
 
-from tests import fuzz_jit
+from tests import fuzz_jit, fuzz_models
 
 SEED, ROUNDS = int(os.environ.get("WHET_FUZZ_SEED", 0)), int(os.environ.get("WHET_FUZZ_ROUNDS", 150))
 
@@ -21,6 +24,11 @@ def test_random_programs_traced():
     text = "\n".join(f"seed {seed}: {why}\n{fuzz_jit.show(p)}" for seed, why, p, _ in found[:3])
     assert not found, f"{text}\n{sorted(f[0] for f in found)} (python -m tests.fuzz_jit --rounds 1 --seed {found[0][0]} makes it shorter)"
     assert compiled > 0.6 * done and replayed > 0.5 * done, f"of {done} programs only {compiled} were compiled, {replayed} replayed"
+
+
+def test_random_models_trained():
+    found = [f"seed {seed}: {why}" for seed in range(SEED, SEED + 18) if (why := fuzz_models.wrong(seed))]
+    assert not found, "\n".join(found)
 
 
 def test_programs_are_reproducible_and_readable():

@@ -2,12 +2,15 @@
 import gc
 import random
 
+import numpy as np
 import pytest
 import whet
 from whet import jit, nn
 from whet.cpu import memory, native
+from whet.ir.parse import parse
 from whet.ir.view import amount
 from whet.jit.arena import ALIGN, Own, Piece, Ranges, plan
+from whet.jit.reproduce import differing
 from whet.nn import functional as F
 
 from tests import leaks
@@ -314,3 +317,38 @@ def test_rounds_of_tracing_leave_nothing_behind():
     for cycle in (leaks.forward_and_backward, leaks.training_step):
         more = leaks.grown(cycle, 8)
         assert more["objects"] <= 8 and not more["blocks"] and not more["kernels"], (cycle.__name__, more)
+
+
+SHARING = """
+graph "scratch":
+  %0 = input "g" "" : f32[8,128,16,16]
+  %1 = input "x" "" : f32[8,128,16,16]
+  %2 = input "m" "" : f32[1,128,1,1]
+  %3 = input "s" "" : f32[1,128,1,1]
+  %4 = input "w" "" : f32[1,128,1,1]
+  %5 = input "a" "" : f32[8,128,16,16]
+  %6 = input "b" "" : f32[8,128,16,16]
+  %7 = input "c" "" : f32[8,64,16,16]
+  %8 = input "d" "" : f32[8,64,16,16]
+  %9 = input "e" "" : f32[64,1,3,3]
+  %10, %11, %12 = batch_norm_backward(%0, %1, %2, %3, %4, 2048.0, dim=(0, 2, 3)) : f32[8,128,16,16], f32[1,128,1,1], f32[1,128,1,1]
+  %13 = view(%11, size=(128,)) : f32[128]
+  %14 = conv_weight_grad(%10, %5, w_shape=Size(128, 1, 3, 3), stride=(1, 1), padding=(1, 1), dilation=(1, 1), groups=128) : f32[128,1,3,3]
+  %15 = conv_weight_grad(%6, %7, w_shape=Size(128, 64, 1, 1), stride=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1) : f32[128,64,1,1]
+  %16 = conv_input_grad(%8, %9, x_shape=Size(8, 64, 32, 32), stride=(2, 2), padding=(1, 1), dilation=(1, 1), groups=64) : f32[8,64,32,32]
+  %17 = clone(%13) : f32[128]
+  %18 = clone(%14) : f32[128,1,3,3]
+  %19 = clone(%15) : f32[128,64,1,1]
+  return %16, %17, %18, %19
+"""
+
+
+def test_launches_that_share_scratch_have_as_much_as_the_largest_needs():
+    g = parse(SHARING.strip() + "\n")
+    arrays = [np.random.default_rng(k).normal(size=g.types[x.value].shape).astype(np.float32) for k, x in enumerate(g.inputs)]
+    threads = whet.get_num_threads()
+    try:
+        whet.set_num_threads(2)
+        assert differing(g, arrays) == []
+    finally:
+        whet.set_num_threads(threads)

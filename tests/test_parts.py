@@ -93,6 +93,40 @@ def test_interleaved_elements_are_computed_where_they_lie_side_by_side():
     assert path["graph"].count("= parts(") == 1 and "exp" not in path["graph"].split("= parts(")[1].split("}")[0]
 
 
+def five_points(x):
+    return x[1:-1, 1:-1] * 3 + 0.5 * (x[2:, 1:-1] + x[:-2, 1:-1] - 4 * x[1:-1, 2:] + x[1:-1, :-2])
+
+
+def seven_points(x):
+    c = slice(1, -1)
+    return (x[2:, c, c] + x[:-2, c, c] + x[c, 2:, c]) * 2 + (x[c, :-2, c] + x[c, c, 2:] + x[c, c, :-2]).neg() - 6 * x[c, c, c]
+
+
+STENCILS = [(five_points, (130, 140)), (seven_points, (28, 30, 34)), (five_points, (9, 10))]
+
+
+def stencils_gradient(fn, shape, dtype):
+    """What `explain` says of it."""
+    def gradient(x, g):
+        x = x.clone().requires_grad_()
+        return whet.autograd.grad(fn(x), x, g)[0]
+    x = whet.randn(*shape).to(dtype)
+    return path_of(gradient, x, fn(x) * 0.5)
+
+
+@pytest.mark.parametrize("dtype", [whet.float64, whet.float16, whet.bfloat16, whet.complex64])
+@pytest.mark.parametrize("fn, shape", STENCILS)
+def test_the_gradient_of_a_stencil_has_eagers_bits(fn, shape, dtype):
+    stencils_gradient(fn, shape, dtype)
+
+
+@compiled
+@pytest.mark.parametrize("fn, shape", STENCILS[:2])
+def test_the_gradient_of_a_stencil_is_one_group(fn, shape):
+    graph = stencils_gradient(fn, shape, whet.float32)["graph"]
+    assert graph.count("= parts(") == 1 and graph.count("unslice") == graph.split("= parts(")[1].count("unslice")
+
+
 # ---- what must be left alone -------------------------------------------------------------------------------------------
 def overwritten_before(x, y):
     r = whet.cat([x, y])

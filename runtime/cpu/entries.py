@@ -114,7 +114,11 @@ class Tape:
 
     def __init__(self):
         self.launches, self.numbers, self.thread = [], {}, threading.get_ident()
-        self.verdicts, self.partial, self.scratch = [], [], []
+        self.verdicts, self.partial, self.scratch = [], [], {}
+
+    def need(self, array, size):
+        """Say that launches of the call need `size` bytes of memory meanwhile: as many as the largest of those that share it."""
+        self.scratch[id(array)] = array, max(size, self.scratch.get(id(array), (array, 0))[1])
 
     def __call__(self, *args):
         if threading.get_ident() == self.thread:
@@ -153,7 +157,7 @@ def scratch(array, size):
     """Say that `array`, about to be an argument of launches (as a whole or in parts), is memory that they need meanwhile: `size` bytes of it."""
     tape = getattr(_local, "tape", None)
     if tape is not None:
-        tape.scratch.append((array, size))
+        tape.need(array, size)
 
 
 registry = None            # whet.ops.registry, once there is one

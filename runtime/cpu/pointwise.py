@@ -23,12 +23,12 @@ class Pointwise:
     """One pointwise op: `roots` are expressions over the elements of `nin` inputs, and give one result each.
 
     Nothing is done before the first call. Inputs are arrays of any strides that broadcast to one shape, with types as the op wants
-    them; a result has the type of its expression.
+    them; a result has the type of its expression. With `anyhow`, one kernel does for operands of all strides, an element at a time.
     """
-    __slots__ = ("name", "roots", "nin", "_flat", "_plans", "_typed")
+    __slots__ = ("name", "roots", "nin", "anyhow", "_flat", "_plans", "_typed")
 
-    def __init__(self, name, roots, nin):
-        self.name, self.roots, self.nin = name, tuple(roots), nin
+    def __init__(self, name, roots, nin, anyhow=False):
+        self.name, self.roots, self.nin, self.anyhow = name, tuple(roots), nin, anyhow
         self._flat, self._plans, self._typed = {}, {}, {}
 
     def __repr__(self):
@@ -113,7 +113,7 @@ class Pointwise:
         if typed is None:
             typed = self._typed[types] = _Typed(self, inputs, outs)
         with haste.work(max(prod(a.shape) for a in (*inputs, *(outs or ())))):
-            plan = self._plans[key] = _Plan(typed, inputs, outs)
+            plan = self._plans[key] = _Plan(typed, inputs, outs, self.anyhow)
         if outs is None and len(self.roots) == 1 and plan.addr and plan.total <= plan.most:
             shape = plan.news[0][0]
             # of one element nothing can be told apart: its plan is no pattern for longer ones
@@ -167,7 +167,7 @@ class _Plan:
     """How to compute on operands of known types, sizes and strides."""
     __slots__ = ("roots", "news", "addr", "total", "most", "grain", "table", "numbers")
 
-    def __init__(self, typed, inputs, outs):
+    def __init__(self, typed, inputs, outs, anyhow):
         shape = outs[0].shape if outs else np.broadcast_shapes(*[a.shape for a in inputs])
         self.addr, self.table, self.total, self.most, self.grain = None, None, prod(shape), 0, 1
         self.roots, self.numbers = typed.roots, any(a.shape == () for a in inputs)
@@ -179,7 +179,7 @@ class _Plan:
             return
         given = [a.strides if a.shape == shape else np.broadcast_to(a, shape).strides for a in inputs]
         sizes = typed.sizes
-        walk = K.plan(shape, given + strides, sizes, len(inputs))
+        walk = K.anyhow(shape, given + strides, len(inputs)) if anyhow else K.plan(shape, given + strides, sizes, len(inputs))
         run = walk.shape[-1] * sizes[-1] if len(strides) == 1 and walk.space != "tiles" and walk.access[-1] == "v" else 0
         stream = run >= 4096 and self.total * sizes[-1] >= _cache_bytes()
         kernel = typed.kernel(walk, stream)
