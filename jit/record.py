@@ -265,10 +265,14 @@ class Recorder(registry.Observer):
 
     def inplace(self, op, t, args, attrs):
         args, attrs = self.numbers(op, (t, *args))[1:], _plain(attrs)
-        made = id(t) in self.ids and t._base is None and id(t._array) in self.number
+        made = self.trying is None and id(t) in self.ids and t._base is None and id(t._array) in self.number
         if made and op.is_view:
             ins = self.operands((t,))
-            _reshape(op, t, attrs)
+            try:
+                _reshape(op, t, attrs)
+            except BaseException:
+                self.raised(op)
+                raise
             self.note("op", op, ins, attrs, t)
             return t
         if made and op.name == "resize" and not t._array.size:       # (`out=`: what it gets is new memory)
