@@ -388,7 +388,7 @@ class World:
             self.namespace(x._data)
         elif isinstance(x, types.GeneratorType) or hasattr(t, "__next__"):
             raise Unwatchable(f"it can read a {t.__name__}, which moves on when it is read")
-        elif t.__module__ == "builtins" or standard(_module(t)) and not self.known(x):
+        elif _module(t) == "builtins" or standard(_module(t)) and not self.known(x):
             raise Unwatchable(f"it can read a {t.__module__}.{t.__qualname__}")
         elif hidden(t) is not None:
             raise Unwatchable(f"it can read a {t.__qualname__}, which is a kind of {hidden(t).__qualname__}")

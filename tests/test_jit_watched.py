@@ -235,3 +235,17 @@ def test_it_does_what_eager_does_and_is_compiled(name):
     problem, refused = fate(PROGRAMS[name])
     assert problem is None, problem
     assert refused is None, refused
+
+
+def test_classes_of_code_that_was_run_in_a_namespace_without_a_name():
+    space = {"whet": whet}
+    exec("class Scale(whet.nn.Module):\n"
+         "    def __init__(self):\n        super().__init__()\n        self.by = whet.nn.Parameter(whet.tensor(2.0))\n"
+         "    def forward(self, x):\n        return x * self.by\n"
+         "scale = Scale()\ndef f(x):\n    return scale(x) + 1\n", space)
+    f = whet.jit.trace(space["f"])
+    for by in (2.0, 2.0, 3.0):
+        with whet.no_grad():
+            space["scale"].by.fill_(by)
+        assert f(whet.ones(2)).tolist() == [by + 1] * 2
+    assert f.why is None and sum(p["calls"] for p in f.explain(data=True)["paths"]) == 2
