@@ -108,14 +108,14 @@ def plainly(x):
     return {k: plainly(y) for k, y in x.items()} if type(x) is dict else x
 
 
-def _handing_out(name):
-    def method(self, *args):
-        return getattr(self.plain(), name)(*args)
-    return method
+def _handing_out(python):
+    return lambda self: python(self.plain())
 
 
-for _name in ("__hash__", "__repr__", "__str__", "__float__", "__int__", "__index__", "__complex__", "__trunc__", "__invert__"):
-    setattr(Number, _name, _handing_out(_name))
+# (by the functions of Python, which say what is wrong with a float, and make complex numbers of numbers that have no `__complex__`)
+for _name, _python in dict(hash=hash, repr=repr, str=str, float=float, int=int, index=operator.index, complex=complex, trunc=math.trunc,
+                           invert=operator.invert).items():
+    setattr(Number, f"__{_name}__", _handing_out(_python))
 
 
 def _plainly(python, reflected):

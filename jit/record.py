@@ -24,7 +24,7 @@ from whet.dtypes import COMPLEX, FROM_NUMPY
 from whet.formatting import OPTIONS
 from whet.ir.graph import Node, Ref
 from whet.ops import pointwise_family, registry
-from whet.ops.creation import copied
+from whet.ops.creation import copied, empty_op
 from whet.tensor import contiguous_format
 from whet.tensor_base import Base
 
@@ -265,6 +265,22 @@ class Recorder(registry.Observer):
 
     def inplace(self, op, t, args, attrs):
         args, attrs = self.numbers(op, (t, *args))[1:], _plain(attrs)
+        made = self.trying is None and id(t) in self.ids and t._base is None and id(t._array) in self.number
+        if made and op.is_view:
+            ins = self.operands((t,))
+            try:
+                _reshape(op, t, attrs)
+            except BaseException:
+                self.raised(op)
+                raise
+            self.note("op", op, ins, attrs, t)
+            return t
+        if made and op.name == "resize" and not t._array.size:       # (`out=`: what it gets is new memory)
+            new = {"size": attrs["size"], "dtype": t.dtype}
+            t._array = empty_op.forward(**new)
+            t._bump("resize_")
+            self.note("op", empty_op, (), new, t)
+            return t
         if op.is_view or op.name == "resize":
             self.refuse(f"{op.name}_ changes a tensor's shape in place")
             return _reshape(op, t, attrs) if op.is_view else t.resize_(attrs["size"])
@@ -421,8 +437,8 @@ def _settled(x):
 
 
 def _reshape(op, t, attrs):
-    from whet.ops.view import reshape_inplace
-    return reshape_inplace(op, t, attrs)
+    from whet.ops.view import reshape_now
+    return reshape_now(op, t, attrs)
 
 
 def _own(code):

@@ -629,3 +629,16 @@ def test_a_leaf_that_somebody_else_holds_is_no_part_of_a_used_up_graph():
     del kept[:]
     only, made = made, None
     assert escaped(only, held) is None
+
+
+def test_what_an_inplace_op_overwrites_is_kept_as_it_lies():
+    def f(x):
+        return (x * 1).sin_()
+
+    def strides(call):
+        x = whet.ones(4, 3).t().requires_grad_()
+        y = call(x)
+        y.double().sum().backward()
+        return y.stride(), x.grad.stride()
+    eager, traced = ways(f, strides)
+    assert eager == traced == [((1, 3), (1, 3))] * 4

@@ -561,6 +561,47 @@ def literal(array):
     return t
 
 
+def number(value, dtype):
+    """A Python number as a tensor of no dimension; raises where the type cannot hold it."""
+    if hasattr(value, "__whet_tensor__"):    # (a number that varies)
+        return apply(full_op, (), {"size": (), "value": value, "dtype": dtype})
+    return literal(cast_number(value, dtype))
+
+
+def _of_varying(data, dtype):
+    """Data with numbers that vary, or with tensors of one number, as a tensor made of them; None where there are none, or where that would
+    not be what `array_of` gives."""
+    leaves, shape = [], ()
+    if hasattr(data, "__whet_tensor__"):
+        leaves = [data]
+    elif type(data) in (list, tuple) and len(data) <= _FEW and all(type(x) not in (list, tuple) for x in data):
+        leaves, shape = data, (len(data),)
+    if not any(hasattr(x, "__whet_tensor__") or is_tensor(x) for x in leaves):
+        return None
+    made = []
+    for x in leaves:
+        if is_tensor(x):
+            if x._array.ndim or x.dtype.kind != FLOAT or x.dtype is dtypes.bfloat16:
+                return None
+            made.append(x.detach())
+        elif hasattr(x, "__whet_tensor__") and (stands := x.__whet_tensor__()) is not None:
+            made.append(stands)
+        elif type(x) in (int, builtins.float) and abs(x) < 1 << 40:
+            made.append(literal(np.asarray(x)))
+        else:
+            return None
+    own = _Scan(data).dtype if shape else dtypes.of_number(data)
+    dtype = dtype or own
+    if dtype.kind == FLOAT and dtype.itemsize >= 4:
+        made = [x.to(dtype) for x in made]
+    elif dtype is not dtypes.int64 or any(x.dtype is not dtype for x in made):
+        return None
+    return FUNCTIONS["stack"](made) if shape else made[0].clone()
+
+
+_FEW = 64                                    # numbers that are worth a tensor each
+
+
 @function(method=False)
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor from numbers, nested lists, arrays or other tensors. The data are copied.
@@ -579,10 +620,12 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
                       stacklevel=2)
         t = data.detach().clone()
         return require(t if dtype is None else t.to(dtypes.as_dtype(dtype)), requires_grad)
-    if hasattr(data, "__whet_tensor__"):     # (a number that varies)
-        return full((), data, dtype=dtype, requires_grad=requires_grad)
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
+    if modes.state.observers:
+        t = _of_varying(data, dtype)
+        if t is not None:
+            return require(t, requires_grad)
     a, new = array_of(data, dtype)
     t = literal(owned(a, new))
     return require(t, True) if requires_grad else t

@@ -17,7 +17,7 @@ from ..cpu.pointwise import Pointwise
 from ..dtypes import FLOAT, INT
 from ..tensor import Tensor, wrap
 from .convert import copy_op
-from .creation import as_tensor, cast_number, empty_array, literal, scalar_tensor, tensor, zeros
+from .creation import as_tensor, cast_number, empty_array, literal, number, scalar_tensor, tensor
 from .pointwise_family import inplace
 from .registry import Op, apply, is_tensor, view_of
 from .samples import Sample
@@ -466,7 +466,7 @@ def _as_value(t, value):
     if is_tensor(value):
         return value
     if isinstance(value, bool | int | float | complex | np.generic):
-        return literal(cast_number(value if not isinstance(value, np.generic) else value.item(), t.dtype))
+        return number(value if not isinstance(value, np.generic) else value.item(), t.dtype)
     if isinstance(value, np.ndarray) or hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
         return as_tensor(value)
     raise TypeError(f"can't assign a {type(value).__name__} to a whet.{t.dtype.letter}Tensor")
@@ -519,9 +519,11 @@ def __setitem__(self, index, value):
         return
     if len(found.at) == 1 and not value._array.ndim and not value.requires_grad:
         (d, mask), = found.at.items()
-        if d == 0 and mask._array.dtype == np.bool_ and mask._array.shape == t._array.shape:
+        m, shape = mask._array, t._array.shape
+        if m.dtype == np.bool_ and m.ndim and m.shape == shape[d:d + m.ndim]:
             from .masks import masked_fill_
-            masked_fill_(t, mask, value if value.dtype is t.dtype else value.to(t.dtype))
+            after = len(shape) - d - m.ndim
+            masked_fill_(t, mask.reshape(m.shape + (1,) * after) if after else mask, value if value.dtype is t.dtype else value.to(t.dtype))
             return
     dims, places = found.places()
     if value.dtype is not t.dtype:
@@ -567,7 +569,7 @@ def _put_arguments(t, indices, values):
     if len(indices) > t._array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {t._array.ndim} (got {len(indices)})")
     if not is_tensor(values):
-        values = literal(cast_number(values, t.dtype))
+        values = number(values, t.dtype)
     if values.dtype is not t.dtype:
         raise RuntimeError(f"Index put requires the source and destination dtypes match, got {t.dtype.letter} for the destination "
                            f"and {values.dtype.letter} for the source.")
@@ -623,15 +625,24 @@ def argwhere(input):
     return apply(nonzero_op, (input,), {})
 
 
+def _nonzero_static(a, size, fill_value):
+    out = np.empty((size, a.ndim), np.int64)
+    out.fill(cast_number(fill_value, dtypes.int64))
+    rows = _nonzero(a)[:size]
+    out[:len(rows)] = rows
+    return out
+
+
+nonzero_static_op = Op("nonzero_static", _nonzero_static, samples=lambda make: [
+    Sample(tensor([[1, 0], [0, 2]]), size=3, fill_value=-1), Sample(tensor([True, True]), size=1, fill_value=0)])
+
+
 @function()
 def nonzero_static(input, *, size, fill_value=-1):
     """`nonzero` with a given number of rows: cut, or filled up with `fill_value`."""
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
-    rows = nonzero(input)[:size]
-    out = zeros(size, input._array.ndim, dtype=dtypes.int64).fill_(fill_value)
-    out[:rows.shape[0]] = rows
-    return out
+    return apply(nonzero_static_op, (input,), {"size": size, "fill_value": fill_value})
 
 
 from . import gather, search  # noqa: E402, F401  (more of the family)

@@ -6,11 +6,11 @@ import numpy as np
 from ..autograd import inplace as ip
 from ..dtypes import BOOL
 from ..ir import scalar as s
-from .creation import cast_number, literal, tensor
+from .creation import number, tensor, zeros
 from .gather import WriteOp, pad_to
 from .index import fits, index_op, nonzero
 from .pointwise_family import PointwiseOp, inplace
-from .registry import apply, is_tensor
+from .registry import Op, apply, is_tensor
 from .samples import Sample, booleans, reals
 from .surface import FUNCTIONS, function, method
 from .view import broadcast_tensors
@@ -29,7 +29,7 @@ def _check_masked_fill(self, mask, value):
             raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
                                "dimension(s).")
         return value.to(self.dtype)
-    return literal(cast_number(value, self.dtype))
+    return number(value, self.dtype)
 
 
 @function()
@@ -71,11 +71,24 @@ def _masked_scatter_write(a, source, mask):
     return a
 
 
+def _masked_first(a, mask, size):
+    out, found = np.zeros(size, a.dtype), a[np.broadcast_to(mask, a.shape)][:size]
+    out[:found.size] = found
+    return out
+
+
+# `masked_select` with a given number of elements, cut or filled up with zeros: its size does not go by the mask
+masked_first_op = Op("masked_first", _masked_first, lambda g, _y, _a, mask, size: [
+    masked_scatter(zeros(_a.shape, dtype=g.dtype), mask, pad_to(g, (max(size, prod(_a.shape)),))), None], samples=lambda make: [
+    Sample(make(2, 3), tensor([[True, False, True], [False, True, False]]), size=4),
+    Sample(make(2, 2), tensor([True, False]), size=2)])
+
+
 def _masked_scatter_vjp(g, _y, _x, _source, mask, needs):
     gs = None
     if needs[1]:
         shape = tuple(_source.shape)
-        gs = pad_to(masked_select(g, mask.expand(g.shape)), (prod(shape),)).reshape(shape)
+        gs = apply(masked_first_op, (g, mask), {"size": prod(shape)}).reshape(shape)
     return [masked_fill(g, mask, 0) if needs[0] else None, gs, None]
 
 
@@ -132,7 +145,7 @@ def fill_(self, value):
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
         value = value.to(self.dtype)
     else:
-        value = literal(cast_number(value, self.dtype, "fill_"))
+        value = number(value, self.dtype)
     return inplace(fill_op, self, (value,))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from .. import dtypes, indexing
 from ..indexing import as_int, sizes
 from . import dims
-from .creation import empty_array, zeros
+from .creation import empty_array, literal, zeros
 from .pointwise_family import inplace
 from .registry import MoveOp, Op, apply, check_tensors, is_tensor
 from .samples import Sample
@@ -212,13 +212,34 @@ def _repeat_each_vjp(g, _y, _x, repeats, dim):
     if isinstance(repeats, int):
         shape = tuple(_x.shape)
         return [g.reshape(*shape[:dim + 1], repeats, *shape[dim + 1:]).sum(dim + 1)]
-    from .creation import as_tensor
-    index = as_tensor(np.repeat(np.arange(len(repeats)), repeats))
+    index = literal(np.repeat(np.arange(len(repeats)), repeats))
     return [zeros(_x.shape, dtype=g.dtype).index_add(dim, index, g)]
 
 
 repeat_interleave_op = Op("repeat_interleave", _repeat_each, _repeat_each_vjp, samples=lambda make: [
     Sample(make(2, 3), repeats=2, dim=1), Sample(make(3, 2), repeats=(2, 0, 1), dim=0), Sample(make(3), repeats=0, dim=0)])
+
+
+def _check_length(have, n, dim):
+    if have != n:
+        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {have} and input.size({dim}) = {n}")
+
+
+def _check_repeats(total, shape, dim, output_size):
+    indexing.checked_size((*shape[:dim], total, *shape[dim + 1:]), "repeat_interleave")
+    if output_size is not None and output_size != total:
+        raise RuntimeError(f"repeat_interleave: allocated size {output_size} does not match the required size {total}")
+
+
+def _repeated_places(repeats, shape, dim, output_size):
+    if repeats.size and repeats.min() < 0:
+        raise RuntimeError("repeats can not be negative")
+    _check_repeats(sum(repeats.tolist()), shape, dim, output_size)
+    return np.repeat(np.arange(repeats.size), repeats)
+
+
+repeated_places_op = Op("repeated_places", _repeated_places, samples=lambda make: [
+    Sample(literal(np.array([2, 0, 1])), shape=(3, 2), dim=0, output_size=3)])
 
 
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
@@ -240,24 +261,21 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
             raise RuntimeError("repeats has to be Long or Int tensor")
         if repeats.ndim > 1:
             raise RuntimeError("repeat_interleave only accept 0D or 1D vector as repeat")
-        repeats = repeats.tolist()
-        if isinstance(repeats, list) and len(repeats) == 1:
-            repeats = repeats[0]
+        if repeats.numel() != 1:
+            _check_length(repeats.numel(), n, d)
+            index = apply(repeated_places_op, (repeats,), {"shape": input._array.shape, "dim": d, "output_size": output_size})
+            return FUNCTIONS["index_select"](input, d, index)
+        repeats = repeats.reshape(()).item()
     if isinstance(repeats, int):
         if repeats < 0:
             raise RuntimeError("Repeats must be non-negative")
     else:
         repeats = tuple(repeats)
-        if len(repeats) != n:
-            raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {len(repeats)} and "
-                               f"input.size({d}) = {n}")
+        _check_length(len(repeats), n, d)
         if any(r < 0 for r in repeats):
             raise RuntimeError("repeats can not be negative")
     total = n * repeats if isinstance(repeats, int) else sum(repeats)
-    shape = input._array.shape
-    indexing.checked_size((*shape[:d], total, *shape[d + 1:]), "repeat_interleave")
-    if output_size is not None and output_size != total:
-        raise RuntimeError(f"repeat_interleave: allocated size {output_size} does not match the required size {total}")
+    _check_repeats(total, input._array.shape, d, output_size)
     return apply(repeat_interleave_op, (input,), {"repeats": repeats, "dim": d})
 
 

@@ -396,12 +396,8 @@ def inplace_now(op, t, args, attrs, ip):
 
 def _before(t):
     """The tensor's present value with its present history."""
-    from ..tensor import wrap
-    if modes.state.observers:
-        with modes.no_grad():
-            old = t.detach().clone()
-    else:
-        old = wrap(t._array.copy("K"))
+    with modes.no_grad():
+        old = t.detach().clone()
     old._rg = t._rg & 1
     e = registry.edge_of(t)
     old._node = None if e is None or registry.is_tensor(e) else e

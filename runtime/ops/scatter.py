@@ -6,7 +6,7 @@ import numpy as np
 from ..cpu import take as picks
 from ..dtypes import BOOL, FLOAT, FROM_NUMPY
 from . import dims
-from .creation import cast_number, empty_array, literal, scalar_tensor, zeros
+from .creation import empty_array, number, scalar_tensor, zeros
 from .gather import WriteOp, along, check_index, gather, longs, pad_to, places_of, writes
 from .index import add_at, in_bounds, scatter_rows
 from .pointwise_family import inplace
@@ -121,7 +121,7 @@ def _check_scatter(self, dim, index, src=None, *, value=None):
         raise TypeError("scatter() missing 1 required argument: 'src' or 'value'")
     d = _scatter_shape("scatter", self, dim, index, src)
     if not is_tensor(src):
-        src = literal(cast_number(src, self.dtype))
+        src = number(src, self.dtype)
     elif src.dtype is not self.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     else:
@@ -444,7 +444,7 @@ def _check_index_fill(self, dim, index, value):
                                "dimension(s).")
         value = value.to(self.dtype)
     else:
-        value = literal(cast_number(value, self.dtype))
+        value = number(value, self.dtype)
     return (value, index), {"dim": d}
 
 

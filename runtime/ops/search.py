@@ -197,13 +197,21 @@ def unique_inverse(x):
     return _Inverse(*unique(x, return_inverse=True))
 
 
+def _first(inverse, values):
+    first = np.full(values.size, inverse.size, np.int64)
+    np.minimum.at(first, inverse.reshape(-1), np.arange(inverse.size))
+    return first
+
+
+first_op = Op("first", _first, samples=lambda make: [Sample(tensor([[1, 0], [1, 2]]), tensor([3, 5, 7]))])
+
+
 @function(method=False)
 def unique_all(x):
     """The distinct elements, where each occurs first, which of them each element is, and how often each occurs."""
     values, inverse, counts = unique(x, return_inverse=True, return_counts=True)
-    first = np.full(values.numel(), x.numel(), np.int64)
-    np.minimum.at(first, inverse._array.reshape(-1), np.arange(x.numel()))
-    return _All(values, tensor(first), inverse, counts)
+    first = apply(first_op, (inverse, values), {})
+    return _All(values, first, inverse, counts)
 
 
 def _isin(elements, tests, invert):
@@ -264,10 +272,10 @@ def bincount(input, weights=None, minlength=0):
     return apply(bincount_op, (input,), {"minlength": minlength})
 
 
-def _bounds(name, input, low, high):
+def _bounds(name, a, low, high):
     """The range of a histogram: that of the values where none is given."""
-    if low == high == 0 and input._array.size:
-        low, high = ask(lambda a: (float(a.min()), float(a.max())), input)
+    if low == high == 0 and a.size:
+        low, high = float(a.min()), float(a.max())
     if low == high:
         low, high = low - (1 if name == "histc" else 0.5), high + (1 if name == "histc" else 0.5)
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -288,6 +296,7 @@ def _bins(a, low, high, n):
 
 
 def _histc(a, bins, low, high):
+    low, high = _bounds("histc", a, low, high)
     k = _bins(a.reshape(-1), low, high, bins)
     return np.bincount(k[k >= 0], minlength=bins).astype(a.dtype)
 
@@ -302,8 +311,7 @@ def histc(input, bins=100, min=0, max=0):
         raise RuntimeError(f"histogram(): bins must be > 0, but got {bins} for dimension 0")
     if input.dtype.kind in (BOOL, COMPLEX):
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.letter}'")
-    low, high = _bounds("histc", input, min, max)
-    return apply(histc_op, (input,), {"bins": bins, "low": float(low), "high": float(high)})
+    return apply(histc_op, (input,), {"bins": bins, "low": float(min), "high": float(max)})
 
 
 class Histogram(NamedTuple):
@@ -344,11 +352,18 @@ histogram_op = Op("histogram", _histogram, samples=lambda make: [Sample(make(10)
                                                                         density=False)])
 
 
+def _even_edges(a, bins, low, high, dtype):
+    from .sequences import evenly
+    return evenly(*_bounds("histogram", a, low, high), bins + 1, dtype)
+
+
+edges_op = Op("histogram_edges", _even_edges, samples=lambda make: [
+    Sample(make(10), bins=4, low=0.0, high=0.0, dtype=dtypes.float32), Sample(make(10), bins=2, low=-1.0, high=1.0, dtype=dtypes.float64)])
+
+
 def _edges(x, bins, bounds):
     low, high = bounds if bounds is not None else (0, 0) if x._array.size else (0, 1)
-    from .sequences import linspace
-    low, high = _bounds("histogram", x, float(low), float(high))
-    return linspace(low, high, bins + 1, dtype=x.dtype)
+    return apply(edges_op, (x.detach(),), {"bins": bins, "low": float(low), "high": float(high), "dtype": x.dtype})
 
 
 @function()

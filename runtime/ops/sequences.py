@@ -89,15 +89,40 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
                    requires_grad)
 
 
-def _linspace(start, end, steps, dtype):
-    """From both ends towards the middle, so that the last value is `end` itself."""
-    if steps == 1:
-        return np.asarray([start]).astype(dtype.np)
+def evenly(start, end, steps, dtype):
+    """Evenly spaced numbers, from both ends towards the middle, so that the last value is `end` itself."""
     wide = np.complex128 if dtype.kind == COMPLEX else np.float64
     k = np.arange(steps, dtype=np.float64)
-    step = (wide(end) - wide(start)) / (steps - 1) if steps > 1 else wide(0)
-    a = np.where(k < steps // 2, start + step * k, end - step * (steps - 1 - k))
-    return a.astype(dtype.np)
+    with np.errstate(all="ignore"):
+        if steps == 1:
+            return np.asarray([start]).astype(dtype.np)
+        step = (wide(end) - wide(start)) / (steps - 1) if steps > 1 else wide(0)
+        a = np.where(k < steps // 2, start + step * k, end - step * (steps - 1 - k))
+        return a.astype(dtype.np)
+
+
+def _one(x):
+    if x.numel() != 1:
+        x.item()                             # (which says so)
+    return (x if x.dtype.kind != FLOAT else x.to(dtypes.float64)).detach()
+
+
+def _ends(start, end):
+    """(tensors, attributes) for two ends: tensors and numbers that vary are operands, for a replay to take as they come."""
+    ends = [_one(x) if is_tensor(x) else x.__whet_tensor__() if hasattr(x, "__whet_tensor__") else None for x in (start, end)]
+    if ends[0] is None and ends[1] is None:
+        return (), {"start": start, "end": end}
+    return tuple([literal(np.asarray(x)) if t is None else t for t, x in zip(ends, (start, end))]), {}
+
+
+def _linspace(*ends, steps, dtype, endpoint=True, start=None, end=None):
+    if ends:
+        start, end = (x.item() for x in ends)
+    if dtype.kind == INT:
+        start, end = int(start), int(end)
+    if not endpoint and steps:
+        end = start + (end - start) * (steps - 1) / steps
+    return evenly(start, end, steps, dtype)
 
 
 linspace_op = Op("linspace", _linspace, samples=lambda make: [Sample(start=0.0, end=1.0, steps=5, dtype=dtypes.float32),
@@ -117,24 +142,25 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     steps = indexing.as_int(steps, "linspace", "steps", 3)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    start, end = (x.item() if is_tensor(x) or isinstance(x, np.generic) else x for x in (start, end))
+    start, end = (x.item() if isinstance(x, np.generic) else x for x in (start, end))
     if dtype is None:
         dtype = out.dtype if out is not None else dtypes.get_default_dtype()
-        if isinstance(start, builtins.complex) or isinstance(end, builtins.complex):
+        if any(x.dtype.kind == COMPLEX if is_tensor(x) else isinstance(x, builtins.complex) for x in (start, end)):
             dtype = dtype.to_complex()
     dtype = dtypes.as_dtype(dtype)
-    if dtype.kind == INT:
-        start, end = int(start), int(end)
-    if not endpoint and steps:
-        end = start + (end - start) * (steps - 1) / steps
-    return finish(apply(linspace_op, (), {"start": start, "end": end, "steps": steps, "dtype": dtype}), "linspace", out,
-                   requires_grad)
+    operands, attrs = _ends(start, end)
+    attrs = {**attrs, "steps": steps, "dtype": dtype}
+    if not endpoint:
+        attrs["endpoint"] = False
+    return finish(apply(linspace_op, operands, attrs), "linspace", out, requires_grad)
 
 
-def _logspace(start, end, steps, base, dtype):
+def _logspace(*ends, steps, base, dtype, start=None, end=None):
+    if ends:
+        start, end = (x.item() for x in ends)
     with np.errstate(all="ignore"):
         a = np.power(np.float64(base) if dtype.kind != COMPLEX else np.complex128(base),
-                     _linspace(start, end, steps, dtypes.complex128 if dtype.kind == COMPLEX else dtypes.float64))
+                     evenly(start, end, steps, dtypes.complex128 if dtype.kind == COMPLEX else dtypes.float64))
         return a.astype(dtype.np)
 
 
@@ -148,9 +174,9 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     steps = indexing.as_int(steps, "logspace", "steps", 3)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    start, end = (x.item() if is_tensor(x) else x for x in (start, end))
     dtype = out.dtype if out is not None and dtype is None else float_dtype(dtype)
-    t = apply(logspace_op, (), {"start": start, "end": end, "steps": steps, "base": base, "dtype": dtype})
+    operands, attrs = _ends(start, end)
+    t = apply(logspace_op, operands, {**attrs, "steps": steps, "base": base, "dtype": dtype})
     return finish(t, "logspace", out, requires_grad)
 
 

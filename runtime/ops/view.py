@@ -510,9 +510,12 @@ atleast_3d = _atleast("atleast_3d", lambda x: x if x._array.ndim > 2 else x.unsq
 # ---- the in-place forms change only what the tensor says of its memory -----------------------------------------------
 def reshape_inplace(op, t, attrs):
     """Replace a tensor's shape and strides by those of a view of itself, with history."""
+    return modes.state.observers[-1].inplace(op, t, (), attrs) if modes.state.observers else reshape_now(op, t, attrs)
+
+
+def reshape_now(op, t, attrs):
+    """The same, unseen by observers."""
     name = op.name + "_"
-    if modes.state.observers:
-        return modes.state.observers[-1].inplace(op, t, (), attrs)
     if modes.state.flags & modes.GRAD and t.requires_grad:
         source = t if t._base is None else t._base
         if source._rg & 1 and source._node is None:

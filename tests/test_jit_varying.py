@@ -1,0 +1,117 @@
+"""Functions whose results go by values: a recording is replayed on other values, and gives what eager does."""
+import warnings
+
+import pytest
+import whet
+from whet import tensor
+
+m, n = tensor([[True, False, True], [False, True, False]]), tensor([[True, True, False], [False, False, False]])
+k = tensor([[1, 0, 2], [2, 1, 0]])
+i, j = tensor([2, 0, 1]), tensor([0, 1, 2])
+a, b = tensor([[1.5, -2.0, 0.25], [4.0, 0.5, -1.0]]), tensor([[0.5, 3.0, -0.75], [2.0, -8.0, float("nan")]])
+z = [tensor(v, dtype=whet.float64) for v in (0.5, 2.0, -3.0, 1e30, 7.0)]
+
+
+def into_source(mask):
+    source = whet.ones(6, requires_grad=True)
+    return whet.autograd.grad((whet.zeros(2, 3).masked_scatter(mask, source) * a).sum(), source)[0]
+
+
+def repeated(n):
+    x = whet.ones(3, 2, requires_grad=True)
+    y = x.repeat_interleave(n, 0)
+    return whet.autograd.grad((y * y * 3).sum(), x)[0]
+
+
+def put(place, x):
+    y = a.clone()
+    y[place] = x.item()
+    return y
+
+
+# a function of one tensor, and that tensor at each call
+CASES = {
+    "nonzero_static": (lambda m: whet.nonzero_static(m, size=4, fill_value=-7), (m, n, ~m, ~n)),
+    "masked_scatter": (into_source, (m, n, ~m, ~n)),
+    "repeat_interleave": (lambda i: a.repeat_interleave(i, 1, output_size=3), (i, j, tensor([1, 1, 1]))),
+    "repeat_interleave back": (repeated, (i, j, tensor([1, 1, 1]))),
+    "repeat_interleave list": (lambda x: repeated(tensor([2, 0, 1])) * x, (*z,)),
+    "unique_all": (lambda k: tuple(whet.unique_all(k)), (k, k.flip(1), k.roll(1), k.flip(0))),
+    "histc": (lambda a: whet.histc(a.nan_to_num(), 4), (a, a * 2, b, -a)),
+    "histogram": (lambda a: tuple(whet.histogram(a.nan_to_num(), 4)), (a, a * 2, b, -a)),
+    "histogramdd": (lambda a: whet.histogramdd(a.nan_to_num(), [2, 1, 2])[0], (a, a * 2, b, -a)),
+    "linspace": (lambda x: whet.linspace(x, 1, 5), z),
+    "linspace of a number": (lambda x: whet.linspace(0, x.item(), 5), z),
+    "logspace": (lambda x: whet.logspace(x, 2, 5), z),
+    "tensor": (lambda x: tensor([x.item(), 1]), z),
+    "tensor of tensors": (lambda x: tensor([x, x * 2]), z),
+    "tensor of a large number": (lambda x: tensor(x.item() * 1e300), z),
+    "fill_": (lambda x: whet.ones(3).fill_(x.item()), z),
+    "masked_fill": (lambda x: a.masked_fill(m, x.item()), z),
+    "setitem": (lambda x: put((0, 1), x), z),
+    "setitem by a mask": (lambda x: put(m, x), z),
+    "setitem by a mask of rows": (lambda m: put(m.any(1), z[1]), (m, n, m & n, ~n, m & ~m)),
+    "setitem by a mask of columns": (lambda m: put((slice(None), m[0]), z[1]), (m, n, m & n, ~n, m & ~m)),
+    "index_fill": (lambda x: a.index_fill(1, i, x.item()), z),
+}
+PYTHON = {"complex": complex, "index": lambda x: [1, 2, 3][x:], "invert": lambda x: ~x}
+
+
+def told(f, x):
+    try:
+        y = f(x)
+    except Exception as e:
+        return f"{type(e).__name__}: {e}"
+    return [(t.dtype, t.shape, t.stride(), t.nan_to_num(-77).numpy().tobytes()) if whet.is_tensor(t) else t
+            for t in (y if type(y) is tuple else (y,))]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_other_values(name):
+    f, given = CASES[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        traced = whet.jit.trace(f)
+        for x in (*given, *given, *given):
+            assert told(traced, x) == told(f, x)
+    paths = traced.explain(data=True)["paths"]
+    assert 0 < len(paths) < 3 and sum(path["calls"] for path in paths) > len(given)
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_what_python_makes_of_numbers(name):
+    def f(x):
+        return PYTHON[name](x.item())
+    traced = whet.jit.trace(f)
+    for x in z[:4]:
+        assert told(traced, x) == told(f, x)
+
+
+def reshaped(name, *args):
+    def f(x):
+        y, out = x * 1.5, whet.empty(0)
+        row = y[0]
+        getattr(y, name)(*args)
+        row.mul_(3.0)
+        whet.exp(x.detach(), out=out)
+        return y, y * 2, row, out
+    return f
+
+
+SHAPES = {"t_": (), "transpose_": (0, 1), "unsqueeze_": (1,), "squeeze_": (), "as_strided_": ((2, 2), (1, 2))}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("grad", [False, True], ids=["", "grad"])
+def test_new_tensors_get_another_shape(name, grad):
+    f = reshaped(name, *SHAPES[name])
+
+    def seen(call, k):
+        x = (a * k).requires_grad_(grad)
+        got = call(x)
+        if grad:
+            sum(y.sum() for y in got).backward()
+        return [(y.shape, y.stride(), y._version, y._base is None, y.detach().numpy().tobytes()) for y in (*got, *[x.grad] * grad)]
+    traced = whet.jit.trace(f)
+    assert [seen(traced, k) for k in range(4)] == [seen(f, k) for k in range(4)]
+    assert [path["calls"] for path in traced.explain(data=True)["paths"]] == [3], traced.why
