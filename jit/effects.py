@@ -104,24 +104,40 @@ def spent(node):
 
 
 class Slot:
-    """A place whose number or tensor a recording takes as it comes."""
-    __slots__ = ("kind", "owner", "name", "cells", "is_number", "type", "look")
+    """A place whose number or tensor a recording takes as it comes; `item`: one number of the tuple that lies there."""
+    __slots__ = ("kind", "owner", "name", "item", "size", "cells", "is_number", "type", "look")
 
-    def __init__(self, kind, owner, name, value):
-        self.kind, self.owner, self.name, self.cells = kind, owner, name, []
+    def __init__(self, kind, owner, name, value, item=None):
+        self.kind, self.owner, self.name, self.item, self.cells = kind, owner, name, item, []
+        self.size, value = (None, value) if item is None else (len(value), value[item])
         self.type, self.is_number = type(value), not isinstance(value, Base)
         self.look = None if self.is_number else look(value)
 
     @staticmethod
     def takes(value):
-        """Can such a value come from a slot?"""
-        return varies(value) or isinstance(value, Base) and value._base is None and not value._extra and (value._node is None or spent(value._node))
+        """Can such a value come from a slot, or from several?"""
+        return varies(value) or isinstance(value, Base) and value._base is None and not value._extra and (value._node is None or spent(value._node)) \
+            or several(value)
+
+    @staticmethod
+    def at(kind, owner, name, value):
+        """The slots of a place."""
+        return [Slot(kind, owner, name, value, i) for i in (range(len(value)) if several(value) else (None,))]
+
+    @property
+    def key(self):
+        """What tells it from others."""
+        return id(self.owner), self.name, self.item, self.size
 
     def fetch(self, known, leaves):
         """The tensor that is there now, or that stands for the number; None where it is of another kind, or known under another name."""
-        v = found((self.kind, self.owner, self.name))
+        there = v = found((self.kind, self.owner, self.name))
         if v is None:
             return None
+        if self.item is not None:
+            if type(v) is not tuple or len(v) != self.size:
+                return None
+            v = v[self.item]
         if self.is_number:
             if type(v) is not self.type or not varies(v):
                 return None
@@ -131,8 +147,18 @@ class Slot:
         else:
             t = v
         for objects, i in self.cells:
-            objects[i] = v
+            objects[i] = there
         return t
+
+    def number(self):
+        """The number that is there."""
+        v = get(self.kind, self.owner, self.name)
+        return v if self.item is None else v[self.item]
+
+
+def several(value):
+    """Is this a tuple of numbers, each of which may be another at each call?"""
+    return type(value) is tuple and len(value) > 0 and all(map(varies, value))
 
 
 class Growing(list):
@@ -185,12 +211,18 @@ class Swapped:
         self.world, self.leaves = world, leaves
         self.acting = [(place, x, outward.stand_in(x)) for x, places in world.outward.values() for place in places]
         self.lists = [(Growing(real), holders) for real, holders in world.growing.values()]
+        self.tuples = {}                     # place of a tuple of numbers -> (it, that of Numbers which is there instead)
 
     def enter(self, recorder):
         """Before the run; `leaves` are the tensors of the slots."""
         for s, t in zip(self.world.slots, self.leaves):
             if s.is_number:
-                put(s.kind, s.owner, s.name, Number(get(s.kind, s.owner, s.name), t, recorder))
+                n = Number(s.number(), t, recorder)
+                if s.item is not None:
+                    real, there = self.tuples.get(s.key[:2]) or [get(s.kind, s.owner, s.name)] * 2
+                    n = (*there[:s.item], n, *there[s.item + 1:])
+                    self.tuples[s.key[:2]] = real, n
+                put(s.kind, s.owner, s.name, n)
         for grown, holders in self.lists:
             for kind, owner, name in holders:
                 put(kind, owner, name, grown)
@@ -213,7 +245,10 @@ class Swapped:
         """Plain numbers wherever the run left Numbers."""
         for s in self.world.slots:
             v = found((s.kind, s.owner, s.name))
-            if type(v) is Number:
+            real, there = self.tuples.get(s.key[:2], (None, None))
+            if there is not None and v is there:
+                put(s.kind, s.owner, s.name, real)
+            elif type(v) is Number:
                 put(s.kind, s.owner, s.name, v.value)
         for grown, _ in self.lists:
             settle(grown.real)

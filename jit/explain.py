@@ -158,7 +158,8 @@ def slot_name(s, names, traced, r):
     if s.kind == "some":
         place = "dict", *place[1:]
     found = _inside(place, names, cells, attributes)
-    return found[0][0] if found else str(s.name)
+    name = found[0][0] if found else str(s.name)
+    return name if s.item is None else f"{name}[{s.item}]"
 
 
 def described(place, paths, names):

@@ -28,7 +28,7 @@ from whet.tensor_base import Base
 
 from . import again, explain, ladder, quick, show, sizes, trial
 from .backward import Backward, near, same_bits
-from .effects import CONTENTS, SETTABLE, Swapped, found
+from .effects import CONTENTS, SETTABLE, Swapped, found, several
 from .given import Given, Run
 from .history import inside, leaves_of, saved_by
 from .numbers import Number, reclaim, settle, tensor_of, varies
@@ -311,7 +311,8 @@ class Traced(quick.Entry):
             if name is None:
                 if kind == "items" and type(owner) is list and now is not None and len(now) > len(before) and all(map(is_, now, before)):
                     self.loose.add((id(owner), None))
-            elif type(before) is type(now) and (varies(now) or isinstance(now, Base)):
+            elif type(before) is type(now) and (varies(now) or isinstance(now, Base)) or several(before) and several(now) \
+                    and [*map(type, before)] == [*map(type, now)]:
                 self.loose.add((id(owner), name))
         self.loose -= self.fixed
 
@@ -351,7 +352,7 @@ class Traced(quick.Entry):
                 world = World(self.fn, others)
             if world.entangled(leaves):
                 world = World(self.fn, others)
-            if known is not None and [(id(s.owner), s.name) for s in world.slots] != [(id(s.owner), s.name) for s in known.world.slots]:
+            if known is not None and [s.key for s in world.slots] != [s.key for s in known.world.slots]:
                 return self.fn(*args, **kwargs)              # (what lies in some is of another kind now: tensors would have other places)
             slots = [s.fetch(world.tensors, leaves) for s in world.slots]
             leaves = [*leaves, *slots]
@@ -603,11 +604,12 @@ class Traced(quick.Entry):
         known = {id(real) for real, _ in growths}
         changes = run.world.changes()
         slots = {(id(s.owner), s.name): t for s, t in zip(run.world.slots, run.leaves[len(run.leaves) - len(run.world.slots):])}
+        here = {place: there for place, (_, there) in swapped.tuples.items()}
         full = {id(owner) for kind, owner, name, *_ in changes
                 if kind in CONTENTS and (name is None or not isinstance(owner, dict | list) or owner is VARIABLES)}
         for kind, owner, name, _, new in changes:
-            if type(new) is Number and new.tensor is slots.get((id(owner), name)):
-                continue                     # (the number that was there)
+            if type(new) is Number and new.tensor is slots.get((id(owner), name)) or type(new) is tuple and new is here.get((id(owner), name)):
+                continue                     # (the number, or the numbers, that were there)
             if kind in CONTENTS and id(owner) in full:
                 if id(owner) not in known and not isinstance(owner, tuple | frozenset | types.MappingProxyType):
                     known.add(id(owner))
@@ -625,7 +627,8 @@ class Traced(quick.Entry):
         known |= {(id(owner), name) for _, owner, name, _ in effects}
         for s in run.world.slots:            # (what is stored may be what was there this time)
             now = found((s.kind, s.owner, s.name)) if s.is_number else None
-            if now is not None and type(now) is not Number and (id(s.owner), s.name) not in known:      # (None: it was deleted)
+            if now is not None and type(now) is not Number and now is not here.get((id(s.owner), s.name)) \
+                    and (id(s.owner), s.name) not in known:              # (None: it was deleted)
                 effects.append((s.kind, s.owner, s.name, results.describe(now)))
         known |= slots.keys() | {(id(owner), name) for _, owner, name, _ in effects}
         filled, boxes = {}, {id(x): i for i, x in enumerate(run.boxes) if isinstance(x, list | dict)}

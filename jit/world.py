@@ -447,13 +447,12 @@ class World:
             return True
         if (id(owner), name) not in self.loose or not Slot.takes(x):
             return False
-        for s in self.slots:
-            if s.owner is owner and _same_key(s.name, name):
-                break
-        else:
-            s = Slot(kind, owner, name, x)
-            self.slots.append(s)
-        s.cells.append((objects, i))
+        there = [s for s in self.slots if s.owner is owner and _same_key(s.name, name)]
+        if not there:
+            there = Slot.at(kind, owner, name, x)
+            self.slots += there
+        for s in there:
+            s.cells.append((objects, i))
         return True
 
     def entangled(self, leaves):

@@ -115,3 +115,72 @@ def test_new_tensors_get_another_shape(name, grad):
     traced = whet.jit.trace(f)
     assert [seen(traced, k) for k in range(4)] == [seen(f, k) for k in range(4)]
     assert [path["calls"] for path in traced.explain(data=True)["paths"]] == [3], traced.why
+
+
+# ---- numbers in tuples -------------------------------------------------------------------------------------------------
+class Box:
+    pass
+
+
+box = Box()
+
+
+def by_branch(x):
+    return x * box.range[1] if box.range[0] > 0.6 else x * box.range[0]
+
+
+def exchanged(x):
+    box.range = box.range[0] * 2, box.range[1]
+    return x * box.range[0]
+
+
+def kept(x):
+    box.last = box.range
+    return x + box.last[1]
+
+
+def shown(x):
+    return f"{box.range}", x * box.range[0]
+
+
+RANGES = [(0.5, 2.0), (0.5, 2.0), (0.7, 1.0), (0.9, -1.0), (0.1, 3.0), (0.1, 3.0), (0.3, 0.25, 1.0), (1, 2), (0.5, 2.0), (float("nan"), 2.0)]
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x: (x - box.range[0]) * box.range[1], lambda x: x.clamp(*box.range[:2]), lambda x: (x + sum(box.range), box.range),
+    lambda x: x * len(box.range) + max(box.range), lambda x: x * (box.range == (0.7, 1.0)), lambda x: x * (0.7 in box.range),
+    lambda x: whet.tensor(box.range).sum() + x, by_branch, exchanged, kept, shown])
+def test_tuples_of_numbers_that_vary(fn):
+    def seen(f):
+        box.__dict__.clear()
+        for r in RANGES:
+            box.range = r
+            yield repr(f(whet.arange(2.0))), repr(vars(box)), box.range is r
+    traced = whet.jit.trace(fn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert list(seen(traced)) == list(seen(fn))
+
+
+def test_a_schedule_of_momentum_is_one_recording():
+    def train(trace):
+        whet.manual_seed(0)
+        model = whet.nn.Linear(4, 3)
+        optimizer = whet.optim.AdamW(model.parameters(), lr=1e-3)
+        schedule = whet.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.01, total_steps=30)
+
+        def step(x):
+            loss = model(x).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return loss
+        f = trace(step)
+        for _ in range(25):
+            f(whet.randn(5, 4))
+            schedule.step()
+        return f, [p.detach().numpy().tobytes() for p in model.parameters()], optimizer.state_dict()["param_groups"]
+    _, want, groups = train(lambda f: f)
+    f, got, others = train(whet.jit.trace)
+    assert got == want and groups == others
+    assert f.why is None and sum(p["calls"] for p in f.explain(data=True)["paths"]) >= 20
