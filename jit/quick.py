@@ -489,8 +489,16 @@ def _said(owner, names, objects):
 
 def _checker(places):
     """A function that says whether places hold the objects they held: True, or None."""
+    settings = [(owner, objects[0]) for kind, owner, _, objects in places if kind == "setting"]
+    others = [place for place in places if place[0] != "setting"]
+    if len(settings) == 1 and not others:    # (code that names NumPy, mostly)
+        (of, was), = settings
+        return lambda: True if of() is was else None
+
     def check():
-        for kind, owner, names, objects in places:
+        if any(of() is not was for of, was in settings):
+            return None
+        for kind, owner, names, objects in others:
             now = world._look(kind, owner, names)
             if now is None or len(now) != len(objects) or not all(a is b or world._equal(a, b) for a, b in zip(now, objects)):
                 return None

@@ -86,14 +86,35 @@ _same, _attribute = operator.is_, object.__getattribute__
 _WORDS, _FIELDS = re.compile(r"\w+").findall, re.compile(r"{(.*?)}").findall
 
 
+_met: dict = {}
+
+
+def _one(x):
+    """The same object for whatever is equal."""
+    return _met.setdefault(x, x)
+
+
 def _decimals():
     """How decimal numbers are computed with."""
     c = decimal.getcontext()
-    return c.prec, c.rounding, c.Emin, c.Emax, c.capitals, c.clamp, tuple([yes for _, yes in c.traps.items()])
+    return _one((c.prec, c.rounding, c.Emin, c.Emax, c.capitals, c.clamp, *[yes for _, yes in c.traps.items()]))
 
 
-# what no object holds, and functions of C go by: of NumPy, how errors in numbers are taken
-SETTINGS = {"numpy": lambda: tuple(np.geterr().values()), "decimal": _decimals}
+_errors = getattr(np._core.umath, "_extobj_contextvar", None)         # what NumPy holds them by
+_last: tuple = (None, None)
+
+
+def _numpy_errors():
+    """How NumPy takes errors in numbers."""
+    global _last
+    now = _errors and _errors.get()
+    if now is None or now is not _last[0]:
+        _last = now, _one(tuple(np.geterr().values()))
+    return _last[1]
+
+
+# what no object holds, and functions of C go by: each as one object for one way to be
+SETTINGS = {"numpy": _numpy_errors, "decimal": _decimals}
 
 
 class Unwatchable(Exception):

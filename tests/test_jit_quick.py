@@ -564,3 +564,18 @@ def test_results_have_eagers_strides_along_dimensions_of_one_element_too(name):
     f = jit.trace(lambda x: getattr(x, name)(1))
     want = getattr(w, name)(1).stride()
     assert [f(w).stride() for _ in range(4)] == [want] * 4
+
+
+@compiled
+def test_code_that_names_numpy_goes_through_a_table():
+    f = jit.trace(lambda x: x / np.sqrt(16))
+    for _ in range(40):
+        f(whet.ones(4))
+    assert hits(f) > 10
+    before = hits(f)
+    with np.errstate(divide="raise"):
+        assert f(whet.ones(4)).tolist() == [0.25] * 4
+    assert hits(f) == before
+    with np.errstate(divide="warn"):         # (as it was)
+        assert f(whet.ones(4)).tolist() == [0.25] * 4
+    assert hits(f) == before + 1
