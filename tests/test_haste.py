@@ -73,7 +73,7 @@ if sys.argv[1] == "bits":
     x, y = whet.randn(5, 7), whet.randn(900, 70)
     with haste.recording():
         quick = [g(x), h(x), h(y)]
-    targets = {k: place.value for k, (_, _, place) in haste._pending.items()}
+    targets = {k: place.value for k, (_, place) in haste._pending.items()}
     haste.settle()
     well = [g(x), h(x), h(y)]
     print(n, len(haste._pending), sum(native._found[k] == at for k, at in targets.items()),

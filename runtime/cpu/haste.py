@@ -20,7 +20,7 @@ PAGE = 4096
 lock = None                              # native's, which all that compiles holds
 settle_one = None                        # how one is compiled well: set by native
 _local = threading.local()
-_pending: dict = {}                      # key -> (IR text, symbol, the place of the address its door leads to)
+_pending: dict = {}                      # key -> (what gives its IR text and symbols, the place of the address its door leads to)
 _behind: dict = {}                       # the address of a door -> the key of what is put off behind it
 _free: list = []                         # doors that nobody has, with those places
 _state = {"last": 0.0, "thread": None, "over": False}
@@ -69,9 +69,9 @@ def door(target):
     return address, place
 
 
-def put_off(key, text, symbol, address, place):
-    """Have the kernel behind a door compiled well later."""
-    _pending[key], _behind[address] = (text, symbol, place), key
+def put_off(key, write, address, place):
+    """Have the kernel behind a door compiled well later; `write()` gives its IR text, and the symbols there by key."""
+    _pending[key], _behind[address] = (write, place), key
     _state["last"] = time.monotonic()
     if _state["thread"] is None and not _state["over"]:
         _state["thread"] = t = threading.Thread(target=_when_quiet, name="whet-compile", daemon=True)
@@ -105,8 +105,8 @@ def settle_behind(address):
 
 
 def _settle(key):
-    text, symbol, place = _pending.pop(key)
-    place.value = settle_one(key, text, symbol)
+    write, place = _pending.pop(key)
+    place.value = settle_one(key, write)
 
 
 def settle(key=None):

@@ -88,14 +88,13 @@ def _in_haste(key, emit):
     with _lock:
         if key not in _found and not _cached(key):
             target, = _obtain([quick], write, 0)
-            text, symbols = written[0] if written else _module([key], {key: emit})
             _found[key], place = haste.door(target)
-            haste.put_off(key, text, symbols[key], _found[key], place)
+            haste.put_off(key, (lambda: written[0]) if written else lambda: _module([key], {key: emit}), _found[key], place)
         return _found[key]
 
 
-def _settled(key, text, symbol):
-    _compile(text, {key: symbol})
+def _settled(key, write):
+    _compile(*write())
     return _found[key]
 
 
