@@ -265,7 +265,7 @@ class Recorder(registry.Observer):
 
     def inplace(self, op, t, args, attrs):
         args, attrs = self.numbers(op, (t, *args))[1:], _plain(attrs)
-        made = self.trying is None and id(t) in self.ids and t._base is None and id(t._array) in self.number
+        made = self.trying is None and id(t) in self.ids and t._base is None and id(t._array) in self.number and not _counted(t, self.outside)
         if made and op.is_view:
             ins = self.operands((t,))
             try:
@@ -434,6 +434,17 @@ def _settled(x):
     if type(x) in (tuple, list) and any(type(y) in (Number, tuple, list) for y in x):
         return type(x)([_settled(y) for y in x])
     return x
+
+
+def _counted(t, outside):
+    """Are a tensor's versions counted with those of one from outside (it is `x.detach()`, or `.data`)?"""
+    cells = [x._cell for x in outside.values() if x._cell is not None] if t._cell is not None else []
+    for c in cells:
+        if c is t._cell:
+            return True
+        if c.aside is not None:
+            cells.append(c.aside)
+    return False
 
 
 def _reshape(op, t, attrs):

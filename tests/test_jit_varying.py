@@ -117,6 +117,24 @@ def test_new_tensors_get_another_shape(name, grad):
     assert [path["calls"] for path in traced.explain(data=True)["paths"]] == [3], traced.why
 
 
+@pytest.mark.parametrize("aside", [lambda x: x.detach(), lambda x: x.data, lambda x: x.data.data])
+def test_versions_count_shapes_that_change_beside_a_tensor(aside):
+    def f(x):
+        y = aside(x)
+        y.t_()
+        return y, x * 2
+
+    def seen(call):
+        for _ in range(4):
+            x = whet.ones(2, 3)
+            y, _ = call(x)
+            yield y._version, x._version, x.data._version, y.shape
+    traced = whet.jit.trace(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert list(seen(traced)) == list(seen(f))
+
+
 # ---- numbers in tuples -------------------------------------------------------------------------------------------------
 class Box:
     pass
