@@ -436,15 +436,17 @@ def _settled(x):
     return x
 
 
+def counters(t):
+    """The cell that counts a tensor's versions, that of its `.data`, that of the `.data` of this, and so on: those that there are."""
+    cell = t._cell
+    while cell is not None:
+        yield cell
+        cell = cell.aside
+
+
 def _counted(t, outside):
     """Are a tensor's versions counted with those of one from outside (it is `x.detach()`, or `.data`)?"""
-    cells = [x._cell for x in outside.values() if x._cell is not None] if t._cell is not None else []
-    for c in cells:
-        if c is t._cell:
-            return True
-        if c.aside is not None:
-            cells.append(c.aside)
-    return False
+    return t._cell is not None and any(c is t._cell for x in outside.values() for c in counters(x))
 
 
 def _reshape(op, t, attrs):

@@ -11,19 +11,18 @@ from whet.tensor_base import Base
 from .history import History, borders, used_up
 from .numbers import Number
 from .outward import StandIn, real
-from .record import Refused
+from .record import Refused, counters
 from .world import CONSTANT, PLAIN, standard
 
 
-def counters(outside, place_of):
-    """{id of a cell that counts versions: where a tensor is that has it}: those of tensors from outside, and those of their `.data`, of
-    the `.data` of that, and so on."""
+def counted(outside, place_of):
+    """{id of a cell that counts versions: where a tensor is that has it}, of all that tensors from outside lead to."""
     known = {}
     for t in outside.values():
-        cell, place = t._cell, place_of(t)
-        while cell is not None:
+        place = place_of(t)
+        for cell in counters(t):
             known.setdefault(id(cell), place)
-            cell, place = cell.aside, ("data", place)
+            place = "data", place
     return known
 
 
@@ -173,7 +172,7 @@ class Results:
     def cells(self, outside, place_of, saved):
         """The cells that count versions, by number: {result: cell}, {saved value: cell} (where `saved` are the latter themselves), and of each
         its version at the end, or the place of the tensor from outside that it belongs to. A result that is alone with its cell has none."""
-        known = counters(outside, place_of)
+        known = counted(outside, place_of)
         held = {k: t._cell for k, t in enumerate(self.tensors) if t._base is None and t._cell is not None}
         users = collections.Counter(map(id, (*held.values(), *saved.values())))
         held = {k: c for k, c in held.items() if c.v or id(c) in known or users[id(c)] > 1}

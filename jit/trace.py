@@ -37,7 +37,7 @@ from .program import Miss, Program
 from .quick import MISSED
 from .record import Late, Recorder, Refused, Watch, Wrong, escaped
 from .recording import Recording
-from .results import Results, counters
+from .results import Results, counted
 from .world import Unwatchable, World, ours
 
 UNFIT = 20                       # calls that a recording did not fit and none that it did: it is dropped
@@ -510,8 +510,8 @@ class Traced(quick.Entry):
             raise Refused(f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned")
         outside = list(rec.outside)
         draws, positions = rec.streams.moved(), rec.streams.key(rec.nodes)
-        counted = counters(rec.outside, place_of)
-        bumps = [(counted[id(n.value)], n.value.writer) for n in rec.nodes if n.kind == "write" and id(n.value) in counted]
+        at = counted(rec.outside, place_of)
+        bumps = [(at[id(n.value)], n.value.writer) for n in rec.nodes if n.kind == "write" and id(n.value) in at]
         if known is not None:
             if self.sharing(run.tensors, place_of) != known.shared:
                 return                       # (other tensors are around one array, one value to the recorder: the steps read differently)
