@@ -126,7 +126,7 @@ def difference(was, now):
         if type(a) in (tuple, list):
             return len(a) == len(b) and all(map(alike, a, b))
         if type(a) is Dead:
-            return a.name == b.name and alike(a.places, b.places)
+            return a.same(b) and alike(a.places, b.places)
         return (type(a) in (*PLAIN, set, frozenset) or isinstance(a, CONSTANT)) and exact(a) == exact(b)
 
     def by_place(a, b):

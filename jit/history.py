@@ -47,7 +47,7 @@ class History:
         self.number = {n: i for i, n in enumerate(self.order)}
         self.roots = [self.number[r] for r in roots]
         self.borders, self.keys = [], {}     # edges; (number of a node, of its edge) -> which
-        for i, k, e in _leaving(self.order):
+        for i, k, e in leaving(self.order):
             self.keys[i, k] = len(self.borders)
             self.borders.append(e)
         self.holders, self.cells = {}, {}    # value -> the nodes that saved it, as bits; the cell that counts its versions
@@ -206,7 +206,7 @@ def used_up(t, start):
     return False
 
 
-def _leaving(order):
+def leaving(order):
     """The edges that leave some nodes, in the order in which the engine's walk comes to them: (number of the node, of the edge, edge)."""
     within = set(order)
     return [(i, k, e) for i in reversed(range(len(order))) for k, e in enumerate(order[i].edges) if e is not None and e not in within]
@@ -219,11 +219,6 @@ def leaves_of(roots, start):
     leaves = {id(e): e for n in nodes for v in (n, *_inner(n)) for e in v.edges if isinstance(e, Base)}
     held.update([id(e._grad) for e in leaves.values() if e._grad is not None])
     return held
-
-
-def borders(roots, start):
-    """The edges that leave the recording."""
-    return [e for _, _, e in _leaving(inside(roots, start))]
 
 
 def inside(roots, start):

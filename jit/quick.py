@@ -641,7 +641,7 @@ def _written(r, leaves):
     p, b = r.program, r.backward
     if r.acts or r.marks or p.draws and p.may_miss:
         raise LookupError
-    env = dict(wrap=wrap, MISSED=MISSED, Miss=Miss, used_up=used_up, next_number=next_number, lock=r.lock, program=p, make=r.make, put=put,
+    env = dict(wrap=wrap, MISSED=MISSED, Miss=Miss, used_up=used_up, Pit=Pit, next_number=next_number, lock=r.lock, program=p, make=r.make, put=put,
                tensor_of=tensor_of)
     names = [f"a{i}" for i in leaves.order]
     everything = f"[{', '.join(f'a{i}' for i in range(len(names)))}]"
@@ -724,9 +724,9 @@ def _result(spec, given, seen):
         seen.add(k)
         if dead is not None:                 # its graph was used up
             places = ["None" if p is None else _thing(p, given) for p in dead.places]
-            one = "one" if "one" in seen else "(one := next_number())"      # (of all that the call gives: their graphs are parts of one)
-            seen.add("one")
-            return f"used_up(env[{number}], {given(f'dead{k}', dead)}, [{', '.join(places)}], {one})"
+            pit = "pit" if "pit" in seen else "(pit := Pit(next_number()))"
+            seen.add("pit")
+            return f"used_up(env[{number}], {given(f'dead{k}', dead)}, [{', '.join(places)}], {pit})"
         return f"wrap(env[{number}])"
     if kind in (list, tuple):
         return f"{kind.__name__}([{', '.join(_result(x, given, seen) for x in (what[1] if kind is list else what))}])"
@@ -750,34 +750,53 @@ class _Gone:
 
 
 class _Used(Shortcut):
-    """The node of a result whose graph has been differentiated and freed, until somebody looks at that graph (a `results.Dead`)."""
-    __slots__ = ("dead", "exit")             # exit: the edge of the result, weakly, where that is one of several outputs
+    """The node of a result whose graph has been differentiated and freed, until somebody looks at that graph (`dead`, a `results.Dead`)."""
+    __slots__ = ("dead", "pit")
 
     def open(self):
-        h = self.dead and self.dead.history
-        if h is not None:
-            out = self if self.exit is None else self.exit()
-            self.dead = None
-            h.make({}, self.edges, {h.roots[0]: out}, self.seq)
+        if self.dead is not None:
+            self.pit.open(self.dead.graph)
 
     def stale(self):
         return self.dead is not None         # (for some inputs alone there may be a way)
 
 
-def used_up(a, dead, leaves, number):
+class Pit:
+    """The graphs that a call has used up. `ends`: those of the results, with the latter's edges, weakly."""
+    __slots__ = ("number", "ends")
+
+    def __init__(self, number):
+        self.number, self.ends = number, []
+
+    def edge(self, dead, leaves):
+        """The edge of a result. `leaves`: what stands at the places (None: a leaf that nobody else knows)."""
+        for d, of in self.ends:
+            if d.graph is dead.graph and d.root == dead.root and (out := of()) is not None:
+                return out
+        node = _Used(_Gone(dead.name), tuple([wrap(np.empty(0)) if x is None else edge_of(x) for x in leaves]), {}, dead.nout)
+        node.seq, node.released, node.dead, node.pit = self.number, True, dead, self
+        out = node if dead.index is None else OutputOf(node, dead.index)
+        self.ends.append((dead, weakref.ref(out)))
+        return out
+
+    def open(self, graph):
+        """Put eager's nodes in the place of a graph's ends."""
+        h, exits, edges = graph.history, {}, [None] * graph.size
+        if h is None:
+            return
+        for dead, of in self.ends:
+            out = of()
+            if dead.graph is graph and out is not None:
+                node = out if dead.index is None else out.parent
+                exits[h.roots[dead.root]], node.dead = out, None
+                for k, e in zip(dead.keys, node.edges):
+                    edges[k] = e
+        h.make({}, edges, exits, self.number)
+
+
+def used_up(a, dead, leaves, pit):
     """A tensor whose graph, which led to some tensors, has been differentiated and freed."""
     t = wrap(a)
     t._rg |= 1
-    t._node = gone(dead, leaves, number)
+    t._node = pit.edge(dead, leaves)
     return t
-
-
-def gone(dead, leaves, number):
-    """The edge of such a tensor. `leaves`: what stands at the places (None: a leaf that nobody else knows), `number`: the call's."""
-    node = _Used(_Gone(dead.name), tuple([wrap(np.empty(0)) if x is None else edge_of(x) for x in leaves]), {}, dead.nout)
-    node.seq, node.released, node.dead, node.exit = number, True, dead, None
-    if dead.index is None:
-        return node
-    out = OutputOf(node, dead.index)
-    node.exit = weakref.ref(out)
-    return out

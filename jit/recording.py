@@ -12,7 +12,8 @@ from . import quick
 from .effects import put
 from .numbers import FACTS, tensor_of
 from .program import Miss
-from .quick import MISSED, gone
+from .quick import MISSED, Pit
+from .results import Dead
 from .trial import Trial
 
 _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
@@ -242,6 +243,8 @@ class Recording:
             else:
                 t = view_of(self.make(base, env, leaves, made), a)
                 t._rg = rg & ~1
+            if type(dead) is Dead and dead.exit is not None:
+                dead = dead.exit
             if dead == "leaf":
                 t._rg |= 1
             elif type(dead) is int:
@@ -249,8 +252,8 @@ class Recording:
                 t._node = made["exits"][self.backward.exit[dead]]
             elif dead is not None:
                 t._rg |= 1
-                number = made["number"] = made.get("number") or next_number()
-                t._node = gone(dead, [None if place is None else self.at(place, leaves) for place in dead.places], number)
+                pit = made["pit"] = made.get("pit") or Pit(made.get("number") or next_number())
+                t._node = pit.edge(dead, [None if place is None else self.at(place, leaves) for place in dead.places])
             made[k] = t
             return t
         if kind == "again":

@@ -8,7 +8,7 @@ from whet.autograd.node import OutputOf
 from whet.tensor import Tensor
 from whet.tensor_base import Base
 
-from .history import History, borders, used_up
+from .history import History, inside, leaving, used_up
 from .numbers import Number
 from .outward import StandIn, real
 from .record import Refused, counters
@@ -27,15 +27,34 @@ def counted(outside, place_of):
 
 
 class Dead:
-    """The history of a result that has been differentiated and freed: its op, the nodes there (None where hooks or a Function belong to them),
-    and the places of what they lead to (None for a leaf that the run made)."""
+    """The end of a graph that has been differentiated and freed: its op, and the places of what the graph leads to (None for a leaf that the run
+    made). It is root `root` of the `Spent` graph, which it leaves over the edges `keys`; or, where it shares nodes with what is not used up,
+    result `exit` of those that are alive."""
+    graph = root = keys = exit = None
 
-    def __init__(self, rec, node, start, place_of_edge):
+    def __init__(self, node, start, place_of_edge):
         self.index, of = (node.index, node.parent) if type(node) is OutputOf else (None, node)
         self.name, self.nout = of.op.name, of.nout
-        self.places = [place_of_edge(e) for e in borders([node], start)]
+        self.places = [place_of_edge(e) for _, _, e in leaving(inside([node], start))]
+
+    def same(self, other):
+        """Is it the same end, of a recording that does the same?"""
+        return (self.name, self.index, self.exit, self.root) == (other.name, other.index, other.exit, other.root)
+
+
+class Spent:
+    """Graphs that were used up and share nodes. `history`: these (None where hooks or a Function belong to them), `size`: how many edges lead out."""
+
+    def __init__(self, rec, ends, start):
+        roots = list(dict.fromkeys(t._node for _, t in ends))
+        order = inside(roots, start)
+        edges = leaving(order)
+        self.size = len(edges)
+        for d, t in ends:
+            within = set(inside([t._node], start))
+            d.graph, d.root, d.keys = self, roots.index(t._node), [k for k, (i, _, _) in enumerate(edges) if order[i] in within]
         try:
-            self.history = History(rec, [node], start)
+            self.history = History(rec, roots, start)
             self.history.forget()
         except Refused:
             self.history = None
@@ -52,7 +71,7 @@ class Results:
         self.known = guarded                 # what is guarded by identity: may be given back as it is
         self.containers, self.holders = {}, []       # lists and dicts that the run made, by id
         self.items = []                      # values that become numbers
-        self.alive, self.dead = [], []       # results whose history is not used up; nodes of those whose history is
+        self.alive, self.dead = [], []       # results whose history is not used up; (end, result) of those whose history is
 
     def describe(self, x):
         t = type(x)
@@ -154,8 +173,8 @@ class Results:
             if x._node is None:
                 dead = "leaf"
             elif used_up(x, self.start):
-                dead = Dead(self.rec, x._node, self.start, self.place_of_edge)
-                self.dead.append(x._node)
+                dead = Dead(x._node, self.start, self.place_of_edge)
+                self.dead.append((dead, x))
             else:
                 dead = len(self.alive)       # which of the node's outputs it is
                 self.alive.append(x)
@@ -168,6 +187,24 @@ class Results:
         self.tensors.append(x)
         self.values.append(n)
         return "value", (len(self.tensors) - 1, n, dead, base, x._rg)
+
+    def join(self):
+        """Make one of graphs that share nodes, once everything has been described: a hook in one sees what comes through another."""
+        apart: list = []
+        for end in self.dead:
+            nodes, ends = set(inside([end[1]._node], self.start)), [end]
+            for other in [g for g in apart if not nodes.isdisjoint(g[0])]:
+                apart.remove(other)
+                nodes, ends = nodes | other[0], other[1] + ends
+            apart.append((nodes, ends))
+        living = set(inside([t._node for t in self.alive], self.start))
+        for nodes, ends in apart:
+            if nodes.isdisjoint(living):
+                Spent(self.rec, ends, self.start)
+                continue
+            for d, t in ends:
+                d.exit = len(self.alive)
+                self.alive.append(t)
 
     def cells(self, outside, place_of, saved):
         """The cells that count versions, by number: {result: cell}, {saved value: cell} (where `saved` are the latter themselves), and of each

@@ -492,6 +492,7 @@ class Traced(quick.Entry):
         if outward.overtaken():
             raise Refused("a tensor is printed, and written to afterwards")
         outward.describe(results)
+        results.join()
         back, values = None, [*results.values, *results.items]
         if results.alive and known is None:
             if any(getattr(n.op, "python", False) for n in inside([t._node for t in results.alive], run.first) if type(n) is not OutputOf):
@@ -505,7 +506,7 @@ class Traced(quick.Entry):
         kept = {id(t) for t in (*kept, *rec.hidden)}
         others = [t for t in rec.made if id(t) not in kept]
         rec.made.clear()
-        loose = escaped(others, leaves_of(results.dead, run.first))
+        loose = escaped(others, leaves_of([t._node for _, t in results.dead], run.first))
         if loose is not None:
             raise Refused(f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned")
         outside = list(rec.outside)

@@ -494,6 +494,28 @@ def test_hooks_run_in_eagers_order_before_the_error_of_a_used_up_graph(used):
     assert eager == traced
 
 
+@pytest.mark.parametrize("last", [lambda x, y, z: z, lambda x, y, z: (z * z).sum(), lambda x, y, z: z.split(1)[1]], ids=["used", "alive", "part"])
+@pytest.mark.parametrize("held", [(0, 1), (0,), (1,)])
+def test_used_up_graphs_that_share_nodes_are_one(last, held):
+    """A hook in the inner one sees what comes through the outer one, though that raises in the end."""
+    def f(x):
+        y = x.exp()
+        z = y.view(-1) + y
+        (z * x).tanh().sum().backward()
+        return y, z, last(x, y, z)
+
+    def use(call):
+        x, log = leaf(3), []
+        *out, end = call(x)
+        inner = [out[k] for k in held]
+        del out
+        for k, y in zip(held, inner):
+            y.register_hook(lambda g, k=k: log.append((k, bits(g))))
+        return outcome(end.sum().backward), log, bits(x.grad), [outcome(y.sum().backward) for y in inner], log
+    eager, traced = ways(f, use)
+    assert eager == traced
+
+
 class Through(whet.autograd.Function):
     """What saves nothing can be gone through again."""
     ran = 0
