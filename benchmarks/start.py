@@ -20,6 +20,23 @@ for name in ("exp", "log", "sin", "tanh", "sigmoid", "erf", "sqrt", "abs", "floo
     t = time.perf_counter(); getattr(whet, name)(x); seen.append(time.perf_counter() - t)
 print(statistics.median(seen))
 """
+TRACE = """
+import os, statistics, time
+import numpy as np, whet, whet.jit
+from benchmarks.traced import FUNCTIONS, _array
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
+whet.set_num_threads(1)
+whet.jit.trace(lambda x: x + 1)(whet.ones(3))
+seen, rng = [], np.random.default_rng(0)
+for fn, sizes in FUNCTIONS.values():
+    for shapes in sizes:
+        xs = [whet.tensor(_array(rng, s, shapes[0][0])) for s in shapes]
+        f = whet.jit.trace(lambda *xs, fn=fn: fn(whet, *xs))
+        t = time.perf_counter(); f(*xs); f(*xs); seen.append(time.perf_counter() - t)
+whet.cpu.haste.settle()
+print(statistics.median(seen))
+"""
 
 
 def _run(code, cache):
@@ -39,4 +56,7 @@ def main():
         table.add("first use of the same kernels, warm", {"whet": statistics.median(_run(USE.format(cold=False), d) for _ in range(7))})
     with tempfile.TemporaryDirectory() as d:
         table.add("one pointwise kernel, cold (median of 15)", {"whet": _run(COMPILE, d)})
+    with tempfile.TemporaryDirectory() as d:
+        table.add("first two calls of a traced function, cold (median of the hot functions)", {"whet": _run(TRACE, d)})
+        table.add("first two calls of a traced function, in the next process", {"whet": statistics.median(_run(TRACE, d) for _ in range(5))})
     table.finish()

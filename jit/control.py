@@ -26,8 +26,9 @@ from whet.tensor import Tensor
 
 from .backward import same_bits
 from .program import ARENA, Miss, Program, address, template
-from .record import Refused, Watch, where
+from .record import Refused, where
 from .rounds import Rounds
+from .watch import Watch, resume
 from .world import Unwatchable, World, ours
 
 # what code that is tried may call of ours: functions of these files, but of modules only their calls, and nothing of these names
@@ -328,7 +329,7 @@ class unseen:
     def __exit__(self, *exc):
         modes.state.observers = self.observers
         modes.refresh()
-        sys.setprofile(self.profile)
+        resume(self.profile)
 
 
 # ---- Python's state ------------------------------------------------------------------------------------------------------

@@ -85,8 +85,10 @@ class Program:
         self.checks, self.stopped = {}, C.c_int64()          # address of what a check looks at -> its node; the one that ended a list, or 0
         self.names, self.ranges = {}, Ranges()       # stand-ins: their values by id; what lies where: a piece of the arena, or (which of those
         self.own, self.parts, self.heirs, self.local = set(), [], [], {}     # that move, its first element). Roots in pieces; all stand-ins
-        with np.errstate(all="ignore"):
+        self.hasty = set()                   # keys of kernels that may be compiled in haste so far
+        with np.errstate(all="ignore"), haste.recording():
             self.build()
+        self.hasty.discard(None)
         # what was recorded is forgotten, but for its types; so are the stand-ins, except where the code points to them
         self.arrays = [Type.of(a) for a in self.arrays]
         self.held = self.free = self.constants = self.names = self.ranges = self.own = self.parts = self.heirs = self.rooms = self.packed = None
@@ -473,6 +475,7 @@ class Program:
         table = self.part(np.empty(len(pairs), np.int64))
         self.blocks.update(blocks)
         self.keep += [body, rounds]
+        self.hasty |= body.hasty
         code, args = rounds.arguments(table, loop.rounds)
         words = [machines()["fill"], 1, 1, len(pairs) + 2, *self.place(table, 0), -1, len(pairs)]
         for pair in pairs:
@@ -557,7 +560,7 @@ class Program:
         """A tape's launches as words, and their number; None where an argument is something unknown. `renamed`: (array on the tape, ours)."""
         words, count = [], 0
         for kernel, total, grain, *args in tape.launches:
-            haste.settle_behind(kernel)
+            self.hasty.update([haste.behind(kernel)])
             if len(args) > MOST:
                 return None
             if total > 0:
@@ -627,6 +630,11 @@ class Program:
             else:
                 step(node, env, self.arrays, ())
         return env
+
+    def settle(self):
+        """Have all its kernels compiled well: it is going to be called many times."""
+        haste.settle(self.hasty)
+        self.hasty = ()
 
     def forget(self):
         """What is kept of outside tensors is made anew: one of them has other memory."""

@@ -4,15 +4,8 @@ The recorder is an observer of `ops.registry`: it runs each primitive as eager d
 known by the array that they stand for, so a tensor made anew around the same memory is the same value. A tensor that neither the
 recording made nor the function could reach before is something that the recorder has not seen: the function is refused.
 """
-import collections
-import contextvars
-import datetime
-import functools
-import gc
 import os
-import re
 import sys
-import types
 import weakref
 
 import numpy as np
@@ -26,35 +19,18 @@ from whet.ir.graph import Node, Ref
 from whet.ops import pointwise_family, registry
 from whet.ops.creation import copied, empty_op
 from whet.tensor import contiguous_format
-from whet.tensor_base import Base
 
 from .numbers import EXACT, FACTS, SAFE, Number, tensor_of
 from .outward import Call
-from .sizes import ASIDE, catches, tells
 from .streams import Streams
 from .texts import Texts
-from .world import LIBRARY, computes, our_file, ours
+from .watch import own
+from .world import ours
 
 GUARDED = 64                     # elements of a tensor whose value may be a guard
-QUIET = frozenset("contextlib functools dataclasses collections typing abc enum operator types copy numbers itertools keyword reprlib "
-                  "_collections_abc inspect bisect heapq statistics fractions string textwrap re _weakrefset weakref".split())
-OWNERS = (list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bool, slice, range, type(None), types.MappingProxyType, type,
-          collections.deque, collections.OrderedDict, collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),
-          type({}.values()), type({}.items()), np.generic, datetime.date, datetime.time, datetime.timedelta, re.Pattern, re.Match)
 ERRORS = RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
 # numbers that vary make tensors of these types as they make them themselves
 FILLED = {float: (dtypes.float32, dtypes.float64), int: (dtypes.float32, dtypes.float64, dtypes.int64), bool: ()}
-COMPUTING = ("numpy._core", "numpy.lib._", "numpy.linalg", "numpy.fft", "numpy.polynomial")
-# (what of that reads, prints, or goes by settings)
-NOT_COMPUTING = ("npyio_impl", "_utils_impl", "_datasource", "_format_impl", ".memmap", ".records", ".arrayprint")
-LOCAL = frozenset("timestamp astimezone strftime ctime timetuple utctimetuple".split())       # of dates: they go by the place's time and words
-STACK = frozenset("currentframe stack trace getouterframes getinnerframes getframeinfo getsource getsourcelines getsourcefile".split())
-# names by which code asks who watches and what is still alive
-WATCHING = frozenset("getprofile setprofile getrefcount isenabled get_objects get_referrers cProfile weakref WeakSet WeakKeyDictionary "
-                     "WeakValueDictionary WeakMethod finalize".split())
-COLLECTING = frozenset(("enable", "disable", "freeze", "unfreeze"))
-SETTING = "set_", "seterr", "setbuf"         # NumPy's settings
-ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__", "__setitem__", "__delitem__"))
 
 
 class Refused(Exception):
@@ -454,20 +430,10 @@ def _reshape(op, t, attrs):
     return reshape_now(op, t, attrs)
 
 
-def _own(code):
-    """Is code the framework's, or the forward of a module that it has written?"""
-    return _own_file(code.co_filename)
-
-
-@functools.lru_cache(4096)
-def _own_file(name):
-    return our_file(name) or name.startswith("<layer ")
-
-
 def user():
     """The user's frame that runs now."""
     f = sys._getframe(1)
-    while f is not None and _own(f.f_code):
+    while f is not None and own(f.f_code):
         f = f.f_back
     return f
 
@@ -476,128 +442,6 @@ def where():
     """The user's line that runs now."""
     f = user()
     return "" if f is None else f"{os.path.basename(f.f_code.co_filename)}:{f.f_lineno}"
-
-
-# ---- what cannot be recorded -------------------------------------------------------------------------------------------
-class Watch:
-    """Looks at every call that the run makes: code that the world has not been searched for, and calls that do more than compute. `told`: where
-    the framework first gave the user's code something that may depend on sizes (see sizes.py)."""
-    of_users_calls = True
-
-    def __init__(self, codes, refuse):
-        self.codes, self.refuse = codes, refuse
-        self.told = None
-        self.looking = False
-        self.aside = self.foreign = False    # is this an act outside of Python's state? did one of them run code of the user's?
-
-    def __enter__(self):
-        self.before, self.collecting = sys.getprofile(), gc.isenabled()
-        gc.disable()                         # what a collection calls is not the function's doing
-        self.random = np.random.get_state(legacy=False)["state"]["pos"], np.random.get_state(legacy=False)["state"]["key"][:4].tolist()
-        self.looking = True
-        sys.setprofile(self)
-        return self
-
-    def withdraw(self):
-        """Look no more: all is as it was."""
-        if self.looking:
-            self.looking = False
-            if self.before is None or callable(self.before):
-                sys.setprofile(self.before)
-            else:
-                self.before.enable()         # (cProfile)
-            if self.collecting:
-                gc.enable()
-
-    def __exit__(self, *exc):
-        self.withdraw()
-        now = np.random.get_state(legacy=False)["state"]
-        if (now["pos"], now["key"][:4].tolist()) != self.random:
-            self.refuse("it draws from numpy.random")
-
-    def __call__(self, frame, event, arg):
-        if self.aside:
-            code = frame.f_code
-            self.foreign |= event == "call" and not (ours(code) or _library(frame) or _helper(frame) or code.co_filename.startswith("<"))
-        elif event == "call":
-            self.called(frame)
-        elif event == "c_call":
-            if frame.f_code in self.codes:   # (other code was judged when it was called)
-                self.native(arg)
-        elif event == "return" and self.told is None and arg is not None and _own(frame.f_code) and tells(arg):
-            self.given(frame.f_code.co_name, frame.f_back)
-
-    def given(self, name, frame):
-        """A function of the framework's returns something to this frame, or to whom this frame works for."""
-        while frame is not None and (_library(frame) or _helper(frame)):
-            frame = frame.f_back
-        if frame is not None and not _own(frame.f_code) and name not in ASIDE:
-            self.told = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
-
-    @staticmethod
-    def called_with(frame):
-        """Is it the framework's code that calls, with arguments of its own?"""
-        return frame is not None and _own(frame.f_code) and frame.f_globals.get("__name__") not in ("whet.nn.module", "whet.jit.trace")
-
-    def called(self, frame):
-        code = frame.f_code
-        if self.told is None and code in self.codes and (catches(code) or self.called_with(frame.f_back) and tells(frame.f_locals)):
-            self.told = f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
-        if code in self.codes and not ours(code) and asks_who_watches(code):
-            self.refuse("it asks what is alive, or who watches")
-            self.withdraw()
-        if ours(code) or code in self.codes:
-            return
-        back, importing = frame.f_back, False
-        while back is not None and not ours(back.f_code) and back.f_code not in self.codes:      # (other code was judged when it was called)
-            importing |= back.f_code.co_filename.startswith("<frozen importlib")
-            back = back.f_back
-        if back is None or ours(back.f_code) and (importing or _library(frame) or _helper(frame)):
-            return                           # the framework's own business
-        name = frame.f_globals.get("__name__", "")
-        if _library(frame):
-            if name.partition(".")[0] not in QUIET and not (name == "os" and code.co_name in ENVIRONMENT) \
-                    or name == "inspect" and code.co_name in STACK:
-                self.refuse(f"it calls {name}.{code.co_name}")
-        elif _helper(frame):
-            if not name.startswith(COMPUTING) or name.endswith(NOT_COMPUTING) or code.co_name.startswith(SETTING):
-                self.refuse(f"it calls {name}.{code.co_name}")
-        elif not code.co_filename.startswith("<"):           # (made by dataclasses, namedtuple and the like)
-            self.refuse(f"it calls {code.co_qualname if hasattr(code, 'co_qualname') else code.co_name}, which was not within reach")
-
-    def native(self, fn):
-        owner = getattr(fn, "__self__", None)
-        module = getattr(fn, "__module__", None)
-        if isinstance(owner, types.ModuleType) or owner is None and module:
-            name = module or owner.__name__
-            if not computes(name, fn.__name__):
-                self.refuse(f"it calls {name}.{fn.__name__}")
-        elif isinstance(owner, type):
-            if owner.__module__.partition(".")[0] not in ("builtins", "numpy", "whet") and fn.__name__ not in ("__new__", "fromkeys"):
-                self.refuse(f"it calls {owner.__qualname__}.{fn.__name__}")
-        elif isinstance(owner, contextvars.ContextVar | types.GeneratorType):
-            return                           # (what a variable holds is compared; generators from outside are not let in)
-        elif isinstance(owner, np.ndarray):
-            if fn.__name__ in ("tofile", "dump"):            # (what else a method changes is compared)
-                self.refuse(f"it calls {type(owner).__qualname__}.{fn.__name__}")
-        elif owner is not None and not isinstance(owner, OWNERS) or isinstance(owner, datetime.date) and fn.__name__ in LOCAL:
-            self.refuse(f"it calls {type(owner).__qualname__}.{fn.__name__}")
-
-
-@functools.lru_cache(4096)
-def asks_who_watches(code):
-    """Could some code find that it is watched, by what is alive or by what profiles it?"""
-    return not WATCHING.isdisjoint(code.co_names) or "gc" in code.co_names and not COLLECTING.isdisjoint(code.co_names)
-
-
-def _library(frame):
-    name = frame.f_code.co_filename
-    return name.startswith(LIBRARY) and "site-packages" not in name or name.startswith("<frozen")
-
-
-def _helper(frame):
-    """Is it code of a library that the framework itself works with?"""
-    return frame.f_globals.get("__name__", "").partition(".")[0] in ("numpy", "llvmlite", "ml_dtypes", "networkx")
 
 
 def escaped(tensors, held):

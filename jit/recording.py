@@ -64,6 +64,13 @@ class Recording:
         self.limit()
         return True
 
+    def settle(self):
+        """Have the kernels of its programs compiled well: what is called a third time will be called more often."""
+        self.program.settle()
+        if self.backward is not None:
+            for way in self.backward.ways.values():
+                way.program.settle()
+
     def limit(self):
         """Machine code makes the calls until the next one that is timed or recorded again."""
         for table, at in (self.ready, min(self.trial.at, self.checks.at)), (self.passed, self.trial.at):

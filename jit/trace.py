@@ -35,9 +35,10 @@ from .numbers import Number, reclaim, settle, tensor_of, varies
 from .outward import Outward, real
 from .program import Miss, Program
 from .quick import MISSED
-from .record import Late, Recorder, Refused, Watch, Wrong, escaped
+from .record import Late, Recorder, Refused, Wrong, escaped
 from .recording import Recording
 from .results import Results, counted
+from .watch import Watch
 from .world import Unwatchable, World, ours
 
 UNFIT = 20                       # calls that a recording did not fit and none that it did: it is dropped
@@ -207,6 +208,8 @@ class Traced(quick.Entry):
         """A call by a recording, or an eager one in its place: in rounds both are timed, and whichever is faster goes on; some are recorded
         again."""
         n, round_ = r.calls, r.trial
+        if n == 1:
+            r.settle()
         if n >= r.checks.at and not r.slow and not round_.running:
             return self.anew(r, key, args, kwargs, given)
         if n < round_.at:

@@ -20,7 +20,7 @@ PAGE = 4096
 lock = None                              # native's, which all that compiles holds
 settle_one = None                        # how one is compiled well: set by native
 _local = threading.local()
-_pending: dict = {}                      # key -> (what gives its IR text and symbols, the place of the address its door leads to)
+_pending: dict = {}                      # key -> (what gives its IR text and symbols, its door, the place of the address that this leads to)
 _behind: dict = {}                       # the address of a door -> the key of what is put off behind it
 _free: list = []                         # doors that nobody has, with those places
 _state = {"last": 0.0, "thread": None, "over": False}
@@ -71,7 +71,7 @@ def door(target):
 
 def put_off(key, write, address, place):
     """Have the kernel behind a door compiled well later; `write()` gives its IR text, and the symbols there by key."""
-    _pending[key], _behind[address] = (write, place), key
+    _pending[key], _behind[address] = (write, address, place), key
     _state["last"] = time.monotonic()
     if _state["thread"] is None and not _state["over"]:
         _state["thread"] = t = threading.Thread(target=_when_quiet, name="whet-compile", daemon=True)
@@ -97,23 +97,22 @@ def _when_quiet():
             _settle(next(iter(_pending)))
 
 
-def settle_behind(address):
-    """Compile the kernel at an address well now, if it was put off: it will be called many times."""
-    key = _behind.pop(address, None)
-    if key is not None:
-        settle(key)
+def behind(address):
+    """The key of the kernel at an address, if it is put off; or None."""
+    return _behind.get(address)
 
 
 def _settle(key):
-    write, place = _pending.pop(key)
+    write, address, place = _pending.pop(key)
     place.value = settle_one(key, write)
+    _behind.pop(address, None)
 
 
-def settle(key=None):
-    """Compile what was put off, or the kernel of one key, well now."""
+def settle(keys=None):
+    """Compile what was put off, or of that the kernels of some keys, well now."""
     if _pending:
         with lock():
-            for k in list(_pending) if key is None else [key] * (key in _pending):
+            for k in list(_pending) if keys is None else [k for k in keys if k in _pending]:
                 _settle(k)
 
 

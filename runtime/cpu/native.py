@@ -135,7 +135,7 @@ class _unwatched:
 
     def __exit__(self, *exc):
         if self.profile is not None:
-            sys.setprofile(self.profile)
+            self.profile.look()
 
 
 @functools.lru_cache(None)

@@ -1,0 +1,247 @@
+"""Watching a run for what cannot be recorded: code that the world has not been searched for, and calls that do more than compute.
+
+The interpreter tells of every call and return. Nearly all are the framework's own business, and machine code passes over them
+(`passes/lower_llvm/watch.py`): it knows the code of ours that no function of the user's leads to.
+"""
+import atexit
+import collections
+import contextvars
+import ctypes as C
+import datetime
+import functools
+import gc
+import os
+import re
+import sys
+import types
+import weakref
+
+import numpy as np
+from whet.cpu import native
+from whet.passes.lower_llvm import watch as L
+from whet.tensor import Tensor
+from whet.tensor_base import Base
+
+from .sizes import ASIDE, catches, tells
+from .world import LIBRARY, computes, our_file, ours
+
+QUIET = frozenset("contextlib functools dataclasses collections typing abc enum operator types copy numbers itertools keyword reprlib "
+                  "_collections_abc inspect bisect heapq statistics fractions string textwrap re _weakrefset weakref".split())
+OWNERS = (list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bool, slice, range, type(None), types.MappingProxyType, type,
+          collections.deque, collections.OrderedDict, collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),
+          type({}.values()), type({}.items()), np.generic, datetime.date, datetime.time, datetime.timedelta, re.Pattern, re.Match)
+COMPUTING = ("numpy._core", "numpy.lib._", "numpy.linalg", "numpy.fft", "numpy.polynomial")
+# (what of that reads, prints, or goes by settings)
+NOT_COMPUTING = ("npyio_impl", "_utils_impl", "_datasource", "_format_impl", ".memmap", ".records", ".arrayprint")
+LOCAL = frozenset("timestamp astimezone strftime ctime timetuple utctimetuple".split())       # of dates: they go by the place's time and words
+STACK = frozenset("currentframe stack trace getouterframes getinnerframes getframeinfo getsource getsourcelines getsourcefile".split())
+# names by which code asks who watches and what is still alive
+WATCHING = frozenset("getprofile setprofile getrefcount isenabled get_objects get_referrers cProfile weakref WeakSet WeakKeyDictionary "
+                     "WeakValueDictionary WeakMethod finalize".split())
+COLLECTING = frozenset(("enable", "disable", "freeze", "unfreeze"))
+SETTING = "set_", "seterr", "setbuf"         # NumPy's settings
+ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__", "__setitem__", "__delitem__"))
+
+
+def own(code):
+    """Is code the framework's, or the forward of a module that it has written?"""
+    return _of(code.co_filename)
+
+
+@functools.lru_cache(4096)
+def _of(name):
+    return our_file(name) or name.startswith("<layer ")
+
+
+class _Known:
+    """Code of ours that no function of the user's leads to, in the table that machine code searches."""
+
+    def __init__(self):
+        self.held, self.words = {}, (C.c_int64 * len(L.W))()       # address -> the code, weakly
+        self.names = (C.c_int64 * L.KINDS)()
+        for kind, name in (L.CALL, "call"), (L.RETURN, "return"), (L.C_CALL, "c_call"):
+            self.names[kind] = id(sys.intern(name))
+        self.words[L.W["tensor"] // 8], self.words[L.W["names"] // 8] = id(Tensor), C.addressof(self.names)
+        self.grow(1 << 12)
+        native.export("whet_watch", C.addressof(self.words))
+        self.at = native.image("jit/watch", L.source, ["watched"])["watched"]
+        atexit.register(self.held.clear)     # (while everything goes down nobody is watched)
+        self.begin = C.PYFUNCTYPE(None, C.c_void_p, C.py_object)(("PyEval_SetProfile", C.pythonapi))
+
+    def grow(self, size):
+        """Another table, with what is in this one. (The old one is let go: nobody else runs meanwhile.)"""
+        self.table = (C.c_int64 * size)()
+        self.words[L.W["table"] // 8], self.words[L.W["mask"] // 8], self.used = C.addressof(self.table), size - 1, 0
+        for address in self.held:
+            self.lay(address)
+
+    def lay(self, address):
+        i = L.slot(address, mask := len(self.table) - 1)
+        while self.table[i] not in (0, L.GONE):
+            i = i + 1 & mask
+        self.used += self.table[i] == 0
+        self.table[i] = address
+
+    def add(self, code):
+        """Its calls need no look."""
+        address = id(code)
+        if address not in self.held:
+            if 2 * self.used > len(self.table):
+                self.grow(2 * len(self.table) if 4 * len(self.held) > len(self.table) else len(self.table))
+            self.held[address] = weakref.ref(code, lambda _: self.remove(address))
+            self.lay(address)
+
+    def remove(self, address):
+        """The code is no more."""
+        del self.held[address]
+        i = L.slot(address, mask := len(self.table) - 1)
+        while self.table[i] != address:
+            i = i + 1 & mask
+        self.table[i] = L.GONE
+
+
+@functools.cache
+def _known():
+    """What machine code knows; None where there is none."""
+    return _Known() if native.enabled() else None
+
+
+class Watch:
+    """Looks at every call that the run makes: code that the world has not been searched for, and calls that do more than compute. `told`: where
+    the framework first gave the user's code something that may depend on sizes (see sizes.py)."""
+    of_users_calls = True
+
+    def __init__(self, codes, refuse):
+        self.codes, self.refuse = codes, refuse
+        self.told = None
+        self.looking = False
+        self.aside = self.foreign = False    # is this an act outside of Python's state? did one of them run code of the user's?
+
+    def __enter__(self):
+        self.before, self.collecting = sys.getprofile(), gc.isenabled()
+        gc.disable()                         # what a collection calls is not the function's doing
+        self.random = np.random.get_state(legacy=False)["state"]["pos"], np.random.get_state(legacy=False)["state"]["key"][:4].tolist()
+        self.looking = True
+        self.look()
+        return self
+
+    def look(self):
+        """Be told of what happens from now on."""
+        known = _known() if type(self) is Watch else None
+        if known is None:
+            sys.setprofile(self)
+        else:
+            known.begin(known.at, self)
+
+    def withdraw(self):
+        """Look no more: all is as it was."""
+        if self.looking:
+            self.looking = False
+            if self.before is None or callable(self.before):
+                resume(self.before)
+            else:
+                self.before.enable()         # (cProfile)
+            if self.collecting:
+                gc.enable()
+
+    def __exit__(self, *exc):
+        self.withdraw()
+        now = np.random.get_state(legacy=False)["state"]
+        if (now["pos"], now["key"][:4].tolist()) != self.random:
+            self.refuse("it draws from numpy.random")
+
+    def __call__(self, frame, event, arg):
+        if self.aside:
+            code = frame.f_code
+            self.foreign |= event == "call" and not (ours(code) or _library(frame) or _helper(frame) or code.co_filename.startswith("<"))
+        elif event == "call":
+            self.called(frame)
+        elif event == "c_call":
+            if frame.f_code in self.codes:   # (other code was judged when it was called)
+                self.native(arg)
+        elif event == "return" and self.told is None and arg is not None and own(frame.f_code) and tells(arg):
+            self.given(frame.f_code.co_name, frame.f_back)
+
+    def given(self, name, frame):
+        """A function of the framework's returns something to this frame, or to whom this frame works for."""
+        while frame is not None and (_library(frame) or _helper(frame)):
+            frame = frame.f_back
+        if frame is not None and not own(frame.f_code) and name not in ASIDE:
+            self.told = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+    @staticmethod
+    def called_with(frame):
+        """Is it the framework's code that calls, with arguments of its own?"""
+        return frame is not None and own(frame.f_code) and frame.f_globals.get("__name__") not in ("whet.nn.module", "whet.jit.trace")
+
+    def called(self, frame):
+        code = frame.f_code
+        if self.told is None and code in self.codes and (catches(code) or self.called_with(frame.f_back) and tells(frame.f_locals)):
+            self.told = f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+        if code in self.codes and not ours(code) and asks_who_watches(code):
+            self.refuse("it asks what is alive, or who watches")
+            self.withdraw()
+        if ours(code):
+            known = _known()
+            if known is not None and code not in self.codes:
+                known.add(code)
+            return
+        if code in self.codes:
+            return
+        back, importing = frame.f_back, False
+        while back is not None and not ours(back.f_code) and back.f_code not in self.codes:      # (other code was judged when it was called)
+            importing |= back.f_code.co_filename.startswith("<frozen importlib")
+            back = back.f_back
+        if back is None or ours(back.f_code) and (importing or _library(frame) or _helper(frame)):
+            return                           # the framework's own business
+        name = frame.f_globals.get("__name__", "")
+        if _library(frame):
+            if name.partition(".")[0] not in QUIET and not (name == "os" and code.co_name in ENVIRONMENT) \
+                    or name == "inspect" and code.co_name in STACK:
+                self.refuse(f"it calls {name}.{code.co_name}")
+        elif _helper(frame):
+            if not name.startswith(COMPUTING) or name.endswith(NOT_COMPUTING) or code.co_name.startswith(SETTING):
+                self.refuse(f"it calls {name}.{code.co_name}")
+        elif not code.co_filename.startswith("<"):           # (made by dataclasses, namedtuple and the like)
+            self.refuse(f"it calls {code.co_qualname if hasattr(code, 'co_qualname') else code.co_name}, which was not within reach")
+
+    def native(self, fn):
+        owner = getattr(fn, "__self__", None)
+        module = getattr(fn, "__module__", None)
+        if isinstance(owner, types.ModuleType) or owner is None and module:
+            name = module or owner.__name__
+            if not computes(name, fn.__name__):
+                self.refuse(f"it calls {name}.{fn.__name__}")
+        elif isinstance(owner, type):
+            if owner.__module__.partition(".")[0] not in ("builtins", "numpy", "whet") and fn.__name__ not in ("__new__", "fromkeys"):
+                self.refuse(f"it calls {owner.__qualname__}.{fn.__name__}")
+        elif isinstance(owner, contextvars.ContextVar | types.GeneratorType):
+            return                           # (what a variable holds is compared; generators from outside are not let in)
+        elif isinstance(owner, np.ndarray):
+            if fn.__name__ in ("tofile", "dump"):            # (what else a method changes is compared)
+                self.refuse(f"it calls {type(owner).__qualname__}.{fn.__name__}")
+        elif owner is not None and not isinstance(owner, OWNERS) or isinstance(owner, datetime.date) and fn.__name__ in LOCAL:
+            self.refuse(f"it calls {type(owner).__qualname__}.{fn.__name__}")
+
+
+def resume(profile):
+    """Have what was told of calls, or None, be told of them again."""
+    profile.look() if isinstance(profile, Watch) else sys.setprofile(profile)
+
+
+@functools.lru_cache(4096)
+def asks_who_watches(code):
+    """Could some code find that it is watched, by what is alive or by what profiles it?"""
+    return not WATCHING.isdisjoint(code.co_names) or "gc" in code.co_names and not COLLECTING.isdisjoint(code.co_names)
+
+
+def _library(frame):
+    name = frame.f_code.co_filename
+    return name.startswith(LIBRARY) and "site-packages" not in name or name.startswith("<frozen")
+
+
+def _helper(frame):
+    """Is it code of a library that the framework itself works with?"""
+    return frame.f_globals.get("__name__", "").partition(".")[0] in ("numpy", "llvmlite", "ml_dtypes", "networkx")
+
+

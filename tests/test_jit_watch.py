@@ -1,0 +1,98 @@
+"""The watch over recorded runs, by machine code and by Python."""
+import contextlib
+import sys
+import types
+
+import pytest
+import whet
+from whet import jit
+from whet.cpu import native
+from whet.jit import watch
+
+
+def code(k):
+    """Code of a new function of the framework's."""
+    return next(c for c in compile(f"def f{k}(): return {k}", "<whet>", "exec").co_consts if isinstance(c, types.CodeType))
+
+
+@pytest.fixture
+def known():
+    if not native.enabled():
+        pytest.skip("there is no machine code that calls Python here")
+    return watch._known()
+
+
+def test_code_that_is_known(known):
+    """It is in the table as long as it is there, however many others come and go."""
+    held, before = [code(k) for k in range(9000)], len(known.held)
+    for c in held:
+        known.add(c)
+        known.add(c)
+    assert len(known.held) == before + 9000 and {id(c) for c in held} <= set(known.table)
+    del held[::2]
+    assert {id(c) for c in held} <= set(known.table) and len(known.held) == before + 4500
+    for k in range(30000):
+        known.add(code(k))
+    assert {id(c) for c in held} <= set(known.table) and 2 * known.used <= len(known.table) + 2 and len(known.table) < 1 << 16
+    del held, c
+    assert len(known.held) == before
+
+
+class Seen(watch.Watch):
+    """Notes what it is told."""
+
+    def __init__(self):
+        super().__init__({f.__code__ for f in (user, inner)}, lambda reason: None)
+        self.events = []
+
+    def __call__(self, frame, event, arg):
+        self.events.append((event, frame.f_code.co_name))
+        super().__call__(frame, event, arg)
+
+
+def inner(x):
+    return len(x.shape) + x.sum()
+
+
+def user(x):
+    x.softmax(0)
+    return inner(x * 2).reshape(1)[0]
+
+
+def test_only_our_own_business_is_passed_over(known):
+    x, told = whet.randn(3, 2), {}
+    for way in ("python", "machine code"):
+        with contextlib.ExitStack() as stack:
+            w = stack.enter_context(Seen())
+            if way == "machine code":
+                known.begin(known.at, w)
+            user(x)
+            w.events.clear()
+            user(x)
+        told[way] = w.events[:w.events.index(("return", "user"))], w.told
+    (every, told_python), (some, told_native) = told.values()
+    assert told_python == told_native is not None and len(some) < len(every) / 4
+    theirs = {"user", "inner"}
+    assert [e for e in every if e[1] in theirs and e[0] in ("call", "return", "c_call")] == [e for e in some if e[1] in theirs]
+    assert not {event for event, _ in some} - {"call", "return", "c_call"}
+
+
+def test_errors_and_profilers_are_as_they_were():
+    calls = []
+
+    def profile(frame, event, arg):
+        calls.append(event)
+
+    def f(x):
+        raise ValueError("mine")
+    sys.setprofile(profile)
+    try:
+        with pytest.raises(ValueError, match="mine"):
+            jit.trace(f)(whet.ones(2))
+        assert sys.getprofile() is profile
+        n = len(calls)
+        assert jit.trace(lambda x: x * 2)(whet.ones(2)).tolist() == [2, 2]
+        assert sys.getprofile() is profile and len(calls) > n
+    finally:
+        sys.setprofile(None)
+    assert jit.trace(lambda x: x * 3)(whet.ones(2)).tolist() == [3, 3] and sys.getprofile() is None
