@@ -178,7 +178,7 @@ class _Leaves:
         self.place = {id(leaves[i]): k for k, i in enumerate(self.order)}        # and where machine code puts it
 
 
-def table(r, args, kwargs, given, flags):
+def table(r, args, kwargs, given):
     """(the table as an array, what it points to) for calls like this one; None where a table does not do, or the world has moved on.
 
     To be made when `r` fits."""
@@ -194,7 +194,7 @@ def table(r, args, kwargs, given, flags):
     t, leaves = _Rows(), _Leaves(leaves, slots, numbers)
     try:
         described = _arguments(t, r, args, kwargs, given.numbers, leaves)
-        header = dict(flags=flags, nargs=len(args), names=len(kwargs), rows=described, leaves=leaves.tensors, numbers=len(numbers),
+        header = dict(flags=r.settings[0], nargs=len(args), names=len(kwargs), rows=described, leaves=leaves.tensors, numbers=len(numbers),
                       slots=len(r.world.slots), **_world(t, r))
         header.update(_launch(t, r, leaves) or dict(kind=L.PYTHON, finish=t.id(rest(r, leaves))))
     except _No:
@@ -442,8 +442,8 @@ def _world(t, r):
         named.setdefault(id(d), (d, []))[1].extend((k, MISSED) for k in names)
     for d, pairs in named.values():
         dictionary(d, 0, pairs)
-    dictionary(vars(pool), 0, [("_threads", pool._threads)])
-    dictionary(vars(dtypes), 0, [("_default", dtypes._default)])
+    dictionary(vars(pool), 0, [("_threads", r.settings[2])])
+    dictionary(vars(dtypes), 0, [("_default", r.settings[1])])
     for x, a, rg, extra, bare in zip(r.tensors, r.arrays, r.flags, r.extras, r.bare):
         words += [t.id(x) + L.T["array"], t.id(a), id(x) + L.T["rg"], rg]
         if extra is not None or (x._grad is None) != bare:

@@ -28,6 +28,7 @@ class Recording:
         self.grads, self.bumps, self.draws = grads, bumps, draws
         # what is laid where in Python's state, what is appended to lists, and what containers among the arguments hold afterwards
         self.left = self.effects, self.growths, self.filled = left
+        self.settings = None                 # that calls begin with: what gradients are for, the default type, threads (they are in the key)
         self.marks = ()                      # (place, flags) of leaves that require a gradient afterwards, or no longer do
         self.positions = None                # of the random numbers that it draws, and where it leaves generators
         self.line = None                     # where Python read a number that was another
@@ -52,7 +53,7 @@ class Recording:
         """How often it was replayed, or eager in its place."""
         return self.counted + sum(quick.calls(x) for x in (self.ready, self.passed) if x is not None)
 
-    def prepare(self, args, kwargs, given, flags):
+    def prepare(self, args, kwargs, given):
         """Make the table for calls like this one, which fits; not each time where it keeps changing."""
         n = self.renewed = self.renewed + 1
         if n & n - 1:
@@ -60,7 +61,7 @@ class Recording:
         if self.ready is not None:
             self.counted += quick.calls(self.ready)
             self.ready = None
-        self.ready = quick.table(self, args, kwargs, given, flags)
+        self.ready = quick.table(self, args, kwargs, given)
         self.limit()
         return True
 

@@ -224,7 +224,12 @@ class Traced(quick.Entry):
             took = trial.clock() - start
             if out is MISSED:
                 return out
-        if round_.note(eager, took, n + 1):
+        if not round_.turn and round_.wait(took, n):
+            if n:
+                r.checks.plan(n + 1, took)
+            r.limit()
+            self.arm(r, args)
+        elif round_.note(eager, took, n + 1):
             r.slow = round_.slow
             if r.checks.at == math.inf:
                 r.checks.cost += round_.seconds[1]
@@ -273,7 +278,7 @@ class Traced(quick.Entry):
             r.lock.release()
         if out is not MISSED:
             r.counted += 1
-            if r.prepare(args, kwargs, given, modes.state.flags) and r.trial.at:
+            if r.prepare(args, kwargs, given) and r.trial.at:
                 self.arm(r, args)
         return out
 
@@ -402,7 +407,7 @@ class Traced(quick.Entry):
                 r.shapes, r.sized = [t._array.shape for t in given.leaves], watch.told
                 if not light:
                     self._models[kind] = [r, *(m for m in self._models.get(kind, ()) if m.program.plan is not r.program.plan)][:sizes.MODELS]
-                r.prepare(args, kwargs, given, run.settings[0])
+                r.prepare(args, kwargs, given)
         except (Refused, Unwatchable) as e:
             if known is not None:
                 if known.doubtful:
@@ -537,7 +542,7 @@ class Traced(quick.Entry):
         if rec.settings:
             world.watch(rec.settings)
         r = Recording(world, program, [(t, before.get(id(t))) for t in world.tensors.values()], given, spec, grads, bumps, draws, left)
-        r.positions = positions
+        r.positions, r.settings = positions, run.settings
         r.marks = [(place_of(t), t._rg) for t in run.marks]
         if any(place is None for place, _ in r.marks):
             raise Refused("it changes whether a gradient requires one")

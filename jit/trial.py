@@ -1,9 +1,11 @@
 """Which is faster for the calls of a recording, replays or eager calls: both are timed in turn, and again later, at growing distance.
 
-A round is TURNS calls, most of them replays and every fourth of the later ones eager. Of each kind the shortest counts: what else the machine
-does only makes calls longer. Where gradients flow back through the replays, the backward counts too. Eager calls take the place of replays
-only where they are shorter by a margin, until another round finds otherwise: a round that was wrong is put right by the next. The distance
-between rounds grows with the calls so far, and with what the slower kind costs, so that all rounds together cost next to nothing.
+A round is TURNS calls, most of them replays and every fourth of the later ones eager. Python makes these, so that short calls take longer in
+a round than otherwise: it begins only where they have been made for a while, and never while kernels wait to be compiled well
+(`cpu/haste.py`). Of each kind the shortest counts: what else the machine does only makes calls longer. Where gradients flow back through the
+replays, the backward counts too. Eager calls take the place of replays only where they are shorter by a margin, until another round finds
+otherwise: a round that was wrong is put right by the next. The distance between rounds grows with the calls so far, and with what the slower
+kind costs, so that all rounds together cost next to nothing.
 """
 import math
 from time import perf_counter as clock
@@ -21,6 +23,7 @@ from .record import Refused
 
 TURNS = 20                       # calls of a round
 EVERY, FIRST = 4, 7              # one in EVERY of them is eager, from this one on
+SHORT, EARLY = 1e-3, 32          # calls of less seconds are first timed after so many
 MARGIN = 0.95                    # of a replay's time: what eager must stay below
 GROWTH = 7                       # rounds lie so many times the calls so far apart, or further:
 COST = 0.01                      # the slower calls of a round take less than this part of the time of the calls until the next
@@ -66,13 +69,19 @@ class Trial:
 
     def call(self, fn, args, kwargs):
         """An eager call in place of a replay, timed, and its backward too where gradients flow back through replays."""
-        haste.settle()
         start, first = clock(), next_number()
         out = fn(*args, **kwargs)
         took = clock() - start
         if self.backward[0] < math.inf:
             self.backward[1] = min(self.backward[1], seconds_back(out, first))
         return out, took
+
+    def wait(self, seconds, calls):
+        """The first replay of a round took so long, as call number `calls` from zero: should the round begin later?"""
+        if calls and not haste.pending() and (calls >= EARLY or seconds >= SHORT):
+            return False
+        self.at = max(2 * calls + 1, EARLY if calls and seconds < SHORT else 0)
+        return True
 
     def note(self, eager, seconds, calls):
         """A call of the round took so long; `calls`: how many there were in all. True where the round is over."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import whet
 from whet import jit, nn
-from whet.cpu import native
+from whet.cpu import haste, native
 from whet.passes import fuse as fusion
 
 from tests.together import in_threads
@@ -145,6 +145,7 @@ def test_a_wrong_program_is_found_out(monkeypatch):
 
 
 def test_where_eager_is_faster_it_runs():
+    haste.settle()
     f = jit.trace(lambda x: x + 1)
     for k in range(60):
         assert f(whet.full((2,), float(k))).tolist() == [k + 1.0] * 2

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import whet
 from whet import jit, nn, optim
-from whet.cpu import native
+from whet.cpu import haste, native
 from whet.jit import again, trial
 from whet.jit.recording import Recording
 from whet.nn import functional as F
@@ -19,7 +19,9 @@ pytestmark = pytest.mark.filterwarnings("error::whet.jit.TraceWarning")
 
 @pytest.fixture
 def eager_loses(monkeypatch):
-    """Replays are faster, and are tried once."""
+    """Replays are faster, and are tried once, at once."""
+    monkeypatch.setattr(trial, "EARLY", 0)
+    monkeypatch.setattr(haste, "pending", lambda: False)
     monkeypatch.setattr(Recording, "slow", property(lambda r: False, lambda r, v: None), raising=False)
     monkeypatch.setattr(trial, "GROWTH", 10 ** 9)
 

@@ -2,8 +2,11 @@
 import pytest
 import whet
 from whet import jit
-from whet.jit import backward, trial
+from whet.cpu import haste
+from whet.jit import backward, quick, trial
 from whet.jit.trace import Traced
+
+ROUND = trial.TURNS + 1          # calls of a recording until its first round is over, where nothing holds that up
 
 
 class Clock:
@@ -12,7 +15,9 @@ class Clock:
     def __init__(self, monkeypatch):
         self.now, self.replay, self.eager, self.back, self.eager_back, self.noise = 0.0, 1.0, 10.0, 0.0, 0.0, lambda: 0.0
         self.eager_calls = self.replays = 0
+        self.pending = False
         monkeypatch.setattr(trial, "clock", lambda: self.now)
+        monkeypatch.setattr(haste, "pending", lambda: self.pending)
         replay, gradients, walk = Traced.replay, backward.Backward.gradients, trial.walk
 
         def timed_replay(*args):
@@ -63,7 +68,7 @@ def calls(f, n, *args):
 def test_faster_replays_go_on(clock):
     x = whet.ones(3)
     f = clock.traced(lambda x: x * 2, x)
-    calls(f, trial.TURNS, x)
+    calls(f, ROUND, x)
     assert not only(f).slow and clock.eager_calls == 4
     assert only(f).trial.seconds == [1.0, 10.0] and "1000000.0 us" in f.explain()
 
@@ -73,7 +78,7 @@ def test_eager_must_be_faster_by_a_margin(clock, eager, slow):
     clock.eager = eager
     x = whet.ones(3)
     f = clock.traced(lambda x: x * 2, x)
-    calls(f, trial.TURNS, x)
+    calls(f, ROUND, x)
     assert only(f).slow == slow
     before = clock.eager_calls
     calls(f, 50, x)
@@ -85,7 +90,7 @@ def test_single_long_calls_decide_nothing(clock):
     clock.noise = lambda: 100.0 if next(turn) % 3 else 0.0
     x = whet.ones(3)
     f = clock.traced(lambda x: x * 2, x)
-    calls(f, trial.TURNS, x)
+    calls(f, ROUND, x)
     assert only(f).trial.seconds == [1.0, 1.5] and not only(f).slow
 
 
@@ -94,7 +99,7 @@ def test_calls_of_both_kinds_alternate(clock):
     x = whet.ones(3)
     f = clock.traced(lambda x: x * 2, x)
     turns = []
-    for _ in range(trial.TURNS):
+    for _ in range(ROUND):
         before = clock.eager_calls
         f(x)
         turns.append(clock.eager_calls > before)
@@ -109,7 +114,7 @@ def test_the_backward_counts_where_gradients_flow_through_the_call(clock, back, 
     w = whet.ones(3, requires_grad=True)
     x = whet.ones(2, 3)
     f = clock.traced(lambda x: (x * w).sum(), x)
-    for _ in range(trial.TURNS):
+    for _ in range(ROUND):
         loss = f(x) * 2
         loss.backward()
         assert w.grad.tolist() == [4.0] * 3
@@ -122,7 +127,7 @@ def test_a_backward_that_nobody_takes_does_not_count(clock):
     clock.replay, clock.eager, clock.back, clock.eager_back = 5.0, 3.0, 1.0, 20.0
     w = whet.ones(3, requires_grad=True)
     f = clock.traced(lambda x: (x * w).sum(), whet.ones(2, 3))
-    calls(f, trial.TURNS, whet.ones(2, 3))
+    calls(f, ROUND, whet.ones(2, 3))
     assert only(f).trial.seconds == [5.0, 3.0] and only(f).slow
 
 
@@ -130,12 +135,12 @@ def test_timing_eagers_backward_leaves_the_graph_alone(clock):
     w = whet.ones(3, requires_grad=True)
     x = whet.ones(2, 3)
     f = clock.traced(lambda x: (x * w).exp().sum(), x)
-    for _ in range(2 * trial.TURNS):
+    for _ in range(2 * ROUND):
         y = f(x)
         y.backward()
         with pytest.raises(RuntimeError, match="second time"):
             y.backward()
-    assert w.grad.tolist() == sum([w.detach().exp() * 2] * (2 * trial.TURNS)).tolist()
+    assert w.grad.tolist() == sum([w.detach().exp() * 2] * (2 * ROUND)).tolist()
 
 
 @pytest.mark.parametrize("wrong", ["slow", "fast"])
@@ -143,7 +148,7 @@ def test_a_wrong_decision_heals(clock, wrong):
     clock.eager = 0.5 if wrong == "slow" else 2.0
     x = whet.ones(3)
     f = clock.traced(lambda x: x * 2, x)
-    calls(f, trial.TURNS, x)
+    calls(f, ROUND, x)
     assert only(f).slow == (wrong == "slow")
     clock.eager = 10.0 if wrong == "slow" else 0.5
     for _ in range(5000):
@@ -169,3 +174,24 @@ def test_rounds_lie_ever_further_apart_and_cost_next_to_nothing(eager, replay):
             ends.append(n)
     assert len(ends) > 2 and all(b > 7 * a for a, b in zip(ends, ends[1:]))
     assert spent < 0.015 * n * best + trial.TURNS * max(eager, replay)
+
+
+def test_short_calls_are_timed_when_they_have_been_made_for_a_while(clock):
+    """Machine code makes them until then."""
+    clock.replay = 2.0 ** -11
+    x = whet.ones(3)
+    f = clock.traced(lambda x: x * 2, x)
+    calls(f, trial.EARLY, x)
+    assert clock.eager_calls == 0 and clock.replays == (2 if quick.enter is not None else trial.EARLY)
+    calls(f, trial.TURNS, x)
+    assert clock.eager_calls == 4 and only(f).trial.seconds == [2.0 ** -11, 10.0]
+
+
+def test_nothing_is_timed_while_kernels_wait_to_be_compiled_well(clock):
+    x, clock.pending = whet.ones(3), True
+    f = clock.traced(lambda x: x * 2, x)
+    calls(f, 300, x)
+    assert clock.eager_calls == 0 and (clock.replays < 12 or quick.enter is None) and only(f).calls == 300
+    clock.pending = False
+    calls(f, 600, x)
+    assert clock.eager_calls == 4 and not only(f).slow

@@ -14,7 +14,7 @@ import time
 from . import flat
 
 LIGHT = 1 << 15                          # elements (of a product: multiply-adds by the dozen) that take too little time to wait for better code
-QUIET = 0.3                              # seconds without a new kernel until those there are compiled well
+QUIET, MOST = 0.3, 3.0                   # seconds without a new kernel until those there are compiled well; so long one waits for that at most
 PAGE = 4096
 
 lock = None                              # native's, which all that compiles holds
@@ -23,7 +23,7 @@ _local = threading.local()
 _pending: dict = {}                      # key -> (what gives its IR text and symbols, its door, the place of the address that this leads to)
 _behind: dict = {}                       # the address of a door -> the key of what is put off behind it
 _free: list = []                         # doors that nobody has, with those places
-_state = {"last": 0.0, "thread": None, "over": False}
+_state = {"last": 0.0, "first": 0.0, "thread": None, "over": False}
 
 
 class recording:
@@ -73,6 +73,8 @@ def put_off(key, write, address, place):
     """Have the kernel behind a door compiled well later; `write()` gives its IR text, and the symbols there by key."""
     _pending[key], _behind[address] = (write, address, place), key
     _state["last"] = time.monotonic()
+    if len(_pending) == 1:
+        _state["first"] = _state["last"]
     if _state["thread"] is None and not _state["over"]:
         _state["thread"] = t = threading.Thread(target=_when_quiet, name="whet-compile", daemon=True)
         t.start()
@@ -86,7 +88,7 @@ def thread():
 
 def _when_quiet():
     while True:
-        left = _state["last"] + QUIET - time.monotonic()
+        left = min(_state["last"] + QUIET, _state["first"] + MOST) - time.monotonic()
         if left > 0:
             time.sleep(left)
             continue
@@ -95,6 +97,11 @@ def _when_quiet():
                 _state["thread"] = None
                 return
             _settle(next(iter(_pending)))
+
+
+def pending():
+    """Does any kernel wait to be compiled well?"""
+    return bool(_pending)
 
 
 def behind(address):
