@@ -130,6 +130,29 @@ def test_gradients_of_complex_products_are_conjugated():
     same(gw, [[[2 - 1j]]])
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 6, 13, 700])
+def test_gradients_of_running_products_with_zeros(n):
+    """Of first and second order; they take no longer than without."""
+    rng = np.random.default_rng(n)
+    a, w = rng.uniform(0.9, 1.1, (2, n)) * (rng.random((2, n)) < 1 - 2 / (n + 2)), rng.standard_normal((2, n))
+    want = np.zeros((2, n))
+    for row in range(2):
+        for i in range(n):
+            total, factor = w[row, i], 1.0
+            for k in range(i + 1, n):
+                factor *= a[row, k]
+                if factor == 0:
+                    break
+                total += w[row, k] * factor
+            want[row, i] = total * np.prod(a[row, :i])
+    x = whet.tensor(a, requires_grad=True)
+    x.cumprod(1).backward(whet.tensor(w))
+    np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-9, atol=1e-12)
+    if n < 10:
+        assert whet.autograd.gradcheck(lambda x: x.cumprod(1), (x,)) and whet.autograd.gradgradcheck(lambda x: x.cumprod(1), (x,))
+
+
+
 def test_the_gradient_of_elu_at_zero_is_that_of_its_left_side():
     same(gradient_of(lambda x: F.elu(x, 0.5), leaf([0.0, NAN]))[0], [0.5, 1.0])
     same(gradient_of(lambda x: F.celu(x, 0.5), leaf([0.0, NAN]))[0], [1.0, 1.0])

@@ -75,6 +75,10 @@ def put_off(key, write, address, place):
     _state["last"] = time.monotonic()
     if len(_pending) == 1:
         _state["first"] = _state["last"]
+    _wake()
+
+
+def _wake():
     if _state["thread"] is None and not _state["over"]:
         _state["thread"] = t = threading.Thread(target=_when_quiet, name="whet-compile", daemon=True)
         t.start()
@@ -87,6 +91,14 @@ def thread():
 
 
 def _when_quiet():
+    try:
+        _work_off()
+    except BaseException:
+        _state["thread"] = None          # (whoever asks next wakes another)
+        raise
+
+
+def _work_off():
     while True:
         left = min(_state["last"] + QUIET, _state["first"] + MOST) - time.monotonic()
         if left > 0:
@@ -101,6 +113,8 @@ def _when_quiet():
 
 def pending():
     """Does any kernel wait to be compiled well?"""
+    if _pending:
+        _wake()                          # (a child of a fork has no thread yet)
     return bool(_pending)
 
 
@@ -124,7 +138,7 @@ def settle(keys=None):
 
 
 def _forked():
-    _state["thread"] = None              # (the parent's: what was put off stays so until another kernel is)
+    _state["thread"] = None              # (the parent's)
 
 
 def _end():

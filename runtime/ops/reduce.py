@@ -90,11 +90,12 @@ def _prod_vjp(g, y, x, *, dim, keepdim, dtype=None):
 
 def _others(x, dim):
     """For each element the product of all others along `dim`."""
-    n = x.shape[dim]
-    one = FUN("ones_like")(x.narrow(dim, 0, 1))
-    left = FUN("cat")([one, x.narrow(dim, 0, n - 1)], dim).cumprod(dim)
-    right = FUN("cat")([one, x.flip(dim).narrow(dim, 0, n - 1)], dim).cumprod(dim).flip(dim)
-    return left * right
+    return _before(x, dim) * _before(x.flip(dim), dim).flip(dim)
+
+
+def _before(x, dim):
+    """For each element the product of those before it along `dim`."""
+    return FUN("cat")([FUN("ones_like")(x.narrow(dim, 0, 1)), x.narrow(dim, 0, x.shape[dim] - 1)], dim).cumprod(dim)
 
 
 def FUN(name):
@@ -618,16 +619,20 @@ def _cumprod_vjp(g, y, x, *, dim):
         y, x = y.conj(), x.conj()
     if not ask(has_zero, x):
         return [_flip_cumsum(g * y, dim) / x]
-    # with zeros: sum over k >= i of g_k * product of x_j, j <= k, j != i; exclusive products, quadratic in the length
-    n = x.shape[dim]
-    xs = x.movedim(dim, -1)
-    gs = g.movedim(dim, -1)
-    out = []
-    for i in range(n):
-        left = xs[..., :i].prod(-1, keepdim=True)
-        rest = FUN("cat")([FUN("ones_like")(xs[..., :1]), xs[..., i + 1:]], -1).cumprod(-1)
-        out.append((gs[..., i:] * rest * left).sum(-1))
-    return [FUN("stack")(out, -1).movedim(-1, dim)]
+    # with zeros: sum over k >= i of g_k * product of x_j, j <= k, j != i
+    return [_before(x, dim) * _after(g, x, dim)]
+
+
+def _after(g, x, dim):
+    """For each element i the sum over k >= i of g_k * product of x_j, i < j <= k. In steps: of g, what is known of 1, 2, 4, ... elements from i on;
+    of x, the product of so many after i."""
+    n, far, product = x.shape[dim], 1, x.narrow(dim, 1, x.shape[dim] - 1)
+    while far < n:
+        g = FUN("cat")([g.narrow(dim, 0, n - far) + product * g.narrow(dim, far, n - far), g.narrow(dim, n - far, far)], dim)
+        if 2 * far < n:
+            product = product.narrow(dim, 0, n - 2 * far) * product.narrow(dim, far, n - 2 * far)
+        far *= 2
+    return g
 
 
 class ScanOp(Op):
