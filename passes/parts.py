@@ -116,6 +116,8 @@ def _around(i, nodes, uses, arrays, visible, taken, again):
         if k is not None and k not in taken and moving(nodes[k], arrays) and arrays[nodes[k].outs[0]].shape == shape})
     moved = {x for k in movers for x in nodes[k].refs()}
     movers = [k for k in movers if nodes[k].outs[0] not in moved]        # (what is moved once more is made before)
+    if any(len(nodes[k].ins) > MOST_PARTS for k in movers):              # (a stack may be of tens of thousands, each to be looked for)
+        return None
 
     def fits(k, together):
         """May node k be done where the last of these is?"""
@@ -155,7 +157,7 @@ def wanted(at, uses, visible):
 def joined(members, arrays, outs):
     """The node of a group that makes `outs`; a text where there is none: why."""
     movers = [m for m in members if moving(m, arrays)]
-    if any(len(m.ins) > MOST_PARTS for m in movers):         # (a stack may be of tens of thousands, each to be looked for)
+    if any(len(m.ins) > MOST_PARTS for m in movers):
         return f"it would be more than {MOST_PARTS} parts"
     shape = arrays[movers[0].outs[0]].shape
     if any(arrays[o].shape != shape for o in outs):

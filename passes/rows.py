@@ -20,6 +20,7 @@ from whet.ir import rows as R
 from whet.ir import scalar as S
 from whet.ir.graph import Node, Ref
 from whet.passes import fuse
+from whet.passes.lower_llvm.pointwise import work
 from whet.passes.uses import Uses, drop_unused, is_view
 
 MOST = 24                        # operands and results of a program
@@ -29,6 +30,7 @@ CACHED = 1 << 20                 # bytes of an array across which columns may be
 NAMES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "bool",
          **{f"{u}int{n}": f"{u and 'u' or 'i'}{n}" for u in ("", "u") for n in (8, 16, 32, 64)}}
 NUMBERS = ("f32", "f64", "i32", "i64")       # types of numbers that a kernel of rows takes by value
+AGAIN = 32                       # instructions that are done again for each reduction of what they make
 STAGE = 1 << 20                  # what stages define is numbered from here on, until the operands are known
 
 
@@ -55,6 +57,7 @@ class Rows:
 class _Group:
     def __init__(self, i, shape, space=None):
         self.at, self.shapes, self.space, self.node = [i], {shape} if shape is not None else set(), space, None
+        self.again = ()                      # of its nodes, those that others compute for themselves too
 
 
 def rows(nodes, root, arrays, visible):
@@ -79,6 +82,7 @@ def rows(nodes, root, arrays, visible):
                 for other in [groups.get(u) for u in uses.users.get(x, ()) if u < i]:
                     if other is not None and other.space == group.space:
                         group = join(other, group, i)
+    _repeat(groups, uses, arrays, visible)
     return _put(nodes, root, groups, uses, visible)
 
 
@@ -129,6 +133,29 @@ def _join(a, b, i, uses, arrays, visible):
         return False
     a.at, a.shapes, a.space, a.node = at, a.shapes | b.shapes, space, node
     return True
+
+
+def _repeat(groups, uses, arrays, visible):
+    """Let each of the groups that read a large result, which little is read for, compute it for itself: then it is nowhere stored."""
+    for i, node in enumerate(uses.nodes):
+        if groups.get(i) is None or groups[i].at != [i] or groups[i].space is not None or not visible.isdisjoint(node.outs):
+            continue
+        node = node if node.kind == "fused" else fuse.alone(node, arrays)
+        takers = {groups.get(u) for o in node.outs for u in uses.users.get(o, ())}
+        if not takers or None in takers or any(g.space is None or not uses.later(i, g.at[-1]) for g in takers) or not _repays(node, arrays):
+            continue
+        made = {g: _Builder(g.space, uses, arrays, visible).build(sorted([*g.at, i]), (*g.again, i)) for g in takers}
+        if None not in made.values():
+            for g, one in made.items():
+                g.at, g.again, g.node = sorted([*g.at, i]), (*g.again, i), one
+                groups[i] = g
+
+
+def _repays(node, arrays):
+    """Is a kernel done several times sooner than what it makes is stored and read? (Not so in a cache.)"""
+    made = sum(arrays[o].nbytes for o in node.outs)
+    read = sum(a.itemsize * prod(n for n, s in zip(a.shape, a.strides, strict=True) if s) for a in (arrays[x] for x in dict.fromkeys(node.refs())))
+    return made > CACHED and 4 * read <= made and work(node.roots) <= AGAIN
 
 
 def again(node, members, shape, root, arrays):
@@ -229,14 +256,15 @@ class _Builder:
         self.stages, self.reduced, self.types = [], {}, {}           # (class, expression and kind, what it defines); all args' types
         self.known = {}                      # value -> (is it full?, its expression)
 
-    def build(self, at):
-        """The node of the group of nodes at these places; None where there is no program for it."""
+    def build(self, at, again=()):
+        """The node of the group of nodes at these places; None where there is no program for it. What is computed `again` is stored nowhere."""
         nodes, outs, inside = self.uses.nodes, [], set(at)
+        passing = {o for k in again for o in nodes[k].outs}
         for k in at:
             if not (self.pointwise if nodes[k].kind == "fused" or nodes[k].op.family == "pointwise" else self.program_of)(nodes[k]):
                 return None
         for x, (full, e) in self.known.items():
-            if x in self.visible or any(u not in inside for u in self.uses.users.get(x, ())):
+            if x not in passing and (x in self.visible or any(u not in inside for u in self.uses.users.get(x, ()))):
                 outs.append(x)
                 self.stages.append((R.Store if full else R.StoreRow, (e,), []))
         if not outs or len(self.operands) + len(outs) > MOST:

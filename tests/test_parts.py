@@ -1,4 +1,6 @@
 """Moved elements in kernels: joins, pads, rolls and turns that kernels read or make part by part."""
+import time
+
 import numpy as np
 import pytest
 import whet
@@ -331,3 +333,10 @@ def test_what_is_moved_twice_and_read_both_ways(dtype):
         for a, b in zip(t(x), f(x), strict=True):
             assert a.dtype == b.dtype and a.numpy().tobytes() == b.numpy().tobytes()
     assert t.why is None
+
+
+def test_a_stack_of_very_many_is_not_looked_at_one_by_one():
+    f, x = jit.trace(lambda x: whet.stack(x.unbind(0)) * 2, verify="off"), whet.randn(20_000)
+    start = time.perf_counter()
+    f(x)
+    assert time.perf_counter() - start < 6 and bits(f(x)) == bits(x * 2)      # (0.6 s; 13 where each is)

@@ -278,6 +278,36 @@ def test_positions_in_long_rows_stay_with_python():
     assert len(path["python"]) == 1
 
 
+def differences(x, y, g):
+    d = (x[:, None] - y) * g[:, :, None]
+    return d.sum(1), (d * d).sum(0)
+
+
+def test_what_several_reductions_read_is_computed_by_each():
+    """Where it is large, and made of little: then it is nowhere stored."""
+    x, y, g = whet.randn(150, 16), whet.randn(130, 16), whet.randn(150, 130)
+    path = graph_of(differences, x, y, g)
+    assert path["graph"].count("= rows(") == 2 and path["launches"] == 2 and "f32[150,130,16]" not in path["graph"].split("rows(")[0]
+    f = jit.trace(differences)
+    for n in (150, 140, 150, 30, 200):
+        for _ in range(2):
+            got, want = f(x[:n], y, g[:n]), differences(x[:n], y, g[:n])
+            assert [bits(a) for a in got] == [bits(a) for a in want]
+
+
+@compiled
+@pytest.mark.parametrize("fn", [
+    lambda x, y, g: (*differences(x, y, g), x[:, None] - y),                  # somebody wants it
+    lambda x, y, g: differences(x[:8], y[:8], g[:8, :8]),                     # it stays in the cache
+    lambda x, y, g: (lambda d: (d.sum(1), d.sum(0), d.cumsum(0)))((x[:, None] - y) * g[:, :, None]),
+    lambda x, y, g: (lambda d: (d.sum(1), d.sum(0)))((x[:, None] - y) * whet.ones(150, 130, 16).cumsum(0)),       # as much is read
+    lambda x, y, g: (lambda d: (d.sum(1), x.mul_(2), d.sum(0)))(x[:, None] - y),                                  # it is another by then
+])
+def test_what_is_not_computed_again(fn):
+    path = graph_of(fn, whet.randn(150, 16), whet.randn(130, 16), whet.randn(150, 130))
+    assert "fused(" in path["graph"].replace("rows(", "") or "= sub(" in path["graph"]
+
+
 # ---- writes --------------------------------------------------------------------------------------------------------------
 def written(fn, *args):
     """The path of a traced function that writes to its arguments, after calls that did as eager ones do."""
