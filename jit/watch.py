@@ -13,6 +13,7 @@ import gc
 import os
 import re
 import sys
+import threading
 import types
 import weakref
 
@@ -58,6 +59,7 @@ class _Known:
 
     def __init__(self):
         self.held, self.words = {}, (C.c_int64 * len(L.W))()       # address -> the code, weakly
+        self.table, self.lock = None, threading.RLock()
         self.names = (C.c_int64 * L.KINDS)()
         for kind, name in (L.CALL, "call"), (L.RETURN, "return"), (L.C_CALL, "c_call"):
             self.names[kind] = id(sys.intern(name))
@@ -69,11 +71,12 @@ class _Known:
         self.begin = C.PYFUNCTYPE(None, C.c_void_p, C.py_object)(("PyEval_SetProfile", C.pythonapi))
 
     def grow(self, size):
-        """Another table, with what is in this one. (The old one is let go: nobody else runs meanwhile.)"""
-        self.table = (C.c_int64 * size)()
+        """Another table, not smaller, with what is in this one."""
+        before, self.table = self.table, (C.c_int64 * size)()            # (threads may search the old one until the words are others)
         self.words[L.W["table"] // 8], self.words[L.W["mask"] // 8], self.used = C.addressof(self.table), size - 1, 0
         for address in self.held:
             self.lay(address)
+        del before
 
     def lay(self, address):
         i = L.slot(address, mask := len(self.table) - 1)
@@ -85,19 +88,21 @@ class _Known:
     def add(self, code):
         """Its calls need no look."""
         address = id(code)
-        if address not in self.held:
-            if 2 * self.used > len(self.table):
-                self.grow(2 * len(self.table) if 4 * len(self.held) > len(self.table) else len(self.table))
-            self.held[address] = weakref.ref(code, lambda _: self.remove(address))
-            self.lay(address)
+        with self.lock:
+            if address not in self.held:
+                if 2 * self.used > len(self.table):
+                    self.grow(2 * len(self.table) if 4 * len(self.held) > len(self.table) else len(self.table))
+                self.held[address] = weakref.ref(code, lambda _: self.remove(address))
+                self.lay(address)
 
     def remove(self, address):
         """The code is no more."""
-        del self.held[address]
-        i = L.slot(address, mask := len(self.table) - 1)
-        while self.table[i] != address:
-            i = i + 1 & mask
-        self.table[i] = L.GONE
+        with self.lock:
+            del self.held[address]
+            i = L.slot(address, mask := len(self.table) - 1)
+            while self.table[i] != address:
+                i = i + 1 & mask
+            self.table[i] = L.GONE
 
 
 @functools.cache
