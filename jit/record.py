@@ -4,6 +4,7 @@ The recorder is an observer of `ops.registry`: it runs each primitive as eager d
 known by the array that they stand for, so a tensor made anew around the same memory is the same value. A tensor that neither the
 recording made nor the function could reach before is something that the recorder has not seen: the function is refused.
 """
+import functools
 import os
 import sys
 import weakref
@@ -12,10 +13,11 @@ import numpy as np
 from whet import dtypes
 from whet.autograd import inplace as ip
 from whet.autograd import modes
+from whet.cpu import memory
 from whet.cpu.reduce import reduce
 from whet.dtypes import COMPLEX, FROM_NUMPY
 from whet.formatting import OPTIONS
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import Node, Ref, Type
 from whet.ops import pointwise_family, registry
 from whet.ops.creation import copied, empty_op
 from whet.tensor import contiguous_format
@@ -63,6 +65,7 @@ class Recorder(registry.Observer):
         self.memory = {}                     # value that is a view -> the value whose memory it shows
         self.outside, self.before = {}, {}   # value number -> the tensor that was there before, and a copy of what it held
         self.made, self.ids = [], set()      # tensors made inside
+        self.bytes = 0                       # that they and others take together, as nothing is let go of before the end
         self.facts = {}                      # ids of tensors that stand for facts of tensors from outside -> (which fact, of which tensor)
         self.texts, self.streams = Texts(), Streams()
         self.running = None                  # the op that runs, its operands and attributes, until its results are noted
@@ -197,9 +200,14 @@ class Recorder(registry.Observer):
             outs.append(self.define(t._array))
             if kind == "op" and op.is_view:
                 self.memory[outs[-1]] = self.memory.get(ins[0], ins[0])
+            else:
+                self.bytes += t._array.nbytes
         if "array" in attrs:                 # a constant: as it is now, whatever is written to it later
             attrs = {**attrs, "array": copied(attrs["array"])}
         self.nodes.append(Node(kind, op, ins, attrs, outs, where()))
+        if self.bytes > _most():
+            self.refuse(f"recording it would take more than {_most() >> 20} MB, half of the memory that there is")
+            self.arrays[:] = map(Type.of, self.arrays)
 
     def draw(self, generator, op, shape):
         """Random numbers: drawn anew at each replay."""
@@ -385,6 +393,12 @@ class Recorder(registry.Observer):
             self.refuse(f"{t._array.size} numbers of a tensor became Python's")
         else:
             self.nodes.append(Node("guard", None, (Ref(n),), {}, [], where(), t._array.copy()))
+
+
+@functools.cache
+def _most():
+    """The bytes that a recording may take."""
+    return memory.available() // 2
 
 
 def _nothing():

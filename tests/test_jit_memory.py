@@ -352,3 +352,16 @@ def test_launches_that_share_scratch_have_as_much_as_the_largest_needs():
         assert differing(g, arrays) == []
     finally:
         whet.set_num_threads(threads)
+
+
+def test_what_would_take_too_much_to_record_runs_eagerly(monkeypatch):
+    from whet.jit import record
+    monkeypatch.setattr(record, "_most", (10_000).__int__)
+    f, x = jit.trace(lambda x: [x := x * 1.5 for _ in range(20)][-1]), whet.ones(500)
+    for _ in range(5):
+        assert f(x).tolist() == f.fn(x).tolist()
+    assert "half of the memory" in f.why and not f.explain(data=True)["paths"]
+    y = whet.ones(5)
+    for _ in range(3):
+        assert f(y).tolist() == f.fn(y).tolist()
+    assert f.explain(data=True)["paths"]

@@ -227,6 +227,6 @@ except MemoryError as error:
 def test_the_default_limit_is_a_part_of_what_the_process_may_have(monkeypatch):
     from whet.cpu import pool
     monkeypatch.setattr(pool, "control_group", lambda *names: iter([["max"], ["8000000"], ["16000000"]]))
-    assert memory.default_limit() == 1_000_000
+    assert memory.available() == 8_000_000
     monkeypatch.setattr(pool, "control_group", lambda *names: iter([["max"]]))
-    assert memory.default_limit() > 1_000_000
+    assert memory.available() > 8_000_000

@@ -569,11 +569,11 @@ def begin(found, make_type):
     for offset, thing in ((BLOCK_TYPE, block), (SLOW, _empty)):
         C.pythonapi.Py_IncRef(C.py_object(thing))            # the code holds them for ever
         _word(offset).value = id(thing)
-    _word(LIMIT).value = default_limit()
+    _word(LIMIT).value = available() // 8
 
 
-def default_limit():
-    """An eighth of the memory that this process may have."""
+def available():
+    """The bytes of memory that this process may have."""
     from . import pool
     try:
         have = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
@@ -582,7 +582,7 @@ def default_limit():
     for words in pool.control_group("memory", ["memory.limit_in_bytes"], ["memory.max"]):
         if words[0].isdigit():
             have.append(int(words[0]))
-    return min(have) // 8
+    return min(have)
 
 
 def _empty(shape, dtype, strides=None):

@@ -234,8 +234,11 @@ def arrays_of(op, inputs):
         try:
             arrays.append(x._array)
         except AttributeError:
-            if type(x) not in OPERANDS and not isinstance(x, np.generic | int | float | complex):
-                raise TypeError(f"{op.name}(): argument {i + 1} must be a Tensor or a number, not {type(x).__name__}") from None
+            if type(x) not in OPERANDS:
+                if hasattr(x, "__whet_tensor__"):            # (it varies in a trace, but nobody records any more)
+                    x = x.plain()
+                elif not isinstance(x, np.generic | int | float | complex):
+                    raise TypeError(f"{op.name}(): argument {i + 1} must be a Tensor or a number, not {type(x).__name__}") from None
             arrays.append(x)
     return arrays
 
