@@ -5,6 +5,8 @@ WHET_FUZZ_ROUNDS and WHET_FUZZ_SEED say how many programs, and which.
 import os
 
 import pytest
+import whet
+from whet import jit
 from whet.ir import interpret
 from whet.ir.graph import Node
 from whet.passes import pipeline
@@ -69,6 +71,12 @@ def test_programs_are_replayed_in_several_ways(monkeypatch):
     with monkeypatch.context() as m:
         m.setattr(interpret, "step", wrong)
         assert "interpreted" in fuzz_jit.compare(doubling(1, 3))["why"] and fuzz_jit.compare(doubling(2, 3))["why"] is None
+    for seed in range(20):
+        with fuzz_jit.given_up(seed):
+            f = jit.trace(lambda x: x * 2)
+            f(whet.ones(1000))
+        assert "half of the memory" in f.why
+    assert fuzz_jit.compare(doubling(8, 3))["why"] is None
     name, one = pipeline.PASSES[1]
 
     def harmful(nodes, root, arrays, visible):
