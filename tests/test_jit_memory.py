@@ -315,7 +315,8 @@ def test_the_arrays_of_a_run_are_freed_without_the_collector():
 
 def test_rounds_of_tracing_leave_nothing_behind():
     for cycle in (leaks.forward_and_backward, leaks.training_step):
-        more = leaks.grown(cycle, 8)
+        # (what is met for the first time, code of ours, is noted once; what leaks does so each time)
+        more = min((leaks.grown(cycle, 8) for _ in range(3)), key=lambda more: more["objects"])
         assert more["objects"] <= 8 and not more["blocks"] and not more["kernels"], (cycle.__name__, more)
 
 
