@@ -424,7 +424,7 @@ def timing(p):
     """How often a recording was used, and how fast that is."""
     out = f"used {many(p['calls'], 'time')} since; "
     if p["microseconds"][0] is None:
-        return out + f"not timed yet (that takes {TURNS} calls, of short ones the first {EARLY} aside)"
+        return out + f"not timed yet (that takes {TURNS} calls, once all kernels are compiled well; of short ones the first {EARLY} aside)"
     replay, eager = p["microseconds"]
     return out + ("eager is faster, and is what runs: " if p["slower"] else "") + f"{replay} us a replay, {eager} us an eager call" \
         + (f"; {many(p['checked'], 'call')} recorded again to compare" if p["checked"] else "")
