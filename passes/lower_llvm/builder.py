@@ -13,6 +13,8 @@ import functools
 import re
 import struct
 
+from . import targets
+
 FLOATS = ("half", "bfloat", "float", "double")
 BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "bfloat": 16, "float": 32, "double": 64, "ptr": 64}
 BYTES = {t: max(1, b // 8) for t, b in BITS.items()}
@@ -246,11 +248,20 @@ class Fn:
         self.mod.declare(full, first.ty, [a.ty for a in args])
         return self.v(first.ty, f"call {first.ty} @{full}({', '.join(f'{a.ty} {a.ref}' for a in args)})")
 
-    def fma(self, a, b, c): return self.intr("fma", *self._same(a, b, c))
+    def fma(self, a, b, c): return self.intr("fma", *map(self.from_memory, self._same(a, b, c)))
     def sqrt(self, a): return self.intr("sqrt", a)
     def fabs(self, a): return self.intr("fabs", a)
     def rint(self, a): return self.intr("roundeven", a)
     def copysign(self, a, b): return self.intr("copysign", *self._same(a, b))
+
+    def from_memory(self, x):
+        """A vector constant as an operand that an instruction takes from memory, where registers are few: code generation would load it
+        into one of them on its own. Of a table that might change, for else it hoists the load and spills what it loaded."""
+        if not x.ref.startswith("splat") or targets.current().name != "avx2":
+            return x
+        name = f"at.{x.elem}.{x.lanes}." + x.ref.split()[-1].rstrip(")")
+        self.mod.raw(name, f"@{name} = internal global {x.ty} {x.ref}, align 64")
+        return self.load(x.ty, Val(self, f"@{name}", "ptr"), 32)
 
     def _same(self, *xs):
         like = max((x for x in xs if isinstance(x, Val)), key=lambda x: x.lanes)
@@ -289,9 +300,13 @@ class Fn:
 
     def any(self, mask):
         """Does any lane of an i1 vector hold?"""
+        return self.reduced("or", mask)
+
+    def reduced(self, op, mask):
+        """The lanes of an i1 vector by `or` or `and`."""
         if not mask.lanes:
             return mask
-        name = f"llvm.vector.reduce.or.v{mask.lanes}i1"
+        name = f"llvm.vector.reduce.{op}.v{mask.lanes}i1"
         self.mod.declare(name, "i1", [mask.ty])
         return self.v("i1", f"call i1 @{name}({mask.ty} {mask.ref})")
 
@@ -326,6 +341,20 @@ class Fn:
         self.mod.declare(name, "void", [x.ty, "ptr", mask.ty])
         self.raw(f"call void @{name}({x.ty} {x.ref}, ptr align {align or BYTES[x.elem]} {p.ref}, {mask.ty} {mask.ref})")
 
+    def put(self, mask, *places):
+        """Store x at p under the mask, for each (x, p). Where masked stores take tens of cycles, whole vectors are stored without."""
+        def masked():
+            for x, p in places:
+                self.mstore(x, p, mask)
+
+        def whole():
+            for x, p in places:
+                self.store(x, p)
+        if targets.current().name == "avx2":
+            self.if_(self.reduced("and", mask), whole, masked)
+        else:
+            masked()
+
     def gather(self, ty, addresses, mask=None, align=None):
         """Load a lane from each address of a vector of `ptr`; where the mask does not hold, 0."""
         n, e = parts(ty)
@@ -349,9 +378,11 @@ class Fn:
 
     def lanes_below(self, n, lanes):
         """Mask: lane index < n (n may be negative or large)."""
-        n = self.as_val(n, "i64")
-        return self.cmp("sgt", self.splat(n, lanes) if n.ref.startswith("%") else self.const(vec("i64", lanes), int(n.ref)),
-                        self.iota("i64", lanes))
+        n, elem = self.as_val(n, "i64"), "i64"
+        if targets.current().name == "avx2" and lanes > 4:               # lanes as wide as what is masked
+            n, elem = self.conv("trunc", self.imax(self.imin(n, lanes), 0), "i32"), "i32"
+        return self.cmp("sgt", self.splat(n, lanes) if n.ref.startswith("%") else self.const(vec(elem, lanes), int(n.ref)),
+                        self.iota(elem, lanes))
 
     def alloca(self, elem, count, align=64):
         """Stack memory, reserved once in the entry block."""

@@ -30,7 +30,7 @@ def emit_combine(mod, symbol, kind, dtype, wide):
                 return f.mload(ty, at(b), mask) if wide else f.load(ty, at(b))
 
             def put(v, p):
-                f.mstore(v, p, mask) if wide else f.store(v, p)
+                f.put(mask, (v, p)) if wide else f.store(v, p)
 
             def level(left):
                 half = left >> 1

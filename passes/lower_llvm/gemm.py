@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from whet.ir.scalar import Expr
 
-from . import pack, scalar, targets
+from . import pack, pointwise, scalar, targets
 from .builder import Val, vec
 from .pack import LLVM, WIDE, narrow, size
 
@@ -258,7 +258,9 @@ class _Gemm:
             "ptr tile, i64 tile_m, i64 skip, i64 rows, i64 cols, i1 first, i1 last, ptr sums, i64 sums_m, ptr c, i64 c_m",
             *(f"ptr operand{i}, i64 operand{i}_m" for i, _ in enumerate(self.operands))]))
         tile, tile_m, skip, rows, cols, first, last, sums, sums_m, c, c_m, *extra = f.args
-        lanes, s, t = self.shape.lanes, self.s, vec(self.ty, self.shape.lanes)
+        heavy = self.epilogue and targets.current().name == "avx2" and pointwise.work([self.epilogue.expression]) >= pointwise.HEAVY
+        lanes, s = self.shape.width if heavy else self.shape.lanes, self.s            # (see `pointwise.lanes`)
+        t = vec(self.ty, lanes)
 
         def row(i):
             def vector(j):
@@ -267,7 +269,7 @@ class _Gemm:
                 p = f.bytes_at(f.bytes_at(sums, i * sums_m), j * s)
                 x, = f.if_(first, lambda: [x], lambda: [f.mload(t, p, mask) + x])
                 if self.plain:
-                    f.mstore(x, p, mask)
+                    f.put(mask, (x, p))
                     return
 
                 def out():
@@ -275,8 +277,8 @@ class _Gemm:
                     if self.epilogue:
                         y = self.epilogue.emit(f, y, self.dtype, list(zip(extra[::2], extra[1::2], strict=True)), i, j, mask)
                     q = f.bytes_at(f.bytes_at(c, i * c_m), j * size(self.dst))
-                    f.mstore(y, q, mask)
-                f.if_(last, out, lambda: f.mstore(x, p, mask))
+                    f.put(mask, (y, q))
+                f.if_(last, out, lambda: f.put(mask, (x, p)))
             f.loop(0, cols, lanes, vector)
         f.loop(skip, rows, 1, row)
 

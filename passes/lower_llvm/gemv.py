@@ -63,7 +63,7 @@ class Few:
         f, x = self.f, narrow(self.f, x, self.dtype)
         if self.epilogue:
             x = self.epilogue.emit(f, x, self.dtype, self.extra, row, col, mask)
-        f.mstore(x, f.bytes_at(f.bytes_at(c, row * self.d["c_m"]), col * size(self.dst)), mask)
+        f.put(mask, (x, f.bytes_at(f.bytes_at(c, row * self.d["c_m"]), col * size(self.dst))))
 
 
 class _Rows(Few):

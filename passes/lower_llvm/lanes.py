@@ -26,7 +26,7 @@ def values(f, roots, inputs, dtypes, lanes):
 
 def store(f, dtype, x, p, mask=None):
     x = narrow(f, x, dtype)
-    f.store(x, p) if mask is None else f.mstore(x, p, mask)
+    f.store(x, p) if mask is None else f.put(mask, (x, p))
 
 
 def scalar_slot(f, dtype, slot):

@@ -11,6 +11,7 @@ from . import scalar, targets
 from .builder import vec
 
 BLOCK = 512             # elements that are picked at once
+HEAVY = 16              # instructions for a vector from which on it is not loading and storing that counts
 
 _COST = {**dict.fromkeys(("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
                          "sigmoid logit softplus silu mish gelu gelu_tanh tanhshrink ndtr erf hypot").split(), 30),
@@ -22,9 +23,9 @@ def work(roots):
     return sum(_COST.get(e.op, 1) for e in S.walk(*roots) if e.op not in ("arg", "const"))
 
 
-def lanes(kernel):
-    """Elements computed at once: the widest type of the kernel fills a vector (places in tables, several); gathered ones come one by one, so
-    at most 16."""
+def vector(kernel):
+    """Elements that fill a vector: of the widest type of the kernel (places in tables, several); gathered ones come one by one, so at most
+    16."""
     tables = [e.args[0].value for e in S.walk(*kernel.roots) if e.op == "pick"]
     if tables:
         widest = max(scalar.BYTES[scalar.MEMORY[t]] for t in (*kernel.results, *(kernel.dtypes[k] for k in tables)))
@@ -35,10 +36,18 @@ def lanes(kernel):
     return min(targets.current().bits // 8 // widest, 16 if "g" in kernel.access else 64)
 
 
+def lanes(kernel):
+    """Elements computed at once. Two vectors side by side wait less than each for its own results, where a processor looks ahead less far
+    than one vector's work is long: those of narrow vectors."""
+    n = vector(kernel)
+    paired = targets.current().name == "avx2" and n <= 8 and work(kernel.roots) >= HEAVY and not any(e.op == "pick" for e in S.walk(*kernel.roots))
+    return 2 * n if paired else n
+
+
 def nanoseconds(kernel):
     """A rough cost of one element, to cut work into parts that are worth a thread."""
     moved = sum(scalar.BYTES[scalar.MEMORY[t]] for t, a in zip((*kernel.dtypes, *kernel.results), kernel.access) if a != "s")
-    return moved / 100 + kernel.access.count("g") / 4 + work(kernel.roots) * 0.07 / lanes(kernel)
+    return moved / 100 + kernel.access.count("g") / 4 + work(kernel.roots) * 0.07 / vector(kernel)
 
 
 def emit(kernel, module, symbol, code=None):
@@ -63,7 +72,7 @@ class _Code:
         self.count = len(self.dtypes)
         self.lanes = lanes(kernel)
         self.picked = [e for e in S.walk(*kernel.roots) if e.op == "pick"]
-        self.unroll = 4 if work(kernel.roots) < 16 else 1
+        self.unroll = 4 if work(kernel.roots) < HEAVY else 1
         args, self.begin, self.end, _ = f.args
         self.base = [f.load("ptr", f.at(args, i, "i64")) for i in range(self.count)]
         if kernel.space != "flat":

@@ -156,9 +156,9 @@ def emit(m, symbol, t, kind, near):
                 for k, row in enumerate(transpose(f, rows)):
                     f.if_(f.cmp("slt", plane0 + k, g.planes), lambda: put(row, (plane0 + k) * size + at + i, mask))
             f.loop(0, count, n, outputs)
-        back(outs, t.elem, lambda v, at, mask: f.mstore(v, f.at(y, at, t.elem), mask))
+        back(outs, t.elem, lambda v, at, mask: f.put(mask, (v, f.at(y, at, t.elem))))
         if kind == "max_index":
-            back(picks, "i32", lambda v, at, mask: f.mstore(f.conv("sext", v, "i64"), f.at(index, at, "i64"), mask))
+            back(picks, "i32", lambda v, at, mask: f.put(mask, (f.conv("sext", v, "i64"), f.at(index, at, "i64"))))
     f.loop(begin, end, 1, unit)
 
 
@@ -173,7 +173,7 @@ def max_grad(m, symbol, elem):
 
     def plane(p):
         g, at, to = f.at(gy, p * outputs, elem), f.at(index, p * outputs, "i64"), f.at(gx, p * inputs, elem)
-        f.loop(0, inputs, n, lambda i: f.mstore(f.const(vec(elem, n), 0.0), f.at(to, i, elem), f.lanes_below(inputs - i, n)))
+        f.loop(0, inputs, n, lambda i: f.put(f.lanes_below(inputs - i, n), (f.const(vec(elem, n), 0.0), f.at(to, i, elem))))
 
         def add(i):
             where = f.load("i64", f.at(at, i, "i64"))

@@ -212,7 +212,7 @@ class Runs:
                     f.if_(f.cmp("slt", even, c1), lambda: put(read(last), at))
 
                 def some():
-                    copy(reader(f, t, self.near, bits, g), lambda x, at: f.mstore(x, at, own))
+                    copy(reader(f, t, self.near, bits, g), lambda x, at: f.put(own, (x, at)))
                 if self.near:
                     f.if_(f.cmp("eq", bits, all_lanes(t, self.near)), lambda: copy(whole_reader(f, t, self.near), f.store), some)
                 else:
@@ -252,7 +252,7 @@ class Runs:
 
         def run(e):
             v = reader(f, t, self.near, self.inside(e, r, q), g)(f.at(p, self.get(self.x, e), t.elem))
-            f.mstore(v, f.at(out, self.get(self.slot, e), t.elem), self.own(e))
+            f.put(self.own(e), (v, f.at(out, self.get(self.slot, e), t.elem)))
         self.each(0, run)
 
 

@@ -83,9 +83,8 @@ def weights(m, symbol, t, turned):
                 taps += transpose(f, [f.mload(t.vec, f.at(p, at, t.elem), width) for p in lines])
             taps = [f.v(vec("double", n), f"fpext {t.vec} {taps[j].ref} to {vec('double', n)}") for j in order]
             down = [transform_weight([taps[j], taps[3 + j], taps[6 + j]]) for j in range(3)]
-            for a in range(4):
-                for b, v in enumerate(transform_weight([down[j][a] for j in range(3)])):
-                    f.mstore(f.conv("fptrunc", v, t.elem), f.at(dst, line * (t.rows * (4 * a + b)) + k, t.elem), mask)
+            f.put(mask, *[(f.conv("fptrunc", v, t.elem), f.at(dst, line * (t.rows * (4 * a + b)) + k, t.elem))
+                          for a in range(4) for b, v in enumerate(transform_weight([down[j][a] for j in range(3)]))])
         f.loop(0, steps, n, some)
     f.loop(begin, end, 1, row)
 
@@ -129,9 +128,8 @@ def forward(m, symbol, t, epilogue):
                         vs = [f.mload(t.vec, f.at(line, i // 2 * 2 + i % 2 * n, t.elem), masks[4 * r + i]) for i in range(4)]
                         d.append([f.shuffle(vs[i], vs[i + 1], range(j, 2 * n, 2)) for i in (0, 2) for j in (0, 1)])
                     down = [transform_in([d[r][q] for r in range(4)]) for q in range(4)]
-                    for a in range(4):
-                        for b, v in enumerate(transform_in([down[q][a] for q in range(4)])):
-                            f.mstore(v, f.at(to, plane * (4 * a + b), t.elem), own)
+                    f.put(own, *[(v, f.at(to, plane * (4 * a + b), t.elem))
+                                 for a in range(4) for b, v in enumerate(transform_in([down[q][a] for q in range(4)]))])
                     return f.at(p, g.xc, t.elem), f.at(to, t.panel, t.elem)
                 first = f.at(xg, runs.get(runs.x, e) + runs.tap_at(f.const("i64", 0), f.const("i64", 0)), t.elem)
                 f.loop(0, g.steps, 1, channel, [first, f.at(out, runs.get(runs.slot, e), t.elem)])

@@ -386,7 +386,7 @@ class Pack:
 def winograd_pays(r):
     """Whether a convolution is done by Winograd's method: a matter of its shape alone, whatever the number of images.
 
-    Transforming the weights must cost less than what is saved: more if they do not stay in the cache. Half-filled tiles waste.
+    Of fewer pixels one image would pay less than transforming the weights costs. Half-filled tiles waste.
     """
     _, rows, cols = r.offsets
     _, oh, ow = r.out
@@ -394,8 +394,7 @@ def winograd_pays(r):
             or {rows[1] - rows[0], rows[2] - rows[1], cols[1] - cols[0], cols[2] - cols[1]} not in ({1}, {-1})):
         return False
     pixels, tiles = oh * ow, -(-oh // 2) * -(-ow // 2)
-    weights = r.channels * r.rows
-    return min(r.channels, r.rows) >= 16 and pixels >= (64 if weights <= 1 << 16 else 256) and 4 * tiles <= 1.35 * pixels
+    return min(r.channels, r.rows) >= 16 and pixels >= 49 and 4 * tiles <= 1.35 * pixels
 
 
 def winograd_plan(r, epilogue, out_shape):

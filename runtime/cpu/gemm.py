@@ -31,6 +31,7 @@ ROWS_EACH = 112                          # that a thread should have below each 
 UNIT_STEPS = 1 << 20                     # multiply-adds that are worth a thread of their own: some microseconds
 FEW = 8                                  # rows for which `gemv` is quicker than packing
 IN_PLACE = 28                            # rows for which a matrix with adjacent columns is read where it is
+LINES = 1 << 24                          # bytes read of a matrix of which a tile reads a line here, a line there
 MANY = 1024                              # rows beside which packing costs nothing
 NEAR = 1 << 15                           # bytes of a matrix that costs the same in any order
 NEAR_ROWS = 64                           # of a matrix that may be read in columns
@@ -399,11 +400,13 @@ def _choose(short, dst, m, n, k, a, b, count, tail, one, packed, threads):
             kind, emit = ("rows", gemv.few_rows) if b[1] == s else ("cols", gemv.few_cols)
             kind, emit = f"{kind}/{m}", partial(emit, m=m)
         return f"gemv/{short}/{kind}/{tail or ''}", partial(emit, dtype=short, dst=dst, epilogue=tail), 0, m, cols, 0
-    a_mode = "place"
-    if short in kernels.WIDE or (_page_apart(a[0] if a[1] == s else a[1]) and m > 28 and n > 96 and k > 64):
-        a_mode = "rows" if a[1] == s else "cols"         # rows a page apart would all meet in one cache set
+    a_mode, small = "place", kernels.shape(short).lanes * s < 64         # vectors, and with them caches
+    apart = _page_apart(a[0] if a[1] == s else a[1])                     # rows a page apart would all meet in one cache set
+    if short in kernels.WIDE or (apart and m > 28 or small and m > kernels.MC) and n > 96 and k > 64:
+        a_mode = "rows" if a[1] == s else "cols"
     b_mode = "packed" if packed else "rows" if b[1] == s else "cols"
-    in_place = b[1] == s and (m <= IN_PLACE or not _page_apart(b[0]) and n * k * s <= gemv.FAR)
+    near = m * n * k * s <= LINES if small else n * k * s <= gemv.FAR
+    in_place = b[1] == s and (m <= IN_PLACE or not _page_apart(b[0]) and near)
     rows, cols = _units(short, m, n, k, count, threads)
     scratch = -(-kernels.scratch_bytes(short, dst, a_mode, m, cols) // 64) * 64
     for part in kernels.parts(short, a_mode, b_mode):

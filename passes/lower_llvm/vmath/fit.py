@@ -111,11 +111,11 @@ def polynomials():
     smax = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mp.mpf("1.0001")
     two_atanh = lambda z: (mp.log((1 + mp.sqrt(z)) / (1 - mp.sqrt(z))) / mp.sqrt(z) - 2) / z
     yield "log_f64", two_atanh, TINY, smax, 6, float, lambda z: z
-    tanh_tail = lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
+    half_expm1 = lambda r: (mp.expm1(2 * r) / 2 - r) / r ** 2             # (e^2r - 1) / 2 = r + r^2 p(r)
     yield "exp_twice_f32", lambda r: mp.expm1(2 * r) / r, -HALF_LN2 / 2, HALF_LN2 / 2, 5, single, lambda r: r
-    yield "tanh_f32", tanh_tail, TINY, .56 ** 2, 4, single, lambda z: z
+    yield "tanh_f32", half_expm1, -HALF_LN2 / 2, HALF_LN2 / 2, 5, single, lambda r: r
     yield "exp_twice_f64", lambda r: mp.expm1(2 * r) / r, -HALF_LN2 / 2, HALF_LN2 / 2, 11, float, lambda r: r
-    yield "tanh_f64", tanh_tail, TINY, .56 ** 2, 10, float, lambda z: z
+    yield "tanh_f64", half_expm1, -HALF_LN2 / 2, HALF_LN2 / 2, 10, float, lambda r: r
     # tanhshrink(x) = x^3 (1/3 + z p(z)), z = x^2
     shrink = lambda z: (1 - mp.tanh(mp.sqrt(z)) / mp.sqrt(z)) / z
     rest = lambda z: (shrink(z) - mp.mpf(1) / 3) / z

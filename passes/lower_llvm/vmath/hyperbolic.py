@@ -5,11 +5,19 @@ from .explog import LN2, LN2_F32, LOG2E, exp_parts, log_of_sum
 
 @function("tanh")
 def tanh(f, x):
-    """|x| < 0.55: a polynomial; above: 1 - 2 / (e^2|x| + 1)."""
+    """y = h / (h + 1), h = (e^2|x| - 1) / 2 = (2^n - 1) / 2 + 2^n (r + r^2 p(r)), which near zero loses nothing; flat from 10 (f64: 20) on.
+
+    There it is h - h y, which the rounding of the quotient and of its divisor touches little."""
+    single = x.elem == "float"
+    top = 10.0 if single else 20.0
     a = f.fabs(x)
-    z = x * x
-    small = f.fma(x * z, fitted(f, z, "TANH", 2), x)
-    return f.copysign(f.sel(f.cmp("olt", a, 0.55), small, 1.0 - short_of_one(f, a)), x)
+    b = f.sel(f.cmp("ogt", a, top), top, a)
+    n, u = nearest(f, b, 2 * LOG2E, BIAS[x.elem])
+    r = near_multiple(f, b, n)
+    s = power(f, u, x.elem)
+    h = f.fma(s, f.fma(r * r, fitted(f, r, "TANH", 2), r), f.fma(s, 0.5, -0.5))
+    y = h / (h + 1.0)
+    return f.copysign(f.sel(f.cmp("olt", a, 0.35), f.fma(-h, y, h), y), x)
 
 
 def short_of_one(f, a):
@@ -18,13 +26,17 @@ def short_of_one(f, a):
     top = 10.0 if single else 20.0
     b = f.sel(f.cmp("ogt", a, top), top, a)
     n, u = nearest(f, b, 2 * LOG2E, BIAS[a.elem])
-    if single:                                                           # n is small: one constant for ln2 is enough
-        r = f.fma(n, -LN2_F32 / 2, b)
-    else:
-        hi, lo = LN2["double"]
-        r = f.fma(n, -lo / 2, f.fma(n, -hi / 2, b))
+    r = near_multiple(f, b, n)
     s = power(f, u, a.elem)
     return 2.0 / f.fma(s, r * fitted(f, r, "EXP_TWICE", 2), s + 1.0)
+
+
+def near_multiple(f, b, n):
+    """b - n ln2 / 2 for a small n; of f32 one constant for ln2 is enough."""
+    if b.elem == "float":
+        return f.fma(n, -LN2_F32 / 2, b)
+    hi, lo = LN2["double"]
+    return f.fma(n, -lo / 2, f.fma(n, -hi / 2, b))
 
 
 THIRD = {"float": (0.3333333432674408, -9.934107481068821e-09), "double": (0.3333333333333333, 1.850371707708594e-17)}
