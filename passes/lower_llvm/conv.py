@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from ...ir import scalar
 from . import targets
-from .builder import BYTES
+from .builder import BYTES, Val
 from .layout import transpose
 from .runs import KC, Geometry, Runs, divmod_, gather, lane_mask, scatter, share, spread, table
 from .scalar import emit as emit_scalar
@@ -38,28 +38,42 @@ def tile_rows(n):
     return min((r for r in sizes if r <= n), key=lambda r: -(-n // r) * (r + 1))
 
 
-def micro(m, name, t):
-    """name(a, row, at, b, c, steps, first): c (+)= a b over a block of steps, b is [steps][panel].
+def micro(m, name, t, ahead=False):
+    """A function of (f, pixels, a, row, at, b, c, steps, first[, later]): c (+)= a b over a block of steps, b is [steps][panel], for a panel of which
+    so many pixels, or more, are wanted.
 
-    The rows of a are `row` elements apart; its steps lie side by side or, with `t.listed`, where the i64 list `at` says.
+    The rows of a are `row` elements apart; its steps lie side by side or, with `t.listed`, where the i64 list `at` says. With `ahead`, as
+    many elements at `later` are fetched meanwhile as are read of a.
     """
-    f = m.fn(name, [("ptr", "a"), ("i64", "row"), ("ptr", "list"), ("ptr", "b"), ("ptr", "c"), ("i64", "steps"), ("i1", "first")],
-             linkage="internal", attrs="noinline")
-    a, row, listed, b, c, steps, first = f.args
+    names = [_micro(m, f"{name}{vectors}", t, vectors, ahead) for vectors in sorted({1, t.vectors})]
+
+    def multiply(f, pixels, *args):
+        code = f.sel(f.cmp("sle", pixels, t.lanes), *(Val(f, f"@{x}", "ptr") for x in (names[0], names[-1])))
+        f.raw(f"call void {code.ref}({', '.join(map(repr, args))})")
+    return multiply
+
+
+def _micro(m, name, t, vectors, ahead):
+    """The first `vectors` vectors of each panel."""
+    f = m.fn(name, [("ptr", "a"), ("i64", "row"), ("ptr", "list"), ("ptr", "b"), ("ptr", "c"), ("i64", "steps"), ("i1", "first"),
+                    *[("ptr", "later")] * ahead], linkage="internal", attrs="noinline")
+    a, row, listed, b, c, steps, first, *later = f.args
     rows = [f.at(a, row * i if i else 0, t.elem) for i in range(t.rows)]
-    at = [f.at(c, i * t.lanes, t.elem) for i in range(t.rows * t.vectors)]
+    at = [f.at(c, i * t.panel + j * t.lanes, t.elem) for i in range(t.rows) for j in range(vectors)]
 
     def step(k, *acc):
+        for p in later:
+            f.prefetch(f.at(p, k * t.rows, t.elem), locality=2)
         line = f.at(b, k * t.panel, t.elem)
-        bs = [f.load(t.vec, f.at(line, j * t.lanes, t.elem)) for j in range(t.vectors)]
+        bs = [f.load(t.vec, f.at(line, j * t.lanes, t.elem)) for j in range(vectors)]
         out = []
         p = f.at(a, f.load("i64", f.at(listed, k, "i64")), t.elem) if t.listed else None
         for i in range(t.rows):
             x = f.splat(f.load(t.elem, p if t.listed else f.at(rows[i], k, t.elem)), t.lanes)
             p = f.at(p, row, t.elem) if t.listed else None        # one addition a row: 14 addresses would not stay in registers
-            out += [f.fma(x, bs[j], acc[i * t.vectors + j]) for j in range(t.vectors)]
+            out += [f.fma(x, bs[j], acc[i * vectors + j]) for j in range(vectors)]
         return out
-    acc = f.loop(0, steps, 1, step, [f.const(t.vec, 0.0)] * (t.rows * t.vectors), counted=True)
+    acc = f.loop(0, steps, 1, step, [f.const(t.vec, 0.0)] * (t.rows * vectors), counted=True)
     add_up(f, t, acc, at, first)
     return name
 
@@ -158,7 +172,8 @@ def forward(m, symbol, t, epilogue, near, far):
                 def panel(j):
                     if far == 1:
                         f.if_(last, lambda: ahead(i, j))
-                    f.call(multiply, "void", a, g.wo, listed, f.at(b, j * panel_size, t.elem), tile_at(j, i), steps, f.cmp("eq", k0, 0))
+                    multiply(f, g.pixels - (panel0 + j) * t.panel, a, g.wo, listed, f.at(b, j * panel_size, t.elem), tile_at(j, i), steps,
+                             f.cmp("eq", k0, 0))
                     f.if_(last, lambda: out(i, j))
                 f.loop(0, panels, 1, panel)
             f.loop(tile0, tile1, 1, rows)
@@ -219,7 +234,7 @@ def writer(f, t, epilogue, bits, far, g):
             f.mstore(f.shuffle(acc, None, [i // 2 for i in range(n)]), to, mask)
             f.mstore(f.shuffle(acc, None, [(n + i) // 2 for i in range(n)]), f.at(to, n, t.elem), high)
         elif far == 1:
-            f.mstore(acc, to, mask)
+            f.put(mask, (acc, to))
         else:
             scatter(f, t, acc, to, apart, mask)
     return put
@@ -293,8 +308,8 @@ def weight_grad(m, symbol, t, near):
                 f.loop(0, t.rows, 1, lambda r: inside.fill_row(xg, first + r, f.at(a, r * row_stride, t.elem)))
 
                 def panel(j):
-                    f.call(multiply, "void", a, f.const("i64", row_stride), a, f.at(b, (j - panel0) * panel_size, t.elem), tile_at(j, i), steps,
-                           f.cmp("eq", n, 0))
+                    multiply(f, g.outs - j * t.panel, a, f.const("i64", row_stride), a, f.at(b, (j - panel0) * panel_size, t.elem), tile_at(j, i),
+                             steps, f.cmp("eq", n, 0))
                     f.if_(f.cmp("eq", n, blocks - 1), lambda: f.loop(0, t.vectors, 1, lambda v: out(i, j, v)) and None)
                 f.loop(panel0, panel1, 1, panel)
             f.loop(tile0, tile1, 1, rows)

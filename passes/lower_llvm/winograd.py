@@ -91,7 +91,7 @@ def weights(m, symbol, t, turned):
 
 def forward(m, symbol, t, epilogue):
     """The kernel over units (group, block of panels, block of output channels); arguments as `conv.forward`, w being U."""
-    multiply = micro(m, symbol + "_micro", t)
+    multiply = micro(m, symbol + "_micro", t, ahead=True)
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, worker = f.args
     x, u, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
@@ -144,10 +144,10 @@ def forward(m, symbol, t, epilogue):
 
                 def block(k):
                     steps, first = f.imin(g.steps - k, KC), f.cmp("eq", k, 0)
-                    f.loop(0, panels, 1, lambda j: f.call(
-                        multiply, "void", f.at(a, k, t.elem), line, a,
+                    f.loop(0, panels, 1, lambda j: multiply(
+                        f, g.pixels - (panel0 + j) * t.panel, f.at(a, k, t.elem), line, a,
                         f.at(values, j * panel_size + z * plane + k * t.panel, t.elem),
-                        f.at(products, (j * 16 + z) * tile_size, t.elem), steps, first))
+                        f.at(products, (j * 16 + z) * tile_size, t.elem), steps, first, f.at(a, (line + k) * t.rows, t.elem)))
                 f.loop(0, g.steps, KC, block)
             f.loop(0, 16, 1, frequency)
             f.loop(0, panels, 1, lambda j: out(j, row0, i * t.rows - row0))
