@@ -150,6 +150,7 @@ class Fn:
                      f'nounwind "no-builtins" "prefer-vector-width"="512" {attrs} {{')
         self.args = [Val(self, f"%{a}", t.split()[0]) for t, a in args]
         self.entry, self.closed = [], False
+        self.first = {}                      # masks of the first lanes -> how many
 
     def text(self):
         end = [] if self.closed else [" ret void"]
@@ -337,23 +338,40 @@ class Fn:
         return self.v(ty, f"call {ty} @{name}(ptr align {align or BYTES[e]} {p.ref}, {mask.ty} {mask.ref}, {ty} {rest})")
 
     def mstore(self, x, p, mask, align=None):
+        """Store the lanes of `mask`."""
         name = f"llvm.masked.store.{suffix(x.ty)}.p0"
         self.mod.declare(name, "void", [x.ty, "ptr", mask.ty])
         self.raw(f"call void @{name}({x.ty} {x.ref}, ptr align {align or BYTES[x.elem]} {p.ref}, {mask.ty} {mask.ref})")
 
     def put(self, mask, *places):
-        """Store x at p under the mask, for each (x, p). Where masked stores take tens of cycles, whole vectors are stored without."""
-        def masked():
+        """Store x at p under the mask, for each (x, p). Where a masked store may take tens of cycles, whole vectors are stored without, and
+        of others the first lanes in powers of two."""
+        if targets.current().name != "avx2":
             for x, p in places:
                 self.mstore(x, p, mask)
+            return
+        n = self.first.get(mask.ref)
 
         def whole():
             for x, p in places:
                 self.store(x, p)
-        if targets.current().name == "avx2":
-            self.if_(self.reduced("and", mask), whole, masked)
-        else:
-            masked()
+
+        def some():
+            for x, p in places:
+                self.mstore(x, p, mask) if n is None else self.store_first(x, p, n)
+        self.if_(self.reduced("and", mask) if n is None else self.cmp("sge", n, mask.lanes), whole, some)
+
+    def store_first(self, x, p, n):
+        """Store the first n lanes, fewer than all: half of the vector, a quarter of it, and so on, as the bits of n say."""
+        half = x.lanes // 2
+        low = self.extract(x, 0) if half == 1 else self.shuffle(x, None, range(half))
+
+        def some():
+            self.store(low, p)
+            return [] if half == 1 else [self.shuffle(x, None, range(half, 2 * half)), self.at(p, half, x.elem)]
+        rest = self.if_(self.cmp("ne", self.binary("and", n, half), 0), some, lambda: [] if half == 1 else [low, p])
+        if rest:
+            self.store_first(*rest, n)
 
     def gather(self, ty, addresses, mask=None, align=None):
         """Load a lane from each address of a vector of `ptr`; where the mask does not hold, 0."""
@@ -378,11 +396,14 @@ class Fn:
 
     def lanes_below(self, n, lanes):
         """Mask: lane index < n (n may be negative or large)."""
-        n, elem = self.as_val(n, "i64"), "i64"
-        if targets.current().name == "avx2" and lanes > 4:               # lanes as wide as what is masked
-            n, elem = self.conv("trunc", self.imax(self.imin(n, lanes), 0), "i32"), "i32"
-        return self.cmp("sgt", self.splat(n, lanes) if n.ref.startswith("%") else self.const(vec(elem, lanes), int(n.ref)),
-                        self.iota(elem, lanes))
+        if not isinstance(n, Val):
+            return self.cmp("sgt", self.const(vec("i64", lanes), n), self.iota("i64", lanes))
+        if targets.current().name != "avx2":
+            return self.cmp("sgt", self.splat(n, lanes), self.iota("i64", lanes))
+        few, elem = self.imax(self.imin(n, lanes), 0), "i32" if lanes > 4 else "i64"               # lanes as wide as what is masked
+        mask = self.cmp("sgt", self.splat(self.conv("trunc", few, elem) if elem == "i32" else few, lanes), self.iota(elem, lanes))
+        self.first[mask.ref] = few
+        return mask
 
     def alloca(self, elem, count, align=64):
         """Stack memory, reserved once in the entry block."""

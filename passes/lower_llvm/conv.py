@@ -231,8 +231,8 @@ def writer(f, t, epilogue, bits, far, g):
             acc = emit_scalar(f, [epilogue.root], values, [dtype] * len(values), n)[0]
         to = f.at(y, at, t.elem)
         if far == 2:
-            f.mstore(f.shuffle(acc, None, [i // 2 for i in range(n)]), to, mask)
-            f.mstore(f.shuffle(acc, None, [(n + i) // 2 for i in range(n)]), f.at(to, n, t.elem), high)
+            f.put(mask, (f.shuffle(acc, None, [i // 2 for i in range(n)]), to))
+            f.put(high, (f.shuffle(acc, None, [(n + i) // 2 for i in range(n)]), f.at(to, n, t.elem)))
         elif far == 1:
             f.put(mask, (acc, to))
         else:

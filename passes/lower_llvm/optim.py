@@ -54,7 +54,7 @@ def emit(u, module, symbol):
             new, _ = scalar.compute(f, u.elements, [p, g, *states, *numbers], kinds, lanes)
             for p, x in zip(at, new):
                 x = scalar.narrow(f, x, u.dtype)
-                f.store(x, p) if mask is None else f.mstore(x, p, mask)
+                f.store(x, p) if mask is None else f.put(mask, (x, p))
 
         left = f.binary("and", n, lanes - 1)
         whole = n - left

@@ -160,7 +160,7 @@ class _Code:
             else:
                 at = f.at(pointers[k], i, self.memory[k])
                 if mask is not None:
-                    f.mstore(x, at, mask)
+                    f.put(mask, (x, at))
                 else:
                     f.store(x, at, lanes * self.sizes[k] if stream else None, stream)
 
@@ -296,8 +296,9 @@ class _Code:
     def below(self, n):
         """The mask of the first n lanes, 0 <= n < lanes."""
         bits = self.f.const("i64", 1) << n
-        bits = self.f.conv("trunc", bits - 1, f"i{self.lanes}")
-        return self.f.bitcast(bits, vec("i1", self.lanes))
+        mask = self.f.bitcast(self.f.conv("trunc", bits - 1, f"i{self.lanes}"), vec("i1", self.lanes))
+        self.f.first[mask.ref] = n
+        return mask
 
     def flat(self):
         f = self.f

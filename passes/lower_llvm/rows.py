@@ -369,7 +369,7 @@ class RowKernel(Kernel):
 
             def rest(i):
                 mask = f.lanes_below(count - i, self.W)
-                f.mstore(f.mload(ty, f.bytes_at(p, i * size), mask), f.bytes_at(q, i * size), mask)
+                f.put(mask, (f.mload(ty, f.bytes_at(p, i * size), mask), f.bytes_at(q, i * size)))
             f.loop(whole, count, self.W, rest)
             return [at + count]
         f.while_(lambda at: f.cmp("slt", at, end), piece, [b])

@@ -52,7 +52,7 @@ def emit_pack(mod, symbol, dtype, descending):
             u = key_of(f, dtype, load(f, dtype, f.bytes_at(src, i * SIZE[dtype]), W, mask))
             u = ~u if descending else u
             p = (f.conv("zext", u, "i64") << 32) | (f.splat(i, W) + f.iota("i64", W))
-            f.mstore(p, f.at(dst, i, "i64"), mask) if tail else f.store(p, f.at(dst, i, "i64"))
+            f.put(mask, (p, f.at(dst, i, "i64"))) if tail else f.store(p, f.at(dst, i, "i64"))
         full = n & -W
         f.loop(0, full, W, group)
         f.loop(full, n, W, lambda i: group(i, True))
@@ -81,7 +81,7 @@ def emit_unpack(mod, symbol, dtype, descending):
             u = ~u if descending else u
             where = v & 0xFFFFFFFF
             store(f, dtype, element_of(f, dtype, u), f.bytes_at(out, i * size), mask)
-            f.mstore(where, f.at(at, i, "i64"), mask) if tail else f.store(where, f.at(at, i, "i64"))
+            f.put(mask, (where, f.at(at, i, "i64"))) if tail else f.store(where, f.at(at, i, "i64"))
             if is_float(dtype):
                 shared = f.cmp("eq", u, -2**31) | f.cmp("eq", u, -1)
                 shared = shared & mask if tail else shared
@@ -169,7 +169,7 @@ def emit_keys(mod, symbol, dtype, descending):
             u = f.sel(f.cmp("uno", v, v), f.const(u.ty, -1), u ^ ((u >> 63) | f.const(u.ty, -2**63)))
         else:
             u = v ^ f.const(v.ty, -2**63) if is_signed(dtype) else v
-        f.mstore(~u if descending else u, f.at(y, i, "i64"), mask)
+        f.put(mask, (~u if descending else u, f.at(y, i, "i64")))
     f.loop(begin, end, W, group)
 
 
@@ -188,6 +188,6 @@ def emit_squeeze(mod, symbol):
             at, mask = r * n + i, f.lanes_below(n - i, W)
             u = f.mload(vec("i64", W), f.at(x, at, "i64"), mask) - f.splat(least, W)
             u = (f.binary("shl", u, f.splat(up, W)) & keep) | (f.splat(i, W) + f.iota("i64", W))
-            f.mstore(u, f.at(y, at, "i64"), mask)
+            f.put(mask, (u, f.at(y, at, "i64")))
         f.loop(0, n, W, group)
     f.loop(begin, end, 1, row)
