@@ -28,6 +28,21 @@ def begin(f, seconds=0.1):
         f()
 
 
+def often(f, seconds):
+    """How many calls take so long, by the quickest of several tries: some calls wait for others, or compile something."""
+    n = 1
+    while True:
+        tries = []
+        for _ in range(3):
+            t = clock()
+            for _ in range(n):
+                f()
+            tries.append(max(clock() - t, 1e-8))
+        if min(tries) >= seconds / 2 or n == 1 << 20:
+            return max(1, int(n * seconds / min(tries)))
+        n *= 4
+
+
 def timings(fns, seconds=0.3, rounds=15, several=False):
     """Median seconds per call of each of {name: function}, measured in turns. With `several` threads (and calls that take some time) each
     call is timed: one that waits for a processor should not count for the others."""
@@ -37,19 +52,7 @@ def timings(fns, seconds=0.3, rounds=15, several=False):
             begin(f)
         for _ in range(3):                   # (the third call of a traced function may compile something)
             f()
-        t = clock()
-        f()
-        once = max(clock() - t, 1e-8)
-        n = 1
-        while once * n < seconds / rounds / 2 and n < 1 << 20:        # refine: the first calls are slow
-            n *= 4
-            t = clock()
-            for _ in range(n):
-                f()
-            once = (clock() - t) / n
-            if (clock() - t) > seconds / rounds:
-                break
-        loops[k] = max(1, min(n, int(seconds / rounds / once) or 1))
+        loops[k] = often(f, seconds / rounds)
     got = {k: [] for k in fns}
     for _ in range(rounds):
         for k, f in fns.items():
