@@ -9,7 +9,8 @@ import threading
 import numpy as np
 import pytest
 from whet.cpu import flat, native, pool
-from whet.passes.lower_llvm import compile
+from whet.passes.lower_llvm import compile, targets
+from whet.passes.lower_llvm.builder import BYTES, Module, vec
 
 ARGS = [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")]
 needs_native = pytest.mark.skipif(not native.enabled(), reason="no native calls in this process")
@@ -445,3 +446,35 @@ def test_a_runtime_that_cannot_be_loaded_is_done_without():
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
     done = subprocess.run([sys.executable, "-c", BROKEN], env=env, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout == "off: OSError: no executable memory\n", done.stderr
+
+
+@pytest.mark.parametrize("cpu", ["", "avx2"])
+@pytest.mark.parametrize("elem, lanes", [("float", 8), ("float", 16), ("double", 4), ("double", 2), ("i8", 32), ("i16", 8), ("i64", 4)])
+def test_lanes_that_are_not_stored_keep_what_is_there(elem, lanes, cpu, monkeypatch):
+    """Under the mask of the first lanes, and under any other; where the machine has narrower vectors, by these too."""
+    if cpu and targets.current().name not in ("avx512", "avx2"):
+        pytest.skip("needs AVX2")
+    monkeypatch.setenv("WHET_CPU", cpu)
+    targets.current.cache_clear()
+    try:
+        m = Module()
+        for name in ("first", "any"):
+            f = m.fn(name, ARGS)
+            args, n, bits, _ = f.args
+            x, y = f.load("ptr", args), f.load("ptr", f.at(args, 1, "i64"))
+            mask = f.lanes_below(n, lanes) if name == "first" else f.bitcast(f.conv("trunc", bits, f"i{lanes}"), vec("i1", lanes))
+            f.put(mask, (f.load(vec(elem, lanes), x), y))
+        at = native.build(m.text(), ["first", "any"])
+    finally:
+        monkeypatch.undo()
+        targets.current.cache_clear()
+    one = np.dtype(f"u{BYTES[elem]}")
+    x = np.random.default_rng(0).integers(1, 100, lanes + 2).astype(one)
+    call = {name: ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] + [ctypes.c_int64] * 3)(at[name]) for name in at}
+    given = [("first", n, 0, [i < n for i in range(lanes)]) for n in (*range(-1, lanes + 2), 1 << 40)]
+    given += [("any", 0, b, [b >> i & 1 > 0 for i in range(lanes)]) for b in (0, 1, 5, (1 << lanes) - 2, (1 << lanes) - 1)]
+    for name, n, bits, stored in given:
+        y = np.zeros(lanes + 2, one)
+        slots = np.array([x.ctypes.data, y.ctypes.data], np.int64)
+        call[name](slots.ctypes.data, n, bits, 0)
+        assert y.tolist() == [*np.where(stored, x[:lanes], 0), 0, 0], (name, n, bits)
