@@ -62,9 +62,11 @@ class Backward:
             except RuntimeError as e:
                 if e.args != (RELEASED,):
                     raise
-                continue                     # what the run has used up: eager's nodes will say so
+                found = None                 # what the run has used up: eager's nodes will say so
             if rec.reason:
                 raise Refused(rec.reason)
+            if found is None:
+                continue
             runs[some] = _Run(rec.nodes, given, {h.keys[key]: rec.value(g) for key, g in found}, _bits(ran))
             runs[some].add_up(rec, h.borders)
         rec.nodes = forward

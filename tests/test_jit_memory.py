@@ -1,6 +1,7 @@
 """Memory of traced calls: temporaries in one arena, a stated peak that is what is used, and nothing held between calls."""
 import gc
 import random
+import warnings
 
 import numpy as np
 import pytest
@@ -366,3 +367,24 @@ def test_what_would_take_too_much_to_record_runs_eagerly(monkeypatch):
     for _ in range(3):
         assert f(y).tolist() == f.fn(y).tolist()
     assert f.explain(data=True)["paths"]
+
+
+@pytest.mark.parametrize("limit", range(0, 200, 8))
+def test_recording_is_given_up_wherever_it_takes_too_much(limit, monkeypatch):
+    """Also in the backward of a graph that the run has used up in part."""
+    from whet.jit import record
+    monkeypatch.setattr(record, "_most", limit.__int__)
+
+    def f(x):
+        y = x.sin()
+        z = y * x
+        (z * y).sum().backward()
+        return y, z, x.exp() * y
+    t = jit.trace(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jit.TraceWarning)
+        for _ in range(3):
+            x, again = (whet.ones(2, requires_grad=True) for _ in range(2))
+            got, want = t(x), f(again)
+            assert [a.tolist() for a in got] == [a.tolist() for a in want] and x.grad.tolist() == again.grad.tolist()
+            assert [a.requires_grad for a in got] == [a.requires_grad for a in want]
