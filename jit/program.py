@@ -67,7 +67,8 @@ class Program:
                 self.root[out] = self.root[node.ins[0]] if node.kind == "op" and node.op.is_view else out
         self.moving = list(dict.fromkeys([*self.outside, *(self.root[n] for n in self.results)]))
         self.position = {r: i for i, r in enumerate(self.moving)}
-        self.fresh = [r for r in self.moving if r not in set(self.outside)]
+        given = set(self.outside)
+        self.fresh = [r for r in self.moving if r not in given]
         self.recorded, self.origin = nodes, dict(self.root)        # (building gives some views a root of their own)
         nodes = self.live(nodes)
         self.check_order(nodes)
