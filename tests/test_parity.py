@@ -270,6 +270,13 @@ def test_bytes_are_resized_as_numbers():
     same(F.interpolate(x, size=(1, 1), mode="bilinear"), [[[[85]]]], whet.uint8)
 
 
+@pytest.mark.parametrize("loss", [F.huber_loss, F.smooth_l1_loss])
+def test_an_infinite_error_has_the_slope_of_a_large_one(loss):
+    x = whet.tensor([INF, -INF, 1e-6, -5.0, NAN], requires_grad=True)
+    loss(x, whet.zeros(5), reduction="sum").backward()
+    same(x.grad, [1, -1, 1e-6, -1, NAN])
+
+
 def test_a_weighted_huber_loss_is_averaged_plainly():
     same(F.huber_loss(whet.tensor([0.5, 3.0]), whet.zeros(2), weight=whet.tensor([2.0, 4.0])), (0.25 + 10.0) / 2)
 

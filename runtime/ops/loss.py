@@ -119,8 +119,13 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     d = F["abs"](_diff("smooth_l1_loss", input, target))
-    x = d if beta == 0 else F["where"](d < beta, d * d * (0.5 / beta), d - 0.5 * beta)
-    return reduced(x, legacy(size_average, reduce, reduction))
+    return reduced(d if beta == 0 else _bent(d, beta, 0.5 / beta, 1), legacy(size_average, reduce, reduction))
+
+
+def _bent(d, bend, square, slope):
+    """square d^2 below `bend`, and from there straight on. (No infinite d is squared: the gradient of that, none, would be no number.)"""
+    near = F["minimum"](d, bend)
+    return F["where"](d < bend, near * near * square, slope * (d - 0.5 * bend))
 
 
 @precise
@@ -129,7 +134,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     d = F["abs"](_diff("huber_loss", input, target))
-    return _weighted("huber_loss", F["where"](d < delta, d * d * 0.5, delta * (d - 0.5 * delta)), weight, reduction)
+    return _weighted("huber_loss", _bent(d, delta, 0.5, delta), weight, reduction)
 
 
 def _class_axis(input):
