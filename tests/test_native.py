@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 from whet.cpu import flat, native, pool
-from whet.passes.lower_llvm import compile, targets
+from whet.passes.lower_llvm import compile, targets, vmath
 from whet.passes.lower_llvm.builder import BYTES, Module, vec
 
 ARGS = [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")]
@@ -478,3 +478,24 @@ def test_lanes_that_are_not_stored_keep_what_is_there(elem, lanes, cpu, monkeypa
         slots = np.array([x.ctypes.data, y.ctypes.data], np.int64)
         call[name](slots.ctypes.data, n, bits, 0)
         assert y.tolist() == [*np.where(stored, x[:lanes], 0), 0, 0], (name, n, bits)
+
+
+@pytest.mark.skipif(not flat.SUPPORTED, reason="no flat images here")
+@pytest.mark.parametrize("cpu", ["", "avx2"])
+@pytest.mark.parametrize("elem", ["float", "double"])
+def test_heavy_kernels_are_loaded_without_llvm(elem, cpu, monkeypatch):
+    """Also where constants lie in memory for the sake of registers."""
+    if cpu and targets.current().name not in ("avx512", "avx2"):
+        pytest.skip("needs AVX2")
+    monkeypatch.setenv("WHET_CPU", cpu)
+    targets.current.cache_clear()
+    try:
+        m, lanes = Module(), targets.current().lanes(BYTES[elem])
+        f = m.fn("kernel", ARGS)
+        p = f.load("ptr", f.args[0])
+        f.store(vmath.FUNCTIONS["tanh"](f, f.load(vec(elem, lanes), p)), p)
+        image = flat.flatten(compile.object_code(m.text()))
+    finally:
+        monkeypatch.undo()
+        targets.current.cache_clear()
+    assert image is not None and "kernel" in image.names

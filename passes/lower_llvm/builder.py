@@ -257,11 +257,12 @@ class Fn:
 
     def from_memory(self, x):
         """A vector constant as an operand that an instruction takes from memory, where registers are few: code generation would load it
-        into one of them on its own. Of a table that might change, for else it hoists the load and spills what it loaded."""
+        into one of them on its own. The memory might change, as far as code generation knows, for else it hoists the load and spills what
+        it loaded; but nobody writes to this section."""
         if not x.ref.startswith("splat") or targets.current().name != "avx2":
             return x
         name = f"at.{x.elem}.{x.lanes}." + x.ref.split()[-1].rstrip(")")
-        self.mod.raw(name, f"@{name} = internal global {x.ty} {x.ref}, align 64")
+        self.mod.raw(name, f'@{name} = internal global {x.ty} {x.ref}, section ".operands", align 64')
         return self.load(x.ty, Val(self, f"@{name}", "ptr"), 32)
 
     def _same(self, *xs):

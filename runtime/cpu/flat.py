@@ -42,7 +42,7 @@ def flatten(obj):
     for i, (name, kind, flags, _, offset, length, *_, align, _) in enumerate(sections):
         if not flags & 2 or not length or text_at(names_at, name).startswith(".eh_frame"):
             continue                                         # not loaded (2 is SHF_ALLOC), or for unwinding only
-        if kind != 1 or flags & 1 or align > ALIGN:
+        if kind != 1 or flags & 1 and text_at(names_at, name) != ".operands" or align > ALIGN:       # (see `Fn.from_memory`)
             return None                                      # zero-filled or writable data
         code += b"\0" * (-len(code) % max(align, 1))
         base[i] = len(code)
