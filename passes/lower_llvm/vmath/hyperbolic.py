@@ -5,38 +5,33 @@ from .explog import LN2, LN2_F32, LOG2E, exp_parts, log_of_sum
 
 @function("tanh")
 def tanh(f, x):
-    """y = h / (h + 1), h = (e^2|x| - 1) / 2 = (2^n - 1) / 2 + 2^n (r + r^2 p(r)), which near zero loses nothing; flat from 10 (f64: 20) on.
+    """y = h / (h + 1), h = (e^2|x| - 1) / 2 = (2^n - 1) / 2 + 2^n (r + r^2 p(r)), which near zero loses nothing.
 
-    There it is h - h y, which the rounding of the quotient and of its divisor touches little."""
-    single = x.elem == "float"
-    top = 10.0 if single else 20.0
+    Near zero it is h - h y, which the rounding of the quotient and of its divisor touches little."""
     a = f.fabs(x)
-    b = f.sel(f.cmp("ogt", a, top), top, a)
-    n, u = nearest(f, b, 2 * LOG2E, BIAS[x.elem])
-    r = near_multiple(f, b, n)
-    s = power(f, u, x.elem)
+    r, s = twice_parts(f, a)
     h = f.fma(s, f.fma(r * r, fitted(f, r, "TANH", 2), r), f.fma(s, 0.5, -0.5))
     y = h / (h + 1.0)
     return f.copysign(f.sel(f.cmp("olt", a, 0.35), f.fma(-h, y, h), y), x)
 
 
-def short_of_one(f, a):
-    """1 - tanh(a) = 2 / (e^2a + 1) for a >= 0, flat from 10 (f64: 20) on."""
-    single = a.elem == "float"
-    top = 10.0 if single else 20.0
+def twice_parts(f, a):
+    """(r, 2^n): 2a = n ln2 + 2r, for a >= 0; flat from 10 (f64: 20) on, where tanh(a) is 1."""
+    top = 10.0 if a.elem == "float" else 20.0
     b = f.sel(f.cmp("ogt", a, top), top, a)
     n, u = nearest(f, b, 2 * LOG2E, BIAS[a.elem])
-    r = near_multiple(f, b, n)
-    s = power(f, u, a.elem)
+    if a.elem == "float":                                                # n is small: one constant for ln2 is enough
+        r = f.fma(n, -LN2_F32 / 2, b)
+    else:
+        hi, lo = LN2["double"]
+        r = f.fma(n, -lo / 2, f.fma(n, -hi / 2, b))
+    return r, power(f, u, a.elem)
+
+
+def short_of_one(f, a):
+    """1 - tanh(a) = 2 / (e^2a + 1) for a >= 0."""
+    r, s = twice_parts(f, a)
     return 2.0 / f.fma(s, r * fitted(f, r, "EXP_TWICE", 2), s + 1.0)
-
-
-def near_multiple(f, b, n):
-    """b - n ln2 / 2 for a small n; of f32 one constant for ln2 is enough."""
-    if b.elem == "float":
-        return f.fma(n, -LN2_F32 / 2, b)
-    hi, lo = LN2["double"]
-    return f.fma(n, -lo / 2, f.fma(n, -hi / 2, b))
 
 
 THIRD = {"float": (0.3333333432674408, -9.934107481068821e-09), "double": (0.3333333333333333, 1.850371707708594e-17)}
