@@ -62,6 +62,11 @@ class Walk:
     strides: tuple
 
 
+def spread(a, shape):
+    """The strides of an array broadcast to a shape that it fits: 0 along what it has once (NumPy's `broadcast_to` makes a view to tell)."""
+    return (0,) * (len(shape) - len(a.shape)) + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)])
+
+
 def collapse(shape, strides, order):
     """The same elements in as few dimensions as possible: those of size 1 dropped, the others merged where they can be, the
     outermost first by the strides of operand `order`.

@@ -26,8 +26,8 @@ class Expr:
     _made: dict = {}
 
     def __new__(cls, op, args=(), value=None):
-        key = (op, tuple(id(a) for a in args), type(value), value if value == value else "nan",
-               math.copysign(1, value) if type(value) is float and value == 0 else 0)
+        key = op, tuple([id(a) for a in args]), type(value), value if value == value else "nan", \
+            math.copysign(1, value) if type(value) is float and value == 0 else 0
         found = cls._made.get(key)
         if found is None:
             found = object.__new__(cls)

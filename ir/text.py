@@ -99,14 +99,18 @@ def _array_text(a, table):
     return f"{head}({', '.join(map(value_text, numbers))})" if same else f'{head}(hex "{a.tobytes().hex()}")'
 
 
+def name_of(op):
+    """An op's name; the gradients of complex operands have names of their own."""
+    return op.name + (".complex" if _is_complex(op) else "")
+
+
 def name_text(op):
-    """An op by its name; the gradients of complex operands have names of their own."""
-    name = op.name + (".complex" if _is_complex(op) else "")
-    return name if _NAME.match(op.name) and op.name not in KEYWORDS else json.dumps(name)
+    """An op by its name."""
+    return name_of(op) if _NAME.match(op.name) and op.name not in KEYWORDS else json.dumps(name_of(op))
 
 
 def _is_complex(op):
-    made = getattr(getattr(op, "base", None), "_grads", {})
+    made = getattr(op.base, "_grads", {})
     return any(type(k) is tuple and type(got) is tuple and got[0] is op for k, got in made.items())
 
 

@@ -542,7 +542,7 @@ class Program:
     def take(self, run, known, made=(), outs=(), node=None):
         """Run something on stand-ins and note its launches; None where they cannot be repeated. `outs`: the values, or arrays, that what it
         made is. A kernel that checks its data is one of a node, and a check follows it."""
-        tape = entries.Tape()
+        tape = entries.Tape(dry=True)
         entries._local.tape = tape
         try:
             with entries._state, native.taping(tape):
@@ -796,6 +796,10 @@ def _lies_as(a, b):
 
 def template(a):
     """Memory of an array's shape, strides and type (or of such a `Type`)."""
+    if type(a) is np.ndarray and a.flags.c_contiguous:
+        m = memory.empty(a.shape, a.dtype)
+        if m.strides == a.strides:
+            return m
     a = a if type(a) is Type else Type.of(a)
     if a.contiguous:
         m = memory.empty(a.shape, a.dtype)

@@ -5,7 +5,6 @@ known by the array that they stand for, so a tensor made anew around the same me
 recording made nor the function could reach before is something that the recorder has not seen: the function is refused.
 """
 import functools
-import os
 import sys
 import weakref
 
@@ -26,7 +25,7 @@ from .numbers import EXACT, FACTS, SAFE, Number, tensor_of
 from .outward import Call
 from .streams import Streams
 from .texts import Texts
-from .watch import own
+from .watch import Watch, own_file, short
 from .world import ours
 
 GUARDED = 64                     # elements of a tensor whose value may be a guard
@@ -150,6 +149,11 @@ class Recorder(registry.Observer):
 
     # ---- what is observed --------------------------------------------------------------------------------------------
     def __call__(self, op, inputs, attrs):
+        ours = op.ours and not modes.state.saved_hooks             # (else code of the user's may run)
+        return Watch.unwatched(self.run, op, inputs, attrs) if ours else self.run(op, inputs, attrs)
+
+    def run(self, op, inputs, attrs):
+        """Run an op as eager does, and note it."""
         if op.name == "full" and type(attrs["value"]) is Number and attrs["dtype"] in FILLED[type(attrs["value"].value)]:
             with modes.no_grad():
                 x = attrs["value"].tensor
@@ -447,7 +451,7 @@ def _reshape(op, t, attrs):
 def user():
     """The user's frame that runs now."""
     f = sys._getframe(1)
-    while f is not None and own(f.f_code):
+    while f is not None and own_file(f.f_code.co_filename):
         f = f.f_back
     return f
 
@@ -455,7 +459,7 @@ def user():
 def where():
     """The user's line that runs now."""
     f = user()
-    return "" if f is None else f"{os.path.basename(f.f_code.co_filename)}:{f.f_lineno}"
+    return "" if f is None else f"{short(f.f_code.co_filename)}:{f.f_lineno}"
 
 
 def escaped(tensors, held):

@@ -44,13 +44,20 @@ SETTING = "set_", "seterr", "setbuf"         # NumPy's settings
 ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__", "__setitem__", "__delitem__"))
 
 
+@functools.lru_cache(4096)
+def short(path):
+    """A file's name."""
+    return os.path.basename(path)
+
+
 def own(code):
     """Is code the framework's, or the forward of a module that it has written?"""
-    return _of(code.co_filename)
+    return own_file(code.co_filename)
 
 
 @functools.lru_cache(4096)
-def _of(name):
+def own_file(name):
+    """Is a file of this name?"""
     return our_file(name) or name.startswith("<layer ")
 
 
@@ -66,7 +73,8 @@ class _Known:
         self.words[L.W["tensor"] // 8], self.words[L.W["names"] // 8] = id(Tensor), C.addressof(self.names)
         self.grow(1 << 12)
         native.export("whet_watch", C.addressof(self.words))
-        self.at = native.image("jit/watch", L.source, ["watched"])["watched"]
+        code = native.image("jit/watch", L.source, ["watched", "hush", "listen"])
+        self.at, (self.hush, self.listen) = code["watched"], [native.function(code[n], n, "", native.METH_NOARGS) for n in ("hush", "listen")]
         atexit.register(self.held.clear)     # (while everything goes down nobody is watched)
         self.begin = C.PYFUNCTYPE(None, C.c_void_p, C.py_object)(("PyEval_SetProfile", C.pythonapi))
 
@@ -125,7 +133,7 @@ class Watch:
     def __enter__(self):
         self.before, self.collecting = sys.getprofile(), gc.isenabled()
         gc.disable()                         # what a collection calls is not the function's doing
-        self.random = np.random.get_state(legacy=False)["state"]["pos"], np.random.get_state(legacy=False)["state"]["key"][:4].tolist()
+        self.random = _numpys_random()
         self.looking = True
         self.look()
         return self
@@ -137,6 +145,18 @@ class Watch:
             sys.setprofile(self)
         else:
             known.begin(known.at, self)
+
+    @staticmethod
+    def unwatched(compute, *args):
+        """Call something of ours that calls no code of the user's: what happens meanwhile needs no look."""
+        known = _known()
+        if known is None:
+            return compute(*args)
+        known.hush()
+        try:
+            return compute(*args)
+        finally:
+            known.listen()
 
     def withdraw(self):
         """Look no more: all is as it was."""
@@ -151,8 +171,7 @@ class Watch:
 
     def __exit__(self, *exc):
         self.withdraw()
-        now = np.random.get_state(legacy=False)["state"]
-        if (now["pos"], now["key"][:4].tolist()) != self.random:
+        if _numpys_random() != self.random:
             self.refuse("it draws from numpy.random")
 
     def __call__(self, frame, event, arg):
@@ -172,7 +191,7 @@ class Watch:
         while frame is not None and (_library(frame) or _helper(frame)):
             frame = frame.f_back
         if frame is not None and not own(frame.f_code) and name not in ASIDE:
-            self.told = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+            self.told = f"{short(frame.f_code.co_filename)}:{frame.f_lineno}"
 
     @staticmethod
     def called_with(frame):
@@ -182,7 +201,7 @@ class Watch:
     def called(self, frame):
         code = frame.f_code
         if self.told is None and code in self.codes and (catches(code) or self.called_with(frame.f_back) and tells(frame.f_locals)):
-            self.told = f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+            self.told = f"{short(code.co_filename)}:{code.co_firstlineno}"
         if code in self.codes and not ours(code) and asks_who_watches(code):
             self.refuse("it asks what is alive, or who watches")
             self.withdraw()
@@ -238,6 +257,13 @@ def resume(profile):
 def asks_who_watches(code):
     """Could some code find that it is watched, by what is alive or by what profiles it?"""
     return not WATCHING.isdisjoint(code.co_names) or "gc" in code.co_names and not COLLECTING.isdisjoint(code.co_names)
+
+
+def _numpys_random():
+    """What tells whether NumPy's own generator of random numbers has moved."""
+    g = np.random.get_bit_generator()
+    # (of the usual one the bytes of its state: as Python's numbers they take 60 us)
+    return C.string_at(g.ctypes.state_address, 2500) if type(g) is np.random.MT19937 else repr(g.state)
 
 
 def _library(frame):

@@ -3,6 +3,7 @@
 """
 import contextlib
 
+from whet.passes import kept
 from whet.passes.chain import chains
 from whet.passes.constants import fold_constants
 from whet.passes.epilogue import epilogues
@@ -42,6 +43,8 @@ PASSES = [
     ("many", many),                          # small kernels that do the same on different tensors are one launch
 ]
 
+OURS = frozenset(PASSES)
+
 # what divides a forward and its backward: see `divided`
 BETWEEN = [("partition", partition)]
 
@@ -63,16 +66,22 @@ def rewrite(nodes, root, arrays, visible, names, steady):
 
 def planned(nodes, root, arrays, visible, check=None, plan=None):
     """The nodes after all passes, as `optimize` gives them, and the plan of what was done, for a list of the same nodes on other sizes: if
-    `plan` is one of this list, no pass runs."""
+    `plan` is one of this list, or if an earlier process has had this very list, no pass runs."""
+    passes = [name for name, _ in PASSES]
     new = Plan(nodes, root, arrays, visible)
-    made = plan.again(new, root, arrays) if plan is not None and plan.passes == [name for name, _ in PASSES] else None
+    made = plan.again(new, root, arrays) if plan is not None and plan.passes == passes else None
     if made is not None:
         if check is not None:
             check(made)
         return made, plan
-    made = optimize(nodes, root, arrays, visible, check)
-    new.done(made, arrays, [name for name, _ in PASSES])
-    return made, new
+    name = kept.name(new, passes) if OURS.issuperset(PASSES) else None
+    if name is None or not kept.again(name, new, passes, root, arrays):
+        new.done(optimize(nodes, root, arrays, visible, check), arrays, passes)
+        if name is not None:
+            kept.keep(name, new)
+    elif check is not None:
+        check(new.made)
+    return new.made, new
 
 
 def optimize(nodes, root, arrays, visible, check=None):

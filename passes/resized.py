@@ -6,6 +6,8 @@ equal (or 0 or 1), at which memory is contiguous and which views lie alike. So t
 attributes and numbers that these have now; no pass runs. Where a pass goes by more than that (by which constants are equal, by how many
 bytes lie between products), this is asked again, and where it is not as it was, the passes run.
 """
+import functools
+
 import numpy as np
 from whet.ir.graph import GROUPS, Node, Ref, Type, exact
 from whet.passes import chain, epilogue, fuse, parts, picks, rows
@@ -25,8 +27,12 @@ class Plan:
         self.size = len(arrays)
         self.values = {n: (a.dtype, a.shape, a.strides, a.flags.num & FLAGS) for n, a in ((n, arrays[n]) for n in root)}
         self.lying, self.alike = _lying(root, arrays), None
-        self.constants = constants(nodes, self.memory, arrays, visible)
         self.made = self.passes = self.added = None      # the list that the passes left, their names, and the types of values that they added
+
+    @functools.cached_property
+    def constants(self):
+        """The constants of the list."""
+        return constants(self.nodes, self.memory, {n: Type(*facts[:3]) for n, facts in self.values.items()}, self.visible)
 
     def done(self, made, arrays, passes):
         """Note what the passes made of it."""

@@ -3,6 +3,7 @@ import contextlib
 import sys
 import types
 
+import numpy as np
 import pytest
 import whet
 from whet import jit
@@ -96,3 +97,17 @@ def test_errors_and_profilers_are_as_they_were():
     finally:
         sys.setprofile(None)
     assert jit.trace(lambda x: x * 3)(whet.ones(2)).tolist() == [3, 3] and sys.getprofile() is None
+
+
+def test_numpys_random_numbers_of_another_kind_are_seen_too():
+    before = np.random.get_bit_generator()
+    for bits in np.random.PCG64(1), np.random.MT19937(1):
+        np.random.set_bit_generator(bits)
+        try:
+            quiet, loud = jit.trace(lambda x: x * 2), jit.trace(lambda x: x * np.random.rand())
+            assert quiet(whet.ones(2)).tolist() == [2, 2] == quiet(whet.ones(2)).tolist() and quiet.explain(data=True)["paths"]
+            with pytest.warns(jit.TraceWarning, match="numpy.random|random"):
+                for _ in range(3):
+                    loud(whet.ones(2))
+        finally:
+            np.random.set_bit_generator(before)

@@ -19,8 +19,14 @@ def slot(address, mask):
 
 
 def source():
-    """The IR text of `watched(watch, frame, kind, what)`."""
+    """The IR text of `watched(watch, frame, kind, what)`, and of builtins between which this thread is not watched."""
     m = Module()
+    for name, what in ("hush", "PyThreadState_EnterTracing"), ("listen", "PyThreadState_LeaveTracing"):
+        f = m.fn(name, [("ptr", "self"), ("ptr", "none")], "ptr")
+        f.call(what, "void", f.call("PyThreadState_Get", "ptr"))
+        none = _ptr(f, "_Py_NoneStruct")
+        Glue(f).inc(none)
+        f.ret(none)
     for name in ("whet_watch", "_Py_NoneStruct"):
         m.decls[name] = f"@{name} = external global i8"
 

@@ -110,10 +110,10 @@ def _types(L, at):
 
 # ---- recipes --------------------------------------------------------------------------------------------------------
 class Tape:
-    """What a call launched."""
+    """What a call launched; or with `dry`, would launch."""
 
-    def __init__(self):
-        self.launches, self.numbers, self.thread = [], {}, threading.get_ident()
+    def __init__(self, dry=False):
+        self.launches, self.numbers, self.thread, self.dry = [], {}, threading.get_ident(), dry
         self.verdicts, self.partial, self.scratch = [], [], {}
 
     def need(self, array, size):
@@ -121,8 +121,10 @@ class Tape:
         self.scratch[id(array)] = array, max(size, self.scratch.get(id(array), (array, 0))[1])
 
     def __call__(self, *args):
-        if threading.get_ident() == self.thread:
-            self.launches.append(args)
+        if threading.get_ident() != self.thread:
+            return False
+        self.launches.append(args)
+        return self.dry
 
 
 _recipes: list = []

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
+from whet.ir import kernel as K
 from whet.ir import scalar
 from whet.passes.lower_llvm import gemm as kernels
 from whet.passes.lower_llvm import gemv, onerow
@@ -329,7 +330,7 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing):
     if epilogue is not None:
         dst = scalar.typeof(epilogue, [short, *(SHORT[o.dtype] for o in operands)]) or short
     c_strides = [DTYPE[dst].itemsize * math.prod(shape[i + 1:]) for i in range(len(shape))]
-    sides = [np.broadcast_to(x, (*batch, *x.shape[-2:])).strides for x in (a, b)] + [c_strides] + [o.strides for o in operands]
+    sides = [K.spread(x, (*batch, *x.shape[-2:])) for x in (a, b)] + [c_strides] + [o.strides for o in operands]
     batch, batches = _collapse(batch, [x[:-2] for x in sides])
     a, b, c, *more = (tuple(x[-2:]) for x in sides)
     swapped = False

@@ -26,6 +26,7 @@ _SIG = C.CFUNCTYPE(None, C.c_void_p, C.c_int64, C.c_int64, C.c_int64)
 _found: dict = {}                        # key -> address of everything that is loaded
 _loaded: dict = {}                       # the same for what the cache brought and nobody has asked for
 _waiting: dict = {}                      # key -> entry of the cache that is loaded when asked for
+_asked: set = set()                      # keys of the bytes that were asked for
 on_compile: list = []                    # functions that are called with the IR text of what is compiled
 _exports: dict = {}                      # addresses that code may name and the process does not export
 _lock = threading.RLock()
@@ -153,7 +154,7 @@ def _store():
             code, names = flat.join(alone)
             at = flat.load(code, (), _resolve)
             _loaded.update({key: at + offset for key, offset in names.items()})
-        atexit.register(lambda: store.pack(set(_found)))
+        atexit.register(lambda: store.pack(_found.keys() | _asked))
     return store
 
 
@@ -168,6 +169,28 @@ def _cached(key):
             return False
         _load(entry)
     return key in _found
+
+
+def keeps():
+    """Is there a cache on disk?"""
+    return _store() is not None
+
+
+def kept(key):
+    """The bytes that an earlier process kept, or this one; None where there are none."""
+    with _lock:
+        entry = _waiting.get(key) or _store().find(key)
+        if entry is None:
+            return None
+        _asked.add(key)
+        return entry.code
+
+
+def keep(key, data):
+    """Keep bytes for other processes."""
+    with _lock:
+        _waiting[key] = entry = cache.Entry("data", {key: 0}, (), data)
+        _store().put(entry)
 
 
 def _compile(text, symbols, opt=2):
@@ -343,6 +366,7 @@ _LAUNCH = """
 @PyLong_Type = external global i8
 @PyFloat_Type = external global i8
 @_Py_NoneStruct = external global i8
+@_Py_TrueStruct = external global i8
 @PyExc_TypeError = external global ptr
 @PyExc_ValueError = external global ptr
 @PyExc_OverflowError = external global ptr
@@ -477,7 +501,8 @@ tell:                                        ; somebody records what is launched
   br i1 %deaf, label %fail, label %told
 told:
   call void @Py_DecRef(ptr %heard)
-  br label %begin
+  %enough = icmp eq ptr %heard, @_Py_TrueStruct
+  br i1 %enough, label %done, label %begin
 begin:
   %c0 = icmp sgt i64 %count, 2
   %c1 = icmp sle i64 %count, MAX_SLOTS
@@ -654,7 +679,7 @@ def status():
 
 
 class taping:
-    """Inside, `tape(*args)` is called with the arguments of each launch."""
+    """Inside, `tape(*args)` is called with the arguments of each launch. Where it gives True, nothing is launched."""
 
     def __init__(self, tape):
         self.tape = tape

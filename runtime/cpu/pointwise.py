@@ -168,7 +168,7 @@ class _Plan:
     __slots__ = ("roots", "news", "addr", "total", "most", "grain", "table", "numbers")
 
     def __init__(self, typed, inputs, outs, anyhow):
-        shape = outs[0].shape if outs else np.broadcast_shapes(*[a.shape for a in inputs])
+        shape = outs[0].shape if outs else _common(inputs)
         self.addr, self.table, self.total, self.most, self.grain = None, None, prod(shape), 0, 1
         self.roots, self.numbers = typed.roots, any(a.shape == () for a in inputs)
         if outs is None:
@@ -177,7 +177,7 @@ class _Plan:
             self.news, strides = None, [o.strides for o in outs]
         if not typed.compiled or not self.total:
             return
-        given = [a.strides if a.shape == shape else np.broadcast_to(a, shape).strides for a in inputs]
+        given = [a.strides if a.shape == shape else K.spread(a, shape) for a in inputs]
         sizes = typed.sizes
         walk = K.anyhow(shape, given + strides, len(inputs)) if anyhow else K.plan(shape, given + strides, sizes, len(inputs))
         run = walk.shape[-1] * sizes[-1] if len(strides) == 1 and walk.space != "tiles" and walk.access[-1] == "v" else 0
@@ -210,6 +210,12 @@ def _cache_bytes():
         return 32 << 20
 
 
+def _common(inputs):
+    """The shape that the inputs broadcast to."""
+    shapes = {a.shape for a in inputs} - {()}
+    return np.broadcast_shapes(*shapes) if len(shapes) > 1 else shapes.pop() if shapes else ()
+
+
 def _results(shape, inputs, dtypes):
     """What new results are made from, and their strides: dense, of the inputs' order in memory."""
     order = _order(shape, inputs)
@@ -222,7 +228,7 @@ def _results(shape, inputs, dtypes):
 
 def _order(shape, inputs):
     """The dimensions from the outermost in memory: of two, the one with larger steps in the first input that tells them apart."""
-    given = [np.broadcast_to(a, shape).strides for a in inputs if a.ndim]
+    given = [K.spread(a, shape) for a in inputs if a.ndim]
 
     def inside(i, j):
         """Does dimension i lie inside j? None where no input tells."""

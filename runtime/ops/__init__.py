@@ -9,8 +9,10 @@ for _family in ("pointwise", "arithmetic", "creation", "convert", "view", "movem
     __import__(f"{__name__}.{_family}")
 
 from .host import publish  # noqa: E402  (linalg is made of other ops)
+from .registry import OURS, REGISTRY  # noqa: E402
 
 publish()
+OURS.update(REGISTRY.values())
 
 if tensor_base.Base is not tensor_base.PyBase:
     from .doors import install

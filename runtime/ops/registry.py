@@ -16,6 +16,7 @@ from ..dtypes import FLOAT, FROM_NUMPY
 from ..ir import scalar
 
 REGISTRY: dict = {}                 # name -> Op
+OURS: set = set()                   # those that whet defines, once it has
 state, GRAD, SPECIAL = modes.state, modes.GRAD, modes.SPECIAL
 
 
@@ -30,6 +31,7 @@ class Op:
     A parameter `needs` receives which inputs want a gradient.
     """
     family = "host"
+    base = None                     # the op that it is a gradient of
     is_view = False                 # the result shares the first input's memory
     view_is_safe = True             # False: one of several views made by one call (writing to it is refused)
     pure = True
@@ -83,6 +85,13 @@ class Op:
     def may_fail(self):
         """May a call on other data, of the same shapes and types, raise or give another shape?"""
         return self.family == "host" if self.total is None else not self.total
+
+    @property
+    def ours(self):
+        """Is it one of those that whet defines, or a gradient of one?"""
+        while self.base is not None:
+            self = self.base
+        return self in OURS
 
     def __repr__(self):
         return f"<op {self.name}>"
