@@ -221,15 +221,17 @@ def test_every_thread_has_a_part_and_every_part_its_scratch():
     assert conv_plan.shares(20, 50, 4) == (20, 2)
 
 
-@pytest.mark.parametrize("panels, tiles", [(7, 11), (25, 8), (2, 22), (1, 40), (98, 22)])
-def test_blocks_are_cut_so_that_threads_have_the_same_work(panels, tiles):
+@pytest.mark.parametrize("last", [1.0, 0.5])
+@pytest.mark.parametrize("panels, tiles", [(7, 11), (25, 8), (2, 22), (1, 40), (98, 22), (4, 43)])
+def test_blocks_are_cut_so_that_threads_have_the_same_work(panels, tiles, last):
     for threads in (1, 2, 3, 4):
-        across, down = conv_plan._cut(panels, 4, tiles, 20, 12, 1, threads)
+        across, down = conv_plan._cut(panels, 4, tiles, 20, 12, 1, threads, last)
         assert -(-panels // across) <= 4 and -(-tiles // down) <= 20
-        work = [((i + 1) * panels // across - i * panels // across) * ((j + 1) * tiles // down - j * tiles // down)
-                for i in range(across) for j in range(down)]
-        parts = np.array_split(np.array(work), threads)
-        assert threads == 1 or max(map(sum, parts)) <= 1.2 * panels * tiles / threads
+        wide, high = ([(i + 1) * n // b - i * n // b for i in range(b)] for n, b in ((panels, across), (tiles, down)))
+        wide[-1] -= 1 - last
+        work = np.outer(wide, high)
+        parts = np.array_split(work.ravel(), threads)
+        assert threads == 1 or max(map(sum, parts)) <= 1.2 * work.sum() / threads
 
 
 @pytest.mark.parametrize("x, w, at", [

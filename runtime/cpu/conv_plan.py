@@ -20,6 +20,7 @@ WINOGRAD_SCRATCH = 1 << 19     # bytes for the transformed pixels of a unit
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 TURNED_VECTORS, TURNED_PIXELS = 2, 256       # vectors of channels in a register tile, pixels of a unit
 PLANES_SCRATCH = 1 << 18       # bytes for the rows that a band of outputs reads
+TRANSFORM = 27                 # such rows for the transform of pixels by Winograd's method
 COPY = 5                       # rows of a register tile whose products take as long as copying the pixels under a step's tap
 GRAIN = 1 << 15                # vector multiply-adds in about 10 us
 
@@ -145,10 +146,11 @@ def _shares(work, lanes, units, threads):
     return shares(GRAIN * lanes // max(work, 1), units, threads)
 
 
-def _cut(panels, most_panels, tiles, most_tiles, rows, others, threads):
+def _cut(panels, most_panels, tiles, most_tiles, rows, others, threads, last=1.0, copy=COPY):
     """(blocks of panels, blocks of tiles) that are not too large, cut so that the thread with the most work has as little as can be.
 
-    A unit is `rows` of work for each of its panels and tiles, and copies the pixels of its panels. There are `others` for each two blocks.
+    A unit is `rows` of work for each of its panels and tiles, and copies the pixels of its panels; which takes as long as
+    the work for `copy` rows; the last panel is `last` of one. There are `others` for each two blocks.
     """
     fewest = split(panels, most_panels)[0], split(tiles, most_tiles)[0]
     if threads == 1 or others * fewest[0] * fewest[1] >= 32 * threads:
@@ -156,13 +158,19 @@ def _cut(panels, most_panels, tiles, most_tiles, rows, others, threads):
     even = [min(n, -(-few // threads) * threads) for n, few in zip((panels, tiles), fewest)]
 
     def longest(blocks):
-        across, down = (np.diff(np.arange(b + 1) * n // b) for n, b in zip((panels, tiles), blocks))
-        work = np.tile((across[:, None] * (down * rows + COPY)).ravel(), others)
+        across, down = (np.diff(np.arange(b + 1.0) * n // b) for n, b in zip((panels, tiles), blocks))
+        across[-1] -= 1 - last
+        work = np.tile((across[:, None] * (down * rows + copy)).ravel(), others)
         parts = min(threads, len(work))
         each, over = divmod(len(work), parts)                    # as the pool has it
         return max(np.add.reduceat(work, [i * each + min(i, over) for i in range(parts)])), blocks[0] * blocks[1]
     finest = [panels] if panels < 8 * threads else []
     return min(itertools.product(dict.fromkeys([fewest[0], even[0], *finest]), dict.fromkeys([fewest[1], even[1]])), key=longest)
+
+
+def _last(pixels, tile):
+    """The part of a panel that the last one is: where its pixels fit into one vector, only that is computed."""
+    return 1 / tile.vectors if 0 < pixels % tile.panel <= tile.lanes else 1.0
 
 
 def _band(r, lanes, size, taps):
@@ -269,7 +277,7 @@ def _contraction(r, fields, lanes, threads, how, epilogue, near, far):
     tile = runs.Tile(r.elem, rows, lanes, vectors, bool(r.taps_at))
     panel = tile.panel
     panels = -(-pixels // panel)
-    pixel_blocks, row_blocks = _cut(panels, max(1, 128 // panel), tiles, max(1, 512 // rows), rows, r.groups, threads)
+    pixel_blocks, row_blocks = _cut(panels, max(1, 128 // panel), tiles, max(1, 512 // rows), rows, r.groups, threads, _last(pixels, tile))
     max_panels, max_tiles = -(-panels // pixel_blocks), -(-tiles // row_blocks)
     limit, taps = max_panels * panel, fields["rowtaps"] + fields["coltaps"]
     fields.update(_layout(
@@ -414,7 +422,8 @@ def winograd_plan(r, epilogue, out_shape):
     tile, line = runs.Tile(r.elem, rows, lanes, 1 if pixels <= lanes else 2), r.channels + winograd.PAD
     panel = tile.panel
     panels = -(-pixels // panel)
-    pixel_blocks, row_blocks = _cut(panels, max(1, WINOGRAD_SCRATCH // (16 * r.channels * panel * size)), tiles, tiles, rows, r.groups, threads)
+    pixel_blocks, row_blocks = _cut(panels, max(1, WINOGRAD_SCRATCH // (16 * r.channels * panel * size)), tiles, tiles, rows, r.groups, threads,
+                                    _last(pixels, tile), TRANSFORM)
     max_panels = -(-panels // pixel_blocks)
     limit = max_panels * panel
     layout = _layout(in_at=_runs_bytes(limit, 6) + limit * 16, y_at=(max_panels * 16 * rows * panel + lanes) * size,
