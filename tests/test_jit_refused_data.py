@@ -72,6 +72,7 @@ CASES = {
     "poisson": two(whet.poisson, [0.5, 0.5], [0.5, -1.5]),
     "quantile": two(lambda p: whet.quantile(ones(4), p), [0.5, 0.5], [0.5, 1.5]),
     "binary_cross_entropy": two(lambda p: F.binary_cross_entropy(p, ones(2)), [0.5, 0.5], [0.5, 1.5]),
+    "binary_cross_entropy's target": two(lambda p: F.binary_cross_entropy(ones(2) / 2, p), [0.5, 0.5], [0.5, -0.5], [0.5, float("nan")]),
     "gaussian_nll_loss": two(lambda p: F.gaussian_nll_loss(ones(2), ones(2), p), [0.5, 0.5], [0.5, -1.5]),
     "cholesky": two(lambda p: whet.linalg.cholesky(p.diag()), [0.5, 0.5], [0.5, -1.5]),
     "inv": two(lambda p: whet.linalg.inv(p.diag()), [0.5, 0.5], [0.5, 0.0]),

@@ -93,8 +93,12 @@ def __array_ufunc__(self, ufunc, way, *inputs, out=None, where=True, **kwargs):
             a, b = (x if is_tensor(x) else FUNCTIONS["as_tensor"](x) for x in inputs)
             return _deliver(fn(a.reshape(*a.shape, *[1] * b.ndim), b), out)
     call = name if way == "__call__" else f"{name}.{way}"
-    raise TypeError(f"numpy.{call} is not supported on whet tensors; convert with tensor.detach().numpy() to leave the recorded "
-                    "graph")
+    if any(is_tensor(x) and x.requires_grad for x in inputs):
+        raise TypeError(f"numpy.{call} on whet tensors has no gradient; convert with tensor.detach() to leave the recorded graph")
+    made = getattr(ufunc, way)(*_arrays(inputs), **_arrays(kwargs))
+    if not isinstance(made, np.ndarray | np.generic):
+        return made                          # (several, or None)
+    return _deliver(FUNCTIONS["as_tensor"](made), out)
 
 
 def _reduced(fn, x, axis, keepdims):
@@ -344,12 +348,18 @@ _FUNCTIONS = {
 
 @method()
 def __array_function__(self, func, types, args, kwargs):
-    """A NumPy function on tensors: the op that does the same, with gradients."""
+    """A NumPy function on tensors: the op that does the same, with gradients; where there is none, NumPy's own on their memory."""
     fn = _FUNCTIONS.get(func.__name__) if func.__module__ in ("numpy", "numpy.lib", "numpy._core.multiarray") else None
-    if fn is None:
-        raise TypeError(f"{func.__module__}.{func.__name__} is not supported on whet tensors; convert with tensor.detach().numpy() "
-                        "to leave the recorded graph")
-    return fn(*args, **kwargs)
+    return func(*_arrays(args), **_arrays(kwargs)) if fn is None else fn(*args, **kwargs)
+
+
+def _arrays(x):
+    """What NumPy is given for a tensor, or for one in a container. (One that requires a gradient raises.)"""
+    if is_tensor(x):
+        return x.numpy()
+    if type(x) in (list, tuple):
+        return type(x)(map(_arrays, x))
+    return {k: _arrays(v) for k, v in x.items()} if type(x) is dict else x
 
 
 # ---- DLPack ----------------------------------------------------------------------------------------------------------

@@ -270,6 +270,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
                          "they have the same size.")
     if not ask(_probable, input):
         raise RuntimeError("all elements of input should be between 0 and 1")
+    if not ask(_probable, target):
+        raise RuntimeError("all elements of target should be between 0 and 1")
     x = apply(bce_op, (input, target), {})
     x = x if weight is None else x * weight
     return reduced(x, legacy(size_average, reduce, reduction))
