@@ -149,8 +149,8 @@ class Recorder(registry.Observer):
 
     # ---- what is observed --------------------------------------------------------------------------------------------
     def __call__(self, op, inputs, attrs):
-        ours = op.ours and not modes.state.saved_hooks             # (else code of the user's may run)
-        return Watch.unwatched(self.run, op, inputs, attrs) if ours else self.run(op, inputs, attrs)
+        alone = op.ours and not modes.state.saved_hooks            # (else code of the user's may run)
+        return Watch.unwatched(self.run, op, inputs, attrs) if alone else self.run(op, inputs, attrs)
 
     def run(self, op, inputs, attrs):
         """Run an op as eager does, and note it."""

@@ -262,8 +262,8 @@ def asks_who_watches(code):
 def _numpys_random():
     """What tells whether NumPy's own generator of random numbers has moved."""
     g = np.random.get_bit_generator()
-    # (of the usual one the bytes of its state: as Python's numbers they take 60 us)
-    return C.string_at(g.ctypes.state_address, 2500) if type(g) is np.random.MT19937 else repr(g.state)
+    # (of the usual one the bytes of its state, 624 words and a count: as Python's numbers they take 60 us)
+    return C.string_at(g.ctypes.state_address, 625 * 4) if type(g) is np.random.MT19937 else repr(g.state)
 
 
 def _library(frame):

@@ -39,7 +39,10 @@ def again(name, plan, passes, root, arrays):
     raw = native.kept(name)
     if raw is None:
         return False
-    made, added = _Reader(io.BytesIO(raw), plan.nodes).load()
+    try:
+        made, added = _Reader(io.BytesIO(raw), plan.nodes).load()
+    except (pickle.UnpicklingError, ArithmeticError, AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError):
+        return False                         # (written by what we do not know)
     root.update((n, n) for n in range(len(arrays), len(arrays) + len(added)))
     arrays += [np.empty(shape, dtype) for dtype, shape, _ in added]
     plan.done(made, arrays, passes)
@@ -61,7 +64,7 @@ def keep(name, plan):
 def _name(plan, passes):
     streams: list = []
     nodes = [(n.kind, _op(n), _value(n.ins), tuple(n.outs), [(k, _attribute(k, v, streams)) for k, v in n.attrs.items()],
-              _value(n.value) if n.kind in ("guard", "ask") else n.value is False,
+              _value(n.value) if n.kind in ("guard", "ask") else _counts(n.value),
               n.roots and [(str(e), yes) for e, yes in n.roots], n.line) for n in plan.nodes]
     values = [(n, FROM_NUMPY[t].short, *facts) for n, (t, *facts) in plan.values.items()]
     said = marshal.dumps((np.__version__, passes, plan.size, sorted(plan.visible), [*plan.memory.items()], values, plan.lying, nodes), 2)
@@ -81,6 +84,10 @@ def _name_of(op):
     return name_of(op)
 
 
+def _counts(x):
+    return x if x is None or x is False else ...
+
+
 def _attribute(key, x, streams):
     """An attribute as what `marshal` writes; of streams of random numbers, which of those in the list it is."""
     if key != "generator":
@@ -88,7 +95,7 @@ def _attribute(key, x, streams):
     known = [i for i, s in enumerate(streams) if s is x or type(s) is type(x) is Position and s.key() == x.key()]
     if not known:
         streams.append(x)
-    return "stream", known[0] if known else len(streams) - 1
+    return "stream", type(x).__name__, known[0] if known else len(streams) - 1
 
 
 def _value(x):

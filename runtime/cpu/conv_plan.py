@@ -149,8 +149,8 @@ def _shares(work, lanes, units, threads):
 def _cut(panels, most_panels, tiles, most_tiles, rows, others, threads, last=1.0, copy=COPY):
     """(blocks of panels, blocks of tiles) that are not too large, cut so that the thread with the most work has as little as can be.
 
-    A unit is `rows` of work for each of its panels and tiles, and copies the pixels of its panels; which takes as long as
-    the work for `copy` rows; the last panel is `last` of one. There are `others` for each two blocks.
+    A unit is `rows` of work for each of its panels and tiles, and copies the pixels of its panels, which takes as long as the work for `copy`
+    rows; the last panel is `last` of one. There are `others` for each two blocks.
     """
     fewest = split(panels, most_panels)[0], split(tiles, most_tiles)[0]
     if threads == 1 or others * fewest[0] * fewest[1] >= 32 * threads:
