@@ -24,6 +24,7 @@ may be left out: they hold the identity.
 Extrema are exact and need no order: NaN if any element is NaN (the canonical quiet NaN), +0 above -0. Positions are those of the
 first greatest (or least) element; a NaN counts as greatest (or least), zeros of both signs are equal. The greatest of no elements
 is the least number of the type (and the least the greatest), its position 0. """
+import functools
 from dataclasses import dataclass, field
 
 from whet.ir import scalar
@@ -109,6 +110,9 @@ class Program:
         for name, v in (("values", tuple(values)), ("results", tuple(results)), ("outputs", tuple(outputs)), ("key", self._key())):
             object.__setattr__(self, name, v)
 
+    def __reduce__(self):
+        return made, (self.name, self.operands, self.stages)
+
     def _key(self):
         order = scalar.walk(*(s.expr for s in self.stages))
         at = {e: k for k, e in enumerate(order)}
@@ -161,6 +165,12 @@ class Program:
         last = max([0, *walks, *(a - 1 for a in rows)])
         after = [tuple(k for a in sorted(rows) if max(a - 1, 0) == w for k in rows[a]) for w in range(last + 1)]
         return [Pass(tuple(walks.get(w, ())), after[w]) for w in range(last + 1)]
+
+
+@functools.lru_cache(4096)
+def made(name, operands, stages):
+    """The program of these: equal ones are one, with one plan for each layout."""
+    return Program(name, operands, stages)
 
 
 def run(program, operands, n, to_dtype):

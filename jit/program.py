@@ -28,7 +28,7 @@ from whet.passes.pipeline import planned, rewrite
 from whet.passes.uses import is_view, written
 from whet.random import Position
 
-from . import chain, contract, plain
+from . import chain, contract, kept, plain
 from .arena import Own, Piece, Ranges, plan
 from .machine import machine
 from .record import Late, Refused
@@ -81,7 +81,7 @@ class Program:
                 nodes, self.lasting, self.notes = rewrite(nodes, self.root, self.arrays, visible, rewrites, set(self.steady))
                 self.meaning = nodes if nodes != before else None
             self.nodes, self.plan = planned(nodes, self.root, self.arrays, set(self.results) | set(self.moving),
-                                            self.check if verify.CHECK else None, like.plan if like is not None and not rewrites else None)
+                                            self.check if verify.CHECK else None, like.plan if like is not None and not rewrites else None, kept)
         self.held, self.keep, self.launches, self.called, self.guards, self.packed = {}, [], 0, [], [], {}       # packed: see contract.py
         self.checks, self.stopped = {}, C.c_int64()          # address of what a check looks at -> its node; the one that ended a list, or 0
         self.names, self.ranges = {}, Ranges()       # stand-ins: their values by id; what lies where: a piece of the arena, or (which of those

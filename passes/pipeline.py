@@ -3,7 +3,6 @@
 """
 import contextlib
 
-from whet.passes import kept
 from whet.passes.chain import chains
 from whet.passes.constants import fold_constants
 from whet.passes.epilogue import epilogues
@@ -64,9 +63,9 @@ def rewrite(nodes, root, arrays, visible, names, steady):
     return nodes, kept, log
 
 
-def planned(nodes, root, arrays, visible, check=None, plan=None):
+def planned(nodes, root, arrays, visible, check=None, plan=None, kept=None):
     """The nodes after all passes, as `optimize` gives them, and the plan of what was done, for a list of the same nodes on other sizes: if
-    `plan` is one of this list, or if an earlier process has had this very list, no pass runs."""
+    `plan` is one of this list, or if an earlier process has had this very list, as `kept` knows (`jit/kept.py`), no pass runs."""
     passes = [name for name, _ in PASSES]
     new = Plan(nodes, root, arrays, visible)
     made = plan.again(new, root, arrays) if plan is not None and plan.passes == passes else None
@@ -74,7 +73,7 @@ def planned(nodes, root, arrays, visible, check=None, plan=None):
         if check is not None:
             check(made)
         return made, plan
-    name = kept.name(new, passes) if OURS.issuperset(PASSES) else None
+    name = kept.name(new, passes) if kept is not None and OURS.issuperset(PASSES) else None
     if name is None or not kept.again(name, new, passes, root, arrays):
         new.done(optimize(nodes, root, arrays, visible, check), arrays, passes)
         if name is not None:

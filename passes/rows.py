@@ -12,7 +12,6 @@ stands where the last of its nodes was, so nothing may want one before, nor writ
 compute alone, in the same types, and a reduction's order is that of `ir.rows`: no bit changes.
 """
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -435,10 +434,4 @@ class _Builder:
                 new[x.value] = S.arg(n)
                 n += 1
         stages = tuple(what(*parts[:-1], S.substitute(parts[-1], new)) for what, parts, _ in self.stages)
-        return _made(tuple(self.operands), stages)
-
-
-@lru_cache(4096)
-def _made(operands, stages):
-    """Equal programs are one, with one plan for each layout."""
-    return R.Program("rows", operands, stages)
+        return R.made("rows", tuple(self.operands), stages)

@@ -4,8 +4,9 @@ import pytest
 import whet
 from whet import jit
 from whet.cpu import native
+from whet.jit import kept
 from whet.nn import functional as F
-from whet.passes import kept, pipeline
+from whet.passes import pipeline
 
 from tests.together import bits as bits_of
 from tests.together import each
@@ -172,7 +173,7 @@ def test_another_process_finds_it(tmp_path):
     import sys
     code = """
 import sys, numpy, whet
-from whet.passes import kept, pipeline
+from whet.passes import pipeline
 ran = []
 real = pipeline.optimize
 pipeline.optimize = lambda *a: (ran.append(1), real(*a))[1]
