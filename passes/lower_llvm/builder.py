@@ -113,6 +113,11 @@ class Val:
 _FOLD = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b}
 
 
+def at_once(products):
+    """How many steps of so many chains of multiply-adds follow each other without a branch. Fewer than 8 wait for each other anyway."""
+    return 1 if products < 8 else 4 if products <= 12 else 2
+
+
 class Module:
     """Functions, declarations and read-only tables that become one object file."""
 
@@ -434,11 +439,11 @@ class Fn:
         self.raw(f"ret {x.ty} {x.ref}" if x is not None else "ret void")
         self.closed = True
 
-    def loop(self, lo, hi, step, body, carry=(), counted=False):
+    def loop(self, lo, hi, step, body, carry=()):
         """for i in range(lo, hi, step): body(i, *carried) -> new carried values. Returns the last ones.
 
-        LLVM does not learn how i goes on unless the loop is `counted`: to choose other induction variables takes a quarter of the time
-        of the whole code generation, and where addresses may have an index it gains nothing but registers for a few."""
+        LLVM does not learn how i goes on: to choose other induction variables takes a quarter of the time of the whole code generation, and
+        where addresses may have an index it gains nothing but registers for a few."""
         lo, hi, step = (self.as_val(x, "i64") for x in (lo, hi, step))
         carry = list(carry)
         self.n += 1
@@ -457,14 +462,28 @@ class Fn:
         new = [] if new is None else [new] if isinstance(new, Val) else list(new)
         assert len(new) == len(carry), f"{self.name}: the loop body carries {len(new)} values, not {len(carry)}"
         nxt = self.v("i64", f"add nsw i64 {i.ref}, {step.ref}")
-        if not counted:
-            nxt = self.v("i64", f'call i64 asm "", "=r,0"(i64 {nxt.ref})')       # no instruction
+        nxt = self.v("i64", f'call i64 asm "", "=r,0"(i64 {nxt.ref})')           # no instruction
         self.lines[at] = f" {names[0]} = phi i64 [{lo.ref}, %{before}], [{nxt.ref}, %{self.block}]"
         for k, c in enumerate(carry):
             self.lines[at + 1 + k] = f" {names[1 + k]} = phi {c.ty} [{c.ref}, %{before}], [{new[k].ref}, %{self.block}]"
         self.br(head)
         self.label(done)
         return vals
+
+    def steps(self, count, together, body, carry):
+        """for k in range(count): carried = body(k - u, u, *carried), in rounds of `together` without a branch, u being 0, 1, ... in each.
+
+        What a loop adds to a dozen multiply-adds for counting and addresses may be a third of all instructions, and they are what is scarce
+        where two threads share a core. An address for k - u is one for k with a constant."""
+        def round_(k, *acc):
+            for u in range(together):
+                acc = body(k, u, *acc)
+            return acc
+        whole = 0
+        if together > 1:
+            whole = self.as_val(count, "i64") & -together
+            carry = self.loop(0, whole, together, round_, carry)
+        return self.loop(whole, count, 1, lambda k, *acc: body(k, 0, *acc), carry)
 
     def while_(self, test, body, carry):
         """while test(*carried): carried = body(*carried). Returns the last ones."""

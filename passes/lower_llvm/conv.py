@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from ...ir import scalar
 from . import targets
-from .builder import BYTES, Val
+from .builder import BYTES, Val, at_once
 from .layout import transpose
 from .runs import KC, Geometry, Runs, divmod_, gather, lane_mask, scatter, share, spread, table
 from .scalar import emit as emit_scalar
@@ -36,6 +36,12 @@ def tile_rows(n):
     """
     sizes = (12, 8, 4, 2, 1) if targets.current().name in ("avx512", "neon") else (6, 4, 2, 1)
     return min((r for r in sizes if r <= n), key=lambda r: -(-n // r) * (r + 1))
+
+
+def fetch(f, t, p, count):
+    """Fetch the lines of so many elements."""
+    for at in range(0, count * BYTES[t.elem], 64):
+        f.prefetch(f.bytes_at(p, at), locality=2)
 
 
 def micro(m, name, t, ahead=False):
@@ -61,19 +67,21 @@ def _micro(m, name, t, vectors, ahead):
     rows = [f.at(a, row * i if i else 0, t.elem) for i in range(t.rows)]
     at = [f.at(c, i * t.panel + j * t.lanes, t.elem) for i in range(t.rows) for j in range(vectors)]
 
-    def step(k, *acc):
-        for p in later:
-            f.prefetch(f.at(p, k * t.rows, t.elem), locality=2)
+    def step(k, u, *acc):
+        if u == 0:
+            for p in later:
+                fetch(f, t, f.at(p, k * t.rows, t.elem), together * t.rows)
         line = f.at(b, k * t.panel, t.elem)
-        bs = [f.load(t.vec, f.at(line, j * t.lanes, t.elem)) for j in range(vectors)]
+        bs = [f.load(t.vec, f.at(line, u * t.panel + j * t.lanes, t.elem)) for j in range(vectors)]
         out = []
-        p = f.at(a, f.load("i64", f.at(listed, k, "i64")), t.elem) if t.listed else None
+        p = f.at(a, f.load("i64", f.at(listed, k + u, "i64")), t.elem) if t.listed else None
         for i in range(t.rows):
-            x = f.splat(f.load(t.elem, p if t.listed else f.at(rows[i], k, t.elem)), t.lanes)
+            x = f.splat(f.load(t.elem, p if t.listed else f.at(f.at(rows[i], k, t.elem), u, t.elem)), t.lanes)
             p = f.at(p, row, t.elem) if t.listed else None        # one addition a row: 14 addresses would not stay in registers
             out += [f.fma(x, bs[j], acc[i * vectors + j]) for j in range(vectors)]
         return out
-    acc = f.loop(0, steps, 1, step, [f.const(t.vec, 0.0)] * (t.rows * vectors), counted=True)
+    together = at_once(t.rows * vectors)
+    acc = f.steps(steps, together, step, [f.const(t.vec, 0.0)] * (t.rows * vectors))
     add_up(f, t, acc, at, first)
     return name
 
@@ -99,9 +107,10 @@ class Epilogue:
     root: object
     operands: tuple = ()
 
-    def given(self, f, elem, operands, channel):
-        """What `writer` takes for the operands (pointers) at an output channel: numbers, and the pointers of those that go by pixel."""
-        return [p if kind == "pixel" else f.load(elem, f.at(p, channel, elem) if kind == "channel" else p)
+    def given(self, f, elem, operands, channel, more=0):
+        """What `writer` takes for the operands (pointers) at output channel `channel + more`: numbers, and the pointers of those that go by
+        pixel."""
+        return [p if kind == "pixel" else f.load(elem, f.at(f.at(p, channel, elem), more, elem) if kind == "channel" else p)
                 for p, kind in zip(operands, self.operands, strict=True)]
 
     @property
@@ -146,8 +155,10 @@ def forward(m, symbol, t, epilogue, near, far):
             """Where tile i begins: the last one begins early and repeats rows of the one before."""
             return f.imin(i * t.rows, g.rows - t.rows)
 
+        kept = f.conv("zext", f.cmp("sgt", g.steps, KC), "i64")          # of one block, no sums are kept for another
+
         def tile_at(j, i):
-            return f.at(totals, (j * g.max_tiles + (i - tile0)) * (t.rows * t.panel), t.elem)
+            return f.at(totals, (j * g.max_tiles + (i - tile0)) * kept * (t.rows * t.panel), t.elem)
 
         def block(k0):
             k1 = f.imin(k0 + KC, g.steps)
@@ -182,27 +193,36 @@ def forward(m, symbol, t, epilogue, near, far):
             """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in another page."""
             to = group * g.yg + i * t.rows * g.yo + outside.get(outside.y, outside.get(outside.first, j))
 
-            def row(r, to):
+            for _ in range(t.rows):
                 for p, write in [(y, 1)] + [(p, 0) for p, kind in zip(operands, epilogue.operands) if kind == "pixel"]:
                     for v in range(t.vectors):
                         f.prefetch(f.at(p, to + v * t.lanes, t.elem), write)
-                return to + g.yo
-            f.loop(0, t.rows, 1, row, [to])
+                to = to + g.yo
 
         def out(i, j):
             """Store the new rows of tile i, panel j."""
-            src, again = tile_at(j, i), i * t.rows - row_of(i)
+            src, again, channel = tile_at(j, i), i * t.rows - row_of(i), group * g.rows + row_of(i)
 
             def run(e):
-                put = writer(f, t, epilogue, outside.get(outside.lanes, e), far, g)
-                to = group * g.yg + i * t.rows * g.yo + outside.get(outside.y, e)
+                to, lanes = group * g.yg + i * t.rows * g.yo + outside.get(outside.y, e), outside.get(outside.lanes, e)
                 acc = f.at(src, outside.get(outside.slot, e), t.elem)
 
-                def row(r, to):
-                    given = epilogue.given(f, t.elem, operands, group * g.rows + row_of(i) + r)
-                    put(f.load(t.vec, f.at(acc, r * t.panel, t.elem)), given, y, to)
+                def row(put, r, to):
+                    put(f.load(t.vec, f.at(acc, r * t.panel, t.elem)), epilogue.given(f, t.elem, operands, channel, r), y, to)
                     return to + g.yo
-                f.loop(again, t.rows, 1, row, [to])
+
+                def some():
+                    put = writer(f, t, epilogue, lanes, far, g)
+                    f.loop(again, t.rows, 1, lambda r, to: row(put, r, to), [to])
+
+                def whole():
+                    put, at = writer(f, t, epilogue, None, far, g), to
+                    for r in range(t.rows):
+                        at = row(put, r, at)
+                if far == 1:
+                    f.if_(f.cmp("eq", lanes, (1 << t.lanes) - 1) & f.cmp("eq", again, 0), whole, some)
+                else:
+                    some()
             outside.each(j, run)
         f.loop(0, f.imax(g.steps, 1), KC, block)      # once at least: without channels the sums are zeros
     f.loop(begin, end, 1, unit)
@@ -211,9 +231,15 @@ def forward(m, symbol, t, epilogue, near, far):
 def writer(f, t, epilogue, bits, far, g):
     """A function (sums, operands, y, at) that applies the epilogue to a vector of sums and stores it at y + at.
 
-    Its lanes are the low bits of an i64; they go `far` apart: 1, 2, or 0 for any distance.
+    Its lanes are the low bits of an i64, all where that is None; they go `far` apart: 1, 2, or 0 for any distance.
     """
-    n, mask = t.lanes, lane_mask(f, t, bits)
+    n = t.lanes
+    if bits is None:
+        mask = None
+    else:
+        mask = lane_mask(f, t, bits)
+        if far == 1:
+            f.first[mask.ref] = f.intr("ctpop", bits)
     if far == 2:
         bits = spread(f, bits)
         mask, high = lane_mask(f, t, bits), lane_mask(f, t, f.lshr(bits, n))
@@ -223,7 +249,9 @@ def writer(f, t, epilogue, bits, far, g):
     def there(p):
         if far == 2:
             return f.shuffle(f.mload(t.vec, p, mask), f.mload(t.vec, f.at(p, n, t.elem), high), range(0, 2 * n, 2))
-        return f.mload(t.vec, p, mask) if far == 1 else gather(f, t, p, apart, mask)
+        if far == 1:
+            return f.load(t.vec, p) if mask is None else f.mload(t.vec, p, mask)
+        return gather(f, t, p, apart, mask)
 
     def put(acc, operands, y, at):
         if epilogue.root != scalar.arg(0):
@@ -233,10 +261,12 @@ def writer(f, t, epilogue, bits, far, g):
         if far == 2:
             f.put(mask, (f.shuffle(acc, None, [i // 2 for i in range(n)]), to))
             f.put(high, (f.shuffle(acc, None, [(n + i) // 2 for i in range(n)]), f.at(to, n, t.elem)))
-        elif far == 1:
-            f.put(mask, (acc, to))
-        else:
+        elif far != 1:
             scatter(f, t, acc, to, apart, mask)
+        elif mask is None:
+            f.store(acc, to)
+        else:
+            f.put(mask, (acc, to))
     return put
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from whet.ir.scalar import Expr
 
 from . import pack, pointwise, scalar, targets
-from .builder import Val, vec
+from .builder import Val, at_once, vec
 from .pack import LLVM, WIDE, narrow, size
 
 KC = 256
@@ -208,16 +208,36 @@ def _tile(mod, dtype, rows, vectors):
     t, step_bytes = vec(ty, lanes), lanes * s
     line = (1 << (rows - 1).bit_length()) - 1
 
-    def step(q, a, b, *acc):
+    together, m3 = at_once(rows * vectors), a_m * 3
+    apart = [0, b_k, b_k * 2, b_k * 3]
+
+    def fetch(q):
         # C is fetched meanwhile, a line at a time: all lines at once would keep A's and B's waiting
-        f.prefetch(f.bytes_at(c, (f.lshr(q, 2) & line) * c_m + (q & (vectors - 1)) * step_bytes), 1)
-        bs = [f.load(t, f.bytes_at(b, j * step_bytes)) for j in range(vectors)]
-        out = []
+        f.prefetch(f.bytes_at(c, (q & line) * c_m + (f.lshr(q, line.bit_length()) & (vectors - 1)) * step_bytes), 1)
+
+    def products(a, b, u, acc):
+        bs = [f.load(t, f.bytes_at(f.bytes_at(b, apart[u]), j * step_bytes)) for j in range(vectors)]
+        out, row = [], a
         for i in range(rows):
-            x = f.splat(f.load(ty, f.bytes_at(a, a_m * i)), lanes)
+            row = a if i == 0 else f.bytes_at(row, m3) if i % 3 == 0 else row
+            x = f.splat(f.load(ty, f.bytes_at(f.bytes_at(row, (0, a_m, a_m * 2)[i % 3]), u * s)), lanes)
             out += [f.fma(x, y, z) if z.is_float else x * y + z for y, z in zip(bs, acc[i * vectors:])]
-        return f.bytes_at(a, a_k), f.bytes_at(b, b_k), *out
-    _, _, *acc = f.loop(0, k, 1, step, [a, b] + [f.const(t, 0)] * (rows * vectors))
+        return out
+
+    def round_(q, a, b, *acc):
+        fetch(f.lshr(q, together.bit_length() - 1))
+        for u in range(together):
+            acc = products(a, b, u, acc)
+        return f.bytes_at(a, together * s), f.bytes_at(b, b_k * together), *acc
+
+    def step(q, a, b, *acc):
+        fetch(f.lshr(q, 2))
+        return f.bytes_at(a, a_k), f.bytes_at(b, b_k), *products(a, b, 0, acc)
+    adjacent, start = 0, [a, b] + [f.const(t, 0)] * (rows * vectors)
+    if together > 1:
+        adjacent = f.sel(f.cmp("eq", a_k, s), k & -together, 0)
+        start = f.loop(0, adjacent, together, round_, start)
+    _, _, *acc = f.loop(adjacent, k, 1, step, start)
     places = [f.bytes_at(f.bytes_at(c, c_m * i), j * step_bytes) for i in range(rows) for j in range(vectors)]
 
     def put(value):

@@ -10,6 +10,7 @@ the bits.
 A vector of outputs lies in one row; a few of them, which need not be neighbours, make a register tile's panel.
 """
 from . import targets
+from .builder import at_once
 from .conv import OPERAND0, add_up, writer
 from .runs import KC, Geometry, divmod_, share
 
@@ -36,16 +37,16 @@ def micro(m, name, t):
     a, row, listed, places, c, steps, first, *b = f.args
     rows = [f.at(a, row * i if i else 0, t.elem) for i in range(t.rows)]
 
-    def step(k, *acc):
-        away, out = f.load("i64", f.at(listed, k, "i64")), []
+    def step(k, u, *acc):
+        away, out = f.load("i64", f.at(f.at(listed, k, "i64"), u, "i64")), []
         bs = [f.load(t.vec, f.at(p, away, t.elem)) for p in b]
-        p = f.at(a, f.load("i64", f.at(places, k, "i64")), t.elem) if t.listed else None
+        p = f.at(a, f.load("i64", f.at(places, k + u, "i64")), t.elem) if t.listed else None
         for i in range(t.rows):
-            x = f.splat(f.load(t.elem, p if t.listed else f.at(rows[i], k, t.elem)), t.lanes)
+            x = f.splat(f.load(t.elem, p if t.listed else f.at(f.at(rows[i], k, t.elem), u, t.elem)), t.lanes)
             p = f.at(p, row, t.elem) if t.listed else None             # as in `conv.micro`
             out += [f.fma(x, bs[j], acc[i * t.vectors + j]) for j in range(t.vectors)]
         return out
-    acc = f.loop(0, steps, 1, step, [f.const(t.vec, 0.0)] * (t.rows * t.vectors))
+    acc = f.steps(steps, at_once(t.rows * t.vectors), step, [f.const(t.vec, 0.0)] * (t.rows * t.vectors))
     add_up(f, t, acc, [f.at(c, i * t.lanes, t.elem) for i in range(t.rows * t.vectors)], first)
     return name
 

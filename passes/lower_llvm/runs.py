@@ -191,32 +191,43 @@ class Runs:
         count = g.rowtaps * g.coltaps
         whole, channels, stride = f.cmp("sle", g.steps, KC), g.channels, count * self.panel
 
+        def copy(c0, c1, p, to, read, put):
+            """Channels c0..c1 of a tap: from p to `to`."""
+            even = c0 + ((c1 - c0) & -2)
+
+            def two(_, p, to):
+                put(read(p), to)
+                put(read(f.at(p, g.xc, t.elem)), f.at(to, stride, t.elem))
+                return f.at(p, g.xc * 2, t.elem), f.at(to, stride * 2, t.elem)
+            last, at = f.loop(c0, even, 2, two, [p, to])
+            f.if_(f.cmp("slt", even, c1), lambda: put(read(last), at))
+
+        def channels_of(tap):
+            """The channels whose steps of this tap are wanted."""
+            return f.if_(whole, lambda: [f.const("i64", 0), channels], lambda: [
+                f.udiv(k0 - tap + count - 1, count), f.udiv(k1 - tap + count - 1, count)])
+
+        def places(e, tap, c0):
+            """Where run e begins in x and in `out`, of channel c0."""
+            p, to = f.at(src, self.get(self.x, e), t.elem), f.at(out, self.get(self.slot, e), t.elem)
+            return (f.at(p, f.load("i64", f.at(self.taps, tap, "i64")) + c0 * g.xc, t.elem),
+                    f.at(to, c0 * stride + (tap - k0) * self.panel, t.elem))
+
         def run(e):
-            own, p0, to0 = self.own(e), f.at(src, self.get(self.x, e), t.elem), f.at(out, self.get(self.slot, e), t.elem)
+            own = self.own(e)
 
             def tap(r, q):
                 tap = r * g.coltaps + q
-                c0, c1 = f.if_(whole, lambda: [f.const("i64", 0), channels], lambda: [
-                    f.udiv(k0 - tap + count - 1, count), f.udiv(k1 - tap + count - 1, count)])
-                bits = self.inside(e, r, q)
-                p = f.at(p0, f.load("i64", f.at(self.taps, tap, "i64")) + c0 * g.xc, t.elem)
-                to = f.at(to0, c0 * stride + (tap - k0) * self.panel, t.elem)
-                even = c0 + ((c1 - c0) & -2)
-
-                def copy(read, put):
-                    def two(_, p, to):
-                        put(read(p), to)
-                        put(read(f.at(p, g.xc, t.elem)), f.at(to, stride, t.elem))
-                        return f.at(p, g.xc * 2, t.elem), f.at(to, stride * 2, t.elem)
-                    last, at = f.loop(c0, even, 2, two, [p, to])
-                    f.if_(f.cmp("slt", even, c1), lambda: put(read(last), at))
+                c0, c1 = channels_of(tap)
+                bits, at = self.inside(e, r, q), places(e, tap, c0)
 
                 def some():
-                    copy(reader(f, t, self.near, bits, g), lambda x, at: f.put(own, (x, at)))
+                    copy(c0, c1, *at, reader(f, t, self.near, bits, g), lambda x, at: f.put(own, (x, at)))
                 if self.near:
-                    f.if_(f.cmp("eq", bits, all_lanes(t, self.near)), lambda: copy(whole_reader(f, t, self.near), f.store), some)
+                    f.if_(f.cmp("eq", bits, all_lanes(t, self.near)), lambda: copy(c0, c1, *at, whole_reader(f, t, self.near), f.store), some)
                 else:
                     some()
+
             def with_care():
                 f.loop(0, g.rowtaps, 1, lambda r: f.loop(0, g.coltaps, 1, lambda q: tap(r, q)))
 
@@ -228,12 +239,31 @@ class Runs:
                         f.store(read(f.at(p, f.load("i64", f.at(self.taps, k, "i64")), t.elem)), f.at(to, k * self.panel, t.elem))
                     f.loop(0, count, 1, step)
                     return f.at(p, g.xc, t.elem), f.at(to, stride, t.elem)
-                f.loop(0, channels, 1, channel, [p0, to0])
+                f.loop(0, channels, 1, channel, [f.at(src, self.get(self.x, e), t.elem), f.at(out, self.get(self.slot, e), t.elem)])
             if self.near:
                 f.if_(whole & self.clear(e), without, with_care)
             else:
                 with_care()
-        self.each(j, run)
+
+        def side_by_side():
+            """The panel's runs as one: a channel's pixels are lines of the cache, which may not stay until the next run wants its part."""
+            def put(values, to):
+                for v, x in enumerate(values):
+                    f.store(x, f.at(to, v * t.lanes, t.elem))
+            c0, c1 = channels_of(0)
+            copy(c0, c1, *places(first, 0, c0), lambda p: [f.load(t.vec, f.at(p, v * t.lanes, t.elem)) for v in range(t.vectors)], put)
+        if self.near != 1 or t.vectors == 1 or self.panel != t.panel:
+            self.each(j, run)
+            return
+        first = self.get(self.first, j)
+        adjacent = f.cmp("eq", count, 1) & f.cmp("eq", self.get(self.first, j + 1) - first, t.vectors)
+
+        def check():
+            found = f.const("i1", True)
+            for v in range(t.vectors):
+                found = found & self.clear(first + v) & f.cmp("eq", self.get(self.x, first + v), self.get(self.x, first) + v * t.lanes)
+            return [found]
+        f.if_(*f.if_(adjacent, check, lambda: [f.const("i1", False)]), side_by_side, lambda: self.each(j, run))
 
     def clear(self, e):
         """Do all lanes of run e lie inside the image under every tap?"""

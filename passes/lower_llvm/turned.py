@@ -4,7 +4,8 @@ The order of each sum is that of `conv.forward`, and so are the bits. But a tile
 small maps, and the weights are read as vectors, one after the other. Weights are [group][vector of channels][step][channel]; steps are
 padded to whole vectors. Totals of a unit are [panel of channels][pixel][channel]; they are turned into rows of pixels as they are stored.
 """
-from .conv import OPERAND0, add_up, writer
+from .builder import at_once
+from .conv import OPERAND0, add_up, fetch, writer
 from .layout import planes_to_pixels, transpose
 from .runs import KC, Geometry, Runs, divmod_, share
 
@@ -37,15 +38,17 @@ def micro(m, name, t):
     streams = [f.at(b, apart * v if v else 0, t.elem) for v in range(t.vectors)]
     at = [f.at(c, i * t.lanes, t.elem) for i in range(t.rows * t.vectors)]
 
-    def step(k, *acc):
-        line, out = f.at(a, k * t.rows, t.elem), []
-        f.prefetch(f.at(later, k * t.lanes, t.elem), locality=2)
-        bs = [f.load(t.vec, f.at(p, k * t.lanes, t.elem)) for p in streams]
+    def step(k, u, *acc):
+        line, out = f.at(f.at(a, k * t.rows, t.elem), u * t.rows, t.elem), []
+        if u == 0:
+            fetch(f, t, f.at(later, k * t.lanes, t.elem), together * t.lanes)
+        bs = [f.load(t.vec, f.at(f.at(p, k * t.lanes, t.elem), u * t.lanes, t.elem)) for p in streams]
         for i in range(t.rows):
             x = f.splat(f.load(t.elem, f.at(line, i, t.elem)), t.lanes)
             out += [f.fma(x, w, acc[i * t.vectors + v]) for v, w in enumerate(bs)]
         return out
-    acc = f.loop(0, steps, 1, step, [f.const(t.vec, 0.0)] * (t.rows * t.vectors))
+    together = at_once(t.rows * t.vectors)
+    acc = f.steps(steps, together, step, [f.const(t.vec, 0.0)] * (t.rows * t.vectors))
     add_up(f, t, acc, at, first)
     return name
 
@@ -63,7 +66,8 @@ def forward(m, symbol, t, epilogue, near):
     inside = Runs(f, g, f.bytes_at(mine, g.in_at), t, limit, t.rows, near)
     inside.list_taps(f.bytes_at(mine, g.tap_at))
     outside = Runs(f, g, f.bytes_at(mine, g.out_at), t, limit, ENDLESS, rows=False)
-    size, stream = (limit + t.lanes) * t.panel, g.wk * t.lanes       # of a panel's totals; of a vector of channels
+    kept = f.conv("zext", f.cmp("sgt", g.steps, KC), "i64")          # of one block, no sums are kept for another
+    size, stream = (limit + t.lanes) * kept * t.panel, g.wk * t.lanes         # of a panel's totals; of a vector of channels
 
     def unit(u):
         rest, row_block = divmod_(f, u, g.row_blocks)
@@ -105,16 +109,26 @@ def forward(m, symbol, t, epilogue, near):
             first = v * t.lanes
 
             def run(e):
-                put = writer(f, t, epilogue, outside.get(outside.lanes, e), 1, g)
+                lanes, base = outside.get(outside.lanes, e), group * g.yg + first * g.yo + outside.get(outside.y, e)
                 rows = [f.at(src, (outside.get(outside.slot, e) + i) * t.panel, t.elem) for i in range(t.lanes)]
-                for i, channel in enumerate(transpose(f, [f.load(t.vec, p) for p in rows])):
-                    f.store(channel, f.at(square, i * t.lanes, t.elem))
-                base = group * g.yg + first * g.yo + outside.get(outside.y, e)
+                channels = transpose(f, [f.load(t.vec, p) for p in rows])
 
-                def row(i):
-                    given = epilogue.given(f, t.elem, operands, group * g.rows + first + i)
-                    put(f.load(t.vec, f.at(square, i * t.lanes, t.elem)), given, y, base + i * g.yo)
-                f.loop(0, f.imin(g.rows - first, t.lanes), 1, row)
+                def whole():
+                    put, at = writer(f, t, epilogue, None, 1, g), base
+                    for i, channel in enumerate(channels):
+                        put(channel, epilogue.given(f, t.elem, operands, group * g.rows + first, i), y, at)
+                        at = at + g.yo
+
+                def some():
+                    put = writer(f, t, epilogue, lanes, 1, g)
+                    for i, channel in enumerate(channels):
+                        f.store(channel, f.at(square, i * t.lanes, t.elem))
+
+                    def row(i):
+                        given = epilogue.given(f, t.elem, operands, group * g.rows + first + i)
+                        put(f.load(t.vec, f.at(square, i * t.lanes, t.elem)), given, y, base + i * g.yo)
+                    f.loop(0, f.imin(g.rows - first, t.lanes), 1, row)
+                f.if_(f.cmp("eq", lanes, (1 << t.lanes) - 1) & f.cmp("sge", g.rows - first, t.lanes), whole, some)
             outside.each(0, run)
         f.loop(0, g.steps, KC, block)
     f.loop(begin, end, 1, unit)

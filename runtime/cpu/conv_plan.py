@@ -173,6 +173,12 @@ def _last(pixels, tile):
     return 1 / tile.vectors if 0 < pixels % tile.panel <= tile.lanes else 1.0
 
 
+def _computed(pixels, lanes):
+    """How many pixels are computed of so many, in panels of two vectors (see `_last`)."""
+    panel = lanes if pixels <= lanes else 2 * lanes
+    return pixels // panel * panel + (0, lanes, panel)[-(-(pixels % panel) // lanes)]
+
+
 def _band(r, lanes, size, taps):
     """Fields for a depthwise kernel's bands: max_tiles rows of outputs and what they read; None if that takes too much scratch."""
     depth, height, width = r.offsets
@@ -282,7 +288,8 @@ def _contraction(r, fields, lanes, threads, how, epilogue, near, far):
     limit, taps = max_panels * panel, fields["rowtaps"] + fields["coltaps"]
     fields.update(_layout(
         in_at=_runs_bytes(limit, taps), out_at=_runs_bytes(limit, 0), list_at=runs.KC * 8,
-        tap_at=fields["rowtaps"] * fields["coltaps"] * 8, y_at=(max_panels * max_tiles * rows * panel + lanes) * size,
+        tap_at=fields["rowtaps"] * fields["coltaps"] * 8,
+        y_at=((max_panels * max_tiles if fields["steps"] > runs.KC else 1) * rows * panel + lanes) * size,
         b_at=max_panels * runs.KC * panel * size), panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks,
         tiles=tiles, max_panels=max_panels, max_tiles=max_tiles)
     kernel = native.kernel(f"conv/{r.elem}/{rows}x{vectors}x{lanes}/{near}/{how}",
@@ -304,9 +311,8 @@ def planes_band(r, lanes, threads):
     if band < 1 or r.groups * r.images * oh * -(-r.rows // high) < threads:
         return None
     copies = sw * ((band - 1) * sh + span) / (len(height) * len(width) * band)           # of a pixel, for one under each tap
-    panel = lanes if oh * ow <= lanes else 2 * lanes
     tiled, here = (-(-r.rows // n) * n for n in (lower.tile_rows(r.rows), high))
-    usual = -(-r.images * oh * ow // panel) * panel * (tiled + COPY)
+    usual = _computed(r.images * oh * ow, lanes) * (tiled + COPY)
     return band if r.images * oh * -(-ow // lanes) * lanes * (here + COPY * copies) < usual else None
 
 
@@ -353,8 +359,7 @@ def turned_rows(r, pixels, lanes):
     panel = TURNED_VECTORS * lanes
     wasted = -(-pixels // rows) * rows * -(-r.rows // panel) * panel
     usual = lower.tile_rows(r.rows)
-    panel = lanes if pixels <= lanes else 2 * lanes
-    return rows if r.channels and 1.05 * wasted < -(-pixels // panel) * panel * -(-r.rows // usual) * usual else None
+    return rows if r.channels and 1.05 * wasted < _computed(pixels, lanes) * -(-r.rows // usual) * usual else None
 
 
 def _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape):
@@ -366,7 +371,8 @@ def _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape):
     limit, taps, padded = max_panels * rows, fields["rowtaps"] + fields["coltaps"], -(-fields["steps"] // lanes) * lanes
     fields.update(_layout(
         in_at=_runs_bytes(limit, taps), out_at=_runs_bytes(limit, 0), tap_at=fields["rowtaps"] * fields["coltaps"] * 8,
-        a_at=lanes * lanes * size, y_at=max_tiles * (limit + lanes) * tile.panel * size, b_at=(limit * runs.KC + lanes) * size),
+        a_at=lanes * lanes * size, y_at=(max_tiles if fields["steps"] > runs.KC else 1) * (limit + lanes) * tile.panel * size,
+        b_at=(limit * runs.KC + lanes) * size),
         panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks, tiles=tiles, max_panels=max_panels, max_tiles=max_tiles,
         wk=padded, wg=tiles * TURNED_VECTORS * padded * lanes)
     group, row, _ = r.w_strides
