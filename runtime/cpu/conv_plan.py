@@ -16,7 +16,7 @@ from .window import out_sizes
 ELEM = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 PLANS = 4096                   # kept at most; then all are forgotten
 DEPTHWISE_TAPS, DEPTHWISE_ROWS = 64, 4       # with more taps or outputs per group they run as other convolutions do
-WINOGRAD_SCRATCH = 1 << 19     # bytes for the transformed pixels of a unit
+WINOGRAD_SCRATCH = 1 << 17     # bytes for the transformed pixels of a unit: they and weights that go by stay in the second-level cache
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 TURNED_VECTORS, TURNED_PIXELS = 2, 256       # vectors of channels in a register tile, pixels of a unit
 PLANES_SCRATCH = 1 << 18       # bytes for the rows that a band of outputs reads
