@@ -336,12 +336,7 @@ def test_what_is_moved_twice_and_read_both_ways(dtype):
 
 
 def test_a_stack_of_very_many_is_not_looked_at_one_by_one():
-    def seconds(n):
-        f, x = jit.trace(lambda x: whet.stack(x.unbind(0)) * 2, verify="off"), whet.randn(n)
-        start = time.perf_counter()
-        f(x)
-        spent = time.perf_counter() - start
-        assert bits(f(x)) == bits(x * 2)
-        return spent
-    few = min(seconds(4000) for _ in range(3))
-    assert any(seconds(20_000) < 12 * few for _ in range(3))              # (5 times as many; 25 and more where each is looked at)
+    f, x = jit.trace(lambda x: whet.stack(x.unbind(0)) * 2, verify="off"), whet.randn(20_000)
+    start = time.perf_counter()
+    f(x)
+    assert time.perf_counter() - start < 6 and bits(f(x)) == bits(x * 2)      # (0.6 s; 13 where each is)
