@@ -107,7 +107,7 @@ class Type:
         for n in self.shape:
             self.size *= n
         self.nbytes = self.size * dtype.itemsize
-        self.contiguous = not self.size or all(n == 1 or s == d for n, s, d in zip(self.shape, self.strides, dense))
+        self.contiguous = self.strides == dense or not self.size or all(n == 1 or s == d for n, s, d in zip(self.shape, self.strides, dense))
 
     @classmethod
     def of(cls, a):

@@ -151,6 +151,7 @@ class Program:
                 outs += [(k, self.values[at + j][0]) for j in range(2 if s.kind in INDEXED else 1)]
         return outs
 
+    @functools.cached_property
     def passes(self):
         """The fewest walks over the row, as Passes in order."""
         ready = [0] * len(self.operands)        # the walk in which a value can be used

@@ -479,6 +479,7 @@ def _erfcx_slope(x):
 
 
 # ---- reading an expression -----------------------------------------------------------------------------------------
+@functools.lru_cache(1024)
 def walk(*roots):
     """Every expression under the roots once, operands before their users."""
     seen, order, stack = set(), [], [*reversed(roots)]
@@ -493,7 +494,7 @@ def walk(*roots):
                 stack += [a for a in reversed(e.args) if id(a) not in seen]
             else:
                 order.append(e)
-    return order
+    return tuple(order)
 
 
 def uses(*roots):

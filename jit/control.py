@@ -20,12 +20,13 @@ from whet.autograd import modes
 from whet.cpu import pool
 from whet.cpu.memory import empty
 from whet.ir.graph import Node, Ref
+from whet.ir.spans import address
 from whet.ops import control
 from whet.ops.registry import Op, is_tensor
 from whet.tensor import Tensor
 
 from .backward import same_bits
-from .program import ARENA, Miss, Program, address, template
+from .program import ARENA, Miss, Program, template
 from .record import Refused, where
 from .rounds import Rounds
 from .watch import Watch, resume

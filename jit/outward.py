@@ -13,6 +13,7 @@ import types
 import warnings
 import weakref
 
+import numpy as np
 from whet.autograd import modes
 from whet.dtypes import dtype
 from whet.ops.python import CLOCKS, NUMERIC, clock
@@ -30,6 +31,8 @@ MODULE = {getattr(logging, name): level for name, level in LEVELS.items()}      
 CACHED = type(functools.lru_cache(len))
 SMALL = 1000                     # elements of a tensor that is copied for its text
 EQUAL = tuple, types.MethodType              # what is the same to a recording where it is equal
+NEVER = frozenset((int, float, complex, bool, str, bytes, type(None), list, tuple, dict, set, frozenset, type, types.ModuleType, types.CellType,
+                   types.CodeType, types.MethodType, np.ndarray, Tensor))              # (of others an abstract class is asked)
 FIXED = (int, float, complex, bool, str, bytes, type(None), dtype)
 
 
@@ -40,7 +43,9 @@ def stands(x):
         return x is print or x is warnings.warn or x in TIMES or x in MATH or isinstance(x.__self__, io.IOBase) and x.__name__ in METHODS
     if t is functools.partial:
         return stands(x.func)
-    return isinstance(x, io.IOBase | logging.Logger | CACHED) or t is types.FunctionType and (x in MODULE or x is logging.getLogger)
+    if t is types.FunctionType:
+        return x in MODULE or x is logging.getLogger
+    return t not in NEVER and isinstance(x, io.IOBase | logging.Logger | CACHED)
 
 
 class Call:

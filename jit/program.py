@@ -17,6 +17,7 @@ from whet.ir import scalar as S
 from whet.ir import verify
 from whet.ir.graph import Graph, Input, Node, Ref, Type
 from whet.ir.interpret import step
+from whet.ir.spans import address, span
 from whet.ops.pointwise_family import PointwiseOp
 from whet.ops.registry import REGISTRY
 from whet.passes.epilogue import CONTRACTIONS
@@ -228,7 +229,7 @@ class Program:
         a = self.held.get(x)
         if a is None or not a.size:
             return None
-        low, what = self.ranges.at(np.lib.array_utils.byte_bounds(a)[0]) or (0, None)
+        low, what = self.ranges.at(span(a)[0]) or (0, None)
         return (what, address(a) - low) if type(what) is Piece else None
 
     def join(self, steps):
@@ -281,7 +282,7 @@ class Program:
         self.held[n] = a
         self.names.setdefault(id(a), []).append(n)
         if n in self.position and a.size:
-            self.ranges.put(*np.lib.array_utils.byte_bounds(a), (self.position[n], address(a)))
+            self.ranges.put(*span(a), (self.position[n], address(a)))
         return a
 
     def memory(self, n):
@@ -299,7 +300,7 @@ class Program:
         """Let an array stand for a piece of the arena."""
         self.parts.append(a)                 # (no other may come to lie where it is)
         if a.size:
-            low, high = np.lib.array_utils.byte_bounds(a)
+            low, high = span(a)
             self.ranges.put(low, high, Piece(high - low))
         return a
 
@@ -559,9 +560,9 @@ class Program:
 
     def words(self, tape, known, renamed=(), node=None):
         """A tape's launches as words, and their number; None where an argument is something unknown. `renamed`: (array on the tape, ours)."""
-        words, count = [], 0
+        words, count, known = [], 0, {id(x): x for x in known if type(x) is np.ndarray and x.size}
         for kernel, total, grain, *args in tape.launches:
-            self.hasty.update([haste.behind(kernel)])
+            self.hasty.add(haste.behind(kernel))
             if len(args) > MOST:
                 return None
             if total > 0:
@@ -578,7 +579,7 @@ class Program:
         return (words, count) if count else None
 
     def argument(self, a, known, renamed, tape):
-        """One argument of a launch as (number of a moving array, offset) or (-1, value)."""
+        """One argument of a launch as (number of a moving array, offset) or (-1, value). `known`: arrays by id."""
         if a is None:
             return -1, 0
         if isinstance(a, float):
@@ -593,8 +594,10 @@ class Program:
         for m, mine in renamed:
             if m.size and np.may_share_memory(a, m):
                 return self.place(mine, address(a) - address(m))
-        for x in known:
-            if type(x) is np.ndarray and x.size and (a is x or np.may_share_memory(a, x)):
+        if id(a) in known:                   # (most are operands themselves)
+            return self.place(a, 0)
+        for x in known.values():
+            if np.may_share_memory(a, x):
                 return self.place(x, address(a) - address(x))
         for m, size in (*tape.scratch.values(), *[(m, m.nbytes) for m in tape.partial]):
             if np.may_share_memory(a, m):
@@ -608,7 +611,7 @@ class Program:
 
     def place(self, a, offset):
         """An address in one of our arrays; None for one in a stand-in for memory that moves in a way not known here."""
-        low, what = self.ranges.at(np.lib.array_utils.byte_bounds(a)[0]) or (0, None) if a.size else (0, None)      # (stand-ins lie apart)
+        low, what = self.ranges.at(span(a)[0]) or (0, None) if a.size else (0, None)      # (stand-ins lie apart)
         if type(what) is Piece:
             return -1, Own(address(a) - low + offset, what)
         if what is not None:
@@ -756,7 +759,7 @@ class Program:
 def reached(arrays):
     """The bytes of memory that arrays lie in."""
     total, end = 0, 0
-    for low, high in sorted(np.lib.array_utils.byte_bounds(a) for a in arrays if a.size):
+    for low, high in sorted(span(a) for a in arrays if a.size):
         if high > end:
             total += memory.taken(high - max(low, end))
             end = high
@@ -778,11 +781,6 @@ def apart(node):
     """The nodes that one stands for."""
     into = node.attrs.get("into", {}) if node.kind in ("fused", "parts") else {}
     return [*node.members, *(Node("write", REGISTRY["copy"], (place, Ref(o)), {}, [], node.line) for o, place in into.items())]
-
-
-def address(a):
-    """Where an array's first element lies."""
-    return a.__array_interface__["data"][0]
 
 
 def _alike(a, b):

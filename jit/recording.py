@@ -3,8 +3,8 @@ import functools
 import types
 from operator import attrgetter, is_
 
-import numpy as np
 from whet.autograd.node import next_number
+from whet.ir.spans import span
 from whet.ops.registry import view_of
 from whet.tensor import wrap
 
@@ -339,7 +339,7 @@ def _memory(a):
 
 def _overlaps(arrays, written):
     """Which of the written arrays share memory with which of all."""
-    spans = sorted([(*np.lib.array_utils.byte_bounds(a), i) for i, a in enumerate(arrays) if a.size])
+    spans = sorted([(*span(a), i) for i, a in enumerate(arrays) if a.size])
     written, found, open_ = set(written), [], []
     for low, high, i in spans:
         open_ = [(end, k) for end, k in open_ if end > low]

@@ -9,7 +9,6 @@ Such a call is not watched for what a recording cannot see, if the recorded run 
 that it is told is the same, and the user's code was told nothing that depends on sizes. It had tensors, and asked for no number, text or
 shape (`tells`), and it caught no error (`catches`). What prints, or reaches what could (see outward.py), is watched each time.
 """
-import dis
 import functools
 import inspect
 
@@ -17,6 +16,8 @@ import numpy as np
 from whet.passes.resized import alike
 from whet.tensor import Size
 from whet.tensor_base import Base
+
+from .bytecode import instructions
 
 MODELS = 4                       # recordings of one kind that others are made like
 # what is asked of tensors and modes that sizes have no part in
@@ -125,5 +126,5 @@ def catches(code):
         return True
     if not code.co_exceptiontable:
         return False
-    ops = [i.opname for i in dis.get_instructions(code)]
+    ops = [name for name, _, _ in instructions(code)]
     return ops.count("PUSH_EXC_INFO") > ops.count("WITH_EXCEPT_START")

@@ -351,20 +351,21 @@ class Traced(quick.Entry):
         light = model is not None and not (paths or numbers or key in self.watched) and sizes.unwatched(model, leaves, given.boxes)
         loose = model.told[0] if light else loose            # (that is what the model's world was searched with)
         try:
-            world = model.world if light else World(self.fn, others, loose)
+            world = model.world if light else World(self.fn, others, loose, grows=True)
             if world.exact and not self.exact:
                 self.exact, self.varying, self.loose, self.lines = True, set(), set(), set()
                 loose = lines = frozenset()
                 if numbers or known is not None:         # (its key is another now)
                     return self.fn(*args, **kwargs)
-                world = World(self.fn, others)
+                world = World(self.fn, others, grows=True)
             if world.entangled(leaves):
-                world = World(self.fn, others)
+                world = World(self.fn, others, grows=True)
             if known is not None and [s.key for s in world.slots] != [s.key for s in known.world.slots]:
                 return self.fn(*args, **kwargs)              # (what lies in some is of another kind now: tensors would have other places)
             slots = [s.fetch(world.tensors, leaves) for s in world.slots]
             leaves = [*leaves, *slots]
-            whole = World(self.fn, [*others, *leaves, *args, *kwargs.values()])
+            more = [*leaves, *args, *kwargs.values()]
+            whole = world.grown(more) if world.begun else World(self.fn, [*others, *more])
         except Unwatchable as e:
             self.give_up(key, str(e))
             return self.fn(*args, **kwargs)

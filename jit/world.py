@@ -12,7 +12,6 @@ import collections
 import contextvars
 import datetime
 import decimal
-import dis
 import enum
 import fractions
 import functools
@@ -39,6 +38,7 @@ from whet.tensor_base import Base
 from whet.utils.hooks import Hooks
 
 from . import patched
+from .bytecode import instructions
 from .effects import SETTABLE, Slot, get
 from .outward import CACHED, StandIn, cached_by, stands
 
@@ -193,36 +193,38 @@ def _instructions(code):
     that not called there?), (each module that it imports, the level))."""
     notes, attributes, names, imports = set(), set(), {}, {}
     constants, last, before = (None, None), None, None       # the last two: of an import, its level and names
-    for i in dis.get_instructions(code):
-        if i.opname in ("LOAD_ATTR", "LOAD_METHOD"):         # (a method of all numbers or lists, which takes just those)
+    if not TEXTS.isdisjoint((*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars)):
+        notes.add("shown")
+    for name, arg, value in instructions(code):
+        if name in ("LOAD_ATTR", "LOAD_METHOD"):             # (a method of all numbers or lists, which takes just those)
             notes.update({"int": ("exact",), "float": ("exact",), "list": ("direct",)}.get(last, ()))
-        if last == "type" and i.argval != "self":
+        if last == "type" and value != "self":
             notes.update(("exact", "typed"))
-        if i.opname in ("KW_NAMES", "LOAD_CONST") and code.co_consts[i.arg] == ("maxlen",):  # (a deque wants a number of Python's)
+        if name in ("KW_NAMES", "LOAD_CONST") and code.co_consts[arg] == ("maxlen",):    # (a deque wants a number of Python's)
             if before != "LOAD_CONST" and (before != "LOAD_FAST" or code.co_name != "__init__"):
                 notes.add("exact")
-        if i.opname in ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC") or i.argval in TEXTS:
+        if name in ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC") or name == "LOAD_CONST" and type(value) is str and value in TEXTS:
             notes.add("shown")
         if last == "pow":                                    # (with three arguments)
             notes.add("exact")
-        last, before = i.argval if i.opname == "LOAD_GLOBAL" else None, i.opname
-        if i.opname == "LOAD_CONST":
-            constants = constants[-1], i.argval
-        elif i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
-            names[i.argval, i.opname == "LOAD_GLOBAL" and not i.arg & 1] = None
-        elif i.opname == "IMPORT_NAME":
-            imports[i.argval, constants[0]] = None
-            attributes.add(i.argval)
-        elif i.opname in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR"):
-            attributes.add(i.argval)
+        last, before = value if name == "LOAD_GLOBAL" else None, name
+        if name == "LOAD_CONST":
+            constants = constants[-1], value
+        elif name in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
+            names[value, name == "LOAD_GLOBAL" and not arg & 1] = None
+        elif name == "IMPORT_NAME":
+            imports[value, constants[0]] = None
+            attributes.add(value)
+        elif name in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR"):
+            attributes.add(value)
     return notes, attributes, list(names), list(imports)
 
 
 class World:
     """The places that a function reads from. `loose`: (id of owner, name) of places whose numbers or tensors may be any, and (id, None) of
-    lists that only grow."""
+    lists that only grow. One that `grows` keeps what is needed to go on from it, until `grown` is called."""
 
-    def __init__(self, fn, arguments=(), loose=frozenset()):
+    def __init__(self, fn, arguments=(), loose=frozenset(), grows=False):
         self.holders = []                    # what has a dict, which may be exchanged for another
         self.places = []                     # (kind, owner, names or None, objects)
         self.loose, self.slots, self.growing = loose, [], {}
@@ -250,6 +252,30 @@ class World:
         self.entire = {}                     # id -> module of which any name may be looked up
         self.grads = []                      # gradients of tensors: at the end those that nothing else leads to
         self.walk()
+        self.begun = self.copied() if grows and not loose else None
+        self.finish()
+
+    def copied(self):
+        """This world as far as the walk has come, to go on from."""
+        new = object.__new__(World)
+        for name, x in vars(self).items():
+            setattr(new, name, x.copy() if type(x) in (list, dict, set) else x)
+        new.outward = {i: (x, places.copy()) for i, (x, places) in self.outward.items()}
+        new.modules = {i: (m, done.copy()) for i, (m, done) in self.modules.items()}
+        new.begun = None
+        return new
+
+    def grown(self, arguments):
+        """The world of these arguments as well: as if searched anew, but nothing is looked at twice. (Only once: what it goes on from holds
+        gradients, which are soon others.)"""
+        new, self.begun = self.begun, None
+        new.stack += arguments
+        new.walk()
+        new.finish()
+        return new
+
+    def finish(self):
+        """What the walk leads to besides; then how all is compared."""
         self.grads = [g for g in self.grads if id(g) not in self.seen]
         self.stack += self.grads
         self.walk()

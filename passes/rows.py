@@ -307,7 +307,7 @@ class _Builder:
         how = way(self.shape, self.axes, [s for s, _ in fulls], [s for s, _ in rows_], [b for _, b in (*fulls, *rows_)])
         if how == "pieces":
             return not any(isinstance(s, R.Reduce) and s.kind in R.INDEXED for s in program.stages)
-        if how == "columns" and (stores or len(program.passes()) > 1):
+        if how == "columns" and (stores or len(program.passes) > 1):
             return prod(self.shape) * max(b for _, b in fulls) <= CACHED
         return how is not None
 

@@ -1,7 +1,7 @@
 """Who uses a value, and whether a node may be done later than it was: what every pass that moves nodes asks."""
 from bisect import bisect_right
 
-import numpy as np
+from whet.ir.spans import span
 
 
 class Uses:
@@ -39,7 +39,7 @@ def following(places, i):
 def memories(nodes, root, arrays):
     """`root` with tensors from outside that overlap as one memory, so that who writes to one of them is seen to write to the others."""
     made = {o for node in nodes for o in node.outs}
-    outside = sorted((*np.lib.array_utils.byte_bounds(arrays[r]), r) for r in {*root.values()} - made if arrays[r].size)
+    outside = sorted((*span(arrays[r]), r) for r in {*root.values()} - made if arrays[r].size)
     one, end, first = {}, 0, None
     for low, high, r in outside:
         if low < end:

@@ -4,6 +4,8 @@ from math import prod
 
 import numpy as np
 
+from .ir.spans import span
+
 
 def as_int(x, op, argument, position=None):
     """An integer from a number that is one (also a NumPy integer or a tensor of one element)."""
@@ -118,7 +120,7 @@ def strided(a, shape, strides, offset=0):
     root = a
     while isinstance(root.base, np.ndarray):
         root = root.base
-    low, high = np.lib.array_utils.byte_bounds(root)
+    low, high = span(root)
     at = a.__array_interface__["data"][0] + offset * size
     first = at + sum(s * (n - 1) for s, n in zip(strides, shape) if s < 0)
     last = at + sum(s * (n - 1) for s, n in zip(strides, shape) if s > 0) + size

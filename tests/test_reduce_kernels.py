@@ -333,7 +333,7 @@ def test_a_program_that_makes_no_sense_is_refused():
         R.Program("p", (R.Operand("f32"),), (R.StoreRow(a),))
     assert str(rowops.softmax("f32")).splitlines()[1:] == [
         "  x1 = max x0", "  x2 = keep exp(sub(x0, x1))", "  x3 = sum x2", "  store div(x2, x3)"]
-    assert [len(p.stages) for p in reduction_program("sum", "f32").passes()] == [1]
+    assert [len(p.stages) for p in reduction_program("sum", "f32").passes] == [1]
 
 
 def test_a_kept_value_is_not_overwritten_while_it_is_needed():

@@ -45,7 +45,7 @@ def lanes_for(types):
 
 def types_in(roots, dtypes):
     """The types that occur in expressions."""
-    return {sc.typeof(e, dtypes) for e in sc.walk(*roots)} - {None}
+    return set(sc.types(roots, dtypes).values()) - {None}
 
 
 # ---- reductions, lane by lane -------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ class Plan:
     """A program's walks with the kept values resolved: stored in an output that is written later anyway, or computed again."""
 
     def __init__(self, program, store=True):
-        self.program, self.passes = program, program.passes()
+        self.program, self.passes = program, program.passes
         self.walk_of = {k: w for w, p in enumerate(self.passes) for k in p.stages}
         self.kept = {}                          # arg of a kept value -> the output that holds it meanwhile
         again = {}                              # arg of a kept value -> its expression
@@ -67,15 +67,12 @@ class Plan:
     def hoist(self, roots):
         """(roots, uniform): the roots with every part that depends on row scalars only replaced by a new argument."""
         values, uniform, found = self.program.values, [], {}
-        dtypes = [v[0] for v in values]
-
-        def varies(e):
-            return any(values[i][1] not in ("row", "scalar") for i in sc.uses(e))
-        done = {}
+        types, varies, done = sc.types(roots, [v[0] for v in values]), {}, {}
         for e in sc.walk(*roots):
+            varies[e] = values[e.value][1] not in ("row", "scalar") if e.op == "arg" else any(varies[a] for a in e.args)
             if e.op == "const":
                 done[e] = e
-            elif not varies(e) and sc.typeof(e, dtypes) is not None:
+            elif not varies[e] and types[id(e)] is not None:
                 done[e] = None                  # decided by the expression that uses it
             else:
                 done[e] = sc.Expr(e.op, tuple(self._lift(a, done, uniform, found) for a in e.args), e.value) if e.args else e

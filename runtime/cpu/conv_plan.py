@@ -173,10 +173,9 @@ def _last(pixels, tile):
     return 1 / tile.vectors if 0 < pixels % tile.panel <= tile.lanes else 1.0
 
 
-def _computed(pixels, lanes):
-    """How many pixels are computed of so many, in panels of two vectors (see `_last`)."""
-    panel = lanes if pixels <= lanes else 2 * lanes
-    return pixels // panel * panel + (0, lanes, panel)[-(-(pixels % panel) // lanes)]
+def _whole(pixels, lanes):
+    """Pixels in whole vectors (see `_last`)."""
+    return -(-pixels // lanes) * lanes
 
 
 def _band(r, lanes, size, taps):
@@ -312,7 +311,7 @@ def planes_band(r, lanes, threads):
         return None
     copies = sw * ((band - 1) * sh + span) / (len(height) * len(width) * band)           # of a pixel, for one under each tap
     tiled, here = (-(-r.rows // n) * n for n in (lower.tile_rows(r.rows), high))
-    usual = _computed(r.images * oh * ow, lanes) * (tiled + COPY)
+    usual = _whole(r.images * oh * ow, lanes) * (tiled + COPY)
     return band if r.images * oh * -(-ow // lanes) * lanes * (here + COPY * copies) < usual else None
 
 
@@ -359,7 +358,7 @@ def turned_rows(r, pixels, lanes):
     panel = TURNED_VECTORS * lanes
     wasted = -(-pixels // rows) * rows * -(-r.rows // panel) * panel
     usual = lower.tile_rows(r.rows)
-    return rows if r.channels and 1.05 * wasted < _computed(pixels, lanes) * -(-r.rows // usual) * usual else None
+    return rows if r.channels and 1.05 * wasted < _whole(pixels, lanes) * -(-r.rows // usual) * usual else None
 
 
 def _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape):

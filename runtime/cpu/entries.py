@@ -14,9 +14,9 @@ import numpy as np
 from .. import dtypes
 from ..autograd import modes
 from ..dtypes import FROM_NUMPY
+from ..ir.spans import address, span
 from . import native, pool
 
-_keep: list = []
 _state = threading.Lock()
 
 
@@ -234,10 +234,6 @@ def _apart(arrays, kinds):
     return True
 
 
-def _pointer(a):
-    return a.__array_interface__["data"][0]
-
-
 def _recipe(op, attrs, kinds, arrays, made, tape):
     """The words of a recipe, or None where the call was not one launch of known arguments."""
     tensors = [(i, a) for i, (a, k) in enumerate(zip(arrays, kinds)) if k == L.TENSOR]
@@ -256,9 +252,9 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
         source = arrays[0]
         if tape.launches or len(made) != 1 or made[0].size == 0 or source.size == 0:
             return None
-        low, high = np.lib.array_utils.byte_bounds(source)
-        offset = _pointer(made[0]) - _pointer(source)
-        if not low <= _pointer(made[0]) < high or not np.may_share_memory(made[0], source):
+        low, high = span(source)
+        offset = address(made[0]) - address(source)
+        if not low <= address(made[0]) < high or not np.may_share_memory(made[0], source):
             return None
         flags |= L.VIEW | (0 if op.view_is_safe else L.UNSAFE) | (L.NO_BASE if op.detaches else 0)
         offsets = [offset]
@@ -352,7 +348,7 @@ def _slots(op, args, tensors, made, tape):
         if a is None:
             out.append((L.CONST, 0))
         elif isinstance(a, np.ndarray):
-            at = _pointer(a)
+            at = address(a)
             if any(a is v for v in tape.verdicts):
                 if a[0]:
                     return None
@@ -389,12 +385,12 @@ def _slots(op, args, tensors, made, tape):
     return out
 
 
-def _within(address, arrays, kind):
+def _within(at, arrays, kind):
     for k, a in enumerate(arrays):
         if a.size:
-            low, high = np.lib.array_utils.byte_bounds(a)
-            if low <= address < high:
-                return kind, k, address - _pointer(a)
+            low, high = span(a)
+            if low <= at < high:
+                return kind, k, at - address(a)
     return None
 
 

@@ -306,7 +306,7 @@ class Plan:
     def _per_grain(self):
         """Elements that take about ten microseconds."""
         heavy = sum(e.op in R.HEAVY for e in sc.walk(*(s.expr for s in self.program.stages)))
-        return (1 << 17) // (1 + len(self.program.passes()) // 2 + 4 * heavy)
+        return (1 << 17) // (1 + len(self.program.passes) // 2 + 4 * heavy)
 
     def _splits(self, units, columns=1):
         """Are there too few units for all threads, and rows long enough to share?"""

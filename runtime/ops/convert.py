@@ -10,6 +10,7 @@ from ..autograd import modes
 from ..cpu import pointwise as kernels
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
 from ..ir import scalar as s
+from ..ir.spans import span
 from ..tensor import Tensor, contiguous_format, owner, preserve_format, shown, wrap
 from . import pointwise as p
 from .arithmetic import NO_ATTRS
@@ -390,7 +391,7 @@ class UntypedStorage:
     def __init__(self, array):
         root = owner(array)
         self._root = root
-        self._low, self._high = np.lib.array_utils.byte_bounds(root) if root.size else (0, 0)
+        self._low, self._high = span(root) if root.size else (0, 0)
 
     def data_ptr(self):
         """The address of the first byte."""

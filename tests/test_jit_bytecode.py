@@ -1,0 +1,46 @@
+"""The instructions that recordings read are those that Python's own disassembler shows."""
+import argparse
+import ast
+import dis
+import inspect
+import textwrap
+import types
+
+from whet.jit.bytecode import instructions
+
+
+def codes(code):
+    """Some code and all that lies in it."""
+    yield code
+    for c in code.co_consts:
+        if isinstance(c, types.CodeType):
+            yield from codes(c)
+
+
+def same(code):
+    theirs = [(i.opname, i.arg or 0, i.argval) for i in dis.get_instructions(code) if i.opname != "EXTENDED_ARG"]
+    ours = list(instructions(code))
+    assert [(name, arg) for name, arg, _ in ours if arg] == [(name, arg) for name, arg, _ in theirs if arg]
+    assert [name for name, *_ in ours] == [name for name, *_ in theirs]
+    op = dis.opmap
+    for (name, _, value), (_, _, theirs_) in zip(ours, theirs):
+        if name != "KW_NAMES" and op[name] in (*dis.hasname, *dis.hasconst) or type(theirs_) is str and op[name] in (*dis.haslocal, *dis.hasfree):
+            assert value is theirs_ or value == theirs_, (name, value, theirs_)
+    return len(ours)
+
+
+def test_whole_modules_read_as_dis_reads_them():
+    total = 0
+    for module in (argparse, ast, dis, inspect, textwrap, types):
+        with open(module.__file__) as f:
+            total += sum(map(same, codes(compile(f.read(), module.__file__, "exec"))))
+    assert total > 20_000
+
+
+def test_long_arguments_names_in_cells_and_classes():
+    names = [f"name_{i}" for i in range(700)]
+    text = "def f(a):\n    b = 1\n    def g():\n        return a, b, __class__\n    return g\n"
+    text += "".join(f"x{i} = {n}.attribute_{i}\n" for i, n in enumerate(names))
+    assert sum(map(same, codes(compile(text, "<long>", "exec")))) > 2000
+    values = [value for name, _, value in instructions(compile(text, "<long>", "exec")) if name == "LOAD_ATTR"]
+    assert values == [f"attribute_{i}" for i in range(700)]
