@@ -216,8 +216,7 @@ def test_bits_do_not_depend_on_threads_or_parts(x, w, at, threads, fresh, monkey
 def test_every_thread_has_a_part_and_every_part_its_scratch():
     for units, threads in itertools.product(range(1, 60), range(1, 9)):
         grain, parts = conv_plan.shares(1, units, threads)
-        assert min(threads, units // grain) == min(threads, units)           # what the pool makes
-        assert units // grain <= parts                                       # and would make with more threads
+        assert parts == min(threads, units // grain) == min(threads, units)  # what the pool makes
     assert conv_plan.shares(20, 50, 4) == (20, 2)
 
 

@@ -133,12 +133,9 @@ def _geometry(fields, offsets, taps_at=()):
 
 
 def shares(grain, units, threads):
-    """(grain, parts): a grain that lets every thread have a part, and how many parts it lets the pool make, each with its scratch.
-
-    The pool makes a part of whole grains, so that a larger grain may leave a thread without one: of 25 units in grains of 13 there is one.
-    """
-    grain = max(1, grain, units // threads)
-    return grain, max(1, units // grain)
+    """(grain, parts): the units that are worth a thread, at least one, and how many parts the pool makes of all, each with its scratch."""
+    grain = max(1, grain)
+    return grain, max(1, min(threads, units // grain))
 
 
 def _shares(work, lanes, units, threads):

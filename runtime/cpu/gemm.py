@@ -364,6 +364,8 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing):
         facts[f"{x}_outer"], facts[f"{x}_inner"] = x_outer, x_inner
     numbers = [facts[x] for x in kernels.DIMS] + [x for o, y in zip(more, batches[3:], strict=True) for x in (o[0], *y)]
     grain = max(1, (UNIT_STEPS if m > FEW else UNIT_STEPS // 8) // max(1, rows * cols * k))
+    if not in_place:                         # a thread packs B for each piece that it takes
+        grain = max(grain, min(total // sharing, ROWS_EACH // rows))
     kernel, table = native.kernel(key, emit), np.array(numbers, np.int64)
     return Plan(shape, DTYPE[dst], kernel, total, grain, table, scratch * threads, swapped, parts)
 

@@ -623,7 +623,9 @@ def _runtime_text():
     messages = "\n".join(f'@{name} = internal constant [{len(text) + 1} x i8] c"{text}\\00"' for name, text in texts.items())
     words = {"MESSAGES": messages, "MAX_SLOTS": str(MAX_ARGS + 3), "HEAD": str(HEAD), "DIGITS": str(HEAD + 8),
              "INT_DIGITS": _INT_DIGITS[int_layout()]}
-    return pool.source() + memory.source() + re.sub(rf"\b({'|'.join(words)})\b", lambda m: words[m[0]], _LAUNCH)
+    text = pool.source() + memory.source() + re.sub(rf"\b({'|'.join(words)})\b", lambda m: words[m[0]], _LAUNCH)
+    declared = dict.fromkeys(re.findall(r"^declare .*$", text, re.M))            # (each once)
+    return "\n".join([*declared, re.sub(r"^declare .*$", "", text, flags=re.M)])
 
 
 _runtime: dict | None = None            # the runtime's own functions: name -> address; empty where it is off
@@ -710,7 +712,7 @@ def __getattr__(name):
 def _launch(addr, total, grain, *args):
     """launch(addr, total, grain, *args)
 
-    Run kernel `addr` over work units 0..total, split over the threads in parts of at least `grain` units. An argument is an
+    Run kernel `addr` over work units 0..total, split over the threads in pieces of at least `grain` units. An argument is an
     ndarray (its data pointer), an int (64 bits), a float (a double's bits) or None (0). From 2 grains on the work is split,
     from 5 on the GIL is released."""
     head = []

@@ -1,12 +1,16 @@
-"""The thread pool: fork-join over a static partition, in machine code from end to end.
+"""The thread pool: fork-join over parts that threads take from each other, in machine code from end to end.
 
 `pool_run(kernel, args, total, grain)` cuts 0..total into one contiguous part per thread, the first for the caller. Workers spin
 for a while, then sleep on a futex; they touch no Python. Where the pool is in use already (a nested call, another Python thread)
 or has one thread, the caller runs everything: a kernel's bits do not depend on the partition.
 
-A part belongs to its worker until the caller has done its own; then the caller takes what nobody has begun. So a worker that does
-not get a processor, or needs long to wake up, costs no more than its help. Workers keep off the caller's processor, and move when
-the caller does: the scheduler would leave them waiting behind it for milliseconds.
+A thread takes half of what is left of its part each time, from the front, but no less than the grain; when nothing is left, it takes
+half of what is left of another's, from the back. So a processor that is slower than others, or shared with somebody, does less, and a
+worker that does not get one, or needs long to wake up, costs no more than its help. Workers keep off the caller's processor, and move
+when the caller does: the scheduler would leave them waiting behind it for milliseconds.
+
+What is left of a part is one word, (number of the job, begin, end), which only a compare-and-swap shortens: who comes late, for a job
+that is over, finds another number there.
 
 The state lies in memory that a fork leaves zeroed in the child, where no workers exist: its first use starts new ones.
 """
@@ -22,7 +26,7 @@ import time
 from . import flat
 
 MAX_THREADS = 1024
-WORKER_SPIN_NS, JOINER_SPIN_NS, PATIENCE_NS = 150_000, 30_000, 2_000
+WORKER_SPIN_NS, JOINER_SPIN_NS = 150_000, 30_000
 MOVE_NS = 5_000_000                      # workers move at most this often
 _FUTEX = {"x86_64": 202, "aarch64": 98}
 _PAUSE = {"x86_64": "call void @llvm.x86.sse2.pause()", "aarch64": "call void @llvm.aarch64.hint(i32 1)"}
@@ -30,13 +34,14 @@ SUPPORTED = sys.platform == "linux" and platform.machine() in _FUTEX
 
 # Byte offsets in the state.
 BUSY, WORKERS, REFUSED, STOP, CALIBRATED, PINNED, HOME, MOVED = 0, 4, 8, 12, 16, 20, 24, 32
-PENDING, JOINER_ASLEEP = 64, 68
-KERNEL, ARGS, TOTAL, PARTS = 128, 136, 144, 152
-WORKER_SPIN, JOINER_SPIN, PATIENCE = 192, 200, 208
-# A worker's line: the number of the last job it was offered (a futex), whether it sleeps, the last job of which its part was
-# taken (one less than JOB while the part is to be had), and the thread.
-LINES, LINE = 256, 128
-JOB, ASLEEP, TAKEN, THREAD = 0, 4, 8, 16
+PENDING, JOINER_ASLEEP = 64, 68          # the first: blocks that are not done
+# Units go in blocks of 2 ** SHIFT, of which there are 2 ** 15 at most; whoever takes some takes LEAST, or all that are left.
+KERNEL, ARGS, TOTAL, PARTS, SHIFT, LEAST, NUMBER = 128, 136, 144, 152, 160, 168, 176
+WORKER_SPIN, JOINER_SPIN = 192, 200
+# A thread's line (the caller's, then the workers'): the number of the last job it was offered (a futex), whether it sleeps, what is
+# left of its part of the job, and the thread.
+CALLER, LINES, LINE = 256, 384, 128
+JOB, ASLEEP, LEFT, THREAD = 0, 4, 8, 16
 STATE_BYTES = LINES + LINE * MAX_THREADS
 # Byte offsets in the settings, which a child keeps.
 THREADS, CPUS = 0, 8
@@ -72,21 +77,9 @@ declare ptr @memset(ptr, i32, i64)
 declare void @llvm.x86.sse2.pause()
 declare void @llvm.aarch64.hint(i32)
 declare i64 @llvm.umin.i64(i64, i64)
-
-; Part i of %parts: as equal as whole units allow, the first parts one longer.
-define internal void @run_part(ptr %kernel, ptr %args, i64 %total, i64 %parts, i64 %i, i64 %worker) nounwind {
-  %each = udiv i64 %total, %parts
-  %over = urem i64 %total, %parts
-  %i1 = add i64 %i, 1
-  %extra0 = call i64 @llvm.umin.i64(i64 %i, i64 %over)
-  %extra1 = call i64 @llvm.umin.i64(i64 %i1, i64 %over)
-  %b0 = mul i64 %each, %i
-  %b1 = mul i64 %each, %i1
-  %begin = add i64 %b0, %extra0
-  %end = add i64 %b1, %extra1
-  tail call void %kernel(ptr %args, i64 %begin, i64 %end, i64 %worker)
-  ret void
-}
+declare i64 @llvm.umax.i64(i64, i64)
+declare i32 @llvm.umax.i32(i32, i32)
+declare i64 @llvm.ctlz.i64(i64, i1)
 
 define internal void @futex_wait(ptr %word, i32 %seen) nounwind {
   %r = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr %word, i64 128, i32 %seen, ptr null, ptr null, i32 0)
@@ -98,13 +91,121 @@ define internal void @futex_wake(ptr %word) nounwind {
   ret void
 }
 
-; Take a part of job %job for the one who asks, if nobody has.
-define internal i1 @take_part(ptr %line, i32 %job) nounwind {
-  %takenp = getelementptr i8, ptr %line, i64 {TAKEN}
-  %before = sub i32 %job, 1
-  %x = cmpxchg ptr %takenp, i32 %before, i32 %job acquire monotonic
-  %mine = extractvalue {i32, i1} %x, 1
-  ret i1 %mine
+; Take blocks of job %job from a line: begin << 16 | end of them, or 0 where nothing is left. Half of what is left, or %least.
+define internal i64 @take(ptr %line, i32 %job, i1 %back) nounwind {
+entry:
+  %leftp = getelementptr i8, ptr %line, i64 {LEFT}
+  %leastp = getelementptr i8, ptr @whet_pool, i64 {LEAST}
+  br label %try
+try:
+  %word = load atomic i64, ptr %leftp acquire, align 8
+  %tag64 = lshr i64 %word, 32
+  %tag = trunc i64 %tag64 to i32
+  %known = icmp eq i32 %tag, %job
+  %begin0 = lshr i64 %word, 16
+  %begin = and i64 %begin0, 65535
+  %end = and i64 %word, 65535
+  %n = sub i64 %end, %begin
+  %some = icmp ult i64 %begin, %end
+  %ours = and i1 %known, %some
+  br i1 %ours, label %size, label %none
+none:
+  ret i64 0
+size:
+  %least = load i64, ptr %leastp
+  %twice = shl i64 %least, 1
+  %few = icmp ult i64 %n, %twice
+  %n1 = add i64 %n, 1
+  %half = lshr i64 %n1, 1
+  %even = call i64 @round(i64 %half)
+  %count = select i1 %few, i64 %n, i64 %even
+  %begin1 = add i64 %begin, %count
+  %end1 = sub i64 %end, %count
+  %new_begin = select i1 %back, i64 %begin, i64 %begin1
+  %new_end = select i1 %back, i64 %end1, i64 %end
+  %got_begin = select i1 %back, i64 %end1, i64 %begin
+  %got_end = select i1 %back, i64 %end, i64 %begin1
+  %high = shl i64 %tag64, 32
+  %middle = shl i64 %new_begin, 16
+  %both = or i64 %middle, %new_end
+  %new = or i64 %high, %both
+  %x = cmpxchg ptr %leftp, i64 %word, i64 %new acq_rel monotonic
+  %mine = extractvalue {i64, i1} %x, 1
+  br i1 %mine, label %taken, label %try
+taken:
+  %got0 = shl i64 %got_begin, 16
+  %got = or i64 %got0, %got_end
+  ret i64 %got
+}
+
+; Many blocks as a multiple of 16, so that what begins behind them lies as the first does.
+define internal i64 @round(i64 %n) nounwind {
+  %many = icmp uge i64 %n, 512
+  %n15 = add i64 %n, 15
+  %up = and i64 %n15, -16
+  %r = select i1 %many, i64 %up, i64 %n
+  ret i64 %r
+}
+
+; Do blocks of job %job until none is left, those of our own part first. Who does the last ones wakes the caller.
+define internal void @share(i64 %me, i32 %job) nounwind {
+entry:
+  %kernelp = getelementptr i8, ptr @whet_pool, i64 {KERNEL}
+  %argsp = getelementptr i8, ptr @whet_pool, i64 {ARGS}
+  %totalp = getelementptr i8, ptr @whet_pool, i64 {TOTAL}
+  %partsp = getelementptr i8, ptr @whet_pool, i64 {PARTS}
+  %shiftp = getelementptr i8, ptr @whet_pool, i64 {SHIFT}
+  %pending = getelementptr i8, ptr @whet_pool, i64 {PENDING}
+  %joiner = getelementptr i8, ptr @whet_pool, i64 {JOINER_ASLEEP}
+  br label %next
+next:
+  %k = phi i64 [0, %entry], [%k1, %on]
+  %parts = load i64, ptr %partsp
+  %more = icmp ult i64 %k, %parts
+  br i1 %more, label %look, label %out
+look:
+  %t0 = add i64 %me, %k
+  %over = icmp uge i64 %t0, %parts
+  %t1 = sub i64 %t0, %parts
+  %t = select i1 %over, i64 %t1, i64 %t0
+  %at0 = mul i64 %t, {LINE}
+  %at = add i64 %at0, {CALLER}
+  %line = getelementptr i8, ptr @whet_pool, i64 %at
+  %back = icmp ne i64 %k, 0
+  br label %ask
+ask:
+  ; The job may be over, and the next being prepared: nothing of it is read before some of it is ours.
+  %got = call i64 @take(ptr %line, i32 %job, i1 %back)
+  %none = icmp eq i64 %got, 0
+  br i1 %none, label %on, label %work
+work:
+  %first = lshr i64 %got, 16
+  %last = and i64 %got, 65535
+  %kernel = load ptr, ptr %kernelp
+  %args = load ptr, ptr %argsp
+  %total = load i64, ptr %totalp
+  %shift = load i64, ptr %shiftp
+  %begin = shl i64 %first, %shift
+  %end0 = shl i64 %last, %shift
+  %end = call i64 @llvm.umin.i64(i64 %end0, i64 %total)
+  call void %kernel(ptr %args, i64 %begin, i64 %end, i64 %me)
+  %done = sub i64 %last, %first
+  %done32 = trunc i64 %done to i32
+  %left = atomicrmw sub ptr %pending, i32 %done32 seq_cst
+  %all = icmp eq i32 %left, %done32
+  br i1 %all, label %tell, label %ask
+on:
+  %k1 = add i64 %k, 1
+  br label %next
+tell:
+  %ja = load atomic i32, ptr %joiner seq_cst, align 4
+  %dozing = icmp ne i32 %ja, 0
+  br i1 %dozing, label %wake, label %out
+wake:
+  call void @futex_wake(ptr %pending)
+  br label %out
+out:
+  ret void
 }
 
 define internal ptr @worker(ptr %line) nounwind {
@@ -113,7 +214,6 @@ entry:
   %stop = getelementptr i8, ptr @whet_pool, i64 {STOP}
   %spins = getelementptr i8, ptr @whet_pool, i64 {WORKER_SPIN}
   %pending = getelementptr i8, ptr @whet_pool, i64 {PENDING}
-  %joiner = getelementptr i8, ptr @whet_pool, i64 {JOINER_ASLEEP}
   %lines = getelementptr i8, ptr @whet_pool, i64 {LINES}
   %a0 = ptrtoint ptr %lines to i64
   %a1 = ptrtoint ptr %line to i64
@@ -122,7 +222,7 @@ entry:
   %me = add i64 %k, 1
   br label %wait
 wait:
-  %seen = phi i32 [0, %entry], [%now, %finished]
+  %seen = phi i32 [0, %entry], [%now, %ask]
   %limit = load i64, ptr %spins
   br label %poll
 poll:
@@ -149,30 +249,7 @@ go:
   %leave = icmp ne i32 %stopping, 0
   br i1 %leave, label %end, label %ask
 ask:
-  ; The job may be over, and the next being prepared: nothing of it is read before the part is ours.
-  %ours = call i1 @take_part(ptr %line, i32 %now)
-  br i1 %ours, label %work, label %finished
-work:
-  %kernelp = getelementptr i8, ptr @whet_pool, i64 {KERNEL}
-  %argsp = getelementptr i8, ptr @whet_pool, i64 {ARGS}
-  %totalp = getelementptr i8, ptr @whet_pool, i64 {TOTAL}
-  %partsp = getelementptr i8, ptr @whet_pool, i64 {PARTS}
-  %kernel = load ptr, ptr %kernelp
-  %args = load ptr, ptr %argsp
-  %total = load i64, ptr %totalp
-  %parts = load i64, ptr %partsp
-  call void @run_part(ptr %kernel, ptr %args, i64 %total, i64 %parts, i64 %me, i64 %me)
-  %left = atomicrmw sub ptr %pending, i32 1 seq_cst
-  %last = icmp eq i32 %left, 1
-  br i1 %last, label %tell, label %finished
-tell:
-  %ja = load atomic i32, ptr %joiner seq_cst, align 4
-  %dozing = icmp ne i32 %ja, 0
-  br i1 %dozing, label %wake, label %finished
-wake:
-  call void @futex_wake(ptr %pending)
-  br label %finished
-finished:
+  call void @share(i64 %me, i32 %now)
   br label %wait
 end:
   %l = atomicrmw sub ptr %pending, i32 1 seq_cst
@@ -190,8 +267,8 @@ define internal i64 @now() nounwind {
   ret i64 %r
 }
 
-; How many times to pause for {WORKER_SPIN_NS}, {JOINER_SPIN_NS} and {PATIENCE_NS} ns: a pause takes 5 to 150 cycles, and
-; is timed four times for the least.
+; How many times to pause for {WORKER_SPIN_NS} and {JOINER_SPIN_NS} ns: a pause takes 5 to 150 cycles, and is timed four times
+; for the least.
 define internal void @calibrate() nounwind {
 entry:
   br label %round
@@ -217,13 +294,10 @@ timed:
 done:
   %w = udiv i64 {WORKER_SPIN_TIMES_64}, %best1
   %j = udiv i64 {JOINER_SPIN_TIMES_64}, %best1
-  %p = udiv i64 {PATIENCE_TIMES_64}, %best1
   %wp = getelementptr i8, ptr @whet_pool, i64 {WORKER_SPIN}
   %jp = getelementptr i8, ptr @whet_pool, i64 {JOINER_SPIN}
-  %pp = getelementptr i8, ptr @whet_pool, i64 {PATIENCE}
   store i64 %w, ptr %wp
   store i64 %j, ptr %jp
-  store i64 %p, ptr %pp
   ret void
 }
 
@@ -301,7 +375,6 @@ entry:
   %refusedp = getelementptr i8, ptr @whet_pool, i64 {REFUSED}
   %wp = getelementptr i8, ptr @whet_pool, i64 {WORKER_SPIN}
   %jp = getelementptr i8, ptr @whet_pool, i64 {JOINER_SPIN}
-  %pp = getelementptr i8, ptr @whet_pool, i64 {PATIENCE}
   %calibratedp = getelementptr i8, ptr @whet_pool, i64 {CALIBRATED}
   %pinnedp = getelementptr i8, ptr @whet_pool, i64 {PINNED}
   %homep = getelementptr i8, ptr @whet_pool, i64 {HOME}
@@ -319,7 +392,6 @@ look:
 crowd:                                       ; more threads than processors: whoever waits must not hold one
   store i64 0, ptr %wp
   store i64 0, ptr %jp
-  store i64 0, ptr %pp
   br label %affinity
 pace:
   %calibrated = load i32, ptr %calibratedp
@@ -381,8 +453,8 @@ out:
   ret i64 %r
 }
 
-; Count up the line of workers 0..%n-1 and wake those that sleep.
-define internal void @rouse(i64 %n) nounwind {
+; Offer workers 0..%n-1 the job of this number, and wake those that sleep.
+define internal void @rouse(i64 %n, i32 %job) nounwind {
 entry:
   %end0 = mul i64 %n, {LINE}
   %end = add i64 %end0, {LINES}
@@ -390,9 +462,7 @@ entry:
 post:
   %p = phi i64 [{LINES}, %entry], [%p1, %post]
   %line = getelementptr i8, ptr @whet_pool, i64 %p
-  %old = load i32, ptr %line
-  %new = add i32 %old, 1
-  store atomic i32 %new, ptr %line release, align 4
+  store atomic i32 %job, ptr %line release, align 4
   %p1 = add i64 %p, {LINE}
   %more = icmp ult i64 %p1, %end
   br i1 %more, label %post, label %posted
@@ -413,6 +483,70 @@ next:
   %q1 = add i64 %q, {LINE}
   %more2 = icmp ult i64 %q1, %end
   br i1 %more2, label %look, label %done
+done:
+  ret void
+}
+
+; The number of the next job; never 0, which a worker that is new has seen.
+define internal i32 @number() nounwind {
+  %p = getelementptr i8, ptr @whet_pool, i64 {NUMBER}
+  %n = load i32, ptr %p
+  %n1 = add i32 %n, 1
+  %job = call i32 @llvm.umax.i32(i32 %n1, i32 1)
+  store i32 %job, ptr %p
+  ret i32 %job
+}
+
+; Write down a job: parts as equal as whole blocks allow, the first ones longer; of many blocks, multiples of 16.
+define internal void @lay(ptr %kernel, ptr %args, i64 %total, i64 %grain, i64 %parts, i32 %job) nounwind {
+entry:
+  %kernelp = getelementptr i8, ptr @whet_pool, i64 {KERNEL}
+  %argsp = getelementptr i8, ptr @whet_pool, i64 {ARGS}
+  %totalp = getelementptr i8, ptr @whet_pool, i64 {TOTAL}
+  %partsp = getelementptr i8, ptr @whet_pool, i64 {PARTS}
+  %shiftp = getelementptr i8, ptr @whet_pool, i64 {SHIFT}
+  %leastp = getelementptr i8, ptr @whet_pool, i64 {LEAST}
+  %pending = getelementptr i8, ptr @whet_pool, i64 {PENDING}
+  %less = sub i64 %total, 1
+  %zeros = call i64 @llvm.ctlz.i64(i64 %less, i1 false)
+  %bits = sub i64 64, %zeros
+  %large = call i64 @llvm.umax.i64(i64 %bits, i64 15)
+  %shift = sub i64 %large, 15
+  %count0 = lshr i64 %less, %shift
+  %count = add i64 %count0, 1
+  %least0 = lshr i64 %grain, %shift
+  %least = call i64 @llvm.umax.i64(i64 %least0, i64 1)
+  store ptr %kernel, ptr %kernelp
+  store ptr %args, ptr %argsp
+  store i64 %total, ptr %totalp
+  store i64 %parts, ptr %partsp
+  store i64 %shift, ptr %shiftp
+  store i64 %least, ptr %leastp
+  %count32 = trunc i64 %count to i32
+  store atomic i32 %count32, ptr %pending release, align 4
+  %each = udiv i64 %count, %parts
+  %over = urem i64 %count, %parts
+  %tag0 = zext i32 %job to i64
+  %tag = shl i64 %tag0, 32
+  br label %next
+next:
+  %i = phi i64 [0, %entry], [%i1, %next]
+  %begin = phi i64 [0, %entry], [%end, %next]
+  %i1 = add i64 %i, 1
+  %ends = mul i64 %each, %i1
+  %extra = call i64 @llvm.umin.i64(i64 %i1, i64 %over)
+  %end0 = add i64 %ends, %extra
+  %end1 = call i64 @round(i64 %end0)
+  %end = call i64 @llvm.umin.i64(i64 %end1, i64 %count)
+  %at0 = mul i64 %i, {LINE}
+  %at = add i64 %at0, {CALLER_LEFT}
+  %leftp = getelementptr i8, ptr @whet_pool, i64 %at
+  %b = shl i64 %begin, 16
+  %be = or i64 %b, %end
+  %word = or i64 %tag, %be
+  store atomic i64 %word, ptr %leftp release, align 8
+  %more = icmp ult i64 %i1, %parts
+  br i1 %more, label %next, label %done
 done:
   ret void
 }
@@ -474,50 +608,14 @@ moved:
   call void @follow(i32 %here)
   br label %post
 post:
-  %kernelp = getelementptr i8, ptr @whet_pool, i64 {KERNEL}
-  %argsp = getelementptr i8, ptr @whet_pool, i64 {ARGS}
-  %totalp = getelementptr i8, ptr @whet_pool, i64 {TOTAL}
-  %partsp = getelementptr i8, ptr @whet_pool, i64 {PARTS}
+  %spinp = getelementptr i8, ptr @whet_pool, i64 {JOINER_SPIN}
   %pending = getelementptr i8, ptr @whet_pool, i64 {PENDING}
   %dozing = getelementptr i8, ptr @whet_pool, i64 {JOINER_ASLEEP}
-  %spinp = getelementptr i8, ptr @whet_pool, i64 {JOINER_SPIN}
-  %patiencep = getelementptr i8, ptr @whet_pool, i64 {PATIENCE}
-  store ptr %kernel, ptr %kernelp
-  store ptr %args, ptr %argsp
-  store i64 %total, ptr %totalp
-  store i64 %parts, ptr %partsp
-  %h32 = trunc i64 %helpers to i32
-  store atomic i32 %h32, ptr %pending release, align 4
-  call void @rouse(i64 %helpers)
-  call void @run_part(ptr %kernel, ptr %args, i64 %total, i64 %parts, i64 0, i64 0)
-  %patience = load i64, ptr %patiencep
-  br label %expect
-expect:                                      ; the others should be done too
-  %waited = phi i64 [0, %post], [%waited1, %still]
-  %due = load atomic i32, ptr %pending acquire, align 4
-  %all_done = icmp eq i32 %due, 0
-  br i1 %all_done, label %joined, label %still
-still:
-  {PAUSE}
-  %waited1 = add i64 %waited, 1
-  %patient = icmp ult i64 %waited1, %patience
-  br i1 %patient, label %expect, label %help
-help:                                        ; take the parts that nobody has begun
-  %i = phi i64 [1, %still], [%i1, %helped]
-  %at0 = mul i64 %i, {LINE}
-  %at = add i64 %at0, {LINES_LESS_1}
-  %line = getelementptr i8, ptr @whet_pool, i64 %at
-  %job = load i32, ptr %line
-  %ours = call i1 @take_part(ptr %line, i32 %job)
-  br i1 %ours, label %instead, label %helped
-instead:
-  call void @run_part(ptr %kernel, ptr %args, i64 %total, i64 %parts, i64 %i, i64 0)
-  %less = atomicrmw sub ptr %pending, i32 1 seq_cst
-  br label %helped
-helped:
-  %i1 = add i64 %i, 1
-  %others = icmp ult i64 %i1, %parts
-  br i1 %others, label %help, label %linger
+  %job = call i32 @number()
+  call void @lay(ptr %kernel, ptr %args, i64 %total, i64 %g, i64 %parts, i32 %job)
+  call void @rouse(i64 %helpers, i32 %job)
+  call void @share(i64 0, i32 %job)
+  br label %linger
 linger:
   %limit = load i64, ptr %spinp
   br label %join
@@ -572,7 +670,8 @@ tell:
   store atomic i32 1, ptr %stopp release, align 4
   store atomic i32 %have, ptr %pending release, align 4
   %n = zext i32 %have to i64
-  call void @rouse(i64 %n)
+  %job = call i32 @number()
+  call void @rouse(i64 %n, i32 %job)
   br label %check
 check:
   %left = load atomic i32, ptr %pending acquire, align 4
@@ -599,7 +698,7 @@ def source():
         return _SERIAL
     words = {**globals(), "FUTEX": _FUTEX[platform.machine()], "PAUSE": _PAUSE[platform.machine()], "REST": STATE_BYTES - 4,
              "WORKER_SPIN_TIMES_64": 64 * WORKER_SPIN_NS, "JOINER_SPIN_TIMES_64": 64 * JOINER_SPIN_NS,
-             "PATIENCE_TIMES_64": 64 * PATIENCE_NS, "FIRST_THREAD": LINES + THREAD, "LINES_LESS_1": LINES - LINE}
+             "FIRST_THREAD": LINES + THREAD, "CALLER_LEFT": CALLER + LEFT}
     text = re.sub(r"\{([A-Z]\w+)\}", lambda m: str(words[m[1]]), _PARALLEL)
     foreign = "aarch64" if platform.machine() == "x86_64" else "x86"
     return "\n".join(line for line in text.splitlines() if not line.startswith(f"declare void @llvm.{foreign}"))
