@@ -25,7 +25,9 @@ from whet.passes.uses import Uses, drop_unused, is_view
 MOST = 24                        # operands and results of a program
 MOST_NODES = 60
 MANY = 16                        # units of work: enough for threads as they are
-CACHED = 1 << 20                 # bytes of an array across which columns may be walked several times, or in order to store something
+CACHED = 1 << 20                 # bytes of an array across which columns may be walked several times, or in order to store something,
+LINE = 32, 1024                  # whatever lines it has; bytes of a line of larger ones: of fewer, vectors are mostly empty, and across
+                                 # longer ones a column's numbers are too far from each other to be stored one by one
 NAMES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "bool",
          **{f"{u}int{n}": f"{u and 'u' or 'i'}{n}" for u in ("", "u") for n in (8, 16, 32, 64)}}
 NUMBERS = ("f32", "f64", "i32", "i64")       # types of numbers that a kernel of rows takes by value
@@ -102,7 +104,7 @@ def _start(i, node, arrays):
 def alone(i, uses, arrays, visible):
     """Node i, an op that is a row program, as a "rows" node; None if it is none."""
     group = _start(i, uses.nodes[i], arrays)
-    return None if group is None or group.space is None else _Builder(group.space, uses, arrays, visible).build([i])
+    return None if group is None or group.space is None else _built(group.space, uses, arrays, visible, [i])
 
 
 def _program(node, arrays):
@@ -127,7 +129,7 @@ def _join(a, b, i, uses, arrays, visible):
         return False
     if any(not uses.later(k, i) or uses.needed(k, i, together) for k in at):
         return False
-    node = _Builder(space, uses, arrays, visible).build(at)
+    node = _built(space, uses, arrays, visible, at)
     if node is None:
         return False
     a.at, a.shapes, a.space, a.node = at, a.shapes | b.shapes, space, node
@@ -143,7 +145,7 @@ def _repeat(groups, uses, arrays, visible):
         takers = {groups.get(u) for o in node.outs for u in uses.users.get(o, ())}
         if not takers or None in takers or any(g.space is None or not uses.later(i, g.at[-1]) for g in takers) or not _repays(node, arrays):
             continue
-        made = {g: _Builder(g.space, uses, arrays, visible).build(sorted([*g.at, i]), (*g.again, i)) for g in takers}
+        made = {g: _built(g.space, uses, arrays, visible, sorted([*g.at, i]), (*g.again, i)) for g in takers}
         if None not in made.values():
             for g, one in made.items():
                 g.at, g.again, g.node = sorted([*g.at, i]), (*g.again, i), one
@@ -160,7 +162,7 @@ def _repays(node, arrays):
 def again(node, members, shape, root, arrays):
     """A group of nodes on a shape of other sizes than that of `node`; None where no kernel takes it."""
     at = [k for k, m in enumerate(members) if not is_view(m)]
-    return _Builder((shape, node.roots.axes), Uses(members, root), arrays, set(node.outs)).build(at)
+    return _built((shape, node.roots.axes), Uses(members, root), arrays, set(node.outs), at)
 
 
 def _put(nodes, root, groups, uses, visible):
@@ -244,11 +246,22 @@ def way(shape, axes, fulls, rows_, sizes):
 
 
 # ---- the program -------------------------------------------------------------------------------------------------------
+def _built(space, uses, arrays, visible, at, again=()):
+    """The node of the group of nodes at these places, as `_Builder.build` has it. Kernels go by an operand that varies in all directions: where
+    there is none (as in `x[:, None] - y`), those whose elements lie side by side are taken as such."""
+    builder = _Builder(space, uses, arrays, visible)
+    node = builder.build(at, again)
+    if node is None and builder.bare:
+        node = _Builder(space, uses, arrays, visible, True).build(at, again)
+    return node
+
+
 class _Builder:
     """Makes the program of a group."""
 
-    def __init__(self, space, uses, arrays, visible):
+    def __init__(self, space, uses, arrays, visible, outer=False):
         self.shape, self.axes = space
+        self.outer, self.bare = outer, False             # may operands that vary in one direction be full ones? has a program only such?
         self.uses, self.arrays, self.visible = uses, arrays, visible
         self.kept, _ = left(*space)
         self.ins, self.operands, self.places, self.numbered = [], [], [], {}
@@ -294,31 +307,49 @@ class _Builder:
             if o.kind in ("full", "row"):
                 (fulls if o.kind == "full" else rows_).append((x.strides, x.itemsize))
         if not fulls:
+            self.bare = True
             return False
         outer = [a for a in range(len(self.shape)) if a not in self.axes and self.shape[a] > 1]
         if sorted(outer, key=lambda a: -sum(abs(st[a]) for st, _ in fulls)) != outer:
             return False
-        stores = False
+        stores = []
         for o, stage in zip(node.outs, program.stages[len(program.stages) - len(node.outs):], strict=True):
             if isinstance(stage, R.Store):
                 item = self.arrays[o].itemsize
                 fulls.append(([prod(self.shape[a + 1:]) * item for a in range(len(self.shape))], item))
-                stores = True
+                stores.append(o)
+        if any(x not in self.visible and self.made_of_little(x) and all(map(self.reduces, self.uses.users.get(x, ()))) for x in stores):
+            return False
         how = way(self.shape, self.axes, [s for s, _ in fulls], [s for s, _ in rows_], [b for _, b in (*fulls, *rows_)])
         if how == "pieces":
             return not any(isinstance(s, R.Reduce) and s.kind in R.INDEXED for s in program.stages)
         if how == "columns" and (stores or len(program.passes) > 1):
-            return prod(self.shape) * max(b for _, b in fulls) <= CACHED
+            size = max(b for _, b in fulls)
+            line = prod(self.shape[self.axes[-1] + 1:]) * size
+            return prod(self.shape) * size <= CACHED or LINE[0] <= line and (
+                not stores or line <= LINE[1] and not any(map(self.made_of_little, stores)))
         return how is not None
 
+    def reduces(self, k):
+        """Is the node at this place a reduction?"""
+        node = self.uses.nodes[k]
+        return node.kind == "op" and node.op.family in ("reduce", "rows")
+
+    def made_of_little(self, x):
+        """Could others compute a result rather than read it? (See `_repeat`.)"""
+        node = self.uses.nodes[self.uses.maker[x]]
+        return (node.kind == "fused" or fuse.fusible(node, self.arrays)) and _repays(
+            node if node.kind == "fused" else fuse.alone(node, self.arrays), self.arrays)
+
     # ---- operands
-    def operand(self, x, place="whole"):
-        """(is it full?, the expression) of a node's operand; None where it cannot be one."""
+    def operand(self, x, place="whole", full=False):
+        """(is it full?, the expression) of a node's operand; None where it cannot be one. `full`: it may be."""
         if type(x) is Ref and self.uses.root[x] in self.known:
             return self.seen(x, place)
         if type(x) is Ref:
-            kind, dtype = kind_of(spread(self.arrays[x], self.shape, self.axes, place), self.axes), NAMES.get(self.arrays[x].dtype.name)
-            key = x, place
+            a, dtype = spread(self.arrays[x], self.shape, self.axes, place), NAMES.get(self.arrays[x].dtype.name)
+            kind = "full" if self.outer and full and a.shape[-1] > 1 and a.strides[-1] == a.itemsize else kind_of(a, self.axes)
+            key = x, place, kind
         else:
             kind, dtype, key = "scalar", NAMES.get(x.dtype.name), (x.dtype.str, x.tobytes())
         if dtype is None or kind == "scalar" and dtype not in NUMBERS:
@@ -359,7 +390,7 @@ class _Builder:
         shape, by = self.arrays[node.outs[0]].shape, {}
         place = "whole" if shape in (self.shape, self.kept) else "plain"
         for k, x in enumerate(node.ins):
-            got = self.operand(x, place)
+            got = self.operand(x, place, shape == self.shape)
             if got is None or got[0] and shape != self.shape:
                 return False
             by[k] = got[1]

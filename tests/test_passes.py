@@ -308,6 +308,43 @@ def test_what_is_not_computed_again(fn):
     assert "fused(" in path["graph"].replace("rows(", "") or "= sub(" in path["graph"]
 
 
+def standardised(x):
+    c = x - x.mean(0)
+    return c / ((c * c).mean(0).sqrt() + 1e-6)
+
+
+@compiled
+@pytest.mark.parametrize("fn, shape, groups", [
+    (standardised, (16384, 64), 1), (standardised, (5000, 200), 1), (standardised, (300, 3), 1),
+    (lambda x: ((x - x.mean(0)) ** 2).mean(0), (1000, 2000), 1),              # nothing is stored on the way
+    (standardised, (1000, 2000), 0),                                          # lines so long that a column's numbers are far apart
+    (standardised, (200000, 3), 0),                                           # and so short that vectors would be mostly empty
+])
+def test_large_columns_are_walked_several_times(fn, shape, groups):
+    x = whet.randn(shape)
+    want, got = bits(fn(x)), jit.trace(fn)
+    assert all(bits(got(x)) == want for _ in range(3))
+    whole = [part for part in str(got.graph).split("rows(")[1:] if part.count("mean(") == 2]
+    assert len(whole) == groups, got.graph
+
+
+@compiled
+@pytest.mark.parametrize("fn", [
+    lambda x, y: (-0.5 * (x[:, None] - y) ** 2).exp().sum(1), lambda x, y: (-0.5 * (x[:, None] - y) ** 2).exp().sum(0),
+    lambda x, y: (x[:, None] > y).sum(1), lambda x, y: ((x[:, None] * y).tanh() * x[:, None]).sum(1) * x,
+    lambda x, y: (x[:, None] - y).abs().amin(0) + y, lambda x, y: (lambda d: (d.amin(1), d.amin(0)))((x[:, None] - y).abs())])
+@pytest.mark.parametrize("n, k", [(1000, 700), (40, 33), (1, 5000), (5000, 7)])
+def test_tables_of_two_vectors_are_nowhere_stored(fn, n, k):
+    x, y, got = whet.randn(n), whet.randn(k), jit.trace(fn)
+    want = fn(x, y)
+    for _ in range(3):
+        for a, b in zip(*[r if isinstance(r, tuple) else (r,) for r in (got(x, y), want)], strict=True):
+            assert bits(a) == bits(b)
+    if n == 1000:                            # (of small ones reading may be as good)
+        path, = got.explain(data=True)["paths"]
+        assert not path["python"] and path["peak"] < n * k, path["graph"]
+
+
 # ---- writes --------------------------------------------------------------------------------------------------------------
 def written(fn, *args):
     """The path of a traced function that writes to its arguments, after calls that did as eager ones do."""

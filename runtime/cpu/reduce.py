@@ -3,6 +3,7 @@ import functools
 import math
 
 import numpy as np
+from whet.cpu import pool
 from whet.cpu.rows import BF16, DTYPES, NAMES, REFERENCE, Plan, remember, rows
 from whet.ir import rows as R
 from whet.ir import scalar as sc
@@ -11,6 +12,7 @@ from whet.passes.lower_llvm.scalar import Unsupported
 __all__ = ["BF16", "DTYPES", "NAMES", "reduce", "reduction_program", "reference", "rows"]
 CHOOSING = ("max", "min", "argmax", "argmin", "max_index", "min_index")
 _plans: dict = {}
+pool.on_change.append(_plans.clear)
 
 
 def reduce(kind, x, axes=None, keepdims=False, out_dtype=None, pre=None):

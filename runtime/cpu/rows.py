@@ -7,7 +7,7 @@ import math
 import os
 
 import numpy as np
-from whet.cpu import entries, haste, memory, native, pointwise
+from whet.cpu import entries, haste, memory, native, pointwise, pool
 from whet.dtypes import FROM_NUMPY
 from whet.ir import rows as R
 from whet.ir import scalar as sc
@@ -18,8 +18,10 @@ BF16 = DTYPES["bf16"]
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"       # run everything with NumPy, slowly
 LONG = 1 << 20                  # a row of so many bytes is worth more than one thread
 FEW = 4                         # so many short rows are worth folding together
+DENSE = 64                      # so many columns without gaps are added up as long lines of some elements each
 SHORT = 12                      # rows of so few elements that lie apart are taken many at a time, their elements gathered
 _plans: dict = {}
+pool.on_change.append(_plans.clear)      # (what is shared out depends on the threads)
 
 
 def rows(program, operands, axes=(-1,)):
@@ -255,7 +257,8 @@ class Plan:
         return tuple(sorted(fulls[i] if i < arrays else rows_[i - arrays] for i in at))
 
     def _column_mode(self, step, columns, outer):
-        if columns < 48 and step[0] == columns * DTYPES[self.program.operands[0].dtype].itemsize and self._one_panel(self.program, columns, outer):
+        line = columns * DTYPES[self.program.operands[0].dtype].itemsize
+        if columns <= DENSE and step[0] == line and self._one_panel(self.program, columns, outer):
             return "dense"
         return "sequential" if abs(step[0]) <= 512 else "lanes"
 
@@ -309,9 +312,9 @@ class Plan:
         return (1 << 17) // (1 + len(self.program.passes) // 2 + 4 * heavy)
 
     def _splits(self, units, columns=1):
-        """Are there too few units for all threads, and rows long enough to share?"""
+        """Are there threads, too few units for them, and rows long enough to share?"""
         size = self.n * columns * max(DTYPES[o.dtype].itemsize for o in self.program.operands if o.kind == "full")
-        return size >= LONG and units < 16 and self.n >= 2 * span_of(columns)
+        return size >= LONG and units < 16 and self.n >= 2 * span_of(columns) and pool.get_num_threads() > 1
 
     # ---- running
     def _direct(self, addr, units, grain, numbers, order):
