@@ -17,6 +17,6 @@ def span(a):
         96
     """
     if a.flags.c_contiguous:                 # (most are; NumPy goes through all dimensions)
-        low = a.__array_interface__["data"][0]
+        low = address(a)
         return low, low + a.nbytes
     return np.lib.array_utils.byte_bounds(a)

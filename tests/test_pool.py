@@ -140,7 +140,7 @@ def test_a_piece_is_at_least_a_grain(mark, threads):
         assert few <= len(sizes) <= many and sizes.min() >= min(grain, total)
 
 
-# args: done, left; the caller's first piece waits until all other units are done, and notes how many were not: left[0]
+# args: done, left; the caller's first piece waits until all other units are done: left[0] is how many were not, left[1] its size
 WAIT = """
 define void @wait(ptr %args, i64 %begin, i64 %end, i64 %worker) {
 entry:
@@ -152,9 +152,13 @@ entry:
   %n = sub i64 %end, %begin
   %others = sub i64 %total, %n
   %first = icmp eq i64 %begin, 0
-  br i1 %first, label %l, label %d
+  br i1 %first, label %note, label %d
+note:
+  %sp = getelementptr i64, ptr %left, i64 1
+  store i64 %n, ptr %sp
+  br label %l
 l:
-  %i = phi i64 [0, %entry], [%i1, %w]
+  %i = phi i64 [0, %note], [%i1, %w]
   %c = load atomic i64, ptr %done seq_cst, align 8
   %missing = sub i64 %others, %c
   store i64 %missing, ptr %left
@@ -177,9 +181,10 @@ def test_what_a_slow_thread_has_not_begun_others_do(threads, n, total):
     threads(n)
     k = native.build(WAIT, ["wait"])["wait"]
     for _ in range(20):
-        done, left = np.zeros(1, np.int64), np.full(1, -1)
+        done, left = np.zeros(1, np.int64), np.full(2, -1)
         native.launch(k, total, 1, done, left, total)
         assert done[0] == total and left[0] == 0
+        assert 0 < left[1] < total // n      # (some of its part is left, which nobody else would do if parts were fixed)
 
 
 @has_threads
