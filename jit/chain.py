@@ -11,6 +11,7 @@ from whet.cpu.conv_plan import scratch
 from whet.cpu.rows import Plan
 from whet.ir.graph import Ref
 from whet.passes.lower_llvm import chain as lowered
+from whet.passes.lower_llvm import launch
 from whet.passes.lower_llvm.scalar import Unsupported
 
 from .contract import product
@@ -21,13 +22,14 @@ TILES = 4                        # tiles of rows that a block has at least: it g
 
 class Link(NamedTuple):
     """A node as a launch: its kernel, what a unit is (a tile of so many rows; 0: a row), how many rows of how many matrices there are, its
-    arguments, and the bytes of the scratch memory among them."""
+    arguments, the bytes of the scratch memory among them, and how many threads that is for (0: any)."""
     kernel: int
     tile: int
     rows: int
     matrices: int
     args: list
     scratch: int = 0
+    room: int = 0
 
 
 SCRATCH = object()               # among a link's arguments
@@ -50,7 +52,8 @@ def launches(program, node):
     (tile, rows, matrices), = tiles
     if any(link.rows != rows * matrices for link in links if not link.tile):
         return None
-    between, down, threads = list(inside.values()), -(-rows // tile), pool.get_num_threads()
+    between, down = list(inside.values()), -(-rows // tile)
+    threads = min([pool.get_num_threads(), *(link.room for link in links if link.room)])
     sizes = [-(-y.shape[-1] * y.itemsize // 64) * 64 for y in between]                     # of a row
     high = min(max(TILES, min(BLOCK // (sum(sizes) * tile), down * matrices // (4 * threads))), down)        # tiles of a block
     blocks, places = -(-down // high), [sum(sizes[:k]) * tile * high for k in range(len(sizes) + 1)]
@@ -66,7 +69,7 @@ def launches(program, node):
             args.append(0 if k is not None else room[need:] if a is SCRATCH else a)
         need += link.scratch
     kernel = native.kernel("chain", lowered.emit)
-    tape.launches.append((kernel, matrices * blocks, 1, np.array(table, np.int64), room, *args))
+    tape.launches.append((kernel, matrices * blocks, launch.word(1, threads), np.array(table, np.int64), room, *args))
     return program.words(tape, [*(held[x] for m in node.members for x in m.refs() if x not in inside), held[node.outs[0]], *known])
 
 
@@ -84,13 +87,14 @@ def _product(program, m, held, tape, known):
     if plan.shape != y.shape or plan.dtype != y.dtype:
         return None
     if found.packing is not None:
-        size, dtype, *launch, table = found.packing
+        size, dtype, *packs, table = found.packing
         data = program.part(memory.empty(size, dtype))
-        tape.launches.append((*launch, b, data, table))
+        tape.launches.append((*packs, b, data, table))
         known.append(data)
         b = data
     room = SCRATCH if plan.scratch else None
-    return Link(plan.kernel, found.tile, found.rows, found.matrices, [a, b, y, plan.table, room, *operands], plan.scratch)
+    args = [a, b, y, plan.table, room, *operands]
+    return Link(plan.kernel, found.tile, found.rows, found.matrices, args, plan.scratch, launch.room(plan.grain))
 
 
 def _rows(m, held):

@@ -19,6 +19,7 @@ from whet.passes import parts, picks
 from whet.passes.fuse import MOST, MOST_NODES, dense, lying
 from whet.tensor_base import Base
 
+from . import quick
 from .numbers import DTYPES
 from .program import template
 from .trial import EARLY, TURNS
@@ -356,6 +357,11 @@ def recordings(traced):
     return [(key, r) for key, rs in traced.table.items() for r in rs]
 
 
+def in_python(r):
+    """The nodes that a call leaves to Python: those that no kernel computes, and views where its results need more than them."""
+    return r.program.called if quick.simple(r) else [step for step in r.program.steps if type(step) is not tuple]
+
+
 def facts(traced):
     """What is known of a traced function, as plain data."""
     paths, plans = [], {}
@@ -366,7 +372,7 @@ def facts(traced):
         like = plans.setdefault(id(p.plan), len(paths))
         paths.append({
             "like": like if like < len(paths) else None, "told": r.sized,
-            "calls": r.calls, "nodes": len(p.recorded), "after": len(p.nodes), "launches": p.launches, "python": [str(n) for n in p.called],
+            "calls": r.calls, "nodes": len(p.recorded), "after": len(p.nodes), "launches": p.launches, "python": [str(n) for n in in_python(r)],
             "guards": len(r.world.places), "tensors": len(r.tensors), "slower": r.slow,
             "microseconds": [round(t * 1e6, 2) if t < math.inf else None for t in r.trial.seconds], "checked": r.checks.made, "rewrites": p.notes,
             "writes": len(r.bumps), "graph": "\n".join(str(after).splitlines()[1:]), "inputs": [(x.place, x.name) for x in before.inputs],

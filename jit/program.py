@@ -21,7 +21,7 @@ from whet.ir.spans import address, span
 from whet.ops.pointwise_family import PointwiseOp
 from whet.ops.registry import REGISTRY
 from whet.passes.epilogue import CONTRACTIONS
-from whet.passes.lower_llvm import many
+from whet.passes.lower_llvm import launch, many
 from whet.passes.lower_llvm.pointwise import nanoseconds
 from whet.passes.lower_llvm.program import CHECK, RECORD
 from whet.passes.lower_llvm.scalar import Unsupported
@@ -40,6 +40,7 @@ MOST = 60                            # arguments of a launch
 PASSING = 1000                       # arrays that one list of launches is given
 LONG = 5                             # grains of work from which other threads of Python's run meanwhile
 ARENA = -1                           # where a call keeps it among its arrays
+NOTHING = False, 0, 0, ()            # an empty list of launches
 
 
 class Miss(Exception):
@@ -55,7 +56,8 @@ class Program:
     """What to do with the arrays of a call. `results` are the numbers of the values to give back, `outside` those that are given.
     `steady` are tensors (by number) that are among the latter at each call: what is made of them alone may be kept. `rewrites`: names
     of what may change bits. `like`: a program of the same nodes on other sizes, if there is one (rewrites choose by sizes: with them none is).
-    `ends`: (generator of random numbers, the Position where a call leaves it), of those that it does more with than draw."""
+    `ends`: (generator of random numbers, the Position where a call leaves it), of those that it does more with than draw.
+    `shown`, where Python does nothing but show views: value -> (root, the bytes to its first element, how it lies)."""
 
     def __init__(self, nodes, arrays, outside, results, steady=(), rewrites=(), like=None, ends=()):
         self.ends = ends
@@ -202,10 +204,12 @@ class Program:
             elif kind == "call" or needed.intersection(what.outs):
                 needed.update(what.refs())
                 needed.update(what.attrs.get("into", {}).values())
-                steps.append(("call", what, looks))
+                steps.append((kind, what, looks))
         steps.reverse()
         self.arena = arena([*steps, ("end", None, shown)], self.heirs)
         self.steps = self.join(steps)
+        views = [] if self.called else [o for kind, what, _ in steps if kind == "view" for o in what.outs]
+        self.shown = {o: (self.root[o], address(self.held[o]) - address(self.held[self.root[o]]), Type.of(self.arrays[o])) for o in views}
         made = {o for node in self.called if node.kind != "write" for o in node.outs}
         self.fresh = [r for r in self.fresh if r not in made]
         self.local = {n: (piece.offset + at, Type.of(self.arrays[n])) for n, (piece, at) in self.local.items() if piece.offset is not None}
@@ -237,7 +241,7 @@ class Program:
         out, words, count, places = [], [], 0, {}
         for kind, what, _ in [*steps, ("end", None, None)]:
             given = {what[0][i] for i in self.passed(what[0])} if kind == "words" else set()
-            if count and (kind != "words" or len(places.keys() | given) > PASSING):
+            if count and (kind in ("call", "end") or kind == "words" and len(places.keys() | given) > PASSING):
                 out.append(self.listed(words, count, places))
                 words, count, places = [], 0, {}
             if kind == "words":
@@ -245,9 +249,10 @@ class Program:
                 places.update(zip(new, range(len(places), len(places) + len(new))))
                 words += what[0]
                 count += what[1]
-            elif kind == "call":
-                out.append(what)
-                self.called.append(what)
+            elif kind != "end":
+                out.append(what)             # (a view needs no number that the list being made up computes)
+                if kind == "call":
+                    self.called.append(what)
         return out
 
     @staticmethod
@@ -650,6 +655,12 @@ class Program:
         """The list of launches that it is; None where it is more."""
         return self.steps[0] if len(self.steps) == 1 and type(self.steps[0]) is tuple else None
 
+    @property
+    def plain(self):
+        """The list of launches that it is but for views (`shown`); None where it is more."""
+        lists = [step for step in self.steps if type(step) is tuple]
+        return None if self.called or len(lists) > 1 else lists[0] if lists else NOTHING
+
     def footprint(self):
         """The bytes that a call holds at most, as the allocator counts them: what it is given, what the program keeps from call to call
         (weights in their kernels' order, constants), the arena, and what it makes: results, and what Python steps make and need
@@ -815,5 +826,5 @@ def _work(words):
         kernel, total, grain, n = words[at:at + 4]
         at += 4
         if kernel not in (RECORD, CHECK):
-            at, work = at + 2 * n, work + total / grain
+            at, work = at + 2 * n, work + total / launch.grain(grain)
     return work

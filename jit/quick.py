@@ -160,6 +160,11 @@ class _Rows:
     def __getitem__(self, name):
         return self.sections.setdefault(name, [])
 
+    def forget(self, *names):
+        """These sections are empty."""
+        for name in names:
+            self.sections.pop(name, None)
+
     def id(self, x):
         """The address of an object that lives as long as the table."""
         self.owned.append(x)
@@ -200,7 +205,8 @@ def table(r, args, kwargs, given):
     except _No:
         return None
     words = [0] * L.HEADER
-    for name in ("rows", "slots", "zeros", "words", "soft", "held", "bare", "always", "dicts", "lists", "known", "moving", "fresh", "left", "build"):
+    for name in ("rows", "slots", "zeros", "words", "soft", "held", "bare", "always", "dicts", "lists", "known", "moving", "fresh", "left", "views",
+                 "build"):
         header[f"{name}_at"] = 8 * len(words)
         if name == "build" and "keys" in t.sections:
             header["build_at"] += 8 * len(t["keys"])
@@ -507,8 +513,8 @@ def _checker(places):
 
 
 def simple(r):
-    """Is a replay nothing but one list of launches?"""
-    return not (r.writes or r.grads or r.backward or r.acts or r.marks or r.program.draws) and r.program.alone is not None
+    """Is a replay nothing but one list of launches, and views?"""
+    return not (r.writes or r.grads or r.backward or r.acts or r.marks or r.program.draws) and r.program.plain is not None
 
 
 def left_by(r):
@@ -521,7 +527,8 @@ class _Steps:
 
     def __init__(self, t, r, leaves, fresh, where):
         self.t, self.arrays, self.leaves, self.fresh, self.where = t, r.program.arrays, leaves, fresh, where
-        self.build, self.made = [], {}
+        self.shown, self.build, self.made, self.hidden = r.program.shown, [], {}, []
+        self.free, self.views = set(fresh.values()), len(fresh)          # arrays that are in no tensor; how many tensors there may be
 
     def add(self, spec):
         """One more recipe."""
@@ -531,13 +538,15 @@ class _Steps:
             if k in made:
                 build.extend([L.ONCE_MORE, made[k], 0])
                 return
-            if dead is not None or base is not None or rg or number not in fresh or fresh[number] in made.values():
+            if dead is not None:
                 raise LookupError
-            made[k] = fresh[number]
-            build.extend([L.NEW, made[k], 0])
-        elif kind == "item" and what in fresh and fresh[what] not in made.values() and self.arrays[what].dtype in AS:
-            made["item", what] = fresh[what]
-            build.extend([AS[self.arrays[what].dtype], fresh[what], 0])
+            if base is None and not rg and number in fresh:
+                made[k] = self.take(number)
+                build.extend([L.NEW, made[k], 0])
+            else:
+                self.view(k, number, base, rg)
+        elif kind == "item" and what in fresh and self.arrays[what].dtype in AS:
+            build.extend([AS[self.arrays[what].dtype], self.take(what), 0])
         elif kind == "item" and self.where.get(what, ("",))[0] == "argument" and leaves.number[self.where[what][1]]:
             build.extend([L.ARGUMENT, leaves.order.index(self.where[what][1]), 0])
         elif kind == "again":
@@ -563,6 +572,52 @@ class _Steps:
         else:
             raise LookupError
 
+    def take(self, number):
+        """Which of the fresh arrays a value is, that no other tensor has."""
+        self.free.remove(self.fresh[number])
+        return self.fresh[number]
+
+    def array(self, n):
+        """Where the array of a value is found that was not made by the call's Python, as a pair."""
+        if n in self.fresh:
+            return L.FRESH, self.fresh[n]
+        kind, what = self.where[n]
+        if kind == "argument":
+            number = L.FLOAT_LEAF if self.arrays[n].dtype == np.float64 else L.INT_LEAF
+            return number if self.leaves.number[what] else L.LEAF, self.leaves.order.index(what)
+        if kind == "object":
+            return L.OBJECT, self.t.id(what)
+        raise LookupError
+
+    def view(self, k, number, base, rg):
+        """A tensor that is a view, of a tensor that may be seen through it alone."""
+        root, offset, a = self.shown[number]
+        of = L.NEW, 0                        # none
+        if base is not None:
+            if base[0] == "value" and base[1][0] not in self.made:
+                self.add(base)
+                self.build[-3] = {L.NEW: L.HIDDEN, L.VIEW: L.HIDDEN_VIEW}[self.build[-3]]
+                self.hidden.append(self.made[base[1][0]])
+            at = len(self.build)
+            self.add(("again", base[1][0]) if base[0] == "value" else base)
+            of = self.build[at:at + 2]
+            del self.build[at:]
+        source = self.array(root)
+        if a.ndim > L.MAX_DIMS or source[0] in (L.FLOAT_LEAF, L.INT_LEAF):
+            raise LookupError
+        self.made[k] = self.views
+        self.views += 1
+        self.build.extend([L.VIEW, self.made[k], len(self.t["views"])])
+        rest = [0] * (L.MAX_DIMS - a.ndim)
+        self.t["views"].extend([*source, *of, rg, self.t.id(a.dtype), a.ndim, offset, *a.shape, *rest, *a.strides, *rest])
+
+    def done(self):
+        """Let go of what the results hold alone, or nothing does."""
+        for i in self.hidden:
+            self.build.extend([L.DROP, i, 0])
+        for i in sorted(self.free):
+            self.build.extend([L.DROP_ARRAY, i, 0])
+
 
 def _launch(t, r, leaves):
     """The header's words for a recording that is one list of launches; None for others."""
@@ -578,32 +633,24 @@ def _launch(t, r, leaves):
         rest = [0] * (L.MAX_DIMS - a.ndim)
         t["fresh"].extend([t.id(a.dtype), a.ndim, int(entries.row_major(a)), *a.shape, *rest, *a.strides, *rest])
     moving = []
-    long, words, length, passed = p.alone
+    long, words, length, passed = p.plain
     where = {n: place for n, (place, _) in zip(p.outside, r.given)}
     try:
         steps = _Steps(t, r, leaves, fresh, where)
         for spec in (*left_by(r), r.results):
             steps.add(spec)
+        steps.done()
         if any(kind in ("vars", "context", "environment") or name is None for kind, _, name, _ in r.effects):    # (classes have caches)
             raise LookupError
         rows = [_spot(t, kind, owner, name) for kind, owner, name, _ in r.effects]
         rows += [(L.END, t.id(real), 0) for real, grown in r.growths for _ in grown]
         for n in passed[:-1] if p.arena else passed:         # (the last is the arena)
-            if n in fresh:
-                moving += [L.FRESH, fresh[n]]
-            elif where[n][0] == "argument":
-                i = where[n][1]
-                kind = L.LEAF if not leaves.number[i] else L.FLOAT_LEAF if p.arrays[n].dtype == np.float64 else L.INT_LEAF
-                moving += [kind, leaves.order.index(i)]
-            elif where[n][0] == "object":
-                moving += [L.OBJECT, t.id(where[n][1])]
-            else:
-                raise LookupError
+            moving += steps.array(n)
     except (LookupError, _No):
-        t.sections.pop("keys", None)
+        t.forget("keys", "views", "fresh")
         return None
-    if len(steps.made) != len(fresh) or len(fresh) > L.MAX_FRESH or len(moving) // 2 > L.MAX_MOVING or len(steps.build) // 3 > L.MAX_OBJECTS:
-        t.sections.pop("keys", None)
+    if steps.views > L.MAX_FRESH or len(moving) // 2 > L.MAX_MOVING or len(steps.build) // 3 > L.MAX_OBJECTS:
+        t.forget("keys", "views", "fresh")
         return None
     t["build"].extend(steps.build)
     t["moving"].extend(moving)

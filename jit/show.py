@@ -62,7 +62,7 @@ def folded(title, lines):
 def pictures(traced, key, r):
     """(graph as recorded, graph as it runs, colours of kernels, words about nodes)."""
     before, after = explain.graphs(traced, key, r)
-    python = {id(n) for n in r.program.called}
+    python = {id(n) for n in explain.in_python(r)}
     return before, after, view.kernels(after), {i: "in Python" for i, n in enumerate(r.program.nodes) if id(n) in python}
 
 

@@ -1,5 +1,6 @@
 """The short way into a replay: each thing that it compares is changed once, and the result must be eager's."""
 import collections
+import gc
 import sys
 import threading
 import tracemalloc
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 import whet
 from whet import jit, nn, optim
-from whet.cpu import haste, native
+from whet.cpu import haste, memory, native
 from whet.jit import quick, trial
 from whet.jit.recording import Recording
 from whet.jit.trace import Traced
@@ -191,6 +192,75 @@ def outsides():
         threads=(lambda x: x * whet.get_num_threads(), lambda: whet.set_num_threads(whet.get_num_threads() + 1)),
     )
     return one
+
+
+CAPTURED = whet.arange(6.0)
+SHOWING = {
+    "another shape": lambda x: (x + 1).reshape(-1), "of a product": lambda x: x @ x[0], "two bases": lambda x: ((x * 2)[0], (x * 3).T),
+    "and its base": lambda x: (lambda y: (y, y[1:], y[2], y.T[1:]))(x * 2), "its base after it": lambda x: (lambda y: (y[1:], y))(x * 2),
+    "of an argument": lambda x: x.T, "of one and more": lambda x: (x[1], x.exp(), x), "of a captured tensor": lambda x: (CAPTURED[1:3], x + 1),
+    "detached": lambda x: (x * 2).detach(), "nested": lambda x: {"a": (x + 1)[None], "b": [x.view(-1), x - 1, 3]},
+    "several": lambda x: (x * 5).unbind(0), "pieces": lambda x: (x @ x.T).chunk(2, 1), "of a view": lambda x: (x * 2)[1:].T[None].squeeze(0)[::2],
+    "twice": lambda x: (lambda y: (y, y))((x * 2).T), "expanded": lambda x: x.sum(0).expand(5, 3), "none left": lambda x: (x * 2)[3:],
+    "one element": lambda x: (x * 2)[2, 1], "nothing but arguments": lambda x: (x, [x]),
+    "laid into a list": lambda x: (LAID.append((x * 2)[0]), x.T)[1],
+}
+LAID: list = []
+
+
+def tensors(x):
+    if isinstance(x, whet.Tensor):
+        return [x]
+    return [t for y in (x.values() if type(x) is dict else x) for t in tensors(y)] if type(x) in (tuple, list, dict) else []
+
+
+def ties(ts):
+    """Who shares memory, versions and a base with whom."""
+    return [[t._version, *(v for s in ts for v in (t is s, t._array is s._array, t._base is s, t._base is not None and t._base is s._base,
+                                                 np.may_share_memory(t._array, s._array)))] for t in ts]
+
+
+@compiled
+@pytest.mark.parametrize("name", SHOWING)
+def test_results_that_are_views(name):
+    fn, seen = SHOWING[name], []
+    f = armed(fn, whet.ones(3, 3))
+    assert not f.explain(data=True)["paths"][0]["python"]
+    for call in fn, f:
+        x = whet.arange(9.0).reshape(3, 3).clone()
+        LAID.clear()
+        before = hits(f)
+        ts = [*tensors(call(x)), *LAID, x]
+        assert hits(f) == before + (call is f)
+        seen.append((ts, ties(ts)))
+    (a, tied), (b, now) = seen
+    assert tied == now
+    for p, q in zip(a, b, strict=True):
+        assert equal(p, q) and (p._base is None) == (q._base is None) and p._rg == q._rg and p.is_contiguous() == q.is_contiguous()
+        assert q._base is None or equal(p._base, q._base) and q._cell is q._base._cell
+    if name in ("of a captured tensor", "expanded"):         # (one for both; one element for many)
+        return
+    for ts in a, b:                          # a view shows what is written to its base, and has its history
+        ts[0].mul_(3)
+        w = whet.full((), 2.0, requires_grad=True)
+        (ts[0] if ts[0]._base is None else ts[0]._base).mul_(w)
+        sum(t.sum() for t in ts).backward()
+        ts.append(w.grad)
+    assert ties(a) == ties(b) and all(map(equal, a, b))
+
+
+@compiled
+def test_results_that_are_views_leave_nothing_behind():
+    x = whet.ones(256, 256)
+    f = armed(lambda x: ((x + 1)[1:], (x * 2).detach().T, x[0], (x @ x).unbind()), x)
+
+    def left():
+        gc.collect()
+        return sys.getrefcount(x), sys.getrefcount(x._array), memory.stats()["live"]
+    before = left()
+    for _ in range(200):
+        f(x)
+    assert left() == before
 
 
 @pytest.mark.parametrize("calls", [1, 4, 30])

@@ -7,7 +7,9 @@ import threading
 
 import numpy as np
 import pytest
-from whet.cpu import native, pool
+from whet.cpu import conv, gemm, native, pool
+from whet.passes.lower_llvm import launch
+from whet.passes.lower_llvm.conv import SUMS
 
 pytestmark = pytest.mark.skipif(not native.enabled(), reason="no native calls in this process")
 has_threads = pytest.mark.skipif(not pool.SUPPORTED, reason="the pool has one thread on this system")
@@ -134,8 +136,7 @@ def test_every_unit_is_done_once_in_contiguous_pieces_of_equal_parts(mark, threa
 
 @has_threads
 def test_a_piece_is_at_least_a_grain(mark, threads):
-    for total, grain, few, many in ((199, 100, 1, 1), (200, 100, 2, 2), (399, 100, 3, 3), (5000, 100, 4, 50), (10, 2**62, 1, 1),
-                                    (10, 2**63 - 1, 1, 1)):
+    for total, grain, few, many in ((199, 100, 1, 1), (200, 100, 2, 2), (399, 100, 3, 3), (5000, 100, 4, 50), (10, launch.word(2**62), 1, 1)):
         sizes = pieces(mark, total, grain, 4)
         assert few <= len(sizes) <= many and sizes.min() >= min(grain, total)
 
@@ -192,6 +193,60 @@ def test_what_a_slow_thread_has_not_begun_others_do(threads, n, total):
 def test_the_parts_run_at_the_same_time(threads, n):
     for _ in range(20):
         assert together(n)
+
+
+# args: most; its word becomes the largest number of a worker that took part
+WHO = """
+define void @who(ptr %args, i64 %begin, i64 %end, i64 %worker) {
+  %most = load ptr, ptr %args
+  %x = atomicrmw max ptr %most, i64 %worker seq_cst
+  ret void
+}
+"""
+
+
+@has_threads
+def test_no_more_threads_take_part_than_a_launch_has_room_for(threads):
+    threads(6)
+    k, meet = native.build(WHO, ["who"])["who"], native.build(MEET, ["meet"])["meet"]
+    for room in (1, 2, 3, 6, 9, 1000):
+        n, most = min(room, 6), np.zeros(1, np.int64)
+        for _ in range(50):
+            native.launch(k, 1000, launch.word(1, room), most)
+        assert most[0] <= n - 1
+        counter, seen = np.zeros(1, np.int64), np.zeros(6, np.int64)
+        native.launch(meet, n, launch.word(1, room), counter, n, seen)
+        assert seen.tolist() == ([n] * n if n > 1 else [1]) + [0] * (6 - n)
+
+
+@has_threads
+@pytest.mark.parametrize("before, after", [(1, 6), (2, 6), (3, 2)])
+def test_a_launch_keeps_to_its_scratch_memory_when_the_number_of_threads_changes(threads, before, after):
+    gen = np.random.default_rng(0)
+    a, b = gen.standard_normal((900, 300), np.float32), gen.standard_normal((300, 400), np.float32)
+    x, w = gen.standard_normal((4, 16, 40, 40), np.float32), gen.standard_normal((32, 16, 3, 3), np.float32)
+    at = (2, 2), (1, 1), (1, 1), 1
+    threads(before)
+    product, layer = gemm._make_plan(a, b, None, ()), conv.plan_of(x, w, SUMS, *at)
+    wanted = [gemm.matmul(a, b), conv.conv(x, w, None, *at)]
+    threads(after)                           # as another thread may do, between the plan and the launch
+    made = [np.empty(product.shape, product.dtype), np.empty(layer.out, x.dtype)]
+    packed = w
+    if layer.pack is not None:
+        packed = np.empty(layer.pack.size, w.dtype)
+        native.launch(layer.pack.kernel, layer.pack.units, layer.pack.grain, w, packed, *layer.pack.numbers)
+    launches = [(product.kernel, product.total, product.grain, a, b, made[0], product.table),
+                (layer.kernel, layer.units, layer.grain, x, packed, made[1], layer.geometry)]
+    for (*head, table), plan, k in zip(launches, (product, layer), (0, 1)):
+        assert plan.scratch and head[1] // launch.grain(head[2]) >= 6
+        memory = np.full(6 * plan.scratch + 64, 77, np.uint8)
+        start = -memory.ctypes.data % 64
+        scratch = memory[start:start + plan.scratch]
+        for _ in range(20):
+            native.launch(*head, *((table, scratch) if k == 0 else (scratch, table)))
+        scratch[:] = 77
+        assert (memory == 77).all()
+    assert [m.tobytes() for m in made] == [m.tobytes() for m in wanted]
 
 
 def test_huge_totals_are_cut_without_overflow(threads):

@@ -7,6 +7,7 @@ not know is a miss, and a miss is an ordinary call of the Python path, which rai
 
 Layouts are in 8-byte words unless said otherwise. CTX is one block of memory shared with the Python side.
 """
+from . import launch as launching
 from .builder import Module, Val
 
 HEAD = 16                                   # PyObject: reference count, type
@@ -360,15 +361,7 @@ def _core(m):
             return f.if_(f.cmp("ne", rflags & VIEW, 0), view, fresh)
 
         def view():
-            a = word(arrays, 0, "ptr")
-            g.inc(descr)
-            data = f.bytes_at(g.ld(a, A["data"]), word(q, 2))
-            v = f.call("whet_NewFromDescr", "ptr", _ptr(f, "whet_ndarray"), descr, f.conv("trunc", nd, "i32"), dims, strides, data,
-                       g.ld(a, A["flags"], "i32") & 0x400, f.as_val(0, "ptr"))
-            f.bail(g.null(v), "error")
-            g.inc(a)
-            f.call("whet_SetBaseObject", "i32", v, a)
-            return [v]
+            return [window(f, g, word(arrays, 0, "ptr"), descr, nd, dims, strides, word(q, 2), "error")]
 
         def fresh():
             v = f.call("whet_array_new", "ptr", descr, nd, dims, f.sel(f.cmp("ne", plain, 0), Val(f, "null", "ptr"), strides))
@@ -410,25 +403,16 @@ def _core(m):
             v, = f.if_(f.cmp("eq", kind, CONST), lambda: [value], named)
             put(slots, i, v)
         f.loop(0, g.ld(r, R["nslots"], "i64"), 1, slot)
-        total, grain = g.ld(r, R["total"], "i64"), g.ld(r, R["grain"], "i64")
 
-        def alone():
-            f.raw(f"call void {kernel.ref}(ptr {slots.ref}, i64 0, i64 {total.ref}, i64 0)")
-
-        def shared():
-            def release():
-                # while a thread is away from the interpreter no recipe may be freed: it comes back to one
-                block = _ptr(f, "whet_ctx")
-                g.st(g.ctx("away", "i64") + 1, block, CTX["away"])
-                th = f.call("PyEval_SaveThread", "ptr")
-                f.call("whet_pool_run", "void", kernel, slots, total, grain)
-                f.call("PyEval_RestoreThread", "void", th)
-                g.st(g.ctx("away", "i64") - 1, block, CTX["away"])
-
-            def hold():
-                f.call("whet_pool_run", "void", kernel, slots, total, grain)
-            f.if_(f.cmp("sge", f.sdiv(total, 5), grain), release, hold)
-        f.if_(f.cmp("slt", f.sdiv(total, 2), grain), alone, shared)
+        def release(run):
+            # while a thread is away from the interpreter no recipe may be freed: it comes back to one
+            block = _ptr(f, "whet_ctx")
+            g.st(g.ctx("away", "i64") + 1, block, CTX["away"])
+            th = f.call("PyEval_SaveThread", "ptr")
+            run()
+            f.call("PyEval_RestoreThread", "void", th)
+            g.st(g.ctx("away", "i64") - 1, block, CTX["away"])
+        launching.emit(f, kernel, slots, g.ld(r, R["total"], "i64"), g.ld(r, R["grain"], "i64"), release)
     f.store(f.as_val(0, "i64"), verdict)
     f.if_(f.cmp("ne", kernel, 0), launch)
     f.bail(f.cmp("ne", f.load("i64", verdict), 0), "refused")       # an index out of range: Python finds the words
@@ -452,9 +436,7 @@ def _core(m):
         t = g.new(T["size"], "tensor", [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")])
         g.st(word(outs, i, "ptr"), t, T["array"])
 
-        def share():
-            _share(f, g, src, t, flags, f.cmp("ne", rflags & UNSAFE, 0), f.cmp("eq", rflags & NO_BASE, 0))
-        f.if_(view, share)
+        f.if_(view, lambda: share(f, g, src, t, flags, f.cmp("ne", rflags & UNSAFE, 0), f.cmp("eq", rflags & NO_BASE, 0)))
         put(tensors, i, t)
     f.loop(0, nouts, 1, wrap)
     single = f.cmp("eq", nouts, 1)
@@ -548,8 +530,20 @@ def _core(m):
     f.ret(Val(f, "null", "ptr"))
 
 
-def _share(f, g, src, t, flags, unsafe, based):
-    """Make the new tensor `t` a view of `src`: one version cell, the base whose history it follows, what the view may be used for."""
+def window(f, g, arr, descr, nd, dims, strides, offset, fail):
+    """A new array that shows the memory of another, from `offset` bytes behind its first element on."""
+    g.inc(descr)
+    v = f.call("whet_NewFromDescr", "ptr", _ptr(f, "whet_ndarray"), descr, f.conv("trunc", nd, "i32"), dims, strides,
+               f.bytes_at(g.ld(arr, A["data"]), offset), g.ld(arr, A["flags"], "i32") & 0x400, f.as_val(0, "ptr"))
+    f.bail(g.null(v), fail)
+    g.inc(arr)
+    f.call("whet_SetBaseObject", "i32", v, arr)
+    return v
+
+
+def share(f, g, src, t, flags=None, unsafe=None, based=True):
+    """Make the new tensor `t` a view of `src`: one version cell, the base whose history it follows, and with `flags` what the view may be used
+    for."""
     cell = g.cell_of(src)
     g.inc(cell)
     g.st(cell, t, T["cell"])
@@ -567,9 +561,14 @@ def _share(f, g, src, t, flags, unsafe, based):
             return [src, f.as_val(0, "i64")]
         root, bits = f.if_(g.absent(b), own, inherit)
         g.st(root, t, T["base"])
+        if flags is None:
+            return
         silent = f.sel(f.cmp("eq", flags & GRAD, 0), 4, f.as_val(0, "i64"))
         g.st(bits | silent | f.sel(unsafe, 8, f.as_val(0, "i64")), t, T["rg"])
-    f.if_(based, base)
+    if based is True:
+        base()
+    else:
+        f.if_(based, base)
 
 
 def _may_write(f, g, writing, r, flags, rflags, nouts, n, wants, ins, kinds, arrays, word):
@@ -861,20 +860,14 @@ def _views(m):
     src, arr = f.args
     t = g.new(T["size"], "tensor", [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")])
     g.st(arr, t, T["array"])
-    _share(f, g, src, t, g.ctx("flags", "i64"), f.as_val(0, "i1"), f.as_val(1, "i1"))
+    share(f, g, src, t, g.ctx("flags", "i64"), f.as_val(0, "i1"), f.as_val(1, "i1"))
     f.ret(t)
 
     # part(tensor, its array, nd, dims, strides, offset): the view of that layout
     f = m.fn("part", [("ptr", "src"), ("ptr", "arr"), ("i64", "nd"), ("ptr", "dims"), ("ptr", "strides"), ("i64", "offset")], "ptr", "internal")
     g = Glue(f)
     src, arr, nd, dims, strides, offset = f.args
-    descr = g.ld(arr, A["descr"])
-    g.inc(descr)
-    v = f.call("whet_NewFromDescr", "ptr", _ptr(f, "whet_ndarray"), descr, f.conv("trunc", nd, "i32"), dims, strides,
-               f.bytes_at(g.ld(arr, A["data"]), offset), g.ld(arr, A["flags"], "i32") & 0x400, f.as_val(0, "ptr"))
-    f.bail(g.null(v), "fail")
-    g.inc(arr)
-    f.call("whet_SetBaseObject", "i32", v, arr)
+    v = window(f, g, arr, g.ld(arr, A["descr"]), nd, dims, strides, offset, "fail")
     f.ret(f.call("view", "ptr", src, v))
     f.label("fail")
     f.ret(Val(f, "null", "ptr"))

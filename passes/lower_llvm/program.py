@@ -1,8 +1,8 @@
 """A list of kernel launches as data, and the machine code that runs it: what is left of a traced function between two Python steps.
 
 Arguments: the address of the list, the number of its words, then the addresses of the arrays that change from call to call.
-A launch is words: kernel, total, grain, count, then for each argument a pair. (-1, value) is the value itself, (i, offset) an
-address `offset` bytes into array i.
+A launch is words: kernel, total, grain (and room, see launch.py), count, then for each argument a pair. (-1, value) is the value itself,
+(i, offset) an address `offset` bytes into array i.
 
 A launch whose result is kept from call to call has four words before it: 0, the address of a record, the number of the array that it
 reads, and how many words are passed over if that array is as it was: the record holds its tensor, and of the last time the tensor's
@@ -11,6 +11,7 @@ version cell, the sum of the versions (of writes through `.data` too), and the a
 A *check* is four words: 1, the address of a word that a launch before it wrote, what that must hold, and where the former address is put if it
 does not: the list ends there. So a launch that reads by indices from data follows the check of those.
 """
+from . import launch as launching
 from .builder import Module, Val
 from .entries import C, T
 
@@ -23,7 +24,7 @@ NAMES = ["program", "run", "same"]
 def source():
     """The IR text."""
     m = Module()
-    m.declare("whet_pool_run", "void", ["ptr", "ptr", "i64", "i64"])
+    launching.declare(m)
     f = m.fn("program", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args = f.args[0]
     words = f.load("ptr", f.at(args, 0, "i64"))
@@ -39,9 +40,7 @@ def source():
             base, = f.if_(f.cmp("slt", which, 0), lambda: [f.const("i64", 0)], lambda: [f.load("i64", f.at(args, which + 2, "i64"))])
             f.store(base + value, f.at(slots, i, "i64"))
         f.loop(0, n, 1, slot)
-        f.if_(f.cmp("slt", f.sdiv(total, 2), grain),
-              lambda: f.raw(f"call void {kernel.ref}(ptr {slots.ref}, i64 0, i64 {total.ref}, i64 0)"),
-              lambda: f.call("whet_pool_run", "void", kernel, slots, total, grain) and None)
+        launching.emit(f, kernel, slots, total, grain)
         return f.at(at, n * 2 + 4, "i64")
 
     def kept(at):

@@ -9,24 +9,27 @@ fit is a miss, and the Python path's; so is a call of the function when a block 
 look at. `jit/quick.py` writes the blocks.
 """
 from .builder import Module, Val
-from .entries import HEAD, MISS, A, C, Glue, T, _ptr, _thread
+from .entries import HEAD, MISS, A, C, Glue, T, _ptr, _thread, share, window
 
 # the header, as byte offsets; pairs are (number, where) of a section
 H = {name: 8 * i for i, name in enumerate((
     "kind", "flags", "count", "busy", "nargs", "names", "rows", "rows_at", "leaves", "numbers", "slots", "slots_at", "zeros", "zeros_at", "words",
     "words_at", "soft", "soft_at", "held", "held_at", "bare", "bare_at", "always", "always_at", "dicts", "dicts_at", "lists", "lists_at", "mask",
     "known_at", "check", "moving", "moving_at", "fresh", "fresh_at", "program", "list", "length", "away", "arena", "stopped", "build", "build_at",
-    "left", "left_at", "finish", "type", "size", "until"))}
+    "views_at", "left", "left_at", "finish", "type", "size", "until"))}
 HEADER = len(H)
 LAUNCH, PYTHON, EAGER = range(3)                    # kinds of blocks
 TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN, ANY_FLOAT, ANY_INT = range(11)  # rows for objects: kind, object, words in all, ...
 WORD, ENTRY, ITEM, END = range(4)                   # slots: at an address, in a dict, in a list; at the end of a list
 ANY = 1                                             # in the place of an object that is compared: any may lie there
 LEAF, OBJECT, FRESH, FLOAT_LEAF, INT_LEAF = range(5)                        # where the address of an array, or a number, comes from
-NEW, CONST, ARGUMENT, ONCE_MORE, AS_FLOAT, AS_INT, PAIR, SERIES, TABLE = range(9)        # steps that build the result (tuple, list, dict are last)
+# Steps that build the result. First those that give an object of it, tuple, list and dict last; then what it is not made of itself: tensors that
+# its views are of, which are let go of at the end, as are arrays that no tensor of it has.
+NEW, CONST, ARGUMENT, ONCE_MORE, AS_FLOAT, AS_INT, PAIR, SERIES, TABLE, VIEW, HIDDEN, HIDDEN_VIEW, DROP, DROP_ARRAY = range(14)
 MAX_OBJECTS, MAX_LEAVES, MAX_FRESH, MAX_MOVING, MAX_DIMS = 256, 24, 32, 256, 8
 MOST = 1 << 40                                      # of an int that may be any
 FRESH_WORDS = 3 + 2 * MAX_DIMS
+SOURCE, BASE, RG, DESCR, ND, OFFSET, DIMS = 0, 2, 4, 5, 6, 7, 8                           # words of a view; BASE: a step that gives it, NEW: none
 J = dict(off=0, slow=8, missed=16, ready=24)        # the words shared with Python
 TAG = HEAD + 8                                      # of a dict, its version
 GOLDEN = -7046029254386353131
@@ -298,6 +301,12 @@ def _argument(m):
     f.ret(f.as_val(0, "i64"))
 
 
+def _array(f, g, kind, what, leaves, fresh):
+    """The array that a pair stands for."""
+    return f.if_(f.cmp("eq", kind, FRESH), lambda: [_word(f, fresh, what, "ptr")], lambda: [g.ld(f.if_(
+        f.cmp("eq", kind, LEAF), lambda: [_word(f, leaves, what, "ptr")], lambda: [g.ptr(what)])[0], T["array"])])[0]
+
+
 def _build(m):
     """build(block, leaves, fresh arrays): the result, by steps (kind, a, b) on a stack, above what is to be laid into Python's state."""
     f = m.fn("build", [("ptr", "block"), ("ptr", "leaves"), ("ptr", "fresh")], "ptr", "internal")
@@ -310,12 +319,45 @@ def _build(m):
         row = f.at(at, f.binary("mul", i, 3), "i64")
         kind, a, b = (_word(f, row, k) for k in range(3))
 
-        def new():
+        def tensor(array):
             t = g.new(T["size"], "tensor", [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")])
-            g.st(_word(f, fresh, a), t, T["array"])
+            g.st(array, t, T["array"])
             _put(f, made, a, t)
+            return t
+
+        def push(t):
             _put(f, stack, top, t)
             return [top + 1]
+
+        def new():
+            return push(tensor(_word(f, fresh, a)))
+
+        def held(kind, a):
+            return f.if_(f.cmp("eq", kind, CONST), lambda: [g.ptr(a)], lambda: f.if_(
+                f.cmp("eq", kind, ARGUMENT), lambda: [_word(f, leaves, a, "ptr")], lambda: [_word(f, made, a, "ptr")]))[0]
+
+        def view():
+            row = f.at(f.bytes_at(block, g.ld(block, H["views_at"], "i64")), b, "i64")
+            source, what, by, base = (_word(f, row, k) for k in (SOURCE, SOURCE + 1, BASE, BASE + 1))
+            array = _array(f, g, source, what, leaves, fresh)
+            t = tensor(window(f, g, array, _word(f, row, DESCR, "ptr"), _word(f, row, ND), f.at(row, DIMS, "i64"), f.at(row, DIMS + MAX_DIMS, "i64"),
+                              _word(f, row, OFFSET), "fail"))
+            f.if_(f.cmp("ne", by, NEW), lambda: share(f, g, held(by, base), t))
+            g.st(_word(f, row, RG), t, T["rg"])
+            return f.if_(f.cmp("eq", kind, VIEW), lambda: push(t), lambda: [top])
+
+        def aside():
+            def hidden():
+                tensor(_word(f, fresh, a))
+
+            def drop():
+                g.dec(f.if_(f.cmp("eq", kind, DROP), lambda: [_word(f, made, a, "ptr")], lambda: [_word(f, fresh, a, "ptr")])[0])
+
+            def one():
+                f.if_(f.cmp("eq", kind, HIDDEN), hidden, drop)
+                return [top]
+            viewing = f.binary("or", f.cmp("eq", kind, VIEW), f.cmp("eq", kind, HIDDEN_VIEW))
+            return f.if_(viewing, view, one)
 
         def number():
             a_ = _word(f, fresh, a, "ptr")
@@ -328,12 +370,10 @@ def _build(m):
             return [top + 1]
 
         def other():
-            def held():
-                x, = f.if_(f.cmp("eq", kind, CONST), lambda: [g.ptr(a)], lambda: f.if_(
-                    f.cmp("eq", kind, ARGUMENT), lambda: [_word(f, leaves, a, "ptr")], lambda: [_word(f, made, a, "ptr")]))
+            def known():
+                x = held(kind, a)
                 g.inc(x)
-                _put(f, stack, top, x)
-                return [top + 1]
+                return push(x)
 
             def several():
                 first = top - a
@@ -359,8 +399,8 @@ def _build(m):
                     f.cmp("eq", kind, SERIES), lambda: fill("PyList_New", "PyList_SetItem"), table))
                 _put(f, stack, first, x)
                 return [first + 1]
-            return f.if_(f.cmp("slt", kind, PAIR), lambda: f.if_(f.cmp("slt", kind, AS_FLOAT), held, number), several)
-        return f.if_(f.cmp("eq", kind, NEW), new, other)
+            return f.if_(f.cmp("slt", kind, PAIR), lambda: f.if_(f.cmp("slt", kind, AS_FLOAT), known, number), several)
+        return f.if_(f.cmp("eq", kind, NEW), new, lambda: f.if_(f.cmp("sgt", kind, TABLE), aside, other))
     f.loop(0, g.ld(block, H["build"], "i64"), 1, step, [f.as_val(0, "i64")])
     count, left = g.ld(block, H["left"], "i64"), f.bytes_at(block, g.ld(block, H["left_at"], "i64"))
 
@@ -484,8 +524,7 @@ def _enter(m):
         kind, what = _word(f, row, 0), _word(f, row, 1)
 
         def array():
-            a, = f.if_(f.cmp("eq", kind, FRESH), lambda: [_word(f, fresh, what, "ptr")], lambda: [g.ld(f.if_(
-                f.cmp("eq", kind, LEAF), lambda: [_word(f, leaves, what, "ptr")], lambda: [g.ptr(what)])[0], T["array"])])
+            a = _array(f, g, kind, what, leaves, fresh)
             return [a, g.ld(a, A["data"], "i64")]
 
         def number():                                # where it is; of an int, where a copy is

@@ -9,6 +9,7 @@ import threading
 from dataclasses import dataclass
 
 import numpy as np
+from whet.passes.lower_llvm import launch
 
 from . import entries, native, pool
 from .window import out_sizes
@@ -133,9 +134,11 @@ def _geometry(fields, offsets, taps_at=()):
 
 
 def shares(grain, units, threads):
-    """(grain, parts): the units that are worth a thread, at least one, and how many parts the pool makes of all, each with its scratch."""
+    """(grain, parts): how a launch gives units to threads (see `launch.word`), of which one takes `grain` at least, and how many threads
+    it has scratch memory for."""
     grain = max(1, grain)
-    return grain, max(1, min(threads, units // grain))
+    parts = max(1, min(threads, units // grain))
+    return launch.word(grain, parts), parts
 
 
 def _shares(work, lanes, units, threads):

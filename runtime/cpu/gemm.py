@@ -16,7 +16,7 @@ import numpy as np
 from whet.ir import kernel as K
 from whet.ir import scalar
 from whet.passes.lower_llvm import gemm as kernels
-from whet.passes.lower_llvm import gemv, onerow
+from whet.passes.lower_llvm import gemv, launch, onerow
 from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.scalar import Unsupported
 
@@ -49,7 +49,7 @@ class Plan(NamedTuple):
     dtype: np.dtype
     kernel: int
     total: int
-    grain: int
+    grain: int                           # as `launch.word` says
     table: np.ndarray                    # the kernel's DIMS
     scratch: int                         # bytes, for all threads
     swapped: bool                        # the kernel computes the transpose: its A is our b
@@ -367,7 +367,7 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing):
     if not in_place:                         # a thread packs B for each piece that it takes
         grain = max(grain, min(total // sharing, ROWS_EACH // rows))
     kernel, table = native.kernel(key, emit), np.array(numbers, np.int64)
-    return Plan(shape, DTYPE[dst], kernel, total, grain, table, scratch * threads, swapped, parts)
+    return Plan(shape, DTYPE[dst], kernel, total, launch.word(grain, threads if scratch else 0), table, scratch * threads, swapped, parts)
 
 
 def _collapse(sizes, sides):

@@ -19,6 +19,7 @@ import threading
 import warnings
 
 import numpy as np
+from whet.passes.lower_llvm import launch as launching
 
 from . import cache, flat, haste, memory, pool
 
@@ -581,7 +582,8 @@ ready:
   %totalp = getelementptr i8, ptr %slots, i64 8
   %total = load i64, ptr %totalp
   %grainp = getelementptr i8, ptr %slots, i64 16
-  %grain = load i64, ptr %grainp
+  %launch_word = load i64, ptr %grainp
+  %grain = and i64 %launch_word, GRAIN_MASK
   %args = getelementptr i8, ptr %slots, i64 24
   %nothing = icmp eq ptr %kernel, null
   br i1 %nothing, label %no_kernel, label %size
@@ -596,11 +598,11 @@ size:
   %release = and i1 %long, %some
   br i1 %release, label %outside, label %inside
 inside:
-  call void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %grain)
+  call void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %launch_word)
   br label %done
 outside:
   %thread = call ptr @PyEval_SaveThread()
-  call void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %grain)
+  call void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %launch_word)
   call void @PyEval_RestoreThread(ptr %thread)
   br label %done
 done:
@@ -621,7 +623,7 @@ _MESSAGES = {
 def _runtime_text():
     texts = {name: text.format(number="%zd", kind="%R") for name, text in _MESSAGES.items()}
     messages = "\n".join(f'@{name} = internal constant [{len(text) + 1} x i8] c"{text}\\00"' for name, text in texts.items())
-    words = {"MESSAGES": messages, "MAX_SLOTS": str(MAX_ARGS + 3), "HEAD": str(HEAD), "DIGITS": str(HEAD + 8),
+    words = {"MESSAGES": messages, "GRAIN_MASK": str(launching.grain(-1)), "MAX_SLOTS": str(MAX_ARGS + 3), "HEAD": str(HEAD), "DIGITS": str(HEAD + 8),
              "INT_DIGITS": _INT_DIGITS[int_layout()]}
     text = pool.source() + memory.source() + re.sub(rf"\b({'|'.join(words)})\b", lambda m: words[m[0]], _LAUNCH)
     declared = dict.fromkeys(re.findall(r"^declare .*$", text, re.M))            # (each once)
@@ -714,7 +716,7 @@ def _launch(addr, total, grain, *args):
 
     Run kernel `addr` over work units 0..total, split over the threads in pieces of at least `grain` units. An argument is an
     ndarray (its data pointer), an int (64 bits), a float (a double's bits) or None (0). From 2 grains on the work is split,
-    from 5 on the GIL is released."""
+    from 5 on the GIL is released. `grain` may bound how many threads take part (passes/lower_llvm/launch.py)."""
     head = []
     for i, a in enumerate((addr, total, grain)):
         try:

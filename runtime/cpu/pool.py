@@ -1,8 +1,9 @@
 """The thread pool: fork-join over parts that threads take from each other, in machine code from end to end.
 
-`pool_run(kernel, args, total, grain)` cuts 0..total into one contiguous part per thread, the first for the caller. Workers spin
-for a while, then sleep on a futex; they touch no Python. Where the pool is in use already (a nested call, another Python thread)
-or has one thread, the caller runs everything: a kernel's bits do not depend on the partition.
+`pool_run(kernel, args, total, grain)` cuts 0..total into one contiguous part per thread, the first for the caller; `grain` may bound how
+many take part (passes/lower_llvm/launch.py). Workers spin for a while, then sleep on a futex; they touch no Python. Where the pool is in
+use already (a nested call, another Python thread) or has one thread, the caller runs everything: a kernel's bits do not depend on the
+partition.
 
 A thread takes half of what is left of its part each time, from the front, but no less than the grain; when nothing is left, it takes
 half of what is left of another's, from the back. So a processor that is slower than others, or shared with somebody, does less, and a
@@ -22,6 +23,8 @@ import platform
 import re
 import sys
 import time
+
+from whet.passes.lower_llvm import launch
 
 from . import flat
 
@@ -551,20 +554,24 @@ done:
   ret void
 }
 
-define void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %grain) nounwind {
+define void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %word) nounwind {
 entry:
   %some = icmp sgt i64 %total, 0
   br i1 %some, label %size, label %out
 size:
-  %tiny = icmp slt i64 %grain, 1
-  %g = select i1 %tiny, i64 1, i64 %grain
+  %grain = and i64 %word, {GRAIN_MASK}
+  %g = call i64 @llvm.umax.i64(i64 %grain, i64 1)
   %half = lshr i64 %total, 1
   %small = icmp ult i64 %half, %g
   br i1 %small, label %serial, label %large
 large:
   %threadsp = getelementptr i8, ptr @whet_settings, i64 {THREADS}
   %threads = load atomic i64, ptr %threadsp monotonic, align 8
-  %several = icmp ugt i64 %threads, 1
+  %room = lshr i64 %word, {GRAIN_BITS}
+  %bounded = icmp ne i64 %room, 0
+  %fewer = call i64 @llvm.umin.i64(i64 %threads, i64 %room)
+  %most = select i1 %bounded, i64 %fewer, i64 %threads
+  %several = icmp ugt i64 %most, 1
   br i1 %several, label %lock, label %serial
 serial:
   tail call void %kernel(ptr %args, i64 0, i64 %total, i64 0)
@@ -575,7 +582,7 @@ lock:
   br i1 %mine, label %count, label %serial
 count:
   %grains = udiv i64 %total, %g
-  %parts0 = call i64 @llvm.umin.i64(i64 %threads, i64 %grains)
+  %parts0 = call i64 @llvm.umin.i64(i64 %most, i64 %grains)
   %want = sub i64 %parts0, 1
   %havep = getelementptr i8, ptr @whet_pool, i64 {WORKERS}
   %have32 = load i32, ptr %havep
@@ -698,7 +705,7 @@ def source():
         return _SERIAL
     words = {**globals(), "FUTEX": _FUTEX[platform.machine()], "PAUSE": _PAUSE[platform.machine()], "REST": STATE_BYTES - 4,
              "WORKER_SPIN_TIMES_64": 64 * WORKER_SPIN_NS, "JOINER_SPIN_TIMES_64": 64 * JOINER_SPIN_NS,
-             "FIRST_THREAD": LINES + THREAD, "CALLER_LEFT": CALLER + LEFT}
+             "GRAIN_BITS": launch.GRAIN_BITS, "GRAIN_MASK": launch.grain(-1), "FIRST_THREAD": LINES + THREAD, "CALLER_LEFT": CALLER + LEFT}
     text = re.sub(r"\{([A-Z]\w+)\}", lambda m: str(words[m[1]]), _PARALLEL)
     foreign = "aarch64" if platform.machine() == "x86_64" else "x86"
     return "\n".join(line for line in text.splitlines() if not line.startswith(f"declare void @llvm.{foreign}"))

@@ -1,0 +1,42 @@
+"""How machine code hands the units of a kernel to the threads.
+
+A launch comes with a word, (room, grain): the units that are worth a thread, and above GRAIN_BITS how many threads there is scratch
+memory for, 0 where each thread needs none. However many threads there are by then, no more than that take part.
+"""
+GRAIN_BITS = 48
+
+
+def word(grain, room=0):
+    """The word of a launch whose scratch memory is for `room` threads."""
+    return min(grain, (1 << GRAIN_BITS) - 1) | room << GRAIN_BITS
+
+
+def grain(launch):
+    """The units that are worth a thread, of such a word: a number, or one in machine code."""
+    return launch & ((1 << GRAIN_BITS) - 1)
+
+
+def room(launch):
+    """How many threads there is scratch memory for, of such a word; 0: each needs none."""
+    return launch >> GRAIN_BITS
+
+
+def declare(m):
+    m.declare("whet_pool_run", "void", ["ptr", "ptr", "i64", "i64"])
+
+
+def emit(f, kernel, slots, total, launch, around=None):
+    """Run a kernel over units 0..total. `around(run)` emits what is around a launch that may take long (from 5 grains on)."""
+    def alone():
+        f.raw(f"call void {kernel.ref}(ptr {slots.ref}, i64 0, i64 {total.ref}, i64 0)")
+
+    def run():
+        f.call("whet_pool_run", "void", kernel, slots, total, launch)
+
+    def shared():
+        if around is None:
+            run()
+        else:
+            f.if_(f.cmp("sge", f.sdiv(total, 5), least), lambda: around(run), run)
+    least = grain(launch)
+    f.if_(f.cmp("slt", f.sdiv(total, 2), least), alone, shared)
