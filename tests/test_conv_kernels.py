@@ -9,7 +9,7 @@ from whet.cpu import conv as K
 from whet.cpu import conv_plan, native, pool
 from whet.cpu import window as W
 from whet.ir.scalar import arg, args, where
-from whet.passes.lower_llvm import compile, planes, targets
+from whet.passes.lower_llvm import compile, launch, planes, targets
 from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.conv import SUMS, Epilogue, micro
 from whet.passes.lower_llvm.runs import Tile
@@ -215,20 +215,21 @@ def test_bits_do_not_depend_on_threads_or_parts(x, w, at, threads, fresh, monkey
 
 def test_every_thread_has_a_part_and_every_part_its_scratch():
     for units, threads in itertools.product(range(1, 60), range(1, 9)):
-        grain, parts = conv_plan.shares(1, units, threads)
-        assert parts == min(threads, units // grain) == min(threads, units)  # what the pool makes
-    assert conv_plan.shares(20, 50, 4) == (20, 2)
+        word, parts = conv_plan.shares(1, units, threads)
+        assert parts == launch.room(word) == min(threads, units // launch.grain(word)) == min(threads, units)
+    assert conv_plan.shares(20, 50, 4) == (launch.word(20, 2), 2)
 
 
 @pytest.mark.parametrize("last", [1.0, 0.5])
 @pytest.mark.parametrize("panels, tiles", [(7, 11), (25, 8), (2, 22), (1, 40), (98, 22), (4, 43)])
-def test_blocks_are_cut_so_that_threads_have_the_same_work(panels, tiles, last):
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_blocks_are_cut_so_that_threads_have_the_same_work(panels, tiles, last, by_rows):
     for threads in (1, 2, 3, 4):
-        across, down = conv_plan._cut(panels, 4, tiles, 20, 12, 1, threads, last)
+        across, down = conv_plan._cut(panels, 4, tiles, 20, 12, 1, threads, last, by_rows=by_rows)
         assert -(-panels // across) <= 4 and -(-tiles // down) <= 20
         wide, high = ([(i + 1) * n // b - i * n // b for i in range(b)] for n, b in ((panels, across), (tiles, down)))
         wide[-1] -= 1 - last
-        work = np.outer(wide, high)
+        work = np.outer(high, wide) if by_rows else np.outer(wide, high)
         parts = np.array_split(work.ravel(), threads)
         assert threads == 1 or max(map(sum, parts)) <= 1.2 * work.sum() / threads
 
@@ -244,7 +245,7 @@ def test_one_image_is_work_for_all_threads(x, w, at, threads, fresh, monkeypatch
     monkeypatch.setattr(native, "launch", lambda kernel, units, grain, *args: launched.append((units, grain)))
     K.conv(make(*x), make(*w), None, *at)
     (units, grain), = launched
-    assert units // grain >= 2
+    assert units // launch.grain(grain) >= 2
 
 
 @pytest.mark.parametrize("x, w, at", SHAPES)

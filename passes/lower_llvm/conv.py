@@ -20,7 +20,7 @@ from ...ir import scalar
 from . import targets
 from .builder import BYTES, Val, at_once
 from .layout import transpose
-from .runs import KC, Geometry, Runs, divmod_, gather, lane_mask, scatter, share, spread, table
+from .runs import KC, Geometry, Runs, blocks, divmod_, gather, lane_mask, scatter, spread, table
 from .scalar import emit as emit_scalar
 
 
@@ -123,7 +123,7 @@ OPERAND0 = 5                   # x, w, y, scratch and geometry come first
 
 
 def forward(m, symbol, t, epilogue, near, far):
-    """The kernel over units (group, pixel block, row block), args x, w, y, scratch, geometry, then the epilogue's operands.
+    """The kernel over units (group, row block, pixel block), args x, w, y, scratch, geometry, then the epilogue's operands.
 
     `near`: how far apart x lies under neighbouring output pixels (see `reader`). `far`: the same of y (see `writer`); 1 says
     that an image's pixels follow each other there.
@@ -141,10 +141,7 @@ def forward(m, symbol, t, epilogue, near, far):
     outside = inside if far != 1 else Runs(f, g, f.bytes_at(mine, g.out_at), t, limit, t.panel, rows=False)
 
     def unit(u):
-        rest, row_block = divmod_(f, u, g.row_blocks)
-        group, pixel_block = divmod_(f, rest, g.pixel_blocks)
-        panel0, panel1 = share(f, pixel_block, g.panels, g.pixel_blocks), share(f, pixel_block + 1, g.panels, g.pixel_blocks)
-        tile0, tile1 = share(f, row_block, g.tiles, g.row_blocks), share(f, row_block + 1, g.tiles, g.row_blocks)
+        group, (panel0, panel1), (tile0, tile1) = blocks(f, g, u, by_rows=True)
         xg, wg = f.at(x, group * g.xg, t.elem), f.at(w, group * g.wg, t.elem)
         panels = panel1 - panel0
         inside.build(panel0, panel1, g.pixels)
@@ -288,17 +285,14 @@ def weight_grad(m, symbol, t, near):
     row_stride, panel_size = KC + 16, (KC + t.lanes) * t.panel        # a run may write a vector past the last pixel
 
     def unit(u):
-        rest, row_block = divmod_(f, u, g.row_blocks)
-        group, out_block = divmod_(f, rest, g.pixel_blocks)
-        panel0, panel1 = share(f, out_block, g.panels, g.pixel_blocks), share(f, out_block + 1, g.panels, g.pixel_blocks)
-        tile0, tile1 = share(f, row_block, g.tiles, g.row_blocks), share(f, row_block + 1, g.tiles, g.row_blocks)
+        group, (panel0, panel1), (tile0, tile1) = blocks(f, g, u)
         xg, yg, wg = f.at(x, group * g.xg, t.elem), f.at(gy, group * g.yg, t.elem), f.at(gw, group * g.wg, t.elem)
 
         def row_of(i):
             return f.imin(i * t.rows, g.rows - t.rows)
 
-        blocks = f.imax(f.udiv(g.pixels + (KC - 1), KC), 1)
-        kept = f.conv("zext", f.cmp("sgt", blocks, 1), "i64")            # of one block, no sums are kept for another
+        many = f.imax(f.udiv(g.pixels + (KC - 1), KC), 1)
+        kept = f.conv("zext", f.cmp("sgt", many, 1), "i64")            # of one block, no sums are kept for another
 
         def tile_at(j, i):
             return f.at(totals, ((i - tile0) * g.max_panels + (j - panel0)) * kept * (t.rows * t.panel), t.elem)
@@ -340,8 +334,8 @@ def weight_grad(m, symbol, t, near):
                 def panel(j):
                     multiply(f, g.outs - j * t.panel, a, f.const("i64", row_stride), a, f.at(b, (j - panel0) * panel_size, t.elem), tile_at(j, i),
                              steps, f.cmp("eq", n, 0))
-                    f.if_(f.cmp("eq", n, blocks - 1), lambda: f.loop(0, t.vectors, 1, lambda v: out(i, j, v)) and None)
+                    f.if_(f.cmp("eq", n, many - 1), lambda: f.loop(0, t.vectors, 1, lambda v: out(i, j, v)) and None)
                 f.loop(panel0, panel1, 1, panel)
             f.loop(tile0, tile1, 1, rows)
-        f.loop(0, blocks, 1, block)
+        f.loop(0, many, 1, block)
     f.loop(begin, end, 1, unit)

@@ -349,6 +349,19 @@ def scatter(f, t, x, p, stride, mask):
     f.raw(f"call void @{name}({t.vec} {x.ref}, {ptrs} align {BYTES[t.elem]} {at.ref}, {mask.ty} {mask.ref})")
 
 
+def blocks(f, g, unit, by_rows=False):
+    """A unit's group, and its (first, end) panels and tiles of rows. With `by_rows` the units of a block of tiles follow each other, which differ
+    in their panels alone; else those of a block of panels do."""
+    if by_rows:
+        rest, across = divmod_(f, unit, g.pixel_blocks)
+        group, down = divmod_(f, rest, g.row_blocks)
+    else:
+        rest, down = divmod_(f, unit, g.row_blocks)
+        group, across = divmod_(f, rest, g.pixel_blocks)
+    return group, *(tuple(share(f, block + i, n, of) for i in range(2))
+                    for block, n, of in ((across, g.panels, g.pixel_blocks), (down, g.tiles, g.row_blocks)))
+
+
 def share(f, i, total, parts):
     """Where part i begins when `total` things are cut into `parts` nearly equal ones."""
     return f.udiv(i * total, parts)

@@ -7,7 +7,7 @@ padded to whole vectors. Totals of a unit are [panel of channels][pixel][channel
 from .builder import at_once
 from .conv import OPERAND0, add_up, fetch, writer
 from .layout import planes_to_pixels, transpose
-from .runs import KC, Geometry, Runs, divmod_, share
+from .runs import KC, Geometry, Runs, blocks, divmod_
 
 ENDLESS = 1 << 40
 
@@ -54,7 +54,7 @@ def micro(m, name, t):
 
 
 def forward(m, symbol, t, epilogue, near):
-    """The kernel over units (group, block of pixels, block of panels of channels); arguments as `conv.forward`, w as `weights` leaves it."""
+    """The kernel over units (group, block of panels of channels, block of pixels); arguments as `conv.forward`, w as `weights` leaves it."""
     multiply = micro(m, symbol + "_micro", t)
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, worker = f.args
@@ -70,10 +70,7 @@ def forward(m, symbol, t, epilogue, near):
     size, stream = (limit + t.lanes) * kept * t.panel, g.wk * t.lanes         # of a panel's totals; of a vector of channels
 
     def unit(u):
-        rest, row_block = divmod_(f, u, g.row_blocks)
-        group, pixel_block = divmod_(f, rest, g.pixel_blocks)
-        panel0, panel1 = share(f, pixel_block, g.panels, g.pixel_blocks), share(f, pixel_block + 1, g.panels, g.pixel_blocks)
-        tile0, tile1 = share(f, row_block, g.tiles, g.row_blocks), share(f, row_block + 1, g.tiles, g.row_blocks)
+        group, (panel0, panel1), (tile0, tile1) = blocks(f, g, u, by_rows=True)
         panels, xg = panel1 - panel0, f.at(x, group * g.xg, t.elem)
         inside.build(panel0, panel1, g.pixels)
         outside.walk(panel0 * t.rows, f.imin(panel1 * t.rows, g.pixels))

@@ -11,7 +11,7 @@ tiles' V into scratch for all channels, then goes through the output channels a 
 from .builder import vec
 from .conv import OPERAND0, micro, writer
 from .layout import transpose
-from .runs import KC, Geometry, Runs, divmod_, lane_mask, share
+from .runs import KC, Geometry, Runs, blocks, divmod_, lane_mask
 
 PAD = 16                       # elements
 
@@ -103,10 +103,7 @@ def forward(m, symbol, t, epilogue):
     plane, panel_size = (g.steps + 1) * t.panel, (g.steps + 1) * t.panel * 16     # one step apart, so that 16 streams meet no set
 
     def unit(number):
-        rest, row_block = divmod_(f, number, g.row_blocks)
-        group, panel_block = divmod_(f, rest, g.pixel_blocks)
-        panel0, panel1 = share(f, panel_block, g.panels, g.pixel_blocks), share(f, panel_block + 1, g.panels, g.pixel_blocks)
-        tile0, tile1 = share(f, row_block, g.tiles, g.row_blocks), share(f, row_block + 1, g.tiles, g.row_blocks)
+        group, (panel0, panel1), (tile0, tile1) = blocks(f, g, number)
         panels = panel1 - panel0
         xg, ug = f.at(x, group * g.xg, t.elem), f.at(u, group * g.wg, t.elem)
         runs.build(panel0, panel1, g.pixels)

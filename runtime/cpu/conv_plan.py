@@ -146,11 +146,11 @@ def _shares(work, lanes, units, threads):
     return shares(GRAIN * lanes // max(work, 1), units, threads)
 
 
-def _cut(panels, most_panels, tiles, most_tiles, rows, others, threads, last=1.0, copy=COPY):
+def _cut(panels, most_panels, tiles, most_tiles, rows, others, threads, last=1.0, copy=COPY, by_rows=False):
     """(blocks of panels, blocks of tiles) that are not too large, cut so that the thread with the most work has as little as can be.
 
     A unit is `rows` of work for each of its panels and tiles, and copies the pixels of its panels, which takes as long as the work for `copy`
-    rows; the last panel is `last` of one. There are `others` for each two blocks.
+    rows; the last panel is `last` of one. There are `others` for each two blocks. `by_rows`: in the order that `runs.blocks` means by that.
     """
     fewest = split(panels, most_panels)[0], split(tiles, most_tiles)[0]
     if threads == 1 or others * fewest[0] * fewest[1] >= 32 * threads:
@@ -160,12 +160,27 @@ def _cut(panels, most_panels, tiles, most_tiles, rows, others, threads, last=1.0
     def longest(blocks):
         across, down = (np.diff(np.arange(b + 1.0) * n // b) for n, b in zip((panels, tiles), blocks))
         across[-1] -= 1 - last
-        work = np.tile((across[:, None] * (down * rows + copy)).ravel(), others)
+        work = across[:, None] * (down * rows + copy)
+        work = np.tile((work.T if by_rows else work).ravel(), others)
         parts = min(threads, len(work))
         each, over = divmod(len(work), parts)                    # as the pool has it
         return max(np.add.reduceat(work, [i * each + min(i, over) for i in range(parts)])), blocks[0] * blocks[1]
     finest = [panels] if panels < 8 * threads else []
     return min(itertools.product(dict.fromkeys([fewest[0], even[0], *finest]), dict.fromkeys([fewest[1], even[1]])), key=longest)
+
+
+def _finer(blocks, panels, tiles, rows, others, threads, last):
+    """Such blocks, or smaller ones where threads have few units each: of more, a thread that is slower or busy does fewer, and the others wait
+    less for the last unit. For kernels that go `by_rows`: the weights of neighbouring units stay in the cache."""
+    if threads == 1 or others * blocks[0] * blocks[1] >= 8 * threads:
+        return blocks
+
+    def time(cut):
+        across, down = (-(-n // b) for n, b in zip((panels, tiles), cut))
+        return ((panels - 1 + last) * (tiles * rows + cut[1] * COPY) * others / threads + across * (down * rows + COPY), cut[0] * cut[1])
+    downs = range(blocks[1], max(blocks[1], tiles * rows // 24) + 1)         # (copied pixels are worth a few rows)
+    return min(((across, down) for down in downs
+                for across in {blocks[0], max(blocks[0], min(panels, -(-16 * threads // (others * down))))}), key=time)
 
 
 def _last(pixels, tile):
@@ -282,7 +297,10 @@ def _contraction(r, fields, lanes, threads, how, epilogue, near, far):
     tile = runs.Tile(r.elem, rows, lanes, vectors, bool(r.taps_at))
     panel = tile.panel
     panels = -(-pixels // panel)
-    pixel_blocks, row_blocks = _cut(panels, max(1, 128 // panel), tiles, max(1, 512 // rows), rows, r.groups, threads, _last(pixels, tile))
+    last = _last(pixels, tile)
+    pixel_blocks, row_blocks = _finer(
+        _cut(panels, max(1, 128 // panel), tiles, max(1, 512 // rows), rows, r.groups, threads, last, by_rows=True),
+        panels, tiles, rows, r.groups, threads, last)
     max_panels, max_tiles = -(-panels // pixel_blocks), -(-tiles // row_blocks)
     limit, taps = max_panels * panel, fields["rowtaps"] + fields["coltaps"]
     fields.update(_layout(
@@ -365,7 +383,8 @@ def _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape):
     from whet.passes.lower_llvm import runs, turned
     size, tile = runs.BYTES[r.elem], runs.Tile(r.elem, rows, lanes, TURNED_VECTORS)
     panels, tiles = -(-fields["pixels"] // rows), -(-r.rows // tile.panel)
-    pixel_blocks, row_blocks = _cut(panels, max(1, TURNED_PIXELS // rows), tiles, max(1, 512 // tile.panel), rows, r.groups, threads)
+    pixel_blocks, row_blocks = _cut(panels, max(1, TURNED_PIXELS // rows), tiles, max(1, 512 // tile.panel), rows, r.groups, threads,
+                                    by_rows=True)
     max_panels, max_tiles = -(-panels // pixel_blocks), -(-tiles // row_blocks)
     limit, taps, padded = max_panels * rows, fields["rowtaps"] + fields["coltaps"], -(-fields["steps"] // lanes) * lanes
     fields.update(_layout(
