@@ -99,6 +99,7 @@ def forward(m, symbol, t, epilogue):
     mine = f.bytes_at(scratch, worker * g.scratch)
     values, products = f.bytes_at(mine, g.b_at), f.bytes_at(mine, g.y_at)
     runs = TileRuns(f, g, f.bytes_at(mine, g.in_at), t, g.max_panels * t.panel, t.panel)
+    masks, word = f.bytes_at(mine, g.a_at), "i32" if t.elem == "float" else "i64"
     n, tile_size, line = t.lanes, t.rows * t.panel, g.steps + PAD
     plane, panel_size = (g.steps + 1) * t.panel, (g.steps + 1) * t.panel * 16     # one step apart, so that 16 streams meet no set
 
@@ -109,28 +110,38 @@ def forward(m, symbol, t, epilogue):
         runs.build(panel0, panel1, g.pixels)
 
         def bring(j):
-            out = f.at(values, j * panel_size, t.elem)
+            """V of panel j. Channel by channel, so that a line of it is written while it is in the cache; a run stores whole vectors, of which
+            the next one overwrites what is not its own."""
+            first, last = runs.get(runs.first, j), runs.get(runs.first, j + 1)
+            start = runs.tap_at(f.const("i64", 0), f.const("i64", 0))
 
-            def run(e):
-                own, masks = runs.own(e), []
+            def mask_at(e, i):
+                return f.at(masks, ((e - first) * 16 + i) * n, word)
+
+            def prepare(e):
                 for r in range(4):
                     for q in range(2):
                         bits = runs.inside(e, f.const("i64", r), f.const("i64", q))
-                        masks += [lane_mask(f, t, f.lshr(bits, half * n)) for half in range(2)]
+                        for half in range(2):
+                            lanes = f.conv("sext", lane_mask(f, t, f.lshr(bits, half * n)), word)
+                            f.store(lanes, mask_at(e, 4 * r + 2 * q + half))
+            f.loop(first, last, 1, prepare)
 
-                def channel(c, p, to):
-                    d = []
+            def channel(_, p, to):
+                def run(e):
+                    here, there, d = f.at(p, runs.get(runs.x, e), t.elem), f.at(to, runs.get(runs.slot, e), t.elem), []
                     for r in range(4):
-                        line = f.at(p, g.xh * r if r else 0, t.elem)
-                        vs = [f.mload(t.vec, f.at(line, i // 2 * 2 + i % 2 * n, t.elem), masks[4 * r + i]) for i in range(4)]
-                        d.append([f.shuffle(vs[i], vs[i + 1], range(j, 2 * n, 2)) for i in (0, 2) for j in (0, 1)])
+                        line = f.at(here, g.xh * r if r else 0, t.elem)
+                        vs = [f.mload(t.vec, f.at(line, i // 2 * 2 + i % 2 * n, t.elem), f.cmp("slt", f.load(vec(word, n), mask_at(e, 4 * r + i)), 0))
+                              for i in range(4)]
+                        d.append([f.shuffle(vs[i], vs[i + 1], range(k, 2 * n, 2)) for i in (0, 2) for k in (0, 1)])
                     down = [transform_in([d[r][q] for r in range(4)]) for q in range(4)]
-                    f.put(own, *[(v, f.at(to, plane * (4 * a + b), t.elem))
-                                 for a in range(4) for b, v in enumerate(transform_in([down[q][a] for q in range(4)]))])
-                    return f.at(p, g.xc, t.elem), f.at(to, t.panel, t.elem)
-                first = f.at(xg, runs.get(runs.x, e) + runs.tap_at(f.const("i64", 0), f.const("i64", 0)), t.elem)
-                f.loop(0, g.steps, 1, channel, [first, f.at(out, runs.get(runs.slot, e), t.elem)])
-            runs.each(j, run)
+                    for a in range(4):
+                        for b, v in enumerate(transform_in([down[q][a] for q in range(4)])):
+                            f.store(v, f.at(there, plane * (4 * a + b), t.elem))
+                f.loop(first, last, 1, run)
+                return f.at(p, g.xc, t.elem), f.at(to, t.panel, t.elem)
+            f.loop(0, g.steps, 1, channel, [f.at(xg, start, t.elem), f.at(values, j * panel_size, t.elem)])
         f.loop(0, panels, 1, bring)
 
         def rows(i):

@@ -21,7 +21,7 @@ WINOGRAD_SCRATCH = 1 << 17     # bytes for the transformed pixels of a unit: the
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 TURNED_VECTORS, TURNED_PIXELS = 2, 256       # vectors of channels in a register tile, pixels of a unit
 PLANES_SCRATCH = 1 << 18       # bytes for the rows that a band of outputs reads
-TRANSFORM = 27                 # such rows for the transform of pixels by Winograd's method
+TRANSFORM = 14                 # such rows for the transform of pixels by Winograd's method
 COPY = 5                       # rows of a register tile whose products take as long as copying the pixels under a step's tap
 GRAIN = 1 << 15                # vector multiply-adds in about 10 us
 
@@ -450,7 +450,7 @@ def winograd_plan(r, epilogue, out_shape):
                                     _last(pixels, tile), TRANSFORM)
     max_panels = -(-panels // pixel_blocks)
     limit = max_panels * panel
-    layout = _layout(in_at=_runs_bytes(limit, 6) + limit * 16, y_at=(max_panels * 16 * rows * panel + lanes) * size,
+    layout = _layout(in_at=_runs_bytes(limit, 6) + limit * 16, a_at=panel * 16 * lanes * size, y_at=(max_panels * 16 * rows * panel + lanes) * size,
                      b_at=max_panels * 16 * (r.channels + 1) * panel * size)
     geometry = _geometry(
         dict(pixels=pixels, image=th * tw, oh=th, ow=tw, d=1, h=h, w=w, sd=1, sh=2, sw=2, xn=xn, xg=xc * r.channels, xc=xc, xd=0,
