@@ -242,6 +242,36 @@ def test_one_matrix_for_a_batch_is_one_product(dtype):
     assert same(gemm.linear(a[:, :, ::2], w), got[:, :, ::2])
 
 
+@ours
+@pytest.mark.parametrize("dtype", [np.dtype("f4"), np.dtype("f8"), BF16, np.dtype("i4")], ids=str)
+@pytest.mark.parametrize("m, k", [(300, 300), (128, 1500), (257, 301), (700, 40)])
+def test_a_matrix_times_its_own_transpose_is_computed_by_half(m, k, dtype, threads, monkeypatch):
+    values = np.random.default_rng(m).standard_normal((k + 3, m + 5)) * 5
+    third, launched = scalar.arg(0) / scalar.arg(1), []
+    for x in (values.astype(dtype)[3:, 5:], values.T.astype(dtype)[5:, 3:].T, values.astype(dtype)[3:, 5:][::-1]):
+        for n in (1, 3):
+            threads(n)
+            for a in (x.T, x) if m == k else (x.T,):
+                other, rest = a.T.copy(), ((third, (np.array(3, dtype),)) if dtype.kind == "f" else (None, ()))
+                with monkeypatch.context() as patch:
+                    patch.setattr(gemm, "move", lambda dst, src, move=gemm.move: launched.append(dst.shape) or move(dst, src))
+                    mine = [gemm.matmul(a, a.T), gemm.matmul(a, a.T, epilogue=rest[0], operands=rest[1])]
+                assert launched and m * m > 2 * sum(map(np.prod, launched[:len(launched) // 2])) > m * m // 2
+                launched.clear()
+                wanted = [gemm.matmul(a, other), gemm.matmul(a, other, epilogue=rest[0], operands=rest[1])]
+                assert not launched
+                for p, q in zip(mine, wanted, strict=True):
+                    assert p.dtype == q.dtype and p.flags.c_contiguous and p.tobytes() == q.tobytes()
+
+
+def test_only_its_own_transpose_is_mirrored():
+    x = np.random.default_rng(0).standard_normal((400, 400)).astype("f4")
+    bias = np.arange(400, dtype="f4")
+    for a, b, *rest in ((x[:, :300], x[:, 100:].T), (x[:300], x[100:].T), (x, x), (x[::-1], x.T), (x, x.T, gemm.PLUS_BIAS, (bias,))):
+        how = dict(zip(("epilogue", "operands"), rest))
+        assert gemm.matmul(a, b, **how).tobytes() == gemm.matmul(a.copy(), b.copy(), **how).tobytes()
+
+
 def test_integers_wrap():
     for dtype in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"):
         a, b = random((17, 300), dtype), random((300, 40), dtype, 1)

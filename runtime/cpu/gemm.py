@@ -15,12 +15,14 @@ import ml_dtypes
 import numpy as np
 from whet.ir import kernel as K
 from whet.ir import scalar
+from whet.ir.spans import address
 from whet.passes.lower_llvm import gemm as kernels
 from whet.passes.lower_llvm import gemv, launch, onerow
 from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.scalar import Unsupported
 
 from . import entries, haste, memory, native, pool
+from .pointwise import move
 
 SHORT = {np.dtype(t): s for t, s in (
     ("f4", "f32"), ("f8", "f64"), ("f2", "f16"), (ml_dtypes.bfloat16, "bf16"), ("i1", "i8"), ("i2", "i16"), ("i4", "i32"),
@@ -36,6 +38,7 @@ LINES = 1 << 24                          # bytes read of a matrix of which a til
 MANY = 1024                              # rows beside which packing costs nothing
 NEAR = 1 << 15                           # bytes of a matrix that costs the same in any order
 NEAR_ROWS = 64                           # of a matrix that may be read in columns
+MIRRORED = 1 << 23                       # multiply-adds of a matrix with its own transpose of which half are worth several launches
 PLUS_BIAS = scalar.arg(0) + scalar.arg(1)
 
 _plans: dict = {}
@@ -121,11 +124,53 @@ def _product(a, b, epilogue=None, operands=(), quick=None):
         if plan is None:
             return _special(a, b) if epilogue is None else _after(_product(a, b), epilogue, operands)
         _keep(_plans, key, plan)
-    if not plan.scratch and not plan.parts and (epilogue is None or quick):
+    if a.shape == b.shape[::-1] and (cuts := _cuts(a, b, operands)):
+        c = _mirrored(a, b, epilogue, operands, plan, cuts)
+        if c is not None:
+            return c
+    elif not plan.scratch and not plan.parts and (epilogue is None or quick):
         _keep(_quick, quick or key[1:], (plan.shape, plan.dtype, plan.kernel, plan.total, plan.grain, plan.table, plan.swapped))
     c = memory.empty(plan.shape, plan.dtype)
     _run(plan, (b, a, c, *operands) if plan.swapped else (a, b, c, *operands))
     return c
+
+
+def _cuts(a, b, operands):
+    """Where the columns of a product are cut of which half is enough, were b the transpose of a; () where that does not pay."""
+    if a.ndim != 2 or a.strides != b.strides[::-1] or any(o.size != 1 for o in operands):
+        return ()
+    m, k = a.shape
+    blocks = min(6, m // 32, m * m * k // (4 * UNIT_STEPS))
+    return tuple(m * i // blocks for i in range(blocks + 1)) if blocks > 1 and m * m * k >= MIRRORED else ()
+
+
+def _mirrored(a, b, epilogue, operands, plan, cuts):
+    """The product of a matrix with its own transpose: what lies above the diagonal, a block of columns after the other, and its mirror image,
+    which is the same to the bit. None where b is something else."""
+    if address(a) != address(b):
+        return None
+    c = memory.empty(plan.shape, plan.dtype)
+    parts = [(a[:j], b[:, i:j], c[:j, i:j]) for i, j in itertools.pairwise(cuts)]
+    plans = [_placed(*part, epilogue, operands) for part in parts]
+    if None in plans:
+        return None
+    for (x, y, z), p, (i, j) in zip(parts, plans, itertools.pairwise(cuts), strict=True):
+        _run(p, (y, x, z, *operands) if p.swapped else (x, y, z, *operands))
+        if i:
+            move(c[i:j, :i], c[:i, i:j].T)
+    return c
+
+
+def _placed(a, b, c, epilogue, operands):
+    """The plan of a product whose result goes where c is."""
+    key = (epilogue, a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, c.strides, pool.get_num_threads(),
+           *[x for o in operands for x in (o.dtype, o.shape, o.strides)])
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _make_plan(a, b, epilogue, operands, to=c.strides)
+        if plan is not None:
+            _keep(_plans, key, plan)
+    return plan
 
 
 def _after(r, epilogue, operands):
@@ -295,8 +340,9 @@ def by_rows(a, b, epilogue, operands):
 
 
 # ---- plans -----------------------------------------------------------------------------------------------------------
-def _make_plan(a, b, epilogue, operands, packed=False, whole=False):
-    """The plan for arrays like these; None where they are no single product of ours. `whole`: units are not made for many threads."""
+def _make_plan(a, b, epilogue, operands, packed=False, whole=False, to=None):
+    """The plan for arrays like these; None where they are no single product of ours. `whole`: units are not made for many threads. `to`: the
+    strides of a result that is there."""
     threads = pool.get_num_threads()
     if a.dtype != b.dtype or a.dtype not in SHORT or a.dtype.kind == "b" or a.ndim < 2 or b.ndim < 2:
         return None
@@ -311,7 +357,7 @@ def _make_plan(a, b, epilogue, operands, packed=False, whole=False):
         return None
     try:
         with haste.work(math.prod(shape) * a.shape[-1] >> 4):
-            return _plan(shape, a, b, epilogue, operands, packed, threads, 1 if whole else threads)
+            return _plan(shape, a, b, epilogue, operands, packed, threads, 1 if whole else threads, to)
     except Unsupported:
         return None
 
@@ -322,14 +368,15 @@ def _one_row(a, b):
     return rows == 1 or b[-1] == 1
 
 
-def _plan(shape, a, b, epilogue, operands, packed, threads, sharing):
-    """The plan for arrays like these; `operands` have the result's shape, `sharing` threads take the units."""
+def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to):
+    """The plan for arrays like these; `operands` have the result's shape, `sharing` threads take the units, `to` are the result's strides if
+    they are not dense."""
     batch, (m, n), k = shape[:-2], shape[-2:], a.shape[-1]
     short, one = SHORT[a.dtype], _one_row(a.shape, b.shape)
     dst = short
     if epilogue is not None:
         dst = scalar.typeof(epilogue, [short, *(SHORT[o.dtype] for o in operands)]) or short
-    c_strides = [DTYPE[dst].itemsize * math.prod(shape[i + 1:]) for i in range(len(shape))]
+    c_strides = list(to) if to else [DTYPE[dst].itemsize * math.prod(shape[i + 1:]) for i in range(len(shape))]
     sides = [K.spread(x, (*batch, *x.shape[-2:])) for x in (a, b)] + [c_strides] + [o.strides for o in operands]
     batch, batches = _collapse(batch, [x[:-2] for x in sides])
     a, b, c, *more = (tuple(x[-2:]) for x in sides)
@@ -404,7 +451,8 @@ def _choose(short, dst, m, n, k, a, b, count, tail, one, packed, threads):
             kind, emit = f"{kind}/{m}", partial(emit, m=m)
         return f"gemv/{short}/{kind}/{tail or ''}", partial(emit, dtype=short, dst=dst, epilogue=tail), 0, m, cols, 0
     a_mode, small = "place", kernels.shape(short).lanes * s < 64         # vectors, and with them caches
-    apart = _page_apart(a[0] if a[1] == s else a[1])                     # rows a page apart would all meet in one cache set
+    # Rows a page apart would all meet in one cache set; and of a transposed A a register tile reads a line of each step.
+    apart = _page_apart(a[0]) if a[1] == s else not small or _page_apart(a[1])
     if short in kernels.WIDE or (apart and m > 28 or small and m > kernels.MC) and n > 96 and k > 64:
         a_mode = "rows" if a[1] == s else "cols"
     b_mode = "packed" if packed else "rows" if b[1] == s else "cols"

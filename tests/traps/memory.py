@@ -575,3 +575,19 @@ def a_failed_write_back_changes_nothing_else():
                 x, y = ramp(3), whet.zeros(*shape)
                 yield outcome(lambda: f(x, y)), x, y
     return f, calls
+
+
+@trap
+def a_matrix_times_its_own_transpose():
+    """Half of the product is enough where the operands are one matrix, and not where they only were, or are written to in between."""
+    def f(x, y):
+        a = x.T @ x / 3
+        x.add_(y[0, 0])
+        return a, x.T @ y, x @ y.T + 1
+    def calls(f):
+        x, y = ramp(260, 260) / 999, ramp(260, 260) / 777
+        yield from thrice(lambda: (f(x, x), x))
+        yield from thrice(lambda: (f(x, y), x))
+        yield from thrice(lambda: (f(x, x.detach()), x))
+        yield from thrice(lambda: (f(x[:250, 5:255], x[5:255, :250]), x))
+    return f, calls
