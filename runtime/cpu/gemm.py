@@ -473,8 +473,8 @@ def _bring(part, dtype):
         module = Module()
         kernels.emit_part(module, part, dtype)
         return module.text()
-    for name, address in native.image(f"gemm/part/{part}/{dtype}", text, kernels.part_names(part, dtype)).items():
-        native.export(name, address)
+    for name, place in native.image(f"gemm/part/{part}/{dtype}", text, kernels.part_names(part, dtype)).items():
+        native.export(name, place)
 
 
 def _page_apart(stride):
