@@ -178,7 +178,7 @@ def _finer(blocks, panels, tiles, rows, others, threads, last):
     def time(cut):
         across, down = (-(-n // b) for n, b in zip((panels, tiles), cut))
         return ((panels - 1 + last) * (tiles * rows + cut[1] * COPY) * others / threads + across * (down * rows + COPY), cut[0] * cut[1])
-    downs = range(blocks[1], max(blocks[1], tiles * rows // 24) + 1)         # (copied pixels are worth a few rows)
+    downs = range(blocks[1], max(blocks[1], min(tiles * rows // 24, 8 * threads)) + 1)         # (copied pixels are worth a few rows)
     return min(((across, down) for down in downs
                 for across in {blocks[0], max(blocks[0], min(panels, -(-16 * threads // (others * down))))}), key=time)
 
