@@ -205,7 +205,7 @@ def table(r, args, kwargs, given):
     except _No:
         return None
     words = [0] * L.HEADER
-    for name in ("rows", "slots", "zeros", "words", "soft", "held", "bare", "always", "dicts", "lists", "known", "moving", "fresh", "left", "views",
+    for name in ("rows", "slots", "zeros", "words", "soft", "held", "bare", "always", "dicts", "lists", "known", "moving", "fresh", "left", "views", "sources",
                  "build"):
         header[f"{name}_at"] = 8 * len(words)
         if name == "build" and "keys" in t.sections:
@@ -527,7 +527,7 @@ class _Steps:
 
     def __init__(self, t, r, leaves, fresh, where):
         self.t, self.arrays, self.leaves, self.fresh, self.where = t, r.program.arrays, leaves, fresh, where
-        self.shown, self.build, self.made, self.hidden = r.program.shown, [], {}, []
+        self.shown, self.build, self.made, self.hidden, self.sources = r.program.shown, [], {}, [], []
         self.free, self.views = set(fresh.values()), len(fresh)          # arrays that are in no tensor; how many tensors there may be
 
     def add(self, spec):
@@ -605,6 +605,10 @@ class _Steps:
         source = self.array(root)
         if a.ndim > L.MAX_DIMS or source[0] in (L.FLOAT_LEAF, L.INT_LEAF):
             raise LookupError
+        if source[0] != L.FRESH:
+            if source not in self.sources:
+                self.sources.append(source)
+            source = L.SEEN, self.sources.index(source)
         self.made[k] = self.views
         self.views += 1
         self.build.extend([L.VIEW, self.made[k], len(self.t["views"])])
@@ -649,14 +653,16 @@ def _launch(t, r, leaves):
     except (LookupError, _No):
         t.forget("keys", "views", "fresh")
         return None
-    if steps.views > L.MAX_FRESH or len(moving) // 2 > L.MAX_MOVING or len(steps.build) // 3 > L.MAX_OBJECTS:
+    if max(steps.views, len(steps.sources)) > L.MAX_FRESH or len(moving) // 2 > L.MAX_MOVING or len(steps.build) // 3 > L.MAX_OBJECTS:
         t.forget("keys", "views", "fresh")
         return None
     t["build"].extend(steps.build)
     t["moving"].extend(moving)
+    t["sources"].extend(w for source in steps.sources for w in source)
     t["left"].extend(w for row in rows for w in row)
     return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2, build=len(steps.build) // 3, left=len(rows),
-                program=machine()[0], list=words, length=length, away=int(long), arena=p.arena, stopped=C.addressof(p.stopped) if p.checks else 0)
+                sources=len(steps.sources), program=machine()[0], list=words, length=length, away=int(long), arena=p.arena,
+                stopped=C.addressof(p.stopped) if p.checks else 0)
 
 
 # ---- what the machine code leaves to Python --------------------------------------------------------------------------------

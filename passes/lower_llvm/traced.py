@@ -16,20 +16,21 @@ H = {name: 8 * i for i, name in enumerate((
     "kind", "flags", "count", "busy", "nargs", "names", "rows", "rows_at", "leaves", "numbers", "slots", "slots_at", "zeros", "zeros_at", "words",
     "words_at", "soft", "soft_at", "held", "held_at", "bare", "bare_at", "always", "always_at", "dicts", "dicts_at", "lists", "lists_at", "mask",
     "known_at", "check", "moving", "moving_at", "fresh", "fresh_at", "program", "list", "length", "away", "arena", "stopped", "build", "build_at",
-    "views_at", "left", "left_at", "finish", "type", "size", "until"))}
+    "views_at", "sources", "sources_at", "left", "left_at", "finish", "type", "size", "until"))}
 HEADER = len(H)
 LAUNCH, PYTHON, EAGER = range(3)                    # kinds of blocks
 TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN, ANY_FLOAT, ANY_INT = range(11)  # rows for objects: kind, object, words in all, ...
 WORD, ENTRY, ITEM, END = range(4)                   # slots: at an address, in a dict, in a list; at the end of a list
 ANY = 1                                             # in the place of an object that is compared: any may lie there
-LEAF, OBJECT, FRESH, FLOAT_LEAF, INT_LEAF = range(5)                        # where the address of an array, or a number, comes from
+LEAF, OBJECT, FRESH, FLOAT_LEAF, INT_LEAF, SEEN = range(6)                  # where the address of an array, or a number, comes from
 # Steps that build the result. First those that give an object of it, tuple, list and dict last; then what it is not made of itself: tensors that
 # its views are of, which are let go of at the end, as are arrays that no tensor of it has.
 NEW, CONST, ARGUMENT, ONCE_MORE, AS_FLOAT, AS_INT, PAIR, SERIES, TABLE, VIEW, HIDDEN, HIDDEN_VIEW, DROP, DROP_ARRAY = range(14)
 MAX_OBJECTS, MAX_LEAVES, MAX_FRESH, MAX_MOVING, MAX_DIMS = 256, 24, 32, 256, 8
 MOST = 1 << 40                                      # of an int that may be any
 FRESH_WORDS = 3 + 2 * MAX_DIMS
-SOURCE, BASE, RG, DESCR, ND, OFFSET, DIMS = 0, 2, 4, 5, 6, 7, 8                           # words of a view; BASE: a step that gives it, NEW: none
+# words of a view. The array is FRESH, or SEEN: one that was compared, and is held from then on. BASE: a step that gives it, NEW: none.
+SOURCE, BASE, RG, DESCR, ND, OFFSET, DIMS = 0, 2, 4, 5, 6, 7, 8
 J = dict(off=0, slow=8, missed=16, ready=24)        # the words shared with Python
 TAG = HEAD + 8                                      # of a dict, its version
 GOLDEN = -7046029254386353131
@@ -308,10 +309,10 @@ def _array(f, g, kind, what, leaves, fresh):
 
 
 def _build(m):
-    """build(block, leaves, fresh arrays): the result, by steps (kind, a, b) on a stack, above what is to be laid into Python's state."""
-    f = m.fn("build", [("ptr", "block"), ("ptr", "leaves"), ("ptr", "fresh")], "ptr", "internal")
+    """build(block, leaves, fresh arrays, those seen): the result, by steps (kind, a, b) on a stack, above what is to be laid into Python's state."""
+    f = m.fn("build", [("ptr", "block"), ("ptr", "leaves"), ("ptr", "fresh"), ("ptr", "seen")], "ptr", "internal")
     g = Glue(f)
-    block, leaves, fresh = f.args
+    block, leaves, fresh, seen = f.args
     stack, made = f.alloca("i64", MAX_OBJECTS), f.alloca("i64", MAX_FRESH)
     at = f.bytes_at(block, g.ld(block, H["build_at"], "i64"))
 
@@ -339,7 +340,7 @@ def _build(m):
         def view():
             row = f.at(f.bytes_at(block, g.ld(block, H["views_at"], "i64")), b, "i64")
             source, what, by, base = (_word(f, row, k) for k in (SOURCE, SOURCE + 1, BASE, BASE + 1))
-            array = _array(f, g, source, what, leaves, fresh)
+            array, = f.if_(f.cmp("eq", source, FRESH), lambda: [_word(f, fresh, what, "ptr")], lambda: [_word(f, seen, what, "ptr")])
             t = tensor(window(f, g, array, _word(f, row, DESCR, "ptr"), _word(f, row, ND), f.at(row, DIMS, "i64"), f.at(row, DIMS + MAX_DIMS, "i64"),
                               _word(f, row, OFFSET), "fail"))
             f.if_(f.cmp("ne", by, NEW), lambda: share(f, g, held(by, base), t))
@@ -438,7 +439,7 @@ def _enter(m):
     f = m.fn("enter", [("ptr", "block"), ("ptr", "args"), ("ptr", "kw"), ("i64", "always")], "ptr", "internal")
     g = Glue(f)
     block, args, kw, always = f.args
-    objects, leaves, fresh = f.alloca("i64", MAX_OBJECTS), f.alloca("i64", MAX_LEAVES), f.alloca("i64", MAX_FRESH)
+    objects, leaves, fresh, seen = (f.alloca("i64", n) for n in (MAX_OBJECTS, MAX_LEAVES, MAX_FRESH, MAX_FRESH))
     arrays, slots, ints = f.alloca("i64", MAX_MOVING), f.alloca("i64", MAX_MOVING + 3), f.alloca("i64", MAX_LEAVES)
 
     def head(name, ty="i64"):
@@ -506,8 +507,9 @@ def _enter(m):
     busy = head("busy", "ptr")
     f.bail(f.cmp("ne", f.load("i64", busy), 0), "miss")      # another thread is in the program's memory
     rows = f.bytes_at(block, head("fresh_at"))
-    count = f.alloca("i64", 1)
+    count, held = f.alloca("i64", 1), f.alloca("i64", 1)
     f.store(f.as_val(0, "i64"), count)
+    f.store(f.as_val(0, "i64"), held)
 
     def result(i):
         row = f.at(rows, f.binary("mul", i, FRESH_WORDS), "i64")
@@ -539,6 +541,18 @@ def _enter(m):
         _put(f, arrays, i, a)
         _put(f, slots, i + 2, data)
     f.loop(0, nmoving, 1, address)
+    sources = f.bytes_at(block, head("sources_at"))
+
+    def hold(i):                                     # what views of the result show: from here on others may give a tensor another array
+        row = f.at(sources, i << 1, "i64")
+        a = _array(f, g, _word(f, row, 0), _word(f, row, 1), leaves, fresh)
+        g.inc(a)
+        _put(f, seen, i, a)
+        f.store(i + 1, held)
+    f.loop(0, head("sources"), 1, hold)
+
+    def let_go_of(array, n):
+        f.loop(0, f.load("i64", n), 1, lambda i: g.dec(_word(f, array, i, "ptr")))
     _put(f, slots, 0, head("list"))
     _put(f, slots, 1, head("length"))
     program, arena = head("program", "ptr"), head("arena")
@@ -566,6 +580,7 @@ def _enter(m):
     f.if_(f.cmp("ne", arena, 0), lambda: f.call("whet_heap_give", "void", f.load("ptr", f.at(slots, nmoving + 2, "i64")), arena) and None)
 
     def done():
+        let_go_of(seen, held)
         f.if_(away, lambda: f.loop(0, every, 1, lambda i: g.dec(_word(f, leaves, i, "ptr"))) and None)
     stopped = head("stopped", "ptr")
 
@@ -575,13 +590,13 @@ def _enter(m):
         def otherwise():
             f.store(f.as_val(0, "i64"), word)
             f.store(f.as_val(0, "i64"), stopped)
-            f.loop(0, head("fresh"), 1, lambda i: g.dec(_word(f, fresh, i, "ptr")))
+            let_go_of(fresh, count)
             done()
         f.if_(g.null(word), lambda: None, otherwise)
         f.bail(f.cmp("ne", word, 0), "miss")
     f.if_(g.null(stopped), lambda: None, whole)
     g.st(head("count") + 1, block, H["count"])
-    r = f.call("build", "ptr", block, leaves, fresh)
+    r = f.call("build", "ptr", block, leaves, fresh, seen)
     done()
     f.ret(r)
 
@@ -617,7 +632,8 @@ def _enter(m):
     f.call("PyErr_NoMemory", "ptr")
     f.br("lost")
     f.label("lost")
-    f.loop(0, f.load("i64", count), 1, lambda i: g.dec(_word(f, fresh, i, "ptr")))
+    let_go_of(fresh, count)
+    let_go_of(seen, held)
     f.br("error")
     f.label("other")
     f.call("PyErr_Clear", "void")
