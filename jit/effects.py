@@ -8,7 +8,7 @@ import threading
 
 from whet.tensor_base import Base
 
-from .numbers import HOLDS, Number, settle, tensor_of, varies
+from .numbers import HOLDS, NUMBERS, Number, settle, tensor_of, varies
 
 SETTABLE = frozenset(("dict", "some", "global", "cell", "slot", "vars", "items", "context"))
 
@@ -248,7 +248,7 @@ class Swapped:
             real, there = self.tuples.get(s.key[:2], (None, None))
             if there is not None and v is there:
                 put(s.kind, s.owner, s.name, real)
-            elif type(v) is Number:
+            elif type(v) in NUMBERS:
                 put(s.kind, s.owner, s.name, v.value)
         for grown, _ in self.lists:
             settle(grown.real)

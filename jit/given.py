@@ -15,7 +15,7 @@ from whet.tensor_base import Base
 from .effects import look
 from .outward import Call
 from .record import Refused
-from .world import PLAIN, attributes, not_of_c
+from .world import PLAIN, attributes, exact, not_of_c
 
 
 class Given:
@@ -47,7 +47,7 @@ class Given:
                 own = id(x._extra),
             return (*self.look(x), d, *own)
         if t in PLAIN:
-            return t, repr(x) if t in (float, complex) else x
+            return t, exact(x) if t in (float, complex) else x
         if t in (list, tuple, dict, collections.OrderedDict):
             i = self.box(x) if t is not tuple or x else None         # (the empty tuple is one)
             if i is not None:

@@ -18,7 +18,7 @@ from whet.autograd import modes
 from whet.ops import registry
 from whet.ops.python import NUMERIC, fits, of_numbers
 from whet.ops.surface import FUNCTIONS
-from whet.tensor import wrap
+from whet.tensor import Size, wrap
 
 SAFE = 1 << 40                   # an int from outside is at most so large
 EXACT = 1 << 53                  # below this, ints are floats and do not overflow
@@ -41,8 +41,14 @@ def tensor_of(v):
 
 
 class Number:
-    """A number of a run that is recorded: what it is, the tensor that stands for it, and how large it can be (of ints)."""
+    """A number of a run that is recorded: what it is, the tensor that stands for it, and how large it can be (of ints).
+
+    Its type has the name of the value's type, and no method that the latter lacks: Python says of both what is wrong with them in the same
+    words."""
     __slots__ = ("value", "tensor", "recorder", "bound", "__weakref__")
+
+    def __new__(cls, value, *_):
+        return object.__new__(KINDS[type(value)])
 
     def __init__(self, value, tensor, recorder, bound=SAFE):
         self.value, self.tensor, self.recorder, self.bound = value, tensor, recorder, bound
@@ -99,9 +105,20 @@ class Number:
         return function(*plainly(args), **plainly(kwargs))
 
 
+KINDS = {t: type(t.__name__, (Number,), {"__slots__": ()}) for t in (float, int, bool)}
+NUMBERS = frozenset(KINDS.values())
+
+
+def _give(name, method):
+    """A method for the types of numbers whose own have it."""
+    for t, kind in KINDS.items():
+        if hasattr(t, name):
+            setattr(kind, name, method)
+
+
 def plainly(x):
     """The same with the values of Numbers, for Python to go on from."""
-    if type(x) is Number:
+    if type(x) in NUMBERS:
         return x.plain()
     if type(x) in (tuple, list):
         return type(x)([plainly(y) for y in x])
@@ -115,50 +132,51 @@ def _handing_out(python):
 # (by the functions of Python, which say what is wrong with a float, and make complex numbers of numbers that have no `__complex__`)
 for _name, _python in dict(hash=hash, repr=repr, str=str, float=float, int=int, index=operator.index, complex=complex, trunc=math.trunc,
                            invert=operator.invert).items():
-    setattr(Number, f"__{_name}__", _handing_out(_python))
+    _give(f"__{_name}__", _handing_out(_python))
 
 
 def _plainly(python, reflected):
     def method(self, other):
         if registry.is_tensor(other):
             return NotImplemented
-        other = other.plain() if type(other) is Number else other
+        other = other.plain() if type(other) in NUMBERS else other
         return python(other, self.plain()) if reflected else python(self.plain(), other)
     return method
 
 
 for _name, _python in dict(divmod=divmod).items():
-    setattr(Number, f"__{_name}__", _plainly(_python, False))
-    setattr(Number, f"__r{_name}__", _plainly(_python, True))
+    _give(f"__{_name}__", _plainly(_python, False))
+    _give(f"__r{_name}__", _plainly(_python, True))
 
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------------------
 PYTHON = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "true_divide": operator.truediv, "floor_divide": operator.floordiv,
           "remainder": operator.mod, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne}
 COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
+APART = {str, bytes, list, tuple, dict, set, type(None)}                 # that nothing is larger than, nor equal to (Python says so)
 
 
 def _bound(x):
     """How large an operand can be; a float counts as fitting."""
-    value = x.value if type(x) is Number else x
-    return (x.bound if type(x) is Number else abs(value)) if type(value) is int else 0
+    value = x.value if type(x) in NUMBERS else x
+    return (x.bound if type(x) in NUMBERS else abs(value)) if type(value) is int else 0
 
 
 def _wide(x):
     """An operand as a float64 tensor or a Python float."""
-    if type(x) is Number:
+    if type(x) in NUMBERS:
         return x.tensor if type(x.value) is float else x.tensor.to(dtypes.float64)
     return float(x)
 
 
 def combine(name, a, b):
     """A binary operation, of which at least one side is a Number."""
-    number = a if type(a) is Number else b
-    x, y = (v.value if type(v) is Number else v for v in (a, b))
+    number = a if type(a) in NUMBERS else b
+    x, y = (v.value if type(v) in NUMBERS else v for v in (a, b))
     if type(x) not in DTYPES or type(y) not in DTYPES:
-        if registry.is_tensor(y) or registry.is_tensor(x):
+        if registry.is_tensor(y) or registry.is_tensor(x) or name in COMPARISONS and {type(x), type(y)} & APART:
             return NotImplemented
-        return PYTHON[name](*(v.plain() if type(v) is Number else v for v in (a, b)))
+        return PYTHON[name](*(v.plain() if type(v) in NUMBERS else v for v in (a, b)))
     if not number.live():
         return PYTHON[name](x, y)
     bound = recordable(name, a, b, x, y)
@@ -167,7 +185,7 @@ def combine(name, a, b):
     value = PYTHON[name](x, y)
     with modes.no_grad():
         if type(x) is type(y) is int and name != "true_divide":
-            made = FUNCTIONS[name](*(v.tensor if type(v) is Number else v for v in (a, b)))
+            made = FUNCTIONS[name](*(v.tensor if type(v) in NUMBERS else v for v in (a, b)))
         else:
             made = FUNCTIONS[name](_wide(a), _wide(b))
     return Number(value, made, number.recorder, bound)
@@ -185,9 +203,9 @@ def recordable(name, a, b, x, y):
         return m + n if not whole or m + n < EXACT else None
     if name == "mul":
         return m * n if not whole or m * n < EXACT else None
-    if type(b) is Number and name == "true_divide" and y != 0:
+    if type(b) in NUMBERS and name == "true_divide" and y != 0:
         return 0 if b != 0 else None         # (asked so that a replay asks it too)
-    if type(b) is Number or y == 0:
+    if type(b) in NUMBERS or y == 0:
         return None
     if name == "true_divide":
         return 0
@@ -195,9 +213,9 @@ def recordable(name, a, b, x, y):
 
 
 def _operators(name, python):
-    setattr(Number, f"__{python}__", lambda self, other: combine(name, self, other))
+    _give(f"__{python}__", lambda self, other: combine(name, self, other))
     if name not in COMPARISONS:
-        setattr(Number, f"__r{python}__", lambda self, other: combine(name, other, self))
+        _give(f"__r{python}__", lambda self, other: combine(name, other, self))
 
 
 for _name, _python in dict(add="add", sub="sub", mul="mul", true_divide="truediv", floor_divide="floordiv", remainder="mod", lt="lt", le="le",
@@ -207,8 +225,8 @@ for _name, _python in dict(add="add", sub="sub", mul="mul", true_divide="truediv
 
 def through(python, name, *args):
     """A function of Python's, by its name in `ops/python.py`: where it gives a float or a modest int for Numbers, a replay computes it again."""
-    number = next((x for x in args if type(x) is Number and x.live()), None)
-    values = [x.value if type(x) is Number else x for x in args]
+    number = next((x for x in args if type(x) in NUMBERS and x.live()), None)
+    values = [x.value if type(x) in NUMBERS else x for x in args]
     if number is None:
         return python(*args if python in NUMERIC.values() else values)
     try:
@@ -218,7 +236,7 @@ def through(python, name, *args):
     if not fits(y):
         return python(*plainly(args))
     with modes.no_grad():
-        made = of_numbers(*[x.tensor if type(x) is Number else x for x in args], name=name)
+        made = of_numbers(*[x.tensor if type(x) in NUMBERS else x for x in args], name=name)
     return Number(y, made, number.recorder, SAFE)
 
 
@@ -233,10 +251,10 @@ def _through(name, python, reflected):
 for _name, _python in dict(power=pow, lshift=operator.lshift, rshift=operator.rshift, xor=operator.xor,
                            **{"and": operator.and_, "or": operator.or_}).items():
     _dunder = "pow" if _name == "power" else _name
-    setattr(Number, f"__{_dunder}__", _through(_name, _python, False))
-    setattr(Number, f"__r{_dunder}__", _through(_name, _python, True))
+    _give(f"__{_dunder}__", _through(_name, _python, False))
+    _give(f"__r{_dunder}__", _through(_name, _python, True))
 for _name, _python in dict(floor=math.floor, ceil=math.ceil, round=round).items():
-    setattr(Number, f"__{_name}__", lambda self, *digits, _python=_python, _name=_name: through(_python, _name, self, *digits))
+    _give(f"__{_name}__", lambda self, *digits, _python=_python, _name=_name: through(_python, _name, self, *digits))
 
 
 def _sign(name, python):
@@ -249,13 +267,13 @@ def _sign(name, python):
 
 
 for _name, _function in dict(neg=operator.neg, abs=abs, pos=operator.pos).items():
-    setattr(Number, f"__{_name}__", _sign(_name, _function))
+    _give(f"__{_name}__", _sign(_name, _function))
 
 
 def settle(x, seen=()):
     """The same with plain numbers in place of Numbers: containers that the run made are changed, tuples made anew."""
     t = type(x)
-    if t is Number:
+    if t in NUMBERS:
         return x.value
     if any(x is y for y in seen):            # (a list may hold itself)
         return x
@@ -311,7 +329,7 @@ def _replace(holder, number, value=None):
         holder.__defaults__ = value if holder.__defaults__ is number else holder.__defaults__
     elif isinstance(holder, functools.partial):          # (its arguments are a tuple)
         holder.__setstate__((holder.func, plain(holder.args), holder.keywords, holder.__dict__))
-    elif isinstance(holder, tuple | frozenset):
+    elif isinstance(holder, tuple | frozenset | slice | types.MethodType):
         new = _anew(holder, plain)
         if new is not None:
             for outer in gc.get_referrers(holder):
@@ -327,13 +345,19 @@ def _replace(holder, number, value=None):
 
 
 def _anew(holder, plain):
-    """A tuple or the like with plain numbers; None where it has no others, or is of a kind of its own."""
+    """A tuple, slice or bound method with plain numbers; None where it has no others, or is of a kind of its own."""
     t = type(holder)
-    if not any(plain(x) is not x for x in holder):
+    if t is types.MethodType:
+        name = next((k for k, v in vars(type(holder.__self__)).items() if v is holder.__func__), None)
+        return None if name is None or type(holder.__self__) not in NUMBERS else getattr(plain(holder.__self__), name)
+    parts = (holder.start, holder.stop, holder.step) if t is slice else holder
+    if not any(plain(x) is not x for x in parts):
         return None
-    if t in (tuple, frozenset):
+    if t is slice:
+        return slice(*map(plain, parts))
+    if t in (tuple, frozenset, Size):
         return t([plain(x) for x in holder])
     return t._make([plain(x) for x in holder]) if hasattr(t, "_make") else None
 
 
-HOLDS = frozenset((Number, list, dict, tuple))
+HOLDS = frozenset((*NUMBERS, list, dict, tuple))

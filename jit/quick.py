@@ -205,8 +205,8 @@ def table(r, args, kwargs, given):
     except _No:
         return None
     words = [0] * L.HEADER
-    for name in ("rows", "slots", "zeros", "words", "soft", "held", "bare", "always", "dicts", "lists", "known", "moving", "fresh", "left", "views", "sources",
-                 "build"):
+    for name in ("rows", "slots", "zeros", "words", "soft", "held", "bare", "always", "dicts", "lists", "known", "moving", "fresh", "left", "views",
+                 "sources", "build"):
         header[f"{name}_at"] = 8 * len(words)
         if name == "build" and "keys" in t.sections:
             header["build_at"] += 8 * len(t["keys"])

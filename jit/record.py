@@ -21,7 +21,7 @@ from whet.ops import pointwise_family, registry
 from whet.ops.creation import copied, empty_op
 from whet.tensor import contiguous_format
 
-from .numbers import EXACT, FACTS, SAFE, Number, tensor_of
+from .numbers import EXACT, FACTS, NUMBERS, SAFE, Number, tensor_of
 from .outward import Call
 from .streams import Streams
 from .texts import Texts
@@ -154,7 +154,7 @@ class Recorder(registry.Observer):
 
     def run(self, op, inputs, attrs):
         """Run an op as eager does, and note it."""
-        if op.name == "full" and type(attrs["value"]) is Number and attrs["dtype"] in FILLED[type(attrs["value"].value)]:
+        if op.name == "full" and type(attrs["value"]) in NUMBERS and attrs["dtype"] in FILLED[type(attrs["value"].value)]:
             with modes.no_grad():
                 x = attrs["value"].tensor
                 if attrs["dtype"] is not dtypes.float32 or type(attrs["value"].value) is int or self.ask(_modest, (x,)):
@@ -310,19 +310,19 @@ class Recorder(registry.Observer):
     # ---- numbers that vary -------------------------------------------------------------------------------------------
     def numbers(self, op, inputs):
         """The operands with Numbers as tensors of no dimension, where that gives the same kernel; else as values that a replay must find."""
-        if not any(type(x) is Number for x in inputs):
+        if not any(type(x) in NUMBERS for x in inputs):
             return inputs
         if isinstance(op, pointwise_family.PointwiseOp):
-            arrays = [x._array if registry.is_tensor(x) else x.value if type(x) is Number else x for x in inputs]
+            arrays = [x._array if registry.is_tensor(x) else x.value if type(x) in NUMBERS else x for x in inputs]
             kernel, number, t = op.plan(arrays)
             with modes.no_grad():
-                made = [x.tensor.to(FROM_NUMPY[op._number(x.value, number, t).dtype]) if type(x) is Number and t.kind != COMPLEX else x
+                made = [x.tensor.to(FROM_NUMPY[op._number(x.value, number, t).dtype]) if type(x) in NUMBERS and t.kind != COMPLEX else x
                         for x in inputs]
-            if not any(type(x) is Number for x in made):
+            if not any(type(x) in NUMBERS for x in made):
                 other, _, u = op.plan([x._array if registry.is_tensor(x) else x for x in made])
                 if u is t and str(other.roots) == str(kernel.roots):
                     return tuple(made)
-        return tuple([x.plain() if type(x) is Number else x for x in inputs])
+        return tuple([x.plain() if type(x) in NUMBERS else x for x in inputs])
 
     def pin(self, t):
         """A number's value goes into what Python does: a replay needs the same."""
@@ -355,7 +355,7 @@ class Recorder(registry.Observer):
         n = self.number.get(id(t._array))
         owner = self.outside.get(None if n is None else self.memory.get(n, n))
         of = t
-        if id(t) in self.ids:
+        if id(t) in self.ids or n is not None and owner is None:         # (`.data` of what was made here has no number of its own)
             if owner is None or what == "history":
                 return None
             of = owner                       # memory from outside is shown: from there it is a fixed number of steps
@@ -423,9 +423,9 @@ def _plain(attrs):
 
 
 def _settled(x):
-    if type(x) is Number:
+    if type(x) in NUMBERS:
         return x.plain()
-    if type(x) in (tuple, list) and any(type(y) in (Number, tuple, list) for y in x):
+    if type(x) in (tuple, list) and any(type(y) in NUMBERS or type(y) in (tuple, list) for y in x):
         return type(x)([_settled(y) for y in x])
     return x
 

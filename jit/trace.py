@@ -31,7 +31,7 @@ from .backward import Backward, near, same_bits
 from .effects import CONTENTS, SETTABLE, Swapped, found, several
 from .given import Given, Run
 from .history import inside, leaves_of, saved_by
-from .numbers import Number, reclaim, settle, tensor_of, varies
+from .numbers import NUMBERS, Number, reclaim, settle, tensor_of, varies
 from .outward import Outward, real
 from .program import Miss, Program
 from .quick import MISSED
@@ -618,7 +618,7 @@ class Traced(quick.Entry):
         full = {id(owner) for kind, owner, name, *_ in changes
                 if kind in CONTENTS and (name is None or not isinstance(owner, dict | list) or owner is VARIABLES)}
         for kind, owner, name, _, new in changes:
-            if type(new) is Number and new.tensor is slots.get((id(owner), name)) or type(new) is tuple and new is here.get((id(owner), name)):
+            if type(new) in NUMBERS and new.tensor is slots.get((id(owner), name)) or type(new) is tuple and new is here.get((id(owner), name)):
                 continue                     # (the number, or the numbers, that were there)
             if kind in CONTENTS and id(owner) in full:
                 if id(owner) not in known and not isinstance(owner, tuple | frozenset | types.MappingProxyType):
@@ -637,7 +637,7 @@ class Traced(quick.Entry):
         known |= {(id(owner), name) for _, owner, name, _ in effects}
         for s in run.world.slots:            # (what is stored may be what was there this time)
             now = found((s.kind, s.owner, s.name)) if s.is_number else None
-            if now is not None and type(now) is not Number and now is not here.get((id(s.owner), s.name)) \
+            if now is not None and type(now) not in NUMBERS and now is not here.get((id(s.owner), s.name)) \
                     and (id(s.owner), s.name) not in known:              # (None: it was deleted)
                 effects.append((s.kind, s.owner, s.name, results.describe(now)))
         known |= slots.keys() | {(id(owner), name) for _, owner, name, _ in effects}

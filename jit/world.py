@@ -23,6 +23,7 @@ import os
 import pathlib
 import random
 import re
+import struct
 import sys
 import threading
 import types
@@ -904,12 +905,17 @@ def _put(kind, owner, names, objects):
         owner.__code__, owner.__defaults__, owner.__kwdefaults__ = objects
 
 
+def exact(x):
+    """A float or complex number as text, to be compared: another one for other bits."""
+    return repr(x) if x == x else f"{x!r} ({struct.pack('<2d', x.real, x.imag).hex()})"
+
+
 def _equal(a, b):
     """Are two objects the same number or text? (Numbers to the bit.)"""
     if type(a) is not type(b):
         return False
     if type(a) in (float, complex):
-        return repr(a) == repr(b)
+        return exact(a) == exact(b)
     if type(a) in PLAIN:
         return a == b
     if type(a) is tuple:

@@ -964,7 +964,7 @@ def _subscript(m):
                 hi = bound(g.ld(x, 24), size, size)
                 put(dims, out, f.imax(hi - lo, 0))
                 put(strides, out, step)
-                return [d + 1, out + 1, offset + lo * step]
+                return [d + 1, out + 1, offset + f.sel(f.cmp("sgt", hi, lo), lo * step, 0)]           # (as NumPy has it)
 
             def rest():
                 def axis():

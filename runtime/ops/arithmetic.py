@@ -148,7 +148,7 @@ def _pow(input, exponent):
             return _sqrt, (input,)
         if input.dtype.kind == FLOAT and (op := _POWERS.get(exponent)) is not None and _exact_enough(exponent, input.dtype.short):
             return op, (input,)
-        if type(exponent) is int and exponent < 0 and input.dtype.kind < FLOAT:
+        if input.dtype.kind < FLOAT and isinstance(exponent, int) and exponent < 0:       # (asked of numbers that vary, too)
             raise RuntimeError("Integers to negative integer powers are not allowed.")
     return p.pow_op, (input, exponent)
 

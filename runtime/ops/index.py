@@ -404,7 +404,7 @@ def _entry(x):
     """An index that is not of the usual types."""
     if isinstance(x, np.bool_):
         return bool(x)
-    if isinstance(x, list | tuple | range | np.ndarray) or hasattr(x, "__array__") and not hasattr(x, "__index__"):
+    if isinstance(x, list | tuple | range | np.ndarray) or hasattr(x, "__array__") and not (hasattr(x, "__index__") or isinstance(x, float)):
         return _index_tensor(x)
     if isinstance(x, str):
         raise TypeError(f"new(): invalid data type '{type(x).__name__}'")

@@ -6,8 +6,9 @@ import operator
 
 import numpy as np
 import whet
+import whet.nn.functional as F
 
-from tests.traps.harness import leaf, outcome, ramp, shares, thrice, trap
+from tests.traps.harness import Box, leaf, outcome, ramp, shares, thrice, trap
 
 
 @trap
@@ -347,4 +348,86 @@ def ties_are_kept_in_order():
     def calls(f):
         for values in ([1.0, 1.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0], [2.0, -0.0, 0.0, 2.0]):
             yield from thrice(lambda: [tuple(r) if isinstance(r, tuple) else r for r in f(whet.tensor(values))])
+    return f, calls
+
+
+@trap
+def a_power_turns_negative():
+    """Integers have no negative powers: a number that varies is asked for its sign."""
+    def f(x, k): return x ** k, whet.pow(x, k)
+    def calls(f):
+        x = whet.tensor([1, 2, 3])
+        for k in (1, 2, 3, -1, 2, -2, 5, 0):
+            yield outcome(lambda: f(x, k))
+            y = x.clone()
+            yield outcome(lambda: f(y.float(), k))
+    return f, calls
+
+
+@trap
+def a_nan_of_another_sign():
+    """Two NaNs are not one number: `copysign` tells them apart."""
+    def f(x, k): return whet.copysign(x, k), x * math.copysign(1.0, k), whet.copysign(x, whet.tensor(k))
+    def calls(f):
+        x = whet.tensor([0.5, 1.0])
+        for k in (math.nan, math.nan, -math.nan, 1.0, -math.nan, math.nan, 0.0, -0.0, complex(0, -0.0).imag):
+            yield f(x, k)
+    return f, calls
+
+
+@trap
+def facts_of_data_that_was_made_inside():
+    """The version, and the place in memory, of a tensor around memory that the run itself made."""
+    def f(x):
+        w = (x * 2).data
+        w.add_(1)
+        return w, w._version, w[1:].storage_offset(), whet.zeros(3).data._version == 0
+    def calls(f):
+        yield from thrice(lambda: f(ramp(3)))
+        yield from thrice(lambda: f(ramp(4, 2)))
+    return f, calls
+
+
+@trap
+def where_empty_parts_begin():
+    """The place in memory of a slice without elements, and what lies there."""
+    def f(x):
+        y = x * 2
+        return x[3:3].storage_offset(), y[3:3].storage_offset(), x[-1:1].storage_offset(), x[3:3].as_strided((1, 2), (2, 1)), x[2:, 2:]
+    def calls(f):
+        yield from thrice(lambda: f(ramp(5, 2)))
+    return f, calls
+
+
+@trap
+def numbers_end_up_in_slices_and_methods():
+    """A number that varies goes into an object that nobody can write to, and the object somewhere outside."""
+    box = Box()
+    def f(x, k):
+        box.part, box.more, box.size = slice(0, k), k.__add__, whet.Size([k])
+        return x * k
+    def calls(f):
+        for k in (1, 2, 3, 2):
+            yield f(ramp(3), k), box.part, box.more(10), type(box.part.stop).__name__, type(box.size[0]).__name__
+    return f, calls
+
+
+@trap
+def words_about_numbers():
+    """What Python and ops say is wrong with a number, caught inside or not, is what they say of a float or int."""
+    wrong = [lambda x, k: k[0], lambda x, k: len(k), lambda x, k: [*k], lambda x, k: k(), lambda x, k: "ab"[k + 0.5], lambda x, k: [1, 2][k * 1.0],
+             lambda x, k: x[k * 1.0], lambda x, k: x.sum(k * 1.0), lambda x, k: x.reshape(k * 0.5), lambda x, k: whet.cat([x, k]), lambda x, k: x @ k,
+             lambda x, k: k + "a", lambda x, k: sorted([k, "a"]), lambda x, k: x[:k * 1.0], lambda x, k: F.relu(k), lambda x, k: k.nothing]
+    def f(x, k, which, caught):
+        try:
+            return wrong[which](x, k)
+        except Exception as e:
+            if not caught:
+                raise
+            return type(e).__name__, str(e)
+    def calls(f):
+        for which in range(len(wrong)):
+            for caught in (True, False):
+                for k in (1, 2, 1.5, 2.5, 3.5):
+                    yield outcome(lambda: f(ramp(3), k, which, caught))
     return f, calls
