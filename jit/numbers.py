@@ -48,7 +48,9 @@ class Number:
     __slots__ = ("value", "tensor", "recorder", "bound", "__weakref__")
 
     def __new__(cls, value, *_):
-        return object.__new__(KINDS[type(value)])
+        self = object.__new__(KINDS[type(value)])
+        self.value = value                   # (who watches the run is shown what functions return, this one among them)
+        return self
 
     def __init__(self, value, tensor, recorder, bound=SAFE):
         self.value, self.tensor, self.recorder, self.bound = value, tensor, recorder, bound
@@ -348,8 +350,9 @@ def _anew(holder, plain):
     """A tuple, slice or bound method with plain numbers; None where it has no others, or is of a kind of its own."""
     t = type(holder)
     if t is types.MethodType:
-        name = next((k for k, v in vars(type(holder.__self__)).items() if v is holder.__func__), None)
-        return None if name is None or type(holder.__self__) not in NUMBERS else getattr(plain(holder.__self__), name)
+        of = holder.__self__
+        name = None if type(of) not in NUMBERS or plain(of) is of else next((k for k, v in vars(type(of)).items() if v is holder.__func__), None)
+        return None if name is None else getattr(plain(of), name)
     parts = (holder.start, holder.stop, holder.step) if t is slice else holder
     if not any(plain(x) is not x for x in parts):
         return None

@@ -434,3 +434,17 @@ def words_about_numbers():
                 for k in (1, 2, 1.5, 2.5, 3.5):
                     yield outcome(lambda: f(ramp(3), k, which, caught))
     return f, calls
+
+
+@trap
+def sizes_and_numbers_that_vary():
+    """A run on another size is watched for what it is told of sizes, while numbers stand for what they will be."""
+    box = Box()
+    box.count = 0
+    def f(x, k):
+        box.count = box.count + 1
+        return x * (k + 1) + box.count
+    def calls(f):
+        for n, k in ((2, 1), (2, 2), (3, 3), (4, 5), (4, 2), (7, 1), (1, 9), (0, 3)):
+            yield f(ramp(n), k), box.count
+    return f, calls
