@@ -131,8 +131,8 @@ def _handing_out(python):
     return lambda self: python(self.plain())
 
 
-# (by the functions of Python, which say what is wrong with a float, and make complex numbers of numbers that have no `__complex__`)
-for _name, _python in dict(hash=hash, repr=repr, str=str, float=float, int=int, index=operator.index, complex=complex, trunc=math.trunc,
+# (by the functions of Python, which say what is wrong with a float)
+for _name, _python in dict(hash=hash, repr=repr, str=str, float=float, int=int, index=operator.index, trunc=math.trunc,
                            invert=operator.invert).items():
     _give(f"__{_name}__", _handing_out(_python))
 

@@ -568,20 +568,19 @@ def _enter(m):
 
     def let_go():                                    # long work: other threads of Python's go on, and must free nothing that is in use
         f.loop(0, nmoving, 1, lambda i: g.inc(_word(f, arrays, i, "ptr")))
-        f.loop(0, every, 1, lambda i: g.inc(_word(f, leaves, i, "ptr")))
         f.store(f.as_val(1, "i64"), busy)
         thread = f.call("PyEval_SaveThread", "ptr")
         run()
         f.call("PyEval_RestoreThread", "void", thread)
         f.store(f.as_val(0, "i64"), busy)
         f.loop(0, nmoving, 1, lambda i: g.dec(_word(f, arrays, i, "ptr")))
-    away = f.cmp("ne", head("away"), 0)
-    f.if_(away, let_go, run)
+    f.loop(0, every, 1, lambda i: g.inc(_word(f, leaves, i, "ptr")))       # (as a result is made the collector may run, and with it anything)
+    f.if_(f.cmp("ne", head("away"), 0), let_go, run)
     f.if_(f.cmp("ne", arena, 0), lambda: f.call("whet_heap_give", "void", f.load("ptr", f.at(slots, nmoving + 2, "i64")), arena) and None)
 
     def done():
         let_go_of(seen, held)
-        f.if_(away, lambda: f.loop(0, every, 1, lambda i: g.dec(_word(f, leaves, i, "ptr"))) and None)
+        f.loop(0, every, 1, lambda i: g.dec(_word(f, leaves, i, "ptr")))
     stopped = head("stopped", "ptr")
 
     def whole():                                     # a check ended the list: all is made, nothing is laid anywhere

@@ -116,23 +116,30 @@ def _product(a, b, epilogue=None, operands=(), quick=None):
     if a.ndim < 2 or b.ndim < 2:
         r = _special(a, b)
         return r if epilogue is None else _after(r, epilogue, operands)
-    key = (epilogue, a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, pool.get_num_threads(),
-           *[x for o in operands for x in (o.dtype, o.shape, o.strides)])
-    plan = _plans.get(key)
+    key, plan = _found(a, b, epilogue, operands)
     if plan is None:
-        plan = _make_plan(a, b, epilogue, operands)
-        if plan is None:
-            return _special(a, b) if epilogue is None else _after(_product(a, b), epilogue, operands)
-        _keep(_plans, key, plan)
+        return _special(a, b) if epilogue is None else _after(_product(a, b), epilogue, operands)
     if a.shape == b.shape[::-1] and (cuts := _cuts(a, b, operands)):
         c = _mirrored(a, b, epilogue, operands, plan, cuts)
         if c is not None:
             return c
     elif not plan.scratch and not plan.parts and (epilogue is None or quick):
-        _keep(_quick, quick or key[1:], (plan.shape, plan.dtype, plan.kernel, plan.total, plan.grain, plan.table, plan.swapped))
+        _keep(_quick, quick or key[:-2], (plan.shape, plan.dtype, plan.kernel, plan.total, plan.grain, plan.table, plan.swapped))
     c = memory.empty(plan.shape, plan.dtype)
     _run(plan, (b, a, c, *operands) if plan.swapped else (a, b, c, *operands))
     return c
+
+
+def _found(a, b, epilogue, operands, to=None):
+    """(key, plan) of a product; the plan is None where no kernel computes it. `to`: the strides of a result that is there."""
+    key = (a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, pool.get_num_threads(),
+           *[x for o in operands for x in (o.dtype, o.shape, o.strides)], epilogue, to)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _make_plan(a, b, epilogue, operands, to=to)
+        if plan is not None:
+            _keep(_plans, key, plan)
+    return key, plan
 
 
 def _cuts(a, b, operands):
@@ -151,7 +158,7 @@ def _mirrored(a, b, epilogue, operands, plan, cuts):
         return None
     c = memory.empty(plan.shape, plan.dtype)
     parts = [(a[:j], b[:, i:j], c[:j, i:j]) for i, j in itertools.pairwise(cuts)]
-    plans = [_placed(*part, epilogue, operands) for part in parts]
+    plans = [_found(x, y, epilogue, operands, z.strides)[1] for x, y, z in parts]
     if None in plans:
         return None
     for (x, y, z), p, (i, j) in zip(parts, plans, itertools.pairwise(cuts), strict=True):
@@ -159,18 +166,6 @@ def _mirrored(a, b, epilogue, operands, plan, cuts):
         if i:
             move(c[i:j, :i], c[:i, i:j].T)
     return c
-
-
-def _placed(a, b, c, epilogue, operands):
-    """The plan of a product whose result goes where c is."""
-    key = (epilogue, a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, c.strides, pool.get_num_threads(),
-           *[x for o in operands for x in (o.dtype, o.shape, o.strides)])
-    plan = _plans.get(key)
-    if plan is None:
-        plan = _make_plan(a, b, epilogue, operands, to=c.strides)
-        if plan is not None:
-            _keep(_plans, key, plan)
-    return plan
 
 
 def _after(r, epilogue, operands):
