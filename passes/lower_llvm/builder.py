@@ -119,10 +119,10 @@ def at_once(products):
 
 
 class Module:
-    """Functions, declarations and read-only tables that become one object file."""
+    """Functions, declarations and read-only tables that become one object file. `brief`: little code is wanted rather than fast code."""
 
-    def __init__(self):
-        self.decls, self.tables, self.fns, self.once = {}, {}, [], set()
+    def __init__(self, brief=False):
+        self.decls, self.tables, self.fns, self.once, self.brief = {}, {}, [], set(), brief
 
     def declare(self, name, ret, args, attrs=""):
         self.decls.setdefault(name, f"declare {ret} @{name}({', '.join(args)}) {attrs}")
@@ -352,7 +352,7 @@ class Fn:
     def put(self, mask, *places):
         """Store x at p under the mask, for each (x, p). Where a masked store may take tens of cycles, whole vectors are stored without, and
         of others the first lanes in powers of two."""
-        if targets.current().name != "avx2":
+        if targets.current().name != "avx2" or self.mod.brief and all(BYTES[x.elem] >= 4 for x, _ in places):
             for x, p in places:
                 self.mstore(x, p, mask)
             return

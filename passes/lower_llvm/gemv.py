@@ -139,8 +139,10 @@ class _FewRows(_Rows):
                             f.store(z, p)
                     f.loop(0, n, lanes, vector)
                 return pass_
-            deep = k0 + ((k1 - k0) & -DEPTH)
-            f.loop(k0, deep, DEPTH, rows(DEPTH))
+            deep = k0
+            if not f.mod.brief:
+                deep = k0 + ((k1 - k0) & -DEPTH)
+                f.loop(k0, deep, DEPTH, rows(DEPTH))
             f.loop(deep, k1, 1, rows(1))
             f.loop(0, n, lanes, lambda j: self.add_up(j, first))
         self.k_blocks(block)
@@ -179,7 +181,7 @@ class _FewCols(_Rows):
             return pack.transpose(f, rows)
 
         def block(k0, k1, first):
-            whole = k0 + ((k1 - k0) & -lanes)
+            whole = k0 if f.mod.brief else k0 + ((k1 - k0) & -lanes)
             each(lambda col, at: self.clear(at))
 
             def square(k):
@@ -192,7 +194,8 @@ class _FewCols(_Rows):
                             x = f.bytes_at(x, d["a_k"])
                         f.store(acc, p)
                 each(step)
-            f.loop(k0, whole, lanes, square)
+            if not f.mod.brief:
+                f.loop(k0, whole, lanes, square)
 
             def rest(k):
                 mask = f.lanes_below(k1 - k, lanes)

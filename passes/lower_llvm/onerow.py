@@ -40,13 +40,16 @@ class _One(Few):
     def vectors(self, j0, j1, body):
         """body(j, load, mask) for each vector of columns from j0 up to j1."""
         f, everywhere = self.f, self.f.const(vec("i1", self.lanes), True)
+
+        def some(j):
+            mask = f.lanes_below(j1 - j, self.lanes)
+            body(j, lambda ty, p: f.mload(ty, p, mask), mask)
+        if f.mod.brief:
+            f.loop(j0, j1, self.lanes, some)
+            return
         whole = j0 + ((j1 - j0) & -self.lanes)
         f.loop(j0, whole, self.lanes, lambda j: body(j, f.load, everywhere))
-
-        def rest():
-            mask = f.lanes_below(j1 - whole, self.lanes)
-            body(whole, lambda ty, p: f.mload(ty, p, mask), mask)
-        f.if_(f.cmp("slt", whole, j1), rest)
+        f.if_(f.cmp("slt", whole, j1), lambda: some(whole))
 
     def halve(self, xs):
         """The sum of the chains."""
@@ -99,7 +102,10 @@ class _OneRow(_One):
                 """body(where) for each vector of sums of each chain"""
                 f.loop(0, CHAINS, 1, lambda i: f.loop(0, n, self.lanes, lambda j: body(i, j)))
             chains(lambda i, j: f.store(f.const(t, 0), self.sums(self.chains, i, j)))
-            f.loop(0, whole, step, lambda k: f.loop(0, CHAINS, 1, lambda i: rows(x, rows_at, k + i, i, DEPTH)))
+            if f.mod.brief:
+                whole = f.const("i64", 0)
+            else:
+                f.loop(0, whole, step, lambda k: f.loop(0, CHAINS, 1, lambda i: rows(x, rows_at, k + i, i, DEPTH)))
             f.loop(whole, count, 1, lambda k: rows(x, rows_at, k, k & (CHAINS - 1), 1))
 
             def add(i, j):
@@ -127,13 +133,17 @@ class _OneRowNear(_One):
                 y = f.splat(f.load(self.ty, f.at(x, i, self.ty)), lanes)
                 z = widen(f, load(vec(self.e, lanes), f.bytes_at(p, i * d["b_k"])), self.dtype, self.wide)
                 return self.multiply_add(y, z, acc)
-            chains = f.loop(0, whole, CHAINS, lambda i, *acc: [product(i + q, z) for q, z in enumerate(acc)], [f.const(t, 0)] * CHAINS)
 
             def rest(at, some):
                 return [f.sel(f.cmp("slt", at + q, k), product(f.imin(at + q, last), z), z) for q, z in enumerate(some)]
-            for q in range(0, CHAINS, DEPTH):
-                at, some = whole + q, chains[q:q + DEPTH]
-                chains[q:q + DEPTH] = f.if_(f.cmp("slt", at, k), lambda at=at, some=some: rest(at, some), lambda some=some: some)
+            chains = [f.const(t, 0)] * CHAINS
+            if f.mod.brief:
+                chains = f.loop(0, k, CHAINS, lambda i, *acc: rest(i, acc), chains)
+            else:
+                chains = f.loop(0, whole, CHAINS, lambda i, *acc: [product(i + q, z) for q, z in enumerate(acc)], chains)
+                for q in range(0, CHAINS, DEPTH):
+                    at, some = whole + q, chains[q:q + DEPTH]
+                    chains[q:q + DEPTH] = f.if_(f.cmp("slt", at, k), lambda at=at, some=some: rest(at, some), lambda some=some: some)
             self.finish(self.halve(chains), c, 0, j, mask)
         self.vectors(j0, j1, part)
 
@@ -172,6 +182,8 @@ class _OneCol(_One):
         f, k = self.f, self.d["k"]
         t, side = vec(self.ty, CHAINS), max(1, 4 // len(columns))
         totals = [f.const(t, -0.0 if self.ty in ("float", "double") else 0)] * len(columns)       # what adds nothing, not even a sign
+        if f.mod.brief:
+            return f.loop(0, f.imax(k, 1), BLOCK, lambda k0, *acc: self.rest(a, columns, k0, acc), totals)
         done = f.const("i64", 0)
         if side > 1 and self.dtype == self.wide:
             blocks = f.sel(f.cmp("eq", self.d["a_k"], self.s), f.sdiv(k, BLOCK * side), 0)
@@ -195,21 +207,27 @@ class _OneCol(_One):
         return totals
 
     def rest(self, a, columns, k0, totals):
-        """The sums with the last block added, which is not whole."""
+        """The sums with a block added that may be less than a whole one."""
         f, t, count = self.f, vec(self.ty, CHAINS), self.d["k"] - k0
+        if f.mod.brief:
+            count = f.imin(count, BLOCK)
         x, = f.if_(f.cmp("eq", k0, 0), lambda: [self.first], lambda: [self.side_by_side(a, k0, count)])
-        whole = count & -CHAINS
 
         def step(i, *acc):
             y = f.load(t, f.at(x, i, self.ty))
             return [self.multiply_add(y, self.load_b(p, k0 + i), z) for p, z in zip(columns, acc, strict=True)]
-        chains = f.loop(0, whole, CHAINS, step, [f.const(t, 0)] * len(columns))
 
-        def tail():
-            mask = f.lanes_below(count - whole, CHAINS)
-            y = f.mload(t, f.at(x, whole, self.ty), mask)
-            return [f.sel(mask, self.multiply_add(y, self.load_b(p, k0 + whole, mask), z), z) for p, z in zip(columns, chains, strict=True)]
-        chains = f.if_(f.cmp("slt", whole, count), tail, lambda: chains)
+        def tail(i, *acc):
+            mask = f.lanes_below(count - i, CHAINS)
+            y = f.mload(t, f.at(x, i, self.ty), mask)
+            return [f.sel(mask, self.multiply_add(y, self.load_b(p, k0 + i, mask), z), z) for p, z in zip(columns, acc, strict=True)]
+        chains = [f.const(t, 0)] * len(columns)
+        if f.mod.brief:
+            chains = f.loop(0, count, CHAINS, tail, chains)
+        else:
+            whole = count & -CHAINS
+            chains = f.loop(0, whole, CHAINS, step, chains)
+            chains = f.if_(f.cmp("slt", whole, count), lambda: tail(whole, *chains), lambda: chains)
         return [x + y for x, y in zip(totals, chains, strict=True)]
 
     def across(self, sums):

@@ -70,9 +70,9 @@ class _Code:
         self.memory = [scalar.MEMORY[t] for t in self.dtypes]
         self.sizes = [scalar.BYTES[m] for m in self.memory]
         self.count = len(self.dtypes)
-        self.lanes = lanes(kernel)
+        self.lanes = vector(kernel) if f.mod.brief else lanes(kernel)
         self.picked = [e for e in S.walk(*kernel.roots) if e.op == "pick"]
-        self.unroll = 4 if work(kernel.roots) < HEAVY else 1
+        self.unroll = 4 if work(kernel.roots) < HEAVY and not f.mod.brief else 1
         args, self.begin, self.end, _ = f.args
         self.base = [f.load("ptr", f.at(args, i, "i64")) for i in range(self.count)]
         if kernel.space != "flat":
@@ -179,15 +179,13 @@ class _Code:
 
         def sweep(start, stream=False):
             """From `start` to n: unrolled, vector by vector, and the rest of a vector."""
-            left = f.binary("and", n - start, lanes - 1)
-            whole, found = n - left, worst
+            found = worst
             if self.unroll > 1:
                 wide = self.unroll * lanes
-                stop = whole - f.binary("and", whole - start, wide - 1)
+                stop = n - f.binary("and", n - start, wide - 1)
                 found = f.loop(start, stop, wide, lambda i, *worst: several(i, stream, *worst), found)
                 start = stop
-            found = f.loop(start, whole, lanes, lambda i, *worst: step(i, None, stream, worst), found)
-            return f.if_(f.cmp("ne", left, 0), lambda: step(whole, self.below(left), False, found), lambda: found)
+            return self.vectors(start, n, lambda i, mask, *worst: step(i, mask, stream and mask is None, worst), found)
 
         def streamed():
             """Past the cache: whole aligned vectors, after a part of one."""
@@ -231,11 +229,8 @@ class _Code:
                 step = [load(a.value, i, None) for a in e.args[4:]]
                 x = self.fetch(e, f.load(vec("i64", lanes), f.at(spot, i, "i64")), step, pointers, strides, access, i, mask)
                 f.store(x, f.at(p, i, x.elem))
-        left = f.binary("and", n, lanes - 1)
-        worst = f.loop(0, n - left, lanes, lambda i, *worst: find(i, None, worst), worst)
-        worst = f.if_(f.cmp("ne", left, 0), lambda: find(n - left, self.below(left), worst), lambda: worst)
-        f.loop(0, n - left, lanes, lambda i: fetch(i, None))
-        f.if_(f.cmp("ne", left, 0), lambda: fetch(n - left, self.below(left)))
+        worst = self.vectors(f.const("i64", 0), n, lambda i, mask, *worst: find(i, mask, worst), worst)
+        self.vectors(f.const("i64", 0), n, fetch)
         return worst
 
     def picking(self, picked, pointers, strides, access, i, mask, worst):
@@ -292,6 +287,17 @@ class _Code:
         for lane in range(lanes):
             x = f.insert(x, f.load(ty, f.extract(far, lane)), lane)
         return x
+
+    def vectors(self, start, n, body, carry=()):
+        """body(i, mask, *carried) -> new carried values, for each vector of the elements from `start` to n: with a mask for what is left in the
+        end, or, where little code is wanted, each time."""
+        f, lanes = self.f, self.lanes
+        if f.mod.brief:
+            return f.loop(start, n, lanes, lambda i, *carry: body(i, f.lanes_below(n - i, lanes), *carry), carry)
+        left = f.binary("and", n - start, lanes - 1)
+        whole = n - left
+        carry = f.loop(start, whole, lanes, lambda i, *carry: body(i, None, *carry), carry)
+        return f.if_(f.cmp("ne", left, 0), lambda: body(whole, self.below(left), *carry), lambda: carry)
 
     def below(self, n):
         """The mask of the first n lanes, 0 <= n < lanes."""

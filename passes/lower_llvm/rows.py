@@ -245,7 +245,7 @@ class RowKernel(Kernel):
                     return [x for k in reds for x in now[k]]
                 return step
             at = b
-            for times in (4, 1) if light else (1,):
+            for times in () if f.mod.brief else (4, 1) if light else (1,):
                 to = b + f.binary("and", end - b, -self.group * times)
                 flat = f.loop(at, to, self.group * times, steps(times), flat)
                 at = to

@@ -70,10 +70,10 @@ def kernels(wanted):
     return _obtain([key for key, _ in wanted], lambda missing: _module(missing, dict(wanted)))
 
 
-def _module(keys, emits):
+def _module(keys, emits, brief=False):
     """The IR text of kernels, and their symbols in it."""
     from whet.passes.lower_llvm.builder import Module
-    module, symbols = Module(), {key: f"kernel{i or ''}" for i, key in enumerate(keys)}
+    module, symbols = Module(brief), {key: f"kernel{i or ''}" for i, key in enumerate(keys)}
     for key, symbol in symbols.items():
         emits[key](module, symbol)
     return module.text(), symbols
@@ -81,17 +81,16 @@ def _module(keys, emits):
 
 def _in_haste(key, emit):
     """The address of a kernel that is compiled well only later."""
-    quick, written = f"haste/{key}", []
+    quick = f"haste/{key}"
 
     def write(_):
-        written.append(_module([key], {key: emit}))
-        text, symbols = written[0]
+        text, symbols = _module([key], {key: emit}, brief=True)
         return text, {quick: symbols[key]}
     with _lock:
         if key not in _found and not _cached(key):
             target, = _obtain([quick], write, 0)
             _found[key], place = haste.door(target)
-            haste.put_off(key, (lambda: written[0]) if written else lambda: _module([key], {key: emit}), _found[key], place)
+            haste.put_off(key, lambda: _module([key], {key: emit}), _found[key], place)
         return _found[key]
 
 
