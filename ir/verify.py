@@ -211,6 +211,8 @@ def _ask(op, ins, attrs, types):
 
 def _run(op, ins, attrs, types):
     stand_ins = [x if t is None else _stand_in(t) for x, t in zip(ins, types)]
+    if op.reach:
+        stand_ins[0] = _stand_in(types[0], *op.reach(**attrs))
     try:
         with np.errstate(all="ignore"):
             made = op.forward(*stand_ins, **attrs)
@@ -218,7 +220,7 @@ def _run(op, ins, attrs, types):
         return (None, None) if op.may_fail else (None, f"{op.name} refuses these operands: {e}")
     made = [np.asarray(a) for a in (made if type(made) is tuple else (made,))]
     if op.is_view:
-        away = [a for a in made if a.size and not np.may_share_memory(a, stand_ins[0])]
+        away = [a for a in made if a.size and not np.may_share_memory(a, stand_ins[0].base)]
         if away:
             return None, f"{op.name} gives no view of its operand"
     if op.may_fail and not op.is_view:       # of other data it may be another shape
@@ -226,9 +228,11 @@ def _run(op, ins, attrs, types):
     return [Type.of(a) for a in made], None
 
 
-def _stand_in(t):
-    low, high = t.span
-    return np.ndarray(t.shape, t.dtype, bytearray(max(high - low, 1) if t.size else max(t.dtype.itemsize, 1)), -low, t.strides)
+def _stand_in(t, first=0, last=0):
+    """An array of this type, in memory where these elements lie too, counted from its first."""
+    (low, high), size = t.span, max(t.dtype.itemsize, 1)
+    low, high = min(low, first * size), max(high, (last + 1) * size)
+    return np.ndarray(t.shape, t.dtype, np.zeros(high - low, np.uint8), -low, t.strides)
 
 
 def _shown(g, at):

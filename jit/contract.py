@@ -12,6 +12,7 @@ from whet.cpu.conv_plan import scratch
 from whet.dtypes import FROM_NUMPY
 from whet.ir import scalar as S
 from whet.ir.graph import Ref
+from whet.ir.spans import address
 from whet.passes.lower_llvm.conv import SUMS, Epilogue
 from whet.passes.lower_llvm.scalar import Unsupported
 
@@ -143,7 +144,7 @@ def _shared(program, first, w, size, dtype, how):
     """Memory for weights in their kernel's order: (what tells it from others, the memory, is it new?). What is put into one order for several
     contractions is so once."""
     facts = tuple([x.tobytes() if type(x) is np.ndarray else x for x in how])
-    key = program.root[first.ins[1]], w.__array_interface__["data"][0], w.shape, w.strides, size, dtype, facts
+    key = program.root[first.ins[1]], address(w), w.shape, w.strides, size, dtype, facts
     found = program.packed.get(key)
     return key, memory.empty(size, dtype) if found is None else found, found is None
 

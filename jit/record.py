@@ -17,6 +17,7 @@ from whet.cpu.reduce import reduce
 from whet.dtypes import COMPLEX, FROM_NUMPY
 from whet.formatting import OPTIONS
 from whet.ir.graph import Node, Ref, Type
+from whet.ir.spans import span
 from whet.ops import pointwise_family, registry
 from whet.ops.creation import copied, empty_op
 from whet.tensor import contiguous_format
@@ -203,7 +204,10 @@ class Recorder(registry.Observer):
             self.ids.add(id(t))
             outs.append(self.define(t._array))
             if kind == "op" and op.is_view:
-                self.memory[outs[-1]] = self.memory.get(ins[0], ins[0])
+                self.memory[outs[-1]] = root = self.memory.get(ins[0], ins[0])
+                if op.reach and not _within(t._array, self.arrays[root]):
+                    self.refuse(f"{op.name} shows memory outside of the tensor that the function was given")
+                    return
             else:
                 self.bytes += t._array.nbytes
         if "array" in attrs:                 # a constant: as it is now, whatever is written to it later
@@ -454,6 +458,12 @@ def user():
     while f is not None and own_file(f.f_code.co_filename):
         f = f.f_back
     return f
+
+
+def _within(part, whole):
+    """Does an array lie in the memory that another one's elements are in?"""
+    (low, high), (first, end) = span(part), span(whole)
+    return not part.size or first <= low and high <= end
 
 
 def where():

@@ -7,6 +7,7 @@ A call that no recording fits is an eager one, and is recorded. Whatever cannot 
 import collections
 import copy
 import functools
+import gc
 import math
 import os
 import sys
@@ -54,6 +55,19 @@ SEEN = 4
 
 
 VARIABLES = getattr(os.environ, "_data", None)           # (who sets one tells the system, too)
+
+
+class _Kept:
+    """Inside, Python looks for no garbage: what is made there stays."""
+    __slots__ = ("collecting",)
+
+    def __enter__(self):
+        self.collecting = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *exc):
+        if self.collecting:
+            gc.enable()
 
 
 class _Switch(threading.local):
@@ -394,7 +408,8 @@ class Traced(quick.Entry):
             raise
         self.close(rec, swapped)
         try:
-            r = self.finish(run, rec, swapped, out, outward, known, model)
+            with _Kept():
+                r = self.finish(run, rec, swapped, out, outward, known, model)
             if known is not None:
                 known.doubtful = False
             if light and not sizes.same_way(model, r.program):

@@ -19,6 +19,7 @@ from math import prod
 import numpy as np
 from whet.ir import scalar as S
 from whet.ir.graph import Node, Ref, Type
+from whet.ir.spans import address
 from whet.passes import fuse
 from whet.passes.lower_llvm.pointwise import work
 from whet.passes.rows import NAMES
@@ -270,7 +271,7 @@ def _one(copies):
 
 def _box(out, part):
     """(The box of a row-major array that a view of it shows, for each dimension whether the view has it); None where it shows no box."""
-    at, box, kept, d = _address(part) - _address(out), [], [], 0
+    at, box, kept, d = address(part) - address(out), [], [], 0
     for n, step in zip(out.shape, out.strides):
         first = at // step if n > 1 else 0
         at -= first * step
@@ -281,7 +282,7 @@ def _box(out, part):
     if at or any(stop > n for (_, stop), n in zip(box, out.shape)):
         return None
     there = out[(*[slice(*b) if k else b[0] for b, k in zip(box, kept)], ...)]
-    same = there.shape == part.shape and _address(there) == _address(part) and all(
+    same = there.shape == part.shape and address(there) == address(part) and all(
         n == 1 or s == t for n, s, t in zip(part.shape, part.strides, there.strides))
     return (tuple(box), kept) if same else None
 
@@ -386,7 +387,7 @@ class Kernel:
         name = NAMES.get(a.dtype.name)
         if name is None:
             return None
-        key = operand(x, self.ins, self.at), None if view is None else (_address(view) - _address(a), view.shape, view.strides)
+        key = operand(x, self.ins, self.at), None if view is None else (address(view) - address(a), view.shape, view.strides)
         if self.shared or key not in self.known:
             self.known[key] = S.arg(len(self.types))
             self.operands.append(key)
@@ -399,12 +400,8 @@ class Kernel:
         return e if S.typeof(e, self.types) == name else S.cast(e, name)
 
 
-def _address(a):
-    return a.__array_interface__["data"][0]
-
-
 def _seen(a, offset, shape, strides):
     """A view of an array's memory."""
     low, high = Type(a.dtype, shape, strides).span
-    memory = (C.c_uint8 * (high - low)).from_address(_address(a) + offset + low)
+    memory = (C.c_uint8 * (high - low)).from_address(address(a) + offset + low)
     return np.ndarray(shape, a.dtype, memory, -low, strides)

@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from .ir.spans import span
+from .ir.spans import address, span
 
 
 def as_int(x, op, argument, position=None):
@@ -121,7 +121,7 @@ def strided(a, shape, strides, offset=0):
     while isinstance(root.base, np.ndarray):
         root = root.base
     low, high = span(root)
-    at = a.__array_interface__["data"][0] + offset * size
+    at = address(a) + offset * size
     first = at + sum(s * (n - 1) for s, n in zip(strides, shape) if s < 0)
     last = at + sum(s * (n - 1) for s, n in zip(strides, shape) if s > 0) + size
     if first < low or last > high:
@@ -149,5 +149,5 @@ class _Memory:
 
 def _offset(a, shape, strides, offset):
     """`strided` over memory that is no dense block."""
-    at = a.__array_interface__["data"][0] + offset * a.itemsize
+    at = address(a) + offset * a.itemsize
     return np.asarray(_Memory(a, at, shape, strides)).view(a.dtype)

@@ -22,6 +22,7 @@ import numpy as np
 from . import dtypes
 from .autograd.modes import beyond
 from .devices import as_device, device
+from .ir.spans import address
 from .nn.parameter import Buffer, Parameter
 from .tensor import Size, Tensor, shown, wrap
 
@@ -217,7 +218,7 @@ class _Writer:
             for i in group:
                 a = arrays[i]
                 refs[i] = {"entry": name, "view": [dtypes.FROM_NUMPY[a.dtype].name, list(a.shape), list(a.strides),
-                                                   a.__array_interface__["data"][0] - low]}
+                                                   address(a) - low]}
         for i, t in enumerate(self.tensors):
             if arrays[i].dtype == np.complex128:
                 refs[i]["complex"] = True
@@ -241,12 +242,12 @@ def _canonical(header):
 
 
 def _where(a):
-    return a.__array_interface__["data"][0], a.dtype, a.shape, a.strides
+    return address(a), a.dtype, a.shape, a.strides
 
 
 def _extent(a):
     """The first address of an array's elements, and the one after the last."""
-    at = a.__array_interface__["data"][0]
+    at = address(a)
     if not a.size:
         return at, at
     steps = [(n - 1) * s for n, s in zip(a.shape, a.strides)]
@@ -274,7 +275,7 @@ def _memory(arrays, group, low, high):
         a = arrays[i]
         # an element that is repeated is written once
         a = a[tuple(slice(0, 1) if s == 0 and n > 1 else slice(None) for n, s in zip(a.shape, a.strides))]
-        _view(out, dtypes.FROM_NUMPY[a.dtype].name, list(a.shape), list(a.strides), a.__array_interface__["data"][0] - low)[...] = a
+        _view(out, dtypes.FROM_NUMPY[a.dtype].name, list(a.shape), list(a.strides), address(a) - low)[...] = a
     return out
 
 
@@ -398,7 +399,7 @@ class _Reader:
             dtype, shape, (low, high) = _NUMPY[entry["dtype"]], entry["shape"], entry["data_offsets"]
             if self.mapped and total:
                 raw = held[start + low:start + high]
-                if raw.size and raw.__array_interface__["data"][0] % dtype.alignment:
+                if raw.size and address(raw) % dtype.alignment:
                     raw = raw.copy()
             else:
                 raw = np.empty(self.room(high - low, name), np.uint8)

@@ -7,6 +7,7 @@ import numpy as np
 from . import devices, dtypes
 from .autograd import modes
 from .dtypes import FROM_NUMPY
+from .ir.spans import address
 from .tensor_base import Cell, extend, native_wrap, new
 
 
@@ -308,7 +309,7 @@ class Tensor:
             if seen is not None:
                 return seen
         root = owner(self._array)
-        return (self._array.__array_interface__["data"][0] - root.__array_interface__["data"][0]) // self._array.itemsize
+        return (address(self._array) - address(root)) // self._array.itemsize
 
     def data_ptr(self):
         """The address of the first element."""
@@ -317,7 +318,7 @@ class Tensor:
             if seen is not None:
                 return seen
         self._shared().shown = 1
-        return self._array.__array_interface__["data"][0] if self._array.size else 0
+        return address(self._array) if self._array.size else 0
 
     const_data_ptr = data_ptr
 

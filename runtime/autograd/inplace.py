@@ -4,6 +4,7 @@ A write to a tensor gives it a new node. A write to a view also rewrites its bas
 sends the gradient through the written region to the op and the rest to the old base. Other views of the same base find out by
 the history count of their common cell and are re-derived from the base when next asked.
 """
+from ..ir.spans import address
 from . import modes
 from .node import Meta, Node
 
@@ -68,7 +69,7 @@ def geometry(t, base):
         else:
             return None
     n = a.itemsize
-    offset = (a.__array_interface__["data"][0] - b.__array_interface__["data"][0]) // n
+    offset = (address(a) - address(b)) // n
     return dict(size=a.shape, stride=tuple(s // n for s in a.strides), offset=offset, base_shape=b.shape,
                 base_stride=tuple(s // n for s in b.strides), via=via)
 

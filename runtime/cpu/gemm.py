@@ -191,7 +191,7 @@ def _run(plan, arrays):
             scratch = memory.empty(plan.scratch, np.uint8)
         entries.scratch(scratch, plan.scratch)
     if plan.parts:
-        at = [x.__array_interface__["data"][0] for x in arrays]
+        at = [address(x) for x in arrays]
         for part in plan.parts:
             a, b, c, *operands = map(int.__add__, at, part)
             native.launch(plan.kernel, plan.total, plan.grain, a, b, c, plan.table, scratch, *operands)

@@ -10,7 +10,7 @@ from ..autograd import modes
 from ..cpu import pointwise as kernels
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
 from ..ir import scalar as s
-from ..ir.spans import span
+from ..ir.spans import address, span
 from ..tensor import Tensor, contiguous_format, owner, preserve_format, shown, wrap
 from . import pointwise as p
 from .arithmetic import NO_ATTRS
@@ -513,7 +513,7 @@ def _resized(a, shape, n):
     if not n:
         return np.empty(shape, a.dtype)
     room = UntypedStorage(a)
-    left = (room._high - a.__array_interface__["data"][0]) // a.itemsize if a.size else 0
+    left = (room._high - address(a)) // a.itemsize if a.size else 0
     if n <= left:
         return indexing.strided(a, shape, indexing.dense_strides(shape))
     new = new_array((n,), a.dtype)
@@ -598,7 +598,7 @@ def _region(a):
     dense = root.flags.c_contiguous or root.flags.f_contiguous
     if not a.size or not dense or root.dtype == np.uint8 and root.nbytes > 4 * a.nbytes + 4096:
         return np.ascontiguousarray(a), None
-    return root, a.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+    return root, address(a) - address(root)
 
 
 def _place(root, at, dtype, shape, strides):

@@ -33,6 +33,7 @@ class Op:
     family = "host"
     base = None                     # the op that it is a gradient of
     is_view = False                 # the result shares the first input's memory
+    reach = None                    # reach(**attrs), of a view beyond its input: (first, last) element, counted from the input's first
     view_is_safe = True             # False: one of several views made by one call (writing to it is refused)
     pure = True
     random = False

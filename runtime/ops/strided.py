@@ -186,6 +186,7 @@ def _geometry_samples(make, of_view):
 as_strided_op = ViewOp("as_strided", lambda a, size, stride, offset, base_stride: indexing.strided(a, size, stride, offset),
                        _as_strided_vjp,
                        samples=lambda make: _geometry_samples(make, False))
+as_strided_op.reach = lambda size, stride, offset, base_stride: extent(size, stride, offset)
 as_strided_op.doc = "A region of memory: size, stride, offset from the first element of the input, whose strides are `base_stride`."
 as_strided_copy_op = Op("as_strided_copy", _strided_copy, _as_strided_vjp, samples=lambda make: _geometry_samples(make, False))
 strided_sum_op = Op("strided_sum", _strided_sum,

@@ -7,6 +7,7 @@ import os
 import numpy as np
 import whet
 from whet.ir import scalar as S
+from whet.ir.spans import address
 
 from ..autograd import modes
 from ..cpu import native
@@ -275,7 +276,7 @@ def _uniform(arrays):
 
 def _overlap(arrays):
     """Does any memory belong to two of the (dense) arrays?"""
-    spans = sorted((a.__array_interface__["data"][0], a.nbytes) for a in arrays if a.size)
+    spans = sorted((address(a), a.nbytes) for a in arrays if a.size)
     return any(at + n > after for (at, n), (after, _) in zip(spans, spans[1:]))
 
 

@@ -454,6 +454,22 @@ def strides_made_by_hand():
 
 
 @trap
+def windows_beyond_what_they_are_made_of():
+    """as_strided of a slice, an empty one too, shows what lies beside it, also in front of what the function was given."""
+    def f(x):
+        w = x[2:2].as_strided((2,), (1,), 1)
+        y = x[3:4].as_strided((2, 2), (1, 1), 2) * w
+        x[:1].as_strided((3,), (2,), 0).mul_(2)
+        return y, w
+    def calls(f):
+        for make in (lambda: ramp(8), lambda: ramp(16)[8:], lambda: ramp(8)):
+            for _ in range(3):
+                x = make()
+                yield f(x), x
+    return f, calls
+
+
+@trap
 def the_parts_of_complex_numbers():
     """real and imag are views."""
     def f(z):
