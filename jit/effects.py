@@ -8,7 +8,7 @@ import threading
 
 from whet.tensor_base import Base
 
-from .numbers import HOLDS, NUMBERS, Number, settle, tensor_of, varies
+from .numbers import HOLDS, NUMBERS, Number, settle, tensor_of, value_of, varies
 
 SETTABLE = frozenset(("dict", "some", "global", "cell", "slot", "vars", "items", "context"))
 
@@ -249,7 +249,7 @@ class Swapped:
             if there is not None and v is there:
                 put(s.kind, s.owner, s.name, real)
             elif type(v) in NUMBERS:
-                put(s.kind, s.owner, s.name, v.value)
+                put(s.kind, s.owner, s.name, value_of(v))
         for grown, _ in self.lists:
             settle(grown.real)
         for kind, owner, name, _, new in whole.changes():

@@ -49,46 +49,41 @@ class Number:
 
     def __new__(cls, value, *_):
         self = object.__new__(KINDS[type(value)])
-        self.value = value                   # (who watches the run is shown what functions return, this one among them)
+        _set["value"](self, value)           # (who watches the run is shown what functions return, this one among them)
         return self
 
     def __init__(self, value, tensor, recorder, bound=SAFE):
-        self.value, self.tensor, self.recorder, self.bound = value, tensor, recorder, bound
+        for name, x in ("value", value), ("tensor", tensor), ("recorder", recorder), ("bound", bound):
+            _set[name](self, x)
         recorder.hidden.append(tensor)
         recorder.lent.append(weakref.ref(self))
 
-    __class__ = property(lambda self: type(self.value))      # isinstance(x, float)
-
-    def live(self):
-        """Is its recording going on, in this thread?"""
-        return self.recorder in modes.state.observers
-
-    def plain(self):
-        """The value, for Python to go on from: a replay needs the same."""
-        if self.live():
-            self.recorder.pin(self.tensor)
-        return self.value
+    __class__ = property(lambda self: type(value_of(self)))      # isinstance(x, float)
 
     def __whet_tensor__(self):
         """The number as a tensor (float64 or int64), None when nobody records."""
-        return self.tensor if self.live() else None
+        return tensor_behind(self) if live(self) else None
+
+    def __whet_plain__(self):
+        """The value, for who is not told of numbers that vary."""
+        return plain(self)
 
     def __bool__(self):
-        if type(self.value) is not bool and self.live():
+        if type(value_of(self)) is not bool and live(self):
             return bool(self != 0)
-        return bool(self.plain())
+        return bool(plain(self))
 
     def __getattr__(self, name):
-        if not hasattr(type(self.value), name):
-            raise AttributeError(f"{type(self.value).__name__!r} object has no attribute {name!r}")
-        return getattr(self.plain(), name)
+        if not hasattr(type(value_of(self)), name):
+            raise AttributeError(f"{type(value_of(self)).__name__!r} object has no attribute {name!r}")
+        return getattr(plain(self), name)
 
     def __reduce_ex__(self, protocol):
-        return self.plain().__reduce_ex__(protocol)
+        return plain(self).__reduce_ex__(protocol)
 
     def __format__(self, spec):
-        text = self.recorder.texts.note(self.recorder.user(), self, spec) if self.live() and type(spec) is str else None
-        return self.plain().__format__(spec) if text is None else text
+        text = recorder_of(self).texts.note(recorder_of(self).user(), self, spec) if live(self) and type(spec) is str else None
+        return plain(self).__format__(spec) if text is None else text
 
     def __copy__(self):
         return self
@@ -97,7 +92,7 @@ class Number:
         return self
 
     def __array__(self, dtype=None, copy=None):
-        return np.asarray(self.plain(), dtype)
+        return np.asarray(plain(self), dtype)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         """NumPy finds Python's number, which does not promote."""
@@ -107,6 +102,26 @@ class Number:
         return function(*plainly(args), **plainly(kwargs))
 
 
+# what a Number holds, and how it is given that: by no name that the user's code could find
+_members = {name: vars(Number)[name] for name in ("value", "tensor", "recorder", "bound")}
+value_of, tensor_behind, recorder_of, bound_of = (member.__get__ for member in _members.values())
+_set = {name: member.__set__ for name, member in _members.items()}
+for _name in _members:
+    delattr(Number, _name)
+
+
+def live(number):
+    """Is its recording going on, in this thread?"""
+    return recorder_of(number) in modes.state.observers
+
+
+def plain(number):
+    """The value, for Python to go on from: a replay needs the same."""
+    if live(number):
+        recorder_of(number).pin(tensor_behind(number))
+    return value_of(number)
+
+
 KINDS = {t: type(t.__name__, (Number,), {"__slots__": ()}) for t in (float, int, bool)}
 NUMBERS = frozenset(KINDS.values())
 
@@ -114,21 +129,21 @@ NUMBERS = frozenset(KINDS.values())
 def _give(name, method):
     """A method for the types of numbers whose own have it."""
     for t, kind in KINDS.items():
-        if hasattr(t, name):
+        if name in dir(t):                   # (`hasattr` finds those of types, too)
             setattr(kind, name, method)
 
 
 def plainly(x):
     """The same with the values of Numbers, for Python to go on from."""
     if type(x) in NUMBERS:
-        return x.plain()
+        return plain(x)
     if type(x) in (tuple, list):
         return type(x)([plainly(y) for y in x])
     return {k: plainly(y) for k, y in x.items()} if type(x) is dict else x
 
 
 def _handing_out(python):
-    return lambda self: python(self.plain())
+    return lambda self: python(plain(self))
 
 
 # (by the functions of Python, which say what is wrong with a float)
@@ -141,8 +156,8 @@ def _plainly(python, reflected):
     def method(self, other):
         if registry.is_tensor(other):
             return NotImplemented
-        other = other.plain() if type(other) in NUMBERS else other
-        return python(other, self.plain()) if reflected else python(self.plain(), other)
+        other = plain(other) if type(other) in NUMBERS else other
+        return python(other, plain(self)) if reflected else python(plain(self), other)
     return method
 
 
@@ -160,26 +175,26 @@ APART = {str, bytes, list, tuple, dict, set, type(None)}                 # that 
 
 def _bound(x):
     """How large an operand can be; a float counts as fitting."""
-    value = x.value if type(x) in NUMBERS else x
-    return (x.bound if type(x) in NUMBERS else abs(value)) if type(value) is int else 0
+    value = value_of(x) if type(x) in NUMBERS else x
+    return (bound_of(x) if type(x) in NUMBERS else abs(value)) if type(value) is int else 0
 
 
 def _wide(x):
     """An operand as a float64 tensor or a Python float."""
     if type(x) in NUMBERS:
-        return x.tensor if type(x.value) is float else x.tensor.to(dtypes.float64)
+        return tensor_behind(x) if type(value_of(x)) is float else tensor_behind(x).to(dtypes.float64)
     return float(x)
 
 
 def combine(name, a, b):
     """A binary operation, of which at least one side is a Number."""
     number = a if type(a) in NUMBERS else b
-    x, y = (v.value if type(v) in NUMBERS else v for v in (a, b))
+    x, y = (value_of(v) if type(v) in NUMBERS else v for v in (a, b))
     if type(x) not in DTYPES or type(y) not in DTYPES:
         if registry.is_tensor(y) or registry.is_tensor(x) or name in COMPARISONS and {type(x), type(y)} & APART:
             return NotImplemented
-        return PYTHON[name](*(v.plain() if type(v) in NUMBERS else v for v in (a, b)))
-    if not number.live():
+        return PYTHON[name](*(plain(v) if type(v) in NUMBERS else v for v in (a, b)))
+    if not live(number):
         return PYTHON[name](x, y)
     bound = recordable(name, a, b, x, y)
     if bound is None:
@@ -187,10 +202,10 @@ def combine(name, a, b):
     value = PYTHON[name](x, y)
     with modes.no_grad():
         if type(x) is type(y) is int and name != "true_divide":
-            made = FUNCTIONS[name](*(v.tensor if type(v) in NUMBERS else v for v in (a, b)))
+            made = FUNCTIONS[name](*(tensor_behind(v) if type(v) in NUMBERS else v for v in (a, b)))
         else:
             made = FUNCTIONS[name](_wide(a), _wide(b))
-    return Number(value, made, number.recorder, bound)
+    return Number(value, made, recorder_of(number), bound)
 
 
 def recordable(name, a, b, x, y):
@@ -227,8 +242,8 @@ for _name, _python in dict(add="add", sub="sub", mul="mul", true_divide="truediv
 
 def through(python, name, *args):
     """A function of Python's, by its name in `ops/python.py`: where it gives a float or a modest int for Numbers, a replay computes it again."""
-    number = next((x for x in args if type(x) in NUMBERS and x.live()), None)
-    values = [x.value if type(x) in NUMBERS else x for x in args]
+    number = next((x for x in args if type(x) in NUMBERS and live(x)), None)
+    values = [value_of(x) if type(x) in NUMBERS else x for x in args]
     if number is None:
         return python(*args if python in NUMERIC.values() else values)
     try:
@@ -238,8 +253,8 @@ def through(python, name, *args):
     if not fits(y):
         return python(*plainly(args))
     with modes.no_grad():
-        made = of_numbers(*[x.tensor if type(x) in NUMBERS else x for x in args], name=name)
-    return Number(y, made, number.recorder, SAFE)
+        made = of_numbers(*[tensor_behind(x) if type(x) in NUMBERS else x for x in args], name=name)
+    return Number(y, made, recorder_of(number), SAFE)
 
 
 def _through(name, python, reflected):
@@ -261,10 +276,11 @@ for _name, _python in dict(floor=math.floor, ceil=math.ceil, round=round).items(
 
 def _sign(name, python):
     def method(self):
-        if not self.live() or type(self.value) not in DTYPES:
-            return python(self.plain())
+        if not live(self) or type(value_of(self)) not in DTYPES:
+            return python(plain(self))
         with modes.no_grad():
-            return Number(python(self.value), self.tensor if name == "pos" else FUNCTIONS[name](self.tensor), self.recorder, self.bound)
+            made = tensor_behind(self) if name == "pos" else FUNCTIONS[name](tensor_behind(self))
+        return Number(python(value_of(self)), made, recorder_of(self), bound_of(self))
     return method
 
 
@@ -276,7 +292,7 @@ def settle(x, seen=()):
     """The same with plain numbers in place of Numbers: containers that the run made are changed, tuples made anew."""
     t = type(x)
     if t in NUMBERS:
-        return x.value
+        return value_of(x)
     if any(x is y for y in seen):            # (a list may hold itself)
         return x
     seen = (*seen, x)
@@ -306,9 +322,9 @@ def reclaim(ref, value=None):
 
 def _replace(holder, number, value=None):
     """A plain number in place of a Number, or one tuple in place of another, in what refers to it."""
-    value = number.value if value is None else value
+    value = value_of(number) if value is None else value
 
-    def plain(x):
+    def settled(x):
         return value if x is number else x
     if isinstance(holder, list | collections.deque):
         for i, x in enumerate(holder):
@@ -316,7 +332,7 @@ def _replace(holder, number, value=None):
                 holder[i] = value
     elif isinstance(holder, dict):
         if any(k is number for k in holder):
-            held = [(plain(k), plain(v)) for k, v in holder.items()]
+            held = [(settled(k), settled(v)) for k, v in holder.items()]
             holder.clear()
             holder.update(held)
         else:
@@ -330,9 +346,9 @@ def _replace(holder, number, value=None):
     elif type(holder) is types.FunctionType:             # (its defaults are a tuple)
         holder.__defaults__ = value if holder.__defaults__ is number else holder.__defaults__
     elif isinstance(holder, functools.partial):          # (its arguments are a tuple)
-        holder.__setstate__((holder.func, plain(holder.args), holder.keywords, holder.__dict__))
+        holder.__setstate__((holder.func, settled(holder.args), holder.keywords, holder.__dict__))
     elif isinstance(holder, tuple | frozenset | slice | types.MethodType):
-        new = _anew(holder, plain)
+        new = _anew(holder, settled)
         if new is not None:
             for outer in gc.get_referrers(holder):
                 _replace(outer, holder, new)
@@ -346,21 +362,23 @@ def _replace(holder, number, value=None):
                     object.__setattr__(holder, d.__name__, value)
 
 
-def _anew(holder, plain):
+def _anew(holder, settled):
     """A tuple, slice or bound method with plain numbers; None where it has no others, or is of a kind of its own."""
     t = type(holder)
     if t is types.MethodType:
         of = holder.__self__
-        name = None if type(of) not in NUMBERS or plain(of) is of else next((k for k, v in vars(type(of)).items() if v is holder.__func__), None)
-        return None if name is None else getattr(plain(of), name)
+        name = None if type(of) not in NUMBERS or settled(of) is of else next((k for k, v in vars(type(of)).items() if v is holder.__func__), None)
+        return None if name is None else getattr(settled(of), name)
     parts = (holder.start, holder.stop, holder.step) if t is slice else holder
-    if not any(plain(x) is not x for x in parts):
+    if not any(settled(x) is not x for x in parts):
         return None
     if t is slice:
-        return slice(*map(plain, parts))
+        return slice(*map(settled, parts))
     if t in (tuple, frozenset, Size):
-        return t([plain(x) for x in holder])
-    return t._make([plain(x) for x in holder]) if hasattr(t, "_make") else None
+        return t([settled(x) for x in holder])
+    return t._make([settled(x) for x in holder]) if hasattr(t, "_make") else None
 
 
+# names that numbers of Python's lack (but for one that every class has)
+TELLTALE = frozenset(name for t, kind in KINDS.items() for name in dir(kind) if not hasattr(t(), name) and name != "__module__")
 HOLDS = frozenset((*NUMBERS, list, dict, tuple))

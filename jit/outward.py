@@ -20,7 +20,7 @@ from whet.ops.python import CLOCKS, NUMERIC, clock
 from whet.tensor import Tensor
 from whet.tensor_base import Base
 
-from .numbers import NUMBERS, Number, reclaim, through
+from .numbers import NUMBERS, Number, plain, reclaim, through, value_of
 from .texts import Text
 
 TIMES, MATH = tuple(CLOCKS.values()), {f: name for name, f in NUMERIC.items()}
@@ -175,7 +175,7 @@ class Outward:
     def written(self, method, *args):
         """A method of a stream that writes."""
         stream = method.__self__
-        args = [x.plain() if type(x) in NUMBERS else tuple(x) if method.__name__ == "writelines" else x for x in self.texts(args, True)]
+        args = [plain(x) if type(x) in NUMBERS else tuple(x) if method.__name__ == "writelines" else x for x in self.texts(args, True)]
         return self.do(method, args, {}, lambda: not stream.closed, lambda: _calm(stream))
 
     def warn(self, message, category=None, stacklevel=1, source=None):
@@ -208,7 +208,7 @@ class Outward:
 
     def cached(self, function, *args, **kwargs):
         """A call of a function with a cache. A replay makes it again where the cache holds what it held."""
-        args, kwargs = [x.plain() if type(x) in NUMBERS else x for x in args], {k: x.plain() if type(x) in NUMBERS else x for k, x in kwargs.items()}
+        args, kwargs = [plain(x) if type(x) in NUMBERS else x for x in args], {k: plain(x) if type(x) in NUMBERS else x for k, x in kwargs.items()}
         before = function.cache_info()
         out = function(*args, **kwargs)
         now = function.cache_info()
@@ -297,7 +297,7 @@ def _yes():
 
 
 def _value(x):
-    return x.value if type(x) in NUMBERS else x.text if type(x) is Text else x
+    return value_of(x) if type(x) in NUMBERS else x.text if type(x) is Text else x
 
 
 def _framework(frame):

@@ -22,7 +22,7 @@ from whet.ops import pointwise_family, registry
 from whet.ops.creation import copied, empty_op
 from whet.tensor import contiguous_format
 
-from .numbers import EXACT, FACTS, NUMBERS, SAFE, Number, tensor_of
+from .numbers import EXACT, FACTS, NUMBERS, SAFE, Number, plain, tensor_behind, tensor_of, value_of
 from .outward import Call
 from .streams import Streams
 from .texts import Texts
@@ -155,10 +155,10 @@ class Recorder(registry.Observer):
 
     def run(self, op, inputs, attrs):
         """Run an op as eager does, and note it."""
-        if op.name == "full" and type(attrs["value"]) in NUMBERS and attrs["dtype"] in FILLED[type(attrs["value"].value)]:
+        if op.name == "full" and type(attrs["value"]) in NUMBERS and attrs["dtype"] in FILLED[type(value_of(attrs["value"]))]:
             with modes.no_grad():
-                x = attrs["value"].tensor
-                if attrs["dtype"] is not dtypes.float32 or type(attrs["value"].value) is int or self.ask(_modest, (x,)):
+                x = tensor_behind(attrs["value"])
+                if attrs["dtype"] is not dtypes.float32 or type(value_of(attrs["value"])) is int or self.ask(_modest, (x,)):
                     return x.to(attrs["dtype"]).expand(attrs["size"]).clone(memory_format=contiguous_format)
         inputs, attrs = self.numbers(op, inputs), _plain(attrs)
         try:
@@ -317,16 +317,16 @@ class Recorder(registry.Observer):
         if not any(type(x) in NUMBERS for x in inputs):
             return inputs
         if isinstance(op, pointwise_family.PointwiseOp):
-            arrays = [x._array if registry.is_tensor(x) else x.value if type(x) in NUMBERS else x for x in inputs]
+            arrays = [x._array if registry.is_tensor(x) else value_of(x) if type(x) in NUMBERS else x for x in inputs]
             kernel, number, t = op.plan(arrays)
             with modes.no_grad():
-                made = [x.tensor.to(FROM_NUMPY[op._number(x.value, number, t).dtype]) if type(x) in NUMBERS and t.kind != COMPLEX else x
+                made = [tensor_behind(x).to(FROM_NUMPY[op._number(value_of(x), number, t).dtype]) if type(x) in NUMBERS and t.kind != COMPLEX else x
                         for x in inputs]
             if not any(type(x) in NUMBERS for x in made):
                 other, _, u = op.plan([x._array if registry.is_tensor(x) else x for x in made])
                 if u is t and str(other.roots) == str(kernel.roots):
                     return tuple(made)
-        return tuple([x.plain() if type(x) in NUMBERS else x for x in inputs])
+        return tuple([plain(x) if type(x) in NUMBERS else x for x in inputs])
 
     def pin(self, t):
         """A number's value goes into what Python does: a replay needs the same."""
@@ -378,7 +378,7 @@ class Recorder(registry.Observer):
         n = self.define(stands._array)
         self.outside[n], self.before[n] = stands, stands._array.copy()
         number = Number(stands._array.item(), stands, self, EXACT >> 1)
-        return (number.plain() if self.exact else number) + steps
+        return (plain(number) if self.exact else number) + steps
 
     def shown(self, t):
         """A tensor becomes text: a replay needs the same numbers, and the same settings of how they are shown."""
@@ -428,7 +428,7 @@ def _plain(attrs):
 
 def _settled(x):
     if type(x) in NUMBERS:
-        return x.plain()
+        return plain(x)
     if type(x) in (tuple, list) and any(type(y) in NUMBERS or type(y) in (tuple, list) for y in x):
         return type(x)([_settled(y) for y in x])
     return x

@@ -9,7 +9,7 @@ from whet.tensor import Tensor
 from whet.tensor_base import Base
 
 from .history import History, inside, leaving, used_up
-from .numbers import NUMBERS
+from .numbers import NUMBERS, tensor_behind, value_of
 from .outward import StandIn, real
 from .record import Refused, counters
 from .world import CONSTANT, PLAIN, standard
@@ -80,7 +80,7 @@ class Results:
         if issubclass(t, StandIn):
             return "const", real(x)
         if t in NUMBERS:
-            n = self.rec.value(x.tensor)
+            n = self.rec.value(tensor_behind(x))
             self.items.append(n)
             return "item", n
         if id(x) in self.boxes:
@@ -132,7 +132,7 @@ class Results:
         """What a container that was there before holds now."""
         if isinstance(x, list | collections.deque):
             return tuple, [self.describe(y) for y in x]
-        keys = [k.value if type(k) in NUMBERS else k for k in x]          # (whoever took its hash went on from its value)
+        keys = [value_of(k) if type(k) in NUMBERS else k for k in x]          # (whoever took its hash went on from its value)
         if not all(type(k) in PLAIN or id(k) in self.known or isinstance(k, Base) for k in keys):
             raise Refused(f"it changes a {type(x).__name__} of objects")
         if any(isinstance(k, Base) for k in keys):           # (which tensor it is, is another at each call)

@@ -7,6 +7,8 @@ Number that goes another way makes its value a guard.
 import dis
 import functools
 
+from .numbers import plain, recorder_of, tensor_behind, value_of
+
 WINDOW = 200                     # instructions before a call that are looked at
 SIMPLE = {"LOAD_FAST": (0, 1), "LOAD_DEREF": (0, 1), "LOAD_NAME": (0, 1), "PUSH_NULL": (0, 1), "PRECALL": (0, 0), "KW_NAMES": (0, 0),
           "CACHE": (0, 0), "NOP": (0, 0), "EXTENDED_ARG": (0, 0), "BINARY_OP": (2, 1), "BINARY_SUBSCR": (2, 1), "COMPARE_OP": (2, 1),
@@ -90,8 +92,8 @@ class Texts:
             return None
         key = id(frame), frame.f_lasti
         if key in self.made:                 # (it went another way)
-            self.made[key][0].plain()
-        text = format(number.value, spec)
+            plain(self.made[key][0])
+        text = format(value_of(number), spec)
         self.made[key] = number, spec, text
         return text
 
@@ -123,5 +125,5 @@ class Texts:
     def settle(self):
         """Texts that went elsewhere make their values guards."""
         for number, *_ in self.made.values():
-            number.recorder.pin(number.tensor)               # (which is over: it is not live)
+            recorder_of(number).pin(tensor_behind(number))               # (which is over: it is not live)
         self.made.clear()

@@ -32,7 +32,7 @@ from .backward import Backward, near, same_bits
 from .effects import CONTENTS, SETTABLE, Swapped, found, several
 from .given import Given, Run
 from .history import inside, leaves_of, saved_by
-from .numbers import NUMBERS, Number, reclaim, settle, tensor_of, varies
+from .numbers import NUMBERS, Number, reclaim, settle, tensor_behind, tensor_of, varies
 from .outward import Outward, real
 from .program import Miss, Program
 from .quick import MISSED
@@ -633,7 +633,8 @@ class Traced(quick.Entry):
         full = {id(owner) for kind, owner, name, *_ in changes
                 if kind in CONTENTS and (name is None or not isinstance(owner, dict | list) or owner is VARIABLES)}
         for kind, owner, name, _, new in changes:
-            if type(new) in NUMBERS and new.tensor is slots.get((id(owner), name)) or type(new) is tuple and new is here.get((id(owner), name)):
+            place = id(owner), name
+            if type(new) in NUMBERS and tensor_behind(new) is slots.get(place) or type(new) is tuple and new is here.get(place):
                 continue                     # (the number, or the numbers, that were there)
             if kind in CONTENTS and id(owner) in full:
                 if id(owner) not in known and not isinstance(owner, tuple | frozenset | types.MappingProxyType):

@@ -41,6 +41,7 @@ from whet.utils.hooks import Hooks
 from . import patched
 from .bytecode import instructions
 from .effects import SETTABLE, Slot, get
+from .numbers import TELLTALE
 from .outward import CACHED, StandIn, cached_by, stands
 
 MOST = 20_000                    # things that are watched
@@ -194,6 +195,10 @@ def _instructions(code):
     that not called there?), (each module that it imports, the level))."""
     notes, attributes, names, imports = set(), set(), {}, {}
     constants, last, before = (None, None), None, None       # the last two: of an import, its level and names
+    if "ldexp" in code.co_names:                             # (it wants a number of Python's, as a deque does for its length)
+        notes.add("exact")
+    if not TELLTALE.isdisjoint(code.co_names) or not TELLTALE.isdisjoint(x for x in code.co_consts if type(x) is str):
+        notes.add("exact")
     if not TEXTS.isdisjoint((*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars)):
         notes.add("shown")
     for name, arg, value in instructions(code):
@@ -201,9 +206,10 @@ def _instructions(code):
             notes.update({"int": ("exact",), "float": ("exact",), "list": ("direct",)}.get(last, ()))
         if last == "type" and value != "self":
             notes.update(("exact", "typed"))
-        if name in ("KW_NAMES", "LOAD_CONST") and code.co_consts[arg] == ("maxlen",):    # (a deque wants a number of Python's)
-            if before != "LOAD_CONST" and (before != "LOAD_FAST" or code.co_name != "__init__"):
-                notes.add("exact")
+        maxlen = name in ("KW_NAMES", "LOAD_CONST") and code.co_consts[arg] == ("maxlen",) \
+            or name in ("PRECALL", "CALL") and arg == 2 and before != "PRECALL" and "deque" in code.co_names
+        if maxlen and before != "LOAD_CONST" and (before != "LOAD_FAST" or code.co_name != "__init__"):
+            notes.add("exact")
         if name in ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC") or name == "LOAD_CONST" and type(value) is str and value in TEXTS:
             notes.add("shown")
         if last == "pow":                                    # (with three arguments)

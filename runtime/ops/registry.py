@@ -246,7 +246,7 @@ def arrays_of(op, inputs):
         except AttributeError:
             if type(x) not in OPERANDS:
                 if hasattr(x, "__whet_tensor__"):            # (it varies in a trace, but nobody records any more)
-                    x = x.plain()
+                    x = x.__whet_plain__()
                 elif not isinstance(x, np.generic | int | float | complex):
                     raise TypeError(f"{op.name}(): argument {i + 1} must be a Tensor or a number, not {type(x).__name__}") from None
             arrays.append(x)

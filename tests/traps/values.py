@@ -1,4 +1,5 @@
 """item, tolist, numpy, shape arithmetic; non-contiguous, 0-d, empty, huge and special values; numbers as arguments."""
+import collections
 import io
 import json
 import math
@@ -433,6 +434,35 @@ def words_about_numbers():
             for caught in (True, False):
                 for k in (1, 2, 1.5, 2.5, 3.5):
                     yield outcome(lambda: f(ramp(3), k, which, caught))
+    return f, calls
+
+
+@trap
+def numbers_are_asked_what_they_have():
+    """Whoever takes numbers and what holds one (members of an Enum, tensors, arrays) asks by a name."""
+    asking = [lambda x, k: x * getattr(k, "value", k), lambda x, k: x * (k.tensor if hasattr(k, "tensor") else k),
+              lambda x, k: x + getattr(k, "bound", k), lambda x, k: x * (k.plain() if hasattr(k, "plain") else k),
+              lambda x, k: x * (len(k) if hasattr(k, "__len__") else k), lambda x, k: x * (-1 if hasattr(k, "__array__") else k),
+              lambda x, k: x * (k.item() if hasattr(k, "item") else k), lambda x, k: x * getattr(k, "recorder", k),
+              lambda x, k: x * len([name for name in dir(k) if not name.startswith("_")])]
+    def f(x, k, which):
+        return asking[which](x, k)
+    def calls(f):
+        for which in range(len(asking)):
+            for k in (1, 2, 3, 4, 1.5, 2.5, 3.5, 4.5):
+                yield f(ramp(3), k, which)
+    return f, calls
+
+
+@trap
+def numbers_that_must_be_pythons_own():
+    """Functions of C that take an int as nothing but an int."""
+    kept = collections.deque([1, 2, 3, 4, 5])
+    def f(x, k, n):
+        return x * math.ldexp(1.0, k) + len(collections.deque(kept, n)) + len(collections.deque(kept, maxlen=n))
+    def calls(f):
+        for k, n in ((1, 2), (2, 3), (3, 3), (4, 1), (0, 5), (-3, 4)):
+            yield f(ramp(3), k, n)
     return f, calls
 
 
