@@ -70,7 +70,8 @@ FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
 EXACT = frozenset(("__bool__", "__int__", "__float__", "__index__", "__hash__", "__complex__", "__length_hint__"))
 LENIENT = frozenset("builtins logging warnings whet numpy math cmath operator _operator itertools _functools functools collections _collections "
                     "_collections_abc abc _abc typing types enum dataclasses contextlib contextvars copy copyreg _heapq _bisect _struct os "
-                    "sys inspect weakref argparse numbers io _io string re _thread keyword".split())
+                    "sys inspect weakref argparse numbers io _io string re _thread keyword random _random".split())
+STRICT = frozenset(("ldexp", "seed", "Random"))          # what wants Python's own numbers nevertheless (as a deque does, for its length)
 # classes of the standard library that are data
 DATA = frozenset((("types", "SimpleNamespace"), ("argparse", "Namespace"), ("collections", "ChainMap"), ("collections", "UserDict"),
                   ("collections", "UserList"), ("contextlib", "nullcontext"), ("dataclasses", "Field"), ("dataclasses", "_FIELD_BASE"),
@@ -78,6 +79,7 @@ DATA = frozenset((("types", "SimpleNamespace"), ("argparse", "Namespace"), ("col
 # what calls a function that it is given, and nobody sees that
 HIGHER = frozenset("map filter sorted min max sort reduce accumulate starmap takewhile dropwhile filterfalse groupby partial partialmethod iter "
                    "defaultdict call methodcaller".split())
+KEYED = frozenset(("sorted", "min", "max", "sort"))       # (these do so with a key)
 LIBRARY = os.path.dirname(os.__file__)
 HEAP = 1 << 9                    # a flag of types: made by a class statement
 READABLE = Base, np.ndarray, np.void, contextvars.ContextVar, random.Random      # of which methods may be called, unlike those of other foreign ones
@@ -195,7 +197,7 @@ def _instructions(code):
     that not called there?), (each module that it imports, the level))."""
     notes, attributes, names, imports = set(), set(), {}, {}
     constants, last, before = (None, None), None, None       # the last two: of an import, its level and names
-    if "ldexp" in code.co_names:                             # (it wants a number of Python's, as a deque does for its length)
+    if not STRICT.isdisjoint(code.co_names):
         notes.add("exact")
     if not TELLTALE.isdisjoint(code.co_names) or not TELLTALE.isdisjoint(x for x in code.co_consts if type(x) is str):
         notes.add("exact")
@@ -296,7 +298,7 @@ class World:
             del self.outward[i]
         if self.typed and any(isinstance(x, io.IOBase | logging.Logger) for x, _ in self.outward.values()):
             raise Unwatchable("it asks for types, and reaches a stream or a logger")
-        if self.passable is not None and not HIGHER.isdisjoint(self.attributes | self.builtins):
+        if self.passable is not None and self.hands_on():
             self.passed_on(self.passable)
         if "datetime64" in self.attributes:
             raise Unwatchable("it asks NumPy for dates, of which some are the clock's")
@@ -452,6 +454,11 @@ class World:
             raise Unwatchable(f"it can read a {t.__qualname__}, which is a kind of {hidden(t).__qualname__}")
         else:
             self.instance(x)
+
+    def hands_on(self):
+        """Could some code give a function to one that calls it, and nobody sees that? (`max` is Python's own unless it is asked of something.)"""
+        named = self.builtins | (self.attributes if id(builtins) in self.modules else self.attributes - vars(builtins).keys())
+        return not HIGHER.isdisjoint(named if "key" in self.attributes else named - KEYED)
 
     def known(self, x):
         """An instance of a class of ours is data, of the standard library mostly not."""

@@ -4,6 +4,7 @@ import io
 import json
 import math
 import operator
+import random
 
 import numpy as np
 import whet
@@ -463,6 +464,38 @@ def numbers_that_must_be_pythons_own():
     def calls(f):
         for k, n in ((1, 2), (2, 3), (3, 3), (4, 1), (0, 5), (-3, 4)):
             yield f(ramp(3), k, n)
+    return f, calls
+
+
+@trap
+def numbers_seed_a_generator():
+    """C takes anything as a seed: an int for what it is, other objects for their hash."""
+    def f(x, k):
+        return x * random.Random(k).random() + k
+    def calls(f):
+        for k in (1, -1, -2, -3, -4, -2, 5):
+            yield f(ramp(3), k)
+    return f, calls
+
+
+@trap
+def an_agent_draws_elsewhere():
+    """Methods beside the one that is traced draw random numbers and count."""
+    class Agent:
+        def __init__(self):
+            self.steps, self.eps, self.hist, self.w = 0, 1.0, [], ramp(3, 2)
+        def act(self, best, o):
+            self.steps += 1
+            self.eps = 0.05 + 0.95 * math.exp(-self.steps / 20)
+            return random.randrange(2) if random.random() < self.eps else best(o)
+    agent = Agent()
+    def f(o):
+        return (o @ agent.w).max(0).indices.item() + agent.eps
+    def calls(f):
+        random.seed(3)
+        for i in range(12):
+            agent.hist.append(agent.act(f, ramp(3) - i))
+            yield agent.hist[-1], f(ramp(3) * -i), random.random(), agent.steps
     return f, calls
 
 
