@@ -43,10 +43,10 @@ from .watch import Watch
 from .world import Unwatchable, World, ours
 
 UNFIT = 20                       # calls that a recording did not fit and none that it did: it is dropped
-TRIES = 3                        # recordings of one key that may fail before it is given up,
+TRIES = 3                        # recordings of one key that may fail before it is given up
 PASSING = 0.25                   # (those count less that fail for what is so at some calls only)
-IDLE = 5                         # or be of no use
-PATHS = 8                        # recordings of one key
+PATHS = 8                        # recordings of one key,
+WORTH = 50                       # and calls of each, on average, that make others in the place of the first worth while
 VERIFY = "sample", "first", "always", "off"      # see `trace`
 KEYS = 64                        # kinds of arguments that are kept,
 PATIENCE = 16                    # so many calls in a row of new kinds: one more of them is not even asked
@@ -120,7 +120,7 @@ class Traced(quick.Entry):
         self.alive = {}                      # key -> objects whose ids it holds
         self.met = {}                        # keys of calls that were not recorded, and the objects in them
         self.strays = self.skipped = 0       # calls in a row that were of new kinds; how many more are not asked what they are
-        self.table, self.tries, self.refused = {}, collections.Counter(), {}
+        self.table, self.tries, self.refused, self.dropped = {}, collections.Counter(), {}, collections.Counter()
         self._ready, self.armed = None, []   # the recordings that are replayed from tables, the latest first
         self.loose, self.lines = set(), set()        # places, and lines with `item()`, whose numbers were seen to vary
         self.seen = []                       # the numbers among the arguments of the last kinds of calls
@@ -357,7 +357,7 @@ class Traced(quick.Entry):
         self.strays = 0
         paths = self.table.setdefault(key, [])
         self.alive.setdefault(key, others)   # the key may hold their ids
-        if known is None and (len(paths) >= PATHS or len(paths) >= IDLE and not any(r.calls for r in paths)):
+        if known is None and len(paths) >= PATHS and not self.make_place(key, paths):
             self.give_up(key, f"it was recorded {len(paths)} times for arguments of this kind, and each time something that it read "
                               f"(a value of a tensor, a number from outside) was another: {paths[0].missed}")
             self.table[key] = []
@@ -445,6 +445,17 @@ class Traced(quick.Entry):
             reclaim(x)
         outward.take_back()
         return out
+
+    def make_place(self, key, paths):
+        """Drop one of the recordings for another, the first that was of no use or else the first; False where they are not worth that."""
+        calls, idle = sum(r.calls for r in paths), [r for r in paths if not r.calls]
+        if calls < WORTH * PATHS and not (calls and idle and self.dropped[key] < PATHS):
+            return False
+        self.dropped[key] += 1
+        gone = (idle or paths)[-1]
+        paths.remove(gone)
+        self.unlearn([gone])
+        return True
 
     def failed(self, key, error, passing=False):
         """A run could not be recorded."""
@@ -697,7 +708,7 @@ class Traced(quick.Entry):
     def forget(self, key):
         """Make room for another kind of arguments."""
         self.unlearn(self.table.get(key, ()))
-        for held in (self.table, self.alive, self.refused, self.tries):
+        for held in (self.table, self.alive, self.refused, self.tries, self.dropped):
             held.pop(key, None)
         self.watched.discard(key)
         self._ready, self.armed = None, []

@@ -4,12 +4,13 @@ import gc
 import math
 import sys
 import types
+import warnings
 import weakref
 
 import numpy as np
 import pytest
 import whet
-from whet import nn
+from whet import jit, nn
 
 
 def bits(x):
@@ -460,3 +461,48 @@ def test_what_came_of_a_graph_that_is_used_up_is_laid_into_an_attribute(read):
         with pytest.raises(RuntimeError, match="a second time"):
             model.weights.sum().backward()
     both(make, calls, replayed=not read)
+
+
+def test_phases_of_a_long_run_are_recorded_one_after_the_other():
+    """The first recordings make place for others, if they have been worth it."""
+    box = types.SimpleNamespace(mode="a")
+
+    @jit.trace(verify="off")
+    def f(x):
+        for c in box.mode:
+            x = x * ord(c)
+        return x
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for mode in "abcdefghijklmnop":
+            box.mode = mode
+            for _ in range(60):
+                assert f(whet.ones(3)).tolist() == [float(ord(mode))] * 3
+    assert sum(r["calls"] for r in f.explain(data=True)["paths"]) > 400
+
+
+def test_states_that_alternate_may_be_several():
+    """Gradients that are there at every second call, and a best loss that is beaten at some: no recording fits at first."""
+    def make():
+        whet.manual_seed(3)
+        w, state = whet.randn(4, 2, requires_grad=True), {"step": 0, "best": float("inf"), "bad": 0}
+        opt = whet.optim.Adam([w], 1e-2)
+
+        def f(x, k):
+            loss = (x @ w).square().mean() / k
+            loss.backward()
+            state["step"] += 1
+            if state["step"] % k == 0:
+                opt.step()
+                opt.zero_grad()
+            if loss.item() < state["best"]:
+                state["best"], state["bad"] = loss.item(), 0
+            else:
+                state["bad"] += 1
+            return loss.item(), dict(state)
+        return f
+    data, eager, traced = whet.randn(24, 5, 4), make(), jit.trace(make())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [eager(x, 2) for x in data] == [traced(x, 2) for x in data]
+    assert sum(r["calls"] for r in traced.explain(data=True)["paths"]) > 8
