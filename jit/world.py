@@ -456,8 +456,9 @@ class World:
             self.instance(x)
 
     def hands_on(self):
-        """Could some code give a function to one that calls it, and nobody sees that? (`max` is Python's own unless it is asked of something.)"""
-        named = self.builtins | (self.attributes if id(builtins) in self.modules else self.attributes - vars(builtins).keys())
+        """Could some code give a function to one that calls it, and nobody sees that?"""
+        own = KEYED - {"sort"} if id(builtins) not in self.modules else set()        # Python's own, unless they are asked of something
+        named = self.builtins | self.attributes - own
         return not HIGHER.isdisjoint(named if "key" in self.attributes else named - KEYED)
 
     def known(self, x):
