@@ -10,6 +10,7 @@ from whet.ir import scalar
 
 SMALL = 8               # an edge below this is not worth a transposed tile
 TILE = 64               # rows of a panel of tiles, and columns of a tile
+APART = 4               # elements that lie no farther apart are read with what is between them
 CHUNK = 8192            # an inner dimension longer than two of these is cut into pieces: there may be nothing else to share out
 
 
@@ -22,7 +23,8 @@ class Pointwise:
     tiles   as rows, with the last two dimensions cut into tiles, so that an operand that runs along the other one turns in cache
 
     `access` has a letter for each operand, how it moves along the inner dimension: v(ector) to the next element, s(ame) not at all,
-    g(ather) by a stride, t(ransposed) by a stride, but to the next element along the other dimension of the tile.
+    g(ather) by a stride, t(ransposed) by a stride, but to the next element along the other dimension of the tile. A digit is a gather
+    whose stride is so many elements.
     """
     roots: tuple
     dtypes: tuple           # of the inputs
@@ -116,6 +118,13 @@ def anyhow(shape, strides, inputs):
     dims = sorted(range(len(sizes)), key=lambda d: sizes[d])
     return Walk("rows", "g" * len(strides), tuple([sizes[d] for d in dims]) or (1,),
                 tuple([tuple([s[d] for d in dims]) or (0,) for s in steps or [()] * len(strides)]))
+
+
+def near(walk, itemsizes):
+    """The walk with those gathers told whose elements lie close."""
+    access = "".join(str(s[-1] // b) if a == "g" and b >= 4 and s[-1] in range(2 * b, APART * b + 1, b) else a
+                     for a, s, b in zip(walk.access, walk.strides, itemsizes, strict=True))
+    return Walk(walk.space, access, walk.shape, walk.strides)
 
 
 def _tiles(sizes, steps, itemsizes, row, inner):

@@ -93,6 +93,20 @@ def test_every_length_of_tail(t):
         check(ADD, [wide.T, b])
 
 
+@pytest.mark.parametrize("t", ["f32", "f64", "i32", "u8", "i64"])
+@pytest.mark.parametrize("k", [2, 3, 4, 5])
+def test_elements_that_lie_close(t, k):
+    """Those between them are neither read beyond the last nor written."""
+    for n, at in itertools.product((1, 7, 16, 17, 50, 130), (0, k - 1)):
+        a, b = (numbers((n - 1) * k + 1 + at, t, seed)[at::k] for seed in (0, 1))
+        out = numbers(n * k, t, 2)
+        before = out.copy()
+        check(ADD, [a, b], [out[at::k]])
+        out[at::k] = before[at::k]
+        np.testing.assert_array_equal(out, before)
+        check(ADD, [numbers((n, k), t), numbers((n, 1), t, 1)], [numbers((n, k), t, 2)])
+
+
 def layouts(shape, t, seed=0):
     """Arrays of one shape with all kinds of strides."""
     a = numbers(shape, t, seed)

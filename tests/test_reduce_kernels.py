@@ -431,6 +431,7 @@ def test_short_rows_taken_together_have_the_bits_of_rows_taken_alone(threads, mo
     kernel = module.short_kernel
     monkeypatch.setattr(module, "short_kernel", lambda *about: taken.append(about) or kernel(*about))
     monkeypatch.setattr(module.Plan, "_per_grain", lambda self: 5 * self.n)         # threads begin anywhere
+    monkeypatch.setattr(module, "NARROW", 0)
     for trial, (program, dtype) in enumerate(short_programs()):
         for n in rng.choice([1, 2, 3, 7, 8, 15, 16, 17, 24, 31, 32, 33, 47, 48, 64, 100, 128], 2, replace=False).tolist():
             count = int(rng.choice([4, 5, 16, 17, 31, 40, 77]))
@@ -453,3 +454,46 @@ def test_short_rows_taken_together_have_the_bits_of_rows_taken_alone(threads, mo
                 assert same(a, b), (str(program), shape, dtype)              # (which NaN is the machine's choice)
             assert len(taken) > before or n <= 12 or module.short_rows(program, n) is None
     assert len(taken) > 50
+
+
+def placed(x, how, axes):
+    """An array of these numbers in which rows lie otherwise: next to each other, with something between them, all the same, or apart."""
+    if how == "same":
+        return np.broadcast_to(np.take(x, [0], next(a for a in reversed(range(x.ndim)) if a not in axes)), x.shape)
+    if how == "gaps":
+        wide = np.full((*x.shape[:-1], x.shape[-1] + int(rng.integers(1, 4))), 7).astype(x.dtype)
+        at = int(rng.integers(wide.shape[-1] - x.shape[-1] + 1))
+        wide[..., at:at + x.shape[-1]] = x
+        return wide[..., at:at + x.shape[-1]]
+    return x if how == "plain" else np.ascontiguousarray(np.moveaxis(x, -1, 0)).transpose(*range(1, x.ndim), 0)
+
+
+def test_narrow_rows_have_the_bits_of_rows_taken_alone(threads, monkeypatch):
+    from whet.cpu import rows as module
+    taken = []
+    kernel = module.narrow_kernel
+    monkeypatch.setattr(module, "narrow_kernel", lambda *about: taken.append(about[1:]) or kernel(*about))
+    monkeypatch.setattr(module.Plan, "_per_grain", lambda self: 5 * self.n)         # threads begin anywhere
+    for trial, (program, dtype) in enumerate(short_programs()):
+        for n in rng.choice(np.arange(2, 17), 3, replace=False).tolist():
+            count = int(rng.choice([16, 17, 33, 70]))
+            pieces = int(rng.integers(2, 4))
+            shape, axes = (((count, n), (1,)), ((5, count, n), (2,)), ((3, pieces, count, n), (1, 3)))[int(rng.integers(3))]
+            xs = []
+            for x, o in zip(inputs(program, shape, axes, dtype), program.operands, strict=True):
+                if o.kind == "full":
+                    x = placed(special(x), ("plain", "plain", "same", "gaps", "turned")[int(rng.integers(5))], axes)
+                elif o.kind == "row" and rng.random() < 0.5:
+                    x = np.repeat(np.expand_dims(x, axes), 3, -1)[..., int(rng.integers(3))][..., None]
+                xs.append(x)
+            with monkeypatch.context() as patch:
+                patch.setattr(module, "NARROW", 0)
+                patch.setattr(module, "FEW", 1 << 60)
+                patch.setattr(module, "SHORT", 0)
+                want = module.Plan(program, xs, axes)(*xs)
+            threads(1 + trial % 3)
+            got = module.Plan(program, xs, axes)(*xs)
+            for a, b in zip(want, got, strict=True):
+                a, b = (np.where(y != y, np.array(np.nan).astype(y.dtype), y) if y.dtype.kind in "fV" else y for y in (a, b))
+                assert same(a, b), (str(program), shape, dtype)
+    assert len(taken) > 25 and {how for *_, places in taken for how in places} >= {-1, 0, 3, 4, 5, 6, 8} and {p for _, p, _ in taken} >= {1, 2, 3}

@@ -193,9 +193,13 @@ class Fn:
         a = self.v(t, f"insertelement {t} poison, {x.ty} {x.ref}, i64 0")
         return self.v(t, f"shufflevector {t} {a.ref}, {t} poison, <{lanes} x i32> zeroinitializer")
 
+    def vector(self, elem, numbers):
+        """A constant vector."""
+        return Val(self, "<" + ", ".join(f"{elem} {literal(elem, x)}" for x in numbers) + ">", vec(elem, len(numbers)))
+
     def iota(self, elem, lanes):
         """<0, 1, 2, ...>"""
-        return Val(self, "<" + ", ".join(f"{elem} {literal(elem, i)}" for i in range(lanes)) + ">", vec(elem, lanes))
+        return self.vector(elem, range(lanes))
 
     def pair(self, a, b):
         """Both as Vals of one type."""

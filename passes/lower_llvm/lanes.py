@@ -59,6 +59,10 @@ class Sum:
     def start(self, f, lanes):
         return [f.const(vec(COMPUTE[self.dtype], lanes), self.identity)]
 
+    def of(self, f, x):
+        """The state after one element."""
+        return [x]
+
     def step(self, f, state, x, mask=None):
         return [self.merge(f, state, [x if mask is None else f.sel(mask, x, self.identity)])[0]]
 
@@ -97,10 +101,12 @@ class Extreme:
             return [m]
         return [m, f.const(vec("i1", lanes), 0), f.const(vec(self.bits, lanes), -1 if self.max else 0)]
 
+    def of(self, f, x):
+        """The state after one element."""
+        return [x, f.cmp("uno", x, x), f.bitcast(x, vec(self.bits, x.lanes))] if self.float else [x]
+
     def step(self, f, state, x, mask=None):
-        if mask is not None:
-            x = f.sel(mask, x, self.worst)
-        return self.merge(f, state, [x] if not self.float else [x, f.cmp("uno", x, x), f.bitcast(x, vec(self.bits, x.lanes))])
+        return self.merge(f, state, self.of(f, x if mask is None else f.sel(mask, x, self.worst)))
 
     def merge(self, f, a, b):
         m = f.sel(f.cmp(self.better, a[0], b[0]), a[0], b[0])

@@ -1,4 +1,5 @@
 """Rearranging values in registers."""
+from . import targets
 from .builder import BYTES, parts
 
 
@@ -63,3 +64,79 @@ def planes_to_pixels(f, ty, rows, low, high, to, load, change=None):
         for k, v in enumerate(transpose(f, change(vectors, i, mask) if change else vectors)):
             f.store(v, f.at(line, k * n, elem))
     f.loop(low, high, n, chunk)
+
+
+# ---- elements that lie k apart -------------------------------------------------------------------------------------------------
+def pick(f, vectors, spots):
+    """A vector of lanes of several ones; `spots`: (which vector, lane) of each."""
+    n = len(spots)
+    if len(vectors) > 2 and len({lane for _, lane in spots}) == n and targets.current().name != "avx512":
+        wanted = {lane: s for s, lane in spots}              # blends, and one permutation: those that take two vectors are slow
+        return f.shuffle(_blend(f, vectors, [wanted[lane] for lane in range(n)]), None, [lane for _, lane in spots])
+    made, have = None, []
+    for s in sorted({s for s, _ in spots}):
+        if made is None:
+            made, have = vectors[s], [lane if at == s else None for at, lane in spots]
+            continue
+        made = f.shuffle(made, vectors[s], [h if h is not None else n + lane if at == s else 0 for h, (at, lane) in zip(have, spots, strict=True)])
+        have = [i if h is not None or at == s else None for i, (h, (at, _)) in enumerate(zip(have, spots, strict=True))]
+    return made if have == list(range(n)) else f.shuffle(made, None, have)
+
+
+def _factor(k):
+    return next(p for p in range(2, k + 1) if k % p == 0)
+
+
+def columns(f, vectors):
+    """k vectors of consecutive elements as k vectors of elements that are k apart."""
+    k, n = len(vectors), vectors[0].lanes
+    if k == 1:
+        return vectors
+    p = _factor(k)
+    groups = [[pick(f, vectors[g:g + p], [divmod(r + p * t, n) for t in range(n)]) for r in range(p)] for g in range(0, k, p)]
+    parts = [columns(f, [group[r] for group in groups]) for r in range(p)]
+    return [parts[j % p][j // p] for j in range(k)]
+
+
+def consecutive(f, vectors):
+    """The other way."""
+    k, n = len(vectors), vectors[0].lanes
+    if k == 1:
+        return vectors
+    p = _factor(k)
+    parts = [consecutive(f, vectors[r::p]) for r in range(p)]
+    if p > 2 and targets.current().name != "avx512":         # each to its lanes, then blends
+        for r, part in enumerate(parts):
+            order = sorted(range(n), key=lambda t: (p * t + r) % n)
+            parts[r] = [f.shuffle(x, None, order) for x in part]
+        return [_blend(f, group, [(i + at) % p for i in range(n)]) for group in zip(*parts, strict=True) for at in range(0, p * n, n)]
+    return [pick(f, group, [((i + at) % p, (i + at) // p) for i in range(n)])
+            for group in zip(*parts, strict=True) for at in range(0, p * n, n)]
+
+
+def _blend(f, vectors, which):
+    """Lane i of vector which[i]."""
+    made = vectors[0]
+    for s, v in enumerate(vectors[1:], 1):
+        made = f.shuffle(made, v, [i + len(which) * (at == s) for i, at in enumerate(which)])
+    return made
+
+
+def load_columns(f, ty, p, k, m=1):
+    """The first m elements of as many rows, k elements apart, as a vector has lanes: a vector of each. Nothing behind the last is read."""
+    n, elem = parts(ty)
+    end, vectors = (n - 1) * k + m, []
+    for at in range(0, n * k, n):
+        q = f.bytes_at(p, at * BYTES[elem]) if at else p
+        vectors.append(f.load(ty, q) if at + n <= end else f.const(ty, 0) if at >= end
+                       else f.mload(ty, q, f.vector("i1", [at + i < end for i in range(n)])))
+    return columns(f, vectors)[:m]
+
+
+def store_apart(f, x, p, k):
+    """Store the elements of a vector k elements apart, and nothing between them."""
+    n = x.lanes
+    for at in range(0, n * k, n):
+        mine = [not (at + i) % k for i in range(n)]
+        spread = f.shuffle(x, None, [(at + i) // k for i in range(n)])
+        f.mstore(spread, f.bytes_at(p, at * BYTES[x.elem]) if at else p, f.vector("i1", mine))

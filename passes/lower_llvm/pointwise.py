@@ -9,6 +9,7 @@ from whet.ir.kernel import TILE
 
 from . import scalar, targets
 from .builder import vec
+from .layout import load_columns, store_apart
 
 BLOCK = 512             # elements that are picked at once
 HEAVY = 16              # instructions for a vector from which on it is not loading and storing that counts
@@ -33,7 +34,7 @@ def vector(kernel):
     types = [t for t in S.types(kernel.roots, kernel.dtypes).values() if t]
     stored = [scalar.MEMORY[t] for t in (*kernel.dtypes, *kernel.results)]
     widest = max(scalar.BYTES.get(t, 1) for t in stored + [scalar.COMPUTE[t] for t in types])
-    return min(targets.current().bits // 8 // widest, 16 if "g" in kernel.access else 64)
+    return min(targets.current().bits // 8 // widest, 16 if any(map(apart, kernel.access)) else 64)
 
 
 def lanes(kernel):
@@ -42,6 +43,11 @@ def lanes(kernel):
     n = vector(kernel)
     paired = targets.current().name == "avx2" and n <= 8 and work(kernel.roots) >= HEAVY and not any(e.op == "pick" for e in S.walk(*kernel.roots))
     return 2 * n if paired else n
+
+
+def apart(access):
+    """Do elements lie a stride apart?"""
+    return access == "g" or access.isdigit()
 
 
 def nanoseconds(kernel):
@@ -112,11 +118,13 @@ class _Code:
             if access[k] == "s":
                 return same[k]
             ty = vec(self.memory[k], lanes)
-            if access[k] == "g" and mask is None:
+            if access[k].isdigit() and mask is None:
+                x, = load_columns(f, ty, f.bytes_at(pointers[k], i * strides[k]), int(access[k]))
+            elif apart(access[k]) and mask is None:
                 x = f.const(ty, 0)
                 for lane, p in enumerate(self.one_by_one(pointers, strides, k, i)):
                     x = f.insert(x, f.load(self.memory[k], p), lane)
-            elif access[k] == "g":
+            elif apart(access[k]):
                 x = f.gather(ty, self.addresses(pointers, strides, k, i), mask)
             else:
                 at = f.at(pointers[k], i, self.memory[k])
@@ -152,10 +160,12 @@ class _Code:
         dtypes = (*self.kernel.dtypes, *(t for _, t in extra))
 
         def store(k, i, x, mask, stream):
-            if access[k] == "g" and mask is None:
+            if access[k].isdigit() and mask is None and targets.current().name == "avx512":     # (elsewhere masks are slow)
+                store_apart(f, x, f.bytes_at(pointers[k], i * strides[k]), int(access[k]))
+            elif apart(access[k]) and mask is None:
                 for lane, p in enumerate(self.one_by_one(pointers, strides, k, i)):
                     f.store(f.extract(x, lane), p)
-            elif access[k] == "g":
+            elif apart(access[k]):
                 f.scatter(x, self.addresses(pointers, strides, k, i), mask)
             else:
                 at = f.at(pointers[k], i, self.memory[k])
@@ -279,7 +289,7 @@ class _Code:
         far = f.v(vec("ptr", lanes), f"getelementptr {unit}, ptr {p.ref}, {at!r}")
         if access[k] == "v":
             far = f.v(vec("ptr", lanes), f"getelementptr {ty}, {far!r}, {f.iota('i64', lanes)!r}")
-        elif access[k] == "g":
+        elif apart(access[k]):
             far = f.v(vec("ptr", lanes), f"getelementptr i8, {far!r}, {f.iota('i64', lanes) * f.splat(strides[k], lanes)!r}")
         if mask is not None or size >= 4 and targets.current().name == "avx512":             # (where gathers are quick)
             return f.gather(vec(ty, lanes), far, mask)
@@ -361,7 +371,7 @@ class _Code:
         return lambda c: self.f.imin(n - c * step, size)
 
     def rows(self):
-        strides = [self.field(3 + k) if a == "g" else None for k, a in enumerate(self.kernel.access)]
+        strides = [self.field(3 + k) if apart(a) else None for k, a in enumerate(self.kernel.access)]
         piece = self.pieces()
         self.odometer(3 + self.count, lambda pointers, c, _: self.run(pointers, strides, piece(c), self.kernel.access))
 

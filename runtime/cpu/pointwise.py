@@ -179,7 +179,7 @@ class _Plan:
             return
         given = [a.strides if a.shape == shape else K.spread(a, shape) for a in inputs]
         sizes = typed.sizes
-        walk = K.anyhow(shape, given + strides, len(inputs)) if anyhow else K.plan(shape, given + strides, sizes, len(inputs))
+        walk = K.anyhow(shape, given + strides, len(inputs)) if anyhow else K.near(K.plan(shape, given + strides, sizes, len(inputs)), sizes)
         run = walk.shape[-1] * sizes[-1] if len(strides) == 1 and walk.space != "tiles" and walk.access[-1] == "v" else 0
         stream = run >= 4096 and self.total * sizes[-1] >= _cache_bytes()
         kernel = typed.kernel(walk, stream)

@@ -20,6 +20,8 @@ LONG = 1 << 20                  # a row of so many bytes is worth more than one 
 FEW = 4                         # so many short rows are worth folding together
 DENSE = 64                      # so many columns without gaps are added up as long lines of some elements each
 SHORT = 12                      # rows of so few elements that lie apart are taken many at a time, their elements gathered
+NARROW = 16                     # rows of so few elements that follow each other are read many at once, and their lanes sorted (half as many
+MANY = 512                      # where vectors are short), if a row takes no more than so many instructions, all of which are written out
 _plans: dict = {}
 pool.on_change.append(_plans.clear)      # (what is shared out depends on the threads)
 
@@ -156,6 +158,9 @@ class Plan:
                      [[*(st[a] for st, _ in arrays), *(steps[a] for steps in row_steps)] for a in outer])
         if len(rest.sizes) > 2:
             return None
+        chosen = self._narrow(reduced, rest, arrays, rows_at, [self.outer.index(a) for a in outer])
+        if chosen is not None:
+            return chosen
         if self.n and len(reduced.sizes) > 1:
             pieces = len(reduced.sizes) == 2 and not any(getattr(s, "kind", None) in R.INDEXED for s in program.stages) and all(
                 s == size for s, (_, size) in zip(reduced.strides[1], arrays, strict=True))
@@ -179,6 +184,42 @@ class Plan:
                     i in still for i in range(len(arrays))]:
                 return self._by_columns(step, rest, len(arrays), order, still=still)
         return None
+
+    def _narrow(self, reduced, rest, arrays, rows_at, order):
+        """The way for rows of a few elements that follow each other in memory; None where they are not that."""
+        program, size, pieces = self.program, (reduced.sizes or [1])[-1], 1
+        if len(reduced.sizes) == 2:
+            pieces = reduced.sizes[0]
+        if not 1 < self.n <= R.LANES or len(reduced.sizes) > 2 or not rest.sizes or self.n * weight(program) > MANY:
+            return None
+        far, lanes = rest.strides[-1], column_shape(program)[1]
+        steps = reduced.strides[-1]
+        most = NARROW if lanes >= NARROW else NARROW // 2
+        if rest.sizes[-1] < lanes:
+            return None
+
+        def how(i, itemsize, m, step, out):
+            """How the columns of array i lie, m elements of each together; None where no kernel reads that."""
+            if far[i] in (0, itemsize):
+                return None if out and not far[i] else far[i] and -1
+            k = far[i] // itemsize
+            if far[i] % itemsize or not m <= k <= most or m > 1 and step != itemsize:
+                return None
+            return k if k == m or itemsize >= 4 and not out else None
+        inputs = len(arrays) - sum(self.full_out)
+        hows = [how(i, n, size, steps[i], i >= inputs) for i, (_, n) in enumerate(arrays)]
+        hows += [how(i, n, 1, 0, False) for i, n in rows_at]
+        if None in hows or max(hows) < 1:
+            return None
+        columns, outer = rest.sizes[-1], rest.sizes[0] if len(rest.sizes) == 2 else 1
+        strides = rest.strides[0] if len(rest.sizes) == 2 else [0] * len(far)
+
+        def full(i):
+            return [strides[i], steps[i], reduced.strides[0][i] if pieces > 1 else 0]
+        numbers = [self.n, columns, *self._strides_in_order(len(arrays), full, lambda i: [strides[i]])]
+        kernel = narrow_kernel(program, size, pieces, tuple(self._strides_in_order(len(arrays), lambda i: [hows[i]], lambda i: [hows[i]])))
+        grain = max(1, self._per_grain() // (self.n * lanes))
+        return self._direct(kernel, outer * -(-columns // lanes), grain, numbers, order)
 
     def _strides_in_order(self, arrays, full, row):
         """The strides as kernels want them: of operands, then of outputs. `full(i)`, `row(i)` give those of array i."""
@@ -475,6 +516,19 @@ def short_rows(program, n):
     lanes = walk_lanes(program)
     vectors = -(-n // min(lanes, default=1))
     return (vectors, n % max(lanes) == 0) if vectors <= MOST and any(isinstance(s, R.Reduce) for s in program.stages) else None
+
+
+def narrow_kernel(program, size, pieces, how):
+    def emit(module, symbol):
+        from whet.passes.lower_llvm.narrow import NarrowKernel
+        NarrowKernel(program, size, pieces, how).emit(module, symbol)
+    return native.kernel(f"rows/narrow/{size}/{pieces}/{how}/{program.key}", emit)
+
+
+@functools.lru_cache(4096)
+def weight(program):
+    """About how many instructions a program takes for an element."""
+    return sum(20 if e.op in R.HEAVY else 1 for e in sc.walk(*(s.expr for s in program.stages)))
 
 
 def column_kernel(program, vectors, mode, masked, partial, still=()):
