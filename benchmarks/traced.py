@@ -275,7 +275,7 @@ def main(seconds=0.15):
             _same(label, "whet", got, want)
             again = whet.jit.trace(lambda *xs, fn=fn: fn(whet, *xs))           # its kernels are there now
             took = {"whet": first, "whet, warm": _first_two(lambda: again(*ours))[1], "whet, third call": _third(lambda: traced(*ours))}
-            refused = traced.explain(data=True)["refused"] or traced.why
+            refused = traced.explain(data=True)["refused"] or traced._why
             fns = {"whet": lambda: traced(*ours), "eager": lambda: fn(whet, *ours), "numpy": lambda: fn(np, *arrays)}
             if torch:
                 theirs = [torch.tensor(a) for a in arrays]

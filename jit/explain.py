@@ -188,7 +188,7 @@ def given(traced, args, kwargs=None):
     >>> interpret(f.recorded, *given(f, [whet.zeros(2)]))
     [array([1., 1.], dtype=float32)]
     """
-    _, found = traced.key(args, kwargs or {})
+    _, found = traced._key(args, kwargs or {})
     (_, r), *_ = recordings(traced)
     leaves = [*found.leaves, *(s.fetch(r.world.tensors, found.leaves) for s in r.world.slots)]
     return [r.at(place, leaves) for place, _ in r.given]
@@ -341,12 +341,12 @@ def type_of(t):
 def sizes(traced):
     """The sizes of arguments that were seen to differ: `x[0]` -> {"dim": its name or None, "seen": the sizes}."""
     seen: dict = {}
-    for key in traced.table:
+    for key in traced._table:
         for path, d in arguments(traced.fn, key):
             if is_tensor(d):
                 for i, n in enumerate(d[2]):
                     seen.setdefault((path, len(d[2]), i), set()).add(n)
-    free = traced.free or {}
+    free = traced._free or {}
     return {f"{path}[{i}]": {"dim": dim and dim.name, "seen": sorted(found)} for (path, ndim, i), found in seen.items()
             for dims in [free.get(path, {})] for dim in [dims.get(i, dims.get(i - ndim))] if len(found) > 1}
 
@@ -354,7 +354,7 @@ def sizes(traced):
 # ---- all together ------------------------------------------------------------------------------------------------------
 def recordings(traced):
     """(key, recording), as they stand in the table."""
-    return [(key, r) for key, rs in traced.table.items() for r in rs]
+    return [(key, r) for key, rs in traced._table.items() for r in rs]
 
 
 def in_python(r):
@@ -365,7 +365,7 @@ def in_python(r):
 def facts(traced):
     """What is known of a traced function, as plain data."""
     paths, plans = [], {}
-    because = dict(zip(traced.table, differing(traced.fn, list(traced.table))))
+    because = dict(zip(traced._table, differing(traced.fn, list(traced._table))))
     for key, r in recordings(traced):
         before, after = graphs(traced, key, r)
         p, held = r.program, memory(r)
@@ -382,8 +382,8 @@ def facts(traced):
             "bytes": tuple(sum(cost.moved(n, g.types) for n in g.nodes) for g in (before, after)),
             "flops": sum(cost.operations(n, after.types) for n in after.nodes), "peak": sum(held.values()), "memory": held,
             "backward": r.backward and backward(r)})
-    return {"name": traced.name(), "paths": paths, "refused": traced.drift or next(iter(traced.refused.values()), None), "kinds": len(traced.table),
-            "sizes": sizes(traced), "why": traced.why}
+    refused = traced._drift or next(iter(traced._refused.values()), None)
+    return {"name": traced._name(), "paths": paths, "refused": refused, "kinds": len(traced._table), "sizes": sizes(traced), "why": traced._why}
 
 
 def backward(r):

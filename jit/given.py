@@ -12,7 +12,7 @@ from whet.cpu import haste, pool
 from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
 
-from .effects import look
+from .effects import look, named
 from .outward import Call
 from .record import Refused
 from .world import PLAIN, attributes, exact, not_of_c
@@ -39,9 +39,10 @@ class Given:
             self.met[id(x)] = len(self.leaves)
             self.leaves.append(x)
             own, d = (), None
-            if t is not Tensor:              # (only subclasses have attributes)
+            if t is not Tensor:
                 self.others.append(t)
-                d = self.flatten(vars(x)) if vars(x) else None
+            if named(x):
+                d = self.flatten(vars(x))
             if x._extra:                     # hooks
                 self.others.append(x._extra)
                 own = id(x._extra),

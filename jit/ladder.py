@@ -38,16 +38,16 @@ def telling(Traced):
         __doc__ = Traced.__doc__
 
         def __call__(self, /, *args, **kwargs):
-            kept, why, start = self._kept(), self.why, perf_counter()
+            kept, why, start = self._kept(), self._why, perf_counter()
             replays = sum(r.calls for r in kept)
             out = super().__call__(*args, **kwargs)
             took = (perf_counter() - start) * 1e3
             now = self._kept()
             new = [r for r in now if r not in kept]
             what = "recorded" if new else "replayed" if sum(r.calls for r in now) > replays else "eager"
-            tell(f"whet: {self.name()}: {what} in {took:.3f} ms")
-            if LEVEL >= 2 and self.why and self.why != why:
-                tell(f"whet: {self.name()}: not recorded: {self.why}")
+            tell(f"whet: {self._name()}: {what} in {took:.3f} ms")
+            if LEVEL >= 2 and self._why and self._why != why:
+                tell(f"whet: {self._name()}: not recorded: {self._why}")
             if LEVEL >= 3:
                 for key, r in explain.recordings(self):
                     if r in new:
@@ -56,7 +56,7 @@ def telling(Traced):
             return out
 
         def _kept(self):
-            return [r for rs in self.table.values() for r in rs]
+            return [r for rs in self._table.values() for r in rs]
     return Telling
 
 

@@ -20,7 +20,7 @@ from whet.tensor import Tensor, wrap
 from whet.tensor_base import Base
 
 from . import patched, world
-from .effects import get, put
+from .effects import get, named, put
 from .machine import machine
 from .numbers import FACTS, tensor_of
 from .program import Miss
@@ -355,7 +355,7 @@ def _namespace(c):
 
 def _tensor(t, r, x, leaf):
     a = x._array
-    if type(x) is not Tensor or a.ndim > 32 or x._extra or not a.flags.aligned or type(a) is not np.ndarray:
+    if type(x) is not Tensor or a.ndim > 32 or x._extra or named(x) or not a.flags.aligned or type(a) is not np.ndarray:
         raise _No
     own, there = r.identity[leaf], (not r.without[leaf]) | (x._node is not None) << 1 | (x._base is not None) << 2
     return (t.id(type(x)), t.id(a.dtype), a.ndim, x._rg, a.flags.num & 0x500, there, 0 if own is None else t.id(own),
@@ -454,6 +454,8 @@ def _world(t, r):
         words += [t.id(x) + L.T["array"], t.id(a), id(x) + L.T["rg"], rg]
         if extra is not None or (x._grad is None) != bare:
             raise _No
+        if type(x) is Base:                  # (attributes that it has are a place)
+            words += [t.id(vars(x)) + native.HEAD, len(vars(x)), id(x) + L.T["dict"], _word(id(x) + L.T["dict"])]
         words += [id(x) + L.T["extra"], _word(id(x) + L.T["extra"])]
         t["bare" if bare else "held"].append(id(x) + L.T["grad"])
         if bare:
@@ -741,8 +743,9 @@ def _written(r, leaves):
         grads = [(place, None if spec is None else f"make({given(f'grad{i}', spec)}, env, leaves, made)") for i, (place, spec) in enumerate(r.grads)]
         left = [f"make({given(f'left{i}', spec)}, env, leaves, made)" for i, spec in enumerate(specs)]
         out = f"make({given('results', r.results)}, env, leaves, made)"
-    lines += [f"{thing(place)}._grad = {value}" for place, value in grads]
+    lines += [f"t{i}, g{i} = {thing(place)}, {value}" for i, (place, value) in enumerate(grads)]
     lines += [f"{', '.join(f'n{i}' for i in range(len(left)))}, out = {', '.join((*left, out))}"] if left else [f"out = {out}"]
+    lines += [f"t{i}._grad = g{i}" for i in range(len(grads))]           # (until here those that were there before are)
     for i, (kind, owner, name, _) in enumerate(r.effects):
         place, key = given(f"owner{i}", owner), given(f"name{i}", name)
         lines.append(f"{place}[{key}] = n{i}" if type(owner) in (dict, list) and name is not None

@@ -185,13 +185,14 @@ class Recording:
             tie = functools.partial(self.tie, made["cells"], leaves)
             node = b.node(env, [self.at(place, leaves) for place in b.places], outside, tie)
             made["exits"], made["number"] = b.exits(node), node.seq
-        for place, spec in self.grads:
-            self.at(place, leaves)._grad = None if spec is None else self.make(spec, env, leaves, made)
+        grads = [(self.at(place, leaves), None if spec is None else self.make(spec, env, leaves, made)) for place, spec in self.grads]
         left = [self.make(spec, env, leaves, made) for _, _, _, spec in self.effects]
         added = [[self.make(spec, env, leaves, made) for spec in specs] for _, specs in self.growths]
         filled = [self.make(spec, env, leaves, made) for _, spec in self.filled]
         out = self.make(self.results, env, leaves, made)
         acted = [[self.make(spec, env, leaves, made) for spec in c.specs] for c in self.acts]
+        for t, g in grads:                   # (until here those that were there before are)
+            t._grad = g
         for (kind, owner, name, _), value in zip(self.effects, left):
             put(kind, owner, name, value)
         for (real, _), values in zip(self.growths, added):

@@ -8,6 +8,7 @@ from whet.autograd.node import OutputOf
 from whet.tensor import Tensor
 from whet.tensor_base import Base
 
+from .effects import named
 from .history import History, inside, leaving, used_up
 from .numbers import NUMBERS, tensor_behind, value_of
 from .outward import StandIn, real
@@ -166,8 +167,8 @@ class Results:
         if type(x) is not Tensor:
             raise Refused(f"it returns a {type(x).__name__}")
         n = self.rec.value(x)
-        if x._extra:
-            raise Refused("it returns a tensor with hooks")
+        if x._extra or named(x):
+            raise Refused(f"it returns a tensor with {'hooks' if x._extra else 'attributes'}")
         dead = None
         if x.requires_grad:
             if x._node is None:

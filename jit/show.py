@@ -24,9 +24,9 @@ STYLE = """
 
 def page(traced):
     """The newest recording as HTML, without the outer elements of a document."""
-    found, title = explain.recordings(traced), f"<style>{STYLE}</style><h1>{html.escape(traced.name())}</h1>"
+    found, title = explain.recordings(traced), f"<style>{STYLE}</style><h1>{html.escape(traced._name())}</h1>"
     if not found:
-        why = next(iter(traced.refused.values()), None) or traced.why or "it has not been called"
+        why = next(iter(traced._refused.values()), None) or traced._why or "it has not been called"
         return f'<div class="whet-page">{title}<p>Nothing is recorded: {html.escape(why)}</p></div>'
     before, after, colours, notes = pictures(traced, *found[0])
     f = explain.facts(traced)["paths"][0]
@@ -75,11 +75,11 @@ def show(traced, path=None):
     if path.endswith(".svg"):
         found = explain.recordings(traced)
         if not found:
-            raise ValueError(f"{traced.name()} has no recording to show")
+            raise ValueError(f"{traced._name()} has no recording to show")
         before, after, colours, notes = pictures(traced, *found[0])
         said = beside(view.svg(before, colours), view.svg(after, colours, notes))
     else:
-        said = (f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>{html.escape(traced.name())}</title></head>'
+        said = (f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>{html.escape(traced._name())}</title></head>'
                 f'<body style="margin: 14px; background: #fff">{page(traced)}</body></html>')
     with open(path, "w", encoding="utf-8") as f:
         f.write(said)

@@ -40,7 +40,7 @@ from .record import Late, Recorder, Refused, Wrong, escaped
 from .recording import Recording
 from .results import Results, counted
 from .watch import Watch
-from .world import Unwatchable, World, ours
+from .world import TRACES, Unwatchable, World, ours
 
 UNFIT = 20                       # calls that a recording did not fit and none that it did: it is dropped
 TRIES = 3                        # recordings of one key that may fail before it is given up
@@ -107,27 +107,27 @@ def _is_module(fn):
 
 
 class Traced(quick.Entry):
-    """A function that is recorded and replayed. See `trace`."""
+    """A function that is recorded and replayed. See `trace`. (Its other attributes are the function's own.)"""
     __slots__ = ("__dict__", "__weakref__", "_ready")    # _ready: tables of recordings, for machine code to try in this order
-    _traces = True
+    _traces = TRACES
 
     def __init__(self, fn, strict=False, verify=VERIFY[0], rewrites=(), dynamic=None):
         functools.update_wrapper(self, fn, updated=())
         self.fn, self.strict, self.verify, self.rewrites, self.dynamic = fn, strict, verify, tuple(rewrites), dynamic
-        self.free = sizes.declared(dynamic, fn)      # dimensions that may differ
+        self._free = sizes.declared(dynamic, fn)      # dimensions that may differ
         self._models = {}                     # key without sizes -> recordings that others are made like
-        self.watched = set()                 # keys of calls that went another way than the recording of other sizes
-        self.alive = {}                      # key -> objects whose ids it holds
-        self.met = {}                        # keys of calls that were not recorded, and the objects in them
-        self.strays = self.skipped = 0       # calls in a row that were of new kinds; how many more are not asked what they are
-        self.table, self.tries, self.refused, self.dropped = {}, collections.Counter(), {}, collections.Counter()
-        self._ready, self.armed = None, []   # the recordings that are replayed from tables, the latest first
-        self.loose, self.lines = set(), set()        # places, and lines with `item()`, whose numbers were seen to vary
-        self.seen = []                       # the numbers among the arguments of the last kinds of calls
-        self.exact = False                   # somebody would notice a Number: no number is taken as it comes
-        self.varying, self.fixed = set(), set()      # arguments whose numbers vary; what Python computes with and must not vary
-        self.drift = None                    # what a call did that its recording does not: nothing is replayed any more
-        self.why, self.warned, self.lock = None, False, threading.Lock()
+        self._watched = set()                 # keys of calls that went another way than the recording of other sizes
+        self._alive = {}                      # key -> objects whose ids it holds
+        self._met = {}                        # keys of calls that were not recorded, and the objects in them
+        self._strays = self._skipped = 0       # calls in a row that were of new kinds; how many more are not asked what they are
+        self._table, self._tries, self._refused, self._dropped = {}, collections.Counter(), {}, collections.Counter()
+        self._ready, self._armed = None, []   # the recordings that are replayed from tables, the latest first
+        self._loose, self._lines = set(), set()        # places, and lines with `item()`, whose numbers were seen to vary
+        self._seen = []                       # the numbers among the arguments of the last kinds of calls
+        self._exact = False                   # somebody would notice a Number: no number is taken as it comes
+        self._varying, self._fixed = set(), set()      # arguments whose numbers vary; what Python computes with and must not vary
+        self._drift = None                    # what a call did that its recording does not: nothing is replayed any more
+        self._why, self._warned, self._lock = None, False, threading.Lock()
 
     # the trace of a module is one: it may be a part of another
     __class__ = property(lambda self: type(self.fn) if _is_module(self.fn) else Traced)
@@ -138,10 +138,13 @@ class Traced(quick.Entry):
 
     def __setattr__(self, name, value):
         own = self.__dict__
-        if "lock" in own and name not in own and name != "_ready" and _is_module(self.fn):
+        if "_lock" in own and name not in own and name != "_ready":
             setattr(self.fn, name, value)
         else:
             object.__setattr__(self, name, value)
+
+    def __delattr__(self, name):
+        delattr(self.fn, name)
 
     def __copy__(self):
         return Traced(self.fn, *self._settings())
@@ -166,49 +169,49 @@ class Traced(quick.Entry):
         state = modes.state
         if state.flags & modes.SPECIAL or _switch.off or _OFF:
             return self.fn(*args, **kwargs)
-        if self.drift is not None:
+        if self._drift is not None:
             if self.strict:
-                raise TraceError(f"{self.name()} cannot be compiled: {self.drift}")
+                raise TraceError(f"{self._name()} cannot be compiled: {self._drift}")
             return self.fn(*args, **kwargs)
-        if self.skipped:
-            self.skipped -= 1
+        if self._skipped:
+            self._skipped -= 1
             return self.fn(*args, **kwargs)
         try:
-            key, given = self.key(args, kwargs)
-            paths = self.table.get(key)
+            key, given = self._key(args, kwargs)
+            paths = self._table.get(key)
         except TypeError:                    # a key that cannot be hashed
             return self.fn(*args, **kwargs)
         if paths is not None:
             for r in list(paths):
                 if not r.slow or r.calls >= r.trial.at:
-                    out = self.trial(r, key, args, kwargs, given)
+                    out = self._trial(r, key, args, kwargs, given)
                     if out is not MISSED:
-                        self.strays = 0
+                        self._strays = 0
                         return out
                     r.misses += 1
                     if r.misses >= UNFIT and not r.calls:
                         paths.remove(r)      # what it was made for does not come again
-                        self.unlearn([r])
+                        self._unlearn([r])
             slow = next((r for r in paths if r.slow), None)
             if slow is not None:
                 slow.counted += 1
                 return self.fn(*args, **kwargs)
-        if key in self.refused or not self.lock.acquire(False):
+        if key in self._refused or not self._lock.acquire(False):
             return self.fn(*args, **kwargs)
         try:
-            if self.learn(key, args, kwargs):
-                key, given = self.key(args, kwargs)
-            return self.record(key, given, args, kwargs)
+            if self._learn(key, args, kwargs):
+                key, given = self._key(args, kwargs)
+            return self._record(key, given, args, kwargs)
         finally:
-            self.lock.release()
+            self._lock.release()
 
-    def key(self, args, kwargs, given=None):
+    def _key(self, args, kwargs, given=None):
         """What tells calls apart, and what the call was given."""
         given = Given() if given is None else given
         flatten = given.flatten
-        if self.varying:
+        if self._varying:
             def one(place, x):
-                if place in self.varying and varies(x):
+                if place in self._varying and varies(x):
                     given.numbers[place] = t = tensor_of(x)
                     given.leaves.append(t)
                     return type(x), t._array.dtype
@@ -218,23 +221,23 @@ class Traced(quick.Entry):
             key = tuple([flatten(x) for x in args]), tuple([(k, flatten(v)) for k, v in kwargs.items()]) if kwargs else None
         return (*key, modes.state.flags, dtypes.get_default_dtype(), pool._threads), given
 
-    def trial(self, r, key, args, kwargs, given):
+    def _trial(self, r, key, args, kwargs, given):
         """A call by a recording, or an eager one in its place: in rounds both are timed, and whichever is faster goes on; some are recorded
         again."""
         n, round_ = r.calls, r.trial
         if n == 1:
             r.settle()
         if n >= r.checks.at and not r.slow and not round_.running:
-            return self.anew(r, key, args, kwargs, given)
+            return self._anew(r, key, args, kwargs, given)
         if n < round_.at:
-            return self.replay(r, args, kwargs, given)
+            return self._replay(r, args, kwargs, given)
         eager = round_.eager
         if eager:
             out, took = round_.call(self.fn, args, kwargs)
             r.counted += 1
         else:
             start = trial.clock()
-            out = self.replay(r, args, kwargs, given)
+            out = self._replay(r, args, kwargs, given)
             took = trial.clock() - start
             if out is MISSED:
                 return out
@@ -242,20 +245,20 @@ class Traced(quick.Entry):
             if n:
                 r.checks.plan(n + 1, took)
             r.limit()
-            self.arm(r, args)
+            self._arm(r, args)
         elif round_.note(eager, took, n + 1):
             r.slow = round_.slow
             if r.checks.at == math.inf:
                 r.checks.cost += round_.seconds[1]
                 r.checks.plan(n + 1, round_.seconds[0])
             r.limit()
-            self.arm(r, args)
+            self._arm(r, args)
         return out
 
-    def anew(self, r, key, args, kwargs, given):
+    def _anew(self, r, key, args, kwargs, given):
         """A call that a recording fits, made eagerly and recorded again: what is recorded must be the same."""
-        if not self.lock.acquire(False):
-            return self.replay(r, args, kwargs, given)
+        if not self._lock.acquire(False):
+            return self._replay(r, args, kwargs, given)
         start, before = trial.clock(), r.checks.made
         try:
             try:
@@ -267,22 +270,22 @@ class Traced(quick.Entry):
                 return MISSED
             r.checks.made += 1
             r.counted += 1
-            out = self.record(key, given, args, kwargs, r)
+            out = self._record(key, given, args, kwargs, r)
             r.checks.cost = trial.clock() - start
             return out
         finally:                             # (also where the call raises an error, which says nothing)
             if r.checks.made > before and not r.doubtful:
                 r.checks.plan(r.calls, r.trial.seconds[0])
                 r.limit()
-            self.lock.release()
+            self._lock.release()
 
-    def replay(self, r, args, kwargs, given):
+    def _replay(self, r, args, kwargs, given):
         """The result by a recording, or MISSED."""
         if r.ready is not None:
             out = quick.enter(r.ready, args, kwargs)
             if out is not MISSED:
-                if r.trial.at and r not in self.armed[:1]:
-                    self.arm(r, args)
+                if r.trial.at and r not in self._armed[:1]:
+                    self._arm(r, args)
                 return out
         if not r.lock.acquire(False):        # one call at a time works in a program's memory
             return self.fn(*args, **kwargs)
@@ -293,81 +296,81 @@ class Traced(quick.Entry):
         if out is not MISSED:
             r.counted += 1
             if r.prepare(args, kwargs, given) and r.trial.at:
-                self.arm(r, args)
+                self._arm(r, args)
         return out
 
-    def arm(self, r, args):
+    def _arm(self, r, args):
         """Have machine code try this recording's table first; where all are slower than eager, let it call the function itself."""
-        self.armed = [r, *(x for x in self.armed if x is not r)][:PATHS]
-        self._ready = tuple([x for r in self.armed if r.ready is not None and not r.slow for x in r.ready]) or None
-        if quick.enter is not None and args and isinstance(args[0], Base) and all(r.slow for rs in self.table.values() for r in rs):
+        self._armed = [r, *(x for x in self._armed if x is not r)][:PATHS]
+        self._ready = tuple([x for r in self._armed if r.ready is not None and not r.slow for x in r.ready]) or None
+        if quick.enter is not None and args and isinstance(args[0], Base) and all(r.slow for rs in self._table.values() for r in rs):
             self._ready = r.bypass(self.fn, args[0])
 
     # ---- numbers that vary -------------------------------------------------------------------------------------------
-    def learn(self, key, args, kwargs):
+    def _learn(self, key, args, kwargs):
         """Look in what this call differs from those that were recorded: numbers that do are taken as they come from now on. True if some
         of them are arguments."""
-        if self.exact:
+        if self._exact:
             return False
-        for r in self.table.get(key, ()):
-            if r.line is not None and r.line not in self.fixed:
-                self.lines.add(r.line)
-            self.loosen(r.world.changes())
-        found = len(self.varying)
-        if key not in self.table:
+        for r in self._table.get(key, ()):
+            if r.line is not None and r.line not in self._fixed:
+                self._lines.add(r.line)
+            self._loosen(r.world.changes())
+        found = len(self._varying)
+        if key not in self._table:
             named = [*enumerate(args), *kwargs.items()]
-            for other in self.seen:
+            for other in self._seen:
                 if len(other) == len(named) and all(a == b for (a, _), (b, _) in zip(other, named)):
                     apart = [(k, x, y) for (k, x), (_, y) in zip(other, named) if type(y) in (int, float) and (type(x) is not type(y) or x != y)]
                     if all(type(x) is type(y) for _, x, y in apart):
-                        self.varying.update(k for k, x, y in apart if k not in self.fixed)
-            self.seen.append([(k, x if type(x) in (int, float) else None) for k, x in named])
-            del self.seen[:-SEEN]
-        return len(self.varying) > found
+                        self._varying.update(k for k, x, y in apart if k not in self._fixed)
+            self._seen.append([(k, x if type(x) in (int, float) else None) for k, x in named])
+            del self._seen[:-SEEN]
+        return len(self._varying) > found
 
-    def loosen(self, changes):
+    def _loosen(self, changes):
         """Numbers and tensors that were exchanged, and lists that grew, may be any from now on."""
-        if self.exact:
+        if self._exact:
             return
         for kind, owner, name, before, now in changes:
             if name is None:
                 if kind == "items" and type(owner) is list and now is not None and len(now) > len(before) and all(map(is_, now, before)):
-                    self.loose.add((id(owner), None))
+                    self._loose.add((id(owner), None))
             elif type(before) is type(now) and (varies(now) or isinstance(now, Base)) or several(before) and several(now) \
                     and [*map(type, before)] == [*map(type, now)]:
-                self.loose.add((id(owner), name))
-        self.loose -= self.fixed
+                self._loose.add((id(owner), name))
+        self._loose -= self._fixed
 
     # ---- recording ---------------------------------------------------------------------------------------------------
-    def record(self, key, given, args, kwargs, known=None):
+    def _record(self, key, given, args, kwargs, known=None):
         """Run eagerly and write down what happens: a new recording, or something to compare with the `known` one."""
         leaves, others, numbers = given.leaves, given.others, given.numbers
-        start, loose, lines = trial.clock(), *((frozenset(self.loose), frozenset(self.lines)) if known is None else known.told)
+        start, loose, lines = trial.clock(), *((frozenset(self._loose), frozenset(self._lines)) if known is None else known.told)
         kind, model = self._model(args, kwargs, given) if known is None else (None, None)
-        if key not in self.table and len(self.table) >= FREE:
-            if not _same_objects(self.met.get(key), others) and not (self.free and model):    # it may never come again: sizes that only grow, say
-                self.met[key] = [_reference(x) for x in others]
-                if len(self.met) > 4 * KEYS:
-                    del self.met[next(iter(self.met))]
-                self.strays += 1
-                self.skipped = min(self.strays // PATIENCE, KEYS)
+        if key not in self._table and len(self._table) >= FREE:
+            if not _same_objects(self._met.get(key), others) and not (self._free and model):    # it may never come again: sizes that only grow, say
+                self._met[key] = [_reference(x) for x in others]
+                if len(self._met) > 4 * KEYS:
+                    del self._met[next(iter(self._met))]
+                self._strays += 1
+                self._skipped = min(self._strays // PATIENCE, KEYS)
                 return self.fn(*args, **kwargs)
-            if len(self.table) >= KEYS:
-                self.forget(min(list(self.table)[:KEYS // 2], key=lambda k: sum(r.calls for r in self.table[k])))
-        self.strays = 0
-        paths = self.table.setdefault(key, [])
-        self.alive.setdefault(key, others)   # the key may hold their ids
-        if known is None and len(paths) >= PATHS and not self.make_place(key, paths):
-            self.give_up(key, f"it was recorded {len(paths)} times for arguments of this kind, and each time something that it read "
+            if len(self._table) >= KEYS:
+                self._forget(min(list(self._table)[:KEYS // 2], key=lambda k: sum(r.calls for r in self._table[k])))
+        self._strays = 0
+        paths = self._table.setdefault(key, [])
+        self._alive.setdefault(key, others)   # the key may hold their ids
+        if known is None and len(paths) >= PATHS and not self._make_place(key, paths):
+            self._give_up(key, f"it was recorded {len(paths)} times for arguments of this kind, and each time something that it read "
                               f"(a value of a tensor, a number from outside) was another: {paths[0].missed}")
-            self.table[key] = []
+            self._table[key] = []
             return self.fn(*args, **kwargs)
-        light = model is not None and not (paths or numbers or key in self.watched) and sizes.unwatched(model, leaves, given.boxes)
+        light = model is not None and not (paths or numbers or key in self._watched) and sizes.unwatched(model, leaves, given.boxes)
         loose = model.told[0] if light else loose            # (that is what the model's world was searched with)
         try:
             world = model.world if light else World(self.fn, others, loose, grows=True)
-            if world.exact and not self.exact:
-                self.exact, self.varying, self.loose, self.lines = True, set(), set(), set()
+            if world.exact and not self._exact:
+                self._exact, self._varying, self._loose, self._lines = True, set(), set(), set()
                 loose = lines = frozenset()
                 if numbers or known is not None:         # (its key is another now)
                     return self.fn(*args, **kwargs)
@@ -381,11 +384,11 @@ class Traced(quick.Entry):
             more = [*leaves, *args, *kwargs.values()]
             whole = world.grown(more) if world.begun else World(self.fn, [*others, *more])
         except Unwatchable as e:
-            self.give_up(key, str(e))
+            self._give_up(key, str(e))
             return self.fn(*args, **kwargs)
         spent = trial.clock() - start
         run = Run(world, whole, leaves, given.boxes, next_number())
-        rec = Recorder(run.tensors, lines, [a for a, *_ in whole.arrays], self.exact)
+        rec = Recorder(run.tensors, lines, [a for a, *_ in whole.arrays], self._exact)
         if numbers:
             args = [Number(x, numbers[i], rec) if i in numbers else x for i, x in enumerate(args)]
             kwargs = {k: Number(x, numbers[k], rec) if k in numbers else x for k, x in kwargs.items()}
@@ -399,27 +402,27 @@ class Traced(quick.Entry):
             with nullcontext() if light else watch, haste.recording():
                 out = self.fn(*args, **kwargs)
         except BaseException:
-            self.close(rec, swapped)
+            self._close(rec, swapped)
             swapped.settle(whole)
             args, kwargs = numbers, None
             for r in rec.lent:
                 reclaim(r)
             outward.take_back()
             raise
-        self.close(rec, swapped)
+        self._close(rec, swapped)
         try:
             with _Kept():
-                r = self.finish(run, rec, swapped, out, outward, known, model)
+                r = self._finish(run, rec, swapped, out, outward, known, model)
             if known is not None:
                 known.doubtful = False
             if light and not sizes.same_way(model, r.program):
-                self.watched.add(key)
-            elif known is None and self.regular(world, slots, numbers, rec):
+                self._watched.add(key)
+            elif known is None and self._regular(world, slots, numbers, rec):
                 r.told, r.checks = (loose, lines), again.Checks(self.verify, spent + again.NODE * len(rec.nodes))
                 if r.doubtful:
                     r.checks.at = 0
                 paths.insert(0, r)
-                self.why = None
+                self._why = None
                 r.shapes, r.sized = [t._array.shape for t in given.leaves], watch.told
                 if not light:
                     self._models[kind] = [r, *(m for m in self._models.get(kind, ()) if m.program.plan is not r.program.plan)][:sizes.MODELS]
@@ -428,16 +431,16 @@ class Traced(quick.Entry):
             if known is not None:
                 if known.doubtful:
                     paths.remove(known)
-                    self.unlearn([known])
-                    self.failed(key, e)
+                    self._unlearn([known])
+                    self._failed(key, e)
                 elif run.alone() and again.parting(again.Steps.of(known), again.Steps(rec.nodes, rec.arrays)) is not again.OTHER_WAY:
-                    self.distrust(known, e)
+                    self._distrust(known, e)
             elif light:
-                self.watched.add(key)        # (the next call is recorded in full)
-            elif type(e) is Late and not self.exact and e.line not in self.fixed | self.lines:
-                self.lines.add(e.line)       # (the next call is recorded so)
+                self._watched.add(key)        # (the next call is recorded in full)
+            elif type(e) is Late and not self._exact and e.line not in self._fixed | self._lines:
+                self._lines.add(e.line)       # (the next call is recorded so)
             else:
-                self.failed(key, e, rec.passing)
+                self._failed(key, e, rec.passing)
         finally:
             swapped.settle(whole)
         out, args, kwargs = real(settle(out) if rec.lent else out), (), {}
@@ -446,64 +449,64 @@ class Traced(quick.Entry):
         outward.take_back()
         return out
 
-    def make_place(self, key, paths):
+    def _make_place(self, key, paths):
         """Drop one of the recordings for another, the first that was of no use or else the first; False where they are not worth that."""
         calls, idle = sum(r.calls for r in paths), [r for r in paths if not r.calls]
-        if calls < WORTH * PATHS and not (calls and idle and self.dropped[key] < PATHS):
+        if calls < WORTH * PATHS and not (calls and idle and self._dropped[key] < PATHS):
             return False
-        self.dropped[key] += 1
+        self._dropped[key] += 1
         gone = (idle or paths)[-1]
         paths.remove(gone)
-        self.unlearn([gone])
+        self._unlearn([gone])
         return True
 
-    def failed(self, key, error, passing=False):
+    def _failed(self, key, error, passing=False):
         """A run could not be recorded."""
-        self.tries[key] += PASSING if passing else 1
-        self.why = reason = str(error)
+        self._tries[key] += PASSING if passing else 1
+        self._why = reason = str(error)
         if self.strict:
-            raise TraceError(f"{self.name()} cannot be compiled: {reason}")
-        if self.tries[key] >= TRIES or type(error) is Wrong:
-            self.give_up(key, reason)
+            raise TraceError(f"{self._name()} cannot be compiled: {reason}")
+        if self._tries[key] >= TRIES or type(error) is Wrong:
+            self._give_up(key, reason)
 
-    def distrust(self, r, error):
+    def _distrust(self, r, error):
         """A call that a recording fits did something else, or its program does: calls of any kind run eagerly from now on."""
-        self.drift = str(error) if type(error) is Wrong else (
+        self._drift = str(error) if type(error) is Wrong else (
             f"call {r.calls} of a kind was made eagerly once more, and {error}, though nothing that its recording compares has changed. It goes by "
             "something that a trace cannot see (a counter in an extension, a file, a clock); earlier replays may have missed it")
-        self.table, self.alive, self._models, self._ready, self.armed = {}, {}, {}, None, []
+        self._table, self._alive, self._models, self._ready, self._armed = {}, {}, {}, None, []
         if self.strict:
-            raise TraceError(f"{self.name()} cannot be compiled: {self.drift}")
-        warnings.warn(f"{self.name()} runs eagerly: {self.drift}", TraceWarning, stacklevel=_depth())
+            raise TraceError(f"{self._name()} cannot be compiled: {self._drift}")
+        warnings.warn(f"{self._name()} runs eagerly: {self._drift}", TraceWarning, stacklevel=_depth())
 
     @staticmethod
-    def close(rec, swapped):
+    def _close(rec, swapped):
         """The run is over."""
         state = modes.state
         state.observers = tuple(o for o in state.observers if o is not rec)
         modes.refresh()
         swapped.leave()
 
-    def regular(self, world, slots, numbers, rec):
+    def _regular(self, world, slots, numbers, rec):
         """Were numbers that vary only computed with? Those that Python went on from are taken as they are from now on."""
         bound = [place for place, t in numbers.items() if id(t) in rec.pinned]
         # (what came of a graph that is used up may be exchanged for another as long as the run only lays something in its place)
         bound += [(id(s.owner), s.name) for s, t in zip(world.slots, slots)
                   if id(t) in rec.pinned or not s.is_number and t is not None and t._node is not None and id(t._array) in rec.number]
-        self.fixed.update(bound)
-        self.varying -= self.fixed
-        self.loose -= self.fixed
+        self._fixed.update(bound)
+        self._varying -= self._fixed
+        self._loose -= self._fixed
         return not bound
 
     def _model(self, args, kwargs, given):
         """The key of a call without its sizes; and a recording that this one is like, but for sizes, or None."""
-        kind, _ = self.key(args, kwargs, Given(sizes=False))
+        kind, _ = self._key(args, kwargs, Given(sizes=False))
         for r in self._models.get(kind, ()):
-            if sizes.fits(r, given.leaves) and (self.free is None or sizes.may_differ(self.free, r.shapes, args, kwargs, given.leaves)):
+            if sizes.fits(r, given.leaves) and (self._free is None or sizes.may_differ(self._free, r.shapes, args, kwargs, given.leaves)):
                 return kind, r
         return kind, None
 
-    def finish(self, run, rec, swapped, out, outward, known, like):
+    def _finish(self, run, rec, swapped, out, outward, known, like):
         """The recording of a run; raises Refused where there is none, or where it differs from a `known` one. `like`: one that may be of the
         same nodes on other sizes, or None."""
         if rec.reason:
@@ -522,7 +525,7 @@ class Traced(quick.Entry):
         for t, g in zip(run.tensors, run.grads):
             if t._grad is not g:
                 grads.append((place_of(t), None if t._grad is None else results.tensor(t._grad)))
-        left = self.left(run, results, swapped)
+        left = self._left(run, results, swapped)
         spec = results.describe(out)
         if outward.overtaken():
             raise Refused("a tensor is printed, and written to afterwards")
@@ -549,9 +552,9 @@ class Traced(quick.Entry):
         at = counted(rec.outside, place_of)
         bumps = [(at[id(n.value)], n.value.writer) for n in rec.nodes if n.kind == "write" and id(n.value) in at]
         if known is not None:
-            if self.sharing(run.tensors, place_of) != known.shared:
+            if self._sharing(run.tensors, place_of) != known.shared:
                 return                       # (other tensors are around one array, one value to the recorder: the steps read differently)
-            return self.compare(known, rec, results, again.Account(
+            return self._compare(known, rec, results, again.Account(
                 rec.nodes, rec.arrays, outside, [place_of(t) for t in rec.outside.values()], spec, grads, left, bumps, positions))
         steady = {n: t for n, t in rec.outside.items() if place_of(t)[0] == "object" and world.tensors.get(id(t)) is t}
         nodes = rec.nodes if back is None or back.part is None else back.part.forward(rec.nodes)
@@ -579,13 +582,13 @@ class Traced(quick.Entry):
         r.identity = [world.tensors.get(id(t)) for t in leaves]
         r.without = [before[id(t)] is None for t in leaves]
         r.within = [world.seen.get(id(x)) for x in run.boxes]
-        r.shared = self.sharing(run.tensors, place_of)
+        r.shared = self._sharing(run.tensors, place_of)
         written = {program.origin[n.ins[0]] for n in rec.nodes if n.kind == "write"}
         r.written = [i for i, n in enumerate(outside) if n in written]
         r.writes = bool(r.written)           # (also those that bump no version)
         r.expect([a for _, a in given])
         r.given = [(place, Type.of(a)) for place, a in given]
-        self.check(r, rec, program, draws, outside, {n: n for n in values})
+        self._check(r, rec, program, draws, outside, {n: n for n in values})
         r.backward = back
         r.boxed, r.acts, r.alone = results.boxed, rec.acts, not (r.writes or grads or any(left) or draws)
         if outward.watch.foreign and not r.alone:
@@ -599,7 +602,7 @@ class Traced(quick.Entry):
         rec.before.clear()
         return r
 
-    def compare(self, r, rec, results, now):
+    def _compare(self, r, rec, results, now):
         """A run against the recording that it might have replayed, and that program against this run."""
         was = again.Account.of(r)
         found = again.difference(was, now)
@@ -611,12 +614,12 @@ class Traced(quick.Entry):
             try:
                 here, there = was.numbers(now), now.numbers(was)
                 outside = [there[n] for n in r.program.outside]
-                self.check(r, rec, r.program, rec.streams.moved(), outside, {here[n]: n for n in (*results.values, *results.items)})
+                self._check(r, rec, r.program, rec.streams.moved(), outside, {here[n]: n for n in (*results.values, *results.items)})
             finally:
                 r.lock.release()
 
     @staticmethod
-    def sharing(tensors, place_of):
+    def _sharing(tensors, place_of):
         """Pairs of places of the tensors that are around one array (`x` and `x.detach()`)."""
         first, pairs = {}, []
         for t in tensors:
@@ -628,13 +631,13 @@ class Traced(quick.Entry):
             raise Refused("a gradient and another tensor are one array")
         return pairs
 
-    def left(self, run, results, swapped):
+    def _left(self, run, results, swapped):
         """What the run changed in Python's state: (kind, owner, name, new value as a recipe), and what it appended to lists."""
         effects, growths = [], []
         for grown, _ in swapped.lists:
             if grown.read:
-                self.fixed.add((id(grown.real), None))
-                self.loose -= self.fixed
+                self._fixed.add((id(grown.real), None))
+                self._loose -= self._fixed
                 raise Refused("it reads a list that it appends to")
             growths.append((grown.real, [results.describe(x) for x in grown.added]))
         known = {id(real) for real, _ in growths}
@@ -659,7 +662,7 @@ class Traced(quick.Entry):
                 effects.append((kind, owner, name, results.describe(new)))
                 continue
             if id(owner) not in known:
-                self.loosen(changes)
+                self._loosen(changes)
                 raise Refused(f"it changes Python's state: {run.world.said(kind, owner)}")
         known |= {(id(owner), name) for _, owner, name, _ in effects}
         for s in run.world.slots:            # (what is stored may be what was there this time)
@@ -676,7 +679,7 @@ class Traced(quick.Entry):
                 raise Refused(f"it changes Python's state: {run.whole.said(kind, owner)}")
         return effects, growths, list(filled.values())
 
-    def check(self, r, rec, program, generators, outside, values):
+    def _check(self, r, rec, program, generators, outside, values):
         """The program against a run, on copies of what that was given. `values`: of the program -> of the run."""
         if self.verify == "off" or r.pattern:        # (copies of what overlaps would not overlap)
             return
@@ -705,32 +708,32 @@ class Traced(quick.Entry):
             raise Wrong(f"a replay {'gives other bits for a result' if wrong else 'writes other bits to a tensor from outside'}: "
                         + report(rec.nodes, rec.arrays, {n: rec.before[n] for n in outside}, values.values()))
 
-    def forget(self, key):
+    def _forget(self, key):
         """Make room for another kind of arguments."""
-        self.unlearn(self.table.get(key, ()))
-        for held in (self.table, self.alive, self.refused, self.tries, self.dropped):
+        self._unlearn(self._table.get(key, ()))
+        for held in (self._table, self._alive, self._refused, self._tries, self._dropped):
             held.pop(key, None)
-        self.watched.discard(key)
-        self._ready, self.armed = None, []
+        self._watched.discard(key)
+        self._ready, self._armed = None, []
 
-    def unlearn(self, gone):
+    def _unlearn(self, gone):
         """No recording is made like these any more."""
         self._models = {k: left for k, rs in self._models.items() if (left := [r for r in rs if r not in gone])}
 
-    def give_up(self, key, reason):
+    def _give_up(self, key, reason):
         """Calls of this kind run eagerly from now on."""
-        self.refused[key] = reason
-        self.say(reason)
+        self._refused[key] = reason
+        self._say(reason)
 
-    def say(self, reason):
+    def _say(self, reason):
         """Warn, once, that calls run eagerly."""
         if self.strict:
-            raise TraceError(f"{self.name()} cannot be compiled: {reason}")
-        if not self.warned:
-            self.warned = True
-            warnings.warn(f"{self.name()} runs eagerly: {reason}", TraceWarning, stacklevel=_depth())
+            raise TraceError(f"{self._name()} cannot be compiled: {reason}")
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"{self._name()} runs eagerly: {reason}", TraceWarning, stacklevel=_depth())
 
-    def name(self):
+    def _name(self):
         code = getattr(self.fn, "__code__", None)
         place = f" ({os.path.basename(code.co_filename)}:{code.co_firstlineno})" if code else ""
         return f"{getattr(self.fn, '__qualname__', type(self.fn).__name__)}{place}"

@@ -40,7 +40,7 @@ from whet.utils.hooks import Hooks
 
 from . import patched
 from .bytecode import instructions
-from .effects import SETTABLE, Slot, get
+from .effects import SETTABLE, Slot, get, named
 from .numbers import TELLTALE
 from .outward import CACHED, StandIn, cached_by, stands
 
@@ -86,6 +86,7 @@ READABLE = Base, np.ndarray, np.void, contextvars.ContextVar, random.Random     
 BY_IDENTITY = Base, type, types.FunctionType, types.BuiltinFunctionType      # what is compared so, to whom it is the same
 UNNAMED = ("__builtins__", "__spec__", "__loader__")     # of a module, what globals() is not asked for
 DISPATCH = functools.singledispatch(len).__code__
+TRACES = object()                # that a class says who makes traced functions
 _same, _attribute = operator.is_, object.__getattribute__
 _WORDS, _FIELDS = re.compile(r"\w+").findall, re.compile(r"{(.*?)}").findall
 
@@ -241,6 +242,7 @@ class World:
         self.met = {}                        # what could have a stand-in, but lies where none can
         self.outward = {}                    # what has a stand-in during a run: id -> (object, places)
         self.tensors = {}                    # id -> tensor
+        self.bare = []                       # those of them without attributes
         self.exact = False                   # would somebody notice a Number where a number of Python's should be?
         self.direct = False                  # could C work on a list without calling its methods?
         self.typed = False                   # would somebody notice a stand-in by its type?
@@ -345,7 +347,8 @@ class World:
             if not any(g is t for t in kept):
                 self.tensors.pop(id(g), None)
                 self.seen.pop(id(g), None)
-        self.grads = []
+        gone = set(map(id, self.grads)) - set(map(id, kept))
+        self.bare, self.grads = [t for t in self.bare if id(t) not in gone], []
 
     def visit(self, x):
         if type(x) in PLAIN or id(x) in self.seen:
@@ -416,7 +419,7 @@ class World:
             self.modules[id(x)] = x, set()
         elif isinstance(x, type):
             self.klass(x)
-        elif hasattr(t, "_traces"):
+        elif getattr(t, "_traces", None) is TRACES:
             self.stack.append(x.fn)          # a traced function is what it traces
         elif isinstance(x, int | float | complex | str | bytes) and standard(_module(t)) and not isinstance(x, enum.Enum):
             self.namespace(getattr(x, "__dict__", {}))       # (a number or text of a kind of its own)
@@ -531,9 +534,12 @@ class World:
 
     def tensor(self, t):
         self.tensors[id(t)] = t
-        if type(t) is not Base:
+        if type(t) is not Base or named(t):
+            self.holders.append(t)
             self.namespace(vars(t))
             self.framework(type(t))
+        else:
+            self.bare.append(t)
         if t._extra:                         # hooks
             self.stack.append(t._extra)
         if t._grad is not None:
@@ -554,7 +560,7 @@ class World:
         self.framework(t)
         if hasattr(x, "__dict__"):
             self.holders.append(x)
-            skip = getattr(t, "_unwatched", None)
+            skip = next((vars(b)["_unwatched"] for b in t.__mro__ if "_unwatched" in vars(b) and _module(b).startswith("whet")), None)
             if skip:                         # caches of our own classes
                 names = tuple(k for k in x.__dict__ if k not in skip)
                 self.place("some", x.__dict__, (skip, names), tuple(x.__dict__[k] for k in names))
@@ -705,7 +711,7 @@ class World:
         for d, name, (x,) in self.names:
             if d.get(name, self) is not x:
                 return False
-        if any(self.empty):
+        if any(self.empty) or any(map(named, self.bare)):
             return False
         for d, names, objects in self.dicts:
             if len(d) != len(names) or not all(map(_same, d.values(), objects)) or not (all(map(_same, d, names)) or _keys(d, names)):
@@ -735,6 +741,8 @@ class World:
         """Put back what is not as it was found; was there anything?"""
         if self.same():
             return False
+        for t in self.bare:
+            named(t).clear()
         for kind, owner, names, objects in self.places:
             now = _look(kind, owner, names)
             if now is None or len(now) != len(objects) or not all(map(_same, now, objects)):
@@ -755,6 +763,8 @@ class World:
             return f"the attributes of a {type(owner).__qualname__} were replaced"
         if kind == "absent":
             return f"the module {owner.get('__name__')} got a name"
+        if kind == "bare":
+            return f"a {type(owner).__qualname__} got attributes"
         return next(_said(kind, owner, names) for k, o, names, _ in self.places if k == kind and o is owner)
 
     def changes(self):
@@ -764,6 +774,7 @@ class World:
             return out
         out += [("holder", x, None, None, None) for x, d in zip(self.holders, self.held) if _attribute(x, "__dict__") is not d]
         out += [("absent", d, None, None, None) for d, names in self.absent if not d.keys().isdisjoint(names)]
+        out += [("bare", t, None, None, None) for t in self.bare if named(t)]
         for kind, owner, names, objects in self.places:
             now = _look(kind, owner, names)
             if now is None or len(now) != len(objects):

@@ -592,9 +592,9 @@ def compare(p):
             first = len(made)
             with way:
                 why = difference(want, run(p, traced))
-            why = why or made[first].drift       # (these programs go by nothing that a trace cannot see)
-            if why is None and "please report" in str(made[first].why):
-                why = made[first].why
+            why = why or made[first]._drift       # (these programs go by nothing that a trace cannot see)
+            if why is None and "please report" in str(made[first]._why):
+                why = made[first]._why
             if why and difference(want, run(p)):
                 why = None                       # eager differs from itself
             facts = made[0].explain(data=True)
@@ -602,7 +602,7 @@ def compare(p):
                 why = f"{name} {why}".strip()
             if why or not facts["paths"]:        # (without a recording it runs eagerly)
                 break
-    return dict(why=why, paths=len(facts["paths"]), replays=sum(q["calls"] for q in facts["paths"]), refused=facts["refused"] or made[0].why)
+    return dict(why=why, paths=len(facts["paths"]), replays=sum(q["calls"] for q in facts["paths"]), refused=facts["refused"] or made[0]._why)
 
 
 def difference(want, got):

@@ -130,7 +130,7 @@ def run(seed, traced, calls=4):
         x = batch(k + 20).requires_grad_()
         infer(x).sum().backward()
         seen.append([*got, bits(x.grad), bits(*model.state_dict().values())])
-    return seen, model, traced and (step.why or infer.why)
+    return seen, model, traced and (step._why or infer._why)
 
 
 def wrong(seed):

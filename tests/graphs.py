@@ -129,7 +129,7 @@ def traced(name):
     f = whet.jit.trace(fn)
     for _ in range(calls + 2):
         f(*args)
-    assert f.recorded is not None, f.why or f.explain()
+    assert f.recorded is not None, f._why or f.explain()
     return f, args
 
 

@@ -209,7 +209,7 @@ def test_machine_code_hands_on_what_is_carried(first):
         assert same(got, want)
         assert not any(np.shares_memory(a.numpy(), b.numpy()) for i, a in enumerate(got) for b in (*xs, *got[:i]))
     assert recordings(t) == 1
-    node = next(n for rs in t.table.values() for r in rs for n in r.program.nodes if n.kind == "op" and n.op.name == "while_loop")
+    node = next(n for rs in t._table.values() for r in rs for n in r.program.nodes if n.kind == "op" and n.op.name == "while_loop")
     assert (node.op.rounds is not None) == native.enabled()
 
 

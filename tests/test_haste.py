@@ -102,7 +102,7 @@ if sys.argv[1] == "keep":                    # a program's kernels: how many are
     for _ in range(3):
         w.grad = None
         f(whet.randn(3, 7)).values.sum().backward()
-        r = next(iter(f.table.values()))[0]
+        r = next(iter(f._table.values()))[0]
         programs = [r.program, *(way.program for way in r.backward.ways.values())]
         now.append(sum(k in haste._pending for p in programs for k in p.hasty))
     print(min(now[:2]), sum(len(p.hasty) for p in programs))

@@ -98,7 +98,7 @@ def test_disabled():
     with jit.disable():
         f(whet.ones(2))
     assert facts(f)["paths"][0]["calls"] == 0
-    code = "import whet; f = whet.jit.trace(lambda x: x * 2); f(whet.ones(2)); f(whet.ones(2)); print(len(f.table))"
+    code = "import whet; f = whet.jit.trace(lambda x: x * 2); f(whet.ones(2)); f(whet.ones(2)); print(len(f._table))"
     out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WHET_JIT": "0"}, capture_output=True, text=True, check=True)
     assert out.stdout == "0\n"
 
@@ -206,7 +206,7 @@ def test_a_dropped_trace_leaves_nothing():
         f = jit.trace(lambda x: (x @ x).tanh().sum(0) * 2 + x)
         for _ in range(3):
             f(whet.ones(4, 4))
-        refs += [weakref.ref(r.program) for rs in f.table.values() for r in rs] if native.enabled() else []
+        refs += [weakref.ref(r.program) for rs in f._table.values() for r in rs] if native.enabled() else []
         plans = len(rows._plans)
     del f
     gc.collect()

@@ -72,9 +72,9 @@ def test_tensors_made_around_a_numpy_array_are_new_each_time(part):
     f = jit.trace(lambda x: x + whet.as_tensor(array[part]).sum(), verify="always")
     for _ in range(4):
         assert f(whet.ones(2)).tolist() == [1.0 + array[part].sum()] * 2
-    assert f.drift is None and f.explain(data=True)["paths"][0]["checked"] == 3
+    assert f._drift is None and f.explain(data=True)["paths"][0]["checked"] == 3
     array[1] = 5.0
-    assert f(whet.ones(2)).tolist() == [1.0 + array[part].sum()] * 2 and f.drift is None
+    assert f(whet.ones(2)).tolist() == [1.0 + array[part].sum()] * 2 and f._drift is None
 
 
 def test_strict_raises_now_and_later(often):
@@ -268,7 +268,7 @@ def test_tensors_that_come_to_be_around_one_array_are_no_other_way():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert f(a).tolist() == want(a).tolist()
-    assert f.drift is None and any(r.calls for paths in f.table.values() for r in paths)
+    assert f._drift is None and any(r.calls for paths in f._table.values() for r in paths)
 
 
 def test_what_lies_in_a_place_that_is_only_overwritten_may_be_of_another_kind():
@@ -286,4 +286,4 @@ def test_what_lies_in_a_place_that_is_only_overwritten_may_be_of_another_kind():
         y = t(whet.ones(2, 2, requires_grad=True))
         if used_up:
             y.sum().backward()
-    assert t.why is None and max(p["calls"] for p in t.explain(data=True)["paths"]) >= 3
+    assert t._why is None and max(p["calls"] for p in t.explain(data=True)["paths"]) >= 3

@@ -35,7 +35,7 @@ def traced(f, *xs):
     t = jit.trace(f)
     for _ in range(3):
         got = t(*xs)
-    assert np.asarray(got.detach()).tobytes() == np.asarray(f(*xs).detach()).tobytes() and not t.why
+    assert np.asarray(got.detach()).tobytes() == np.asarray(f(*xs).detach()).tobytes() and not t._why
     return got, t
 
 
@@ -114,7 +114,7 @@ def test_what_is_wanted_in_between_stays(threads):
         x.requires_grad_(True)
     t(q, k, v).sum().backward()
     t(q, k, v).sum().backward()
-    assert not t.why
+    assert not t._why
 
 
 def test_a_product_of_one_row_or_column_is_done_apart():

@@ -411,7 +411,7 @@ def test_copies_that_share_memory():
 @needs_native
 def test_weights_are_packed_once():
     layer, f, x = with_packed_weight()
-    r, = next(iter(f.table.values()))
+    r, = next(iter(f._table.values()))
     guard, = r.program.guards
     with whet.no_grad():
         f(x)
@@ -501,7 +501,7 @@ def test_kept_weights(x, w, at, kept, dtype, threads):
         for t in (plain, with_epilogue):
             same(t(x), t.fn(x))
             if native.enabled() and dtype is whet.float32 and targets.current().name == "avx512":     # (it depends on the vectors' width)
-                assert bool(next(iter(t.table.values()))[0].program.guards) == kept
+                assert bool(next(iter(t._table.values()))[0].program.guards) == kept
     finally:
         pool.set_num_threads(before)
 
@@ -523,7 +523,7 @@ def test_kept_matrices(a, b, dtype):
             held.mul_(2)
             same(f(x), f.fn(x))
         if native.enabled():
-            kept.append(bool(next(iter(f.table.values()))[0].program.guards))
+            kept.append(bool(next(iter(f._table.values()))[0].program.guards))
     rows = int(np.prod(a[:-1]))
     if native.enabled() and dtype is whet.float32:
         assert kept == [n < rows <= 1024 for n in few]

@@ -14,7 +14,7 @@ def ways(f, use, calls=4):
     """What `use(call)` gives for each of several calls, eagerly and traced; the trace must have been replayed."""
     traced = jit.trace(f)
     seen = [[use(call) for _ in range(calls)] for call in (f, traced)]
-    assert [p["calls"] for p in traced.explain(data=True)["paths"]] == [calls - 1], traced.why
+    assert [p["calls"] for p in traced.explain(data=True)["paths"]] == [calls - 1], traced._why
     return seen
 
 
@@ -548,7 +548,7 @@ def test_a_used_up_graph_that_runs_python_of_the_users(last):
         return bits(x.grad), Through.ran
     traced = jit.trace(f)
     assert [use(f) for _ in range(4)] == [use(traced) for _ in range(4)]
-    assert "Python" in traced.why or "hooks" in traced.why
+    assert "Python" in traced._why or "hooks" in traced._why
 
 
 def test_an_argument_whose_graph_was_used_up_when_it_was_recorded():

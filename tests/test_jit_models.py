@@ -247,7 +247,7 @@ def test_a_training_step_is_one_list_of_launches(name):
     want, _ = trained(name, False, 20)
     got, fn = trained(name, True, 20)
     assert got == want
-    r = max((r for rs in fn.table.values() for r in rs), key=lambda r: r.calls)
+    r = max((r for rs in fn._table.values() for r in rs), key=lambda r: r.calls)
     assert r.calls >= 10
     if native.enabled():
         assert not [n for n in r.program.called] and r.program.alone is not None

@@ -78,7 +78,7 @@ def total(out):
 
 
 def recordings(f):
-    return [r for rs in f.table.values() for r in rs]
+    return [r for rs in f._table.values() for r in rs]
 
 
 def on_its_own(f):
@@ -173,7 +173,7 @@ def test_a_recording_of_another_world_takes_over():
     m.name = "b"
     f(whet.ones(4, 3))
     f(whet.ones(5, 3))
-    first, last = f.table.values()
+    first, last = f._table.values()
     assert len(first) == 2 and last[0].world is first[0].world and on_its_own(f) == 1
 
 

@@ -82,7 +82,7 @@ def test_a_traced_training_step_leaves_eagers_bits(case):
     got, step = train(case, True, 100)
     assert got == want
     facts = step.explain(data=True)
-    assert facts["refused"] is None and facts["paths"], facts["refused"] or step.why
+    assert facts["refused"] is None and facts["paths"], facts["refused"] or step._why
 
 
 def test_a_traced_model_in_an_eager_training_loop():

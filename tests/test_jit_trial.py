@@ -56,7 +56,7 @@ def clock(monkeypatch):
 
 
 def only(f):
-    (r,), = f.table.values()
+    (r,), = f._table.values()
     return r
 
 

@@ -114,7 +114,7 @@ def test_new_tensors_get_another_shape(name, grad):
         return [(y.shape, y.stride(), y._version, y._base is None, y.detach().numpy().tobytes()) for y in (*got, *[x.grad] * grad)]
     traced = whet.jit.trace(f)
     assert [seen(traced, k) for k in range(4)] == [seen(f, k) for k in range(4)]
-    assert [path["calls"] for path in traced.explain(data=True)["paths"]] == [3], traced.why
+    assert [path["calls"] for path in traced.explain(data=True)["paths"]] == [3], traced._why
 
 
 @pytest.mark.parametrize("aside", [lambda x: x.detach(), lambda x: x.data, lambda x: x.data.data])
@@ -201,4 +201,4 @@ def test_a_schedule_of_momentum_is_one_recording():
     _, want, groups = train(lambda f: f)
     f, got, others = train(whet.jit.trace)
     assert got == want and groups == others
-    assert f.why is None and sum(p["calls"] for p in f.explain(data=True)["paths"]) >= 20
+    assert f._why is None and sum(p["calls"] for p in f.explain(data=True)["paths"]) >= 20

@@ -248,4 +248,4 @@ def test_classes_of_code_that_was_run_in_a_namespace_without_a_name():
         with whet.no_grad():
             space["scale"].by.fill_(by)
         assert f(whet.ones(2)).tolist() == [by + 1] * 2
-    assert f.why is None and sum(p["calls"] for p in f.explain(data=True)["paths"]) == 2
+    assert f._why is None and sum(p["calls"] for p in f.explain(data=True)["paths"]) == 2

@@ -332,7 +332,7 @@ def test_what_is_moved_twice_and_read_both_ways(dtype):
     for _ in range(3):
         for a, b in zip(t(x), f(x), strict=True):
             assert a.dtype == b.dtype and a.numpy().tobytes() == b.numpy().tobytes()
-    assert t.why is None
+    assert t._why is None
 
 
 def test_a_stack_of_very_many_is_not_looked_at_one_by_one():

@@ -172,7 +172,7 @@ def test_folded_weights_are_computed_once(monkeypatch):
     with whet.no_grad():
         for _ in range(3):
             want = f(x)
-        p = next(iter(f.table.values()))[0].program
+        p = next(iter(f._table.values()))[0].program
         assert set(p.lasting) and set(p.derived) and len(p.guards) > 10
         shapes = {p.arrays[value].shape for value in p.derived}
         for a in p.keep:                     # what is kept is used as it is

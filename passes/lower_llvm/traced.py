@@ -228,6 +228,8 @@ def _argument(m):
     def up_to_date():                                # a view whose base was not given another history
         f.bail(f.cmp("ne", g.ld(g.ld(o, T["cell"]), C["h"], "i64"), g.ld(o, T["hist"], "i64")), "no")
     f.if_(g.absent(g.ld(o, T["base"])), lambda: None, up_to_date)
+    held = g.ld(o, T["dict"])                        # attributes
+    f.if_(g.absent(held), lambda: None, lambda: f.bail(f.cmp("ne", _word(f, held, 2), 0), "no"))
     dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
     bad, = f.loop(0, nd, 1, lambda d, bad: [
         bad | (_word(f, dims, d) ^ _word(f, row, (d << 1) + 11)) | (_word(f, strides, d) ^ _word(f, row, (d << 1) + 12))], [f.as_val(0, "i64")])
