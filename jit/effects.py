@@ -9,9 +9,11 @@ import threading
 
 from whet.tensor_base import Base
 
+from . import containers
+from .containers import elements, kind_of
 from .numbers import HOLDS, NUMBERS, Number, settle, tensor_of, value_of, varies
 
-SETTABLE = frozenset(("dict", "some", "global", "cell", "slot", "vars", "items", "context"))
+SETTABLE = frozenset(("dict", "some", "global", "cell", "slot", "vars", "items", "context", "local"))
 
 
 CONTENTS = frozenset(("dict", "items", "set"))
@@ -19,6 +21,8 @@ CONTENTS = frozenset(("dict", "items", "set"))
 
 def get(kind, owner, name):
     """What lies at a place."""
+    if kind == "local":
+        return vars(owner)[name]
     if kind == "cell":
         return owner.cell_contents
     if kind == "context":
@@ -29,7 +33,7 @@ def get(kind, owner, name):
         return vars(owner)[name]
     if kind == "builtin":
         return owner.get(name)
-    return (dict if isinstance(owner, dict) else collections.deque if isinstance(owner, collections.deque) else list).__getitem__(owner, name)
+    return kind_of(owner).__getitem__(owner, name)
 
 
 def found(place):
@@ -54,6 +58,8 @@ def put(kind, owner, name, value):
             del owner[name]
     elif kind == "context":
         owner.set(value)
+    elif kind == "local":
+        vars(owner)[name] = value
     elif kind == "environment":
         for k in owner.keys() | value.keys():
             if owner.get(k) != value.get(k):
@@ -64,28 +70,21 @@ def put(kind, owner, name, value):
                     del os.environ[decoded]
     elif name is None:
         fill(owner, value)
-    elif isinstance(owner, dict):
-        dict.__setitem__(owner, name, value)
-    elif isinstance(owner, collections.deque):
-        collections.deque.__setitem__(owner, name, value)
     else:
-        list.__setitem__(owner, name, value)
+        kind_of(owner).__setitem__(owner, name, value)
 
 
 def fill(owner, contents):
     """Let a container hold something else, past whatever would notice."""
     if isinstance(owner, dict):
-        kind = collections.OrderedDict if isinstance(owner, collections.OrderedDict) else dict
-        if not all(map(operator.is_, kind.__iter__(owner), contents)) or len(owner) > len(contents):     # (entries are not only set or added)
+        kind, there = kind_of(owner), elements(owner)
+        if not all(map(operator.is_, there, contents)) or len(there) > len(contents):        # (entries are not only set or added)
             kind.clear(owner)
         kind.update(owner, contents)
-    elif isinstance(owner, list):
-        list.__setitem__(owner, slice(None), contents)
-    elif isinstance(owner, collections.deque):
-        collections.deque.clear(owner)
-        collections.deque.extend(owner, contents)
+    elif isinstance(owner, list | collections.deque):
+        containers.fill(owner, contents)
     else:
-        set.difference_update(owner, set(owner).difference(contents))    # (what stays keeps its place in the order)
+        set.difference_update(owner, set(elements(owner)).difference(contents))      # (what stays keeps its place in the order)
         set.update(owner, contents)
 
 
@@ -178,6 +177,8 @@ class Growing(list):
         self.real, self.read, self.before, self.added = real, False, len(real), []
         self.thread = threading.get_ident()
 
+    __class__ = property(lambda self: list)
+
     def looked(self):
         """Somebody reads: the run, or another thread?"""
         self.read |= threading.get_ident() == self.thread
@@ -204,7 +205,13 @@ def _item(self, i):
     return list.__getitem__(self, i)
 
 
-Growing.__getitem__ = _item
+def _behind(self, other):
+    """Another list and this one. (Python's own would not ask.)"""
+    self.looked()
+    return other + list.__getitem__(self, slice(None))
+
+
+Growing.__getitem__, Growing.__radd__ = _item, _behind
 for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__setitem__", "__delitem__", "__eq__", "__ne__", "__lt__",
               "__le__", "__gt__", "__ge__", "__add__", "__mul__", "__rmul__", "__imul__", "__repr__", "pop", "insert", "remove", "clear", "sort",
               "reverse", "copy",

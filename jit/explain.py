@@ -225,8 +225,8 @@ def wanted(spec, name, out):
             wanted(what[3], f"base of %{what[1]}", out)
     elif kind == "item":
         out.append((what, name))
-    elif kind in (tuple, "fields", list):
-        for x in what if kind is tuple else what[1]:
+    elif kind in (tuple, "slice", "fields", "named", list):
+        for x in what if kind in (tuple, "slice") else what[1]:
             wanted(x, name, out)
     elif kind == "object" or isinstance(kind, type):
         for _, x in what[-1]:

@@ -20,6 +20,8 @@ from whet.ops.python import NUMERIC, fits, of_numbers
 from whet.ops.surface import FUNCTIONS
 from whet.tensor import Size, wrap
 
+from .containers import elements, fill, kind_of, values
+
 SAFE = 1 << 40                   # an int from outside is at most so large
 EXACT = 1 << 53                  # below this, ints are floats and do not overflow
 DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64)}
@@ -301,13 +303,14 @@ def settle(x, seen=()):
             if type(y) in HOLDS:
                 x[i] = settle(y, seen)
     elif isinstance(x, dict):
-        for k, y in x.items():
+        for k, y in zip(elements(x), values(x)):
             if type(y) in HOLDS:
-                x[k] = settle(y, seen)
+                kind_of(x).__setitem__(x, k, settle(y, seen))
     elif t is tuple and any(type(y) in HOLDS for y in x):
         return tuple([settle(y, seen) for y in x])
-    elif isinstance(x, tuple) and hasattr(t, "_make") and any(type(y) in HOLDS for y in x):
-        return t._make([settle(y, seen) for y in x])
+    elif isinstance(x, tuple | frozenset | slice):
+        made = _anew(x, lambda y: settle(y, seen))
+        return x if made is None else made
     return x
 
 
@@ -326,21 +329,19 @@ def _replace(holder, number, value=None):
 
     def settled(x):
         return value if x is number else x
-    if isinstance(holder, list | collections.deque):
-        for i, x in enumerate(holder):
-            if x is number:
-                holder[i] = value
-    elif isinstance(holder, dict):
-        if any(k is number for k in holder):
-            held = [(settled(k), settled(v)) for k, v in holder.items()]
-            holder.clear()
-            holder.update(held)
+    if isinstance(holder, list | collections.deque | dict | set):
+        own, held = kind_of(holder), elements(holder)
+        if own is set:
+            set.discard(holder, number)
+            set.add(holder, value)
+        elif isinstance(holder, dict) and any(k is number for k in held):
+            fill(holder, [(settled(k), settled(v)) for k, v in zip(held, values(holder))])
         else:
-            for k in [k for k, x in holder.items() if x is number]:
-                holder[k] = value
-    elif isinstance(holder, set):
-        holder.discard(number)
-        holder.add(value)
+            for i, x in zip(held, values(holder)) if isinstance(holder, dict) else enumerate(held):
+                if x is number:
+                    own.__setitem__(holder, i, value)
+    elif isinstance(holder, BaseException) and holder.args is number:        # (they are a tuple)
+        holder.args = value
     elif type(holder) is types.CellType:
         holder.cell_contents = value
     elif type(holder) is types.FunctionType:             # (its defaults are a tuple)
@@ -381,4 +382,4 @@ def _anew(holder, settled):
 
 # names that numbers of Python's lack (but for one that every class has)
 TELLTALE = frozenset(name for t, kind in KINDS.items() for name in dir(kind) if not hasattr(t(), name) and name != "__module__")
-HOLDS = frozenset((*NUMBERS, list, dict, tuple))
+HOLDS = frozenset((*NUMBERS, list, dict, tuple, slice, frozenset, Size))

@@ -6,6 +6,7 @@ import numpy as np
 from whet.cpu import entries, memory
 from whet.cpu.pointwise import Pointwise, move
 from whet.cpu.reduce import reduce
+from whet.ir.graph import Ref
 
 from .machine import machine
 
@@ -38,7 +39,7 @@ def _moved(program, node, ins):
     op, words, count = node.op, [], 0
     if node.kind == "write":
         out, rest, pairs = ins[0], ins[1:], []
-        if any(type(x) is np.ndarray and np.may_share_memory(x, out) for x in rest):
+        if any(program.entwined(node.ins[0], x) for x in node.ins[1:] if type(x) is Ref):
             return None
     else:
         out = program.memory(node.outs[0])

@@ -524,13 +524,17 @@ class Program:
         for g, (seed, at) in ends:
             g._seed, g._offset = seed, at
 
+    def entwined(self, x, y):
+        """Do two values share memory? (Where they come from outside, their stand-ins never do.)"""
+        return np.may_share_memory(self.held[x], self.held[y]) or np.may_share_memory(self.arrays[x], self.arrays[y])
+
     def in_place(self, node, ins):
         """Writes to an operand that one kernel does."""
         a, op = ins[0], node.op
         if a.size == 0 or not a.flags.aligned:
             return None
         others = [x for x in ins[1:] if type(x) is np.ndarray]
-        if any(x is not a and np.may_share_memory(x, a) for x in others):
+        if any(self.entwined(node.ins[0], x) for x in node.ins[1:] if type(x) is Ref and x != node.ins[0]):
             return None
         if op.name == "copy" and not node.attrs:
             src, = others

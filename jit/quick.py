@@ -20,6 +20,7 @@ from whet.tensor import Tensor, wrap
 from whet.tensor_base import Base
 
 from . import patched, world
+from .containers import elements
 from .effects import get, named, put
 from .machine import machine
 from .numbers import FACTS, tensor_of
@@ -415,7 +416,8 @@ def _world(t, r):
             pass                             # nobody can change it
         elif kind == "items" and isinstance(owner, list) and _layouts.list:
             number["lists"] += 1
-            t["lists"].extend([t.id(owner), len(owner), *[L.ANY if any_ else t.id(x) for x, any_ in zip(owner, free, strict=True)]])
+            there = elements(owner)
+            t["lists"].extend([t.id(owner), len(there), *[L.ANY if any_ else t.id(x) for x, any_ in zip(there, free, strict=True)]])
         elif kind == "set" and not objects and _layouts.set is not None:
             words += [t.id(owner) + _layouts.set, 0]
         elif kind == "slot" and isinstance(owner, type) and objects and (d := _namespace(owner)).get(names, MISSED) is objects[0]:
@@ -646,7 +648,7 @@ def _launch(t, r, leaves):
         for spec in (*left_by(r), r.results):
             steps.add(spec)
         steps.done()
-        if any(kind in ("vars", "context", "environment") or name is None for kind, _, name, _ in r.effects):    # (classes have caches)
+        if any(kind in ("vars", "context", "local", "environment") or name is None for kind, _, name, _ in r.effects):    # (classes have caches)
             raise LookupError
         rows = [_spot(t, kind, owner, name) for kind, owner, name, _ in r.effects]
         rows += [(L.END, t.id(real), 0) for real, grown in r.growths for _ in grown]

@@ -337,7 +337,8 @@ class Recorder(registry.Observer):
     def item(self, t):
         """The Number for `t.item()`; None where Python gets a plain one."""
         a = t._array
-        if a.size == 1 and a.dtype.kind in "fiu" and where() in self.lines and id(a) in self.number | self.reachable.keys():
+        if a.size == 1 and a.dtype.kind in "fiu" and where() in self.lines and id(a) in self.number | self.reachable.keys() \
+                and not (a.dtype == np.uint64 and a.item() > SAFE):
             with modes.no_grad():
                 x, wanted = t.detach().reshape(()), dtypes.float64 if a.dtype.kind == "f" else dtypes.int64
                 x = x.clone() if x.dtype is wanted else x.to(wanted)
@@ -345,7 +346,7 @@ class Recorder(registry.Observer):
             if a.dtype.kind != "f":
                 bound = max(abs(int(x)) for x in (np.iinfo(a.dtype).min, np.iinfo(a.dtype).max))
                 if bound >= EXACT and -SAFE <= a.item() <= SAFE:
-                    self.ask(_small, (x,))
+                    self.ask(_small if a.dtype.kind == "i" else _small_and_positive, (x,))
                     bound = SAFE
             return Number(x._array.item(), x, self, bound)
         self.concretize(t)
@@ -419,6 +420,10 @@ def _modest(a):
 
 def _small(a):
     return bool(-SAFE <= a.item() <= SAFE)
+
+
+def _small_and_positive(a):              # (an unsigned number, which as a signed one may be negative)
+    return bool(0 <= a.item() <= SAFE)
 
 
 def _plain(attrs):

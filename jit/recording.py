@@ -282,6 +282,8 @@ class Recording:
             x = made[k] = []                 # (it may hold itself)
             x += [self.make(y, env, leaves, made) for y in what]
             return x
+        if kind == "slice":
+            return slice(*[self.make(x, env, leaves, made) for x in what])
         if kind == "copy":
             k, what = what
             x = made[k] = what.copy()

@@ -5,15 +5,16 @@ import enum
 import types
 
 from whet.autograd.node import OutputOf
-from whet.tensor import Tensor
+from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
 
-from .effects import named
+from .containers import elements, values
+from .effects import Growing, named
 from .history import History, inside, leaving, used_up
 from .numbers import NUMBERS, tensor_behind, value_of
 from .outward import StandIn, real
 from .record import Refused, counters
-from .world import CONSTANT, PLAIN, standard
+from .world import CONSTANT, PLAIN, attributes, standard
 
 
 def counted(outside, place_of):
@@ -84,11 +85,17 @@ class Results:
             n = self.rec.value(tensor_behind(x))
             self.items.append(n)
             return "item", n
+        if t is Growing:                     # (the list that it stands for)
+            return "const", x.real
         if id(x) in self.boxes:
             self.boxed = True
             return "box", self.boxes[id(x)]
         if id(x) in self.known:
             return "const", x
+        if t is slice:
+            return "slice", [self.describe(y) for y in (x.start, x.stop, x.step)]
+        if t is Size and any(type(n) in NUMBERS for n in x):
+            return "fields", (t, [self.describe(n) for n in x])
         if t in PLAIN or t is tuple and not x or isinstance(x, CONSTANT) or isinstance(x, enum.Enum):
             return "const", x
         if isinstance(x, types.FunctionType | type) and (id(x) in self.before or standard(x.__module__ or "")):
@@ -102,8 +109,6 @@ class Results:
         if t is list:
             return t, (self.container(x), [self.describe(y) for y in x])
         if isinstance(x, tuple):
-            if t.__name__ == "Size":
-                return "const", x
             if hasattr(t, "_fields"):
                 held = [(k, self.describe(v)) for k, v in getattr(x, "__dict__", {}).items()]
                 return ("named" if held else "fields"), (t, [self.describe(y) for y in x], *([held] if held else []))
@@ -112,8 +117,7 @@ class Results:
         if t in (set, frozenset) and all(type(k) in PLAIN for k in x):
             return "copy", (self.container(x), x.copy())
         if dataclasses.is_dataclass(x) and not isinstance(x, type):
-            held = vars(x) if hasattr(x, "__dict__") else {f.name: getattr(x, f.name) for f in dataclasses.fields(x)}
-            return "object", (self.container(x), t, [(k, self.describe(v)) for k, v in held.items()])
+            return "object", (self.container(x), t, [(k, self.describe(v)) for k, v in attributes(x)])
         if t.__module__.startswith("whet") and isinstance(x, tuple):
             return "fields", (t, [self.describe(y) for y in x])
         if t is types.FunctionType:
@@ -132,16 +136,16 @@ class Results:
     def contents(self, x):
         """What a container that was there before holds now."""
         if isinstance(x, list | collections.deque):
-            return tuple, [self.describe(y) for y in x]
-        keys = [value_of(k) if type(k) in NUMBERS else k for k in x]          # (whoever took its hash went on from its value)
+            return tuple, [self.describe(y) for y in elements(x)]
+        keys = [value_of(k) if type(k) in NUMBERS else k for k in elements(x)]       # (whoever took its hash went on from its value)
         if not all(type(k) in PLAIN or id(k) in self.known or isinstance(k, Base) for k in keys):
             raise Refused(f"it changes a {type(x).__name__} of objects")
         if any(isinstance(k, Base) for k in keys):           # (which tensor it is, is another at each call)
             keys = [self.describe(k) for k in (sorted(keys, key=self.order) if isinstance(x, set) else keys)]
-            return (tuple, keys) if isinstance(x, set) else ("entries", list(zip(keys, map(self.describe, x.values()))))
+            return (tuple, keys) if isinstance(x, set) else ("entries", list(zip(keys, map(self.describe, values(x)))))
         if isinstance(x, set):
             return "const", tuple(keys)
-        return dict, (f"b{self.boxes.get(id(x), id(x))}", [(k, self.describe(v)) for k, v in zip(keys, x.values())])
+        return dict, (f"b{self.boxes.get(id(x), id(x))}", [(k, self.describe(v)) for k, v in zip(keys, values(x))])
 
     def order(self, k):
         """Where an element of a set comes, whatever the addresses of tensors are."""

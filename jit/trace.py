@@ -22,8 +22,9 @@ import numpy as np
 from whet import dtypes
 from whet.autograd import modes
 from whet.autograd.node import OutputOf, edge_of, next_number
-from whet.cpu import haste, pool
+from whet.cpu import haste, memory, pool
 from whet.ir.graph import Type
+from whet.ir.spans import address, span
 from whet.passes.pipeline import REWRITES
 from whet.tensor_base import Base
 
@@ -34,13 +35,13 @@ from .given import Given, Run
 from .history import inside, leaves_of, saved_by
 from .numbers import NUMBERS, Number, reclaim, settle, tensor_behind, tensor_of, varies
 from .outward import Outward, real
-from .program import Miss, Program
+from .program import Miss, Program, template
 from .quick import MISSED
 from .record import Late, Recorder, Refused, Wrong, escaped
 from .recording import Recording
 from .results import Results, counted
 from .watch import Watch
-from .world import TRACES, Unwatchable, World, ours
+from .world import ABSENT, TRACES, Unwatchable, World, ours
 
 UNFIT = 20                       # calls that a recording did not fit and none that it did: it is dropped
 TRIES = 3                        # recordings of one key that may fail before it is given up
@@ -52,6 +53,7 @@ KEYS = 64                        # kinds of arguments that are kept,
 PATIENCE = 16                    # so many calls in a row of new kinds: one more of them is not even asked
 FREE = 8                         # of which so many are recorded when first seen, the others at their second call
 SEEN = 4
+ALIGNED = 64                     # bytes: where memory begins at multiples of these
 
 
 VARIABLES = getattr(os.environ, "_data", None)           # (who sets one tells the system, too)
@@ -655,8 +657,8 @@ class Traced(quick.Entry):
                     known.add(id(owner))
                     effects.append((kind if owner is not VARIABLES else "environment", owner, None, results.contents(owner)))
                     continue
-            elif kind == "context" and new:
-                effects.append((kind, owner, name, results.describe(*new) if type(new) is tuple else results.describe(new)))
+            elif kind == "context" and new is not ABSENT:
+                effects.append((kind, owner, name, results.describe(new)))
                 continue
             elif name is not None and kind in SETTABLE and owner is not VARIABLES:
                 effects.append((kind, owner, name, results.describe(new)))
@@ -681,13 +683,14 @@ class Traced(quick.Entry):
 
     def _check(self, r, rec, program, generators, outside, values):
         """The program against a run, on copies of what that was given. `values`: of the program -> of the run."""
-        if self.verify == "off" or r.pattern:        # (copies of what overlaps would not overlap)
+        if self.verify == "off":
             return
         after = [(g, g._seed, g._offset) for g in generators]
         for g in generators:
             g._seed, g._offset = rec.streams.starts[id(g)]
         try:
-            given = [rec.before[n] if rec.before[n].strides == rec.arrays[n].strides else _laid(rec.before[n], rec.arrays[n]) for n in outside]
+            spare = None if program.meaning is None else _copies(rec, outside, r.pattern)
+            given = _copies(rec, outside, r.pattern, last=True)
             env = program(given)
         except Miss:
             raise Refused("a replay of the very same run goes another way") from None
@@ -697,7 +700,7 @@ class Traced(quick.Entry):
         times = rec.depends_on_time()
         want = {n: rec.arrays[m] for n, m in (*values.items(), *zip(program.outside, outside)) if m not in times}
         if program.meaning is not None:      # (then the bits are those of what the rewrites made)
-            said = program.said({p: _laid(rec.before[n], rec.arrays[n]) for p, n in zip(program.outside, outside)})
+            said = program.said(dict(zip(program.outside, spare)))
             if not all(near(said[n], a) for n, a in want.items()):
                 raise Refused(f"a rewrite moved a result by more than its rounding ({', '.join(self.rewrites)})")
             want = {n: said[n] for n in want}
@@ -786,8 +789,28 @@ def _depth():
     return depth
 
 
+def _copies(rec, numbers, pattern, last=False):
+    """What a run was given, as it was before and as it lay: what overlapped does so. `pattern`: pairs of places in `numbers` that overlap.
+    `last`: nobody needs the recorder's own copies any more."""
+    found: dict = {}                         # place -> the group of those that overlap
+    for i, k in pattern:
+        group = found.setdefault(i, {i}) | found.setdefault(k, {k})
+        found.update(dict.fromkeys(group, group))
+    made: dict = {}
+    for group in found.values():
+        if made.keys().isdisjoint(group):
+            spans = [span(rec.arrays[numbers[i]]) for i in group]
+            low, high = min(at for at, _ in spans), max(at for _, at in spans)
+            room = memory.empty(high - low + ALIGNED, np.uint8)
+            for i in sorted(group, key=lambda i: numbers[i], reverse=True):      # (of one that was met later the copy may be of what others wrote)
+                a = rec.arrays[numbers[i]]
+                made[i] = np.ndarray(a.shape, a.dtype, room, address(a) - low + low % ALIGNED, a.strides)
+                made[i][...] = rec.before[numbers[i]]
+    return [made[i] if i in made else rec.before[n] if last and rec.before[n].strides == rec.arrays[n].strides
+            else _laid(rec.before[n], rec.arrays[n]) for i, n in enumerate(numbers)]
+
+
 def _laid(copy, like):
-    from .program import template
     out = template(like)
     np.copyto(out, copy)
     return out

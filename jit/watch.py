@@ -24,7 +24,7 @@ from whet.tensor import Tensor
 from whet.tensor_base import Base
 
 from .sizes import ASIDE, catches, tells
-from .world import LIBRARY, computes, our_file, ours
+from .world import LIBRARY, computes, our_file, ours, standard
 
 QUIET = frozenset("contextlib functools dataclasses collections typing abc enum operator types copy numbers itertools keyword reprlib "
                   "_collections_abc inspect bisect heapq statistics fractions string textwrap re _weakrefset weakref".split())
@@ -177,7 +177,7 @@ class Watch:
     def __call__(self, frame, event, arg):
         if self.aside:
             code = frame.f_code
-            self.foreign |= event == "call" and not (ours(code) or _library(frame) or _helper(frame) or code.co_filename.startswith("<"))
+            self.foreign |= event == "call" and not (ours(code) or _library(frame) or _helper(frame) or code.co_filename == "<string>")
         elif event == "call":
             self.called(frame)
         elif event == "c_call":
@@ -226,7 +226,7 @@ class Watch:
         elif _helper(frame):
             if not name.startswith(COMPUTING) or name.endswith(NOT_COMPUTING) or code.co_name.startswith(SETTING):
                 self.refuse(f"it calls {name}.{code.co_name}")
-        elif not code.co_filename.startswith("<"):           # (made by dataclasses, namedtuple and the like)
+        elif not (own(code) or code.co_filename.startswith("<") and (standard(name) or name.startswith("namedtuple_"))):
             self.refuse(f"it calls {code.co_qualname if hasattr(code, 'co_qualname') else code.co_name}, which was not within reach")
 
     def native(self, fn):

@@ -40,6 +40,7 @@ from whet.utils.hooks import Hooks
 
 from . import patched
 from .bytecode import instructions
+from .containers import OWN, elements, fill, values
 from .effects import SETTABLE, Slot, get, named
 from .numbers import TELLTALE
 from .outward import CACHED, StandIn, cached_by, stands
@@ -86,6 +87,7 @@ READABLE = Base, np.ndarray, np.void, contextvars.ContextVar, random.Random     
 BY_IDENTITY = Base, type, types.FunctionType, types.BuiltinFunctionType      # what is compared so, to whom it is the same
 UNNAMED = ("__builtins__", "__spec__", "__loader__")     # of a module, what globals() is not asked for
 DISPATCH = functools.singledispatch(len).__code__
+ABSENT = object()                # what lies where nothing does
 TRACES = object()                # that a class says who makes traced functions
 _same, _attribute = operator.is_, object.__getattribute__
 _WORDS, _FIELDS = re.compile(r"\w+").findall, re.compile(r"{(.*?)}").findall
@@ -260,7 +262,7 @@ class World:
             self.place("slot", nn.Module, "_hooks", (nn.Module._hooks,))
             self.stack.append(nn.hooks.for_all)
         self.modules, self.attributes = {}, set()    # module's id -> (module, names already looked up in it); what code names
-        self.entire = {}                     # id -> module of which any name may be looked up
+        self.looks_up = False                # could any name of a module be looked up?
         self.grads = []                      # gradients of tensors: at the end those that nothing else leads to
         self.walk()
         self.begun = self.copied() if grows and not loose else None
@@ -294,8 +296,8 @@ class World:
         self.stack = None
         for name in sorted(self.settings):
             self.places.append(("setting", SETTINGS[name], name, [SETTINGS[name]()]))
-        for m in self.entire.values():
-            self.places.append(("dict", vars(m), tuple(vars(m)), tuple(vars(m).values())))
+        if self.looks_up:
+            self.data([vars(m) for m, _ in self.modules.values() if not standard(m.__name__)])
         for i in self.met.keys() & self.outward.keys():      # also where no stand-in can be: it is the real one everywhere
             del self.outward[i]
         if self.typed and any(isinstance(x, io.IOBase | logging.Logger) for x, _ in self.outward.values()):
@@ -353,6 +355,9 @@ class World:
     def visit(self, x):
         if type(x) in PLAIN or id(x) in self.seen:
             return
+        if isinstance(x, types.GenericAlias | types.UnionType):
+            self.stack += [getattr(x, "__origin__", None), *x.__args__]
+            return
         if isinstance(x, CONSTANT) and type(x) is not np.void:
             if isinstance(x, np.ufunc | np.generic | type(np.sum)):
                 self.settings.add("numpy")
@@ -363,6 +368,8 @@ class World:
             raise Unwatchable(f"it reaches more than {MOST} objects")
         self.seen[id(x)] = x
         t = type(x)
+        if x is type:                        # by another name
+            self.exact = self.typed = True
         if isinstance(x, types.FunctionType | types.BuiltinFunctionType | type):
             module = _module(x).partition(".")[0]
             self.exact |= standard(module) and module not in LENIENT and not stands(x)
@@ -379,13 +386,14 @@ class World:
         if isinstance(x, Base):
             self.tensor(x)
         elif isinstance(x, list | tuple | collections.deque):
-            self.place("items", x, None, tuple(x))
+            self.place("items", x, None, elements(x))
             if t not in (list, tuple, collections.deque):
                 self.instance(x)
         elif isinstance(x, set | frozenset):
-            if not all(type(e) in PLAIN or isinstance(e, BY_IDENTITY) for e in x):
-                raise Unwatchable(f"it can read a set of {sorted({type(e).__name__ for e in x})}")
-            self.place("set", x, None, tuple(x))
+            held = elements(x)
+            if not all(type(e) in PLAIN or isinstance(e, BY_IDENTITY) for e in held):
+                raise Unwatchable(f"it can read a set of {sorted({type(e).__name__ for e in held})}")
+            self.place("set", x, None, held)
             if t not in (set, frozenset):
                 self.instance(x)
         elif t in (types.BuiltinFunctionType, types.MethodWrapperType):
@@ -405,10 +413,12 @@ class World:
             self.stack += [x.__func__, x.__self__]
         elif t is functools.partial:
             self.place("partial", x, None, (x.func, x.args, x.keywords))
+            self.named(x)
             if type(x.func) is types.BuiltinFunctionType and (isinstance(x.func.__self__, types.ModuleType) or foreign(type(x.func.__self__))):
                 self.passed_on(x.func)
         elif t in (staticmethod, classmethod):
             self.stack.append(x.__func__)
+            self.named(x)
         elif t is property:
             self.stack += [f for f in (x.fget, x.fset, x.fdel) if f is not None]
         elif t is functools.cached_property:
@@ -417,13 +427,18 @@ class World:
             self.cell(x)
         elif isinstance(x, types.ModuleType):
             self.modules[id(x)] = x, set()
+            if t is not types.ModuleType:
+                self.place("class", x, None, (t,))
+                self.stack.append(t)
         elif isinstance(x, type):
             self.klass(x)
         elif getattr(t, "_traces", None) is TRACES:
             self.stack.append(x.fn)          # a traced function is what it traces
         elif isinstance(x, int | float | complex | str | bytes) and standard(_module(t)) and not isinstance(x, enum.Enum):
             self.namespace(getattr(x, "__dict__", {}))       # (a number or text of a kind of its own)
-        elif t is object or t.__module__ == "typing" or isinstance(x, Generator) or isinstance(x, enum.Enum) and standard(_module(t)):
+        elif _module(t) == "typing":
+            self.named(x) if hasattr(x, "__dict__") else None
+        elif t is object or isinstance(x, Generator) or isinstance(x, enum.Enum) and standard(_module(t)):
             pass                             # (draws of random numbers are recorded)
         elif x is modes.state or isinstance(x, VALUES) and standard(_module(t)):         # (the modes are a part of what tells calls apart)
             if isinstance(x, decimal.Decimal):
@@ -437,9 +452,9 @@ class World:
         elif isinstance(x, np.ndarray | np.void):
             raise Unwatchable("it can read a large NumPy array, whose numbers may change unseen: make it a tensor")
         elif t is contextvars.ContextVar:
-            self.place("context", x, None, (x.get(_look),))
+            self.place("context", x, None, (x.get(ABSENT),))
         elif t is threading.local:           # (of the thread that asks)
-            self.place("local", x, None, (tuple(vars(x)), *vars(x).values()))
+            self.place("local", x, elements(vars(x)), values(vars(x)))
         elif t is random.Random:             # (to use its numbers is to call it, which is seen)
             self.namespace(vars(x))
             self.passable = x.getrandbits
@@ -483,13 +498,31 @@ class World:
             self.place("global", held, name, (held[name],))
         return bool(new)
 
+    def data(self, found):
+        """Compare containers and objects that hold attributes, with those in them. (Of other things in them the use is noticed.)"""
+        met = set()
+        while found:
+            x = found.pop()
+            t = type(x)
+            if id(x) in met or id(x) in self.seen or x is vars(builtins):
+                continue
+            met.add(id(x))
+            if isinstance(x, tuple(OWN)):
+                names, held = (elements(x), values(x)) if isinstance(x, dict | types.MappingProxyType) else (None, elements(x))
+                self.places.append(("dict" if names is not None else "set" if isinstance(x, set | frozenset) else "items", x, names, [*held]))
+                found += held
+            elif not (isinstance(x, types.ModuleType) or callable(x) or standard(_module(t))) and isinstance(getattr(x, "__dict__", None), dict):
+                found.append(x.__dict__)
+            if len(found) > MOST:
+                raise Unwatchable(f"it looks up names, and reaches more than {MOST} objects in modules")
+
     def place(self, kind, owner, names, objects):
         objects = list(objects)
         self.places.append((kind, owner, names, objects))
         found = objects[:-2] if kind == "vars" else objects          # (the last two of a class are no values of it)
         outward = any(map(stands, found))
         if (self.loose or outward) and kind in SETTABLE and not (kind == "items" and isinstance(owner, tuple)):
-            named = names[1] if kind == "some" else names if kind in ("dict", "vars") else \
+            named = names[1] if kind == "some" else names if kind in ("dict", "vars", "local") else \
                 range(len(objects)) if kind == "items" else (names or "contents",)
             if outward:
                 for name, x in zip(named, found):
@@ -527,10 +560,15 @@ class World:
             or any(i in self.seen for i in self.growing) or self.growing and self.direct
 
     def namespace(self, d):
-        for k in d:
-            if type(k) not in PLAIN:
-                self.stack.append(k)
-        self.place("dict", d, tuple(d), tuple(d.values()))
+        keys = elements(d)
+        self.stack += [k for k in keys if type(k) not in PLAIN]
+        self.place("dict", d, keys, values(d))
+
+    def named(self, x):
+        """The attributes of a function, or of what else is called."""
+        if vars(x):
+            self.holders.append(x)
+        self.namespace(vars(x))
 
     def tensor(self, t):
         self.tensors[id(t)] = t
@@ -612,9 +650,11 @@ class World:
                     continue
                 if isinstance(inner, types.FunctionType | types.MethodType | functools.partial):
                     self.stack.append(inner)
+                    self.named(fn)
             return
         if fn.__code__ is DISPATCH:          # of functools.singledispatch: its cases (what it found before is found again)
             self.namespace(fn.registry)
+            self.named(fn)
             return
         if standard(fn.__module__ or "") and fn.__module__ != "__main__" and standard(fn.__globals__.get("__name__", "")):
             if fn is os.getenv:
@@ -622,13 +662,9 @@ class World:
             return                           # the purity watch looks at what it does
         self.place("function", fn, None, (fn.__code__, fn.__defaults__, fn.__kwdefaults__))
         self.stack += fn.__closure__ or ()
-        if fn.__dict__:
-            self.holders.append(fn)
-        self.namespace(fn.__dict__)
+        self.named(fn)
         if standard(fn.__globals__.get("__name__", "")):
             return                           # (a wrapper of the standard library's, such as a dataclass has: what it wraps is on the stack)
-        if not LOOKUPS.isdisjoint(fn.__code__.co_names):
-            self.whole([c.cell_contents for c in fn.__closure__ or () if c != types.CellType()])
         self.code(fn.__code__, fn.__globals__)
 
     def code(self, code, names_of):
@@ -638,8 +674,7 @@ class World:
         self.read.add((code, id(names_of)))
         self.codes.add(code)
         self.exact |= code.co_name in EXACT and not code.co_filename.startswith("<")
-        if not LOOKUPS.isdisjoint(code.co_names):
-            self.whole([names_of[n] for n in code.co_names if n in names_of])
+        self.looks_up |= not LOOKUPS.isdisjoint(code.co_names)
         if "globals" in code.co_names:
             names = tuple(k for k in names_of if k not in UNNAMED)
             self.place("some", names_of, (UNNAMED, names), tuple(names_of[k] for k in names))
@@ -661,6 +696,8 @@ class World:
                 elif f is not None and name not in self.builtins:
                     self.builtins.add(name)
                     self.place("global", vars(builtins), name, (f,))
+                    if f is type:            # (to call it by its name is seen)
+                        self.stack.pop()
                 if not_called and type(f) is types.BuiltinFunctionType and not stands(f):
                     self.passed_on(f)
         for name, level in imports:
@@ -677,10 +714,6 @@ class World:
                     if "{" in s:             # (of format)
                         self.attributes.update(_WORDS(" ".join(_FIELDS(s))))
 
-    def whole(self, objects):
-        """Any name of the modules among some objects may be looked up."""
-        self.entire.update({id(m): m for m in objects if isinstance(m, types.ModuleType) and not standard(m.__name__)})
-
     def watch(self, objects):
         """Compare the attributes of some objects as well, which hold nothing but numbers."""
         for x in objects:
@@ -695,16 +728,19 @@ class World:
         others = [vars(m) for m, _ in self.modules.values() if not standard(m.__name__)]
         self.absent = [(d, frozenset(self.attributes - d.keys())) for d in others]       # names that the user's modules have not
         self.held = [object.__getattribute__(x, "__dict__") for x in self.holders]
-        self.keyed = [(owner, names) for kind, owner, names, _ in self.places if kind == "dict" and any(type(k) is not str for k in names)]
+        self.keyed = [(owner, names) for kind, owner, names, _ in self.places
+                      if kind == "dict" and type(owner) in OWN and any(type(k) is not str for k in names)]
         self.more = bool(self.holders or self.absent or self.keyed)
-        self.empty = [owner for kind, owner, names, objects in self.places if kind == "dict" and not objects]
+        own = [p for p in self.places if p[0] == "dict" and type(p[1]) in OWN]
+        self.empty = [owner for _, owner, _, objects in own if not objects]
         self.names = [(owner, names, objects) for kind, owner, names, objects in self.places if kind == "global" and objects]
         self.cells = [(owner, objects) for kind, owner, names, objects in self.places if kind == "cell" and objects]
         self.arrays = [(owner, *objects) for kind, owner, names, objects in self.places if kind == "array"]
-        self.dicts = [(owner, names, objects) for kind, owner, names, objects in self.places if kind == "dict" and objects]
+        self.dicts = [(owner, names, objects) for _, owner, names, objects in own if objects]
         self.owners = [owner for kind, owner, *_ in self.places if kind == "class"]
         self.types = [objects[0] for kind, *_, objects in self.places if kind == "class"]
-        self.rest = [p for p in self.places if p[0] not in ("dict", "global", "cell", "class", "array") or p[0] in ("global", "cell") and not p[3]]
+        self.rest = [p for p in self.places if p[0] not in ("dict", "global", "cell", "class", "array") or p[0] in ("global", "cell") and not p[3]
+                     or p[0] == "dict" and type(p[1]) not in OWN]
 
     def same(self):
         """Is everything the very object that was found?"""
@@ -783,9 +819,9 @@ class World:
             for i, (a, b) in enumerate(zip(now, objects)):
                 if a is not b and not _equal(a, b):
                     name = names[1][i] if kind == "some" else i if kind == "items" else names or "contents"
-                    if kind in ("dict", "vars"):
+                    if kind in ("dict", "vars", "local"):
                         name = names[i] if i < len(names) else None
-                    if a is _look or b is _look:             # deleted, or not there before
+                    if a is ABSENT or b is ABSENT:             # deleted, or not there before
                         name = None
                     if not any(o is owner and _same_key(n, name) for _, o, n, _, _ in out):
                         out.append((kind, owner, name, b, a))
@@ -801,10 +837,9 @@ def _absolute(name, level, names_of):
 
 
 def _slots(c):
-    names = c.__dict__.get("__slots__", ())
-    names = (names,) if isinstance(names, str) else names
-    return [n if not (n.startswith("__") and not n.endswith("__")) else f"_{c.__name__.lstrip('_')}{n}" for n in names
-            if n not in ("__dict__", "__weakref__")]
+    """The names of the slots of a class."""
+    held = c.__dict__
+    return [k for k, d in held.items() if type(d) is types.MemberDescriptorType] if "__slots__" in held else []
 
 
 def not_of_c(t):
@@ -820,7 +855,8 @@ def attributes(x):
 
 def _keys(d, names):
     """Are the keys of a dict these, in this order? (Tensors are so by identity.)"""
-    return len(d) == len(names) and all(map(_same_key, d, names))
+    held = elements(d)
+    return len(held) == len(names) and all(map(_same_key, held, names))
 
 
 def _same_key(a, b):
@@ -851,9 +887,9 @@ def _fill(x, layout, data):
 def _look(kind, owner, names):
     """What a place holds now; None where its names are others."""
     if kind == "dict":
-        return tuple(owner.values()) if _keys(owner, names) else None
+        return values(owner) if _keys(owner, names) else None
     if kind in ("items", "set"):
-        return tuple(owner)
+        return elements(owner)
     if kind == "some":
         skip, names = names
         return tuple(v for k, v in owner.items() if k not in skip) if tuple(k for k in owner if k not in skip) == names else None
@@ -873,7 +909,7 @@ def _look(kind, owner, names):
             return ()
     if kind == "vars":
         held = vars(owner)
-        return *(held.get(k, _look) for k in names), len(held), owner.__bases__
+        return *(held.get(k, ABSENT) for k in names), len(held), owner.__bases__
     if kind == "array":
         return _contents(owner)
     if kind == "path":
@@ -881,9 +917,9 @@ def _look(kind, owner, names):
     if kind == "partial":
         return owner.func, owner.args, owner.keywords
     if kind == "context":
-        return (owner.get(_look),)
+        return (owner.get(ABSENT),)
     if kind == "local":
-        return tuple(vars(owner)), *vars(owner).values()
+        return _look("dict", vars(owner), names)
     if kind == "patched":
         return (patched.state(owner),)
     if kind == "abstract":
@@ -899,11 +935,9 @@ def _look(kind, owner, names):
 def _put(kind, owner, names, objects):
     """Let a place hold what it held."""
     if kind == "items" and not isinstance(owner, tuple) or kind == "set" and not isinstance(owner, frozenset):
-        owner.clear()
-        (owner.update if kind == "set" else owner.extend)(objects)
+        fill(owner, objects)
     elif kind == "dict" and not isinstance(owner, types.MappingProxyType):
-        owner.clear()
-        owner.update(zip(names, objects))
+        fill(owner, zip(names, objects))
     elif kind == "some":
         skip, names = names
         for k in [k for k in owner if k not in skip]:
@@ -919,6 +953,10 @@ def _put(kind, owner, names, objects):
         del owner.cell_contents
     elif kind == "class":
         owner.__class__, = objects
+    elif kind == "context" and objects[0] is not ABSENT:
+        owner.set(objects[0])
+    elif kind == "local":
+        fill(vars(owner), zip(names, objects))
     elif kind == "slot":
         setattr(owner, names, *objects) if objects else delattr(owner, names)
     elif kind == "vars":

@@ -18,7 +18,7 @@ class Clock:
         self.pending = False
         monkeypatch.setattr(trial, "clock", lambda: self.now)
         monkeypatch.setattr(haste, "pending", lambda: self.pending)
-        replay, gradients, walk = Traced.replay, backward.Backward.gradients, trial.walk
+        replay, gradients, walk = Traced._replay, backward.Backward.gradients, trial.walk
 
         def timed_replay(*args):
             out = replay(*args)
@@ -33,7 +33,7 @@ class Clock:
         def timed_walk(*args):
             self.now += self.eager_back + self.noise()
             return walk(*args)
-        monkeypatch.setattr(Traced, "replay", timed_replay)
+        monkeypatch.setattr(Traced, "_replay", timed_replay)
         monkeypatch.setattr(backward.Backward, "gradients", timed_gradients)
         monkeypatch.setattr(trial, "walk", timed_walk)
 
