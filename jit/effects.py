@@ -6,12 +6,13 @@ import ctypes as C
 import operator
 import os
 import threading
+import weakref
 
 from whet.tensor_base import Base
 
 from . import containers
 from .containers import elements, kind_of
-from .numbers import HOLDS, NUMBERS, Number, settle, tensor_of, value_of, varies
+from .numbers import HOLDS, NUMBERS, SETTLED, Number, reclaim, settle, tensor_of, value_of, varies
 
 SETTABLE = frozenset(("dict", "some", "global", "cell", "slot", "vars", "items", "context", "local"))
 
@@ -206,9 +207,9 @@ def _item(self, i):
 
 
 def _behind(self, other):
-    """Another list and this one. (Python's own would not ask.)"""
+    """Another list and this one are joined: by Python's own, that would not ask."""
     self.looked()
-    return other + list.__getitem__(self, slice(None))
+    return NotImplemented
 
 
 Growing.__getitem__, Growing.__radd__ = _item, _behind
@@ -217,6 +218,8 @@ for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__setitem_
               "reverse", "copy",
               "count", "index", "__reduce_ex__", "__sizeof__", "__format__", "__str__"):
     setattr(Growing, _name, _reading(_name))
+SETTLED[Growing] = operator.attrgetter("real")
+HOLDS.add(Growing)
 
 
 class Swapped:
@@ -268,6 +271,8 @@ class Swapped:
                 put(s.kind, s.owner, s.name, value_of(v))
         for grown, _ in self.lists:
             settle(grown.real)
+        for place, there in [(weakref.ref(grown), grown.real) for grown, _ in self.lists]:
+            reclaim(place, there)
         for kind, owner, name, _, new in whole.changes():
             if name is not None and type(new) in HOLDS:
                 put(kind, owner, name, settle(new))

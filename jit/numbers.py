@@ -290,11 +290,16 @@ for _name, _function in dict(neg=operator.neg, abs=abs, pos=operator.pos).items(
     _give(f"__{_name}__", _sign(_name, _function))
 
 
+# what gives the real thing for a stand-in that may lie in what a run returns, and types of what may hold one
+SETTLED = dict.fromkeys(NUMBERS, value_of)
+HOLDS = {*NUMBERS, list, dict, tuple, slice, frozenset, Size}
+
+
 def settle(x, seen=()):
     """The same with plain numbers in place of Numbers: containers that the run made are changed, tuples made anew."""
     t = type(x)
-    if t in NUMBERS:
-        return value_of(x)
+    if t in SETTLED:
+        return SETTLED[t](x)
     if any(x is y for y in seen):            # (a list may hold itself)
         return x
     seen = (*seen, x)
@@ -382,4 +387,3 @@ def _anew(holder, settled):
 
 # names that numbers of Python's lack (but for one that every class has)
 TELLTALE = frozenset(name for t, kind in KINDS.items() for name in dir(kind) if not hasattr(t(), name) and name != "__module__")
-HOLDS = frozenset((*NUMBERS, list, dict, tuple, slice, frozenset, Size))

@@ -745,9 +745,9 @@ def _written(r, leaves):
         grads = [(place, None if spec is None else f"make({given(f'grad{i}', spec)}, env, leaves, made)") for i, (place, spec) in enumerate(r.grads)]
         left = [f"make({given(f'left{i}', spec)}, env, leaves, made)" for i, spec in enumerate(specs)]
         out = f"make({given('results', r.results)}, env, leaves, made)"
-    lines += [f"t{i}, g{i} = {thing(place)}, {value}" for i, (place, value) in enumerate(grads)]
+    lines += [f"leaf{i}, grad_of{i} = {thing(place)}, {value}" for i, (place, value) in enumerate(grads)]
     lines += [f"{', '.join(f'n{i}' for i in range(len(left)))}, out = {', '.join((*left, out))}"] if left else [f"out = {out}"]
-    lines += [f"t{i}._grad = g{i}" for i in range(len(grads))]           # (until here those that were there before are)
+    lines += [f"leaf{i}._grad = grad_of{i}" for i in range(len(grads))]           # (until here those that were there before are)
     for i, (kind, owner, name, _) in enumerate(r.effects):
         place, key = given(f"owner{i}", owner), given(f"name{i}", name)
         lines.append(f"{place}[{key}] = n{i}" if type(owner) in (dict, list) and name is not None

@@ -284,9 +284,9 @@ class Recording:
             return x
         if kind == "slice":
             return slice(*[self.make(x, env, leaves, made) for x in what])
-        if kind == "copy":
-            k, what = what
-            x = made[k] = what.copy()
+        if kind == "set":
+            k, t, what = what
+            x = made[k] = t(what)
             return x
         if kind == "fields":
             t, fields = what

@@ -62,6 +62,14 @@ class Spent:
             self.history = None
 
 
+def in_order(x):
+    """The elements of a set, so that one made of them has them in this order."""
+    held = elements(x)
+    if elements(type(x)(held)) != held:      # (what was taken from it left holes)
+        raise Refused("it returns a set, of which the order could be another")
+    return held
+
+
 class Results:
     """What a run returned, as a recipe: the tensors in it by value number or by where they came from."""
 
@@ -115,7 +123,7 @@ class Results:
         if t in (dict, collections.OrderedDict) and all(type(k) in PLAIN for k in x):
             return t, (self.container(x), [(k, self.describe(v)) for k, v in x.items()])
         if t in (set, frozenset) and all(type(k) in PLAIN for k in x):
-            return "copy", (self.container(x), x.copy())
+            return "set", (self.container(x), t, in_order(x))
         if dataclasses.is_dataclass(x) and not isinstance(x, type):
             return "object", (self.container(x), t, [(k, self.describe(v)) for k, v in attributes(x)])
         if t.__module__.startswith("whet") and isinstance(x, tuple):

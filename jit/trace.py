@@ -445,7 +445,7 @@ class Traced(quick.Entry):
                 self._failed(key, e, rec.passing)
         finally:
             swapped.settle(whole)
-        out, args, kwargs = real(settle(out) if rec.lent else out), (), {}
+        out, args, kwargs = real(settle(out) if rec.lent or swapped.lists else out), (), {}
         for x in rec.lent:
             reclaim(x)
         outward.take_back()

@@ -73,6 +73,7 @@ LENIENT = frozenset("builtins logging warnings whet numpy math cmath operator _o
                     "_collections_abc abc _abc typing types enum dataclasses contextlib contextvars copy copyreg _heapq _bisect _struct os "
                     "sys inspect weakref argparse numbers io _io string re _thread keyword random _random".split())
 STRICT = frozenset(("ldexp", "seed", "Random"))          # what wants Python's own numbers nevertheless (as a deque does, for its length)
+JOINING = frozenset(("concat", "iconcat"))   # what joins lists without asking them
 # classes of the standard library that are data
 DATA = frozenset((("types", "SimpleNamespace"), ("argparse", "Namespace"), ("collections", "ChainMap"), ("collections", "UserDict"),
                   ("collections", "UserList"), ("contextlib", "nullcontext"), ("dataclasses", "Field"), ("dataclasses", "_FIELD_BASE"),
@@ -86,7 +87,7 @@ HEAP = 1 << 9                    # a flag of types: made by a class statement
 READABLE = Base, np.ndarray, np.void, contextvars.ContextVar, random.Random      # of which methods may be called, unlike those of other foreign ones
 BY_IDENTITY = Base, type, types.FunctionType, types.BuiltinFunctionType      # what is compared so, to whom it is the same
 UNNAMED = ("__builtins__", "__spec__", "__loader__")     # of a module, what globals() is not asked for
-DISPATCH = functools.singledispatch(len).__code__
+DISPATCH, DISPATCHING = functools.singledispatch(len).__code__, ("dispatch", "register", "_clear_cache")
 ABSENT = object()                # what lies where nothing does
 TRACES = object()                # that a class says who makes traced functions
 _same, _attribute = operator.is_, object.__getattribute__
@@ -202,6 +203,8 @@ def _instructions(code):
     constants, last, before = (None, None), None, None       # the last two: of an import, its level and names
     if not STRICT.isdisjoint(code.co_names):
         notes.add("exact")
+    if not JOINING.isdisjoint(code.co_names):
+        notes.add("direct")
     if not TELLTALE.isdisjoint(code.co_names) or not TELLTALE.isdisjoint(x for x in code.co_consts if type(x) is str):
         notes.add("exact")
     if not TEXTS.isdisjoint((*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars)):
@@ -370,6 +373,7 @@ class World:
         t = type(x)
         if x is type:                        # by another name
             self.exact = self.typed = True
+        self.looks_up |= x is operator.attrgetter or t is types.BuiltinFunctionType and x.__name__ in LOOKUPS
         if isinstance(x, types.FunctionType | types.BuiltinFunctionType | type):
             module = _module(x).partition(".")[0]
             self.exact |= standard(module) and module not in LENIENT and not stands(x)
@@ -654,12 +658,16 @@ class World:
             return
         if fn.__code__ is DISPATCH:          # of functools.singledispatch: its cases (what it found before is found again)
             self.namespace(fn.registry)
-            self.named(fn)
+            held = vars(fn)
+            names = tuple(k for k in held if k not in DISPATCHING)
+            self.place("some", held, (DISPATCHING, names), tuple(held[k] for k in names))
             return
         if standard(fn.__module__ or "") and fn.__module__ != "__main__" and standard(fn.__globals__.get("__name__", "")):
             if fn is os.getenv:
                 self.stack.append(os.environ)
             return                           # the purity watch looks at what it does
+        if fn.__builtins__ is not vars(builtins):
+            raise Unwatchable(f"{fn.__qualname__} has other builtins than Python's")
         self.place("function", fn, None, (fn.__code__, fn.__defaults__, fn.__kwdefaults__))
         self.stack += fn.__closure__ or ()
         self.named(fn)

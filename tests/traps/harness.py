@@ -24,7 +24,7 @@ import warnings
 import numpy as np
 import whet
 
-FILES = "python_state control_flow memory modes values autograd arguments effects hidden use tricks outside more everyday asides".split()
+FILES = "python_state control_flow memory modes values autograd arguments effects hidden use tricks outside more everyday asides beneath".split()
 TRAPS = {}
 Box = types.SimpleNamespace
 
