@@ -20,6 +20,7 @@ from whet.passes.fuse import MOST, MOST_NODES, dense, lying
 from whet.tensor_base import Base
 
 from . import quick
+from .effects import named
 from .numbers import DTYPES
 from .program import template
 from .trial import EARLY, TURNS
@@ -117,7 +118,8 @@ def names_of(world, fn, key):
         names[id(fn.__self__)] = "self"
     cells = {id(c): name for x in (getattr(fn, "__func__", fn), *world.seen.values()) if isinstance(x, types.FunctionType)
              for name, c in zip(x.__code__.co_freevars, x.__closure__ or ())}
-    attributes = {id(vars(x)): id(x) for x in world.seen.values() if type(x) is not type and hasattr(x, "__dict__") and type(vars(x)) is dict}
+    held = [x for x in world.seen.values() if type(x) is not type and (named(x) if isinstance(x, Base) else hasattr(x, "__dict__"))]
+    attributes = {id(vars(x)): id(x) for x in held if type(vars(x)) is dict}
     plain = lambda name: (name.count("[") + name.count("'s "), len(name))
     for _ in range(4):                       # (a plainer name of an owner gives what is in it a plainer one)
         before = dict(names)

@@ -456,8 +456,8 @@ def _world(t, r):
         words += [t.id(x) + L.T["array"], t.id(a), id(x) + L.T["rg"], rg]
         if extra is not None or (x._grad is None) != bare:
             raise _No
-        if type(x) is Base:                  # (attributes that it has are a place)
-            words += [t.id(vars(x)) + native.HEAD, len(vars(x)), id(x) + L.T["dict"], _word(id(x) + L.T["dict"])]
+        held = _word(id(x) + L.T["dict"])    # (attributes that it has are a place)
+        words += [id(x) + L.T["dict"], held] if not held else [id(x) + L.T["dict"], held, t.id(vars(x)) + native.HEAD, len(vars(x))]
         words += [id(x) + L.T["extra"], _word(id(x) + L.T["extra"])]
         t["bare" if bare else "held"].append(id(x) + L.T["grad"])
         if bare:
