@@ -5,7 +5,32 @@ import sys
 _BITS = {"LOAD_GLOBAL": 1, "LOAD_ATTR": 1 if sys.version_info >= (3, 12) else 0, "LOAD_SUPER_ATTR": 2}      # flags beside the number of a name
 _OPS: list = [(name, "name" if op in dis.hasname else "const" if op in dis.hasconst else "local" if op in (*dis.haslocal, *dis.hasfree) else None,
                _BITS.get(name, 0)) for op, name in enumerate(dis.opname[:256])]
+_CALL = "PRECALL" if "PRECALL" in dis.opmap else "CALL"
+_JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 _CACHE, _EXTENDED = dis.opmap.get("CACHE", 0), dis.EXTENDED_ARG
+
+
+def second_is_constant(found, i):
+    """Is the second argument of the call of what instruction i of a list loads a constant text? False also where that is hard to say.
+
+        >>> from whet.jit.bytecode import instructions, second_is_constant
+        >>> def asks(f):
+        ...     found = list(instructions(f.__code__))
+        ...     return second_is_constant(found, next(i for i, (name, *_) in enumerate(found) if name == "LOAD_GLOBAL"))
+        >>> asks(lambda o: getattr(o.part, "x", o.y)), asks(lambda o, k: getattr(o.part, k)), asks(lambda o, k: getattr(o, f"lr_{k}"))
+        (True, False, False)
+    """
+    depth, constant = 0, False               # of what lies on the stack besides the function; is the second thing there a constant?
+    for name, arg, value in found[i + 1:]:
+        op, before = dis.opmap[name], depth
+        if name == _CALL and arg == depth:
+            return constant
+        depth += dis.stack_effect(op, arg if op >= dis.HAVE_ARGUMENT else None)
+        if op in _JUMPS or depth < 0:
+            return False
+        if depth <= 2 and name != "KW_NAMES":
+            constant = before == 1 and depth == 2 and name == "LOAD_CONST" and type(value) is str
+    return False
 
 
 def instructions(code):

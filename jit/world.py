@@ -39,7 +39,7 @@ from whet.tensor_base import Base
 from whet.utils.hooks import Hooks
 
 from . import patched
-from .bytecode import instructions
+from .bytecode import instructions, second_is_constant
 from .containers import OWN, elements, fill, values
 from .effects import SETTABLE, Slot, get, named
 from .numbers import TELLTALE
@@ -59,6 +59,7 @@ PURE = frozenset("len isinstance issubclass getattr hasattr setattr delattr abs 
 MODULES = frozenset(("math", "cmath", "operator", "_operator", "itertools", "_functools", "_collections", "_abc", "_struct", "_bisect", "_heapq"))
 LOOKUPS = frozenset(("getattr", "hasattr", "setattr", "delattr", "__dict__", "attrgetter", "vars", "__getattribute__", "getmembers",
                      "getmembers_static", "getattr_static"))         # with names that may be made at run time
+ASKED = frozenset(("getattr", "hasattr", "setattr", "delattr"))      # (of these, the second argument is the name)
 # of the standard library, what nobody changes: to use it is to call it, which is seen
 VALUES = (datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, decimal.Decimal, fractions.Fraction, pathlib.PurePath, re.Pattern,
           uuid.UUID)
@@ -89,6 +90,7 @@ BY_IDENTITY = Base, type, types.FunctionType, types.BuiltinFunctionType      # w
 UNNAMED = ("__builtins__", "__spec__", "__loader__")     # of a module, what globals() is not asked for
 DISPATCH, DISPATCHING = functools.singledispatch(len).__code__, ("dispatch", "register", "_clear_cache")
 ABSENT = object()                # what lies where nothing does
+BY_NAME = type, getattr, setattr, vars
 TRACES = object()                # that a class says who makes traced functions
 _same, _attribute = operator.is_, object.__getattribute__
 _WORDS, _FIELDS = re.compile(r"\w+").findall, re.compile(r"{(.*?)}").findall
@@ -209,6 +211,11 @@ def _instructions(code):
         notes.add("exact")
     if not TEXTS.isdisjoint((*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars)):
         notes.add("shown")
+    if not LOOKUPS.isdisjoint(code.co_names):
+        found = list(instructions(code))
+        asked = [i for i, (name, _, value) in enumerate(found) if name == "LOAD_GLOBAL" and value in ASKED]
+        if not (LOOKUPS - ASKED).isdisjoint(code.co_names) or not asked or not all(second_is_constant(found, i) for i in asked):
+            notes.add("looks up")
     for name, arg, value in instructions(code):
         if name in ("LOAD_ATTR", "LOAD_METHOD"):             # (a method of all numbers or lists, which takes just those)
             notes.update({"int": ("exact",), "float": ("exact",), "list": ("direct",)}.get(last, ()))
@@ -373,7 +380,7 @@ class World:
         t = type(x)
         if x is type:                        # by another name
             self.exact = self.typed = True
-        self.looks_up |= x is operator.attrgetter or t is types.BuiltinFunctionType and x.__name__ in LOOKUPS
+        self.looks_up |= x in (getattr, setattr, vars) if t is types.BuiltinFunctionType else x is operator.attrgetter
         if isinstance(x, types.FunctionType | types.BuiltinFunctionType | type):
             module = _module(x).partition(".")[0]
             self.exact |= standard(module) and module not in LENIENT and not stands(x)
@@ -682,7 +689,6 @@ class World:
         self.read.add((code, id(names_of)))
         self.codes.add(code)
         self.exact |= code.co_name in EXACT and not code.co_filename.startswith("<")
-        self.looks_up |= not LOOKUPS.isdisjoint(code.co_names)
         if "globals" in code.co_names:
             names = tuple(k for k in names_of if k not in UNNAMED)
             self.place("some", names_of, (UNNAMED, names), tuple(names_of[k] for k in names))
@@ -691,6 +697,7 @@ class World:
         self.direct |= "direct" in notes
         self.typed |= "typed" in notes
         self.shown |= "shown" in notes
+        self.looks_up |= "looks up" in notes
         self.attributes.update(attributes)
         for name, not_called in names:
             if name in names_of:
@@ -704,7 +711,7 @@ class World:
                 elif f is not None and name not in self.builtins:
                     self.builtins.add(name)
                     self.place("global", vars(builtins), name, (f,))
-                    if f is type:            # (to call it by its name is seen)
+                    if f in BY_NAME:         # (what is done with it by its own name is seen)
                         self.stack.pop()
                 if not_called and type(f) is types.BuiltinFunctionType and not stands(f):
                     self.passed_on(f)
