@@ -232,6 +232,9 @@ class Call(Shortcut):
     def stale(self):
         return type(self.op) is Backward and [None if x is None else x._version for x in self.inputs] != self.versions
 
+    def shares(self):
+        return type(self.op) is Backward and any(way.shared for way in self.op.ways.values())
+
     def release(self):
         if type(self.op) is Backward:
             self.op.release(self)

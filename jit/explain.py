@@ -231,8 +231,9 @@ def wanted(spec, name, out):
         for x in what if kind in (tuple, "slice") else what[1]:
             wanted(x, name, out)
     elif kind == "object" or isinstance(kind, type):
-        for _, x in what[-1]:
-            wanted(x, name, out)
+        for held in what[3:] if kind == "object" else what[-1:]:
+            for _, x in held:
+                wanted(x, name, out)
 
 
 def unfused(before, after):

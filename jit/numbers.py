@@ -373,16 +373,22 @@ def _anew(holder, settled):
     t = type(holder)
     if t is types.MethodType:
         of = holder.__self__
-        name = None if type(of) not in NUMBERS or settled(of) is of else next((k for k, v in vars(type(of)).items() if v is holder.__func__), None)
-        return None if name is None else getattr(settled(of), name)
-    parts = (holder.start, holder.stop, holder.step) if t is slice else holder
+        if type(of) not in NUMBERS or settled(of) is of:
+            return None
+        name = next((k for k, v in vars(type(of)).items() if v is holder.__func__), None)
+        return types.MethodType(holder.__func__, settled(of)) if name is None else getattr(settled(of), name)
+    parts = (holder.start, holder.stop, holder.step) if t is slice else elements(holder)
     if not any(settled(x) is not x for x in parts):
         return None
     if t is slice:
         return slice(*map(settled, parts))
-    if t in (tuple, frozenset, Size):
-        return t([settled(x) for x in holder])
-    return t._make([settled(x) for x in holder]) if hasattr(t, "_make") else None
+    try:
+        new = kind_of(holder).__new__(t, map(settled, parts))
+    except TypeError:                        # (a record of C's)
+        return None
+    if hasattr(holder, "__dict__"):
+        vars(new).update(vars(holder))
+    return new
 
 
 # names that numbers of Python's lack (but for one that every class has)

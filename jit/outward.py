@@ -8,6 +8,7 @@ import functools
 import gc
 import io
 import logging
+import math
 import sys
 import types
 import warnings
@@ -24,6 +25,8 @@ from .numbers import NUMBERS, Number, plain, reclaim, through, value_of
 from .texts import Text
 
 TIMES, MATH = tuple(CLOCKS.values()), {f: name for name, f in NUMERIC.items()}
+ASKED = {math.isnan: lambda v: v != v, math.isinf: lambda v: abs(v) == math.inf, math.isfinite: lambda v: abs(v) < math.inf}     # of numbers
+KNOWN = frozenset((*TIMES, *MATH, *ASKED))
 METHODS = ("write", "writelines", "flush")               # of streams
 STABLE = ("isatty", "fileno", "encoding", "errors", "name", "mode", "newlines", "writable", "readable", "seekable", "buffer")
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR, "critical": logging.CRITICAL}
@@ -40,7 +43,7 @@ def stands(x):
     """Is there a stand-in for such an object?"""
     t = type(x)
     if t is types.BuiltinFunctionType:
-        return x is print or x is warnings.warn or x in TIMES or x in MATH or isinstance(x.__self__, io.IOBase) and x.__name__ in METHODS
+        return x is print or x is warnings.warn or x in KNOWN or isinstance(x.__self__, io.IOBase) and x.__name__ in METHODS
     if t is functools.partial:
         return stands(x.func)
     if t is types.FunctionType:
@@ -83,6 +86,8 @@ class Outward:
             return (Stream if isinstance(x, io.IOBase) else Logger if isinstance(x, logging.Logger) else Cache)(x, self)
         if x in MATH:
             return Function(x, self, functools.partial(through, x, MATH[x]))
+        if x in ASKED:                       # (a replay must get the same answer, not have the same number)
+            return Function(x, self, lambda v: bool(ASKED[x](v)) if type(v) in NUMBERS else x(v))
         if x in TIMES:
             return Function(x, self, lambda: self.time(x))
         if x is logging.getLogger:

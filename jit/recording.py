@@ -4,7 +4,7 @@ import types
 from operator import attrgetter, is_
 
 from whet.autograd.node import next_number
-from whet.ir.spans import span
+from whet.ir.spans import address, span
 from whet.ops.registry import view_of
 from whet.tensor import wrap
 
@@ -222,7 +222,7 @@ class Recording:
         self.loose = [(i, i in self.written) for i in range(len(given)) if i not in set(fixed)]
         self.memory = {_memory(given[i]) for i in self.written if i in set(fixed)}
         self.around = {_memory(a) for _, a in self.fixed}
-        self.alone = not any({i, k} - set(fixed) for i, k in self.pattern)
+        self.alone = not any({i, k} - set(fixed) for i, k, _ in self.pattern)
 
     def apart(self, given):
         """Do the arrays overlap just as they did? Those that are the very same objects do; the others are mostly alone in their memory."""
@@ -272,7 +272,10 @@ class Recording:
         if kind == "place":
             return self.at(what, leaves)
         if kind is tuple:
-            return tuple([self.make(x, env, leaves, made) for x in what])
+            x = made[id(what)] = tuple([self.make(x, env, leaves, made) for x in what])
+            return x
+        if kind == "same":
+            return made[id(what)]
         if kind == "item":
             return env[what].item()
         if kind == "box":
@@ -283,7 +286,8 @@ class Recording:
             x += [self.make(y, env, leaves, made) for y in what]
             return x
         if kind == "slice":
-            return slice(*[self.make(x, env, leaves, made) for x in what])
+            x = made[id(what)] = slice(*[self.make(x, env, leaves, made) for x in what])
+            return x
         if kind == "set":
             k, t, what = what
             x = made[k] = t(what)
@@ -291,12 +295,13 @@ class Recording:
         if kind == "fields":
             t, fields = what
             got = [self.make(x, env, leaves, made) for x in fields]
-            return t._make(got) if hasattr(t, "_make") else t(got)
+            x = made[id(what)] = t._make(got) if hasattr(t, "_make") else t(got)
+            return x
         if kind == "text":
             return "".join([x if type(x) is str else format(self.make(x[0], env, leaves, made), x[1]) for x in what])
         if kind == "named":
             t, fields, held = what
-            x = t._make([self.make(y, env, leaves, made) for y in fields])
+            x = made[id(what)] = t._make([self.make(y, env, leaves, made) for y in fields])
             x.__dict__.update([(k, self.make(v, env, leaves, made)) for k, v in held])
             return x
         if kind == "entries":
@@ -320,10 +325,12 @@ class Recording:
                 setattr(x, name, self.make(y, env, leaves, made))
             return x
         if kind == "object":
-            k, t, fields = what
-            x = made[k] = object.__new__(t)
+            k, t, own, fields, entries = what
+            x = made[k] = own.__new__(t)
             for k, v in fields:
                 object.__setattr__(x, k, self.make(v, env, leaves, made))
+            for k, v in entries:
+                own.__setitem__(x, k, self.make(v, env, leaves, made))
             return x
         k, what = what
         x = made[k] = kind()
@@ -341,12 +348,12 @@ def _memory(a):
 
 
 def _overlaps(arrays, written):
-    """Which of the written arrays share memory with which of all."""
+    """Which of the written arrays share memory with which of all, and how far apart they begin."""
     spans = sorted([(*span(a), i) for i, a in enumerate(arrays) if a.size])
     written, found, open_ = set(written), [], []
     for low, high, i in spans:
         open_ = [(end, k) for end, k in open_ if end > low]
         for _, k in open_:
-            found += [(a, b) for a, b in ((i, k), (k, i)) if a in written]
+            found += [(a, b, address(arrays[b]) - address(arrays[a])) for a, b in ((i, k), (k, i)) if a in written]
         open_.append((high, i))
     return tuple(sorted(found))

@@ -8,13 +8,13 @@ from whet.autograd.node import OutputOf
 from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
 
-from .containers import elements, values
+from .containers import elements, kind_of, values
 from .effects import Growing, named
 from .history import History, inside, leaving, used_up
 from .numbers import NUMBERS, tensor_behind, value_of
 from .outward import StandIn, real
 from .record import Refused, counters
-from .world import CONSTANT, PLAIN, attributes, standard
+from .world import CONSTANT, HEAP, PLAIN, attributes, standard
 
 
 def counted(outside, place_of):
@@ -62,6 +62,11 @@ class Spent:
             self.history = None
 
 
+def below(x):
+    """What a dict holds, whatever it is a kind of; of another object nothing."""
+    return dict(zip(elements(x), values(x))) if isinstance(x, dict) else {}
+
+
 def in_order(x):
     """The elements of a set, so that one made of them has them in this order."""
     held = elements(x)
@@ -80,10 +85,24 @@ class Results:
         self.values, self.index, self.tensors = [], {}, []
         self.known = guarded                 # what is guarded by identity: may be given back as it is
         self.containers, self.holders = {}, []       # lists and dicts that the run made, by id
+        self.once = {}                       # what tuples are made of, by their id
         self.items = []                      # values that become numbers
         self.alive, self.dead = [], []       # results whose history is not used up; (end, result) of those whose history is
 
     def describe(self, x):
+        """Something as a recipe: (kind, what it is made of)."""
+        if not isinstance(x, tuple | slice) or isinstance(x, Base):
+            return self.recipe(x)
+        there = self.once.get(id(x))
+        if there is not None:                # (it is one, wherever it is given back)
+            return "same", there
+        spec = self.recipe(x)
+        if spec[0] in (tuple, "fields", "named", "slice"):
+            self.once[id(x)] = spec[1]
+            self.holders.append(x)
+        return spec
+
+    def recipe(self, x):
         t = type(x)
         if isinstance(x, Base):
             return self.tensor(x)
@@ -125,7 +144,10 @@ class Results:
         if t in (set, frozenset) and all(type(k) in PLAIN for k in x):
             return "set", (self.container(x), t, in_order(x))
         if dataclasses.is_dataclass(x) and not isinstance(x, type):
-            return "object", (self.container(x), t, [(k, self.describe(v)) for k, v in attributes(x)])
+            own = kind_of(x) if isinstance(x, dict) else object
+            if all(b is object or b.__flags__ & HEAP or b in (own, dict) for b in t.__mro__) and all(type(k) in PLAIN for k in below(x)):
+                name = self.container(x)
+                return "object", (name, t, own, *([(k, self.describe(v)) for k, v in held] for held in (attributes(x), below(x).items())))
         if t.__module__.startswith("whet") and isinstance(x, tuple):
             return "fields", (t, [self.describe(y) for y in x])
         if t is types.FunctionType:

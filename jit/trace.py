@@ -635,14 +635,13 @@ class Traced(quick.Entry):
 
     def _left(self, run, results, swapped):
         """What the run changed in Python's state: (kind, owner, name, new value as a recipe), and what it appended to lists."""
-        effects, growths = [], []
+        effects: list = []
         for grown, _ in swapped.lists:
             if grown.read:
                 self._fixed.add((id(grown.real), None))
                 self._loose -= self._fixed
                 raise Refused("it reads a list that it appends to")
-            growths.append((grown.real, [results.describe(x) for x in grown.added]))
-        known = {id(real) for real, _ in growths}
+        known = {id(grown.real) for grown, _ in swapped.lists}
         changes = run.world.changes()
         slots = {(id(s.owner), s.name): t for s, t in zip(run.world.slots, run.leaves[len(run.leaves) - len(run.world.slots):])}
         here = {place: there for place, (_, there) in swapped.tuples.items()}
@@ -673,6 +672,7 @@ class Traced(quick.Entry):
                     and (id(s.owner), s.name) not in known:              # (None: it was deleted)
                 effects.append((s.kind, s.owner, s.name, results.describe(now)))
         known |= slots.keys() | {(id(owner), name) for _, owner, name, _ in effects}
+        growths = [(grown.real, [results.describe(x) for x in grown.added]) for grown, _ in swapped.lists]      # (in the order of replays)
         filled, boxes = {}, {id(x): i for i, x in enumerate(run.boxes) if isinstance(x, list | dict)}
         for kind, owner, name, _, _ in run.whole.changes():
             if id(owner) in boxes and id(owner) not in run.world.seen and id(owner) not in filled:
@@ -793,7 +793,7 @@ def _copies(rec, numbers, pattern, last=False):
     """What a run was given, as it was before and as it lay: what overlapped does so. `pattern`: pairs of places in `numbers` that overlap.
     `last`: nobody needs the recorder's own copies any more."""
     found: dict = {}                         # place -> the group of those that overlap
-    for i, k in pattern:
+    for i, k, _ in pattern:
         group = found.setdefault(i, {i}) | found.setdefault(k, {k})
         found.update(dict.fromkeys(group, group))
     made: dict = {}

@@ -673,8 +673,6 @@ class World:
             if fn is os.getenv:
                 self.stack.append(os.environ)
             return                           # the purity watch looks at what it does
-        if fn.__builtins__ is not vars(builtins):
-            raise Unwatchable(f"{fn.__qualname__} has other builtins than Python's")
         self.place("function", fn, None, (fn.__code__, fn.__defaults__, fn.__kwdefaults__))
         self.stack += fn.__closure__ or ()
         self.named(fn)
@@ -704,6 +702,8 @@ class World:
                 self.place("global", names_of, name, (names_of[name],))
             else:
                 self.place("global", names_of, name, ())
+                if names_of.get("__builtins__", builtins) not in (builtins, vars(builtins)):
+                    raise Unwatchable(f"{code.co_name} has other builtins than Python's")
                 f = getattr(builtins, name, None)
                 if f is id:                  # (a stand-in for everybody would be asked all the time)
                     self.outward.setdefault(id(f), (f, []))[1].append(("builtin", names_of, "id"))

@@ -1,4 +1,5 @@
 """Traced functions whose numbers vary and that leave something behind: the same results and the same state as eagerly, and replayed."""
+import collections
 import dataclasses
 import gc
 import math
@@ -506,3 +507,12 @@ def test_states_that_alternate_may_be_several():
         warnings.simplefilter("error")
         assert [eager(x, 2) for x in data] == [traced(x, 2) for x in data]
     assert sum(r["calls"] for r in traced.explain(data=True)["paths"]) > 8
+
+
+def test_records_are_made_and_taken():
+    Pair = collections.namedtuple("Pair", "a b")
+    f = jit.trace(lambda p: Pair(p.a * 2, p.b + 1.5), strict=True)
+    for _ in range(4):
+        p = Pair(whet.ones(2), 3.0)
+        assert bits(f(p)) == bits(f.fn(p))
+    assert sum(r["calls"] for r in f.explain(data=True)["paths"]) == 3

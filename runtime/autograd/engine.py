@@ -62,7 +62,8 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True):
     state = modes.state
     before = state.flags
     if create or targets is not None or before & modes.SPECIAL:
-        short = [n for n in order if isinstance(n, Shortcut) and (create or before & modes.SPECIAL or _in_part(n, need, targets))]
+        whole = create or before & modes.SPECIAL
+        short = [n for n in order if isinstance(n, Shortcut) and (whole or _in_part(n, need, targets) or targets is not None and n.shares())]
         if short:
             for n in short:
                 n.open()

@@ -220,6 +220,10 @@ class Shortcut(Node):
         """Has anything that it saved been written to?"""
         raise NotImplementedError
 
+    def shares(self):
+        """Could a gradient that it gives lie in the memory of one that it is given, or of another that it gives?"""
+        return False
+
     def broke_off(self):
         """Its backward raised: drop what those nodes of the graph there saved that ran before the one that did (an opened one: none)."""
 

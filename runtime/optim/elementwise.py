@@ -245,7 +245,8 @@ class _Plan:
             most = MAX_ARGS // width
             for i in range(0, len(rows), most):
                 some = rows[i:i + most]
-                states = [optimizer.state[p][name] for p, _ in some for name in self.states]
+                names = (*self.states, "step") if optimizer.counts else self.states
+                states = [optimizer.state[p][name] for p, _ in some for name in names]
                 self.batches.append(_Batch(some, states, dtype, number, extra, addr))
 
 

@@ -4,6 +4,7 @@ import collections
 import contextvars
 import dataclasses
 import functools
+import math
 import operator
 import threading
 import types
@@ -406,4 +407,102 @@ def code_without_a_file():
     def calls(f):
         for _ in range(5):
             yield f(ramp(2)), list(counts)
+    return f, calls
+
+
+# ---- what is made once and lies in several places --------------------------------------------------------------------------
+@trap
+def a_tensor_is_logged_and_kept_last():
+    """log.append(y), last = y, best = {"y": y}: one new tensor in a list that grows, an attribute and a dict."""
+    o, log, table = Box(last=None), [], {"all": []}
+    def f(x):
+        y = x * 2
+        log.append(y)
+        o.last = y
+        table["all"].append((y[:1], {"y": y}))
+        table["best"] = y
+        return y
+    def calls(f):
+        for k in range(8):
+            y = f(ramp(3) + k)
+            yield y, len(log), [t is y for t in (log[-1], o.last, table["best"], table["all"][-1][1]["y"])], log[0]
+    return f, calls
+
+
+@trap
+def a_tuple_is_given_back_twice():
+    """A tuple, a record, a slice are one, in the result, in a list and in an attribute."""
+    Pair = collections.namedtuple("Pair", "a b")
+    o, log = Box(last=None), []
+    def f(x):
+        t, p, s = (x * 2, 1), Pair(x, x + 1), slice(0, x.shape[0])
+        o.last = t
+        log.append(t)
+        return t, {"t": t}, p, [p], s, (s,)
+    def calls(f):
+        for k in range(8):
+            t, d, p, ps, s, ss = f(ramp(3) + k)
+            yield t, p, t is d["t"], t is o.last, t is log[-1], p is ps[0], s is ss[0]
+    return f, calls
+
+
+@trap
+def a_record_that_is_a_dict():
+    """A dataclass that is an OrderedDict and fills itself, as models give back."""
+    @dataclasses.dataclass
+    class Output(collections.OrderedDict):
+        loss: object = None
+        logits: object = None
+        def __post_init__(self):
+            for field in dataclasses.fields(self):
+                self[field.name] = getattr(self, field.name)
+    def f(x): return Output(loss=x.sum(), logits=x * 2)
+    def calls(f):
+        for k in range(6):
+            out = f(ramp(3) + k)
+            yield [*out.items()], out.loss, out["logits"] is out.logits, type(out) is Output
+    return f, calls
+
+
+@trap
+def windows_of_one_memory():
+    """The second argument is a window of the first, at another place each time."""
+    def f(a, b):
+        b.copy_(a[:128])
+        return b * 1
+    def calls(f):
+        for start in (128, 128, 128, 64, 192, 1, 0, 128, 64):
+            t = ramp(512)
+            yield f(t, t[start:start + 128]), t
+    return f, calls
+
+
+@trap
+def gradients_that_lie_in_one_memory():
+    """autograd.grad through a sum gives one tensor twice, and that is the one that it was given."""
+    def f(a, b): return a + b, a.t()
+    def calls(f):
+        for _ in range(5):
+            a, b, g = leaf(3, 3), leaf(3, 3), whet.ones(3, 3)
+            y, z = f(a, b)
+            ga, gb = whet.autograd.grad(y, [a, b], g, retain_graph=True)
+            gz, = whet.autograd.grad(z, [a], g)
+            w = leaf(3, 3)
+            loss = (w * gb).sum()
+            ga.mul_(3)
+            yield ga is g, gb is ga, gz._base is g, g, g._version, outcome(lambda loss=loss: loss.backward())
+    return f, calls
+
+
+@trap
+def a_check_for_numbers_that_are_none():
+    """math.isfinite, isnan and isinf of an item."""
+    def f(x):
+        v = x.sum().item()
+        if not math.isfinite(v):
+            raise ValueError("no number" if math.isnan(v) else "infinite")
+        return x * v, math.isinf(v)
+    def calls(f):
+        for k in (1.0, 2.0, 3.0, 4.0, float("inf"), 5.0, float("nan"), 6.0, 7.0, 8.0, 9.0):
+            yield outcome(lambda k=k: f(ramp(2) * k))
     return f, calls
