@@ -9,6 +9,7 @@ import gc
 import io
 import logging
 import math
+import re
 import sys
 import types
 import warnings
@@ -27,6 +28,8 @@ from .texts import Text
 TIMES, MATH = tuple(CLOCKS.values()), {f: name for name, f in NUMERIC.items()}
 ASKED = {math.isnan: lambda v: v != v, math.isinf: lambda v: abs(v) == math.inf, math.isfinite: lambda v: abs(v) < math.inf}     # of numbers
 KNOWN = frozenset((*TIMES, *MATH, *ASKED))
+CONVERSIONS = re.compile(r"%[#0\- +]*\d*(?:\.\d+)?[hlL]?([a-zA-Z%])").findall          # of a text: how each thing becomes text
+NUMERALS = frozenset("diouxXeEfFgG")         # (those of numbers)
 METHODS = ("write", "writelines", "flush")               # of streams
 STABLE = ("isatty", "fileno", "encoding", "errors", "name", "mode", "newlines", "writable", "readable", "seekable", "buffer")
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR, "critical": logging.CRITICAL}
@@ -145,11 +148,12 @@ class Outward:
         """An argument as a replay can have it again."""
         if type(x) in FIXED or type(x) in NUMBERS or type(x) is Text:
             return x
-        if isinstance(x, Base):
-            if not x.requires_grad and not x._extra:
-                return x
-            return str(x)                    # (which is refused)
-        return str(x)
+        return x if isinstance(x, Base) and self.bare(x) else str(x)     # (of a tensor that is refused)
+
+    @staticmethod
+    def bare(t):
+        """Does the text of a tensor say nothing but its numbers?"""
+        return not t.requires_grad and not t._extra
 
     def kept(self, x):
         """The same where only the text of the moment is wanted: of a small tensor a copy, which nobody writes to."""
@@ -208,8 +212,20 @@ class Outward:
             return logger.log(level, msg, *args, **kwargs)
         frame = sys._getframe(2)
         where = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
-        return self.do(functools.partial(_log, logger, level, where), [self.passed(x) for x in self.texts([msg, *args])], {}, None,
-                       lambda: all(_calm(h) for h in _handlers(logger)))
+        ways = [way for way in CONVERSIONS(msg) if way != "%"] if type(msg) is str else []
+        plain_places = not args or type(msg) is str and len(ways) == len(args) and "*" not in msg and "%(" not in msg
+        if not plain_places or not all(map(self.fits, args, ways)):
+            if not self.asked(logger.isEnabledFor, level):
+                return None
+            self.rec.refuse("it logs an object of its own, or by a text with places of another kind than %s or %d")
+            return _log(logger, level, where, msg, *args)
+        msg, *args = self.texts([msg, *args])
+        passed = [self.passed(msg), *(x.detach() if isinstance(x, Base) and way in NUMERALS else self.passed(x) for x, way in zip(args, ways))]
+        return self.do(functools.partial(_log, logger, level, where), passed, {}, None, lambda: all(_calm(h) for h in _handlers(logger)))
+
+    def fits(self, x, way):
+        """Does something become text in a certain way as what a replay has in its place does?"""
+        return type(x) in FIXED or type(x) in NUMBERS or way == "s" or isinstance(x, Base) and (way in NUMERALS or self.bare(x))
 
     def cached(self, function, *args, **kwargs):
         """A call of a function with a cache. A replay makes it again where the cache holds what it held."""

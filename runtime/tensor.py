@@ -189,6 +189,8 @@ class Tensor:
             raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
         if other.dtype is not self.dtype and self._rg & 1 and other.dtype.kind < 2:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        if other._array is self._array:      # (`w.data -= g`: nothing else than before)
+            return
         self._array = other._array
         mine, theirs = self._shared(), other._shared()
         chain = theirs

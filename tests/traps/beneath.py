@@ -3,7 +3,9 @@ names that are put together, stand-ins that C does not ask, code without a file.
 import collections
 import contextvars
 import dataclasses
+import enum
 import functools
+import logging
 import math
 import operator
 import threading
@@ -505,4 +507,49 @@ def a_check_for_numbers_that_are_none():
     def calls(f):
         for k in (1.0, 2.0, 3.0, 4.0, float("inf"), 5.0, float("nan"), 6.0, 7.0, 8.0, 9.0):
             yield outcome(lambda k=k: f(ramp(2) * k))
+    return f, calls
+
+
+# ---- text and memory ---------------------------------------------------------------------------------------------------------
+@trap
+def a_loss_is_logged_by_its_number():
+    """logger.info("%.3f", loss) with a history, %d of an enum, %r of a shape and of a list, a dict by its keys, nothing while it is disabled."""
+    logger, said, w = logging.getLogger("trap.beneath"), [], leaf(3)
+    class Stage(enum.IntEnum):
+        WARM, FULL = 1, 2
+    class Handler(logging.Handler):
+        def emit(self, record): said.append(record.getMessage())
+    def f(x, how):
+        loss = (w * x).sum()
+        if how == 0:
+            logger.info("loss %.3f, %d steps, %s", loss, 3, "warm")
+        elif how == 1:
+            logger.info("%d %r %r", Stage.FULL, x.shape, [1, "a"])
+        elif how == 2:
+            logger.info("%(a).2f", {"a": 1.5})
+        else:
+            logger.debug("%r", object)
+        return loss
+    def calls(f):
+        logger.handlers, logger.propagate = [Handler()], False
+        logger.setLevel(logging.INFO)
+        for how in (0, 0, 0, 0, 3, 3, 3, 1, 1, 2, 2):
+            yield f(ramp(3), how), list(said)
+        logger.setLevel(logging.DEBUG)
+        yield f(ramp(3), 3), list(said)
+        logger.handlers = []
+    return f, calls
+
+
+@trap
+def data_is_written_and_assigned():
+    """w.data -= g, and a graph that saved w before."""
+    w = leaf(3)
+    def f(g): w.data -= 0.1 * g
+    def calls(f):
+        for _ in range(5):
+            v = leaf(3)
+            y = (w * v).sum()
+            f(ramp(3))
+            yield outcome(y.backward), v.grad, w, w._version
     return f, calls
