@@ -14,7 +14,7 @@ from whet.tensor_base import Base
 
 from .effects import look, named
 from .outward import Call
-from .record import Refused
+from .record import Refused, counters
 from .world import PLAIN, attributes, exact, not_of_c
 
 
@@ -93,6 +93,17 @@ def apart_from_sizes(t):
     return kind, dtype, len(shape), *rest
 
 
+def counted(tensors, place_of):
+    """{id of a cell that counts versions: where a tensor is that has it}, of all that tensors from outside lead to."""
+    known = {}
+    for t in tensors:
+        place = place_of(t)
+        for cell in counters(t):
+            known.setdefault(id(cell), place)
+            place = "data", place
+    return known
+
+
 class Run:
     """What was there before a run."""
 
@@ -101,6 +112,7 @@ class Run:
         self.tensors = list(whole.tensors.values())
         self.grads = [t._grad for t in self.tensors]
         self.looks = [_form(t) for t in self.tensors]
+        self.cells = {id(c): (c, c.v) for t in self.tensors for c in counters(t)}
         self.settings = modes.state.flags, dtypes.get_default_dtype(), pool._threads
         self.start = random.default_generator._seed, random.default_generator._offset
         self.others = _others()
@@ -108,6 +120,12 @@ class Run:
     def alone(self):
         """Did no other thread of Python run meanwhile? What one changed looks as if the run had done it."""
         return _others() == self.others
+
+    def unseen(self, rec, place_of):
+        """What was counted as a write to tensors from outside, and is none: (place, who counted it)."""
+        seen, places = collections.Counter(id(n.value) for n in rec.nodes if n.kind == "write"), counted(self.tensors, place_of)
+        found = {id(c): (c, c.v - self.cells.get(id(c), (c, 0))[1] - seen[id(c)]) for t in self.tensors for c in counters(t)}
+        return [(places[i], c.writer) for i, (c, more) in found.items() for _ in range(more)]
 
     def unchanged(self, rec):
         """Raise where the run changed what a replay does not."""

@@ -99,6 +99,8 @@ class Outward:
             return Function(x, self, functools.partial(self.log, logging.root, MODULE[x]))
         if x is warnings.warn:
             return Function(x, self, self.warn)
+        if x is float or x is int:
+            return Function(x, self, functools.partial(self.number, x))
         if x is id:
             return Function(x, self, self.identity)
         return Function(x, self, self.print if x is print else functools.partial(self.written, x))
@@ -115,6 +117,18 @@ class Outward:
         with modes.no_grad():
             t = clock(name=x.__name__)
         return Number(t._array.item(), t, self.rec, 0)
+
+    @staticmethod
+    def number(kind, *args, **kwargs):
+        """float() or int(), which of a tensor's number or one that varies are others at each call."""
+        x = args[0] if len(args) == 1 and not kwargs else None
+        if type(x) is Tensor and x._array.size == 1 and x._array.dtype.kind in "fiu":
+            x = x.item()
+        if type(x) not in NUMBERS or type(value_of(x)) is bool:
+            return kind(*args, **kwargs) if x is None else kind(x)
+        if type(value_of(x)) is kind:
+            return x
+        return x * 1.0 if kind is float else through(math.trunc, "trunc", x)
 
     def do(self, does, args, kwargs, ready=None, calm=None, now=None):
         """Make a call (by `now` where that is another function), and note it."""
@@ -213,7 +227,7 @@ class Outward:
         frame = sys._getframe(2)
         where = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
         ways = [way for way in CONVERSIONS(msg) if way != "%"] if type(msg) is str else []
-        plain_places = not args or type(msg) is str and len(ways) == len(args) and "*" not in msg and "%(" not in msg
+        plain_places = type(msg) is str and len(ways) == len(args) and "*" not in msg and "%(" not in msg if args else self.passed(msg) is msg
         if not plain_places or not all(map(self.fits, args, ways)):
             if not self.asked(logger.isEnabledFor, level):
                 return None

@@ -518,7 +518,7 @@ def _checker(places):
 
 def simple(r):
     """Is a replay nothing but one list of launches, and views?"""
-    return not (r.writes or r.grads or r.backward or r.acts or r.marks or r.program.draws) and r.program.plain is not None
+    return not (r.writes or r.bumps or r.grads or r.backward or r.acts or r.marks or r.program.draws) and r.program.plain is not None
 
 
 def left_by(r):

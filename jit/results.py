@@ -10,22 +10,12 @@ from whet.tensor_base import Base
 
 from .containers import elements, kind_of, values
 from .effects import Growing, named
+from .given import counted
 from .history import History, inside, leaving, used_up
 from .numbers import NUMBERS, tensor_behind, value_of
 from .outward import StandIn, real
-from .record import Refused, counters
+from .record import Refused
 from .world import CONSTANT, HEAP, PLAIN, attributes, standard
-
-
-def counted(outside, place_of):
-    """{id of a cell that counts versions: where a tensor is that has it}, of all that tensors from outside lead to."""
-    known = {}
-    for t in outside.values():
-        place = place_of(t)
-        for cell in counters(t):
-            known.setdefault(id(cell), place)
-            place = "data", place
-    return known
 
 
 class Dead:
@@ -244,7 +234,7 @@ class Results:
     def cells(self, outside, place_of, saved):
         """The cells that count versions, by number: {result: cell}, {saved value: cell} (where `saved` are the latter themselves), and of each
         its version at the end, or the place of the tensor from outside that it belongs to. A result that is alone with its cell has none."""
-        known = counted(outside, place_of)
+        known = counted(outside.values(), place_of)
         held = {k: t._cell for k, t in enumerate(self.tensors) if t._base is None and t._cell is not None}
         users = collections.Counter(map(id, (*held.values(), *saved.values())))
         held = {k: c for k, c in held.items() if c.v or id(c) in known or users[id(c)] > 1}

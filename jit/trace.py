@@ -31,7 +31,7 @@ from whet.tensor_base import Base
 from . import again, explain, ladder, quick, show, sizes, trial
 from .backward import Backward, near, same_bits
 from .effects import CONTENTS, SETTABLE, Swapped, found, several
-from .given import Given, Run
+from .given import Given, Run, counted
 from .history import inside, leaves_of, saved_by
 from .numbers import NUMBERS, Number, reclaim, settle, tensor_behind, tensor_of, varies
 from .outward import Outward, real
@@ -39,7 +39,7 @@ from .program import Miss, Program, template
 from .quick import MISSED
 from .record import Late, Recorder, Refused, Wrong, escaped
 from .recording import Recording
-from .results import Results, counted
+from .results import Results
 from .watch import Watch
 from .world import ABSENT, TRACES, Unwatchable, World, ours
 
@@ -551,8 +551,8 @@ class Traced(quick.Entry):
             raise Refused(f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned")
         outside = list(rec.outside)
         draws, positions = rec.streams.moved(), rec.streams.key(rec.nodes)
-        at = counted(rec.outside, place_of)
-        bumps = [(at[id(n.value)], n.value.writer) for n in rec.nodes if n.kind == "write" and id(n.value) in at]
+        at = counted(rec.outside.values(), place_of)
+        bumps = [(at[id(n.value)], n.value.writer) for n in rec.nodes if n.kind == "write" and id(n.value) in at] + run.unseen(rec, place_of)
         if known is not None:
             if self._sharing(run.tensors, place_of) != known.shared:
                 return                       # (other tensors are around one array, one value to the recorder: the steps read differently)
@@ -592,7 +592,7 @@ class Traced(quick.Entry):
         r.given = [(place, Type.of(a)) for place, a in given]
         self._check(r, rec, program, draws, outside, {n: n for n in values})
         r.backward = back
-        r.boxed, r.acts, r.alone = results.boxed, rec.acts, not (r.writes or grads or any(left) or draws)
+        r.boxed, r.acts, r.alone = results.boxed, rec.acts, not (r.writes or bumps or grads or any(left) or draws)
         if outward.watch.foreign and not r.alone:
             raise Refused("code of the user's runs where it prints, logs or warns, and could see what else the call does")
         if back is not None:

@@ -90,7 +90,7 @@ BY_IDENTITY = Base, type, types.FunctionType, types.BuiltinFunctionType      # w
 UNNAMED = ("__builtins__", "__spec__", "__loader__")     # of a module, what globals() is not asked for
 DISPATCH, DISPATCHING = functools.singledispatch(len).__code__, ("dispatch", "register", "_clear_cache")
 ABSENT = object()                # what lies where nothing does
-BY_NAME = type, getattr, setattr, vars
+BY_NAME, CONVERTING = (type, getattr, setattr, vars), (float, int)
 TRACES = object()                # that a class says who makes traced functions
 _same, _attribute = operator.is_, object.__getattribute__
 _WORDS, _FIELDS = re.compile(r"\w+").findall, re.compile(r"{(.*?)}").findall
@@ -262,6 +262,7 @@ class World:
         self.shown = False                   # could functions and classes become text?
         self.settings = set()                # names in SETTINGS that results may go by
         self.builtins = set()                # names of Python's own that were looked up
+        self.called = {}                     # (id of globals, name) -> (these, a type that makes numbers, is it nothing but called there?)
         self.codes, self.read = set(), set()             # code that the walk has gone through, and with whose globals
         self.seen = {}                       # id -> object, kept alive
         self.stack = [fn, *arguments]
@@ -308,6 +309,9 @@ class World:
             self.places.append(("setting", SETTINGS[name], name, [SETTINGS[name]()]))
         if self.looks_up:
             self.data([vars(m) for m, _ in self.modules.values() if not standard(m.__name__)])
+        for names_of, f, only in self.called.values() if not self.exact else ():
+            if only:
+                self.outward.setdefault(id(f), (f, []))[1].append(("builtin", names_of, f.__name__))
         for i in self.met.keys() & self.outward.keys():      # also where no stand-in can be: it is the real one everywhere
             del self.outward[i]
         if self.typed and any(isinstance(x, io.IOBase | logging.Logger) for x, _ in self.outward.values()):
@@ -705,6 +709,8 @@ class World:
                 if names_of.get("__builtins__", builtins) not in (builtins, vars(builtins)):
                     raise Unwatchable(f"{code.co_name} has other builtins than Python's")
                 f = getattr(builtins, name, None)
+                if f in CONVERTING:          # (as a type it has no stand-in)
+                    self.called[id(names_of), name] = names_of, f, not not_called and self.called.get((id(names_of), name), (0, 0, True))[2]
                 if f is id:                  # (a stand-in for everybody would be asked all the time)
                     self.outward.setdefault(id(f), (f, []))[1].append(("builtin", names_of, "id"))
                     self.places.append(("global", vars(builtins), "id", [f]))

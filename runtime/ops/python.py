@@ -11,8 +11,8 @@ from .registry import Op
 CLOCKS = {name: getattr(time, name) for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time")}
 NUMERIC = {name: getattr(math, name) for name in
            "exp expm1 log log1p log2 log10 sqrt sin cos tan asin acos atan sinh cosh tanh pow atan2 hypot erf erfc fmod degrees radians".split()}
-BY_NAME = {**NUMERIC, "power": pow, "floor": math.floor, "ceil": math.ceil, "round": round, "add": operator.add, "sub": operator.sub,
-           "mul": operator.mul, "true_divide": operator.truediv, "floor_divide": operator.floordiv, "remainder": operator.mod,
+BY_NAME = {**NUMERIC, "power": pow, "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "round": round, "add": operator.add,
+           "sub": operator.sub, "mul": operator.mul, "true_divide": operator.truediv, "floor_divide": operator.floordiv, "remainder": operator.mod,
            "lshift": operator.lshift, "rshift": operator.rshift, "and": operator.and_, "or": operator.or_, "xor": operator.xor}
 MOST = 1 << 40                   # an int that a result can be
 

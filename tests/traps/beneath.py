@@ -553,3 +553,58 @@ def data_is_written_and_assigned():
             f(ramp(3))
             yield outcome(y.backward), v.grad, w, w._version
     return f, calls
+
+
+@trap
+def numbers_by_float_and_int():
+    """float(loss), int(count), of tensors of several types, of numbers that vary, of what is none; with isinstance beside them and without."""
+    o = Box(total=0.0, seen=0)
+    def f(x, k):
+        o.total += float(x.mean())
+        o.seen += int((x > 1).sum())
+        parts = [float(v) for v in x]
+        return x * float(k), {"loss": float(x.sum()), "count": int(x.sum() * k), "same": float((x > 2).sum())}, int(k * 1.5), max(parts), float("1e3")
+    def calls(f):
+        for k in (1, 2, 3, 4, 5, 0.5, 1.5, 2.5, 3.5, -1.5, 6, 7):
+            y, d, *rest = f(ramp(3) * k, k)
+            yield y, d, rest, o.total, o.seen, [type(v).__name__ for v in (*d.values(), *rest, o.total, o.seen)]
+        for bad in (ramp(2, 2) * float("inf"), ramp(2, 2) * float("nan"), ramp(1, 2), "a"):
+            yield outcome(lambda bad=bad: f(bad, 2))
+    return f, calls
+
+
+@trap
+def a_number_that_is_no_number():
+    """int() of an infinite sum and float() of two numbers raise, after calls that did not."""
+    def f(x): return x * 2, int(x.sum()), float(x[0])
+    def calls(f):
+        for k in (1, 2, 3, 4, float("inf"), float("nan"), None, 5, 1e18):
+            x = ramp(2, 2) if k is None else ramp(2) * k
+            yield outcome(lambda x=x: f(x))
+    return f, calls
+
+
+@trap
+def writes_that_are_only_counted():
+    """A Function marks a tensor from outside as dirty, writes to it or not; memory is exchanged for itself by way of `.data`."""
+    class Touch(whet.autograd.Function):
+        @staticmethod
+        def forward(ctx, t, much):
+            ctx.mark_dirty(t)
+            return t.add_(1) if much else t
+        @staticmethod
+        def backward(ctx, g): return g, None
+    t, u, w = ramp(3), ramp(3), leaf(3)
+    def f(x, much):
+        Touch.apply(u, False)
+        if much is None:
+            return x + u
+        Touch.apply(t, much)
+        w.data = w.data.mul_(0.5)
+        return x + t
+    def calls(f):
+        for much in (None, None, None, None, True, True, True, False, False, False):
+            v = leaf(3)
+            y = (t * v).sum() + (w * v).sum() + (u * v).sum()
+            yield f(ramp(3), much), t._version, w._version, u._version, outcome(y.backward), v.grad
+    return f, calls
