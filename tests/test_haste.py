@@ -75,7 +75,7 @@ if sys.argv[1] == "bits":
     x, y = whet.randn(5, 7), whet.randn(900, 70)
     def many():
         yield from (g(x), h(x), h(y))
-        for n, m in (1, 1), (1, 3), (3, 5), (4, 16), (5, 33), (9, 100), (2, 1000), (1, 5000):
+        for n, m in (1, 1), (1, 3), (3, 5), (4, 16), (5, 33), (9, 100), (131, 130), (2, 1000), (1, 5000):
             a, b = ((whet.arange(n * m).reshape(n, m) * k % 53 - 20) / 7 for k in (17, 31))
             i, j, t = (a * 100).to(whet.int32), a > 0, (b * 30).to(whet.int8)
             yield from (a.tanh() + b, a * b.t().contiguous().t(), a[:, ::2] - b[:, 1::2][:, :1], i // 7 + t, j & (b > 1), t.to(whet.float64) / 3)

@@ -207,8 +207,8 @@ class _FewCols(_Rows):
                     def one(i, *acc):
                         y = f.load(self.t, f.at(self.square, i * lanes, self.ty))
                         return [self.multiply_add(self.splat(x), y, z) for x, z in zip(self.a_at(a, k + i), acc, strict=True)]
-                    places = [f.at(p, at, self.ty) for p in self.chains]
-                    for z, p in zip(f.loop(0, k1 - k, 1, one, [f.load(self.t, p) for p in places]), places, strict=True):
+                    places, steps = [f.at(p, at, self.ty) for p in self.chains], f.imin(k1 - k, lanes)
+                    for z, p in zip(f.loop(0, steps, 1, one, [f.load(self.t, p) for p in places]), places, strict=True):
                         f.store(z, p)
                 each(step)
             f.loop(whole, k1, lanes, rest)
