@@ -2,9 +2,11 @@
 from functools import wraps
 
 from .autograd.modes import enable_grad
+from .autograd.node import edge_of
 from .nn.utils.stateless import functional_call
 from .random import default_generator
 from .tensor import Tensor
+from .tensor_base import Base
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "stack_module_state", "vjp", "vmap"]
 
@@ -34,6 +36,24 @@ def _fresh(t):
     return t.view_as(t) if t.requires_grad else t.detach().requires_grad_()
 
 
+def _differentiated_outside(outputs, inputs):
+    """Do the outputs depend on tensors that somebody outside may differentiate by: does their history reach other leaves than the inputs?
+
+    The function may have closed over them, so its arguments alone do not tell.
+    """
+    own = {id(t) for t in inputs}
+    seen, stack = set(), [e for e in map(edge_of, outputs) if e is not None]
+    while stack:
+        edge = stack.pop()
+        if isinstance(edge, Base):
+            if id(edge) not in own:
+                return True
+        elif edge is not None and edge not in seen:
+            seen.add(edge)
+            stack.extend(edge.edges)
+    return False
+
+
 def grad_and_value(func, argnums=0, has_aux=False):
     """A function that computes (gradient, value): the gradient of `func`, which returns one number, for its argument(s) `argnums`."""
     from .autograd import engine
@@ -41,7 +61,6 @@ def grad_and_value(func, argnums=0, has_aux=False):
     @wraps(func)
     def compute(*args, **kwargs):
         which = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        recorded = any(t.requires_grad for t in _tensors((args, kwargs)))          # differentiated again, by whoever calls
         with enable_grad():
             args = list(args)
             for i in which:
@@ -55,6 +74,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
                                    f"{value.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
             by = [args[i] for i in which]
             found = _tensors(by)
+            recorded = _differentiated_outside([value], found)
             gs = engine.grad(value, found, create_graph=recorded, allow_unused=True, materialize_grads=True) if value.requires_grad else \
                 [t.new_zeros(t.shape) for t in found]
         in_order = iter(gs)
@@ -82,7 +102,6 @@ def grad(func, argnums=0, has_aux=False):
 # ---- products with Jacobians, and Jacobians ----------------------------------------------------------------------------
 def _run(func, primals, has_aux, name):
     """(inputs to differentiate by, outputs, aux, does a caller differentiate as well?) of a call with fresh inputs."""
-    recorded = any(t.requires_grad for t in _tensors(primals))
     inputs = _map(_fresh, primals)
     out = func(*inputs)
     if has_aux:
@@ -91,7 +110,7 @@ def _run(func, primals, has_aux, name):
     out, aux = out if has_aux else (out, None)
     if not _tensors(out):
         raise RuntimeError(f"{name}(f, *primals): Expected f to be a function that has non-empty output of Tensors, got {type(out)}")
-    return inputs, out, aux, recorded
+    return inputs, out, aux, _differentiated_outside(_tensors(out), _tensors(inputs))
 
 
 def _gradient(outputs, inputs, cotangents, create_graph):

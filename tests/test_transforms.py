@@ -42,6 +42,26 @@ def test_a_hessian_and_its_derivative():
     np.testing.assert_allclose(third.numpy()[range(3), range(3), range(3)], 6, atol=1e-12)
 
 
+INNER = {"grad": lambda f, at: func.grad(f)(at), "vjp": lambda f, at: func.vjp(f, at)[1](whet.ones_like(at))[0],
+         "jvp": lambda f, at: func.jvp(f, (at,), (whet.ones_like(at),))[1], "jacrev": lambda f, at: func.jacrev(f)(at),
+         "jacfwd": lambda f, at: func.jacfwd(f)(at), "linearize": lambda f, at: func.linearize(f, at)[1](whet.ones_like(at))}
+
+
+@pytest.mark.parametrize("inner", INNER)
+@pytest.mark.parametrize("outer", INNER)
+def test_a_derivative_of_a_function_that_closes_over_the_variable_of_another(outer, inner):
+    at, other = whet.tensor(0.7, dtype=whet.float64), whet.tensor(2.0, dtype=whet.float64)
+    found = INNER[outer](lambda x: x * INNER[inner](lambda y: x * y ** 2, other), at)
+    assert float(found) == pytest.approx(4 * 2 * 0.7)
+
+
+def test_a_gradient_that_depends_on_a_closed_over_leaf_has_its_history():
+    w = whet.tensor(3.0, requires_grad=True)
+    func.grad(lambda x: w * x * x)(whet.tensor(2.0)).backward()
+    assert w.grad.item() == 4
+    assert not func.grad(lambda x: x * x)(whet.tensor(2.0)).requires_grad
+
+
 def test_vmap_is_a_loop():
     x, w = numbers(4, 3), numbers(3, 2)
     np.testing.assert_allclose(whet.vmap(lambda a, b: a @ b, in_dims=(0, None))(x, w).numpy(), (x @ w).numpy(), atol=1e-12)
