@@ -22,6 +22,7 @@ from whet.tensor_base import Base
 
 from .history import History, walk
 from .program import Miss, Program, template
+from .reasons import PythonBackward
 from .record import Refused, Wrong
 
 ADD = REGISTRY["add"]
@@ -43,7 +44,7 @@ class Backward:
         self.history = h = History(rec, roots, start)
         self.places = [place_of_edge(e) for e in h.borders]
         if None in self.places:
-            raise Refused("its gradients flow to a tensor that is not within reach")
+            raise Refused(PythonBackward("its gradients flow to a tensor that is not within reach"))
         self.plain = [type(r) is not OutputOf for r in roots]
         forward, rng = rec.nodes, np.random.default_rng(0)
         seeds = [next(t for t, e in zip(results, self.exit) if e == k) for k in range(len(roots))]
@@ -321,7 +322,7 @@ class _Way:
         self.program = Program(nodes, rec.arrays, [*self.saved, *given], got, like=like and like.program)
         origin = self.program.origin
         if any(n.kind in ("draw", "guard") or n.kind == "write" and origin[n.ins[0]] not in inside for n in nodes):
-            raise Refused("its backward writes to tensors, or depends on values")
+            raise Refused(PythonBackward("its backward writes to tensors, or depends on values"))
         env = self.program([rec.arrays[n] for n in (*self.saved, *given)])
         if not all(same_bits(env[n], rec.arrays[n]) for n in got):
             from .reproduce import report  # (seldom needed)

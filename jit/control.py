@@ -27,6 +27,7 @@ from whet.tensor import Tensor
 
 from .backward import same_bits
 from .program import ARENA, Miss, Program, template
+from .reasons import Calls
 from .record import Refused, where
 from .rounds import Rounds
 from .watch import Watch, resume
@@ -383,7 +384,7 @@ class Careful(Watch):
         if ours(code) and (by in self.codes or by is run.__code__) and (
                 code.co_name in HARMFUL or not any(x in code.co_filename for x in HARMLESS)
                 or "/nn/" in code.co_filename and "self" in code.co_varnames[:1] and code.co_name not in OF_MODULES):
-            self.refuse(f"it calls {code.co_name}")
+            self.refuse(Calls(code.co_name))
         super().called(frame)
 
 
@@ -400,7 +401,7 @@ def attempt(rec, fn, operands):
         raise No(before.why)
 
     def stop(reason):
-        stopped.append(reason)
+        stopped.append(str(reason))
         raise Stop(reason)
     at = len(rec.nodes)
     around = rec.trying, rec.since           # (code that is tried may come to another cond)

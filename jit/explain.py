@@ -1,9 +1,7 @@
 """What a traced function is made of, for people: graphs of its recordings, where each tensor and guard comes from, what was not fused and why,
 and what a replay moves, computes and holds.
 """
-import dis
 import math
-import os
 import re
 
 from whet.cpu.memory import taken
@@ -16,7 +14,7 @@ from whet.passes.fuse import MOST, MOST_NODES, dense, lying
 from whet.tensor_base import Base
 
 from . import quick
-from .names import arguments, described, differing, inside, is_tensor, names_of, said, slot_name, type_of, varies
+from .names import arguments, described, differing, inside, is_tensor, line_of, names_of, said, slot_name, type_of, varies
 from .program import template
 from .trial import EARLY, TURNS
 from .world import PLAIN
@@ -153,14 +151,6 @@ def _between(g, k, i, users):
 # ---- guards ------------------------------------------------------------------------------------------------------------
 def guarded(traced, key, r):
     """What is compared before a replay: {"what", "is", "line"}, the line being where the code names it."""
-    named = {}                               # a name -> the first line that reads it
-    for code in r.world.codes:
-        line = code.co_firstlineno
-        for op in dis.get_instructions(code):
-            if op.starts_line:
-                line = getattr(op, "line_number", None) or (op.starts_line if type(op.starts_line) is int else line)
-            if op.opname.startswith(("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD", "LOAD_NAME")):
-                named.setdefault(op.argval, f"{os.path.basename(code.co_filename)}:{line}")
     out = [{"what": path, "is": said(d), "line": ""} for path, d in arguments(traced.fn, key)]
     names, cells, attributes = names_of(r.world, traced.fn, key)
     done = set()
@@ -173,7 +163,8 @@ def guarded(traced, key, r):
             if (tensor or type(x) in PLAIN) and "._" not in what and what not in done:
                 done.add(what)
                 shown = type_of(x) if tensor else repr(x)
-                out.append({"what": what, "is": shown if len(shown) <= 60 else shown[:57] + "...", "line": named.get(re.match(r"\w*", what)[0], "")})
+                line = line_of(r.world.codes, re.match(r"\w*", what)[0])
+                out.append({"what": what, "is": shown if len(shown) <= 60 else shown[:57] + "...", "line": line})
     for n in r.program.recorded:
         if n.kind == "guard":
             out.append({"what": f"the value of %{int(n.ins[0])}", "is": str(n.value.tolist()), "line": n.line})
@@ -222,14 +213,16 @@ def facts(traced):
             "guards": len(r.world.places), "tensors": len(r.tensors), "slower": r.slow,
             "microseconds": [round(t * 1e6, 2) if t < math.inf else None for t in r.trial.seconds], "checked": r.checks.made, "rewrites": p.notes,
             "writes": len(r.bumps), "graph": "\n".join(str(after).splitlines()[1:]), "inputs": [(x.place, x.name) for x in before.inputs],
-            "arguments": [(path, said(d)) for path, d in arguments(traced.fn, key)], "because": because[key], "missed": r.missed,
+            "arguments": [(path, said(d)) for path, d in arguments(traced.fn, key)], "because": because[key],
+            "missed": [(str(x), n) for x, n in r.missed.named(traced.fn, key)],
             "guarded": guarded(traced, key, r),
             "unfused": [(str(a), str(b), reason) for a, b, reason in unfused(before, after)],
             "bytes": tuple(sum(cost.moved(n, g.types) for n in g.nodes) for g in (before, after)),
             "flops": sum(cost.operations(n, after.types) for n in after.nodes), "peak": sum(held.values()), "memory": held,
             "backward": r.backward and backward(r)})
     refused = traced._drift or next(iter(traced._refused.values()), None)
-    return {"name": traced._name(), "paths": paths, "refused": refused, "kinds": len(traced._table), "sizes": sizes(traced), "why": traced._why}
+    refused, why = (x and str(x) for x in (refused, traced._why))
+    return {"name": traced._name(), "paths": paths, "refused": refused, "kinds": len(traced._table), "sizes": sizes(traced), "why": why}
 
 
 def backward(r):
@@ -311,8 +304,7 @@ def explain(traced):
             out.append(f"  made like the recording of {like}: the same nodes, and the same sizes are equal, or 0, or 1")
         if p["told"]:
             out.append(f"  other sizes are watched like a first call, since it asks for a size at {p['told']} (or for something like it)")
-        if p["missed"]:
-            out.append(f"  the last call that it did not fit: {p['missed']}")
+        out += [f"  {many(n, 'call')} missed: {reason}" for reason, n in p["missed"]]
         out += ["    " + line for line in p["graph"].splitlines()]
         out += some([f"  not fused: {a} and {b}: {reason}" for a, b, reason in p["unfused"]])
         out += [f"  runs in Python: {step}" for step in p["python"]]

@@ -14,6 +14,7 @@ from whet.tensor_base import Base
 
 from .effects import look, named
 from .outward import Call
+from .reasons import Memory, Settings
 from .record import Refused, counters
 from .world import PLAIN, attributes, exact, not_of_c
 
@@ -131,7 +132,7 @@ class Run:
         """Raise where the run changed what a replay does not."""
         now = modes.state.flags, dtypes.get_default_dtype(), pool._threads
         if (now[0] ^ self.settings[0]) & modes.SPECIAL:
-            raise Refused("it changes a setting")
+            raise Refused(Settings("it changes a setting"))
         if now != self.settings:             # (a recording is of certain settings before: after it they are certain ones, too)
             rec.acts.append(Call(_set, list(now), {}, len(rec.nodes)))
         self.marks = []                      # leaves that require a gradient now, or no longer do
@@ -139,11 +140,11 @@ class Run:
             now = _form(t)
             if now != was:
                 if (now[0], *now[2:]) != (was[0], *was[2:]) or t._node is not None or t._base is not None:
-                    raise Refused("it changes what a tensor from outside is (its memory, history or hooks)")
+                    raise Refused(Memory("it changes what a tensor from outside is: its memory, history or hooks"))
                 self.marks.append(t)
         rec.streams.at(random.default_generator)
         if self.start != rec.streams.starts[id(random.default_generator)] or not all(map(rec.streams.as_told, rec.streams.moved())):
-            raise Refused("it moves the random number generator")
+            raise Refused(Settings("it moves the random number generator"))
 
 
 def _set(flags, dtype, threads):

@@ -15,6 +15,7 @@ from whet.autograd.node import RELEASED, Node, OutputOf, Packed, SavedOutput, wi
 from whet.tensor import wrap
 from whet.tensor_base import Base
 
+from .reasons import PythonBackward
 from .record import Refused
 
 
@@ -62,17 +63,17 @@ class History:
     def spec(self, rec, i, n, outer=None):
         s = _Spec(n, self.start)
         if n.pre_hooks or getattr(n, "post_hooks", None):
-            raise Refused("hooks see its gradients")
+            raise Refused(PythonBackward("hooks see its gradients"))
         if type(n) is OutputOf:
             s.parent, s.index, s.edges = self.number[n.parent], n.index, ()
             return s
         if isinstance(n, FunctionNode):
-            raise Refused(f"its gradients flow through {n.op.name}, whose backward is Python of the user's")
+            raise Refused(PythonBackward(f"its gradients flow through {n.op.name}, whose backward is Python of the user's"))
         # (what wrote to a view has edges of its own, those from outside among those of the base's node)
         s.edges = [None if e is None else self.number[e] if e in self.number else ~self.keys[i, k] if outer is None else
                    ~self.keys[i, outer.edges.index(e)] for k, e in enumerate(n.edges)]
         if any(type(x) is Packed for x in (*n.inputs, *_outputs(n))):
-            raise Refused("what its graph saved was packed by hooks")
+            raise Refused(PythonBackward("what its graph saved was packed by hooks"))
         s.attrs = dict(n.attrs)
         for k, v in s.attrs.items():
             if isinstance(v, Node):
@@ -164,7 +165,7 @@ def walk(order, grads, ran):
         if g is None:
             continue
         if node.pre_hooks:
-            raise Refused("hooks see its gradients")
+            raise Refused(PythonBackward("hooks see its gradients"))
         if type(node) is OutputOf:
             slots = grads.setdefault(node.parent, [None] * node.parent.nout)
             have = slots[node.index]
@@ -172,7 +173,7 @@ def walk(order, grads, ran):
             continue
         for n in (node, *_inner(node)):
             if getattr(n.op, "python", False) or any(type(x) is Packed for x in n.inputs):
-                raise Refused(f"its gradients flow through {n.op.name}, whose backward is Python of the user's")
+                raise Refused(PythonBackward(f"its gradients flow through {n.op.name}, whose backward is Python of the user's"))
         found = node.op.backward(node, g)
         ran.append(i)
         for k, (e, r) in enumerate(zip(node.edges, found)):

@@ -1,5 +1,9 @@
 """What users call things: the arguments of a traced function, what it reaches from outside, and the lines where their code names it."""
+import dis
+import functools
 import inspect
+import os
+import re
 import types
 
 import numpy as np
@@ -9,7 +13,8 @@ from whet.tensor_base import Base
 
 from .effects import named
 from .numbers import DTYPES
-from .world import PLAIN
+from .reasons import thing
+from .world import PLAIN, ours, standard
 
 
 def arguments(fn, key):
@@ -69,7 +74,14 @@ def said(d):
         return repr(range(*d[1:]))
     if d[0] in (float, complex):             # (a key has their text)
         return d[1]
+    if by_identity(d):
+        return thing(d[0])
     return repr(d[1]) if len(d) == 2 else repr(np.frombuffer(d[2], d[1])[0])
+
+
+def by_identity(d):
+    """Does a description say no more of an object than which it is?"""
+    return type(d) is tuple and len(d) == 2 and d[0] not in PLAIN and type(d[1]) is int
 
 
 def differing(fn, keys):
@@ -81,7 +93,8 @@ def differing(fn, keys):
         for other in before:
             names = [k for k in {**facts, **other[0]} if facts.get(k) != other[0].get(k)]
             now, then = ([said(x[k]) if k in x else "left out" for k in names] for x in (facts, other[0]))
-            found = [f"{k} is {a}, not {b}" for k, a, b in zip(names, now, then)]
+            found = [f"{k} is another {facts[k][0].__qualname__}" if k in facts and by_identity(facts[k]) and a == b else f"{k} is {a}, not {b}"
+                     for k, a, b in zip(names, now, then)]
             modes = zip(("the grad mode", "the default dtype", "the number of threads"), key[2:], other[1])
             found += [f"{what} is another" for what, a, b in modes if a != b]
             if best is None or len(found) < len(best):
@@ -161,3 +174,90 @@ def described(place, paths, names):
 def type_of(t):
     """A tensor's type."""
     return f"{dtypes.FROM_NUMPY[t._array.dtype].short}[{','.join(map(str, t._array.shape))}]" + (", requires_grad" if t._rg & 1 else "")
+
+
+# ---- values and lines --------------------------------------------------------------------------------------------------
+METHODS = types.MethodType, types.BuiltinFunctionType
+SHORT = 40                               # letters of a value that a sentence holds
+
+
+def value(x):
+    """A value in a few words, without an address."""
+    if isinstance(x, Base):
+        return type_of(x)
+    if isinstance(x, np.ndarray):
+        return f"{x.dtype}{list(x.shape)} of NumPy"
+    if type(x) in PLAIN:
+        text = repr(x)
+        return text if len(text) <= SHORT else text[:SHORT - 3] + "..."
+    return thing(type(x))
+
+
+@functools.lru_cache(4096)
+def _lines(code):
+    """What some code names: [(name, does it set it?, line)]."""
+    out, line = [], code.co_firstlineno
+    for op in dis.get_instructions(code):
+        if op.starts_line:
+            line = getattr(op, "line_number", None) or (op.starts_line if type(op.starts_line) is int else line)
+        if type(op.argval) is str and op.opname.startswith(("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD", "LOAD_NAME", "STORE_GLOBAL",
+                                                            "STORE_DEREF", "STORE_ATTR", "DELETE_ATTR", "DELETE_GLOBAL", "DELETE_DEREF")):
+            out.append((op.argval, not op.opname.startswith("LOAD"), f"{os.path.basename(code.co_filename)}:{line}"))
+    return out
+
+
+def line_of(codes, name, reads=True):
+    """The first line of the user's code that reads (or else sets) a name, or that reads it where none does."""
+    found = [(sets, line) for code in codes if not ours(code) for n, sets, line in _lines(code) if n == name]
+    return next((line for sets, line in found if sets != reads), found[0][1] if found else "")
+
+
+def codes_of(world, fn):
+    """The code of what a World has met, also where its walk has not come to it yet; the function's own first."""
+    out: dict = {}
+    for x in (fn, getattr(fn, "forward", None), *world.seen.values(), *(world.stack or ())):
+        for f in vars(x).values() if isinstance(x, type) and not standard(x.__module__) else (x,):
+            code = getattr(getattr(f, "__func__", f), "__code__", None)
+            if isinstance(code, types.CodeType) and not ours(code):
+                _nested(code, out)
+    return list(out)
+
+
+def _nested(code, out):
+    if code not in out:
+        out[code] = None
+        for c in code.co_consts:
+            if isinstance(c, types.CodeType):
+                _nested(c, out)
+
+
+def last_word(name):
+    """Of `self.parts[3]` the name that code has to say: parts."""
+    words = re.findall(r"[^\W\d]\w*", re.sub(r"\[[^]]*\]|'s default", "", name))
+    return words[-1] if words else ""
+
+
+def place_of(world, fn, key, x):
+    """What the user calls an object that a World has met, and the line that reads it; where only a method of it has a name, that of the method."""
+    names = names_of(world, fn, key)[0]
+    methods = [m for m in world.seen.values() if isinstance(m, METHODS) and m.__self__ is x]
+    name = next((names[id(m)] for m in (x, *methods) if names.get(id(m))), "").lstrip(".")
+    return name, line_of(codes_of(world, fn), last_word(name))
+
+
+def of_change(world, fn, key, kind, owner, what, reads):
+    """What the user calls a place that holds something else, and the line that reads it, or the one that sets it."""
+    names, cells, attributes = names_of(world, fn, key)
+    place = next((p for p in world.places if p[0] == kind and p[1] is owner and
+                  (what is None or kind not in ("global", "slot") or p[2] == what)), None)
+    name = names.get(attributes.get(id(owner), id(owner)), "")
+    if place is not None and what is not None:
+        found = inside(place, names, cells, attributes)
+        keys = list(place[2][1] if kind == "some" else place[2] if kind in ("dict", "vars") else range(len(found)) if kind == "items" else [what])
+        name = next((n for k, (n, _) in zip(keys, found) if k == what), name)
+    elif place is not None and kind in ("global", "cell"):
+        name = place[2] if kind == "global" else cells.get(id(owner), "")
+    name = name.lstrip(".")
+    if not name or kind in ("function", "patched", "setting", "said", "abstract", "holder", "absent", "bare"):
+        return world.said(kind, owner), ""
+    return f"`{name}`", line_of(codes_of(world, fn), last_word(name), reads)

@@ -23,6 +23,7 @@ from whet.tensor import Tensor
 from whet.tensor_base import Base
 
 from .numbers import NUMBERS, Number, plain, reclaim, through, value_of
+from .reasons import Calls, Inspects, Prints, thing
 from .texts import Text
 
 TIMES, MATH = tuple(CLOCKS.values()), {f: name for name, f in NUMERIC.items()}
@@ -136,7 +137,7 @@ class Outward:
         if rec.trying is not None:
             rec.trying("it acts outside of Python's state")
         if (does is not print or kwargs.get("file") is None) and (sys.stdout, sys.stderr) != self.streams:
-            rec.refuse("it prints, logs or warns to a stream that it has put there itself")
+            rec.refuse(Prints("it prints, logs or warns to a stream that it has put there itself"))
         rec.acts.append(Call(does, args, kwargs, len(rec.nodes), ready, calm))
         state = modes.state
         before, self.busy, watch.aside = state.observers, True, True
@@ -146,7 +147,7 @@ class Outward:
             return (now or does)(*[_value(x) for x in args], **{k: _value(x) for k, x in kwargs.items()})
         except BaseException:
             state.observers = before
-            rec.refuse("what it writes or prints raised an error")
+            rec.refuse(Prints("what it writes or prints raised an error"))
             raise
         finally:
             if rec.reason is None:
@@ -190,7 +191,7 @@ class Outward:
                 self.rec.acts = self.rec.acts[:-1]       # (the run made it, and who reads it is refused: this leaves nothing behind)
                 return out
         if file is not None and not isinstance(file, io.IOBase) or not kwargs.keys() <= {"sep", "end", "file", "flush"}:
-            self.rec.refuse("it prints to an object of its own")
+            self.rec.refuse(Prints("it prints to an object of its own"))
             return print(*args, **kwargs)
         return self.do(print, [self.kept(x) for x in self.texts(args)], kwargs, lambda: not getattr(file or sys.stdout, "closed", False),
                        lambda: _calm(file or sys.stdout))
@@ -205,7 +206,7 @@ class Outward:
         """warnings.warn()"""
         category = type(message) if isinstance(message, Warning) else category or UserWarning
         if source is not None or type(message) is not str:
-            self.rec.refuse("it warns of an object of its own")
+            self.rec.refuse(Prints("it warns of an object of its own"))
         frame, left = sys._getframe(2), max(stacklevel, 1) - 1
         while left and frame is not None and not _framework(frame):
             frame, left = frame.f_back, left - 1
@@ -222,7 +223,7 @@ class Outward:
     def log(self, logger, level, msg, *args, **kwargs):
         """A method of a logger."""
         if kwargs:
-            self.rec.refuse("it logs with settings of its own")
+            self.rec.refuse(Prints("it logs with settings of its own"))
             return logger.log(level, msg, *args, **kwargs)
         frame = sys._getframe(2)
         where = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
@@ -231,7 +232,7 @@ class Outward:
         if not plain_places or not all(map(self.fits, args, ways)):
             if not self.asked(logger.isEnabledFor, level):
                 return None
-            self.rec.refuse("it logs an object of its own, or by a text with places of another kind than %s or %d")
+            self.rec.refuse(Prints("it logs an object of its own, or by a text with places of another kind than %s or %d"))
             return _log(logger, level, where, msg, *args)
         msg, *args = self.texts([msg, *args])
         passed = [self.passed(msg), *(x.detach() if isinstance(x, Base) and way in NUMERALS else self.passed(x) for x, way in zip(args, ways))]
@@ -269,7 +270,7 @@ class Outward:
         if i in self.slots:                  # (recorded once more, with this one alone)
             self.rec.pinned.add(i)
         elif i not in self.known or i in self.moving or isinstance(x, EQUAL):
-            self.rec.refuse(f"it asks for the `id` of a {type(x).__name__} that may be another at each call")
+            self.rec.refuse(Inspects(f"it asks for the `id` of {thing(type(x))}, which may be another at each call"))
         return i
 
     def asked(self, question, *args):
@@ -411,7 +412,7 @@ class StandIn:
     def __setattr__(self, name, value):
         real, outward = object.__getattribute__(self, "_real"), object.__getattribute__(self, "_outward")
         if outward.live():
-            outward.rec.refuse(f"it changes a {type(real).__name__}")
+            outward.rec.refuse(Prints(f"it changes {thing(type(real))}"))
         setattr(real, name, value)
 
     def __repr__(self):
@@ -467,7 +468,7 @@ class Stream(StandIn):
         if name in METHODS and isinstance(found, types.BuiltinFunctionType):
             return functools.partial(outward.written, found)
         if name not in STABLE:
-            outward.rec.refuse(f"it can read a {type(real).__name__}, which moves on when it is read")
+            outward.rec.refuse(Calls(f"{type(real).__name__}.{name}, and the stream moves on when it is read"))
         return found
 
     def __iter__(self):
@@ -493,7 +494,7 @@ class Logger(StandIn):
         if name in ("isEnabledFor", "getEffectiveLevel", "hasHandlers"):
             return functools.partial(outward.asked, found)
         if name != "name":
-            outward.rec.refuse("it asks for the settings of a logger")
+            outward.rec.refuse(Prints("it asks for the settings of a logger"))
         return found
 
 

@@ -32,6 +32,7 @@ from whet.random import Position
 from . import chain, contract, kept, plain
 from .arena import Own, Piece, Ranges, plan
 from .machine import machine
+from .reasons import Explained, Reason
 from .record import Late, Refused
 from .rounds import Rounds, machines
 
@@ -43,7 +44,7 @@ ARENA = -1                           # where a call keeps it among its arrays
 NOTHING = False, 0, 0, ()            # an empty list of launches
 
 
-class Miss(Exception):
+class Miss(Explained):
     """A value or a shape is another than when it was recorded: the replay is given up, nothing outside has been changed.
     `line`: where Python read a number that is another."""
 
@@ -128,8 +129,8 @@ class Program:
             if written and fails:
                 self.kept = list(dict.fromkeys(written))
                 if sum(self.arrays[n].nbytes for n in self.kept) > KEPT:
-                    what = f"a call may turn out otherwise at {node.line}, after large tensors from outside were written"
-                    raise Late(what, node.line) if node.kind == "guard" else Refused(what)
+                    late = Late("large tensors from outside are written before a call may turn out otherwise", node.line)
+                    raise late if node.kind == "guard" else Refused(late.reason)
             if node.kind == "write" and self.root[node.ins[0]] in outside:
                 written.append(self.root[node.ins[0]])
 
@@ -727,8 +728,10 @@ class Program:
     def broken(node):
         """What is otherwise than it was at a guard, a question, or an op that refuses its data."""
         if node.kind == "guard":
-            return f"the value that Python reads at {node.line}"
-        return f"what the values are asked at {node.line}" if node.kind == "ask" else f"an error is raised by {node.op.name} at {node.line}"
+            return Reason("the number of a tensor that Python goes on from is another", node.line)
+        if node.kind == "ask":
+            return Reason("a question about a tensor's numbers has another answer", node.line)
+        return Reason(f"{node.op.name} raises an error", node.line)
 
     def do(self, node, env):
         """A step that Python does."""
@@ -759,7 +762,7 @@ class Program:
             for o, r in zip(node.outs, made if type(made) is tuple else (made,)):
                 r, like = np.asarray(r), self.arrays[o]
                 if not _lies_as(r, like):
-                    raise Miss(f"the shape of what {node.op.name} gives at {node.line}")
+                    raise Miss(Reason(f"what {node.op.name} gives has another shape", node.line))
                 env[o] = r if r.strides == like.strides else np.lib.stride_tricks.as_strided(r, r.shape, like.strides)
 
     @staticmethod

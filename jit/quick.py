@@ -686,7 +686,7 @@ def rest(r, leaves):
                 own[i] = tensor_of(x) if leaves.number[i] else x
             return r.run(own)
         except Miss as e:
-            r.missed = str(e)
+            r.missed.add(e.reason)
             return MISSED
         finally:
             r.lock.release()

@@ -24,6 +24,7 @@ from whet.tensor import contiguous_format
 
 from .numbers import EXACT, FACTS, NUMBERS, SAFE, Number, plain, tensor_behind, tensor_of, value_of
 from .outward import Call
+from .reasons import Explained, Foreign, HandsOut, InPlaceShape, Large, Memory, Reason, TooManyNumbers, WritesFirst
 from .streams import Streams
 from .texts import Texts
 from .watch import Watch, own_file, short
@@ -35,7 +36,7 @@ ERRORS = RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
 FILLED = {float: (dtypes.float32, dtypes.float64), int: (dtypes.float32, dtypes.float64, dtypes.int64), bool: ()}
 
 
-class Refused(Exception):
+class Refused(Explained):
     """Why a run cannot be replayed."""
 
 
@@ -43,7 +44,7 @@ class Late(Refused):
     """Python reads a number at a `line` where a replay cannot go back any more: it is to be taken as it comes, if it can be."""
 
     def __init__(self, what, line):
-        super().__init__(what)
+        super().__init__(WritesFirst(what, line))
         self.line = line
 
 
@@ -65,6 +66,7 @@ class Recorder(registry.Observer):
         self.memory = {}                     # value that is a view -> the value whose memory it shows
         self.outside, self.before = {}, {}   # value number -> the tensor that was there before, and a copy of what it held
         self.made, self.ids = [], set()      # tensors made inside
+        self.foreign = {}                    # id of an array that a tensor was made around -> (by what, at which line)
         self.bytes = 0                       # that they and others take together, as nothing is let go of before the end
         self.facts = {}                      # ids of tensors that stand for facts of tensors from outside -> (which fact, of which tensor)
         self.texts, self.streams = Texts(), Streams()
@@ -86,10 +88,15 @@ class Recorder(registry.Observer):
                 before = t                   # made around an array that is compared at each call
                 self.borrowed[id(t)] = t
             if before is None:
-                raise Refused(f"a tensor of shape {list(a.shape)} was made where the recorder cannot see")
+                raise Refused(Foreign(a.shape, self.foreign.get(id(a))))
             n = self.define(a)
             self.outside[n], self.before[n] = before, a.copy()
         return n
+
+    def line_of(self, t):
+        """The line that made a tensor."""
+        n = self.number.get(id(t._array))
+        return next((node.line for node in self.nodes if n in node.outs), "")
 
     def define(self, a):
         n = self.number[id(a)] = len(self.arrays)
@@ -141,7 +148,7 @@ class Recorder(registry.Observer):
         if self.trying is not None:
             self.trying(reason)
         if self.reason is None:
-            self.reason = f"{reason} ({where()})"
+            self.reason = Reason.of(reason).at(where())
             self.made.clear()                # (whoever asks finds alive what would be without us)
         state = modes.state
         if self in state.observers:
@@ -164,7 +171,7 @@ class Recorder(registry.Observer):
         try:
             ins = self.operands(inputs)
         except Refused as e:
-            self.refuse(str(e))
+            self.refuse(e.reason)
             return registry.apply(op, inputs, attrs)
         before, self.running = self.running, (op, ins, attrs)
         try:
@@ -214,7 +221,7 @@ class Recorder(registry.Observer):
             attrs = {**attrs, "array": copied(attrs["array"])}
         self.nodes.append(Node(kind, op, ins, attrs, outs, where()))
         if self.bytes > _most():
-            self.refuse(f"recording it would take more than {_most() >> 20} MB, half of the memory that there is")
+            self.refuse(Large(f"recording it would take more than {_most() >> 20} MB, half of the memory that there is"))
             self.arrays[:] = map(Type.of, self.arrays)
 
     def draw(self, generator, op, shape):
@@ -274,18 +281,18 @@ class Recorder(registry.Observer):
             self.note("op", empty_op, (), new, t)
             return t
         if op.is_view or op.name == "resize":
-            self.refuse(f"{op.name}_ changes a tensor's shape in place")
+            self.refuse(InPlaceShape(f"{op.name}_ changes a tensor's shape in place"))
             return _reshape(op, t, attrs) if op.is_view else t.resize_(attrs["size"])
         try:
             ins = self.operands((t, *args))
         except Refused as e:
-            self.refuse(str(e))
+            self.refuse(e.reason)
             return pointwise_family.inplace(op, t, args, attrs)
         if self.trying is not None and not self.own(ins[0]):
             self.trying("it writes to a tensor that was there before")
         node, base = t._node, t if t._base is None else t._base
         if modes.state.flags & modes.GRAD and id(base) not in self.ids and any(registry.is_tensor(x) and x.requires_grad for x in (t, *args)):
-            self.refuse("what carries gradients is written to a tensor that was there before")
+            self.refuse(Memory("what carries gradients is written to a tensor that was there before"))
             return pointwise_family.inplace(op, t, args, attrs)
         try:
             pointwise_family.inplace_now(op, t, args, attrs, ip)
@@ -302,7 +309,7 @@ class Recorder(registry.Observer):
         try:
             ins = self.operands(tensors)
         except Refused as e:
-            self.refuse(str(e))
+            self.refuse(e.reason)
             return question(*[t._array for t in tensors])
         answer = question(*[t._array for t in tensors])
         self.nodes.append(Node("ask", None, ins, {"question": question}, [], where(), answer))
@@ -365,7 +372,7 @@ class Recorder(registry.Observer):
                 return None
             of = owner                       # memory from outside is shown: from there it is a fixed number of steps
         if what not in FACTS or of._array.itemsize != t._array.itemsize or of._cell is not t._cell:
-            self.refuse(f"it asks for the {what} of a tensor from outside")
+            self.refuse(Memory(f"it asks for the {what} of a tensor from outside"))
             return None
         state = modes.state
         before, state.observers = state.observers, ()
@@ -388,18 +395,23 @@ class Recorder(registry.Observer):
         self.settings.append(OPTIONS)
         self.concretize(t)
 
+    def laid(self, t):
+        """Note the line that makes a tensor around an array: whoever uses it is told of it."""
+        if id(t._array) not in self.number:
+            self.foreign[id(t._array)] = sys._getframe(2).f_code.co_name, where()
+
     def concretize(self, t):
         """Python is about to see the value."""
         name = sys._getframe(1).f_code.co_name
         try:
             n = self.value(t)
         except Refused as e:
-            self.refuse(str(e))
+            self.refuse(e.reason)
             return
         if name == "numpy":
-            self.refuse("a tensor's memory was handed to NumPy")
+            self.refuse(HandsOut("a tensor's memory was handed to NumPy"))
         elif t._array.size > GUARDED:
-            self.refuse(f"{t._array.size} numbers of a tensor became Python's")
+            self.refuse(TooManyNumbers(f"{t._array.size} numbers of a tensor became Python's"))
         else:
             self.nodes.append(Node("guard", None, (Ref(n),), {}, [], where(), t._array.copy()))
 

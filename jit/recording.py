@@ -4,6 +4,7 @@ import types
 from operator import attrgetter, is_
 
 from whet.autograd.node import next_number
+from whet.ir.graph import Type
 from whet.ir.spans import address, span
 from whet.ops.registry import view_of
 from whet.tensor import wrap
@@ -13,6 +14,7 @@ from .effects import put
 from .numbers import FACTS, tensor_of
 from .program import Miss
 from .quick import MISSED, Pit
+from .reasons import Misses, Reason, Replaced
 from .results import Dead
 from .trial import Trial
 
@@ -35,7 +37,7 @@ class Recording:
         self.tensors = [t for t, _ in tensors]             # reached from outside
         self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
         self.bare, self.extras = [g is None for _, g in tensors], [t._extra for t in self.tensors]
-        self.lock, self.missed = quick.latch(), None
+        self.lock, self.missed = quick.latch(), Misses()
         self.counted = self.renewed = self.misses = 0    # calls that Python counted, for which the table was made anew, that it did not fit
         self.ready = self.passed = None      # see quick.table, quick.bypass
         self.trial, self.slow = Trial(), False       # is an eager call shorter than a replay?
@@ -91,7 +93,7 @@ class Recording:
         for s in self.world.slots:
             t = s.fetch(self.world.tensors, leaves)
             if t is None:
-                self.missed = f"{s.name if isinstance(s.name, str) else 'a variable or entry'} is of another kind"
+                self.missed.add(f"{s.name if isinstance(s.name, str) else 'a variable or entry'} is of another kind")
                 return None
             leaves = [*leaves, t]
         return leaves
@@ -122,6 +124,19 @@ class Recording:
                 return False
         return self.world.difference() is None
 
+    def unlike(self):
+        """In what a tensor from outside, or an argument, is not as it was."""
+        for t, a, flags, bare, extra in zip(self.tensors, self.arrays, self.flags, self.bare, self.extras):
+            if t._array is not a and (t._array.shape, t._array.dtype) != (a.shape, a.dtype):
+                return Replaced(t, f"is {Type.of(t._array)}, not {Type.of(a)}", self.world)
+            if t._rg != flags:
+                return Replaced(t, "no longer asks for gradients as it did", self.world)
+            if (t._grad is None) != bare:
+                return Replaced(t, "has no gradient, as it had" if t._grad is None else "has a gradient, as it had not", self.world)
+            if t._extra is not extra:
+                return Replaced(t, "has other hooks", self.world)
+        return Reason("an argument is a tensor that the function reaches from outside, too, or no longer is one")
+
     def replay(self, leaves, boxes=()):
         """The result of a call with these tensors and containers, or MISSED."""
         leaves = self.reach(leaves)
@@ -130,9 +145,10 @@ class Recording:
         try:
             if self.fits(leaves, boxes):
                 return self.run(leaves, boxes)
-            self.missed = self.world.difference() or "a tensor from outside was replaced"
+            self.missed.add(self.world.difference() or self.unlike())
         except Miss as e:
-            self.missed, self.line = str(e) or "a tensor from outside has another layout", e.line
+            self.line = e.line
+            self.missed.add(e.reason if e.reason.what else "a tensor has another layout, or overlaps with another one otherwise")
         return MISSED
 
     def at(self, place, leaves):

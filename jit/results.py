@@ -14,6 +14,7 @@ from .given import counted
 from .history import History, inside, leaving, used_up
 from .numbers import NUMBERS, tensor_behind, value_of
 from .outward import StandIn, real
+from .reasons import Foreign, Returns, full_thing, thing
 from .record import Refused
 from .world import CONSTANT, HEAP, PLAIN, attributes, standard
 
@@ -61,7 +62,7 @@ def in_order(x):
     """The elements of a set, so that one made of them has them in this order."""
     held = elements(x)
     if elements(type(x)(held)) != held:      # (what was taken from it left holes)
-        raise Refused("it returns a set, of which the order could be another")
+        raise Refused(Returns("a set, of which the order could be another"))
     return held
 
 
@@ -118,7 +119,7 @@ class Results:
         if isinstance(x, types.FunctionType | type) and (id(x) in self.before or standard(x.__module__ or "")):
             return "const", x
         if id(x) in self.before:
-            raise Refused(f"it returns a {t.__name__} that was there before")
+            raise Refused(Returns(f"{thing(t)} that was there before"))
         if t is tuple:
             return t, [self.describe(y) for y in x]
         if id(x) in self.containers:
@@ -144,7 +145,7 @@ class Results:
             return "function", self.function(x)
         if t is types.CellType:
             return "cell", (self.container(x), [] if x == types.CellType() else [self.describe(x.cell_contents)])
-        raise Refused(f"it returns a {t.__qualname__}")
+        raise Refused(Returns(f"{full_thing(t)}"))
 
     def function(self, x):
         """A function that the run made: each call makes its own, with its own variables."""
@@ -159,7 +160,7 @@ class Results:
             return tuple, [self.describe(y) for y in elements(x)]
         keys = [value_of(k) if type(k) in NUMBERS else k for k in elements(x)]       # (whoever took its hash went on from its value)
         if not all(type(k) in PLAIN or id(k) in self.known or isinstance(k, Base) for k in keys):
-            raise Refused(f"it changes a {type(x).__name__} of objects")
+            raise Refused(Returns(f"{thing(type(x))} of objects"))
         if any(isinstance(k, Base) for k in keys):           # (which tensor it is, is another at each call)
             keys = [self.describe(k) for k in (sorted(keys, key=self.order) if isinstance(x, set) else keys)]
             return (tuple, keys) if isinstance(x, set) else ("entries", list(zip(keys, map(self.describe, values(x)))))
@@ -185,14 +186,14 @@ class Results:
             return "again", self.index[id(x)]
         place = self.place_of(x)
         if id(x) in self.rec.borrowed:
-            raise Refused("it returns a tensor around a NumPy array")
+            raise Refused(Foreign.returned())
         if place is not None:
             return "place", place
         if type(x) is not Tensor:
-            raise Refused(f"it returns a {type(x).__name__}")
+            raise Refused(Returns(f"{full_thing(type(x))}, a kind of tensor"))
         n = self.rec.value(x)
         if x._extra or named(x):
-            raise Refused(f"it returns a tensor with {'hooks' if x._extra else 'attributes'}")
+            raise Refused(Returns(f"a tensor with {'hooks' if x._extra else 'attributes'}"))
         dead = None
         if x.requires_grad:
             if x._node is None:

@@ -27,7 +27,7 @@ def page(traced):
     found, title = explain.recordings(traced), f"<style>{STYLE}</style><h1>{html.escape(traced._name())}</h1>"
     if not found:
         why = next(iter(traced._refused.values()), None) or traced._why or "it has not been called"
-        return f'<div class="whet-page">{title}<p>Nothing is recorded: {html.escape(why)}</p></div>'
+        return f'<div class="whet-page">{title}<p>Nothing is recorded: {html.escape(str(why))}</p></div>'
     before, after, colours, notes = pictures(traced, *found[0])
     f = explain.facts(traced)["paths"][0]
     sides = side("As recorded", before, colours, {}) + side("As it runs", after, colours, notes)

@@ -37,6 +37,7 @@ from .numbers import NUMBERS, Number, reclaim, settle, tensor_behind, tensor_of,
 from .outward import Outward, real
 from .program import Miss, Program, template
 from .quick import MISSED
+from .reasons import Changes, Drifts, Keeps, Memory, OtherWays, Prints, PythonBackward
 from .record import Late, Recorder, Refused, Wrong, escaped
 from .recording import Recording
 from .results import Results
@@ -173,7 +174,7 @@ class Traced(quick.Entry):
             return self.fn(*args, **kwargs)
         if self._drift is not None:
             if self.strict:
-                raise TraceError(f"{self._name()} cannot be compiled: {self._drift}")
+                raise TraceError(f"{self._name()} cannot be compiled: {self._drift.full()}")
             return self.fn(*args, **kwargs)
         if self._skipped:
             self._skipped -= 1
@@ -363,8 +364,9 @@ class Traced(quick.Entry):
         paths = self._table.setdefault(key, [])
         self._alive.setdefault(key, others)   # the key may hold their ids
         if known is None and len(paths) >= PATHS and not self._make_place(key, paths):
-            self._give_up(key, f"it was recorded {len(paths)} times for arguments of this kind, and each time something that it read "
-                              f"(a value of a tensor, a number from outside) was another: {paths[0].missed}")
+            last = paths[0].missed.last
+            self._give_up(key, OtherWays(f"it was recorded {len(paths)} times for arguments of this kind, and each time something that it read "
+                                         f"was another: {last and last.named(self.fn, key)}"))
             self._table[key] = []
             return self.fn(*args, **kwargs)
         light = model is not None and not (paths or numbers or key in self._watched) and sizes.unwatched(model, leaves, given.boxes)
@@ -386,7 +388,7 @@ class Traced(quick.Entry):
             more = [*leaves, *args, *kwargs.values()]
             whole = world.grown(more) if world.begun else World(self.fn, [*others, *more])
         except Unwatchable as e:
-            self._give_up(key, str(e))
+            self._give_up(key, e.reason.named(self.fn, key))
             return self.fn(*args, **kwargs)
         spent = trial.clock() - start
         run = Run(world, whole, leaves, given.boxes, next_number())
@@ -465,21 +467,21 @@ class Traced(quick.Entry):
     def _failed(self, key, error, passing=False):
         """A run could not be recorded."""
         self._tries[key] += PASSING if passing else 1
-        self._why = reason = str(error)
+        self._why = reason = error.reason.named(self.fn, key)
         if self.strict:
-            raise TraceError(f"{self._name()} cannot be compiled: {reason}")
+            raise TraceError(f"{self._name()} cannot be compiled: {reason.full()}")
         if self._tries[key] >= TRIES or type(error) is Wrong:
             self._give_up(key, reason)
 
     def _distrust(self, r, error):
         """A call that a recording fits did something else, or its program does: calls of any kind run eagerly from now on."""
-        self._drift = str(error) if type(error) is Wrong else (
+        self._drift = error.reason if type(error) is Wrong else Drifts(
             f"call {r.calls} of a kind was made eagerly once more, and {error}, though nothing that its recording compares has changed. It goes by "
             "something that a trace cannot see (a counter in an extension, a file, a clock); earlier replays may have missed it")
         self._table, self._alive, self._models, self._ready, self._armed = {}, {}, {}, None, []
         if self.strict:
-            raise TraceError(f"{self._name()} cannot be compiled: {self._drift}")
-        warnings.warn(f"{self._name()} runs eagerly: {self._drift}", TraceWarning, stacklevel=_depth())
+            raise TraceError(f"{self._name()} cannot be compiled: {self._drift.full()}")
+        warnings.warn(f"{self._name()} runs eagerly: {self._drift.full()}", TraceWarning, stacklevel=_depth())
 
     @staticmethod
     def _close(rec, swapped):
@@ -530,13 +532,15 @@ class Traced(quick.Entry):
         left = self._left(run, results, swapped)
         spec = results.describe(out)
         if outward.overtaken():
-            raise Refused("a tensor is printed, and written to afterwards")
+            raise Refused(Prints("a tensor is printed, and written to afterwards"))
         outward.describe(results)
         results.join()
         back, values = None, [*results.values, *results.items]
         if results.alive and known is None:
-            if any(getattr(n.op, "python", False) for n in inside([t._node for t in results.alive], run.first) if type(n) is not OutputOf):
-                raise Refused("its gradients flow through a Function, whose backward is Python that may do anything")
+            nodes = inside([t._node for t in results.alive], run.first)
+            python = next((n.op.name for n in nodes if type(n) is not OutputOf and getattr(n.op, "python", False)), None)
+            if python is not None:
+                raise Refused(PythonBackward(f"its gradients flow through {python}, whose backward is Python of the user's"))
             try:
                 back = Backward(rec, results.alive, results.values, run.first, results.place_of_edge, like and like.backward)
             except (Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueError) as e:
@@ -548,7 +552,8 @@ class Traced(quick.Entry):
         rec.made.clear()
         loose = escaped(others, leaves_of([t._node for _, t in results.dead], run.first))
         if loose is not None:
-            raise Refused(f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned")
+            what = f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned"
+            raise Refused(Keeps(what, rec.line_of(loose)))
         outside = list(rec.outside)
         draws, positions = rec.streams.moved(), rec.streams.key(rec.nodes)
         at = counted(rec.outside.values(), place_of)
@@ -568,7 +573,7 @@ class Traced(quick.Entry):
             program.notes = [f"{name} left it alone: gradients flow through its results" for name in self.rewrites]
         given = [(place_of(rec.outside[n]), rec.arrays[n]) for n in outside]
         if any(place is not None and place[0] == "grad" and rec.outside[n].requires_grad for n, (place, _) in zip(outside, given)):
-            raise Refused("it reads a gradient that has a gradient of its own")
+            raise Refused(PythonBackward("it reads a gradient that has a gradient of its own"))
         before = {id(t): g for t, g in zip(run.tensors, run.grads)}
         world.let_go(leaves)
         if rec.settings:
@@ -577,7 +582,7 @@ class Traced(quick.Entry):
         r.positions, r.settings = positions, run.settings
         r.marks = [(place_of(t), t._rg) for t in run.marks]
         if any(place is None for place, _ in r.marks):
-            raise Refused("it changes whether a gradient requires one")
+            raise Refused(Memory("it changes whether a gradient requires one"))
         flags = {id(t): look[1] for t, look in zip(run.tensors, run.looks)}
         r.flags = [flags.get(id(t), t._rg) for t in r.tensors]
         r.doubtful = any(left) and not run.alone()
@@ -594,7 +599,7 @@ class Traced(quick.Entry):
         r.backward = back
         r.boxed, r.acts, r.alone = results.boxed, rec.acts, not (r.writes or bumps or grads or any(left) or draws)
         if outward.watch.foreign and not r.alone:
-            raise Refused("code of the user's runs where it prints, logs or warns, and could see what else the call does")
+            raise Refused(Prints("code of the user's runs where it prints, logs or warns, and could see what else the call does"))
         if back is not None:
             back.trial = r.trial
         saved = {} if back is None else {n: back.history.cells[n] for n in back.saved if n in back.history.cells and n not in rec.outside}
@@ -640,13 +645,19 @@ class Traced(quick.Entry):
             if grown.read:
                 self._fixed.add((id(grown.real), None))
                 self._loose -= self._fixed
-                raise Refused("it reads a list that it appends to")
+                raise Refused(Changes(run.world, ("items", grown.real, None, None, None), "a list that it both reads and appends to"))
         known = {id(grown.real) for grown, _ in swapped.lists}
         changes = run.world.changes()
         slots = {(id(s.owner), s.name): t for s, t in zip(run.world.slots, run.leaves[len(run.leaves) - len(run.world.slots):])}
         here = {place: there for place, (_, there) in swapped.tuples.items()}
         full = {id(owner) for kind, owner, name, *_ in changes
                 if kind in CONTENTS and (name is None or not isinstance(owner, dict | list) or owner is VARIABLES)}
+
+        def laid(make, x):
+            try:
+                return make(x)
+            except Refused as e:
+                raise Refused(e.reason.left(run.world, (kind, owner, name, None, x))) from None
         for kind, owner, name, _, new in changes:
             place = id(owner), name
             if type(new) in NUMBERS and tensor_behind(new) is slots.get(place) or type(new) is tuple and new is here.get(place):
@@ -654,17 +665,17 @@ class Traced(quick.Entry):
             if kind in CONTENTS and id(owner) in full:
                 if id(owner) not in known and not isinstance(owner, tuple | frozenset | types.MappingProxyType):
                     known.add(id(owner))
-                    effects.append((kind if owner is not VARIABLES else "environment", owner, None, results.contents(owner)))
+                    effects.append((kind if owner is not VARIABLES else "environment", owner, None, laid(results.contents, owner)))
                     continue
             elif kind == "context" and new is not ABSENT:
-                effects.append((kind, owner, name, results.describe(new)))
+                effects.append((kind, owner, name, laid(results.describe, new)))
                 continue
             elif name is not None and kind in SETTABLE and owner is not VARIABLES:
-                effects.append((kind, owner, name, results.describe(new)))
+                effects.append((kind, owner, name, laid(results.describe, new)))
                 continue
             if id(owner) not in known:
                 self._loosen(changes)
-                raise Refused(f"it changes Python's state: {run.world.said(kind, owner)}")
+                raise Refused(Changes(run.world, (kind, owner, name, None, new)))
         known |= {(id(owner), name) for _, owner, name, _ in effects}
         for s in run.world.slots:            # (what is stored may be what was there this time)
             now = found((s.kind, s.owner, s.name)) if s.is_number else None
@@ -678,7 +689,7 @@ class Traced(quick.Entry):
             if id(owner) in boxes and id(owner) not in run.world.seen and id(owner) not in filled:
                 filled[id(owner)] = boxes[id(owner)], results.contents(owner)
             elif id(owner) not in known and (id(owner), name) not in known and id(owner) not in filled:
-                raise Refused(f"it changes Python's state: {run.whole.said(kind, owner)}")
+                raise Refused(Changes(run.whole, (kind, owner, name, None, None)))
         return effects, growths, list(filled.values())
 
     def _check(self, r, rec, program, generators, outside, values):
@@ -731,10 +742,10 @@ class Traced(quick.Entry):
     def _say(self, reason):
         """Warn, once, that calls run eagerly."""
         if self.strict:
-            raise TraceError(f"{self._name()} cannot be compiled: {reason}")
+            raise TraceError(f"{self._name()} cannot be compiled: {reason.full()}")
         if not self._warned:
             self._warned = True
-            warnings.warn(f"{self._name()} runs eagerly: {reason}", TraceWarning, stacklevel=_depth())
+            warnings.warn(f"{self._name()} runs eagerly: {reason.full()}", TraceWarning, stacklevel=_depth())
 
     def _name(self):
         code = getattr(self.fn, "__code__", None)

@@ -23,6 +23,7 @@ from whet.passes.lower_llvm import watch as L
 from whet.tensor import Tensor
 from whet.tensor_base import Base
 
+from .reasons import Calls, Draws, Inspects
 from .sizes import ASIDE, catches, tells
 from .world import LIBRARY, computes, our_file, ours, standard
 
@@ -172,7 +173,7 @@ class Watch:
     def __exit__(self, *exc):
         self.withdraw()
         if _numpys_random() != self.random:
-            self.refuse("it draws from numpy.random")
+            self.refuse(Draws("it draws from numpy.random"))
 
     def __call__(self, frame, event, arg):
         if self.aside:
@@ -203,7 +204,7 @@ class Watch:
         if self.told is None and code in self.codes and (catches(code) or self.called_with(frame.f_back) and tells(frame.f_locals)):
             self.told = f"{short(code.co_filename)}:{code.co_firstlineno}"
         if code in self.codes and not ours(code) and asks_who_watches(code):
-            self.refuse("it asks what is alive, or who watches")
+            self.refuse(Inspects("it asks what is alive, or who watches"))
             self.withdraw()
         if ours(code):
             known = _known()
@@ -222,12 +223,12 @@ class Watch:
         if _library(frame):
             if name.partition(".")[0] not in QUIET and not (name == "os" and code.co_name in ENVIRONMENT) \
                     or name == "inspect" and code.co_name in STACK:
-                self.refuse(f"it calls {name}.{code.co_name}")
+                self.refuse(Calls(f"{name}.{code.co_name}"))
         elif _helper(frame):
             if not name.startswith(COMPUTING) or name.endswith(NOT_COMPUTING) or code.co_name.startswith(SETTING):
-                self.refuse(f"it calls {name}.{code.co_name}")
+                self.refuse(Calls(f"{name}.{code.co_name}"))
         elif not (own(code) or code.co_filename.startswith("<") and (standard(name) or name.startswith("namedtuple_"))):
-            self.refuse(f"it calls {code.co_qualname if hasattr(code, 'co_qualname') else code.co_name}, which was not within reach")
+            self.refuse(Calls(f"{getattr(code, 'co_qualname', code.co_name)}, which was not within reach"))
 
     def native(self, fn):
         owner = getattr(fn, "__self__", None)
@@ -235,17 +236,17 @@ class Watch:
         if isinstance(owner, types.ModuleType) or owner is None and module:
             name = module or owner.__name__
             if not computes(name, fn.__name__):
-                self.refuse(f"it calls {name}.{fn.__name__}")
+                self.refuse(Calls(f"{name}.{fn.__name__}"))
         elif isinstance(owner, type):
             if owner.__module__.partition(".")[0] not in ("builtins", "numpy", "whet") and fn.__name__ not in ("__new__", "fromkeys"):
-                self.refuse(f"it calls {owner.__qualname__}.{fn.__name__}")
+                self.refuse(Calls(f"{owner.__qualname__}.{fn.__name__}"))
         elif isinstance(owner, contextvars.ContextVar | types.GeneratorType):
             return                           # (what a variable holds is compared; generators from outside are not let in)
         elif isinstance(owner, np.ndarray):
             if fn.__name__ in ("tofile", "dump"):            # (what else a method changes is compared)
-                self.refuse(f"it calls {type(owner).__qualname__}.{fn.__name__}")
+                self.refuse(Calls(f"{type(owner).__qualname__}.{fn.__name__}"))
         elif owner is not None and not isinstance(owner, OWNERS) or isinstance(owner, datetime.date) and fn.__name__ in LOCAL:
-            self.refuse(f"it calls {type(owner).__qualname__}.{fn.__name__}")
+            self.refuse(Calls(f"{type(owner).__qualname__}.{fn.__name__}"))
 
 
 def resume(profile):

@@ -44,6 +44,7 @@ from .containers import OWN, elements, fill, values
 from .effects import SETTABLE, Slot, get, named
 from .numbers import TELLTALE
 from .outward import CACHED, StandIn, cached_by, stands
+from .reasons import Calls, Changed, Draws, Explained, Inspects, Reaches, TooMuch, full_thing, thing
 
 MOST = 20_000                    # things that are watched
 WATCHED = 1 << 16                # bytes of a NumPy array that are compared at each call
@@ -127,7 +128,7 @@ def _numpy_errors():
 SETTINGS = {"numpy": _numpy_errors, "decimal": _decimals}
 
 
-class Unwatchable(Exception):
+class Unwatchable(Explained):
     """Something that a function can read and that cannot be compared later."""
 
 
@@ -315,15 +316,15 @@ class World:
         for i in self.met.keys() & self.outward.keys():      # also where no stand-in can be: it is the real one everywhere
             del self.outward[i]
         if self.typed and any(isinstance(x, io.IOBase | logging.Logger) for x, _ in self.outward.values()):
-            raise Unwatchable("it asks for types, and reaches a stream or a logger")
+            raise Unwatchable(Inspects("it asks for types, and reaches a stream or a logger"))
         if self.passable is not None and self.hands_on():
             self.passed_on(self.passable)
         if "datetime64" in self.attributes:
-            raise Unwatchable("it asks NumPy for dates, of which some are the clock's")
+            raise Unwatchable(Inspects("it asks NumPy for dates, of which some are the clock's"))
         if not FRAMES.isdisjoint(self.attributes):
-            raise Unwatchable("it looks at frames")
+            raise Unwatchable(Inspects("it looks at frames"))
         if "_base" in self.attributes:
-            raise Unwatchable("it asks for the `_base` of something, which is compared nowhere")
+            raise Unwatchable(Inspects("it asks for the `_base` of something, which is compared nowhere"))
         self.arrange()
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
@@ -379,7 +380,7 @@ class World:
         if issubclass(type(x), StandIn) or x is vars(builtins):              # (of Python's own names those are compared that code looks up)
             return
         if len(self.seen) >= MOST:
-            raise Unwatchable(f"it reaches more than {MOST} objects")
+            raise Unwatchable(TooMuch(f"it reaches more than {MOST} objects"))
         self.seen[id(x)] = x
         t = type(x)
         if x is type:                        # by another name
@@ -395,7 +396,7 @@ class World:
                 self.passable = x            # (of a bound method, what it is bound to is looked at)
             self.direct |= x.__module__ == "_heapq"
             if x is id:
-                raise Unwatchable("it keeps the function `id`")
+                raise Unwatchable(Inspects("it keeps the function `id`"))
         if stands(x):
             self.met[id(x)] = x
         if isinstance(x, Base):
@@ -407,7 +408,7 @@ class World:
         elif isinstance(x, set | frozenset):
             held = elements(x)
             if not all(type(e) in PLAIN or isinstance(e, BY_IDENTITY) for e in held):
-                raise Unwatchable(f"it can read a set of {sorted({type(e).__name__ for e in held})}")
+                raise Unwatchable(Reaches(f"a set of {', '.join(sorted({type(e).__name__ for e in held}))}", x, self, Reaches.OF_SETS))
             self.place("set", x, None, held)
             if t not in (set, frozenset):
                 self.instance(x)
@@ -465,7 +466,7 @@ class World:
             self.place("array", x, None, _contents(x))
             self.settings.add("numpy")
         elif isinstance(x, np.ndarray | np.void):
-            raise Unwatchable("it can read a large NumPy array, whose numbers may change unseen: make it a tensor")
+            raise Unwatchable(Reaches(f"a NumPy array of {x.nbytes} bytes, whose numbers may change unseen", x, self, Reaches.OF_ARRAYS))
         elif t is contextvars.ContextVar:
             self.place("context", x, None, (x.get(ABSENT),))
         elif t is threading.local:           # (of the thread that asks)
@@ -480,11 +481,11 @@ class World:
         elif t is weakref.ref and (x() is None or isinstance(x(), Hooks)):
             self.stack.append(x())           # (handles of hooks have those: what is held for it keeps no object of the user's alive)
         elif isinstance(x, types.GeneratorType) or hasattr(t, "__next__"):
-            raise Unwatchable(f"it can read a {t.__name__}, which moves on when it is read")
+            raise Unwatchable(Reaches(f"{thing(t)}, which moves on when it is read", x, self, Reaches.OF_ITERATORS))
         elif _module(t) == "builtins" or standard(_module(t)) and not self.known(x):
-            raise Unwatchable(f"it can read a {t.__module__}.{t.__qualname__}")
+            raise Unwatchable(Reaches(full_thing(t), x, self, Draws.instead if isinstance(x, np.random.RandomState | np.random.Generator) else None))
         elif hidden(t) is not None:
-            raise Unwatchable(f"it can read a {t.__qualname__}, which is a kind of {hidden(t).__qualname__}")
+            raise Unwatchable(Reaches(f"{full_thing(t)}, which is a kind of {hidden(t).__qualname__}", x, self))
         else:
             self.instance(x)
 
@@ -501,7 +502,7 @@ class World:
     def passed_on(self, f):
         """A function of C that is a value: others call it, and nobody sees that."""
         if not computes(f.__module__ or "", f.__name__):
-            raise Unwatchable(f"it passes {f.__module__ or type(f.__self__).__name__}.{f.__name__} on")
+            raise Unwatchable(Calls(f"{f.__module__ or type(f.__self__).__name__}.{f.__name__}", passes=True))
 
     def module(self, m, done):
         """Look up what the code that has been seen names in a module; is there anything new?"""
@@ -529,7 +530,7 @@ class World:
             elif not (isinstance(x, types.ModuleType) or callable(x) or standard(_module(t))) and isinstance(getattr(x, "__dict__", None), dict):
                 found.append(x.__dict__)
             if len(found) > MOST:
-                raise Unwatchable(f"it looks up names, and reaches more than {MOST} objects in modules")
+                raise Unwatchable(TooMuch(f"it looks up names, and reaches more than {MOST} objects in modules"))
 
     def place(self, kind, owner, names, objects):
         objects = list(objects)
@@ -807,11 +808,11 @@ class World:
         return True
 
     def difference(self):
-        """What is not as it was found, in words; None if all is."""
+        """The first thing that is not as it was found, as a reason; None if all is."""
         if self.same():
             return None
-        for kind, owner, _, _, _ in self.changes():
-            return self.said(kind, owner)
+        for change in self.changes():
+            return Changed(self, change)
         return None
 
     def said(self, kind, owner):
@@ -822,7 +823,7 @@ class World:
             return f"the module {owner.get('__name__')} got a name"
         if kind == "bare":
             return f"a {type(owner).__qualname__} got attributes"
-        return next(_said(kind, owner, names) for k, o, names, _ in self.places if k == kind and o is owner)
+        return _said(kind, owner, next((names for k, o, names, _ in self.places if k == kind and o is owner), None))
 
     def changes(self):
         """What is not as it was found: (kind, owner, name, before, now); without a name where there is more or less of it."""

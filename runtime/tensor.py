@@ -474,6 +474,8 @@ wrap = native_wrap or py_wrap
 def shown(t):
     """The tensor, whose memory others may write to without counting its version."""
     t._shared().shown = 1
+    if modes.state.observers:
+        modes.state.observers[-1].laid(t)
     return t
 
 

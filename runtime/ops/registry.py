@@ -167,6 +167,9 @@ class Observer:
     def shown(self, t):
         """A tensor becomes text."""
 
+    def laid(self, t):
+        """The memory of a tensor is known to others than tensors: it was made around an array, say."""
+
     def asked(self, t, what):
         """Somebody asks for a fact of a tensor that is no part of what ops see: its history, its address. The number to give; None for the
         plain one."""

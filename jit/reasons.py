@@ -1,0 +1,282 @@
+"""Why a call is not replayed, for people: what was done, at which line of the user's code, and what to write instead.
+
+A `Reason` is carried by an exception (`Refused`, `Unwatchable`, `Miss`) or handed to `Recorder.refuse`. One kind of thing that is done is one class,
+which says what to write instead. What the function reaches has a name only when all of it is known: `named` gives it one.
+"""
+
+
+class Reason:
+    """`what` was done; `where`: the line that did it, or ""; `instead`: what to write, or ""."""
+    instead = ""
+
+    def __init__(self, what, where=""):
+        self.what, self.where = what, where
+
+    @staticmethod
+    def of(x):
+        """A reason as it is; one of a text."""
+        return x if isinstance(x, Reason) else Reason(str(x))
+
+    def at(self, where):
+        """The same, at a line if none was known."""
+        self.where = self.where or where
+        return self
+
+    def left(self, world, change):
+        """The same where it is not a result that cannot be made again, but what is left in Python's state."""
+        return self
+
+    def named(self, fn, key):
+        """The same, with the names by which a function of arguments like `key` knows what it speaks of."""
+        return self
+
+    def same(self):
+        """What makes another reason the same one."""
+        return self.what, self.where
+
+    def __str__(self):
+        return f"{self.what} ({self.where})" if self.where else self.what
+
+    def full(self):
+        """All of it, the way out on a line of its own."""
+        return f"{self}.\n  {self.instead}" if self.instead else str(self)
+
+
+class Explained(Exception):
+    """An exception that carries a reason."""
+
+    def __init__(self, reason=""):
+        super().__init__(reason)
+        self.reason = Reason.of(reason)
+
+    def __str__(self):
+        return str(self.reason)
+
+
+def thing(t):
+    """Something of a type: `a Counter`, `an Agent`."""
+    name = t.__qualname__.rpartition("<locals>.")[2]
+    return f"{'an' if name[:1].lower() in tuple('aeiou') else 'a'} {name}"
+
+
+def full_thing(t):
+    """The same with the module, where that is not Python's own."""
+    name = t.__qualname__.rpartition("<locals>.")[2]
+    full = name if t.__module__ in ("builtins", "__main__") else f"{t.__module__}.{name}"
+    return f"{'an' if full[:1].lower() in tuple('aeiou') else 'a'} {full}"
+
+
+# ---- kinds of reasons --------------------------------------------------------------------------------------------------
+class Calls(Reason):
+    """It calls something that does more than compute."""
+    instead = "Call it outside of the traced function, and pass what it gives as an argument."
+
+    def __init__(self, name, passes=False):
+        super().__init__(f"it passes {name} on to others" if passes else f"it calls {name}")
+
+
+class Draws(Reason):
+    """It draws random numbers that are not ours."""
+    instead = "Draw before the call and pass the numbers as a tensor, or use whet's own random functions: replays draw anew."
+
+
+class Foreign(Reason):
+    """It uses a tensor that the recorder has not seen being made."""
+    instead = "Make it before the call and pass it as an argument, or copy the numbers by whet.tensor(...)."
+
+    def __init__(self, shape, made=None):
+        """`made`: (by what function, at which line), if that is known."""
+        how, where = made or ("what the recorder cannot see", "")
+        super().__init__(f"it uses a tensor of shape {list(shape)} that {how} made", where)
+
+    @classmethod
+    def returned(cls):
+        """It gives such a tensor back."""
+        out = cls(())
+        out.what, out.instead = "it returns a tensor around a NumPy array", "Return a copy of it: x.clone()."
+        return out
+
+
+class HandsOut(Reason):
+    """NumPy gets the memory of a tensor."""
+    instead = "Return the tensor and call .numpy() on the result, or read single numbers with .item() or .tolist()."
+
+
+class TooManyNumbers(Reason):
+    """More numbers become Python's than a replay would compare."""
+    instead = "Return the tensor and read its numbers after the call."
+
+
+class Returns(Reason):
+    """It returns what a replay cannot make."""
+    instead = "Return tensors, numbers, texts, and tuples, lists, dicts or dataclasses of them."
+
+    def __init__(self, kind):
+        super().__init__(f"it returns {kind}")
+        self.kind = kind
+
+    def left(self, world, change):
+        return Changes(world, change, f"which becomes {self.kind}")
+
+
+class Keeps(Reason):
+    """A tensor that it made is alive after the call, and nothing says where."""
+    instead = "Return it, or keep it as an attribute of an object or in a list or dict that the function reaches."
+
+
+class PythonBackward(Reason):
+    """Gradients flow through the user's Python."""
+    instead = "Trace the function that calls backward(), with the backward in it."
+
+
+class Memory(Reason):
+    """It asks for, or changes, what a tensor from outside is."""
+    instead = "Work on a copy that the function makes (x.clone()), or do this outside of the traced function."
+
+
+class InPlaceShape(Reason):
+    """It changes the shape of a tensor from outside in place."""
+    instead = "Use the form that gives a new tensor (x.reshape(...), x.transpose(...))."
+
+
+class OtherWays(Reason):
+    """What Python goes on from is another at each call."""
+    instead = "Keep what varies in tensors (whet.where, whet.cond), or read it after the call."
+
+
+class Settings(Reason):
+    """It asks for or changes what holds for the whole process."""
+    instead = "Do this outside of the traced function."
+
+
+class Prints(Reason):
+    """It prints or logs what a replay cannot say again."""
+    instead = "Print and log texts, numbers and tensors, to the streams that there were before the call."
+
+
+class Inspects(Reason):
+    """It asks how it is run."""
+    instead = "Do this outside of the traced function."
+
+
+class Large(Reason):
+    """It needs more memory than recording may take."""
+    instead = "Trace a part of the function."
+
+
+class TooMuch(Reason):
+    """It reaches too many objects."""
+    instead = "Keep large tables of objects where the function does not reach them, or make tensors of them."
+
+
+class WritesFirst(Reason):
+    """It writes to large tensors from outside before something that may turn out otherwise."""
+    instead = "Read the value before the writes, or after the call."
+
+
+class Drifts(Reason):
+    """It did something else though nothing that is compared has changed."""
+    instead = "Pass what it goes by as an argument."
+
+
+# ---- what the function reaches -----------------------------------------------------------------------------------------
+class Reaches(Reason):
+    """It can read something that cannot be compared later. `world`: in which it was found, as far as that was searched; `what` follows the name."""
+    instead = "Keep it where the function does not reach it, or pass what the function needs of it as an argument."
+    OF_SETS = "Use a dict or a list, which have an order."
+    OF_ARRAYS = "Make it a tensor: whet.from_numpy(...)."
+    OF_ITERATORS = "Call next() outside of the traced function, and pass what it gives."
+
+    def __init__(self, what, x=None, world=None, instead=None):
+        super().__init__(f"it can read {what}")
+        self.kind, self.x, self.world = what, x, world
+        if instead is not None:
+            self.instead = instead
+
+    def named(self, fn, key):
+        if self.world is None:
+            return self
+        from . import names
+        name, where = names.place_of(self.world, fn, key, self.x)
+        out = Reaches(f"`{name}`, {self.kind}" if name else self.kind, instead=self.instead)
+        return out.at(where)
+
+
+class Changed(Reason):
+    """Something that the function reads is another than when it was recorded."""
+
+    def __init__(self, world, change):
+        super().__init__("something that it reads has changed")
+        self.world, (self.kind, self.owner, self.name, *values) = world, change
+        self.before, self.now = map(_value, values)
+
+    def same(self):
+        return self.kind, id(self.owner), str(self.name)
+
+    def named(self, fn, key):
+        from . import names
+        name, where = names.of_change(self.world, fn, key, self.kind, self.owner, self.name, reads=True)
+        if self.name is None:
+            return Reason(f"{name} holds more, or less, than it did" if self.kind not in ("holder", "absent", "bare") else name, where)
+        return Reason(f"{name} is {self.now}, not {self.before}" if self.now != self.before else f"{name} is another", where)
+
+
+class Changes(Changed):
+    """It changes something in Python's state that a replay cannot."""
+    instead = "Return it instead, or keep it as a tensor, a number, a text, or a list or dict of such."
+
+    def __init__(self, world, change, why=""):
+        super().__init__(world, change)
+        self.what, self.why = "it changes Python's state", why
+
+    def named(self, fn, key):
+        from . import names
+        name, where = names.of_change(self.world, fn, key, self.kind, self.owner, self.name, reads=False)
+        out = Reason(f"it changes Python's state: {name}" + (f", {self.why}" if self.why else ""), where)
+        out.instead = self.instead
+        return out
+
+
+def _value(x):
+    """A value in a few words, which keeps nothing alive."""
+    from . import names
+    return names.value(x)
+
+
+class Replaced(Reason):
+    """A tensor that the function reaches is another, or not what it was: `what` follows its name."""
+
+    def __init__(self, tensor, what, world):
+        super().__init__(f"a tensor from outside {what}")
+        self.tensor, self.change, self.world = tensor, what, world
+
+    def same(self):
+        return id(self.tensor), self.change
+
+    def named(self, fn, key):
+        from . import names
+        name, where = names.place_of(self.world, fn, key, self.tensor)
+        return Reason(f"`{name}` {self.change}", where) if name else self
+
+
+class Misses:
+    """The calls that a recording did not fit: how many for which reason."""
+    MOST = 16                                # reasons that are kept
+
+    def __init__(self):
+        self.counts: dict = {}               # what makes reasons the same -> [the last of them, how many]
+        self.last = None
+
+    def add(self, reason):
+        self.last = reason = Reason.of(reason)
+        key = reason.same()
+        if key in self.counts:
+            self.counts[key][0] = reason
+            self.counts[key][1] += 1
+        elif len(self.counts) < self.MOST:
+            self.counts[key] = [reason, 1]
+
+    def named(self, fn, key):
+        """[(reason, how many)], the most frequent first."""
+        found = sorted(self.counts.values(), key=lambda x: -x[1])
+        return [(reason.named(fn, key), n) for reason, n in found]

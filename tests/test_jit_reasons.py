@@ -1,0 +1,176 @@
+"""Why a traced function runs eagerly: what was done, at which line, and what to write instead."""
+import inspect
+import os
+import re
+import warnings
+
+import numpy as np
+import pytest
+import whet
+from whet import jit
+from whet.jit.reasons import Misses, Reason
+
+
+class Plain:
+    pass
+
+
+class Agent:
+    def __init__(self):
+        self.numbers = np.random.RandomState(0)
+
+    def act(self, x):
+        return x + self.numbers.randint(3)                   # here: reads numbers
+
+
+agent, keeper, one, factor = Agent(), Plain(), whet.ones(3), 2.0
+
+
+class Square(whet.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def reads_a_generator(x):
+    return agent.act(x)
+
+
+def uses_what_numpy_made(x):
+    made = whet.from_numpy(np.arange(3, dtype=np.float32)[::-1].copy() + len(os.fspath(".")))      # here: a foreign tensor
+    y = x * 2
+    return y + made
+
+
+def calls_the_system(x):
+    os.getpid()                                              # here: calls getpid
+    return x
+
+
+def hands_memory_out(x):
+    y = x * 2
+    return y.numpy()                                         # here: numpy
+
+
+def reads_many_numbers(x):
+    return sum(x.expand(50, 3).tolist()[0])                  # here: tolist
+
+
+def leaves_an_object(x):
+    keeper.part = object()                                   # here: sets part
+    return x * 2
+
+
+def returns_an_object(x):
+    return object()
+
+
+def keeps_a_tensor(x, hidden=[].append):                     # noqa: B006
+    y = x * 3                                                # here: makes y
+    hidden((y,))
+    return x
+
+
+def differentiates_python(x):
+    return Square.apply(x * one.requires_grad_())
+
+
+def text(f, *args, calls=4):
+    """What a traced function warns of."""
+    traced = jit.trace(f)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for _ in range(calls):
+            traced(*args)
+    return [str(w.message) for w in found if w.category is jit.TraceWarning], traced
+
+
+def here(f):
+    """The line of a function that says `here`."""
+    f = Agent.act if f is reads_a_generator else f
+    lines, first = inspect.getsourcelines(f)
+    return next((f"test_jit_reasons.py:{first + i}" for i, line in enumerate(lines) if "# here" in line), None)
+
+
+CASES = {
+    reads_a_generator: ("it can read `agent.numbers`, a numpy.random.mtrand.RandomState", "Draw before the call"),
+    calls_the_system: ("it calls posix.getpid", "Call it outside of the traced function"),
+    hands_memory_out: ("a tensor's memory was handed to NumPy", "Return the tensor and call .numpy() on the result"),
+    reads_many_numbers: ("150 numbers of a tensor became Python's", "Return the tensor"),
+    leaves_an_object: ("it changes Python's state: `keeper.part`, which becomes an object", "Return it instead"),
+    returns_an_object: ("it returns an object", "Return tensors, numbers"),
+    differentiates_python: ("its gradients flow through Square, whose backward is Python of the user's", "Trace the function that calls backward()"),
+}
+
+
+@pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
+def test_a_reason_says_what_where_and_what_instead(f):
+    what, instead = CASES[f]
+    (said,), traced = text(f, whet.ones(3))
+    first, second = said.split("\n")
+    at = here(f)
+    assert first.endswith(f" runs eagerly: {what}" + (f" ({at})." if at else ".")) and second.startswith(f"  {instead}")
+    assert what in traced.explain() and traced.explain(data=True)["refused"].startswith(what)
+
+
+def test_a_tensor_from_elsewhere_is_told_by_the_line_that_made_it():
+    """Not by the line that uses it."""
+    from whet.jit.record import Recorder, where
+    rec = Recorder([])
+    array = np.ones(3, np.float32)
+    before = whet.autograd.modes.state.observers
+    whet.autograd.modes.state.observers = (rec,)
+    try:
+        made, line = whet.from_numpy(array), where()
+    finally:
+        whet.autograd.modes.state.observers = before
+    with pytest.raises(Exception, match=re.escape(f"it uses a tensor of shape [3] that from_numpy made ({line})")):
+        rec.value(made)
+
+
+def test_no_reason_holds_an_address():
+    f = jit.trace(lambda x, what: x * 2)
+    for _ in range(3):
+        f(one, Plain())
+    assert [p["because"] for p in f.explain(data=True)["paths"]] == [None, ["what is another Plain"], ["what is another Plain"]]
+    assert not re.search(r"\d{9}", f.explain())
+
+
+def test_misses_are_told_by_the_guard_and_its_line():
+    global factor
+    f = jit.trace(lambda x: x * factor if x.sum().item() < 9 else x)         # the line
+    line = f"test_jit_reasons.py:{f.fn.__code__.co_firstlineno}"
+    for x, factor in ((1, 2.0), (1, 2.0), (5, 2.0)):         # noqa: B007
+        f(whet.full((3,), float(x)))
+    missed = [m for p in f.explain(data=True)["paths"] for m in p["missed"]]
+    assert missed == [(f"the number of a tensor that Python goes on from is another ({line})", 1)]
+    factor = "text"
+    with pytest.raises(TypeError):
+        f(whet.ones(3))
+    missed = [m for p in f.explain(data=True)["paths"] for m in p["missed"]]
+    assert (f"`factor` is 'text', not 2.0 ({line})", 1) in missed
+    factor = 2.0
+
+
+def test_a_tensor_that_is_replaced_is_named():
+    held = {"w": whet.ones(3)}
+    f = jit.trace(lambda x: x * held["w"])
+    f(one), f(one)
+    held["w"].data = whet.ones(1)
+    f(one)
+    (reason, n), = f.explain(data=True)["paths"][-1]["missed"]
+    assert n == 1 and reason.startswith("`held['w']` is f32[1], not f32[3] (test_jit_reasons.py:")
+
+
+def test_misses_are_counted_by_reason():
+    found = Misses()
+    for text in ("a", "b", "a", "a"):
+        found.add(text)
+    assert [(str(r), n) for r, n in found.named(None, None)] == [("a", 3), ("b", 1)] and str(found.last) == "a"
+    for i in range(100):
+        found.add(Reason("c", f"line {i}"))
+    assert len(found.counts) == Misses.MOST
