@@ -514,8 +514,8 @@ def full(shape, fill_value, *, dtype=None, device=None):
 def _as_one(name):
     call = _F[name]
 
-    def fn(x, /, *args, dtype=None, device=None):
-        return call(x, *args, dtype=dtype, device=device)
+    def fn(x, /, *, dtype=None, device=None):
+        return call(x, dtype=dtype, device=device)
     return _named(name, fn)
 
 

@@ -16,7 +16,6 @@ from .ops.host import (
     eigh,
     eigvalsh,
     inv,
-    lu_permutation_op,
     matrix,
     qr,
     slogdet,
@@ -24,6 +23,7 @@ from .ops.host import (
     svd,
     svdvals,
 )
+from .ops.host import lu_permutation_op as _lu_permutation_op
 from .ops.host import pinv as _pinv
 from .ops.host import square as _square
 from .ops.reduce import vector_norm
@@ -359,7 +359,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
         lower = LU_data[..., :k].tril(-1) + _F["eye"](m, k, dtype=LU_data.dtype)
         upper = LU_data[..., :k, :].triu()
     if unpack_pivots:
-        p = _apply(lu_permutation_op, (LU_pivots,), {"size": m}).to(LU_data.dtype)
+        p = _apply(_lu_permutation_op, (LU_pivots,), {"size": m}).to(LU_data.dtype)
     return lu_result(p, lower, upper)
 
 

@@ -1,4 +1,6 @@
 """Functions of neural networks: `import whet.nn.functional as F`."""
+import types as _types
+
 from ..ops import pointwise as _p
 from ..ops.activation import (
     activation as _activation,
@@ -55,6 +57,7 @@ from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, local_
 from ..ops.reduce import log_softmax, softmax
 from ..ops.surface import FUNCTIONS as _F
 from ..ops.surface import guarded as _guarded
+from ..ops.toplevel import in_place as _in_place
 from ..ops.vision import (
     affine_grid,
     channel_shuffle,
@@ -86,16 +89,8 @@ hardswish = _activation("hardswish", _p.hardswish.op)
 logsigmoid, hardshrink, softshrink, softsign, tanhshrink = (_F[n] for n in ("logsigmoid", "hardshrink", "softshrink", "softsign", "tanhshrink"))
 tanh, sigmoid = _F["tanh"], _F["sigmoid"]
 
-
-def _inplace(fn):
-    def write(input, *args, **kwargs):
-        return fn(input, *args, **kwargs, inplace=True)
-    write.__name__, write.__doc__ = fn.__name__ + "_", f"`{fn.__name__}`, in place."
-    return write
-
-
 relu_, celu_, elu_, selu_, hardtanh_, leaky_relu_, rrelu_, threshold_ = map(
-    _inplace, (relu, celu, elu, selu, hardtanh, leaky_relu, rrelu, threshold))
+    _in_place, (relu, celu, elu, selu, hardtanh, leaky_relu, rrelu, threshold))
 
 globals().update(_guarded(globals()))
 
@@ -106,13 +101,4 @@ def __getattr__(name):
     raise AttributeError(f"module 'whet.nn.functional' has no attribute {name!r}")
 
 
-__all__ = [
-    "affine_grid", "alpha_dropout", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "channel_shuffle",
-    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "ctc_loss", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu",
-    "embedding", "embedding_bag", "feature_alpha_dropout", "fold", "gaussian_nll_loss", "gelu", "glu", "grid_sample", "group_norm",
-    "gumbel_softmax", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "linear",
-    "local_response_norm", "log_softmax", "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
-    "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pdist", "pixel_shuffle",
-    "pixel_unshuffle", "poisson_nll_loss", "prelu", "rms_norm", "rrelu", "scaled_dot_product_attention", "selu", "smooth_l1_loss",
-    "soft_margin_loss", "softmax", "softmin", "softplus", "threshold", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold",
-    "upsample", "upsample_bilinear", "upsample_nearest"]
+__all__ = sorted(n for n, x in globals().items() if not n.startswith("_") and not isinstance(x, _types.ModuleType))

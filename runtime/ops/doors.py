@@ -34,7 +34,7 @@ def install():
         unary = slot in entries.L.UNARY
         entries.operator(slot, op, 1 if unary else 2, METHODS.pop(f"__{name}__"), None if unary else METHODS.pop(f"__r{name}__"))
     entries.views(METHODS.pop("__getitem__"), METHODS["reshape"])
-    METHODS["reshape"] = entries.plain_method(base, at["reshape"], "reshape", METHODS["reshape"].__doc__)
+    METHODS["reshape"] = entries.plain_method(base, at["reshape"], "reshape", _doc(METHODS["reshape"], "reshape"))
     entered: dict = {}                       # names of one function share its entry
     for name, fn in list(FUNCTIONS.items()):
         op = getattr(fn, "op", None)
@@ -44,12 +44,12 @@ def install():
         _enter(entered, name, op, attrs, count, FUNCTIONS[name])
     for name, op in INPLACE.items():
         slow = METHODS[name]
-        METHODS[name] = entries.method(base, at, op, None, op.nin, slow, name, _doc(slow), writer=f"{op.name}_")
+        METHODS[name] = entries.method(base, at, op, None, op.nin, slow, name, _doc(slow, name), writer=f"{op.name}_")
 
 
-def _doc(fn):
+def _doc(fn, name=None):
     """A docstring that carries the signature, as builtins have it."""
-    return f"{fn.__name__}{signature(fn)}\n--\n\n{fn.__doc__ or ''}"
+    return f"{name or fn.__name__}{signature(fn)}\n--\n\n{fn.__doc__ or ''}"
 
 
 def _enter(entered, name, op, attrs, count, fn):

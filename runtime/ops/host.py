@@ -86,10 +86,20 @@ def tall(make):
     yield Sample(make(2, 3, 3))
 
 
-inv = host("inv", np.linalg.inv, infer=square("inv"), samples=well_conditioned,
+_inv = host("inv", np.linalg.inv, infer=square("inv"), samples=well_conditioned,
            vjp=lambda g, y, _a: [-(_h(y) @ g @ _h(y))])
-det = host("det", np.linalg.det, infer=square("det"), samples=well_conditioned,
+_det = host("det", np.linalg.det, infer=square("det"), samples=well_conditioned,
            vjp=lambda g, y, a: [(g * y.conj()).unsqueeze(-1).unsqueeze(-1) * _h(inv(a))])
+
+
+def inv(A):
+    """The inverse of a square matrix, or of each of a batch."""
+    return _inv(A)
+
+
+def det(A):
+    """The determinant of a square matrix, or of each of a batch."""
+    return _det(A)
 
 
 class slogdet_result(NamedTuple):
@@ -345,8 +355,13 @@ def _svd_vjp(g, y, a, *, full_matrices):
 
 _svd = host("svd", _svd_run, infer=lambda a: matrix("svd", a), vjp=_svd_vjp)
 _svd.op.inner = True                               # U and Vh have a free sign: its gradient is tested through functions of them
-svdvals = host("svdvals", lambda a: np.linalg.svd(a, compute_uv=False), infer=lambda a: matrix("svdvals", a), samples=tall,
+_svdvals = host("svdvals", lambda a: np.linalg.svd(a, compute_uv=False), infer=lambda a: matrix("svdvals", a), samples=tall,
                vjp=lambda g, _y, a: [_svd_vjp((None, g, None), tuple(_svd(a, full_matrices=False)), a, full_matrices=False)[0]])
+
+
+def svdvals(A):
+    """The singular values, the largest first."""
+    return _svdvals(A)
 
 
 def svd(A, full_matrices=True, *, driver=None):
@@ -494,18 +509,52 @@ lu_permutation_op = Op("lu_permutation", _permute, samples=_lu_pivots)
 _lu = host("lu_factor", _eliminate, infer=lambda a: matrix("lu_factor", a), samples=_any_matrices, vjp=_lu_vjp)
 
 
+# ---- the names that stand beside `whet.linalg`'s in `whet` and on tensors --------------------------------------------------
+def _inverse(input):
+    """The inverse of a square matrix, or of each of a batch."""
+    return _inv(input)
+
+
+def _logdet(input):
+    """The logarithm of the determinant; NaN where it is negative."""
+    sign, value = slogdet(input)
+    return value + sign.log() if sign.dtype.kind == COMPLEX else F["where"](sign < 0, float("nan"), value)
+
+
+def _lu_solve(b, LU_data, LU_pivots):
+    """Solve A @ X = b, given the factors of A as `lu` packs them."""
+    from ..linalg import lu_solve
+    return lu_solve(LU_data, LU_pivots, b)
+
+
+def _pinverse(input, rcond=1e-15):
+    """The Moore-Penrose inverse."""
+    from ..linalg import pinv
+    return pinv(input, rcond=rcond)
+
+
+def _cholesky_of_old(input, upper=False):
+    """The Cholesky factor of a positive definite matrix."""
+    return cholesky(input, upper=upper)
+
+
+def _qr_of_old(input, some=True):
+    """Q and R with A = Q @ R."""
+    return qr(input, "reduced" if some else "complete")
+
+
 def publish():
-    """The names that stand beside `whet.linalg`'s in `whet` and on tensors."""
+    """Put them there."""
     from .. import linalg
     from .surface import METHODS, with_out
-    for name, fn in {"inverse": inv, "det": det, "slogdet": slogdet, "matrix_exp": linalg.matrix_exp,
-                     "cholesky_solve": linalg.cholesky_solve, "cholesky_inverse": linalg.cholesky_inverse,
-                     "lu_solve": lambda b, LU_data, LU_pivots: linalg.lu_solve(LU_data, LU_pivots, b),
-                     "triangular_solve": linalg.triangular_solve,
-                     "pinverse": lambda input, rcond=1e-15: linalg.pinv(input, rcond=rcond), "matrix_power": linalg.matrix_power,
-                     "cholesky": lambda input, upper=False: cholesky(input, upper=upper),
-                     "qr": lambda input, some=True: qr(input, "reduced" if some else "complete"),
-                     "logdet": lambda input: _logdet(input), "svd": _torch_svd}.items():
+    named = {"inverse": _inverse, "pinverse": _pinverse, "logdet": _logdet, "lu_solve": _lu_solve, "cholesky": _cholesky_of_old,
+             "qr": _qr_of_old, "svd": _torch_svd}
+    for name, fn in named.items():
+        fn.__name__ = fn.__qualname__ = name
+    named |= {"det": det, "slogdet": slogdet, "matrix_exp": linalg.matrix_exp, "cholesky_solve": linalg.cholesky_solve,
+              "cholesky_inverse": linalg.cholesky_inverse, "triangular_solve": linalg.triangular_solve,
+              "matrix_power": linalg.matrix_power}
+    for name, fn in named.items():
         METHODS[name] = fn
         F[name] = fn if name in ("det", "slogdet", "logdet", "pinverse", "matrix_exp") else with_out(fn, name)
     for name in ("geqrf", "ormqr"):
@@ -513,11 +562,6 @@ def publish():
     F["orgqr"] = METHODS["orgqr"] = linalg.householder_product
     METHODS["lu"], F["lu"] = linalg.packed_lu, with_out(linalg.packed_lu, "lu")
     F["lu_unpack"], F["pca_lowrank"], F["svd_lowrank"] = with_out(linalg.lu_unpack), linalg.pca_lowrank, linalg.svd_lowrank
-
-
-def _logdet(input):
-    sign, value = slogdet(input)
-    return value + sign.log() if sign.dtype.kind == COMPLEX else F["where"](sign < 0, float("nan"), value)
 
 
 class _svd_of_old(NamedTuple):

@@ -15,7 +15,7 @@ from ..cpu.pointwise import Pointwise
 from ..ir import scalar as s
 from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
-from .surface import FUNCTIONS, METHODS, function, method
+from .surface import FUNCTIONS, METHODS, declare, function, keyword, method
 
 KEPT = 1 << 18                   # so many counters are made once
 
@@ -350,8 +350,9 @@ def _transform(name, fn, check=None):
             check(*args, **kwargs)
         u = 1 - _float_draw("uniform", self.shape, generator, dtypes.float64 if self.dtype is dtypes.float64 else dtypes.float32)
         return self.copy_(fn(u, *args, **kwargs))
-    fill.__name__, fill.__doc__ = name, f"Fill with draws from the {name.rstrip('_').replace('_', '-')} distribution."
-    METHODS[name] = fill
+    fill.__name__ = fill.__qualname__ = name
+    fill.__doc__ = f"Fill with draws from the {name.rstrip('_').replace('_', '-')} distribution."
+    METHODS[name] = declare(fill, fn, lambda own: [own[0].replace(name="self"), *own[1:], keyword("generator")])
 
 
 def _check_positive(what):

@@ -10,7 +10,7 @@ from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from .creation import check_options, empty, finish, float_dtype, literal, ones, require, zeros
 from .registry import Op, apply, is_tensor
 from .samples import Sample
-from .surface import FUNCTIONS, function
+from .surface import FUNCTIONS, compile_function, function
 
 
 # ---- sequences of numbers --------------------------------------------------------------------------------------------
@@ -225,32 +225,29 @@ _triangle("triu_indices", np.triu_indices)
 
 
 # ---- windows ---------------------------------------------------------------------------------------------------------
-def _window(name, formula, extra=()):
-    """Publish a window function: `formula(k, n, *parameters)` over the positions k of a window of n + 1 points."""
-    def window(window_length, periodic=True, *args, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
-               **kw):
+_OPTIONS = ("dtype", "layout", "device", "requires_grad", "pin_memory")
+
+
+def _window(name, formula, own=""):
+    """Publish a window function: `formula(k, n, *own)` over the positions k of a window of n + 1 points."""
+    def window(n, periodic, parameters, dtype, layout, device, requires_grad, pin_memory):
         check_options(name, layout, device, pin_memory)
         d = float_dtype(dtype)
         if d.kind != FLOAT:
             raise RuntimeError(f"{name} expects floating point dtypes, got: {d}")
-        if window_length < 0:
-            raise RuntimeError(f"{name} requires non-negative window_length, got window_length={window_length}")
-        if len(args) > len(extra):
-            raise TypeError(f"{name}() takes at most {2 + len(extra)} positional arguments")
-        values = {k: v for k, v in extra} | dict(zip((k for k, _ in extra), args))
-        for k, v in kw.items():
-            if k not in values:
-                raise TypeError(f"{name}() got an unexpected keyword argument '{k}'")
-            values[k] = v
-        n = window_length
+        if n < 0:
+            raise RuntimeError(f"{name} requires non-negative window_length, got window_length={n}")
         if n <= 1:
             a = np.ones(n)
         else:
-            a = formula(np.arange(n + bool(periodic), dtype=np.float64), n - (not periodic), *values.values())[:n]
+            a = formula(np.arange(n + bool(periodic), dtype=np.float64), n - (not periodic), *parameters)[:n]
         return require(literal(a.astype(d.np)), requires_grad)
-    window.__name__ = window.__qualname__ = name
-    window.__doc__ = f"The {name.split('_')[0].capitalize()} window; periodic unless asked otherwise."
-    return function(method=False)(window)
+    options = "dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False"
+    names = "".join(p.split("=")[0].strip() + ", " for p in own.split(",") if p)
+    call = compile_function(name, f"def {name}(window_length, periodic=True, {own + ', ' if own else ''}*, {options}):\n"
+                            f"    return window(window_length, periodic, ({names}), {', '.join(_OPTIONS)})", {"window": window})
+    call.__doc__ = f"The {name.split('_')[0].capitalize()} window; periodic unless asked otherwise."
+    return function(method=False)(call)
 
 
 def _kaiser(k, n, beta):
@@ -258,10 +255,10 @@ def _kaiser(k, n, beta):
 
 
 _window("hann_window", lambda k, n: 0.5 - 0.5 * np.cos(2 * np.pi * k / n))
-_window("hamming_window", lambda k, n, alpha, beta: alpha - beta * np.cos(2 * np.pi * k / n), (("alpha", 0.54), ("beta", 0.46)))
+_window("hamming_window", lambda k, n, alpha, beta: alpha - beta * np.cos(2 * np.pi * k / n), "alpha=0.54, beta=0.46")
 _window("blackman_window", lambda k, n: 0.42 - 0.5 * np.cos(2 * np.pi * k / n) + 0.08 * np.cos(4 * np.pi * k / n))
 _window("bartlett_window", lambda k, n: 1 - np.abs(2 * k / n - 1))
-_window("kaiser_window", _kaiser, (("beta", 12.0),))
+_window("kaiser_window", _kaiser, "beta=12.0")
 
 
 # ---- grids and products ----------------------------------------------------------------------------------------------
