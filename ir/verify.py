@@ -9,7 +9,7 @@ import numpy as np
 
 from .graph import Ref, Type, exact
 
-CHECK = os.environ.get("WHET_CHECK") == "1"      # verify every graph after each pass
+CHECK = os.environ.get("WHET_CHECK") in ("1", "2")      # verify every graph after each pass
 
 
 class VerifyError(ValueError):

@@ -5,6 +5,8 @@ A piece lives from the first step that touches it to the last one; two that neve
 import heapq
 from bisect import bisect_left, bisect_right
 
+from whet.cpu import guard
+
 ALIGN = 64                       # bytes
 
 
@@ -76,6 +78,18 @@ def plan(pieces, heirs=()):
         for p in line:
             p.offset = offsets[k]
     return size
+
+
+def plan_apart(pieces):
+    """As `plan`, under a guard: each piece between two pages that nobody may touch, adjacent to the one at the guard's side. Returns (the size
+    of the arena, where such pages begin)."""
+    page, at, forbidden = guard.PAGE, 0, [0]
+    for p in pieces:
+        at += page
+        p.offset = at + (guard.pages(_room(p)) - _room(p) if guard.SIDE == "end" else 0)
+        at += guard.pages(p.size)
+        forbidden.append(at)
+    return at + page, forbidden
 
 
 def _room(p):

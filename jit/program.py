@@ -9,7 +9,7 @@ import struct
 
 import numpy as np
 from whet import tensor_base
-from whet.cpu import entries, haste, memory, native
+from whet.cpu import entries, guard, haste, memory, native
 from whet.cpu.pointwise import GRAIN_NS, Pointwise
 from whet.cpu.rows import rows
 from whet.dtypes import FROM_NUMPY
@@ -30,7 +30,7 @@ from whet.passes.uses import is_view, written
 from whet.random import Position
 
 from . import chain, contract, kept, plain
-from .arena import Own, Piece, Ranges, plan
+from .arena import Own, Piece, Ranges, plan, plan_apart
 from .machine import machine
 from .reasons import Explained, Reason
 from .record import Late, Refused
@@ -207,8 +207,8 @@ class Program:
                 needed.update(what.attrs.get("into", {}).values())
                 steps.append((kind, what, looks))
         steps.reverse()
-        self.arena = arena([*steps, ("end", None, shown)], self.heirs)
-        self.steps = self.join(steps)
+        self.arena, forbidden = arena([*steps, ("end", None, shown)], self.heirs)
+        self.steps = self.join([*guarded(forbidden), *steps])
         views = [] if self.called else [o for kind, what, _ in steps if kind == "view" for o in what.outs]
         self.shown = {o: (self.root[o], address(self.held[o]) - address(self.held[self.root[o]]), Type.of(self.arrays[o])) for o in views}
         made = {o for node in self.called if node.kind != "write" for o in node.outs}
@@ -785,14 +785,28 @@ def reached(arrays):
 
 
 def arena(steps, heirs):
-    """Find the place of each piece that steps work on; the bytes to take at a call. (What is large enough begins at a round address.)"""
+    """Find the place of each piece that steps work on: the bytes to take at a call (what is large enough begins at a round address), and under
+    a guard the pages among them that nobody may touch."""
     pieces = []
     for i, (kind, what, looks) in enumerate(steps):
         for piece in (*looks, *(w.piece for w in (what[0] if kind == "words" else ()) if type(w) is Own)):
             if piece.first is None:
                 pieces.append(piece)
             piece.touch(i)
-    return max(plan(pieces, heirs), memory.SMALLEST) if pieces else 0
+    if not pieces:
+        return 0, ()
+    return plan_apart(pieces) if guard.SIDE else (max(plan(pieces, heirs), memory.SMALLEST), ())
+
+
+def guarded(forbidden):
+    """The steps that keep everybody off pages of the arena, if there are any."""
+    arena, steps = Piece(0), []
+    arena.offset = 0
+    for k in range(0, len(forbidden), PASSING):
+        pages = [Own(at, arena) for at in forbidden[k:k + PASSING]]
+        words = [native.kernel("guard/forbid", guard.forbid), 1, 1, len(pages) + 1]
+        steps.append(("words", ([*words, *[word for x in (len(pages), *pages) for word in (-1, x)]], 1), ()))
+    return steps
 
 
 def apart(node):

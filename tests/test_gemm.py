@@ -1,7 +1,5 @@
 """Matrix multiplication: one order of sums for every path, whatever the layout, the cut, the epilogue and the vector width."""
-import ctypes
 import itertools
-import mmap
 import os
 import re
 import subprocess
@@ -12,7 +10,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from whet.cpu import gemm, pool
+from whet.cpu import gemm, guard, pool
 from whet.ir import scalar
 from whet.passes.lower_llvm import gemm as kernels
 from whet.passes.lower_llvm import targets
@@ -378,15 +376,8 @@ def test_errors_say_what_does_not_fit():
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i1"])
 def test_nothing_is_read_or_written_past_the_arrays(dtype):
     """Each array ends where a page begins that nobody may touch."""
-    libc, page, size = ctypes.CDLL(None, use_errno=True), mmap.PAGESIZE, 64 * mmap.PAGESIZE
-    maps = []
-
     def fenced(x):
-        memory = mmap.mmap(-1, size + page)
-        base = np.frombuffer(memory, np.uint8)
-        assert libc.mprotect(ctypes.c_void_p(base.ctypes.data + size), ctypes.c_size_t(page), 0) == 0
-        maps.append(base)
-        y = base[size - x.nbytes:size].view(x.dtype).reshape(x.shape)
+        y = guard.fenced(x.nbytes).view(x.dtype).reshape(x.shape)
         y[...] = x
         return y
     for m, k, n in ((1, 1, 1), (3, 5, 7), (15, 17, 33), (1, 33, 50), (1, 50, 17), (40, 70, 1), (29, 40, 47)):
@@ -394,8 +385,6 @@ def test_nothing_is_read_or_written_past_the_arrays(dtype):
         want = gemm.matmul(a, b)
         for x, y in itertools.product((fenced(a), fenced(a.T.copy()).T), (fenced(b), fenced(b.T.copy()).T)):
             assert same(gemm.matmul(x, y), want)
-    for base in maps:
-        libc.mprotect(ctypes.c_void_p(base.ctypes.data + size), ctypes.c_size_t(page), 3)
 
 
 @ours

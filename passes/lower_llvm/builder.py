@@ -119,10 +119,14 @@ def at_once(products):
 
 
 class Module:
-    """Functions, declarations and read-only tables that become one object file. `brief`: little code is wanted rather than fast code."""
+    """Functions, declarations and read-only tables that become one object file.
 
-    def __init__(self, brief=False):
+    `brief`: little code is wanted rather than fast code. `checked`: accesses to memory of known bounds are tested (see `checked.py`), and
+    messages say what is being written, `writing`."""
+
+    def __init__(self, brief=False, checked=False):
         self.decls, self.tables, self.fns, self.once, self.brief = {}, {}, [], set(), brief
+        self.checked, self.writing = checked, ""
 
     def declare(self, name, ret, args, attrs=""):
         self.decls.setdefault(name, f"declare {ret} @{name}({', '.join(args)}) {attrs}")
@@ -138,12 +142,16 @@ class Module:
         self.tables.setdefault(name, text)
 
     def fn(self, name, args, ret="void", linkage="", attrs=""):
-        f = Fn(self, name, args, ret, linkage, attrs)
+        kind = Fn
+        if self.checked:
+            from .checked import CheckedFn as kind
+        f = kind(self, name, args, ret, linkage, attrs)
         self.fns.append(f)
         return f
 
     def text(self):
-        return "\n".join([*self.decls.values(), *self.tables.values(), *(f.text() for f in self.fns)]) + "\n"
+        fns = [f.text() for f in self.fns]                   # (what ends a function may need more declarations)
+        return "\n".join([*self.decls.values(), *self.tables.values(), *fns]) + "\n"
 
 
 class Fn:
@@ -250,6 +258,10 @@ class Fn:
         text = f"call {attrs} {ret} @{name}({', '.join(f'{a.ty} {a.ref}' for a in args)})"
         return self.raw(text) if ret == "void" else self.v(ret, text)
 
+    def call_helper(self, address, *args):
+        """Call one of this module's own functions (linkage "internal") that returns nothing, by its address."""
+        self.raw(f"call void {address.ref}({', '.join(map(repr, args))})")
+
     def intr(self, name, *args):
         """An LLVM intrinsic overloaded on its first operand's type: `f.intr("fma", a, b, c)`."""
         first = next(a for a in args if isinstance(a, Val))
@@ -331,6 +343,10 @@ class Fn:
 
     def bytes_at(self, p, i):
         return self.at(p, i, "i8")
+
+    def within(self, p, size):
+        """Say that the memory of a pointer ends `size` bytes (or what that gives, if it is a function) after it."""
+        return p
 
     def load(self, ty, p, align=None):
         return self.v(ty, f"load {ty}, ptr {p.ref}, align {align or BYTES[parts(ty)[1]]}")

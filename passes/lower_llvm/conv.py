@@ -55,7 +55,7 @@ def micro(m, name, t, ahead=False):
 
     def multiply(f, pixels, *args):
         code = f.sel(f.cmp("sle", pixels, t.lanes), *(Val(f, f"@{x}", "ptr") for x in (names[0], names[-1])))
-        f.raw(f"call void {code.ref}({', '.join(map(repr, args))})")
+        f.call_helper(code, *args)
     return multiply
 
 
@@ -134,11 +134,11 @@ def forward(m, symbol, t, epilogue, near, far):
     x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
     g = Geometry(f, args, 4)
     mine = f.bytes_at(scratch, worker * g.scratch)
-    b, totals = f.bytes_at(mine, g.b_at), f.bytes_at(mine, g.y_at)
+    b, totals = g.area(mine, "b_at"), g.area(mine, "y_at")
     limit = g.max_panels * t.panel
-    inside = Runs(f, g, f.bytes_at(mine, g.in_at), t, limit, t.panel, near)
-    inside.list_taps(f.bytes_at(mine, g.tap_at))
-    outside = inside if far != 1 else Runs(f, g, f.bytes_at(mine, g.out_at), t, limit, t.panel, rows=False)
+    inside = Runs(f, g, g.area(mine, "in_at"), t, limit, t.panel, near)
+    inside.list_taps(g.area(mine, "tap_at"))
+    outside = inside if far != 1 else Runs(f, g, g.area(mine, "out_at"), t, limit, t.panel, rows=False)
 
     def unit(u):
         group, (panel0, panel1), (tile0, tile1) = blocks(f, g, u, by_rows=True)
@@ -163,7 +163,7 @@ def forward(m, symbol, t, epilogue, near, far):
             panel_size = steps * t.panel
             f.loop(0, panels, 1, lambda j: inside.fill(j, xg, k0, k1, f.at(b, j * panel_size, t.elem)))
 
-            listed = f.bytes_at(mine, g.list_at)
+            listed = g.area(mine, "list_at")
             if t.listed:
                 taps = g.rowtaps * g.coltaps
 
@@ -279,9 +279,9 @@ def weight_grad(m, symbol, t, near):
     gy, x, gw, scratch = (f.load("ptr", f.at(args, i, "i64")) for i in range(4))
     g = Geometry(f, args, 4)
     mine = f.bytes_at(scratch, worker * g.scratch)
-    a, b, totals = (f.bytes_at(mine, at) for at in (g.a_at, g.b_at, g.y_at))
-    inside = Runs(f, g, f.bytes_at(mine, g.in_at), t, f.const("i64", KC), KC, near)
-    outside = Runs(f, g, f.bytes_at(mine, g.out_at), t, f.const("i64", KC), KC, rows=False)
+    a, b, totals = (g.area(mine, name) for name in ("a_at", "b_at", "y_at"))
+    inside = Runs(f, g, g.area(mine, "in_at"), t, f.const("i64", KC), KC, near)
+    outside = Runs(f, g, g.area(mine, "out_at"), t, f.const("i64", KC), KC, rows=False)
     row_stride, panel_size = KC + 16, (KC + t.lanes) * t.panel        # a run may write a vector past the last pixel
 
     def unit(u):

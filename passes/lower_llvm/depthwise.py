@@ -71,8 +71,8 @@ def forward(m, symbol, t, taps, epilogue, near, far):
     x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
     g = Geometry(f, args, 4)
     mine = f.bytes_at(scratch, worker * g.scratch)
-    line, weights = f.bytes_at(mine, g.out_at), f.bytes_at(mine, g.y_at)
-    band = Band(f, g, t, f.bytes_at(mine, g.in_at), x, taps, near)
+    line, weights = g.area(mine, "out_at"), g.area(mine, "y_at")
+    band = Band(f, g, t, g.area(mine, "in_at"), x, taps, near)
     n = t.lanes
 
     def unit(u):
@@ -134,8 +134,8 @@ def forward_few(m, symbol, t, taps, epilogue, near, far):
     g = Geometry(f, args, 4)
     mine = f.bytes_at(scratch, worker * g.scratch)
     limit = g.max_panels * t.panel
-    runs = Runs(f, g, f.bytes_at(mine, g.in_at), t, limit, t.panel, near)
-    masks = f.bytes_at(mine, g.list_at)
+    runs = Runs(f, g, g.area(mine, "in_at"), t, limit, t.panel, near)
+    masks = g.area(mine, "list_at")
     places = [divmod_(f, f.const("i64", k), g.coltaps) for k in range(taps)]
     tap_at = [runs.tap_at(r, q) for r, q in places]
     weight_at = [table(f, g.table, g.rowtaps * 2 + g.coltaps + k) if t.listed else k for k in range(taps)]
@@ -180,7 +180,7 @@ def weight_grad(m, symbol, t, taps, near):
     gy, x, gw, scratch = (f.load("ptr", f.at(args, i, "i64")) for i in range(4))
     g = Geometry(f, args, 4)
     mine = f.bytes_at(scratch, worker * g.scratch)
-    band, line, sums, totals = (f.bytes_at(mine, at) for at in (g.in_at, g.out_at, g.y_at, g.b_at))
+    band, line, sums, totals = (g.area(mine, name) for name in ("in_at", "out_at", "y_at", "b_at"))
     moved = Band(f, g, t, band, x, taps, near)
     n, tap_at = t.lanes, moved.tap_at
     parts = -(-taps // HELD_SUMS)

@@ -313,7 +313,7 @@ class _Gemm:
         self.a, self.b, self.c, table, scratch = (f.load("ptr", f.at(args, i, "i64")) for i in range(5))
         operands = load_operands(f, args, table, self.epilogue)
         d = self.d = {n: f.load("i64", f.at(table, i, "i64")) for i, n in enumerate(DIMS)}
-        self.scratch = f.bytes_at(scratch, worker * d["scratch"])
+        self.scratch = f.within(f.bytes_at(scratch, worker * d["scratch"]), d["scratch"])
         self.panel = f.alloca("i8", KC * sh.width * self.s)
         self.buffer = f.alloca("i8", sh.rows[0] * sh.width * self.s)
         down = f.sdiv(d["m"] + d["rows"] - 1, d["rows"])

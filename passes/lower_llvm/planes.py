@@ -61,10 +61,10 @@ def forward(m, symbol, t, epilogue, step, far):
     g = Geometry(f, args, 4, FIELD)
     mine, away = f.bytes_at(scratch, worker * g.scratch), f.at(g.table, len(FIELDS), "i64")
     places = f.at(away, g.steps, "i64")
-    planes, sums = f.bytes_at(mine, g.in_at), f.bytes_at(mine, g.y_at)
+    planes, sums = g.area(mine, "in_at"), g.area(mine, "y_at")
     # of each vector of outputs of a band: where its first tap lies in the planes, where it goes in y (from the band's first row), its lanes
     column = g.band * g.vectors + t.vectors
-    source, goal, lanes = (f.at(f.bytes_at(mine, g.out_at), column * i, "i64") for i in range(3))
+    source, goal, lanes = (f.at(g.area(mine, "out_at"), column * i, "i64") for i in range(3))
     row_size = g.line * step
 
     def vectors_of(rows):

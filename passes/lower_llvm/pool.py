@@ -15,7 +15,7 @@ from .runs import Geometry, divmod_, load_row, table_at
 
 CHUNK = 4096                   # pixels of an input chunk and of an output block, at most (a row of pixels at least)
 FIELDS = ("planes channels xn xc xd xh xw d h w od oh ow step_d step_h step_w rows cols row_blocks col_blocks "
-          "chunk_rows chunk_cols scratch planes_at in_at out_at index_at z_at y_at x_at").split()
+          "chunk_rows chunk_cols scratch planes_at in_at out_at index_at z_table y_table x_table").split()
 FIELD = {name: i for i, name in enumerate(FIELDS)}
 
 
@@ -23,14 +23,14 @@ def emit(m, symbol, t, kind, near):
     """The kernel, args x, y, index, scratch, geometry, divisors; units (vector of planes, depth, block of rows, block of columns).
 
     kind: "max", "max_index" (y and index), "mean" (divide the sums), "spread" (divide x, then add). Divisors are f64, per axis.
-    z_at, y_at, x_at in the geometry say where an axis' tables begin: first taps, ends, then the bounds without clipping.
+    z_table, y_table, x_table in the geometry say where an axis' tables begin: first taps, ends, then the bounds without clipping.
     """
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, worker = f.args
     x, y, index, scratch, _, divisors = (f.load("ptr", f.at(args, i, "i64")) for i in range(6))
     g = Geometry(f, args, 4, FIELD)
     mine = f.bytes_at(scratch, worker * g.scratch)
-    planes_at, block, outs, picks = (f.bytes_at(mine, at) for at in (g.planes_at, g.in_at, g.out_at, g.index_at))
+    planes_at, block, outs, picks = (g.area(mine, name) for name in ("planes_at", "in_at", "out_at", "index_at"))
     n, ints = t.lanes, vec("i32", t.lanes)
     is_max = kind.startswith("max")
     image = g.oh * g.ow
@@ -85,13 +85,13 @@ def emit(m, symbol, t, kind, near):
             width = x1 - x0
 
             def row(oy):
-                lo, hi = f.imax(entry(g.y_at, g.oh, 0, oy), 0), entry(g.y_at, g.oh, 1, oy)
+                lo, hi = f.imax(entry(g.y_table, g.oh, 0, oy), 0), entry(g.y_table, g.oh, 1, oy)
                 first, last = first_tap(lo, y0, g.step_h), f.imin(hi, y1)
 
                 def out(ox):
                     at = (oy - oy0) * (ox1 - ox0) + (ox - ox0)
                     p, q = f.at(outs, at * n, t.elem), f.at(picks, at * n, "i32")
-                    lo, hi = entry(g.x_at, g.ow, 0, ox), entry(g.x_at, g.ow, 1, ox)
+                    lo, hi = entry(g.x_table, g.ow, 0, ox), entry(g.x_table, g.ow, 1, ox)
                     left, right = first_tap(lo, x0, g.step_w), f.imin(hi, x1)
                     held = [f.load(t.vec, p)] + ([f.load(ints, q)] if kind == "max_index" else [])
 
@@ -115,16 +115,16 @@ def emit(m, symbol, t, kind, near):
                     if kind == "max_index":
                         f.store(held[1], q)
                 f.if_(f.cmp("slt", first, last), lambda: f.loop(
-                    f.imax(ox0, table_at(f, g.table, g.x_at + g.ow * 4 + f.udiv(x0, g.chunk_cols) * 2)),
-                    f.imin(ox1, table_at(f, g.table, g.x_at + g.ow * 4 + f.udiv(x0, g.chunk_cols) * 2 + 1)), 1, out) and None)
+                    f.imax(ox0, table_at(f, g.table, g.x_table + g.ow * 4 + f.udiv(x0, g.chunk_cols) * 2)),
+                    f.imin(ox1, table_at(f, g.table, g.x_table + g.ow * 4 + f.udiv(x0, g.chunk_cols) * 2 + 1)), 1, out) and None)
             f.loop(oy0, oy1, 1, row)
 
         def clipped(at, size, first, last, limit):
             """The part of the axis that outputs first..last - 1 may touch."""
             low = f.imin(f.imax(entry(at, size, 2, first), 0), limit)
             return low, f.imax(low, f.imin(entry(at, size, 3, last - 1), limit))
-        y0, y1 = clipped(g.y_at, g.oh, oy0, oy1, g.h)
-        x0, x1 = clipped(g.x_at, g.ow, ox0, ox1, g.w)
+        y0, y1 = clipped(g.y_table, g.oh, oy0, oy1, g.h)
+        x0, x1 = clipped(g.x_table, g.ow, ox0, ox1, g.w)
 
         def depth(z):
             def rows(v):
@@ -132,7 +132,7 @@ def emit(m, symbol, t, kind, near):
                 first = f.udiv(x0, g.chunk_cols) * g.chunk_cols
                 f.loop(first, x1, g.chunk_cols, lambda c: chunk(z, v, v1, f.imax(c, x0), f.imin(c + g.chunk_cols, x1)))
             f.loop(y0, y1, g.chunk_rows, rows)
-        f.loop(entry(g.z_at, g.od, 0, oz), entry(g.z_at, g.od, 1, oz), g.step_d, depth)
+        f.loop(entry(g.z_table, g.od, 0, oz), entry(g.z_table, g.od, 1, oz), g.step_d, depth)
 
         if kind == "mean":
             def divide(oy):

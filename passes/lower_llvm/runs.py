@@ -49,6 +49,19 @@ class Geometry:
         value = self.__dict__[name] = self._entry("i64", f"load i64, ptr {p.ref}, align 8")
         return value
 
+    def area(self, mine, name):
+        """The piece of a thread's scratch memory, which begins at `mine`, of this name: up to where the next one begins."""
+        f, at = self._f, getattr(self, name)
+
+        def size():
+            end = self.scratch
+            for other in self._fields:
+                if other.endswith("_at") and other != name:
+                    start = getattr(self, other)
+                    end = f.sel(f.cmp("sgt", start, at), f.imin(end, start), end)
+            return end - at
+        return f.within(f.bytes_at(mine, at), size)
+
 
 def table_at(f, geo, i):
     """Entry i of the geometry."""
@@ -76,7 +89,8 @@ class Runs:
     def __init__(self, f, g, memory, tile, limit, panel, near=1, rows=True):
         self.f, self.g, self.geo, self.t, self.limit, self.panel, self.rows = f, g, g.table, tile, limit, panel, rows
         self.near = near
-        self.first, self.x, self.y, self.slot, self.lanes = (f.bytes_at(memory, (limit + 1) * (8 * i)) for i in range(5))
+        self.first, self.x, self.y, self.slot, self.lanes = (
+            f.within(f.bytes_at(memory, (limit + 1) * (8 * i)), (limit + 1) * 8) for i in range(5))
         self.rowmask = f.bytes_at(memory, (limit + 1) * 40)
         self.colmask = f.bytes_at(self.rowmask, g.rowtaps * limit * 4)
 

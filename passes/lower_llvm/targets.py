@@ -12,6 +12,9 @@ BITS = {"avx512": 512, "avx2": 256, "neon": 128, "baseline": 128}
 # A narrower target than the host's is compiled for these, as LLVM names them.
 NAMED = {"avx512": "x86-64-v4", "avx2": "x86-64-v3", "neon": "generic", "baseline": "x86-64"}
 
+# Kernels are written with a test at each access whose bounds they know: `checked.py`.
+CHECKED = os.environ.get("WHET_CHECK") == "2"
+
 
 class Target(namedtuple("Target", "name bits native")):
     """What generators may ask of the machine: the target's name, the width of its vector registers, and whether it is the host's

@@ -61,11 +61,11 @@ def forward(m, symbol, t, epilogue, near):
     x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
     g = Geometry(f, args, 4)
     mine = f.bytes_at(scratch, worker * g.scratch)
-    a, totals, square = f.bytes_at(mine, g.b_at), f.bytes_at(mine, g.y_at), f.bytes_at(mine, g.a_at)
+    a, totals, square = g.area(mine, "b_at"), g.area(mine, "y_at"), g.area(mine, "a_at")
     limit = g.max_panels * t.rows
-    inside = Runs(f, g, f.bytes_at(mine, g.in_at), t, limit, t.rows, near)
-    inside.list_taps(f.bytes_at(mine, g.tap_at))
-    outside = Runs(f, g, f.bytes_at(mine, g.out_at), t, limit, ENDLESS, rows=False)
+    inside = Runs(f, g, g.area(mine, "in_at"), t, limit, t.rows, near)
+    inside.list_taps(g.area(mine, "tap_at"))
+    outside = Runs(f, g, g.area(mine, "out_at"), t, limit, ENDLESS, rows=False)
     kept = f.conv("zext", f.cmp("sgt", g.steps, KC), "i64")          # of one block, no sums are kept for another
     size, stream = (limit + t.lanes) * kept * t.panel, g.wk * t.lanes         # of a panel's totals; of a vector of channels
 

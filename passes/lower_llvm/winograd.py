@@ -97,9 +97,9 @@ def forward(m, symbol, t, epilogue):
     x, u, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
     g = Geometry(f, args, 4)
     mine = f.bytes_at(scratch, worker * g.scratch)
-    values, products = f.bytes_at(mine, g.b_at), f.bytes_at(mine, g.y_at)
-    runs = TileRuns(f, g, f.bytes_at(mine, g.in_at), t, g.max_panels * t.panel, t.panel)
-    masks, word = f.bytes_at(mine, g.a_at), "i32" if t.elem == "float" else "i64"
+    values, products = g.area(mine, "b_at"), g.area(mine, "y_at")
+    runs = TileRuns(f, g, g.area(mine, "in_at"), t, g.max_panels * t.panel, t.panel)
+    masks, word = g.area(mine, "a_at"), "i32" if t.elem == "float" else "i64"
     n, tile_size, line = t.lanes, t.rows * t.panel, g.steps + PAD
     plane, panel_size = (g.steps + 1) * t.panel, (g.steps + 1) * t.panel * 16     # one step apart, so that 16 streams meet no set
 

@@ -218,7 +218,8 @@ class Cache:
                     parts += [name, f.read() if name.endswith(".py") else size]
             known = {**dict(list(known.items())[-63:]), seen: _hash(*parts)}
             _write(path, self.seal(("sources", known)))
-        return _hash("whet 1", known[seen], sys.implementation.cache_tag, targets.current().name, targets.identity())
+        return _hash("whet 1", known[seen], sys.implementation.cache_tag, targets.current().name, targets.identity(),
+                     targets.CHECKED)
 
     # entries
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import native, pool
+from . import memory, native, pool
 from .conv_plan import ELEM, REFERENCE, Pack, conv_plan, elements, input_grad_plans, known, remember, scratch, weight_grad_plan
 from .window import reference_conv, reference_conv_input_grad, reference_conv_weight_grad, wide
 
@@ -33,7 +33,7 @@ def pack_weight(w, x_shape, stride, padding, dilation, groups):
     pack = conv_plan(np.empty(x_shape, w.dtype), w, None, stride, padding, dilation, groups).pack
     if pack is None:
         return Packed(w, None, None)
-    data = np.empty(pack.size, w.dtype)
+    data = memory.empty((pack.size,), w.dtype)
     native.launch(pack.kernel, pack.units, pack.grain, w, data, *pack.numbers)
     return Packed(w, pack, data)
 
@@ -46,18 +46,18 @@ def _launch(plan, x, w, y, *operands):
     if not w.flags.c_contiguous:
         w = np.ascontiguousarray(w)
     if pack is None:
-        memory = scratch(plan.scratch)
+        room = scratch(plan.scratch)
     else:
         if x.strides[-1] != x.itemsize:
             x = np.ascontiguousarray(x)
         if packed is not None and packed.pack == pack:
-            memory, w = scratch(plan.scratch), packed.data
+            room, w = scratch(plan.scratch), packed.data
         else:
-            memory = scratch(plan.scratch + pack.size * x.itemsize)
-            packed = memory[plan.scratch:]
+            room = scratch(plan.scratch + pack.size * x.itemsize)
+            packed = room[plan.scratch:]
             native.launch(pack.kernel, pack.units, pack.grain, w, packed, *pack.numbers)
             w = packed
-    native.launch(plan.kernel, plan.units, plan.grain, x, w, y, memory, plan.geometry, *operands)
+    native.launch(plan.kernel, plan.units, plan.grain, x, w, y, room, plan.geometry, *operands)
 
 
 def conv(x, w, bias, stride, padding, dilation, groups):
@@ -75,7 +75,7 @@ def conv(x, w, bias, stride, padding, dilation, groups):
         if elements(x) is None:
             return conv(x.copy(), w, bias, stride, padding, dilation, groups)
         plan = remember(key, conv_plan(x, weight, _bias(bias), stride, padding, dilation, groups))
-    y = np.empty(plan.out, x.dtype)
+    y = memory.empty(plan.out, x.dtype)
     if plan.units:
         if bias is not None:
             _check(bias, x, weight.shape[:1])
@@ -104,7 +104,7 @@ def conv_fused(x, w, epilogue, operands, stride, padding, dilation, groups, out=
     for a, kind in zip(operands, epilogue.operands, strict=True):
         _check(a, x, weight.shape[:1] if kind == "channel" else plan.out if kind == "pixel" else ())
     if out is None:
-        out = np.empty(plan.out, x.dtype)
+        out = memory.empty(plan.out, x.dtype)
     elif out.shape != plan.out or out.dtype != x.dtype or not out.flags.c_contiguous:
         raise RuntimeError(f"conv_fused: out must be contiguous {x.dtype}{list(plan.out)}, but is {out.dtype}{list(out.shape)}")
     if plan.units:
@@ -147,7 +147,7 @@ def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
         if elements(gy) is None:
             return conv_input_grad(gy.copy(), w, x_shape, stride, padding, dilation, groups)
         plans = remember(key, input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups))
-    gx = np.empty(x_shape, gy.dtype)
+    gx = memory.empty(x_shape, gy.dtype)
     flat = gx.reshape(-1)
     for plan, at in plans:
         _launch(plan, gy, w, flat[at:])
@@ -169,7 +169,7 @@ def conv_weight_grad(gy, x, w_shape, stride, padding, dilation, groups):
         gy = np.ascontiguousarray(gy)
     if not plan.units:                                              # no weights, or no outputs to sum over
         return np.zeros(w_shape, gy.dtype)
-    gw = np.empty(w_shape, gy.dtype)
+    gw = memory.empty(w_shape, gy.dtype)
     native.launch(plan.kernel, plan.units, plan.grain, gy, x, gw, scratch(plan.scratch), plan.geometry)
     return gw
 

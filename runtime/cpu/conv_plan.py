@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from whet.passes.lower_llvm import launch
 
-from . import entries, native, pool
+from . import entries, memory, native, pool
 from .window import out_sizes
 
 ELEM = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
@@ -44,10 +44,7 @@ class Plan:
 def scratch(size):
     """At least `size` bytes, aligned to 64, that this thread may use until it asks again."""
     found = getattr(_local, "memory", None)
-    if found is None or found.size < size:
-        found = np.empty(size + 64, np.uint8)
-        at = -found.__array_interface__["data"][0] % 64
-        found = _local.memory = found[at:at + max(size, 1)]
+    found = _local.memory = memory.scratch(size, found)
     entries.scratch(found, size)
     return found
 

@@ -17,7 +17,7 @@ from whet.ir import kernel as K
 from whet.ir import scalar
 from whet.ir.spans import address
 from whet.passes.lower_llvm import gemm as kernels
-from whet.passes.lower_llvm import gemv, launch, onerow
+from whet.passes.lower_llvm import gemv, launch, onerow, targets
 from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.scalar import Unsupported
 
@@ -187,8 +187,7 @@ def _run(plan, arrays):
             scratch = _scratch.pop()
         except IndexError:
             pass
-        if scratch is None or scratch.size < plan.scratch:
-            scratch = memory.empty(plan.scratch, np.uint8)
+        scratch = memory.scratch(plan.scratch, scratch)
         entries.scratch(scratch, plan.scratch)
     if plan.parts:
         at = [address(x) for x in arrays]
@@ -465,7 +464,8 @@ def _choose(short, dst, m, n, k, a, b, count, tail, one, packed, threads):
 def _bring(part, dtype):
     """Let kernels that are compiled or loaded from now on call a part that they share."""
     def text():
-        module = Module()
+        module = Module(checked=targets.CHECKED)
+        module.writing = f"gemm/part/{part}/{dtype}"
         kernels.emit_part(module, part, dtype)
         return module.text()
     for name, place in native.image(f"gemm/part/{part}/{dtype}", text, kernels.part_names(part, dtype)).items():

@@ -6,6 +6,7 @@ block goes to the list of its size, or back to the system once `limit` bytes lie
 """
 import ctypes as C
 import functools
+import math
 import operator
 import os
 import re
@@ -14,12 +15,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from . import flat
+from . import flat, guard
 
-__all__ = ["empty", "empty_cache", "reset_peak", "set_limit", "stats"]
+__all__ = ["empty", "empty_cache", "reset_peak", "scratch", "set_limit", "stats"]
 empty: Callable[..., np.ndarray]         # made at first use, by __getattr__
 
-SMALLEST, MAPPED, HUGE_PAGE, MAX_DIMS = 1 << 16, 4 << 20, 2 << 20, 64
+SMALLEST = 1 if guard.SIDE else 1 << 16
+MAPPED, HUGE_PAGE, MAX_DIMS = 4 << 20, 2 << 20, 64
 LARGEST = 1 << 46
 # Byte offsets in the heap's words: the heads of the lists, counters, and objects that the code needs.
 LIVE, PEAK, CACHED, LIMIT, REUSED, FRESH = range(1024, 1072, 8)
@@ -51,24 +53,6 @@ declare i64 @llvm.umax.i64(i64, i64)
 declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)
 declare {i64, i1} @llvm.uadd.with.overflow.i64(i64, i64)
 @no_memory = internal constant [37 x i8] c"empty: cannot allocate %zd bytes\\00\\00\\00\\00\\00"
-
-; The list for a size, and the size of its blocks: size - 1 as 1qq..., q counting the quarters of a power of two.
-define internal {ptr, i64} @size_class(i64 %size) nounwind {
-  %s = sub i64 %size, 1
-  %zeros = call i64 @llvm.ctlz.i64(i64 %s, i1 true)
-  %shift = sub i64 61, %zeros
-  %top = lshr i64 %s, %shift
-  %next = add i64 %top, 1
-  %rounded = shl i64 %next, %shift
-  %power = sub i64 %shift, 13
-  %p4 = shl i64 %power, 2
-  %quarter = and i64 %top, 3
-  %index = add i64 %p4, %quarter
-  %list = getelementptr ptr, ptr @whet_heap, i64 %index
-  %r0 = insertvalue {ptr, i64} poison, ptr %list, 0
-  %r1 = insertvalue {ptr, i64} %r0, i64 %rounded, 1
-  ret {ptr, i64} %r1
-}
 
 SYSTEM
 
@@ -464,6 +448,26 @@ slow:
 }
 """
 
+_CLASSES = """
+; The list for a size, and the size of its blocks: size - 1 as 1qq..., q counting the quarters of a power of two.
+define internal {ptr, i64} @size_class(i64 %size) nounwind {
+  %s = sub i64 %size, 1
+  %zeros = call i64 @llvm.ctlz.i64(i64 %s, i1 true)
+  %shift = sub i64 61, %zeros
+  %top = lshr i64 %s, %shift
+  %next = add i64 %top, 1
+  %rounded = shl i64 %next, %shift
+  %power = sub i64 %shift, 13
+  %p4 = shl i64 %power, 2
+  %quarter = and i64 %top, 3
+  %index = add i64 %p4, %quarter
+  %list = getelementptr ptr, ptr @whet_heap, i64 %index
+  %r0 = insertvalue {ptr, i64} poison, ptr %list, 0
+  %r1 = insertvalue {ptr, i64} %r0, i64 %rounded, 1
+  ret {ptr, i64} %r1
+}
+"""
+
 _MAPPED = """
 declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
 declare i32 @munmap(ptr, i64)
@@ -532,8 +536,9 @@ def source():
     head = object.__basicsize__
     words = {**globals(), "HEAD": head, "SIZE_AT": head + 8,
              "BLOCK_BYTES": head + 16, "DTYPE_FLAGS": head + 16, "DTYPE_SIZE": head + 24, "HUGE_LESS_1": HUGE_PAGE - 1,
-             "MINUS_HUGE": -HUGE_PAGE}
-    text = _SOURCE.replace("SYSTEM", _MAPPED if sys.platform == "linux" else _PLAIN)
+             "MINUS_HUGE": -HUGE_PAGE, **guard.WORDS}
+    system = guard.SYSTEM if guard.SIDE else _CLASSES + (_MAPPED if sys.platform == "linux" else _PLAIN)
+    text = _SOURCE.replace("SYSTEM", system)
     return re.sub(r"\b[A-Z][A-Z_1]{3,}\b", lambda m: str(words[m[0]]), text)
 
 
@@ -569,7 +574,7 @@ def begin(found, make_type):
     for offset, thing in ((BLOCK_TYPE, block), (SLOW, _empty)):
         C.pythonapi.Py_IncRef(C.py_object(thing))            # the code holds them for ever
         _word(offset).value = id(thing)
-    _word(LIMIT).value = available() // 8
+    _word(LIMIT).value = 0 if guard.SIDE else available() // 8
 
 
 def available():
@@ -600,12 +605,27 @@ def _empty(shape, dtype, strides=None):
             raise ValueError(f"empty: strides {strides} for shape {shape}: one for each dimension is needed, none of them negative")
     if native.enabled() and not plain:
         return sys.modules[__name__].empty(shape, dtype, strides)
-    if strides is None:
+    fenced = guard.SIDE and dtype.itemsize and not dtype.hasobject
+    if strides is None and not fenced:
         return np.empty(shape, dtype)
     if min(shape, default=1) < 0:
         raise ValueError(f"empty: negative dimensions are not allowed: {shape}")
-    span = dtype.itemsize + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if all(shape) else 0
-    return np.ndarray(shape, dtype, np.empty(max(span, dtype.itemsize), np.uint8), strides=strides)
+    reach = [(n - 1) * s for n, s in zip(shape, strides, strict=True)] if strides else [(math.prod(shape) - 1) * dtype.itemsize]
+    span = dtype.itemsize + sum(reach) if all(shape) else 0
+    block = guard.fenced(span, guard.SIDE) if fenced else np.empty(max(span, dtype.itemsize), np.uint8)
+    return np.ndarray(shape, dtype, block, strides=strides)
+
+
+def scratch(size, found=None):
+    """Memory for `size` bytes, aligned to 64 bytes: `found`, if that is large enough, or new. (Under a guard it ends where they do.)"""
+    from . import native
+    if found is not None and (found.size >= size if guard.SIDE is None else size <= found.size < size + 64):
+        return found
+    if guard.SIDE or size >= SMALLEST and native.enabled():
+        return sys.modules[__name__].empty((-(-max(size, 1) // 64) * 64,), np.uint8)
+    block = np.empty(size + 64, np.uint8)
+    at = -block.__array_interface__["data"][0] % 64
+    return block[at:at + max(size, 1)]
 
 
 def __getattr__(name):
@@ -629,7 +649,7 @@ def stats():
 
 def taken(size):
     """The bytes that an array of `size` bytes takes: large ones get blocks of certain sizes."""
-    if size < SMALLEST:
+    if size < SMALLEST or guard.SIDE:
         return size
     shift = (size - 1).bit_length() - 3
     return ((size - 1 >> shift) + 1) << shift
@@ -672,5 +692,5 @@ def set_limit(limit):
     if stats()["cached"] > limit:
         empty_cache()
     from . import native
-    if native.enabled():
+    if native.enabled() and guard.SIDE is None:
         _word(LIMIT).value = limit

@@ -20,8 +20,9 @@ import warnings
 
 import numpy as np
 from whet.passes.lower_llvm import launch as launching
+from whet.passes.lower_llvm import targets
 
-from . import cache, flat, haste, memory, pool
+from . import cache, flat, guard, haste, memory, pool
 
 _SIG = C.CFUNCTYPE(None, C.c_void_p, C.c_int64, C.c_int64, C.c_int64)
 _found: dict = {}                        # key -> address of everything that is loaded
@@ -73,8 +74,9 @@ def kernels(wanted):
 def _module(keys, emits, brief=False):
     """The IR text of kernels, and their symbols in it."""
     from whet.passes.lower_llvm.builder import Module
-    module, symbols = Module(brief), {key: f"kernel{i or ''}" for i, key in enumerate(keys)}
+    module, symbols = Module(brief, targets.CHECKED), {key: f"kernel{i or ''}" for i, key in enumerate(keys)}
     for key, symbol in symbols.items():
+        module.writing = key
         emits[key](module, symbol)
     return module.text(), symbols
 
@@ -655,7 +657,7 @@ def _load_runtime():
     pool.get_num_threads()
     for name, address in {**pool.state(), **memory.exports(), "whet_ndarray": id(np.ndarray), "whet_tape": C.addressof(_tape)}.items():
         export(name, address)
-    found = image(f"runtime/{int_layout()}", _runtime_text, ["launch", "proof", *pool.NAMES, *memory.NAMES])
+    found = image(f"runtime/{int_layout()}/{guard.SIDE}", _runtime_text, ["launch", "proof", *pool.NAMES, *memory.NAMES])
     ints = [0, -1, 1, 2**30, -2**30, 2**45 + 7, 2**60 - 1, 2**60, 2**63 - 1, -2**63]
     numbers = np.zeros(len(ints) + 5, np.int64)
     function(found["launch"], "launch")(found["proof"], 1, 1, numbers, len(numbers), 1.5, None, 2**64 - 1, *ints)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from . import native, pool, window
+from . import memory, native, pool, window
 from .conv_plan import ELEM, GRAIN, REFERENCE, Plan, elements, known, remember, scratch, shares, three
 
 INDEXED = 1 << 31              # a plane with more pixels than this has indices beyond the kernel's
@@ -59,7 +59,7 @@ def _plan(key, x, windows, kind, divisors):
         layout[name] = at
         at += -(-n // 64) * 64
     tables, starts = [], {}
-    for name, columns in zip(("z_at", "y_at", "x_at"), _bounds(axes)):
+    for name, columns in zip(("z_table", "y_table", "x_table"), _bounds(axes)):
         starts[name] = len(lower_pool.FIELDS) + sum(map(len, tables))
         tables += columns
     first, last = tables[-2:]
@@ -115,8 +115,8 @@ def _key(kind, x, *rest):
 
 
 def _run(plan, by, x, indices=False):
-    y = np.empty(plan.out, x.dtype)
-    index = np.empty(plan.out, np.int64) if indices else None
+    y = memory.empty(plan.out, x.dtype)
+    index = memory.empty(plan.out, np.int64) if indices else None
     if plan.units:
         native.launch(plan.kernel, plan.units, plan.grain, x, y, index, scratch(plan.scratch), plan.geometry, by)
     return y, index
@@ -175,7 +175,7 @@ def max_pool_grad(gy, index, x_shape):
     from whet.passes.lower_llvm import pool as lower_pool
     elem = ELEM[gy.dtype]
     kernel = native.kernel(f"max_pool_grad/{elem}", lambda m, symbol: lower_pool.max_grad(m, symbol, elem))
-    gx = np.empty(x_shape, gy.dtype)
+    gx = memory.empty(x_shape, gy.dtype)
     outputs, inputs = math.prod(gy.shape[2:]), math.prod(x_shape[2:])
     grain = max(1, 2 * GRAIN // max(outputs, 1))
     native.launch(kernel, math.prod(x_shape[:2]), grain, np.ascontiguousarray(gy), np.ascontiguousarray(index), gx, outputs, inputs)

@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import devices, dtypes, indexing
 from ..autograd import modes
-from ..cpu import memory
+from ..cpu import guard, memory
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..ir.spans import address
 from ..tensor import Size, Tensor, channels_last, channels_last_3d, contiguous_format, preserve_format, shown, strided, wrap
@@ -44,7 +44,7 @@ def owned(array, new):
     """A row-major copy of an array, or the array itself if it is new; what is large lies where vectors like it to begin."""
     if array.nbytes < memory.SMALLEST:
         return array if new else array.copy()
-    if new and address(array) % 64 == 0:
+    if new and address(array) % 64 == 0 and guard.SIDE is None:
         return array
     copy = empty_array(array.shape, array.dtype)
     np.copyto(copy, array)

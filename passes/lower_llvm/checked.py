@@ -1,0 +1,197 @@
+"""Kernels that test each access to memory whose bounds they know: what they reserve themselves, and pieces of it that a launch gives them.
+
+`WHET_CHECK=2` has every kernel written so. `Fn.alloca` and `Fn.within` say where memory begins and ends; pointers made from these know it
+too, through selections, loops and the kernel's own helpers. A wrong access ends the process, and says which kernel, where it was written,
+and how far outside. Where a pointer goes to code that does not know (the shared parts of products), memory has a rim that is looked at when
+the kernel is done. What is in fresh memory is all ones, NaN as a float, so that a result shows what was read before it was written.
+"""
+import os
+import sys
+
+from .builder import BITS, Fn, Val, parts
+
+SHOWN = 160                                                  # characters of a kernel's key in a message
+RIM = 64                                                     # bytes before and after what a kernel reserves
+_OURS = tuple(os.path.join(os.path.dirname(__file__), name) for name in ("builder.py", "checked.py"))
+
+
+def _size(ty):
+    """The bytes of a value in memory."""
+    n, e = parts(ty)
+    return ((n or 1) * BITS[e] + 7) // 8
+
+
+def _place():
+    """The line of a generator that asks."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename in _OURS:
+        frame = frame.f_back
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
+class CheckedFn(Fn):
+    """A function under construction whose accesses are tested."""
+
+    def __init__(self, mod, name, args, ret, linkage, attrs):
+        self.internal, pointers = linkage == "internal", [a for t, a in args if t.split()[0] == "ptr"]
+        hidden = [("ptr", f"{a}.{side}") for a in pointers for side in ("low", "high")] if self.internal else []
+        super().__init__(mod, name, [*args, *hidden], ret, linkage, attrs)
+        self.bounds = {}                                     # pointers -> where their memory begins, and where it ends
+        self.rims, self.sealed = [], False                   # what is beside reserved memory, and the line that reserved it
+        self.args, hidden = self.args[:len(args)], self.args[len(args):]
+        if self.internal:
+            given = [x for x in self.args if x.ty == "ptr"]
+            self.bounds.update((x.ref, (hidden[2 * k], hidden[2 * k + 1])) for k, x in enumerate(given))
+
+    def text(self):
+        if not self.closed and not self.sealed:
+            self.seal()
+        return super().text()
+
+    # ---- what is known of pointers -----------------------------------------------------------------------------------
+    def bounds_of(self, p):
+        """Where the memory of a pointer begins and ends; all there is, where that is not known."""
+        return self.bounds.get(p.ref) or (self.const("ptr", 0), self.const("ptr", -1))
+
+    def within(self, p, size):
+        size = size() if callable(size) else size
+        self.bounds[p.ref] = p, super().at(p, size, "i8")
+        return p
+
+    def at(self, p, i, elem="float"):
+        q = super().at(p, i, elem)
+        if p.ref in self.bounds:
+            self.bounds[q.ref] = self.bounds[p.ref]
+        return q
+
+    def sel(self, c, a, b):
+        r = super().sel(c, a, b)
+        if r.ty == "ptr" and (a.ref in self.bounds or b.ref in self.bounds):
+            self.bounds[r.ref] = tuple([super(CheckedFn, self).sel(c, x, y) for x, y in zip(self.bounds_of(a), self.bounds_of(b), strict=True)])
+        return r
+
+    def with_bounds(self, values):
+        """Values, and behind them the bounds of the pointers among them."""
+        return [*values, *[x for p in values if p.ty == "ptr" for x in self.bounds_of(p)]]
+
+    def without_bounds(self, values, count):
+        """The first so many of such values; what they bring with them is noted."""
+        values, more = list(values[:count]), iter(values[count:])
+        for p in values:
+            if p.ty == "ptr":
+                self.bounds[p.ref] = next(more), next(more)
+        return values
+
+    def loop(self, lo, hi, step, body, carry=()):
+        n = len(carry)
+
+        def inside(i, *values):
+            new = body(i, *self.without_bounds(values, n))
+            return self.with_bounds([] if new is None else [new] if isinstance(new, Val) else list(new))
+        return self.without_bounds(super().loop(lo, hi, step, inside, self.with_bounds(carry)), n)
+
+    def while_(self, test, body, carry):
+        n = len(carry)
+        return self.without_bounds(super().while_(
+            lambda *values: test(*self.without_bounds(values, n)),
+            lambda *values: self.with_bounds(list(body(*values[:n]))), self.with_bounds(carry)), n)
+
+    def if_(self, cond, then, other=None):
+        count = []
+
+        def side(make):
+            made = list((make() if make else None) or [])
+            count.append(len(made))
+            return self.with_bounds(made)
+        merged = super().if_(cond, lambda: side(then), lambda: side(other))
+        return self.without_bounds(merged, count[0])
+
+    def call(self, name, ret, *args, attrs=""):
+        if any(g.name == name and isinstance(g, CheckedFn) and g.internal for g in self.mod.fns):
+            args = self.with_bounds(args)
+        return super().call(name, ret, *args, attrs=attrs)
+
+    def call_helper(self, address, *args):
+        super().call_helper(address, *self.with_bounds(args))
+
+    # ---- memory ------------------------------------------------------------------------------------------------------
+    def alloca(self, elem, count, align=64):
+        size, whole = _size(elem) * count, self.new()
+        self.mod.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
+        p, end = self.new(), self.new()
+        self.entry += [f" {whole} = alloca [{size + 2 * RIM} x i8], align {max(align, RIM)}",
+                       f" call void @llvm.memset.p0.i64(ptr {whole}, i8 -1, i64 {size + 2 * RIM}, i1 false)",
+                       f" {p} = getelementptr i8, ptr {whole}, i64 {RIM}", f" {end} = getelementptr i8, ptr {p}, i64 {size}"]
+        found, high = Val(self, p, "ptr"), Val(self, end, "ptr")
+        self.bounds[p] = found, high
+        self.rims += [(Val(self, whole, "ptr"), _place()), (high, _place())]
+        return found
+
+    def load(self, ty, p, align=None):
+        self.check(p, _size(ty), "reads")
+        return super().load(ty, p, align)
+
+    def store(self, x, p, align=None, nontemporal=False):
+        self.check(p, _size(x.ty), "writes")
+        super().store(x, p, align, nontemporal)
+
+    def mload(self, ty, p, mask, align=None, other=None):
+        self.check(p, _size(ty), "reads", mask)
+        return super().mload(ty, p, mask, align, other)
+
+    def mstore(self, x, p, mask, align=None):
+        self.check(p, _size(x.ty), "writes", mask)
+        super().mstore(x, p, mask, align)
+
+    def ret(self, x=None):
+        self.seal()
+        super().ret(x)
+
+    # ---- tests -------------------------------------------------------------------------------------------------------
+    def check(self, p, size, does, mask=None):
+        """Test an access of so many bytes at `p`; under a mask, of the bytes from its first lane to its last."""
+        if p.ref not in self.bounds:
+            return
+        low, high = self.bounds[p.ref]
+        start, end, none = p, super().at(p, size, "i8"), None
+        if mask is not None:
+            first, last, none = self.reach(mask)
+            start, end = (super(CheckedFn, self).at(p, i * (size // mask.lanes), "i8") for i in (first, last))
+        fine = self.cmp("uge", start, low) & self.cmp("ule", end, high)
+        fine = fine if none is None else fine | none
+        self.unless(fine, f"{does} bytes %ld to %ld of %ld", *(self.distance(x, low) for x in (start, end, high)))
+
+    def reach(self, mask):
+        """The first lane of a mask, the end of its last one, and whether there is none."""
+        w = max(64, mask.lanes)
+        bits = self.conv("zext", self.bitcast(mask, f"i{mask.lanes}"), f"i{w}")
+        for name in ("cttz", "ctlz"):
+            self.mod.declare(f"llvm.{name}.i{w}", f"i{w}", [f"i{w}", "i1"])
+        first, left = (self.v(f"i{w}", f"call i{w} @llvm.{name}.i{w}(i{w} {bits.ref}, i1 false)") for name in ("cttz", "ctlz"))
+        return *(self.conv("trunc", x, "i64") for x in (first, w - left)), self.cmp("eq", bits, 0)
+
+    def distance(self, p, low):
+        return self.v("i64", f"ptrtoint ptr {p.ref} to i64") - self.v("i64", f"ptrtoint ptr {low.ref} to i64")
+
+    def unless(self, fine, what, *numbers, place=None):
+        """End the process with a message unless `fine` holds."""
+        self.n += 1
+        text = f"whet: kernel {self.mod.writing[:SHOWN].replace('%', '%%')}: {self.name} {what} ({place or _place()})\n".encode()
+        data, name = "".join(f"\\{b:02X}" for b in text) + "\\00", f"message.{self.name}.{self.n}"
+        self.mod.raw(name, f'@{name} = internal constant [{len(text) + 1} x i8] c"{data}"')
+        self.mod.declare("dprintf", "i32", ["i32", "ptr", "..."])
+        self.mod.declare("abort", "void", [])
+        wrong, right = f"wrong{self.n}", f"right{self.n}"
+        self.cbr(fine, right, wrong)
+        self.label(wrong)
+        self.raw(f"call i32 (i32, ptr, ...) @dprintf({', '.join(['i32 2', f'ptr @{name}', *map(repr, numbers)])})")
+        self.raw("call void @abort()")
+        self.raw("unreachable")
+        self.label(right)
+
+    def seal(self):
+        """Test the rims of what was reserved."""
+        self.sealed = True
+        for p, place in self.rims:
+            same = self.cmp("eq", super().load(f"<{RIM} x i8>", p, 1), self.const(f"<{RIM} x i8>", -1))
+            self.unless(self.reduced("and", same), "wrote beside memory that it reserved", place=place)
