@@ -84,19 +84,22 @@ def by_identity(d):
     return type(d) is tuple and len(d) == 2 and d[0] not in PLAIN and type(d[1]) is int
 
 
+NEAR = 32                                # earlier kinds of arguments that one is compared with: of a thousand not all
+MODES = "the grad mode is another", "the default dtype is another", "the number of threads is another"      # the rest of a key
+
+
 def differing(fn, keys):
-    """For each key but the first: how its arguments differ from those of the earlier key that is most like it."""
+    """For each key but the first: how its arguments differ from those of the key that is most like it, of the last ones before it."""
     out, before = [], []
     for key in keys:
         facts = dict(arguments(fn, key))
         best = None
-        for other in before:
+        for other in before[-NEAR:]:
             names = [k for k in {**facts, **other[0]} if facts.get(k) != other[0].get(k)]
             now, then = ([said(x[k]) if k in x else "left out" for k in names] for x in (facts, other[0]))
             found = [f"{k} is another {facts[k][0].__qualname__}" if k in facts and by_identity(facts[k]) and a == b else f"{k} is {a}, not {b}"
                      for k, a, b in zip(names, now, then)]
-            modes = zip(("the grad mode", "the default dtype", "the number of threads"), key[2:], other[1])
-            found += [f"{what} is another" for what, a, b in modes if a != b]
+            found += [what for what, a, b in zip(MODES, key[2:], other[1]) if a != b]
             if best is None or len(found) < len(best):
                 best = found
         out.append(best)

@@ -28,7 +28,7 @@ from whet.ir.spans import address, span
 from whet.passes.pipeline import REWRITES
 from whet.tensor_base import Base
 
-from . import again, explain, ladder, quick, show, sizes, trial
+from . import again, explain, ladder, quick, show, sizes, summary, trial
 from .backward import Backward, near, same_bits
 from .effects import CONTENTS, SETTABLE, Swapped, found, several
 from .given import Given, Run, counted
@@ -750,12 +750,18 @@ class Traced(quick.Entry):
     def _name(self):
         code = getattr(self.fn, "__code__", None)
         place = f" ({os.path.basename(code.co_filename)}:{code.co_firstlineno})" if code else ""
-        return f"{getattr(self.fn, '__qualname__', type(self.fn).__name__)}{place}"
+        return getattr(self.fn, "__qualname__", type(self.fn).__name__).rpartition("<locals>.")[2] + place
 
     # ---- telling -----------------------------------------------------------------------------------------------------
-    def explain(self, data=False):
-        """What was recorded, what was fused, what runs eagerly and why: as text, or as a dict."""
-        return explain.facts(self) if data else explain.explain(self)
+    def explain(self, data=False, full=False):
+        """What became of the calls, why, and what to do about it, in one screen; `full` adds graphs, guards and what was not fused of every
+        recording; `data` gives all of it as a dict."""
+        if data:
+            return explain.facts(self)
+        return summary.full(self) if full else summary.screen(self)
+
+    def __repr__(self):
+        return repr(self.fn) if _is_module(self.fn) else f"<traced {summary.state(self)}>"
 
     def show(self, path=None):
         """Write a page with the newest recording's graph, as recorded and as it runs; gives the path (of a new file where none is given; one

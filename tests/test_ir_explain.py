@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import whet
 import whet.nn.functional as F
 from whet import jit, nn
 from whet.cpu import haste, memory, native
-from whet.jit import explain, trial
+from whet.jit import trial
 
 compiled = pytest.mark.skipif(not native.enabled(), reason="without machine code every step is Python's")
 scale, table = 2.0, {"w": whet.ones(3)}
@@ -80,7 +81,7 @@ def test_guards_say_what_and_where():
     assert value == ("5.0", f"test_ir_explain.py:{line + 2}")
     asked, = [v for k, v in found.items() if k.startswith("what _check_rows")]
     assert asked == ("None", f"test_ir_explain.py:{line + 4}")
-    assert f"scale is 2.0  # test_ir_explain.py:{line + 1}" in traced.explain()
+    assert f"scale is 2.0  # test_ir_explain.py:{line + 1}" in traced.explain(full=True)
 
 
 def test_kinds_of_calls_are_told_apart():
@@ -115,7 +116,7 @@ def test_what_is_not_fused_says_why(f, reason):
     if reason is None:
         assert not any("shapes differ" in r for r in reasons)
     else:
-        assert any(r.startswith(reason) for r in reasons) and reason in traced.explain()
+        assert any(r.startswith(reason) for r in reasons) and reason in traced.explain(full=True)
 
 
 def test_odd_arguments_are_said_well():
@@ -128,17 +129,71 @@ def test_odd_arguments_are_said_well():
 
 def test_refusals_and_what_has_not_been_called():
     f = jit.trace(lambda x: x.numpy())
-    assert "no recording yet" in f.explain() and f.recorded is None and f.graph is None
+    assert "no recording yet" in f.explain(full=True) and f.recorded is None and f.graph is None
     f(whet.ones(2))
-    assert "handed to NumPy" in f.explain() and f.explain(data=True)["why"]
+    assert "handed to NumPy" in f.explain(full=True) and f.explain(data=True)["why"]
 
 
-def test_long_lists_are_cut():
-    model = nn.Sequential(*[nn.Linear(3, 3) for _ in range(20)])
-    f = jit.trace(lambda x: model(x))
-    with whet.no_grad():
-        f(whet.ones(3)), f(whet.ones(3))
-    assert "more (explain(data=True) has all)" in f.explain() and len(path(f)["guarded"]) > explain.LINES
+def is_one_screen(said):
+    lines = said.splitlines()
+    return len(lines) <= 40 and max(map(len, lines)) <= 100
+
+
+def test_a_screen_is_enough_for_a_training_step():
+    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 2)
+    opt = whet.optim.AdamW(model.parameters())
+
+    @jit.trace
+    def step(x):
+        loss = model(x).square().mean()
+        opt.zero_grad(), loss.backward(), opt.step()
+        return loss
+    for _ in range(5):
+        step(whet.ones(2, 4, 16))
+    said = step.explain()
+    assert is_one_screen(said) and len(step.explain(full=True).splitlines()) > 400
+    assert [line[:14].strip() for line in said.splitlines()[1:] if line[2] != " "] == [
+        "calls", "time", "kinds", "a replay", "memory", "most bytes", "not fused", "to do"]
+    assert "AdamW" not in said and " x linear  # test_ir_explain.py:" in said and "their shapes differ" in said
+
+
+def test_a_screen_is_enough_for_what_goes_wrong_in_every_way():
+    """Many kinds of arguments with long names and values, many misses, refusals with long reasons, steps in Python."""
+    words = {f"a_rather_long_name_of_word_{i}": "one" for i in range(30)}
+
+    @jit.trace
+    def step(a_long_name_of_an_argument, another_one="", **more):
+        x = a_long_name_of_an_argument
+        for name in words:
+            x = x * len(words[name]) if words[name] != "three" else x
+        if len(more) == 3:
+            return x.numpy()
+        return (x[:, None] - x).sum(0).cumsum(0).sort()[0] * (x + 1)
+    for i in range(40):
+        words[f"a_rather_long_name_of_word_{i % 30}"] += "two"
+        for _ in range(3):
+            step(whet.ones(2 + i % 7), "some long text that is an argument " * (i % 2), **{f"key_{k}": k for k in range(i % 4)})
+    said = step.explain()
+    assert is_one_screen(said) and said.splitlines()[-1].startswith("              explain(full=True)"), said
+    for label in ("kinds", "missed", "eager", "to do"):
+        assert f"\n  {label}" in said
+
+
+def test_traced_functions_say_what_they_are():
+    @jit.trace
+    def step(x):
+        return x * 2
+    place = f"step (test_ir_explain.py:{step.__code__.co_firstlineno})"
+    assert repr(step) == f"<traced {place}: no recording yet>"
+    for _ in range(4):
+        step(whet.ones(3))
+    assert repr(step) == f"<traced {place}: 1 recording, 3 of 4 calls replayed>"
+    f = jit.trace(lambda x: x.numpy())
+    for _ in range(4):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            f(whet.ones(3))
+    assert repr(f).endswith(": runs eagerly>") and repr(jit.trace(nn.Linear(2, 3))) == repr(nn.Linear(2, 3))
 
 
 # ---- memory ------------------------------------------------------------------------------------------------------------
@@ -200,23 +255,23 @@ def test_figures_are_said_in_words(monkeypatch):
     monkeypatch.setattr(haste, "pending", lambda: False)
     f = jit.trace(lambda x, n: x + n)
     f(whet.ones(3), 0.5)
-    said = f.explain()
-    assert "1 recording\n" in said and "1 operation, run as 1 kernel launch and 0 steps in Python; used 0 times since; not timed yet" in said
+    said = f.explain(full=True)
+    assert ": 1 recording, 0 of " in said and "1 operation, run as 1 kernel launch and 0 steps in Python; used 0 times since; not timed yet" in said
     assert "guard: n is 0.5\n" in said + "\n" and "strides" not in said
     for _ in range(trial.TURNS + 1):
         f(whet.ones(3), 0.5)
-    assert f"used {trial.TURNS + 1} times since; " in f.explain() and " us a replay, " in f.explain()
+    assert f"used {trial.TURNS + 1} times since; " in f.explain(full=True) and " us a replay, " in f.explain(full=True)
     assert all(t is not None for t in path(f)["microseconds"])
     f(whet.ones(4), 0.5)
-    said = f.explain()
-    assert "2 recordings\n" in said and "\n  2: 1 operation, " in said and "recorded because x is f32[4], not f32[3]" in said
+    said = f.explain(full=True)
+    assert ": 2 recordings, " in said and "\nrecording 2\n  1 operation, " in said and "recorded because x is f32[4], not f32[3]" in said
     assert "inf" not in said and "(s)" not in said
 
 
 def test_a_traced_module_is_called_self():
     m = jit.trace(nn.Linear(2, 3))
     m(whet.ones(1, 2))
-    assert [x.name for x in m.recorded.inputs] == ["input", "self.weight", "self.bias"] and "guard: self.training is True" in m.explain()
+    assert [x.name for x in m.recorded.inputs] == ["input", "self.weight", "self.bias"] and "guard: self.training is True" in m.explain(full=True)
 
 
 def test_modules_that_compute_what_they_lack_are_not_asked_for_code():
@@ -226,7 +281,7 @@ def test_modules_that_compute_what_they_lack_are_not_asked_for_code():
     traced = jit.trace(lambda x: x * settings.EPS)
     for _ in range(3):
         traced(whet.ones(2))
-    assert "kernel" in traced.explain()
+    assert "kernel" in traced.explain(full=True)
 
 
 def test_nodes_of_very_many_operands_are_told_shortly():

@@ -208,7 +208,7 @@ def test_the_stated_peak_is_what_a_call_uses(case):
         f(*args)
     gc.collect()
     path = max(f.explain(data=True)["paths"], key=lambda p: p["calls"])
-    stated, shown = path["peak"], f.explain()
+    stated, shown = path["peak"], f.explain(full=True)
     memory.reset_peak()
     f(*args)
     used = memory.stats()["peak"]
