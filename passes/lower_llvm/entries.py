@@ -18,6 +18,9 @@ MAX_IN, MAX_OUT, MAX_DIMS, MAX_SLOTS, BUCKETS = 5, 4, 6, 96, 4096
 DOORS, THUNKS = 512, 160               # descriptors; those of methods come first, each with a function of its own
 N = dict(op=16, attrs=24, seq=32, nin=40, pre_hooks=48, post_hooks=56, trace=64, released=72, out_array=80, out_cell=88, out_version=96,
          weak=104, edges=112, saved=112 + 8 * MAX_IN, versions=112 + 16 * MAX_IN, size=112 + 24 * MAX_IN)
+# what a new object of each type has zeroed; a tensor gets its array at once
+FIELDS = {"tensor": [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")],
+          "cell": [C[k] for k in ("v", "h", "writer", "shown", "aside")], "node": range(HEAD, N["size"], 8)}
 ELSIZE = 40                                 # of a dtype object (cpu/memory.py proves it)
 A = dict(data=16, nd=24, dims=32, strides=40, base=48, descr=56, flags=64)
 # words of CTX
@@ -98,24 +101,27 @@ class Glue:
         self.inc(n)
         return n
 
-    def new(self, size, type_name, fields):
-        """A new object of `size` bytes with these fields zeroed (all that `fields` names)."""
+    def new(self, type_name, fail):
+        """A new object of one of our types with all its fields zero; without memory for it leaves for `fail`, the error set."""
         f = self.f
-        p = f.call("PyObject_Malloc", "ptr", f.as_val(size, "i64"))
-        f.call("PyObject_Init", "ptr", p, self.ctx(type_name))
-        for off in fields:
+        p = f.call("_PyObject_New", "ptr", self.ctx(type_name))
+        f.bail(self.null(p), fail)
+        for off in FIELDS[type_name]:
             self.st(f.as_val(0, "i64"), p, off)
         return p
 
-    def new_cell(self):
-        return self.new(C["size"], "cell", (C["v"], C["h"], C["writer"], C["shown"], C["aside"]))
+    def new_tensor(self, array, fail):
+        """A leaf around an array, whose reference it takes over."""
+        t = self.new("tensor", fail)
+        self.st(array, t, T["array"])
+        return t
 
-    def cell_of(self, t):
+    def cell_of(self, t, fail):
         """The version cell of a tensor, made when first needed: until then its slot holds nothing, or None."""
         have = self.ld(t, T["cell"])
 
         def make():
-            c = self.new_cell()
+            c = self.new("cell", fail)
             self.dec(have)
             self.st(c, t, T["cell"])
             return [c]
@@ -208,8 +214,8 @@ def _core(m):
     writing = f.cmp("ne", writer, 0)
     arrays, numbers, kinds = f.alloca("i64", MAX_IN), f.alloca("double", MAX_IN), f.alloca("i64", MAX_IN)
     typed = f.alloca("i64", MAX_IN)
-    slots, outs, tensors = f.alloca("i64", MAX_SLOTS), f.alloca("i64", MAX_OUT), f.alloca("i64", MAX_OUT)
-    wants, verdict = f.alloca("i64", 1), f.alloca("i64", 1)
+    slots, outs = f.alloca("i64", MAX_SLOTS), f.alloca("i64", MAX_OUT)           # `outs`: the results' arrays, then the tensors around them
+    wants, verdict, made = f.alloca("i64", 1), f.alloca("i64", 1), f.alloca("i64", 1)         # `made`: how many arrays are ours to let go of
 
     def word(p, i, ty="i64"):
         return f.load(ty, f.at(p, i, "i64"), 8)
@@ -348,6 +354,7 @@ def _core(m):
     _may_write(f, g, writing, r, flags, rflags, nouts, n, wants, ins, kinds, arrays, word)
 
     # the results
+    f.store(f.as_val(0, "i64"), made)
 
     def result(i):
         q = f.bytes_at(f.bytes_at(r, R["outs"]), i * OUT)
@@ -361,14 +368,15 @@ def _core(m):
             return f.if_(f.cmp("ne", rflags & VIEW, 0), view, fresh)
 
         def view():
-            return [window(f, g, word(arrays, 0, "ptr"), descr, nd, dims, strides, word(q, 2), "error")]
+            return [window(f, g, word(arrays, 0, "ptr"), descr, nd, dims, strides, word(q, 2), "lost")]
 
         def fresh():
             v = f.call("whet_array_new", "ptr", descr, nd, dims, f.sel(f.cmp("ne", plain, 0), Val(f, "null", "ptr"), strides))
-            f.bail(g.null(v), "error")
+            f.bail(g.null(v), "lost")
             return [v]
         v, = f.if_(writing, here, elsewhere)
         put(outs, i, v)
+        f.store(f.sel(writing, 0, i + 1), made)
     f.loop(0, nouts, 1, result)
 
     # the kernel
@@ -415,12 +423,15 @@ def _core(m):
         launching.emit(f, kernel, slots, g.ld(r, R["total"], "i64"), g.ld(r, R["grain"], "i64"), release)
     f.store(f.as_val(0, "i64"), verdict)
     f.if_(f.cmp("ne", kernel, 0), launch)
+
+    def let_go():
+        f.loop(0, f.load("i64", made), 1, lambda i: g.dec(word(outs, i, "ptr")))
     f.bail(f.cmp("ne", f.load("i64", verdict), 0), "refused")       # an index out of range: Python finds the words
 
     src = word(ins, 0, "ptr")
     f.cbr(writing, "written", "around")
     f.label("written")
-    cell = g.cell_of(src)
+    cell = g.ld(src, T["cell"])                     # (made before the kernel ran)
     g.st(g.ld(cell, C["v"], "i64") + 1, cell, C["v"])
     g.inc(writer)
     g.dec(g.ld(cell, C["writer"]))
@@ -433,24 +444,24 @@ def _core(m):
     view = f.cmp("ne", rflags & VIEW, 0)
 
     def wrap(i):
-        t = g.new(T["size"], "tensor", [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")])
-        g.st(word(outs, i, "ptr"), t, T["array"])
-
-        f.if_(view, lambda: share(f, g, src, t, flags, f.cmp("ne", rflags & UNSAFE, 0), f.cmp("eq", rflags & NO_BASE, 0)))
-        put(tensors, i, t)
+        t = g.new_tensor(word(outs, i, "ptr"), "lost")
+        put(outs, i, t)
+        f.if_(view, lambda: share(f, g, src, t, "lost", flags, f.cmp("ne", rflags & UNSAFE, 0), f.cmp("eq", rflags & NO_BASE, 0)))
     f.loop(0, nouts, 1, wrap)
     single = f.cmp("eq", nouts, 1)
 
     def several():
         tup = f.call("PyTuple_New", "ptr", nouts)
-        f.loop(0, nouts, 1, lambda i: f.call("PyTuple_SetItem", "i32", tup, i, word(tensors, i, "ptr")) and None)
+        f.bail(g.null(tup), "lost")
+        f.loop(0, nouts, 1, lambda i: f.call("PyTuple_SetItem", "i32", tup, i, word(outs, i, "ptr")) and None)
         return [tup]
-    answer, = f.if_(single, lambda: [word(tensors, 0, "ptr")], several)
+    answer, = f.if_(single, lambda: [word(outs, 0, "ptr")], several)
     grads = f.binary("and", f.cmp("ne", f.load("i64", wants), 0), f.cmp("eq", (flags & GRAD) & (rflags & DIFF), 1))
     f.bail(f.binary("xor", grads, 1), "done")
 
     def python_record():
         args = f.call("PyTuple_New", "ptr", n)
+        f.bail(g.null(args), "unwind")
 
         def give(i):
             o = word(ins, i, "ptr")
@@ -464,7 +475,8 @@ def _core(m):
 
     def native_record():
         t = answer
-        node = g.new(N["size"], "node", range(HEAD, N["size"], 8))
+        node = g.new("node", "unwind")
+        g.st(node, t, T["node"])                     # (the tensor's to let go of, should this end here)
         g.inc(op)
         g.st(op, node, N["op"])
         g.inc(attrs)
@@ -501,7 +513,7 @@ def _core(m):
         f.loop(0, n, 1, each)
 
         def output():
-            cell = g.cell_of(t)
+            cell = g.cell_of(t, "unwind")
             g.inc(cell)
             g.st(cell, node, N["out_cell"])
             g.st(g.ld(cell, C["v"], "i64"), node, N["out_version"])
@@ -509,7 +521,6 @@ def _core(m):
             g.inc(arr)
             g.st(arr, node, N["out_array"])
         f.if_(f.cmp("ne", rflags & SAVES_OUT, 0), output)
-        g.st(node, t, T["node"])
         g.st(g.ld(t, T["rg"], "i64") | 1, t, T["rg"])
     f.if_(single, native_record, python_record)
     f.br("done")
@@ -519,14 +530,27 @@ def _core(m):
     g.dec(answer)
     f.br("error")
     f.label("refused")
-    f.loop(0, nouts, 1, lambda i: g.dec(word(outs, i, "ptr")))
+    let_go()
     f.br("miss")
+    f.label("lost")                                  # no memory
+    let_go()
+    f.br("error")
     f.label("unset")
     f.call("PyErr_Clear", "void")
     f.br("miss")
     f.label("miss")
     f.ret(Val(f, f"inttoptr (i64 {MISS} to ptr)", "ptr"))
     f.label("error")
+    f.ret(Val(f, "null", "ptr"))
+
+
+def around(m):
+    """around(array): a leaf around an array whose reference it takes; null with an error set, and the array let go of."""
+    f = m.fn("around", [("ptr", "a")], "ptr", "internal")
+    g = Glue(f)
+    f.ret(g.new_tensor(f.args[0], "lost"))
+    f.label("lost")
+    g.dec(f.args[0])
     f.ret(Val(f, "null", "ptr"))
 
 
@@ -541,10 +565,10 @@ def window(f, g, arr, descr, nd, dims, strides, offset, fail):
     return v
 
 
-def share(f, g, src, t, flags=None, unsafe=None, based=True):
+def share(f, g, src, t, fail, flags=None, unsafe=None, based=True):
     """Make the new tensor `t` a view of `src`: one version cell, the base whose history it follows, and with `flags` what the view may be used
     for."""
-    cell = g.cell_of(src)
+    cell = g.cell_of(src, fail)
     g.inc(cell)
     g.st(cell, t, T["cell"])
     g.st(g.ld(cell, C["h"], "i64"), t, T["hist"])
@@ -611,6 +635,7 @@ def _may_write(f, g, writing, r, flags, rflags, nouts, n, wants, ins, kinds, arr
                 f.bail(f.binary("xor", f.binary("or", itself, apart), 1), "miss")
             f.if_(f.cmp("eq", word(kinds, i), TENSOR), tensor)
         f.loop(1, n, 1, other)
+        g.cell_of(word(ins, 0, "ptr"), "error")     # what may fail does so before anything is written
     f.if_(writing, check)
 
 
@@ -820,9 +845,7 @@ def _doors(m):
     f.br("make")
     f.label("make")
     arr = f.v("ptr", f"phi ptr [{a.ref}, %ok{_before(f)}], [{made.ref}, %{end}]")
-    t = g.new(T["size"], "tensor", [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")])
-    g.st(arr, t, T["array"])
-    f.ret(t)
+    f.ret(f.call("around", "ptr", arr))
     f.label("error")
     f.ret(Val(f, "null", "ptr"))
 
@@ -858,10 +881,17 @@ def _views(m):
     f = m.fn("view", [("ptr", "src"), ("ptr", "arr")], "ptr", "internal")
     g = Glue(f)
     src, arr = f.args
-    t = g.new(T["size"], "tensor", [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")])
-    g.st(arr, t, T["array"])
-    share(f, g, src, t, g.ctx("flags", "i64"), f.as_val(0, "i1"), f.as_val(1, "i1"))
+    t = g.new_tensor(arr, "lost")
+    share(f, g, src, t, "unwind", g.ctx("flags", "i64"), f.as_val(0, "i1"), f.as_val(1, "i1"))
     f.ret(t)
+    f.label("lost")
+    g.dec(arr)
+    f.br("error")
+    f.label("unwind")
+    g.dec(t)
+    f.br("error")
+    f.label("error")
+    f.ret(Val(f, "null", "ptr"))
 
     # part(tensor, its array, nd, dims, strides, offset): the view of that layout
     f = m.fn("part", [("ptr", "src"), ("ptr", "arr"), ("i64", "nd"), ("ptr", "dims"), ("ptr", "strides"), ("i64", "offset")], "ptr", "internal")
@@ -877,10 +907,14 @@ def _views(m):
     src, arr = f.load("ptr", f.args[1], 8), f.load("ptr", f.at(f.args[1], 1, "i64"), 8)
 
     def sync():
-        g.dec(f.call("PyObject_CallNoArgs", "ptr", g.ctx("sync")))
+        r = f.call("PyObject_CallNoArgs", "ptr", g.ctx("sync"))
+        f.bail(g.null(r), "error")
+        g.dec(r)
     f.if_(f.cmp("ne", _thread(f), g.ctx("thread", "i64")), sync)
     g.inc(arr)
     f.ret(f.call("view", "ptr", src, arr))
+    f.label("error")
+    f.ret(Val(f, "null", "ptr"))
     _subscript(m)
     _reshape(m)
 
@@ -1075,6 +1109,7 @@ def source():
         m.decls[name] = f"@{name} = external global i8"
     m.decls["PyExc_TypeError"] = "@PyExc_TypeError = external global ptr"
     m.tables["too_many"] = '@too_many = internal constant [19 x i8] c"too many arguments\\00"'
+    around(m)
     _deallocs(m)
     _record(m)
     _core(m)

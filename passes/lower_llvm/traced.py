@@ -9,7 +9,7 @@ fit is a miss, and the Python path's; so is a call of the function when a block 
 look at. `jit/quick.py` writes the blocks.
 """
 from .builder import Module, Val
-from .entries import HEAD, MISS, A, C, Glue, T, _ptr, _thread, share, window
+from .entries import HEAD, MISS, A, C, Glue, T, _ptr, _thread, around, share, window
 
 # the header, as byte offsets; pairs are (number, where) of a section
 H = {name: 8 * i for i, name in enumerate((
@@ -43,6 +43,7 @@ def source(tags):
     for name in ("whet_ctx", "whet_jit", "whet_ndarray", "_Py_NoneStruct", "PyFloat_Type", "PyLong_Type", "PyTuple_Type", "PyList_Type",
                  "PyDict_Type", "PyUnicode_Type"):
         m.decls[name] = f"@{name} = external global i8"
+    around(m)
     _items(m)
     _dict(m, tags)
     _outside(m, tags)
@@ -316,15 +317,24 @@ def _build(m):
     g = Glue(f)
     block, leaves, fresh, seen = f.args
     stack, made = f.alloca("i64", MAX_OBJECTS), f.alloca("i64", MAX_FRESH)
+    height, left_over, hidden = f.alloca("i64", 1), f.alloca("i64", 1), f.alloca("i64", 1)        # what to let go of where memory ends: bits
+    f.store(f.as_val(0, "i64"), hidden)
+    f.store((f.as_val(1, "i64") << g.ld(block, H["fresh"], "i64")) - 1, left_over)
     at = f.bytes_at(block, g.ld(block, H["build_at"], "i64"))
+
+    unfinished: list = []                            # the dictionary that could not be filled, the index of what could not be laid
 
     def step(i, top):
         row = f.at(at, f.binary("mul", i, 3), "i64")
         kind, a, b = (_word(f, row, k) for k in range(3))
+        f.store(top, height)
+
+        def flip(bits, i):
+            f.store(f.load("i64", bits) ^ (f.as_val(1, "i64") << i), bits)
 
         def tensor(array):
-            t = g.new(T["size"], "tensor", [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")])
-            g.st(array, t, T["array"])
+            t = f.call("around", "ptr", array)
+            f.bail(g.null(t), "fail")
             _put(f, made, a, t)
             return t
 
@@ -332,8 +342,12 @@ def _build(m):
             _put(f, stack, top, t)
             return [top + 1]
 
+        def fresh_tensor():
+            flip(left_over, a)
+            return tensor(_word(f, fresh, a, "ptr"))
+
         def new():
-            return push(tensor(_word(f, fresh, a)))
+            return push(fresh_tensor())
 
         def held(kind, a):
             return f.if_(f.cmp("eq", kind, CONST), lambda: [g.ptr(a)], lambda: f.if_(
@@ -345,19 +359,30 @@ def _build(m):
             array, = f.if_(f.cmp("eq", source, FRESH), lambda: [_word(f, fresh, what, "ptr")], lambda: [_word(f, seen, what, "ptr")])
             t = tensor(window(f, g, array, _word(f, row, DESCR, "ptr"), _word(f, row, ND), f.at(row, DIMS, "i64"), f.at(row, DIMS + MAX_DIMS, "i64"),
                               _word(f, row, OFFSET), "fail"))
-            f.if_(f.cmp("ne", by, NEW), lambda: share(f, g, held(by, base), t))
+            flip(hidden, a)
+            f.if_(f.cmp("ne", by, NEW), lambda: share(f, g, held(by, base), t, "fail"))
             g.st(_word(f, row, RG), t, T["rg"])
-            return f.if_(f.cmp("eq", kind, VIEW), lambda: push(t), lambda: [top])
+
+            def shown():
+                flip(hidden, a)
+                return push(t)
+            return f.if_(f.cmp("eq", kind, VIEW), shown, lambda: [top])
 
         def aside():
-            def hidden():
-                tensor(_word(f, fresh, a))
+            def hide():
+                fresh_tensor()
+                flip(hidden, a)
 
-            def drop():
-                g.dec(f.if_(f.cmp("eq", kind, DROP), lambda: [_word(f, made, a, "ptr")], lambda: [_word(f, fresh, a, "ptr")])[0])
+            def drop_tensor():
+                flip(hidden, a)
+                return [_word(f, made, a, "ptr")]
+
+            def drop_array():
+                flip(left_over, a)
+                return [_word(f, fresh, a, "ptr")]
 
             def one():
-                f.if_(f.cmp("eq", kind, HIDDEN), hidden, drop)
+                f.if_(f.cmp("eq", kind, HIDDEN), hide, lambda: g.dec(f.if_(f.cmp("eq", kind, DROP), drop_tensor, drop_array)[0]))
                 return [top]
             viewing = f.binary("or", f.cmp("eq", kind, VIEW), f.cmp("eq", kind, HIDDEN_VIEW))
             return f.if_(viewing, view, one)
@@ -368,9 +393,9 @@ def _build(m):
             x, = f.if_(f.cmp("eq", kind, AS_FLOAT), lambda: [f.call("PyFloat_FromDouble", "ptr", f.load("double", at, 8))],
                        lambda: [f.call("PyLong_FromLongLong", "ptr", f.load("i64", at, 8))])
             f.bail(g.null(x), "fail")
+            flip(left_over, a)
             g.dec(a_)
-            _put(f, stack, top, x)
-            return [top + 1]
+            return push(x)
 
         def other():
             def known():
@@ -394,9 +419,10 @@ def _build(m):
 
                     def item(k):
                         v = _word(f, stack, first + k, "ptr")
-                        f.bail(f.cmp("ne", f.call("PyDict_SetItem", "i32", x, _word(f, keys, k, "ptr"), v), 0), "fail")
-                        g.dec(v)
+                        f.bail(f.cmp("ne", f.call("PyDict_SetItem", "i32", x, _word(f, keys, k, "ptr"), v), 0), "table_fail")
+                    unfinished.append(x)
                     f.loop(0, a, 1, item)
+                    f.loop(0, a, 1, lambda k: g.dec(_word(f, stack, first + k, "ptr")))
                     return [x]
                 x, = f.if_(f.cmp("eq", kind, PAIR), lambda: fill("PyTuple_New", "PyTuple_SetItem"), lambda: f.if_(
                     f.cmp("eq", kind, SERIES), lambda: fill("PyList_New", "PyList_SetItem"), table))
@@ -418,12 +444,15 @@ def _build(m):
             f.if_(g.null(old), lambda: None, lambda: g.dec(old))
 
         def within():
-            f.call("PyDict_SetItem", "i32", where, what, x)
+            failed = f.call("PyDict_SetItem", "i32", where, what, x)
             g.dec(x)
+            f.bail(f.cmp("ne", failed, 0), "unlaid")
 
         def longer():
-            f.call("PyList_Append", "i32", where, x)
+            failed = f.call("PyList_Append", "i32", where, x)
             g.dec(x)
+            f.bail(f.cmp("ne", failed, 0), "unlaid")
+        unfinished.append(i)
 
         def item():                                  # (what was laid before may have run anything, as its old value died)
             f.if_(f.cmp("ne", f.call("PyList_SetItem", "i32", where, g.i64(what), x), 0), lambda: f.call("PyErr_Clear", "void"))
@@ -431,7 +460,17 @@ def _build(m):
             f.cmp("eq", kind, END), longer, item)))
     f.loop(0, count, 1, lay)
     f.ret(_word(f, stack, count, "ptr"))
-    f.label("fail")                                  # no memory for a tuple: what was made is lost
+    f.label("unlaid")
+    f.loop(unfinished[1] + 1, count + 1, 1, lambda i: g.dec(_word(f, stack, i, "ptr")))
+    f.ret(Val(f, "null", "ptr"))
+    f.label("table_fail")
+    g.dec(unfinished[0])
+    f.br("fail")
+    f.label("fail")                                  # no memory for one of these
+    f.loop(0, f.load("i64", height), 1, lambda i: g.dec(_word(f, stack, i, "ptr")))
+    for bits, held_there in (left_over, fresh), (hidden, made):
+        f.loop(0, MAX_FRESH, 1, lambda i, bits=bits, there=held_there: f.if_(
+            f.cmp("ne", f.lshr(f.load("i64", bits), i) & 1, 0), lambda: g.dec(_word(f, there, i, "ptr"))) and None)
     f.ret(Val(f, "null", "ptr"))
 
 

@@ -17,13 +17,15 @@ class _State(threading.local):
 
 
 state = _State()
-on_change: list = []                       # told the new flags: the native entries keep a copy for the current thread
+
+
+def tell(flags):
+    """Tell the native entries, which keep a copy for the current thread, the new flags: replaced where there are any."""
 
 
 def set_flags(flags):
     state.flags = flags
-    for f in on_change:
-        f(flags)
+    tell(flags)
 
 
 def refresh():

@@ -81,7 +81,12 @@ def put_off(key, write, address, place):
 def _wake():
     if _state["thread"] is None and not _state["over"]:
         _state["thread"] = t = threading.Thread(target=_when_quiet, name="whet-compile", daemon=True)
-        t.start()
+        try:
+            t.start()
+        except BaseException as e:           # (whoever asks next wakes another)
+            _state["thread"] = None
+            if not isinstance(e, RuntimeError):              # that is what the system says that has no thread to give: nobody has to know
+                raise
 
 
 def thread():

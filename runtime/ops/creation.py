@@ -123,8 +123,11 @@ def cast_number(value, dtype, op="full"):
         if not low <= v <= high:
             raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
         return np.asarray(v if dtype.is_signed else v & high, dtype.np)
+    a = np.asarray(value, np.complex128 if k == COMPLEX else np.float64)
+    if abs(value) < 65504:                                   # the largest float16: overflows in no type, and needs no `errstate`
+        return a.astype(dtype.np)
     with np.errstate(over="ignore"):
-        a = np.asarray(value, np.complex128 if k == COMPLEX else np.float64).astype(dtype.np)
+        a = a.astype(dtype.np)
     if k == FLOAT and dtype.itemsize < 8 and np.isinf(a) and not math.isinf(value):
         raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
     return a

@@ -346,5 +346,5 @@ from ..tensor import Tensor, wrap  # noqa: E402  (tensors know their ops, ops ma
 if tensor_base.native_apply is not None:
     from ..cpu import entries
     entries.begin(Tensor, tensor_base.NativeNode, tensor_base.Cell, record, stale_inputs)
-    modes.on_change.append(tensor_base.set_native_flags)
+    modes.tell = tensor_base.set_native_flags
     modes.set_flags(state.flags)
