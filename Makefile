@@ -11,7 +11,7 @@ PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
 
-.PHONY: demo test quick lint types bench peers fuzz sweep leaks clean
+.PHONY: demo test quick lint types bench peers fuzz sweep sweep-kernels planted leaks clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -51,6 +51,14 @@ fuzz: $(STAMP)
 
 leaks: $(STAMP)
 	$(BIN)/python -m tests.leaks
+
+# every family of kernels in every form: half an hour
+sweep-kernels: $(STAMP)
+	$(BIN)/python -m tests.sweep_kernels $(ONLY)
+
+# faults in kernels, each of which that must find
+planted: $(STAMP)
+	$(BIN)/python -m tests.planted $(ONLY)
 
 sweep: $(STAMP)
 	$(BIN)/python -m tests.sweep --write benchmarks/results/accuracy.md $(ONLY)

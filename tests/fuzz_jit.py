@@ -26,11 +26,10 @@ from concurrent import futures
 
 import numpy as np
 
-from tests import fuzz
+from tests import fuzz, sweep_kernels
 from tests.fuzz_parts import HEAD, PARTS, TEXTS
 
 HOWS = ["backward", "backward", "backward", "grad", "twice", "double", "parts", "free", "some", "penalty", "hooks", "inner", "write", "wide", "third"]
-TURNS = (0, 1, 0, 1, 0, 2)       # which of the ways (see `workers`) the programs go
 SIZES = [1, 2, 2, 3, 3, 4, 4, 5, 8, 17]
 CAPTURED = {"w0": ["w0", "box.w0", "table['w0']", "w0"], "w1": ["w1", "box.w1", "table['w1']", "w1"]}
 
@@ -81,6 +80,8 @@ def program(seed, length=8):
              form=r.choice(["tuple", "tuple", "list", "dict", "nested", "data"]))
     _fill(r, p, length)
     p["calls"] = [_call(r, p, i) for i in range(5)]
+    r = random.Random(f"kernels of {seed}")                  # (of its own, so that programs are what they were)
+    p["kernels"] = dict(way=r.random(), threads=r.choice([1, 1, 2, 3, 4]), form=r.choice(["usual", "brief", "brief", "full"]), first=r.random() < 0.6)
     return p
 
 
@@ -574,8 +575,11 @@ def run(p, traced=None):
 
 
 def compare(p):
-    """Eager and traced: {"why": where they differ or None, "paths": recordings, "replays": calls of them, "refused": why}."""
+    """Eager and traced: {"why": where they differ or None, "paths": recordings, "replays": calls of them, "refused": why}.
+
+    New kernels have the form that the program says; eager has full ones, where the traced function comes first."""
     import whet
+    from whet.cpu import haste
     from whet.passes.pipeline import names, without
     turn, odd = divmod(p["seed"], 2)
     left_out = names()[turn % len(names())]
@@ -587,11 +591,18 @@ def compare(p):
         return made[-1]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
+        whet.set_num_threads(p["kernels"]["threads"])
+        early = None
+        if p["kernels"]["first"]:
+            with haste.form(p["kernels"]["form"]):
+                early = run(p, traced)
+            haste.settle()
         want = run(p)
         for name, way in (("", contextlib.nullcontext()), other):
-            first = len(made)
-            with way:
-                why = difference(want, run(p, traced))
+            first = 0 if early else len(made)
+            with way, haste.form(p["kernels"]["form"]):
+                why = difference(want, early or run(p, traced))
+            early = None
             why = why or made[first]._drift       # (these programs go by nothing that a trace cannot see)
             if why is None and "please report" in str(made[first]._why):
                 why = made[first]._why
@@ -708,25 +719,31 @@ def show(p):
     out += [f"x{i}: {json.dumps(d)}" for i, d in enumerate(p["inputs"])]
     out += [f"{p['names'][n]}: {json.dumps(v)}" for n, v in [*p["captured"].items(), *p["numbers"].items()] if p["names"][n] in out[0]]
     out += [f"call {i}: {json.dumps(c)}" for i, c in enumerate(p["calls"])]
-    out += [f"{p['sizes']} verify={p['verify']} keep={p['keep']} steady={p['steady']}"]
+    out += [f"{p['sizes']} verify={p['verify']} keep={p['keep']} steady={p['steady']} kernels: {p['kernels']}"]
     return "\n".join(["    " + line for line in "\n".join(out).split("\n")])
 
 
 # ---- many of them -------------------------------------------------------------------------------------------------------
 class Worker(fuzz.Worker):
-    """A process that compares programs sent to it."""
+    """A process that compares programs sent to it. With `lives` another takes its place after so many: where there is no cache on disk, its
+    first programs find no kernels."""
+
+    def __init__(self, lives=None, **env):
+        super().__init__("tests.fuzz_jit", **env)
+        self.lives, self.count = lives, 0
 
     def __call__(self, p):
+        if self.count == self.lives:
+            self.close()
+            self.process, self.count = None, 0
+        self.count += 1
         r = super().__call__(p)
         return r if isinstance(r, dict) else dict(why=str(r[0]), paths=0, replays=0, refused=None)
 
 
-def serve(threads):
+def serve():
     """Read programs, one a line; answer with what came of them."""
     faulthandler.enable()
-    import whet
-    if threads:
-        whet.set_num_threads(threads)
     for line in sys.stdin:
         try:
             answer = compare(json.loads(line))
@@ -735,9 +752,15 @@ def serve(threads):
         print(json.dumps(answer), flush=True)
 
 
+COLD = dict(lives=20, WHET_CACHE="0")
+
+
 def workers():
-    """Ways to run: programs go to them in turn."""
-    return [Worker("tests.fuzz_jit", 1, WHET_NATIVE="1"), Worker("tests.fuzz_jit", 4, WHET_NATIVE="1"), Worker("tests.fuzz_jit", WHET_NATIVE="0")]
+    """Ways to run, of which a program draws one: each target, native or plain, with kernels on disk or none."""
+    first, *narrow = sweep_kernels.targets()
+    ways = [Worker(WHET_NATIVE="1"), Worker(WHET_NATIVE="1", **COLD), Worker(WHET_NATIVE="0"), Worker(WHET_NATIVE="0", WHET_GUARD="begin", **COLD),
+            Worker(WHET_NATIVE="1", WHET_GUARD="end", WHET_CHECK="2", **COLD)]
+    return [*ways, *(Worker(WHET_CPU=t, WHET_NATIVE="1", WHET_GUARD="end", **COLD) for t in narrow)]
 
 
 def rounds(seed, count, ways, seconds=float("inf"), length=8, skip=()):
@@ -757,7 +780,8 @@ def rounds(seed, count, ways, seconds=float("inf"), length=8, skip=()):
         if time.time() > end:
             break
         if s not in skip:
-            p, k = program(s, length), TURNS[s % len(TURNS)] % len(ways)
+            p = program(s, length)
+            k = int(p["kernels"]["way"] * len(ways))
             waiting.append((s, p, ways[k], pools[k].submit(ways[k], p)))
         yield from finished(8)
     yield from finished(0)
@@ -767,8 +791,8 @@ def rounds(seed, count, ways, seconds=float("inf"), length=8, skip=()):
 
 
 def again(p, way):
-    """Run a program once more, in a process like `way`'s."""
-    other = like.setdefault((way.threads, way.env.get("WHET_NATIVE")), Worker("tests.fuzz_jit", way.threads, **way.env))
+    """Run a program once more, in a process like `way`'s; one that finds no kernels, if that is so there."""
+    other = like.setdefault(tuple(way.env.items()), Worker(way.lives and 1, **way.env))
     return other(p)
 
 
@@ -781,11 +805,11 @@ def main():
     a.add_argument("--seed", type=int, default=0)
     a.add_argument("--rounds", type=int, default=10 ** 9)
     a.add_argument("--length", type=int, default=8)
-    a.add_argument("--serve", type=int, metavar="THREADS")
+    a.add_argument("--serve", type=int)
     a.add_argument("--raw", action="store_true", help="do not make wrong programs shorter")
     a = a.parse_args()
     if a.serve is not None:
-        return serve(a.serve)
+        return serve()
     ways, wrong = workers(), 0
     for found in rounds(a.seed, a.rounds, ways, a.seconds, a.length):
         if len(found) == 3:
@@ -796,7 +820,7 @@ def main():
         if not a.raw:
             p = shorten(p, lambda q: again(q, way)["why"])
             why = again(p, way)["why"]
-        print(f"seed {seed}: {why}\n{show(p)}", flush=True)
+        print(f"seed {seed} with {way.env}: {why}\n{show(p)}", flush=True)
     for w in [*ways, *like.values()]:
         w.close()
     print(f"{done} programs, {compiled} compiled, {replayed} replayed, {wrong} wrong")

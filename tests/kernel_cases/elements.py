@@ -1,0 +1,150 @@
+"""Pointwise kernels, and those made of them: gathers, updates of many tensors, random numbers."""
+
+import itertools
+
+import whet
+from whet import optim
+
+from . import FAR, FLOATS, INTS, LAYOUTS, NEAR, Case, Family, op
+
+
+class Pointwise(Family):
+    generators = ("pointwise.emit",)
+    kinds = "pointwise/flat/", "pointwise/rows/", "pointwise/tiles/"
+
+    def cases(self):
+        light, heavy = (lambda a, b: a * b - a), (lambda a, b: (a.exp() * 0.5).tanh() + b)
+        for n in (*NEAR, *FAR, 4097):
+            for dtype in (*FLOATS, "i4") if n in (1, 7, 17, 33, 65) else ("f4", "i1"):
+                f = light if dtype[0] == "i" else heavy if n % 2 else light
+                yield Case(f"line {dtype} {n}", f, [op(dtype, n), op(dtype, n)])
+        for (m, n), (a, b) in itertools.product(
+            (
+                (1, 1),
+                (3, 5),
+                (5, 3),
+                (16, 17),
+                (17, 16),
+                (33, 31),
+                (2, 65),
+                (65, 2),
+                (40, 40),
+                (0, 3),
+            ),
+            itertools.product(LAYOUTS, ("plain", "turned", "gaps")),
+        ):
+            yield Case(
+                f"rows {a} {b} {m} {n}",
+                heavy if a == b else light,
+                [op("f4", m, n, layout=a), op("f4", m, n, layout=b)],
+            )
+        for m, n in ((64, 64), (65, 130), (130, 65), (64, 200), (70, 63), (129, 64), (64, 65)):
+            for dtype, layout in itertools.product(("f4", "f8", "i1"), ("plain", "wide")):
+                yield Case(
+                    f"tiles {dtype} {layout} {m} {n}",
+                    light,
+                    [op(dtype, m, n, layout=layout), op(dtype, m, n, layout="turned")],
+                )
+        for dtype in (*FLOATS, *INTS, "?", "c8", "c16"):
+            yield Case(
+                f"turned {dtype}",
+                lambda a, b: (whet.where(a == b, a, b), a != b),
+                [op(dtype, 9, 37, layout="turned"), op(dtype, 9, 37)],
+            )
+        for n in (1, 3, 17, 40):
+            yield Case(f"broadcast {n}", light, [op("f4", 5, 1, n), op("f4", 3, 1)])
+            yield Case(f"number {n}", lambda a: (2 - a) / 3 + 1.5, [op("f8", 3, n, layout="wide")])
+            yield Case(
+                f"permuted {n}",
+                lambda a, b: (a.permute(2, 0, 1) * b).relu(),
+                [op("f4", 4, n, 3), op("f4", 3, 4, n)],
+            )
+            yield Case(
+                f"casts {n}",
+                lambda a: (a.double() + 1, a.to(whet.int8), a.half(), a.bfloat16(), a > 0),
+                [op("f4", n, 5, layout="turned")],
+            )
+            yield Case(
+                f"far angles {n}", lambda a: (a * 1e30).sin() + (a * 1e9).cos(), [op("f4", n)]
+            )
+            yield Case(
+                f"written {n}",
+                written,
+                [op("f4", 4, n, layout="gaps"), op("f4", 4, n, layout="turned")],
+            )
+
+
+def written(a, b):
+    """Places with gaps between them are written to."""
+    a.mul_(2).add_(b)
+    b[1:, ::2] = a[1:, ::2].exp()
+    return a[:, 1:] * 1
+
+
+class Picks(Family):
+    """Pointwise kernels that gather."""
+
+    generators = ("pointwise.emit",)
+
+    def cases(self):
+        for n, m in itertools.product((1, 5, 16, 33, 70), (1, 3, 17)):
+            yield Case(
+                f"rows {n} {m}",
+                lambda a, i, b: (a.index_select(0, i) * b).exp(),
+                [op("f4", 6, m), op("i8", n, below=6), op("f4", n, m)],
+            )
+            yield Case(
+                f"along {n} {m}",
+                lambda a, i: (a.gather(1, i) + 1).tanh() * 2,
+                [op("f4", n, m), op("i8", n, m, below=m)],
+            )
+
+
+class Many(Family):
+    """One kernel over many tensors: what optimizers do to the parameters of a traced step."""
+
+    generators = ("many.emit", "optim.emit")
+
+    def cases(self):
+        for n, make in itertools.product(
+            (1, 16, 33, 4097),
+            (
+                lambda p: optim.SGD(p, lr=0.1, momentum=0.9),
+                lambda p: optim.Adam(p, lr=0.1),
+                lambda p: optim.AdamW(p, lr=0.1, amsgrad=True),
+                lambda p: optim.RMSprop(p, lr=0.1),
+            ),
+        ):
+            yield Case(
+                f"{n} {type(make([whet.ones(1, requires_grad=True)])).__name__}",
+                steps(make),
+                [op("f4", n), op("f4", 3, 5), op("f8", 7), op("f4", 2, n)],
+            )
+
+
+def steps(make):
+    def call(*xs):
+        p = [x.clone().requires_grad_() for x in xs]
+        o = make(p)
+        for k in range(2):
+            for x in p:
+                x.grad = x.detach() * (k + 1) - 0.5
+            o.step()
+        return [x.detach() for x in p]
+
+    return call
+
+
+class Random(Family):
+    generators = ("pointwise.emit",)
+
+    def cases(self):
+        for n in (1, 3, 16, 65, 1000):
+
+            def draw(x):
+                g = whet.Generator().manual_seed(3)
+                return whet.randn(x.shape, generator=g) + x, whet.rand(
+                    x.shape, generator=g, dtype=whet.float64
+                )
+
+            yield Case(f"{n}", draw, [op("f4", n)])

@@ -1,0 +1,204 @@
+"""Products, of any shape, and what a trace makes of several."""
+
+import itertools
+
+import whet
+import whet.nn.functional as F
+
+from . import WEIGHTS, Case, Family, graded, op
+
+
+class Products(Family):
+    """The tiled product, and what packs for it."""
+
+    generators = ("gemm.gemm", "gemm.pack_b")
+    kinds = (
+        *(f"gemm/f32/{a}/{b}/" for a in ("place", "rows", "cols") for b in ("rows", "cols")),
+        "gemm/f32/place/packed",
+        "gemm/pack/many/f32/",
+    )
+    exact = False
+
+    def cases(self):
+        sides = (
+            (9, 1, 5),
+            (9, 7, 16),
+            (15, 33, 17),
+            (16, 16, 16),
+            (29, 257, 31),
+            (33, 64, 49),
+            (40, 256, 33),
+            (57, 513, 65),
+            (120, 70, 100),
+            (13, 0, 4),
+            (0, 3, 4),
+            (31, 300, 130),
+        )
+        for (m, k, n), (a, b) in itertools.product(
+            sides, (("plain", "plain"), ("turned", "turned"), ("wide", "gaps"), ("gaps", "wide"))
+        ):
+            yield Case(
+                f"{a} {b} {m} {k} {n}",
+                lambda x, y: x @ y,
+                [op("f4", m, k, layout=a), op("f4", k, n, layout=b)],
+            )
+        for dtype, (m, k, n) in itertools.product(
+            ("f8", "f2", "bf", "i1", "i4", "i8"), sides[1:7:2]
+        ):
+            yield Case(
+                f"{dtype} {m} {k} {n}",
+                lambda x, y: (x @ y, x @ y.t().contiguous().t()),
+                [op(dtype, m, k), op(dtype, k, n)],
+            )
+        for m, k, n in sides[1:8]:
+            yield Case(
+                f"epilogue {m} {k} {n}",
+                lambda x, w, c, r: F.linear(x, w, c).tanh() + r,
+                [op("f4", m, k), op("f4", n, k), op("f4", n), op("f4", m, n)],
+            )
+            yield Case(
+                f"batch {m} {k} {n}",
+                lambda x, y: (x @ y, x[:, :1] @ y),
+                [op("f4", 3, m, k), op("f4", 3, k, n)],
+            )
+            yield Case(
+                f"gradients {m} {k} {n}",
+                graded(F.linear, 0, 1, 2),
+                [op("f4", m, k), op("f4", n, k), op("f4", n)],
+            )
+        for dtype, (m, k, n) in itertools.product(
+            ("f4", "f2"),
+            ((112, 70, 9), (113, 300, 17), (225, 33, 40), (330, 20, 33), (400, 20, 33)),
+        ):  # groups of rows
+            yield Case(
+                f"tall {dtype} {m} {k} {n}",
+                lambda x, y: (x @ y, x @ y.t().contiguous().t()),
+                [op(dtype, m, k), op(dtype, k, n)],
+            )
+        yield Case(
+            "pages apart",
+            lambda x, y: (x[:, :70] @ y[:70], x.t()[:70] @ y[: x.shape[0]]),
+            [op("f4", 130, 1024), op("f4", 1024, 130)],
+        )
+        for m in (65, 150):
+            yield Case(
+                f"kept {m}",
+                kept_weights,
+                [op("f4", m, 40), op("f4", 40, 70), op("f2", m, 40), op("f2", 40, 70)],
+            )
+
+
+def kept_weights(x, w, y, v):
+    """Weights that outlive the call: a trace packs them once."""
+    held = WEIGHTS.setdefault((x.shape, w.dtype), [t.clone() for t in (w, v)])
+    return x @ held[0], y @ held[1], (x @ held[0].clone()).relu()
+
+
+class Few(Family):
+    """Few rows."""
+
+    generators = ("gemv.few_rows", "gemv.few_cols")
+    kinds = "gemv/f32/rows/2", "gemv/f32/rows/8", "gemv/f32/cols/2", "gemv/f32/cols/8"
+    exact = False
+
+    def cases(self):
+        for m, k, n in itertools.product((2, 3, 5, 8), (1, 31, 130, 257, 600), (4, 17, 131)):
+            if k * n < 40000:
+                yield Case(
+                    f"rows {m} {k} {n}", lambda x, w: x @ w, [op("f4", m, k), op("f4", k, n)]
+                )
+                yield Case(
+                    f"cols {m} {k} {n}",
+                    lambda x, w, c: F.linear(x, w, c),
+                    [op("f4", m, k), op("f4", n, k), op("f4", n)],
+                )
+        for dtype, (m, k, n) in itertools.product(
+            ("f8", "f2", "bf", "i1", "i4"), ((2, 256, 300), (3, 130, 530), (5, 255, 260))
+        ):
+            yield Case(
+                f"{dtype} {m} {k} {n}",
+                lambda x, w: (x @ w, x @ w.t().contiguous().t()),
+                [op(dtype, m, k), op(dtype, k, n)],
+            )
+
+
+class One(Family):
+    """One row, or one column."""
+
+    generators = ("onerow.one_row", "onerow.one_col")
+    kinds = (
+        "gemv/f32/one_row/near",
+        "gemv/f32/one_row/(?!near)",
+        "gemv/f32/one_col/1/",
+        "gemv/f32/one_col/4/",
+        "gemv/f32/one_col/8/(?!any)",
+        "gemv/f32/one_col/8/any",
+    )
+    exact = False
+
+    def cases(self):
+        for k, n in itertools.product(
+            (0, 1, 15, 16, 17, 64, 65, 257, 4095, 4097, 8200), (1, 3, 4, 8, 15, 33, 70)
+        ):
+            if k * n < 70000:
+                for layout in (
+                    ("plain", "turned") if (k + n) % 3 else ("plain", "turned", "wide", "gaps")
+                ):
+                    yield Case(
+                        f"one {layout} {k} {n}",
+                        lambda x, w: (x @ w, (w.mT @ x.mT).tanh()),
+                        [op("f4", 1, k), op("f4", k, n, layout=layout)],
+                    )
+        for dtype, k in itertools.product(("f8", "f2", "i8"), (5, 33, 5000)):
+            yield Case(
+                f"one {dtype} {k}",
+                lambda x, w: (x @ w, x @ w[:, :1], w.t() @ x.t()),
+                [op(dtype, 1, k), op(dtype, k, 9)],
+            )
+        yield Case(
+            "one far",
+            lambda x, w: (x @ w, x @ w.t().contiguous().t()),
+            [op("f4", 1, 700), op("f4", 700, 1100)],
+        )
+
+
+class Chains(Family):
+    """Products that follow each other in blocks of rows."""
+
+    generators = ("chain.emit",)
+    exact = False
+
+    def cases(self):
+        def attention(q, k, v):
+            return (q @ k.swapaxes(-1, -2) * 0.125).softmax(-1) @ v
+
+        for b, n, d in ((1, 65, 16), (3, 97, 33), (2, 300, 20)):
+            yield Case(
+                f"attention {b} {n} {d}",
+                attention,
+                [op("f4", b, n, d), op("f4", b, n + 7, d), op("f4", b, n + 7, d)],
+            )
+        for m in (65, 203):
+            yield Case(
+                f"perceptron {m}",
+                lambda x, a, b, c: F.gelu(x @ a + b, approximate="tanh") @ c,
+                [op("f4", m, 40), op("f4", 40, 100), op("f4", 100), op("f4", 100, 17)],
+            )
+
+
+class Loops(Family):
+    """Steps of a loop that a trace rolls up, and the launches around it."""
+
+    generators = ()
+    exact = False
+
+    def cases(self):
+        def recurrence(h, w, x):
+            out = []
+            for k in range(24):
+                h = (h @ w + x[k]).tanh()
+                out.append(h)
+            return h, whet.stack(out)
+
+        for m, n in ((2, 4), (3, 17), (1, 33)):
+            yield Case(f"{m} {n}", recurrence, [op("f4", m, n), op("f4", n, n), op("f4", 24, m, n)])

@@ -1,0 +1,270 @@
+"""Reductions, norms, scans, sorts and gathers: what goes along a dimension."""
+
+import itertools
+
+import whet.nn.functional as F
+
+from . import FAR, FLOATS, INTS, NEAR, Case, Family, graded, op
+
+
+def norms(x):
+    return x.softmax(-1), F.layer_norm(x, x.shape[-1:])
+
+
+REDUCE = {
+    "sum": lambda x, d: x.sum(d),
+    "mean": lambda x, d: x.mean(d),
+    "var": lambda x, d: x.var(d),
+    "amax": lambda x, d: x.amax(d),
+    "argmin": lambda x, d: x.argmin(d),
+    "logsumexp": lambda x, d: x.logsumexp(d),
+    "softmax": lambda x, d: x.softmax(d),
+    "log_softmax": lambda x, d: x.log_softmax(d),
+    "prod": lambda x, d: x.prod(d),
+    "norm": lambda x, d: x.norm(dim=d),
+    "max": lambda x, d: x.max(d),
+}
+REDUCE_INTS = {
+    "sum": lambda x, d: x.sum(d),
+    "amin": lambda x, d: x.amin(d),
+    "argmax": lambda x, d: x.argmax(d),
+    "any": lambda x, d: x.any(d),
+}
+
+
+class Rows(Family):
+    """Reductions and norms along the last dimension, however long and however it lies."""
+
+    generators = ("rows.RowKernel.emit", "short.ShortKernel.emit", "narrow.NarrowKernel.emit")
+    kinds = (
+        "rows/1/",
+        "rows/2/",
+        r"rows/\d/pieces/",
+        r"rows/short/\d/\d+/whole",
+        r"rows/short/\d/\d+/(?!whole)",
+        "rows/narrow/",
+    )
+
+    def cases(self):
+        names = itertools.cycle(REDUCE)
+        for n, count in itertools.product((*NEAR[1:], *FAR, 4095, 4097), (1, 3, 40)):
+            for dtype, name in zip(("f4", "f8") if n < 4000 else (), names):
+                yield Case(
+                    f"{name} {dtype} {count} {n}",
+                    lambda x, f=REDUCE[name]: f(x, -1),
+                    [op(dtype, count, n)],
+                )
+        for n, layout in itertools.product(
+            (1, 3, 9, 16, 33, 100), ("wide", "gaps", "turned", "spread")
+        ):
+            yield Case(f"norms {layout} {n}", norms, [op("f4", 7, n, layout=layout)])
+            yield Case(
+                f"softmax {layout} {n}",
+                lambda x: x.softmax(1).sum(1),
+                [op("f4", 3, n, 2, layout=layout)],
+            )
+        for dtype, n in itertools.product(("f2", "bf", *INTS, "?"), (3, 17, 64, 300)):
+            pick = REDUCE_INTS if dtype[0] in "iu?" else REDUCE
+            for name in (
+                ("sum", "argmax", "any") if pick is REDUCE_INTS else ("sum", "softmax", "amax")
+            ):
+                yield Case(
+                    f"{name} {dtype} {n}", lambda x, f=pick[name]: f(x, -1), [op(dtype, 5, n)]
+                )
+        for a, b, c in ((3, 4, 5), (2, 17, 33), (5, 1, 40), (2, 70, 3)):
+            for dims in ((0, 1), (0, 2), (1, 2), (0, 1, 2)):
+                yield Case(
+                    f"sum {dims} {a} {b} {c}",
+                    lambda x, d=dims: (x.sum(d), x.amax(d), x.var(d)),
+                    [op("f4", a, b, c)],
+                )
+                yield Case(
+                    f"turned sum {dims} {a} {b} {c}",
+                    lambda x, d=dims: (x.sum(d), x.std(d)),
+                    [op("f4", a, b, c, layout="turned")],
+                )
+        for count, n in ((700, 2), (600, 5), (520, 8), (513, 16), (530, 11)):
+            for name in ("sum", "softmax", "argmin", "var"):
+                yield Case(
+                    f"many {name} {count} {n}",
+                    lambda x, f=REDUCE[name]: f(x, -1),
+                    [op("f4", count, n)],
+                )
+        for n in (5, 64, 300):
+            yield Case(
+                f"gradients {n}",
+                graded(lambda x, w: F.layer_norm(x, (x.shape[-1],), w), 0, 1),
+                [op("f4", 9, n), op("f4", n)],
+            )
+            yield Case(
+                f"cross entropy {n}",
+                graded(lambda x: F.cross_entropy(x, x.detach().argmin(1)), 0),
+                [op("f4", 9, n)],
+            )
+
+
+class Long(Family):
+    """Rows that threads share."""
+
+    generators = ("rows.RowKernel.emit", "cols.ColKernel.emit", "combine.emit_combine")
+    kinds = (
+        r"rows/\d/part/",
+        r"cols/\d+/\w+(/masked)?/part/",
+        r"combine/(?!.*/wide)",
+        "combine/.*/wide",
+    )
+
+    def cases(self):
+        for n in (262144, 270001):
+            for name in ("sum", "amax", "argmin", "norm"):
+                yield Case(f"{name} {n}", lambda x, f=REDUCE[name]: f(x, -1), [op("f4", 1, n)])
+        for name in ("sum", "amax", "argmin"):
+            yield Case(f"columns {name}", lambda x, f=REDUCE[name]: f(x, 0), [op("f4", 90001, 3)])
+            yield Case(
+                f"more columns {name}", lambda x, f=REDUCE[name]: f(x, 0), [op("f4", 9001, 40)]
+            )
+
+
+class Columns(Family):
+    """The same along another dimension than the last."""
+
+    generators = ("cols.ColKernel.emit",)
+    kinds = r"cols/\d+/\w+/masked", r"cols/\d+/\w+/(?!masked|part)", "cols/.*/still"
+
+    def cases(self):
+        names = list(REDUCE)
+        for k, (n, columns) in enumerate(
+            itertools.product((1, 2, 5, 31, 33, 70), (1, 3, 8, 15, 16, 17, 33, 65, 130))
+        ):
+            for name in (names[k % len(names)], names[(k + 4) % len(names)]):
+                yield Case(
+                    f"{name} {n} {columns}",
+                    lambda x, f=REDUCE[name]: f(x, 0),
+                    [op("f4", n, columns)],
+                )
+            yield Case(
+                f"batch {n} {columns}",
+                lambda x: (x.sum(1), x.softmax(1)),
+                [op("f8" if k % 3 else "bf", 3, n, columns)],
+            )
+        for n in (1, 7, 40):
+            yield Case(
+                f"wide {n}",
+                lambda x: (x.mean(0), x.argmax(0), x.softmax(0)),
+                [op("f4", 9, n, layout="wide")],
+            )
+            yield Case(
+                f"channels {n}",
+                graded(lambda x: F.batch_norm(x, None, None, training=True), 0),
+                [op("f4", 3, 5, n)],
+            )
+
+
+class Scans(Family):
+    generators = ("scan.emit_rows", "scan.emit_columns")
+
+    def cases(self):
+        kinds = {
+            "sum": lambda x, d: x.cumsum(d),
+            "prod": lambda x, d: x.cumprod(d),
+            "max": lambda x, d: x.cummax(d),
+            "min": lambda x, d: x.cummin(d),
+            "logsumexp": lambda x, d: x.logcumsumexp(d),
+        }
+        for n, (name, f) in itertools.product((1, 3, 16, 17, 33, 65, 257, 4099), kinds.items()):
+            yield Case(f"{name} {n}", lambda x, f=f: f(x, -1), [op("f4", 3, n)])
+            if n < 300:
+                yield Case(f"{name} columns {n}", lambda x, f=f: f(x, 0), [op("f4", 5, n)])
+                yield Case(
+                    f"{name} turned {n}", lambda x, f=f: f(x, 1), [op("f8", 5, n, layout="turned")]
+                )
+        for dtype, n in itertools.product(("f2", "bf", "i1", "i8", "?"), (5, 40)):
+            yield Case(f"sum {dtype} {n}", lambda x: (x.cumsum(1), x.cumsum(0)), [op(dtype, 9, n)])
+
+
+class Sorts(Family):
+    generators = (
+        "sort.emit_pack",
+        "sort.emit_unpack",
+        "sort.emit_first",
+        "sort.emit_keys",
+        "sort.emit_squeeze",
+    )
+
+    def cases(self):
+        for dtype, n in itertools.product((*FLOATS, "i1", "i4", "i8", "?"), (1, 3, 16, 33, 300)):
+            yield Case(
+                f"sort {dtype} {n}",
+                lambda x: (*x.sort(-1), x.argsort(-1, descending=True)),
+                [op(dtype, 9, n)],
+            )
+        for n, k in ((5, 1), (33, 3), (300, 2), (300, 40), (4000, 1), (4000, 20)):
+            yield Case(
+                f"topk {n} {k}",
+                lambda x, k=k: (*x.topk(k), *x.topk(k, largest=False)),
+                [op("f4", 3, n)],
+            )
+            yield Case(
+                f"nth {n} {k}",
+                lambda x, k=k: (*x.kthvalue(k), *x.median(-1)),
+                [op("f8" if k > 2 else "f4", 3, n)],
+            )
+
+
+class Takes(Family):
+    generators = ("take.emit", "take.emit_rows", "take.emit_bounds", "take.emit_put")
+    kinds = (
+        r"take/\d/flat",
+        r"take/\d/inner",
+        r"take/\d/one index",
+        "take/rows",
+        "take/put",
+        "take/bounds",
+    )
+
+    def cases(self):
+        for dtype, n in itertools.product(("f4", "f8", "f2", "i1"), (1, 3, 16, 17, 40)):
+            yield Case(
+                f"along {dtype} {n}",
+                lambda x, i: (x.gather(1, i), x[:, 0].take(i[:, 0] % len(x))),
+                [op(dtype, 5, n), op("i8", 5, n, below=n)],
+            )
+            yield Case(
+                f"inner {dtype} {n}",
+                lambda x, i: x.gather(0, i),
+                [op(dtype, 5, n), op("i8", 7, n, below=5)],
+            )
+            yield Case(
+                f"rows {dtype} {n}",
+                lambda x, i: (
+                    x.index_select(0, i),
+                    x.t().contiguous().index_select(1, i),
+                    x[i],
+                    x[:, 0].contiguous()[i],
+                ),
+                [op(dtype, 5, n), op("i8", 33, below=5)],
+            )
+            if dtype != "i1":
+                yield Case(
+                    f"put {dtype} {n}",
+                    lambda x, y, i, j: (
+                        x.scatter(0, i, y),
+                        x.scatter_add(0, i, y),
+                        x.index_add(0, j, y),
+                        x.index_copy(0, j[:1], y[:1]),
+                        x.index_put((j,), y, accumulate=True),
+                        x.index_put((j[:1],), y[:1]),
+                    ),
+                    [
+                        op(dtype, 6, n),
+                        op(dtype, 3, n),
+                        op("i8", 3, n, below=6),
+                        op("i8", 3, below=6),
+                    ],
+                )
+        for n in (1, 16, 33):
+            yield Case(
+                f"embedding {n}",
+                graded(lambda w, i: F.embedding(i, w), 0),
+                [op("f4", 11, n), op("i8", 4, 5, below=11)],
+            )

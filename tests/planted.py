@@ -1,0 +1,197 @@
+"""Faults planted into kernels, one at a time, in a copy of the sources: the sweep must catch each.
+
+    python -m tests.planted [numbers]           (also: make planted)
+
+Each is of a kind that was found in use, or is near to it: a bound off by one, a mask that is missing, scratch too short, a wrong stride in the
+brief form. For each it is printed what caught it: a kernel's own test, a page that nobody may touch, or other bits.
+"""
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests import sweep_kernels
+
+ROOT = Path(__file__).parent.parent
+COUNT = 40  # cases of a family, drawn until one shows the fault
+
+
+@dataclass
+class Fault:
+    """In `file` is `wrong` what was `right`. `family`: whose cases run it."""
+
+    what: str
+    file: str
+    right: str
+    wrong: str
+    family: str
+
+    def plant(self, folder):
+        path = Path(folder, "whet", self.file)
+        text = path.read_text()
+        assert text.count(self.right) == 1, (
+            f"{self.file} has {text.count(self.right)} times: {self.right}"
+        )
+        path.write_text(text.replace(self.right, self.wrong))
+
+
+GENERATORS = "passes/lower_llvm/"
+FAULTS = [
+    Fault(
+        "the brief form's last steps are all of the block's",
+        GENERATORS + "gemv.py",
+        "f.imin(k1 - k, lanes)",
+        "k1 - k",
+        "Few",
+    ),
+    Fault(
+        "a mask of the brief form lets one lane more through",
+        GENERATORS + "pointwise.py",
+        "lambda i, *carry: body(i, f.lanes_below(n - i, lanes), *carry)",
+        "lambda i, *carry: body(i, f.lanes_below(n - i + 1, lanes), *carry)",
+        "Pointwise",
+    ),
+    Fault(
+        "a turned tile is read with a wrong stride",
+        GENERATORS + "pointwise.py",
+        "f.at(t, i * TILE, ty) if t is not None",
+        "f.at(t, i * (TILE + 1), ty) if t is not None",
+        "Pointwise",
+    ),
+    Fault(
+        "a brief block of a column is longer than a block",
+        GENERATORS + "onerow.py",
+        "count = f.imin(count, BLOCK)",
+        "count = count + 0",
+        "One",
+    ),
+    Fault(
+        "no mask where columns end",
+        GENERATORS + "scan.py",
+        "mask = f.lanes_below(columns - at, W)",
+        "mask = f.lanes_below(W, W)",
+        "Scans",
+    ),
+    Fault(
+        "the stack of sums of blocks is too short",
+        GENERATORS + "lanes.py",
+        "(self.ty, LEVELS * width)",
+        "(self.ty, width)",
+        "Long",
+    ),
+    Fault(
+        "a gathering row goes on for one element",
+        GENERATORS + "take.py",
+        "return f.loop(whole, j1, 1, single, [worst])",
+        "return f.loop(whole, j1 + 1, 1, single, [worst])",
+        "Takes",
+    ),
+    Fault(
+        "scratch for packed rows is too short",
+        GENERATORS + "gemm.py",
+        "a = MC * a_step(wide) if a_mode",
+        "a = MC * a_step(wide) // 2 if a_mode",
+        "Products",
+    ),
+    Fault(
+        "scratch for a convolution's runs is too short",
+        "cpu/conv_plan.py",
+        "return (limit + 1) * 40 + limit * 4 * taps",
+        "return (limit + 1) * 32 + limit * 4 * taps",
+        "Convolutions",
+    ),
+    Fault(
+        "a convolution's last tile does not begin early",
+        GENERATORS + "winograd.py",
+        "row0 = f.imin(i * t.rows, g.rows - t.rows)",
+        "row0 = i * t.rows",
+        "Winograd",
+    ),
+    Fault(
+        "an update's last elements are stored without a mask",
+        GENERATORS + "optim.py",
+        "f.store(x, p) if mask is None else f.put(mask, (x, p))",
+        "f.store(x, p)",
+        "Many",
+    ),
+    Fault(
+        "the last group of a row is taken for a whole one",
+        GENERATORS + "sort.py",
+        "f.loop(0, f.imin(n - i, W), 1, one)",
+        "f.loop(0, n - i, 1, one)",
+        "Sorts",
+    ),
+    Fault(
+        "pieces of an arena overlap",
+        "jit/arena.py",
+        "return -(-p.size // ALIGN) * ALIGN",
+        "return max(p.size // ALIGN, 1) * ALIGN",
+        "Chains",
+    ),
+    Fault(
+        "no mask where a row of windows ends",
+        GENERATORS + "pool_rows.py",
+        "lambda: outputs(at, 1, g.ow - at)",
+        "lambda: outputs(at, 1)",
+        "Pools",
+    ),
+]
+
+
+def copy(folder):
+    """The sources as a package that stands before the one installed."""
+    whet = Path(folder, "whet")
+    shutil.copytree(ROOT / "runtime", whet)
+    for name in ("jit", "ir", "passes"):
+        shutil.copytree(ROOT / name, whet / name)
+    shutil.copytree(ROOT / "tests", Path(folder, "tests"), ignore=shutil.ignore_patterns("traps"))
+
+
+def caught(fault, seed=0):
+    """What catches a fault: the first of what goes wrong, or None."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy(folder)
+        fault.plant(folder)
+        before, here = os.environ.get("PYTHONPATH"), os.getcwd()
+        os.environ["PYTHONPATH"] = folder
+        os.chdir(folder)
+        try:
+            names = sweep_kernels.part(seed, COUNT, [fault.family])
+            wrong = sweep_kernels.sweep(sweep_kernels.few_forms(), names).wrong
+        finally:
+            os.chdir(here)
+            os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
+    return wrong[0] if wrong else None
+
+
+def by(wrong):
+    """Which check says so."""
+    return (
+        "a kernel's test"
+        if "whet: kernel" in wrong
+        else "a guarded page"
+        if re.search("Segmentation|Bus error|-11", wrong)
+        else "other bits"
+    )
+
+
+def main():
+    missed = 0
+    for k, fault in enumerate(FAULTS):
+        if len(sys.argv) > 1 and str(k) not in sys.argv[1:]:
+            continue
+        wrong = caught(fault)
+        missed += wrong is None
+        print(
+            f"{k:2} {fault.file}: {fault.what}: {'NOT CAUGHT' if wrong is None else f'{by(wrong)}: {wrong[:240]}'}",
+            flush=True,
+        )
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
