@@ -3,6 +3,7 @@ import functools
 import types
 from operator import attrgetter, is_
 
+import numpy as np
 from whet.autograd.node import next_number
 from whet.ir.graph import Type
 from whet.ir.spans import address, span
@@ -20,6 +21,9 @@ from .trial import Trial
 
 _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
 _refreshed = attrgetter("requires_grad")     # (asking brings a view up to date with its base)
+
+
+BASE, NODE = 1 << 14, 1 << 10    # bytes of a recording, and of one of its operations, about
 
 
 class Recording:
@@ -40,6 +44,10 @@ class Recording:
         self.lock, self.missed = quick.latch(), Misses()
         self.counted = self.renewed = self.misses = 0    # calls that Python counted, for which the table was made anew, that it did not fit
         self.ready = self.passed = None      # see quick.table, quick.bypass
+        self.unsettled = True                # may some of its kernels have been compiled in haste?
+        self.entered = 0                     # calls that are in the policy's account
+        self.kind = self.key = None          # of calls that it is for: the policy's, and in the table of recordings
+        self.size, self.finger, self.indexed = 0, 0, None    # bytes that it takes; see quick.Index: what it is found by, and what is there
         self.trial, self.slow = Trial(), False       # is an eager call shorter than a replay?
         self.doubtful = False                # could another thread have done what this does? Then it is recorded once more before it is used
         self.told = self.checks = None       # what the recorder was told; when it is compared with a new recording (see again.py)
@@ -64,15 +72,28 @@ class Recording:
             self.counted += quick.calls(self.ready)
             self.ready = None
         self.ready = quick.table(self, args, kwargs, given)
+        self.finger = quick.fingerprint(args, kwargs, given.numbers)
         self.limit()
         return True
 
+    def programs(self):
+        """What it runs, its backward included."""
+        return [self.program, *(way.program for way in (self.backward.ways.values() if self.backward is not None else ()))]
+
+    @property
+    def hasty(self):
+        """The keys of kernels that may be compiled in haste so far."""
+        return {key for p in self.programs() for key in p.hasty}
+
     def settle(self):
-        """Have the kernels of its programs compiled well: what is called a third time will be called more often."""
-        self.program.settle()
-        if self.backward is not None:
-            for way in self.backward.ways.values():
-                way.program.settle()
+        """Have the kernels of its programs compiled well."""
+        self.unsettled = False
+        for p in self.programs():
+            p.settle()
+
+    def weigh(self):
+        """The bytes that it takes, about."""
+        return BASE + sum(NODE * (len(p.recorded) + len(p.nodes)) + sum(a.nbytes for a in p.keep if type(a) is np.ndarray) for p in self.programs())
 
     def limit(self):
         """Machine code makes the calls until the next one that is timed or recorded again."""

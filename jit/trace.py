@@ -14,7 +14,6 @@ import sys
 import threading
 import types
 import warnings
-import weakref
 from contextlib import nullcontext
 from operator import is_
 
@@ -35,6 +34,7 @@ from .given import Given, Run, counted
 from .history import inside, leaves_of, saved_by
 from .numbers import NUMBERS, Number, reclaim, settle, tensor_behind, tensor_of, varies
 from .outward import Outward, real
+from .policy import Policy
 from .program import Miss, Program, template
 from .quick import MISSED
 from .reasons import Changes, Drifts, Keeps, Memory, OtherWays, Prints, PythonBackward
@@ -50,9 +50,6 @@ PASSING = 0.25                   # (those count less that fail for what is so at
 PATHS = 8                        # recordings of one key,
 WORTH = 50                       # and calls of each, on average, that make others in the place of the first worth while
 VERIFY = "sample", "first", "always", "off"      # see `trace`
-KEYS = 64                        # kinds of arguments that are kept,
-PATIENCE = 16                    # so many calls in a row of new kinds: one more of them is not even asked
-FREE = 8                         # of which so many are recorded when first seen, the others at their second call
 SEEN = 4
 ALIGNED = 64                     # bytes: where memory begins at multiples of these
 
@@ -109,6 +106,15 @@ def _is_module(fn):
     return found is not None and isinstance(fn, found.Module)
 
 
+class Outcome:
+    """What became of an attempt to record: a field of the ledger, the seconds that the function itself ran, whether there was a recording of
+    other sizes to make this one like, and the recording."""
+    __slots__ = ("what", "run", "like", "recording")
+
+    def __init__(self, what):
+        self.what, self.run, self.like, self.recording = what, math.inf, False, None
+
+
 class Traced(quick.Entry):
     """A function that is recorded and replayed. See `trace`. (Its other attributes are the function's own.)"""
     __slots__ = ("__dict__", "__weakref__", "_ready")    # _ready: tables of recordings, for machine code to try in this order
@@ -121,10 +127,12 @@ class Traced(quick.Entry):
         self._models = {}                     # key without sizes -> recordings that others are made like
         self._watched = set()                 # keys of calls that went another way than the recording of other sizes
         self._alive = {}                      # key -> objects whose ids it holds
-        self._met = {}                        # keys of calls that were not recorded, and the objects in them
-        self._strays = self._skipped = 0       # calls in a row that were of new kinds; how many more are not asked what they are
+        self._policy = Policy()               # which calls are recorded, and what all of them took
+        self._outcome = None                  # of the attempt to record that is going on
         self._table, self._tries, self._refused, self._dropped = {}, collections.Counter(), {}, collections.Counter()
         self._ready, self._armed = None, []   # the recordings that are replayed from tables, the latest first
+        self._index = None                    # where machine code finds tables, if there are many
+        self._laying = threading.RLock()      # held while these are changed
         self._loose, self._lines = set(), set()        # places, and lines with `item()`, whose numbers were seen to vary
         self._seen = []                       # the numbers among the arguments of the last kinds of calls
         self._exact = False                   # somebody would notice a Number: no number is taken as it comes
@@ -176,37 +184,110 @@ class Traced(quick.Entry):
             if self.strict:
                 raise TraceError(f"{self._name()} cannot be compiled: {self._drift.full()}")
             return self.fn(*args, **kwargs)
-        if self._skipped:
-            self._skipped -= 1
-            return self.fn(*args, **kwargs)
+        policy, begun = self._policy, trial.clock()
+        if policy.resting:
+            return self._unasked(args, kwargs)
         try:
             key, given = self._key(args, kwargs)
-            paths = self._table.get(key)
+            kind = policy.kind(key, given.others)
         except TypeError:                    # a key that cannot be hashed
             return self.fn(*args, **kwargs)
-        if paths is not None:
-            for r in list(paths):
-                if not r.slow or r.calls >= r.trial.at:
-                    out = self._trial(r, key, args, kwargs, given)
-                    if out is not MISSED:
-                        self._strays = 0
-                        return out
-                    r.misses += 1
-                    if r.misses >= UNFIT and not r.calls:
-                        paths.remove(r)      # what it was made for does not come again
-                        self._unlearn([r])
-            slow = next((r for r in paths if r.slow), None)
-            if slow is not None:
-                slow.counted += 1
-                return self.fn(*args, **kwargs)
-        if key in self._refused or not self._lock.acquire(False):
-            return self.fn(*args, **kwargs)
+        out = self._by_recording(kind, key, args, kwargs, given)
+        if out is not MISSED:
+            policy.pay(kind, trial.clock() - begun)
+            return out
+        why = self._against(kind, key, args, kwargs, given)
+        if why is not None:
+            start = trial.clock()
+            out = self.fn(*args, **kwargs)
+            now = trial.clock()
+            policy.ran(kind, now - start, now - begun, why)
+            if policy.resting:
+                with self._laying:
+                    self._lay_tables()
+            return out
         try:
             if self._learn(key, args, kwargs):
                 key, given = self._key(args, kwargs)
-            return self._record(key, given, args, kwargs)
+                kind = policy.kind(key, given.others)
+            self._outcome = Outcome("refused")
+            out = self._record(key, given, args, kwargs)
+            made, self._outcome = self._outcome, None
+            policy.recorded(kind, trial.clock() - begun, made.run, made.like, made.what)
+            if made.recording is not None:
+                self._take_in(made.recording, kind, key)
+            return out
         finally:
             self._lock.release()
+
+    def _unasked(self, args, kwargs):
+        """An eager call of which nobody asks what kind it is."""
+        policy = self._policy
+        if policy.bypass is not None:        # (machine code has made the others, up to this one)
+            policy.bypassed()
+            policy.bypass, policy.resting = None, 0
+            with self._laying:
+                self._lay_tables()
+        policy.rested(1)
+        return self.fn(*args, **kwargs)
+
+    def _by_recording(self, kind, key, args, kwargs, given):
+        """The result by one of the recordings of calls like this one, or MISSED."""
+        paths = self._table.get(key, ())
+        for r in list(paths):
+            if not r.slow or r.calls >= r.trial.at:
+                out = self._trial(r, kind, key, args, kwargs, given)
+                if out is not MISSED:
+                    r.entered += 1
+                    return out
+                self._policy.count("missed")
+                r.misses += 1
+                if r.misses >= UNFIT and not r.calls:
+                    self._drop(r)            # what it was made for does not come again
+        return MISSED
+
+    def _against(self, kind, key, args, kwargs, given):
+        """Why a call that no recording fits is eager, as a field of the ledger; None where it is to be recorded: then the lock is held."""
+        paths = self._table.get(key, ())
+        slow = next((r for r in paths if r.slow), None)
+        if slow is not None:
+            slow.counted += 1
+            slow.entered += 1
+            return "slower"
+        if key in self._refused:
+            return "refused"
+        like = functools.cache(lambda: not paths and self._model(args, kwargs, given)[1] is not None)
+        why = self._policy.against(kind, bool(paths), like, bool(self._free))
+        if why is None and not self._lock.acquire(False):
+            return "busy"
+        return why
+
+    def _take_in(self, r, kind, key):
+        """A recording is in use from now on; others may have to make room for it."""
+        r.kind, r.key, r.size = kind, key, r.weigh()
+        lasting = [m for rs in self._models.values() for m in rs]
+        for other in self._policy.room(kind, r.size, [r, *lasting], made=True):
+            self._drop(other)
+            self._policy.count("evicted")
+        self._policy.keep(r)
+        self._tabled(r)
+
+    def _drop(self, r):
+        """A recording goes."""
+        with self._laying:
+            paths = self._table.get(r.key, [])
+            paths[:] = [x for x in paths if x is not r]
+            if not paths and r.key not in self._refused:
+                for held in (self._table, self._alive, self._tries, self._dropped):
+                    held.pop(r.key, None)
+                self._watched.discard(r.key)
+            self._models = {k: left for k, rs in self._models.items() if (left := [m for m in rs if m is not r])}
+            self._policy.drop(r)
+            self._armed = [x for x in self._armed if x is not r]
+            if r.indexed is not None:
+                self._index.drop(*r.indexed)
+                r.indexed = None
+            self._lay_tables()
 
     def _key(self, args, kwargs, given=None):
         """What tells calls apart, and what the call was given."""
@@ -224,24 +305,31 @@ class Traced(quick.Entry):
             key = tuple([flatten(x) for x in args]), tuple([(k, flatten(v)) for k, v in kwargs.items()]) if kwargs else None
         return (*key, modes.state.flags, dtypes.get_default_dtype(), pool._threads), given
 
-    def _trial(self, r, key, args, kwargs, given):
+    def _trial(self, r, kind, key, args, kwargs, given):
         """A call by a recording, or an eager one in its place: in rounds both are timed, and whichever is faster goes on; some are recorded
         again."""
         n, round_ = r.calls, r.trial
-        if n == 1:
-            r.settle()
+        if n and r.unsettled and self._policy.affords_kernels(haste.waiting(r.hasty)):
+            r.settle()                       # (what is called a third time will be called more often)
         if n >= r.checks.at and not r.slow and not round_.running:
             return self._anew(r, key, args, kwargs, given)
-        if n < round_.at:
-            return self._replay(r, args, kwargs, given)
+        if n < round_.at or not round_.lock.acquire(False):              # (one thread at a time takes part in a round)
+            return self._replayed(r, kind, args, kwargs, given)[0]
+        try:
+            return self._timed(r, kind, n, args, kwargs, given)
+        finally:
+            round_.lock.release()
+
+    def _timed(self, r, kind, n, args, kwargs, given):
+        """A call of a round. `n`: how many calls of the recording there were before."""
+        round_ = r.trial
         eager = round_.eager
         if eager:
             out, took = round_.call(self.fn, args, kwargs)
             r.counted += 1
+            self._policy.timed(kind, took)
         else:
-            start = trial.clock()
-            out = self._replay(r, args, kwargs, given)
-            took = trial.clock() - start
+            out, took = self._replayed(r, kind, args, kwargs, given)
             if out is MISSED:
                 return out
         if not round_.turn and round_.wait(took, n):
@@ -255,8 +343,18 @@ class Traced(quick.Entry):
                 r.checks.cost += round_.seconds[1]
                 r.checks.plan(n + 1, round_.seconds[0])
             r.limit()
+            self._tabled(r)
             self._arm(r, args)
         return out
+
+    def _replayed(self, r, kind, args, kwargs, given):
+        """The result by a recording, or MISSED, and the seconds that it took."""
+        start = trial.clock()
+        out = self._replay(r, args, kwargs, given)
+        took = trial.clock() - start
+        if out is not MISSED:
+            self._policy.replayed(kind, took)
+        return out, took
 
     def _anew(self, r, key, args, kwargs, given):
         """A call that a recording fits, made eagerly and recorded again: what is recorded must be the same."""
@@ -264,15 +362,11 @@ class Traced(quick.Entry):
             return self._replay(r, args, kwargs, given)
         start, before = trial.clock(), r.checks.made
         try:
-            try:
-                leaves = r.reach(given.leaves)
-                if leaves is None or not r.fits(leaves, given.boxes):
-                    return MISSED
-                r.arrays_of(leaves)
-            except Miss:
+            if not self._serves(r, given):
                 return MISSED
             r.checks.made += 1
             r.counted += 1
+            self._policy.count("checked")
             out = self._record(key, given, args, kwargs, r)
             r.checks.cost = trial.clock() - start
             return out
@@ -281,6 +375,22 @@ class Traced(quick.Entry):
                 r.checks.plan(r.calls, r.trial.seconds[0])
                 r.limit()
             self._lock.release()
+
+    @staticmethod
+    def _serves(r, given):
+        """Does a recording fit a call that was given this?"""
+        if not r.lock.acquire(False):
+            return False
+        try:
+            leaves = r.reach(given.leaves)
+            if leaves is None or not r.fits(leaves, given.boxes):
+                return False
+            r.arrays_of(leaves)
+            return True
+        except Miss:
+            return False
+        finally:
+            r.lock.release()
 
     def _replay(self, r, args, kwargs, given):
         """The result by a recording, or MISSED."""
@@ -291,23 +401,62 @@ class Traced(quick.Entry):
                     self._arm(r, args)
                 return out
         if not r.lock.acquire(False):        # one call at a time works in a program's memory
+            r.counted += 1
             return self.fn(*args, **kwargs)
         try:
             out = r.replay(given.leaves, given.boxes)
+            renewed = out is not MISSED and r.prepare(args, kwargs, given)
         finally:
             r.lock.release()
         if out is not MISSED:
             r.counted += 1
-            if r.prepare(args, kwargs, given) and r.trial.at:
-                self._arm(r, args)
+            if renewed:
+                self._tabled(r)
+                if r.trial.at:
+                    self._arm(r, args)
         return out
 
     def _arm(self, r, args):
         """Have machine code try this recording's table first; where all are slower than eager, let it call the function itself."""
-        self._armed = [r, *(x for x in self._armed if x is not r)][:PATHS]
-        self._ready = tuple([x for r in self._armed if r.ready is not None and not r.slow for x in r.ready]) or None
-        if quick.enter is not None and args and isinstance(args[0], Base) and all(r.slow for rs in self._table.values() for r in rs):
-            self._ready = r.bypass(self.fn, args[0])
+        with self._laying:
+            self._armed = [r, *(x for x in self._armed if x is not r)][:PATHS]
+            self._lay_tables()
+            if quick.enter is not None and args and isinstance(args[0], Base) and all(r.slow for r in self._policy.held):
+                self._ready = r.bypass(self.fn, args[0])
+
+    def _tabled(self, r):
+        """A recording has a new table: from so many on machine code finds them by the arguments."""
+        if quick.enter is None:
+            return
+        with self._laying:
+            index, aside = self._index, {i for i in self._varying if type(i) is int}
+            if index is None or index.aside != aside:
+                index = self._index = quick.Index(aside)
+                for other in self._policy.held:
+                    if other.indexed is not None:
+                        index.put(*other.indexed)
+            if r.indexed is not None:
+                index.drop(*r.indexed)
+            r.indexed = None
+            if r.ready is not None and not r.slow:
+                r.indexed = r.finger, r.ready
+                index.put(*r.indexed)
+            self._lay_tables()
+
+    def _lay_tables(self):
+        """Have machine code go through the tables that there are now."""
+        if self._drift is not None:
+            return
+        if len(self._policy.held) > PATHS and self._index is not None:
+            ready = self._index.ready
+        else:
+            ready = tuple([x for r in self._armed if r.ready is not None and not r.slow for x in r.ready])
+        policy = self._policy
+        if policy.resting and quick.enter is not None:
+            if policy.bypass is None:
+                policy.bypass = quick.bypass_all(self.fn, policy.resting)
+            ready = *ready, *policy.bypass
+        self._ready = ready or None
 
     # ---- numbers that vary -------------------------------------------------------------------------------------------
     def _learn(self, key, args, kwargs):
@@ -350,23 +499,14 @@ class Traced(quick.Entry):
         leaves, others, numbers = given.leaves, given.others, given.numbers
         start, loose, lines = trial.clock(), *((frozenset(self._loose), frozenset(self._lines)) if known is None else known.told)
         kind, model = self._model(args, kwargs, given) if known is None else (None, None)
-        if key not in self._table and len(self._table) >= FREE:
-            if not _same_objects(self._met.get(key), others) and not (self._free and model):    # it may never come again: sizes that only grow, say
-                self._met[key] = [_reference(x) for x in others]
-                if len(self._met) > 4 * KEYS:
-                    del self._met[next(iter(self._met))]
-                self._strays += 1
-                self._skipped = min(self._strays // PATIENCE, KEYS)
-                return self.fn(*args, **kwargs)
-            if len(self._table) >= KEYS:
-                self._forget(min(list(self._table)[:KEYS // 2], key=lambda k: sum(r.calls for r in self._table[k])))
-        self._strays = 0
         paths = self._table.setdefault(key, [])
         self._alive.setdefault(key, others)   # the key may hold their ids
         if known is None and len(paths) >= PATHS and not self._make_place(key, paths):
             last = paths[0].missed.last
             self._give_up(key, OtherWays(f"it was recorded {len(paths)} times for arguments of this kind, and each time something that it read "
                                          f"was another: {last and last.named(self.fn, key)}"))
+            for r in list(paths):
+                self._drop(r)
             self._table[key] = []
             return self.fn(*args, **kwargs)
         light = model is not None and not (paths or numbers or key in self._watched) and sizes.unwatched(model, leaves, given.boxes)
@@ -391,6 +531,9 @@ class Traced(quick.Entry):
             self._give_up(key, e.reason.named(self.fn, key))
             return self.fn(*args, **kwargs)
         spent = trial.clock() - start
+        outcome = self._outcome
+        if known is None:
+            outcome.what, outcome.like = "failed", model is not None
         run = Run(world, whole, leaves, given.boxes, next_number())
         rec = Recorder(run.tensors, lines, [a for a, *_ in whole.arrays], self._exact)
         if numbers:
@@ -402,6 +545,7 @@ class Traced(quick.Entry):
         swapped.enter(rec)
         modes.state.observers += (rec,)
         modes.refresh()
+        begun = trial.clock()
         try:
             with nullcontext() if light else watch, haste.recording():
                 out = self.fn(*args, **kwargs)
@@ -414,6 +558,8 @@ class Traced(quick.Entry):
             outward.take_back()
             raise
         self._close(rec, swapped)
+        if known is None:
+            outcome.run = trial.clock() - begun
         try:
             with _Kept():
                 r = self._finish(run, rec, swapped, out, outward, known, model)
@@ -431,11 +577,12 @@ class Traced(quick.Entry):
                 if not light:
                     self._models[kind] = [r, *(m for m in self._models.get(kind, ()) if m.program.plan is not r.program.plan)][:sizes.MODELS]
                 r.prepare(args, kwargs, given)
+                r.trial.proven = model is not None and r.program.plan is model.program.plan
+                outcome.what, outcome.recording = "resized" if r.trial.proven else "recorded", r
         except (Refused, Unwatchable) as e:
             if known is not None:
                 if known.doubtful:
-                    paths.remove(known)
-                    self._unlearn([known])
+                    self._drop(known)
                     self._failed(key, e)
                 elif run.alone() and again.parting(again.Steps.of(known), again.Steps(rec.nodes, rec.arrays)) is not again.OTHER_WAY:
                     self._distrust(known, e)
@@ -458,10 +605,9 @@ class Traced(quick.Entry):
         calls, idle = sum(r.calls for r in paths), [r for r in paths if not r.calls]
         if calls < WORTH * PATHS and not (calls and idle and self._dropped[key] < PATHS):
             return False
-        self._dropped[key] += 1
-        gone = (idle or paths)[-1]
-        paths.remove(gone)
-        self._unlearn([gone])
+        dropped = self._dropped[key] + 1
+        self._drop((idle or paths)[-1])
+        self._dropped[key] = dropped
         return True
 
     def _failed(self, key, error, passing=False):
@@ -478,7 +624,10 @@ class Traced(quick.Entry):
         self._drift = error.reason if type(error) is Wrong else Drifts(
             f"call {r.calls} of a kind was made eagerly once more, and {error}, though nothing that its recording compares has changed. It goes by "
             "something that a trace cannot see (a counter in an extension, a file, a clock); earlier replays may have missed it")
-        self._table, self._alive, self._models, self._ready, self._armed = {}, {}, {}, None, []
+        with self._laying:                   # (another thread may be about to lay tables)
+            self._table, self._alive, self._models, self._ready, self._armed, self._index = {}, {}, {}, None, [], None
+        for r in list(self._policy.held):
+            self._policy.drop(r)
         if self.strict:
             raise TraceError(f"{self._name()} cannot be compiled: {self._drift.full()}")
         warnings.warn(f"{self._name()} runs eagerly: {self._drift.full()}", TraceWarning, stacklevel=_depth())
@@ -722,18 +871,6 @@ class Traced(quick.Entry):
             raise Wrong(f"a replay {'gives other bits for a result' if wrong else 'writes other bits to a tensor from outside'}: "
                         + report(rec.nodes, rec.arrays, {n: rec.before[n] for n in outside}, values.values()))
 
-    def _forget(self, key):
-        """Make room for another kind of arguments."""
-        self._unlearn(self._table.get(key, ()))
-        for held in (self._table, self._alive, self._refused, self._tries, self._dropped):
-            held.pop(key, None)
-        self._watched.discard(key)
-        self._ready, self._armed = None, []
-
-    def _unlearn(self, gone):
-        """No recording is made like these any more."""
-        self._models = {k: left for k, rs in self._models.items() if (left := [r for r in rs if r not in gone])}
-
     def _give_up(self, key, reason):
         """Calls of this kind run eagerly from now on."""
         self._refused[key] = reason
@@ -783,19 +920,6 @@ class Traced(quick.Entry):
 
 
 quick.begin(Traced, Traced._call)
-
-
-def _reference(x):
-    """A way to an object that does not keep it alive, where there is one."""
-    try:
-        return weakref.ref(x)
-    except TypeError:
-        return lambda: x
-
-
-def _same_objects(references, objects):
-    """Are these the objects that the references were made of? (A key has their addresses, where others may lie by now.)"""
-    return references is not None and all(r() is x for r, x in zip(references, objects))
 
 
 def _depth():

@@ -8,6 +8,7 @@ otherwise: a round that was wrong is put right by the next. The distance between
 kind costs, so that all rounds together cost next to nothing.
 """
 import math
+import threading
 from time import perf_counter as clock
 
 import numpy as np
@@ -34,10 +35,11 @@ UNTRIED = RuntimeError, Refused, MemoryError, TypeError
 
 class Trial:
     """The rounds of one recording. `at`: the call with which the next one begins."""
-    __slots__ = ("at", "turn", "forward", "backward", "seconds")
+    __slots__ = ("at", "turn", "forward", "backward", "seconds", "lock", "proven")
 
     def __init__(self):
-        self.at = 0
+        self.at, self.lock = 0, threading.Lock()             # (the lock is held by the thread whose call is timed)
+        self.proven = False                  # is it of a recording that was made like one of other sizes?
         self.seconds = [math.inf, math.inf]  # of a replay and of an eager call, with the backward, in the last round
         self.begin()
 
@@ -80,7 +82,7 @@ class Trial:
         """The first replay of a round took so long, as call number `calls` from zero: should the round begin later?"""
         if calls and not haste.pending() and (calls >= EARLY or seconds >= SHORT):
             return False
-        self.at = max(2 * calls + 1, EARLY if calls and seconds < SHORT else 0)
+        self.at = max(2 * calls + 1, EARLY if self.proven or calls and seconds < SHORT else 0)
         return True
 
     def note(self, eager, seconds, calls):

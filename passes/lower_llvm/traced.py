@@ -18,7 +18,7 @@ H = {name: 8 * i for i, name in enumerate((
     "known_at", "check", "moving", "moving_at", "fresh", "fresh_at", "program", "list", "length", "away", "arena", "stopped", "build", "build_at",
     "views_at", "sources", "sources_at", "left", "left_at", "finish", "type", "size", "until"))}
 HEADER = len(H)
-LAUNCH, PYTHON, EAGER = range(3)                    # kinds of blocks
+LAUNCH, PYTHON, EAGER, INDEX = range(4)             # kinds of blocks; an index finds some by what they expect, see `_seek`
 TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN, ANY_FLOAT, ANY_INT = range(11)  # rows for objects: kind, object, words in all, ...
 WORD, ENTRY, ITEM, END = range(4)                   # slots: at an address, in a dict, in a list; at the end of a list
 ANY = 1                                             # in the place of an object that is compared: any may lie there
@@ -31,6 +31,8 @@ MOST = 1 << 40                                      # of an int that may be any
 FRESH_WORDS = 3 + 2 * MAX_DIMS
 # words of a view. The array is FRESH, or SEEN: one that was compared, and is held from then on. BASE: a step that gives it, NEW: none.
 SOURCE, BASE, RG, DESCR, ND, OFFSET, DIMS = 0, 2, 4, 5, 6, 7, 8
+TRIES = 8                                           # blocks that expect arguments of one fingerprint: so many are tried
+TURN = 29                                           # bits by which a fingerprint is folded onto itself
 J = dict(off=0, slow=8, missed=16, ready=24)        # the words shared with Python
 TAG = HEAD + 8                                      # of a dict, its version
 GOLDEN = -7046029254386353131
@@ -50,6 +52,8 @@ def source(tags):
     _argument(m)
     _build(m)
     _enter(m)
+    _finger(m)
+    _seek(m)
     _doors(m)
     return m.text()
 
@@ -657,7 +661,8 @@ def _enter(m):
     r, = f.if_(missed, forget, counted)
     f.ret(r)
 
-    f.label("eager")                                 # eager is faster for a first argument of this type and size
+    f.label("eager")                                 # eager is faster: for all arguments, or a first one of this type and size
+    f.bail(f.cmp("eq", head("type"), 0), "simply")
     f.bail(f.cmp("slt", nargs, 1), "miss")
     first = g.ld(args, HEAD + 8)
     f.bail(f.cmp("ne", g.type_of(first), head("type", "ptr")), "miss")
@@ -666,6 +671,8 @@ def _enter(m):
     dims, nd = g.ld(a, A["dims"]), f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
     size, = f.loop(0, nd, 1, lambda d, s: [f.binary("mul", s, _word(f, dims, d))], [f.as_val(1, "i64")])
     f.bail(f.cmp("ne", size, head("size")), "miss")
+    f.br("simply")
+    f.label("simply")
     g.st(head("count") + 1, block, H["count"])
     f.ret(f.call("PyObject_Call", "ptr", head("finish", "ptr"), args, kw))
     f.label("full")
@@ -684,6 +691,76 @@ def _enter(m):
     f.ret(Val(f, "null", "ptr"))
 
 
+def _mixed(f, h, v):
+    """A fingerprint with one more word."""
+    h = f.binary("mul", h ^ v, GOLDEN)
+    return h ^ f.lshr(h, TURN)
+
+
+def _finger(m):
+    """finger(h, object, type of tensors, do numbers count?): the fingerprint h with a tensor's sizes, or an int; other objects leave it as it is."""
+    f = m.fn("finger", [("i64", "h"), ("ptr", "o"), ("ptr", "tensor"), ("i64", "numbers")], "i64", "internal")
+    g = Glue(f)
+    h, o, tensor, numbers = f.args
+    t = g.type_of(o)
+
+    def shape():
+        a = g.ld(o, T["array"])
+        f.bail(g.null(a), "as_it_is")
+        f.bail(f.binary("xor", g.same(g.type_of(a), _ptr(f, "whet_ndarray")), 1), "as_it_is")
+        dims, nd = g.ld(a, A["dims"]), f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+        return f.loop(0, nd, 1, lambda d, h: [_mixed(f, h, _word(f, dims, d))], [_mixed(f, h, nd)])
+
+    def number():
+        over = f.alloca("i32", 1)
+        v = f.call("PyLong_AsLongLongAndOverflow", "i64", o, over)
+        return [_mixed(f, h, v)]
+    counts = f.binary("and", g.same(t, _ptr(f, "PyLong_Type")), f.cmp("ne", numbers, 0))
+    h, = f.if_(g.same(t, tensor), shape, lambda: f.if_(counts, number, lambda: [f.args[0]]))
+    f.ret(h)
+    f.label("as_it_is")
+    f.ret(f.args[0])
+
+
+def _seek(m):
+    """seek(index, args, kwargs, always): as `enter`, with the blocks of an index that expect arguments like these. An index has rows of a
+    fingerprint and a block (0: none), each as near behind its place as there was room. Its flags: positions of ints that do not count."""
+    f = m.fn("seek", [("ptr", "index"), ("ptr", "args"), ("ptr", "kw"), ("i64", "always")], "ptr", "internal")
+    g = Glue(f)
+    index, args, kw, always = f.args
+    tensor, aside = g.ld(index, H["type"]), g.ld(index, H["flags"], "i64")
+
+    def positional(i, h):
+        counts = f.binary("and", f.lshr(aside, f.imin(i, 63)), 1) ^ 1
+        return [f.call("finger", "i64", h, _word(f, f.bytes_at(args, HEAD + 8), i, "ptr"), tensor, counts)]
+    h, = f.loop(0, g.ld(args, HEAD, "i64"), 1, positional, [f.as_val(0, "i64")])
+    at, key, value = (f.alloca("i64", 1) for _ in range(3))
+
+    def named():
+        f.store(f.as_val(0, "i64"), at)
+        f.store(f.as_val(0, "i64"), key)
+        f.store(f.as_val(0, "i64"), value)
+
+        def item(_, h):
+            f.call("PyDict_Next", "i32", kw, at, key, value)
+            return [f.call("finger", "i64", h, f.load("ptr", value, 8), tensor, f.as_val(0, "i64"))]
+        return f.loop(0, f.call("PyDict_Size", "i64", kw), 1, item, [h])
+    h, = f.if_(g.null(kw), lambda: [h], named)
+    mask, rows = g.ld(index, H["mask"], "i64"), f.bytes_at(index, g.ld(index, H["known_at"], "i64"))
+    miss = g.ptr(f.as_val(MISS, "i64"))
+
+    def there(i, tries, r):
+        block = _word(f, rows, ((i & mask) << 1) + 1)
+        return f.binary("and", f.binary("and", f.cmp("ne", block, 0), f.cmp("slt", tries, TRIES)), g.same(r, miss))
+
+    def one(i, tries, r):
+        at = (i & mask) << 1
+        return [i + 1, *f.if_(f.cmp("eq", _word(f, rows, at), h),
+                              lambda: [tries + 1, f.call("enter", "ptr", _word(f, rows, at + 1, "ptr"), args, kw, always)], lambda: [tries, r])]
+    _, _, r = f.while_(there, one, [f.lshr(h, 8), f.as_val(0, "i64"), miss])
+    f.ret(r)
+
+
 def _doors(m):
     """What Python calls."""
     # all(blocks, args, kwargs, always): the first block of a tuple (block, what it points to, ...) that fits
@@ -694,9 +771,12 @@ def _doors(m):
     items = f.bytes_at(blocks, HEAD + 8)
     miss = g.ptr(f.as_val(MISS, "i64"))
     g.inc(blocks)
-    _, r = f.while_(
-        lambda i, r: f.binary("and", f.cmp("slt", i, n), g.same(r, miss)),
-        lambda i, r: [i + 2, f.call("enter", "ptr", g.ld(_word(f, items, i, "ptr"), A["data"]), args, kw, always)], [f.as_val(0, "i64"), miss])
+
+    def one(i, r):
+        block = g.ld(_word(f, items, i, "ptr"), A["data"])
+        return [i + 2, *f.if_(f.cmp("eq", g.ld(block, H["kind"], "i64"), INDEX), lambda: [f.call("seek", "ptr", block, args, kw, always)],
+                              lambda: [f.call("enter", "ptr", block, args, kw, always)])]
+    _, r = f.while_(lambda i, r: f.binary("and", f.cmp("slt", i, n), g.same(r, miss)), one, [f.as_val(0, "i64"), miss])
     g.dec(blocks)
     f.ret(r)
 

@@ -138,6 +138,11 @@ def pending():
     return bool(_pending)
 
 
+def waiting(keys):
+    """How many of the kernels of some keys wait to be compiled well?"""
+    return sum(k in _pending for k in keys)
+
+
 def behind(address):
     """The key of the kernel at an address, if it is put off; or None."""
     return _behind.get(address)

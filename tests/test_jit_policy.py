@@ -1,0 +1,279 @@
+"""What tracing may cost over all calls of a function: with a clock that only the test moves on."""
+import gc
+import math
+import random
+
+import numpy as np
+import pytest
+import whet
+from whet import jit
+from whet.jit import policy, quick, trial
+from whet.jit.policy import Policy
+
+ALLOWED, GRACE = 1.1, 0.05               # of eager's time, and seconds: what is promised
+
+
+@pytest.fixture(autouse=True)
+def limited(monkeypatch, unlimited):
+    """What is spent is limited, as it is for users."""
+    monkeypatch.setattr(policy, "GRACE", 0.04)
+
+
+class Recorded:
+    """A recording of the simulated function."""
+    slow = False
+
+    def __init__(self, kind, size):
+        self.kind, self.size, self.calls, self.entered, self.trial = kind, size, 0, 0, trial.Trial()
+
+
+class Simulated:
+    """A function of which each way to call it takes a known time, under a policy. `spent` and `eager`: the true seconds."""
+    asks, full, like, replay = 2e-5, 8e-3, 2e-3, 0.3     # seconds to ask, and to record; a replay by an eager call
+
+    def __init__(self, seconds, **costs):
+        self.seconds, self.policy, self.recordings = seconds, Policy(), {}
+        self.spent = self.eager = self.worst = 0.0
+        vars(self).update(costs)
+
+    def call(self, kind):
+        """A call whose arguments are of this kind."""
+        worth = self.seconds(kind)
+        self.spent += self.take(kind, worth)
+        self.eager += worth
+        self.worst = max(self.worst, self.spent - ALLOWED * self.eager - GRACE)
+
+    def take(self, key, worth):
+        p, r = self.policy, self.recordings.get(key)
+        if r is not None and r.calls:        # (machine code makes it, and nobody notes the time)
+            r.calls += 1
+            return self.replay * worth
+        if p.resting:
+            p.rested(1)
+            return worth
+        kind = p.kind(key, ())
+        if r is not None:
+            r.calls, r.entered = 1, 1
+            p.replayed(kind, self.replay * worth)
+            p.pay(kind, self.asks + self.replay * worth)
+            return self.asks + self.replay * worth
+        like = bool(self.recordings)
+        why = p.against(kind, False, lambda: like, False)
+        if why is not None:
+            p.ran(kind, worth, self.asks + worth, why)
+            return self.asks + worth
+        took = self.asks + worth + (self.like if like else self.full)
+        p.recorded(kind, took, 3 * worth, like, "resized" if like else "recorded")
+        r = self.recordings[key] = Recorded(kind, 1 << 16)
+        for other in p.room(kind, r.size, [r], made=True):
+            p.drop(other)
+            self.recordings = {k: x for k, x in self.recordings.items() if x is not other}
+        p.keep(r)
+        return took
+
+
+def mixes(count, passes=5):
+    """Sizes in turn: any of them, each in order, each shuffled anew, others in each pass."""
+    rng = random.Random(count)
+    yield "uniform", [rng.randrange(count) for _ in range(count * passes)]
+    yield "growing", list(range(count)) * passes
+    yield "epochs", [n for _ in range(passes) for n in rng.sample(range(count), count)]
+    yield "fresh", list(range(count * passes))
+    yield "twice", [n for k in range(count) for n in (k, k)]
+
+
+@pytest.mark.parametrize("replay", [0.1, 0.7, 1.0, 1.3])
+@pytest.mark.parametrize("seconds", [2e-7, 2e-5, 1e-3, 2e-2])
+@pytest.mark.parametrize("count", [1, 20, 200, 1000])
+def test_the_loss_is_bounded_at_every_moment(count, seconds, replay):
+    for name, sizes in mixes(count):
+        f = Simulated(lambda n: seconds * (1 + n % 7), replay=replay)
+        for n in sizes:
+            f.call(n)
+        if replay <= 1:                      # (a replay that is slower than eager calls is found by its trial)
+            assert f.worst <= 0, f"{name}: {f.worst} s behind what is promised"
+        total = f.policy.summary()
+        assert total.calls == len(sizes), "each call is in the ledger once"
+        assert total.eager < 1.3 * f.eager + 1e-4, "what eager calls would have taken is rather thought to be less than more"
+
+
+def test_what_it_spends_beyond_the_opening_is_within_the_bound():
+    """The first calls of a function are recorded whatever that costs; nothing more is until it is earned back."""
+    f = Simulated(lambda n: 1e-3, full=0.3, like=0.1)
+    for n in range(3):
+        f.call(n)
+    assert len(f.recordings) == 3 and f.worst > 0
+    behind = f.spent - f.eager
+    for n in range(3, 2000):
+        f.call(n)
+    assert f.spent - f.eager < behind + 0.1 * f.eager
+
+
+@pytest.mark.parametrize("seconds, like, epochs", [(1e-3, 2e-3, 12), (2e-3, 10e-3, 30), (1e-4, 2e-4, 12)])
+def test_what_recurs_in_epochs_is_replayed(seconds, like, epochs):
+    f, rng = Simulated(lambda n: seconds, like=like), random.Random(0)
+    for _ in range(epochs):
+        before, eager = f.spent, f.eager
+        for n in rng.sample(range(200), 200):
+            f.call(n)
+    assert f.spent - before < 0.4 * (f.eager - eager) and f.worst <= 0
+
+
+def test_sizes_that_never_come_again_cost_nothing_in_the_long_run():
+    f = Simulated(lambda n: 1e-3)
+    for n in range(5000):
+        f.call(n)
+    assert len(f.recordings) == policy.FREE and f.spent < 1.04 * f.eager
+
+
+def test_what_pays_may_take_more_than_what_has_yet_to_show_it():
+    p = Policy()
+    often, once = p.kind("often", ()), p.kind("once", ())
+    for kind in (often, once):
+        kind.eager = 1e-3
+    often.calls, once.calls = 100, 2
+    p.typical, p.made = 1e-3, policy.OPENING
+    assert p.affords(often, 0.03) and not p.affords(once, 0.03) and p.affords(once, 0.009)
+
+
+def test_recordings_that_bring_in_nothing_become_rarer():
+    f = Simulated(lambda n: 1e-4)
+    for n in range(4000):                    # (each kind comes twice, and is recorded then for nothing)
+        f.call(n // 2)
+    assert f.spent < 1.1 * f.eager + 0.05 and len(f.recordings) < 60
+
+
+def test_a_tiny_function_is_not_even_asked():
+    f = Simulated(lambda n: 1e-6)
+    for n in range(100000):
+        f.call(n)
+    ledger = f.policy.summary()
+    assert f.worst <= 0 and ledger.unasked > 90000
+
+
+def test_memory_is_bounded_and_a_cycle_larger_than_it_does_not_thrash(monkeypatch):
+    monkeypatch.setattr(policy, "MEMORY", 50 << 16)
+    f = Simulated(lambda n: 1e-3)
+    for _ in range(10):
+        for n in range(200):
+            f.call(n)
+    assert f.policy.bytes <= 50 << 16 and len(f.recordings) == 50
+    ledger = f.policy.summary()
+    assert ledger.evicted == 0 and ledger.crowded > 0 and ledger.replayed > 50 * 6
+    for _ in range(300):                     # what comes much more often takes the place of something
+        for n in range(1000, 1005):
+            f.call(n)
+    assert sum(n >= 1000 for n in f.recordings) == 5 and len(f.recordings) == 50
+
+
+def test_objects_known_by_address_are_told_apart_from_others_there():
+    p, x = Policy(), {"a set", "of texts"}
+    kind = p.kind("key", [x])
+    assert p.kind("key", [x]) is kind and kind.calls == 2
+    assert p.kind("key", [{"another"}]) is not kind
+
+
+def test_history_is_bounded(monkeypatch):
+    monkeypatch.setattr(policy, "HISTORY", 100)
+    p = Policy()
+    for n in range(1000):
+        p.kind(n, ())
+    assert len(p.kinds) == 100 and p.kind(999, ()).calls == 2
+
+
+# ---- traced functions --------------------------------------------------------------------------------------------------
+class Clock:
+    """Time that only the function's own calls take."""
+
+    def __init__(self, monkeypatch, seconds=1e-3):
+        self.now, self.calls, self.seconds = 0.0, 0, seconds
+        monkeypatch.setattr(trial, "clock", lambda: self.now)
+
+    def traced(self, fn, *first, **options):
+        """A traced function, recorded; whose eager calls take time from now on."""
+        f = jit.trace(fn, **options)
+        f(*first)
+
+        def eager(*args):
+            self.now += self.seconds
+            self.calls += 1
+            return fn(*args)
+        f.fn = eager
+        return f
+
+
+def test_each_call_is_in_the_ledger(monkeypatch):
+    monkeypatch.setattr(policy, "GRACE", math.inf)
+    f = jit.trace(lambda x: x * 2 + 1)
+    sizes = [*range(2, 40), *range(2, 40), *[5] * 300]
+    for n in sizes:
+        assert f(whet.ones(n)).tolist() == [3.0] * n
+    ledger = f._policy.summary()
+    assert ledger.calls == len(sizes) and ledger.recorded >= 1 and ledger.resized >= policy.FREE - 2 and ledger.replayed > 100, ledger
+
+
+def test_many_kinds_are_found_by_machine_code(monkeypatch):
+    monkeypatch.setattr(policy, "GRACE", math.inf)
+    f = jit.trace(lambda x, y: x * 2 + y.sum())
+    kinds = [(n, m) for n in range(2, 14) for m in range(2, 14)]
+    for _ in range(4):
+        for n, m in kinds:
+            assert f(whet.ones(n), y=whet.ones(m)).tolist() == [2.0 + m] * n
+    if quick.enter is not None:
+        asked, key = [], f._key
+        vars(f)["_key"] = lambda *args: asked.append(1) or key(*args)
+        for n, m in kinds:
+            assert f(whet.ones(n), y=whet.ones(m)).tolist() == [2.0 + m] * n
+        assert not asked and f._policy.summary().replayed >= 3 * len(kinds)
+
+
+@pytest.mark.parametrize("sizes", [[(2, 3), (3, 2), (6,), (1, 6)], [(4,), (5,)]])
+def test_fingerprints_are_machine_codes(sizes):
+    """What an index was told of arguments in Python is what machine code finds in them."""
+    if quick.enter is None:
+        pytest.skip("without machine code there is no index")
+    index, made = quick.Index({1}), {}
+    for shape in sizes:
+        for n in (7, -3, 1 << 62, 1 << 70):
+            args, kwargs = (whet.ones(shape), 5, n, None), {"y": whet.ones(shape[::-1])}
+            finger = quick.fingerprint(args, kwargs, {1})
+            made[finger] = quick.bypass_all(lambda *args, found=(shape, n), **kwargs: found, 100)
+            index.put(finger, made[finger])
+    for shape in sizes:
+        for n in (7, -3, 1 << 62):
+            got = quick.enter(index.ready, (whet.ones(shape), 6, n, None), {"y": whet.ones(shape[::-1])})
+            assert got == (shape, n)
+    finger = quick.fingerprint((whet.ones(sizes[0]), 5, 7, None), {"y": whet.ones(sizes[0][::-1])}, {1})
+    index.drop(finger, made[finger])
+    assert quick.enter(index.ready, (whet.ones(sizes[0]), 6, 7, None), {"y": whet.ones(sizes[0][::-1])}) is quick.MISSED
+
+
+def test_evicted_recordings_leave_nothing(monkeypatch):
+    f = jit.trace(lambda x: (x * 2).exp())
+    monkeypatch.setattr(policy, "GRACE", math.inf)
+    for n in range(2, 30):
+        for _ in range(3):
+            f(whet.ones(n))
+    kept = [r for rs in f._table.values() for r in rs]
+    for r in kept[5:]:
+        f._drop(r)
+    del r, kept
+    gc.collect()
+    assert len(f._table) == len(f._policy.held) == 5
+    for n in range(2, 30):
+        assert f(whet.ones(n)).tolist() == (whet.ones(n) * 2).exp().tolist()
+
+
+def test_arguments_that_are_always_others_are_soon_left_alone(monkeypatch):
+    clock = Clock(monkeypatch, 1e-6)
+    f = clock.traced(lambda x, a: x + float(a[0]), whet.ones(2), np.full(3, 0.5))
+    key, asked = f._key, []
+
+    def asking(*args):                       # asking takes much longer than the function
+        clock.now += 1e-5
+        asked.append(1)
+        return key(*args)
+    vars(f)["_key"] = asking
+    for i in range(20000):
+        f(whet.ones(2), np.full(3, float(i)))
+    assert len(asked) < 8000 and f._policy.summary().unasked > 10000
