@@ -139,9 +139,7 @@ class History:
 
     def output(self, saved, held):
         x, version = held.get(saved.value) or (wrap(saved.stand_in), 0)
-        s = object.__new__(SavedOutput)
-        s.array, s.cell, s.version, s.index = x._array, x._shared(), version, saved.at
-        return s
+        return SavedOutput.of(x._array, x._shared(), version, saved.at)
 
 
 def _outputs(node):
@@ -150,9 +148,7 @@ def _outputs(node):
         return node.outputs
     if node.released or node.out_cell is None:
         return ()
-    s = object.__new__(SavedOutput)
-    s.array, s.cell, s.version, s.index = node.out_array, node.out_cell, node.out_version, 0
-    return (s,)
+    return (SavedOutput.of(node.out_array, node.out_cell, node.out_version),)
 
 
 def walk(order, grads, ran):

@@ -400,17 +400,23 @@ class Recorder(registry.Observer):
         if id(t._array) not in self.number:
             self.foreign[id(t._array)] = sys._getframe(2).f_code.co_name, where()
 
+    def exposed(self, t):
+        """The memory of a tensor is handed to NumPy."""
+        try:
+            self.value(t)
+        except Refused as e:
+            self.refuse(e.reason)
+            return
+        self.refuse(HandsOut("a tensor's memory was handed to NumPy"))
+
     def concretize(self, t):
         """Python is about to see the value."""
-        name = sys._getframe(1).f_code.co_name
         try:
             n = self.value(t)
         except Refused as e:
             self.refuse(e.reason)
             return
-        if name == "numpy":
-            self.refuse(HandsOut("a tensor's memory was handed to NumPy"))
-        elif t._array.size > GUARDED:
+        if t._array.size > GUARDED:
             self.refuse(TooManyNumbers(f"{t._array.size} numbers of a tensor became Python's"))
         else:
             self.nodes.append(Node("guard", None, (Ref(n),), {}, [], where(), t._array.copy()))

@@ -23,7 +23,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
 
 def is_compiling():
     """Is this run being recorded?"""
-    return bool(modes.state.observers)
+    return any(o.records for o in modes.state.observers)
 
 
 def disable(fn=None, recursive=True, *, reason=None):

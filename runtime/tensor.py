@@ -83,12 +83,24 @@ class Tensor:
         return self._as(cls)
 
     # ---- versions and history ----
+    _stands_for_another = False          # is it a tensor inside of a function transform? see autograd/levels.py
+
     def _shared(self):
         """The version cell, made when first needed."""
         c = self._cell
         if c is None:
             c = self._cell = Cell()
         return c
+
+    def _bare(self):
+        """Another tensor over the same memory, without a history."""
+        t = wrap(self._array)
+        t._cell = self._shared()
+        return t
+
+    def _without_history(self):
+        """The tensor without the history of its own layer: `detach`, but where it stands for another tensor, that one keeps its history."""
+        return self.detach()
 
     def _bump(self, writer=None):
         """Say that the memory was written to."""

@@ -47,8 +47,9 @@ def _in_part(node, need, targets):
     return node in need and (node.stale() or not all(e is None or e in need or id(e) in targets for e in node.edges))
 
 
-def run(roots, gradients, keep, create, targets=None, accumulate=True):
-    """Propagate `gradients` from the edges `roots`. Returns {edge or id(leaf): gradient} for the targets (a dict of keys)."""
+def run(roots, gradients, keep, create, targets=None, accumulate=True, level=None):
+    """Propagate `gradients` from the edges `roots`. Returns {edge or id(leaf): gradient} for the targets (a dict of keys). `level`: the
+    function transform (autograd/levels.py) whose history it is; the layers beneath it record what runs, whether it does or not."""
     grads, leaves, captured = {}, {}, {}
     start = []
     for e, g in zip(roots, gradients):
@@ -71,6 +72,8 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True):
             need = None if targets is None else _needed(order, targets)
     modes.set_flags(before | modes.GRAD if create else before & ~modes.GRAD)
     outer, state.pending = state.pending, (grads, leaves)
+    if level is not None:
+        quiet, level.quiet = level.quiet, level.quiet or not create and bool(before & modes.GRAD)
     try:
         for node in reversed(order):
             g = grads.pop(node, None)
@@ -126,6 +129,8 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True):
             _accumulate(leaf, _leaf_hooks(leaf, g), create)
     finally:
         state.pending = outer
+        if level is not None:
+            level.quiet = quiet
         modes.set_flags(before & ~modes.SPECIAL | modes.state.flags & modes.SPECIAL)
     return captured
 
@@ -257,6 +262,12 @@ def _start(tensors, gradients, what):
     return roots, gs
 
 
+def _level_of(tensors):
+    """The function transform whose history these tensors have: that of the innermost one among them."""
+    levels = [t.level for t in tensors if t._stands_for_another]
+    return next((o for o in reversed(modes.state.observers) if any(o is x for x in levels)), None) if levels else None
+
+
 def _literal(array):
     from ..ops.creation import literal
     return literal(array)
@@ -270,13 +281,13 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     roots, gs = _start(tensors, grad_tensors, "backward")
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        run(roots, gs, keep, create_graph)
+        run(roots, gs, keep, create_graph, level=_level_of(tensors))
         return
     inputs = _as_tuple(inputs)
     if not inputs:
         raise RuntimeError("'inputs' argument to backward() cannot be empty.")
     targets = _targets(inputs)
-    got = run(roots, gs, keep, create_graph, targets, accumulate=False)
+    got = run(roots, gs, keep, create_graph, targets, accumulate=False, level=_level_of(tensors))
     with modes.set_grad_enabled(create_graph):
         for t, k in zip(inputs, _keys(inputs)):
             if k in got:
@@ -320,7 +331,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     roots, gs = _start(outputs, grad_outputs, "grad")
     keep = create_graph if retain_graph is None else retain_graph
     targets = _targets(inputs)
-    got = run(roots, gs, keep, create_graph, targets, accumulate=False)
+    got = run(roots, gs, keep, create_graph, targets, accumulate=False, level=_level_of(outputs))
     result = []
     for t, k in zip(inputs, _keys(inputs)):
         g = got.get(k)

@@ -69,13 +69,16 @@ class FunctionCtx:
 
     def __init__(self):
         self._to_save, self._saved, self._dirty, self._nondiff = (), None, (), ()
+        self._for_forward = None
         self._materialize, self.needs_input_grad, self._node, self._inputs = True, (), None, ()
 
     def save_for_backward(self, *tensors):
         """Keep tensors (inputs or outputs of the forward) for the backward."""
         self._to_save = tensors
 
-    save_for_forward = save_for_backward
+    def save_for_forward(self, *tensors):
+        """Keep tensors for `jvp`."""
+        self._for_forward = tensors
 
     def mark_dirty(self, *tensors):
         """Say which inputs the forward changed in place."""
@@ -145,42 +148,61 @@ class Function:
         raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it with "
                                   "backward mode AD.")
 
+    @staticmethod
+    def jvp(ctx, *tangents):
+        """The tangents of the outputs, given those of the inputs (None: zero). Where there is none, the backward is transposed."""
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+
     @classmethod
     def apply(cls, *args, **kwargs):
         """Run the function."""
         from ..ops.registry import edge_of
+        if modes.state.observers:
+            from .function_levels import level_of
+            level = level_of(args)
+            if level is not None:
+                return level.function(cls, args, kwargs)
         recording = modes.state.flags & modes.GRAD
         tensors = [a if hasattr(a, "_array") else None for a in args]
         ctx = FunctionCtx()
         ctx.needs_input_grad = tuple(t is not None and bool(recording) and t.requires_grad for t in tensors)
         edges = tuple(edge_of(t) if t is not None and recording else None for t in tensors)
-        with modes.no_grad():
-            if "setup_context" in _methods(cls):
-                result = cls.forward(*args, **kwargs)
-                cls.setup_context(ctx, args, result)
-            else:
-                result = cls.forward(ctx, *args, **kwargs)
-        many = isinstance(result, tuple)
-        outs = list(result) if many else [result]
-        record = any(e is not None for e in edges)
-        node = None
-        if record:
-            op = _FunctionOp(cls)
-            node = FunctionNode(op, edges, {}, len(outs))
-            node.ctx, ctx._node, ctx._cls = ctx, weakref.ref(node), cls
-            ctx._inputs = tuple((t._array.shape, t.dtype) if t is not None else None for t in tensors)
-            node.metadata = tuple((t._array.shape, t.dtype) if hasattr(t, "_array") else ((), None) for t in outs)
-        outs = [_output(t, i, node, ctx, tensors, len(outs)) for i, t in enumerate(outs)]
-        for t in ctx._dirty:
-            t._bump(cls.__name__)
-        if node is not None:
-            ctx._saved = _save(ctx, outs, node)
-            ctx._to_save = ()
-        ctx._dirty = ctx._nondiff = ()
-        return tuple(outs) if many else outs[0]
+        return attach(cls, ctx, evaluate(cls, ctx, args, kwargs), args, edges)
 
 
-def _methods(cls):
+def evaluate(cls, ctx, args, kwargs):
+    """What a Function's forward gives; `ctx` has what it leaves."""
+    with modes.no_grad():
+        if "setup_context" not in methods(cls):
+            return cls.forward(ctx, *args, **kwargs)
+        result = cls.forward(*args, **kwargs)
+        cls.setup_context(ctx, args, result)
+        return result
+
+
+def attach(cls, ctx, result, args, edges):
+    """The results of a Function with their history, whose gradients flow to the edges."""
+    tensors = [a if hasattr(a, "_array") else None for a in args]
+    many = isinstance(result, tuple)
+    outs = list(result) if many else [result]
+    node = None
+    if any(e is not None for e in edges):
+        op = _FunctionOp(cls)
+        node = FunctionNode(op, edges, {}, len(outs))
+        node.ctx, ctx._node, ctx._cls = ctx, weakref.ref(node), cls
+        ctx._inputs = tuple((t._array.shape, t.dtype) if t is not None else None for t in tensors)
+        node.metadata = tuple((t._array.shape, t.dtype) if hasattr(t, "_array") else ((), None) for t in outs)
+    outs = [_output(t, i, node, ctx, tensors, len(outs)) for i, t in enumerate(outs)]
+    for t in ctx._dirty:
+        t._bump(cls.__name__)
+    if node is not None:
+        ctx._saved = _save(ctx, outs, node)
+        ctx._to_save = ()
+    ctx._dirty = ctx._nondiff = ()
+    return tuple(outs) if many else outs[0]
+
+
+def methods(cls):
     return {k for c in cls.__mro__[:-1] if c is not Function for k in c.__dict__}
 
 
@@ -200,13 +222,13 @@ def _output(t, i, node, ctx, inputs, n):
             inplace.adopt(t, node, node if n == 1 else OutputOf(node, i), at)
         return t
     if any(t is x for x in inputs):
-        kept, t = t, t.detach()
+        kept, t = t, t._without_history()
         if any(kept is d for d in ctx._nondiff):
             return t
     if node is None or any(t is d for d in ctx._nondiff) or t.dtype.kind < 2:
         return t
     if t._base is not None or t._node is not None:
-        t = t.detach()
+        t = t._without_history()
     t._node, t._rg = (node if n == 1 else OutputOf(node, i)), 1
     return t
 

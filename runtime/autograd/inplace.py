@@ -117,13 +117,15 @@ class _CopySlicesOp:
 
     @staticmethod
     def backward(node, g):
-        from ..ops.strided import region_of_copy
+        from ..ops.strided import region_of_copy, with_region
         fn = node.attrs["fn"]
         whole, region = region_of_copy(g, node.attrs["where"])
         others = list(fn.op.backward(fn, region.clone()))
         mine = others.pop(node.attrs["at"])
         if node.edges[0] is None:
             whole = None
+        elif g._stands_for_another:
+            whole = with_region(g, node.attrs["where"], mine)
         elif mine is None:
             region.zero_()
         else:

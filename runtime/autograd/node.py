@@ -50,11 +50,19 @@ class Meta(Shape):
 
 class SavedOutput:
     """An output's memory without the output itself: a node that held its own result would be a cycle."""
-    __slots__ = ("array", "cell", "version", "index")
+    __slots__ = ("array", "cell", "version", "index", "inside")
 
     def __init__(self, t, index):
         self.array, self.cell, self.index = t._array, t._shared(), index
         self.version = self.cell.v
+        self.inside = t._bare() if t._stands_for_another else None      # the array is not all of such a tensor
+
+    @classmethod
+    def of(cls, array, cell, version, index=0):
+        """Of a plain tensor over this memory."""
+        s = object.__new__(cls)
+        s.array, s.cell, s.version, s.index, s.inside = array, cell, version, index, None
+        return s
 
 
 class Packed:
@@ -63,7 +71,7 @@ class Packed:
 
     def __init__(self, t, hooks):
         pack, self.hook = hooks
-        self.value = pack(t.detach())
+        self.value = pack(t._without_history())
 
     def unpack(self, edge):
         """The tensor again, with the history (an edge) of the one that was packed."""
@@ -84,9 +92,7 @@ class _AliasOp:
 
 def with_history(t, edge):
     """A tensor over t's memory whose gradient flows to `edge`."""
-    from ..tensor import wrap
-    r = wrap(t._array)
-    r._cell = t._shared()
+    r = t._bare()
     r._rg = 1
     r._node = Node(_AliasOp, (edge,), {}) if isinstance(edge, tensor_base.Base) else edge
     return r
@@ -268,8 +274,11 @@ def changed(op, array, now, then, what):
 
 def tied(saved, node):
     """A tensor over a saved output's memory whose history is `node`."""
-    from ..tensor import wrap
-    t = wrap(saved.array)
+    if saved.inside is None:
+        from ..tensor import wrap
+        t = wrap(saved.array)
+    else:
+        t = saved.inside._bare()
     t._cell = saved.cell
     if saved.index not in node.op.nondiff_outputs:
         t._rg = 1
@@ -306,8 +315,7 @@ def _native_node(cls):
         c = self.out_cell
         if c is None:
             return ()
-        s = object.__new__(SavedOutput)
-        s.array, s.cell, s.version, s.index = self.out_array, c, self.out_version, 0
+        s = SavedOutput.of(self.out_array, c, self.out_version)
         if c.v != s.version and self.op.reads(-1, self.edges):
             raise changed(self.op, s.array, c.v, s.version, s)
         return (tied(s, self),)

@@ -6,6 +6,7 @@ import numpy as np
 from ..autograd import modes
 from ..cpu import gemm
 from ..dtypes import BOOL, COMPLEX, INT, promote_types
+from .batching import aligned, example_ndim
 from .pointwise_family import NO_ATTRS
 from .reduce import sum_op
 from .registry import Op, apply, check_tensors, is_tensor
@@ -30,6 +31,33 @@ def _matmul_vjp(g, _y, a, b, *, needs):
     return [ga, gb]
 
 
+def _matmul_each(op, n, inputs, batched, attrs):
+    """A product of all rows at once where the matrices are the same for all examples, else the dimension in front is one more to go over."""
+    a, b = inputs
+    ndim = max(example_ndim(a, batched[0]), example_ndim(b, batched[1]))
+    if not batched[1] and b._array.ndim == 2:
+        return matmul(a, b)
+    return apply(op, (aligned(a, ndim) if batched[0] else a, aligned(b, ndim) if batched[1] else b), attrs)
+
+
+def _linear_each(op, n, inputs, batched, attrs):
+    x, w, bias = (*inputs, None)[:3]
+    if not any(batched[1:]):
+        return apply(op, inputs, attrs)
+    if batched[0]:
+        ndim = max(x._array.ndim - 1, 2)
+        r = matmul(aligned(x, ndim), aligned(w, ndim).mT) if batched[1] else apply(op, (x, w), attrs)
+        r = r.reshape((*x._array.shape[:-1], r._array.shape[-1]))
+    elif batched[1]:
+        r = linear(x, w.reshape((-1, w._array.shape[-1])))
+        r = r.reshape((*r._array.shape[:-1], n, -1)).movedim(-2, 0)
+    else:
+        r = linear(x, w).unsqueeze(0)
+    if bias is None:
+        return r
+    return r + (aligned(bias, r._array.ndim - 1) if batched[2] else bias)
+
+
 def _matmul_samples(make):
     yield Sample(make(3, 4), make(4, 5))
     yield Sample(make(2, 3, 4), make(2, 4, 5))
@@ -39,8 +67,8 @@ def _matmul_samples(make):
     yield Sample(make(33, 17), make(17, 47))
 
 
-matmul_op = Op("matmul", gemm.matmul, _matmul_vjp, samples=_matmul_samples)
-matmul_op.family, matmul_op.memo = "contract", True
+matmul_op = Op("matmul", gemm.matmul, _matmul_vjp, samples=_matmul_samples, batch=_matmul_each)
+matmul_op.family, matmul_op.memo, matmul_op.product = "contract", True, True
 
 
 COLUMNS, SWAP = {"dim": (0,), "keepdim": False}, {"dim0": 0, "dim1": 1}
@@ -73,8 +101,8 @@ def _linear(x, w, bias=None):
     return gemm.linear(x, w, None if bias is None else np.ascontiguousarray(bias))
 
 
-linear_op = Op("linear", _linear, _linear_vjp, samples=_linear_samples)
-linear_op.family, linear_op.memo = "contract", True
+linear_op = Op("linear", _linear, _linear_vjp, samples=_linear_samples, batch=_linear_each)
+linear_op.family, linear_op.memo, linear_op.product = "contract", True, True
 
 
 def _check(name, a, b):

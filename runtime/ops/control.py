@@ -126,6 +126,25 @@ def rounds(cond_fn, body_fn, carried, done=lambda what, now: None):
     return like(carried, iter([x.clone() if is_tensor(x) and any(x is g for g in given) else x for x in leaves(carried)]))
 
 
+def rounds_apart(any_of, chosen, cond_fn, body_fn, carried):
+    """A while_loop for several examples at once: it goes on while `any_of(answer)`, and those that are done keep what they carry, by
+    `chosen(answer, new, old)`."""
+    going = None
+    while True:
+        answer = cond_fn(*carried)
+        going = answer if going is None else going & answer
+        if not any_of(going):
+            return carried
+        made = body_fn(*carried)
+        made = tuple(made) if isinstance(made, tuple | list) else (made,)
+        if structure(made) != structure(carried):
+            raise RuntimeError("while_loop: Expected body_fn_output and carried_inputs to have the same structure")
+        pairs = list(zip(leaves(made), leaves(carried)))
+        for i, (x, y) in enumerate(pairs):
+            _stays("while_loop: Expected body_fn_output and carried_inputs", i, x, y)
+        carried = like(carried, iter([chosen(going, x, y) for x, y in pairs]))
+
+
 def _stays(what, i, x, before):
     """Check that something that is carried keeps its shape and type."""
     now, then = [(f"a {x.dtype} of shape {list(x.shape)}") if is_tensor(x) else type(x).__name__ for x in (x, before)]

@@ -14,6 +14,7 @@ from ..ir.spans import address, span
 from ..tensor import Tensor, contiguous_format, owner, preserve_format, shown, wrap
 from . import pointwise as p
 from .arithmetic import NO_ATTRS
+from .batching import aligned, native, repeated
 from .creation import as_format, like_array, new_array
 from .pointwise_family import PointwiseOp, inplace
 from .registry import Op, apply, is_tensor
@@ -63,7 +64,7 @@ def _cast_vjp(g, _y, _x, dtype):
 
 cast_complex_op = Op("to_complex", cast_array, _cast_vjp, samples=lambda make: [
     Sample(make(2, 3), dtype=dtypes.complex128), Sample(make(), dtype=dtypes.complex128),
-    Sample(make(0, 2), dtype=dtypes.complex128)])
+    Sample(make(0, 2), dtype=dtypes.complex128)], linear=(0,), batch=native)
 cast_complex_op.doc = "Conversion where one of the types is complex."
 clone_op = PointwiseOp("clone", lambda input: input, vjp=lambda g, y, x: [g], promote="none", samples=reals(-3, 3))
 copy_to_format_op = Op("clone_format", copy_array, lambda g, _y, _x, memory_format: [g], samples=lambda make: [
@@ -211,7 +212,7 @@ def to_dense(self, dtype=None, *, masked_grad=None):
 
 
 # ---- without history -------------------------------------------------------------------------------------------------
-detach_op = Op("detach", lambda a: a, samples=lambda make: [Sample(make(2, 3))])
+detach_op = Op("detach", lambda a: a, samples=lambda make: [Sample(make(2, 3))], batch=native)
 
 
 @function()
@@ -231,7 +232,7 @@ def numpy(self, *, force=False):
     array([1., 1.], dtype=float32)
     """
     if modes.state.observers:
-        modes.state.observers[-1].concretize(self)
+        modes.state.observers[-1].exposed(self)
     if self.requires_grad and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return shown(self)._array.view()
@@ -253,6 +254,13 @@ class _CopyOp(Op):
             return kernels.copy(a, src)
 
 
+def _copy_each(op, n, inputs, batched, attrs):
+    a, source = inputs
+    if not batched[0]:
+        a = repeated(a, n)
+    return apply(op, (a, aligned(source, a._array.ndim - 1) if batched[1] else source), attrs)
+
+
 def _copy_vjp(g, _y, _x, _src):
     from ..autograd.engine import cast_gradient
     if tuple(_src.shape) != tuple(g.shape):
@@ -261,7 +269,7 @@ def _copy_vjp(g, _y, _x, _src):
 
 
 copy_op = _CopyOp("copy", None, _copy_vjp, samples=lambda make: [
-    Sample(make(2, 3), make(2, 3)), Sample(make(2, 3), make(3)), Sample(make(2, 3), make()), Sample(make(0, 3), make(3))])
+    Sample(make(2, 3), make(2, 3)), Sample(make(2, 3), make(3)), Sample(make(2, 3), make()), Sample(make(0, 3), make(3))], batch=_copy_each)
 copy_op.total = True
 
 

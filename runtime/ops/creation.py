@@ -11,7 +11,7 @@ from ..cpu import guard, memory
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..ir.spans import address
 from ..tensor import Size, Tensor, channels_last, channels_last_3d, contiguous_format, preserve_format, shown, strided, wrap
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, beside, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, function, method
 
@@ -254,10 +254,10 @@ def _like(input, op, value, dtype, layout, device, requires_grad, memory_format)
                 array.fill(cast_number(value, dtype))
             elif modes.state.observers:      # (a run that is recorded twice has the same constants)
                 array.fill(0)
-            return require(literal(array), requires_grad)
+            return require(beside(input, literal(array)), requires_grad)
     elif memory_format is not contiguous_format:
         attrs["memory_format"] = memory_format
-    return require(apply(kind, (), attrs), requires_grad)
+    return require(beside(input, apply(kind, (), attrs)), requires_grad)
 
 
 @function(method=False)
@@ -292,7 +292,8 @@ def _new_method(name, fill):
         attrs = {"size": _size_of(shape, size, name), "dtype": self.dtype if dtype is None else dtypes.as_dtype(dtype)}
         if fill == 1:
             attrs["value"] = 1
-        return require(apply((empty_op, zeros_op, full_op)[0 if fill is None else 1 + fill], (), attrs), requires_grad)
+        made = apply((empty_op, zeros_op, full_op)[0 if fill is None else 1 + fill], (), attrs)
+        return require(beside(self, made), requires_grad)
     new.__name__ = new.__qualname__ = name
     new.__doc__ = f"As `whet.{name[4:]}`, in the type of this tensor."
     return method()(new)
@@ -306,8 +307,8 @@ _new_method("new_empty", None)
 @method()
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """As `whet.full`, in the type of this tensor."""
-    return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=device, layout=layout,
-                requires_grad=requires_grad, pin_memory=pin_memory)
+    made = full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=device, layout=layout, pin_memory=pin_memory)
+    return require(beside(self, made), requires_grad)
 
 
 @method()
@@ -319,8 +320,8 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
 @method()
 def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """As `whet.empty_strided`, in the type of this tensor."""
-    return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, device=device, layout=layout,
-                         requires_grad=requires_grad, pin_memory=pin_memory)
+    made = empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, device=device, layout=layout, pin_memory=pin_memory)
+    return require(beside(self, made), requires_grad)
 
 
 @method()

@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import dtypes
 from ..dtypes import COMPLEX, FLOAT
+from .batching import shifted
 from .movement import pad
 from .registry import Op, apply, is_tensor
 from .samples import Sample
@@ -30,7 +31,7 @@ def _complex_samples(make):
     yield Sample(F["view_as_complex"](make(2, 3, 2)), dims=(0,), inverse=False, norm="ortho")
 
 
-c2c_op = Op("fft_c2c", _c2c, _c2c_vjp, samples=_complex_samples)
+c2c_op = Op("fft_c2c", _c2c, _c2c_vjp, samples=_complex_samples, linear=(0,), batch=shifted("dims"))
 
 
 def _r2c_vjp(g, _y, _x, *, dim, norm):
@@ -39,7 +40,8 @@ def _r2c_vjp(g, _y, _x, *, dim, norm):
 
 
 r2c_op = Op("fft_r2c", lambda x, *, dim, norm: np.fft.rfft(x, axis=dim, norm=norm), _r2c_vjp, samples=lambda make: [
-    Sample(make(5), dim=0, norm="backward"), Sample(make(2, 4), dim=1, norm="ortho"), Sample(make(4, 3), dim=0, norm="forward")])
+    Sample(make(5), dim=0, norm="backward"), Sample(make(2, 4), dim=1, norm="ortho"), Sample(make(4, 3), dim=0, norm="forward")],
+    linear=(0,), batch=shifted("dim"))
 
 
 def _c2r_vjp(g, _y, _x, *, dim, n, norm):

@@ -6,6 +6,7 @@ import numpy as np
 from .. import dtypes
 from ..cpu import take as picks
 from . import dims
+from .batching import shifted
 from .creation import empty_array, tensor, zeros
 from .index import in_bounds, index_op, put_in, put_op
 from .pointwise_family import inplace
@@ -120,7 +121,8 @@ def longs(x):
 gather_op = Op("gather", _gather, _gather_vjp, samples=lambda make: [
     Sample(make(2, 3), longs(_index2), dim=0), Sample(make(3, 4), longs([[3, 3], [0, 1]]), dim=1),
     Sample(make(3), longs([2, 2, 0]), dim=0),
-    Sample(make(), longs(0), dim=0), Sample(make(2, 3), zeros(0, 3, dtype=dtypes.int64), dim=0)])
+    Sample(make(), longs(0), dim=0), Sample(make(2, 3), zeros(0, 3, dtype=dtypes.int64), dim=0)],
+    linear=(0,), batch=shifted("dim"))
 gather_op.memo = True
 gather_op.picks = lambda a, index, dim: (dim, True, False) if a.ndim else None
 

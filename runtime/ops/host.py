@@ -5,9 +5,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ..dtypes import COMPLEX, FLOAT, bool_, int32
+from .batching import all_batched, example_ndim
 from .registry import Op, apply, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS as F
+
+
+def _matrices(op, n, inputs, batched, attrs):
+    """The rule of an op that takes any number of dimensions in front of its matrices."""
+    if len({example_ndim(x, b) for x, b in zip(inputs, batched) if is_tensor(x)}) > 1:
+        return NotImplemented
+    return apply(op, tuple(all_batched(n, inputs, batched)), attrs)
 
 
 def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=()):
@@ -25,7 +33,7 @@ def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=()):
         kept = types[0]
         parts = tuple(np.asarray(p, narrow or (kept if p.dtype.kind == kept.kind else p.dtype)) for p in map(np.asarray, parts))
         return parts if isinstance(r, tuple) else parts[0]
-    op = Op(name, forward, vjp, samples=samples, nondiff_outputs=nondiff_outputs)
+    op = Op(name, forward, vjp, samples=samples, nondiff_outputs=nondiff_outputs, batch=_matrices)
     op.family = "host"
 
     def call(*operands, **attrs):
@@ -505,7 +513,7 @@ def _any_matrices(make):
         yield Sample(_leaf(wide) if make.grad else wide)
 
 
-lu_permutation_op = Op("lu_permutation", _permute, samples=_lu_pivots)
+lu_permutation_op = Op("lu_permutation", _permute, samples=_lu_pivots, batch=_matrices)
 _lu = host("lu_factor", _eliminate, infer=lambda a: matrix("lu_factor", a), samples=_any_matrices, vjp=_lu_vjp)
 
 

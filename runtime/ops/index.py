@@ -16,6 +16,7 @@ from ..cpu import take as picks
 from ..cpu.pointwise import Pointwise
 from ..dtypes import FLOAT, INT
 from ..tensor import Tensor, wrap
+from .batching import aligned, repeated
 from .convert import copy_op
 from .creation import as_tensor, cast_number, empty_array, literal, number, scalar_tensor, tensor
 from .pointwise_family import inplace
@@ -144,6 +145,59 @@ def _sum_at(g, *index, size, dims):
     return add_at(out, [in_bounds(i, size[d], d) for i, d in zip(index, dims)], g, dims)
 
 
+class _Places:
+    """Places named by index tensors of examples, as places in the whole batch: `index` for `dims` of what has the batch dimension in front.
+
+    `moved` puts a result of such an index, which has the batch dimension in front too, in the order that the op has it in; `back` undoes it.
+    """
+
+    def __init__(self, n, index, batched, dims):
+        adjacent = dims[-1] - dims[0] == len(dims) - 1
+        depth = max([i._array.ndim - b for i, b in zip(index, batched)])
+        self.index, self.dims = index, tuple([d + 1 for d in dims])
+        self.source, self.target = (), ()
+        if any(batched):
+            along = literal(np.arange(n)).reshape((n, *[1] * depth)).expand((n, *_one_shape(index, batched)))
+            self.index = [along, *[i if b else repeated(i, n) for i, b in zip(index, batched)]]
+            self.dims = (0, *self.dims)
+            if adjacent and dims[0]:
+                self.source, self.target = range(1 + dims[0], 1 + dims[0] + depth), range(1, 1 + depth)
+        elif not adjacent:
+            self.source, self.target = (0,), (depth,)
+
+    def moved(self, x):
+        return x.movedim(tuple(self.source), tuple(self.target)) if self.source else x
+
+    def back(self, x):
+        return x.movedim(tuple(self.target), tuple(self.source)) if self.source else x
+
+
+def _one_shape(index, batched):
+    return next(i._array.shape[1:] if b else i._array.shape for i, b in zip(index, batched))
+
+
+def _index_each(op, n, inputs, batched, attrs):
+    x, *index = inputs
+    at = _Places(n, index, batched[1:], attrs["dims"])
+    return at.back(apply(op, (x if batched[0] else repeated(x, n), *at.index), {"dims": at.dims}))
+
+
+def _index_sum_each(op, n, inputs, batched, attrs):
+    g, *index = inputs
+    at = _Places(n, index, batched[1:], attrs["dims"])
+    return apply(op, (at.moved(g if batched[0] else repeated(g, n)), *at.index), {"size": (n, *attrs["size"]), "dims": at.dims})
+
+
+def _put_each(op, n, inputs, batched, attrs):
+    x, values, *index = inputs
+    at = _Places(n, index, batched[2:], attrs["dims"])
+    x = x if batched[0] else repeated(x, n)
+    shape = _result_shape(x._array.shape[1:], _one_shape(index, batched[2:]), attrs["dims"])
+    values = aligned(values, len(shape)) if batched[1] else values
+    values = at.moved(values.expand((n, *shape)))
+    return apply(op, (x, values, *at.index), {**attrs, "dims": at.dims})
+
+
 def _index_vjp(g, _y, _x, *index, dims):
     return [apply(index_sum_op, (g, *index), {"size": tuple(_x.shape), "dims": dims}), *[None] * len(index)]
 
@@ -171,9 +225,9 @@ def _sum_samples(make):
         yield Sample(make(*_gathered(np.empty(shape), *i, dims=at).shape), *map(wrap, i), size=shape, dims=at)
 
 
-index_op = Op("index", _gathered, _index_vjp, samples=_gather_samples)
+index_op = Op("index", _gathered, _index_vjp, samples=_gather_samples, linear=(0,), batch=_index_each)
 index_op.doc = "Elements at index tensors of one shape, one for each of the dimensions `dims`."
-index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples)
+index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples, linear=(0,), batch=_index_sum_each)
 index_sum_op.moves = lambda out, g, *index, size, dims: [(out, 0)]
 index_sum_op.put = lambda out, g, *index, size, dims: _put_slices(out, g, *index, dims=dims, accumulate=True)
 index_op.memo = True
@@ -248,7 +302,7 @@ def _put_samples(make):
     yield Sample(make(3, 2), make(), _i(1, 2), dims=(0,), accumulate=False)
 
 
-put_op = _PutOp("index_put", None, _put_vjp, samples=_put_samples)
+put_op = _PutOp("index_put", None, _put_vjp, samples=_put_samples, linear=(0, 1), batch=_put_each)
 put_op.saves = frozenset(range(2, 66))
 
 

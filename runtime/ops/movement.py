@@ -7,6 +7,7 @@ import numpy as np
 from .. import dtypes, indexing
 from ..indexing import as_int, sizes
 from . import dims
+from .batching import native, shifted
 from .creation import empty_array, literal, zeros
 from .pointwise_family import inplace
 from .registry import MoveOp, Op, apply, check_tensors, is_tensor
@@ -14,7 +15,7 @@ from .samples import Sample
 from .split import split_op, unbind_op
 from .strided import as_strided, diagonal, undiagonal_op
 from .surface import FUNCTIONS, METHODS, function, give_out, method
-from .view import atleast_1d, atleast_2d, atleast_3d, numpy_index, reshape, select, slice_along, slice_op
+from .view import atleast_1d, atleast_2d, atleast_3d, numpy_index, reshape, select, slice_along, slice_each, slice_op
 
 
 # ---- joining ---------------------------------------------------------------------------------------------------------
@@ -36,7 +37,8 @@ def _cat_vjp(g, _y, *_xs, dim):
 
 
 cat_op = Op("cat", _cat, _cat_vjp, samples=lambda make: [
-    Sample(make(2, 3), make(1, 3), dim=0), Sample(make(2, 3), make(2, 0), make(2, 1), dim=1), Sample(make(3), dim=0)])
+    Sample(make(2, 3), make(1, 3), dim=0), Sample(make(2, 3), make(2, 0), make(2, 1), dim=1), Sample(make(3), dim=0)],
+    linear=range(1 << 20), batch=shifted("dim"))
 cat_op.total, cat_op.moves = True, _side_by_side
 
 
@@ -114,7 +116,7 @@ def _stacked(out, *arrays, dim):
 
 stack_op = Op("stack", _stack, lambda g, _y, *_xs, dim: list(apply(unbind_op, (g,), {"dim": dim})), samples=lambda make: [
     Sample(make(2, 3), make(2, 3), dim=0), Sample(make(2, 3), make(2, 3), dim=2), Sample(make(), make(), dim=0),
-    Sample(make(0), dim=1)])
+    Sample(make(0), dim=1)], linear=range(1 << 20), batch=shifted("dim", least=0))
 stack_op.total, stack_op.moves = True, _stacked
 
 
@@ -217,7 +219,8 @@ def _repeat_each_vjp(g, _y, _x, repeats, dim):
 
 
 repeat_interleave_op = Op("repeat_interleave", _repeat_each, _repeat_each_vjp, samples=lambda make: [
-    Sample(make(2, 3), repeats=2, dim=1), Sample(make(3, 2), repeats=(2, 0, 1), dim=0), Sample(make(3), repeats=0, dim=0)])
+    Sample(make(2, 3), repeats=2, dim=1), Sample(make(3, 2), repeats=(2, 0, 1), dim=0), Sample(make(3), repeats=0, dim=0)],
+    linear=(0,), batch=shifted("dim"))
 
 
 def _check_length(have, n, dim):
@@ -298,7 +301,7 @@ def _rolled(out, a, shifts, dims):
 roll_op = MoveOp("roll", lambda a, **kw: a.shape, _rolled,
                  lambda g, _y, _x, shifts, dims: [apply(roll_op, (g,), {"shifts": tuple([-s for s in shifts]), "dims": dims})],
                  samples=lambda make: [Sample(make(4, 3), shifts=(1,), dims=(0,)), Sample(make(2, 3), shifts=(-1, 5), dims=(0, 1)),
-                                   Sample(make(0, 3), shifts=(1,), dims=(0,))])
+                                   Sample(make(0, 3), shifts=(1,), dims=(0,))], batch=shifted("dims"))
 
 
 @function()
@@ -327,7 +330,8 @@ def _flipped(out, a, dims):
 
 flip_op = MoveOp("flip", lambda a, dims: a.shape, _flipped,
                  lambda g, _y, _x, dims: [apply(flip_op, (g,), {"dims": dims})], samples=lambda make: [
-    Sample(make(2, 3), dims=(0,)), Sample(make(2, 3, 2), dims=(0, 2)), Sample(make(), dims=()), Sample(make(0, 2), dims=(0,))])
+    Sample(make(2, 3), dims=(0,)), Sample(make(2, 3, 2), dims=(0, 2)), Sample(make(), dims=()), Sample(make(0, 2), dims=(0,))],
+    batch=shifted("dims", least=0))
 
 
 @function()
@@ -387,7 +391,7 @@ def _triangular(name, keep):
 
     op = Op(name, forward, lambda g, _y, _x, diagonal: [apply(op, (g,), {"diagonal": diagonal})], samples=lambda make: [
         Sample(make(3, 4), diagonal=0), Sample(make(2, 3, 3), diagonal=-1), Sample(make(3, 2), diagonal=1),
-        Sample(make(0, 2), diagonal=0)])
+        Sample(make(0, 2), diagonal=0)], linear=(0,), batch=native)
 
     def check(input):
         if input._array.ndim < 2:
@@ -462,7 +466,7 @@ def _put_slice_vjp(g, _y, _x, _src, index, needs):
 
 slice_scatter_op = MoveOp("slice_scatter", lambda a, src, index: a.shape, _put_slice, _put_slice_vjp, samples=lambda make: [
     Sample(make(3, 4), make(2, 4), index=((0, 2, 1),)), Sample(make(3, 4), make(3), index=((0, 3, 1), 1)),
-    Sample(make(5), make(2), index=((1, 5, 2),)), Sample(make(3), make(0), index=((1, 1, 1),))])
+    Sample(make(5), make(2), index=((1, 5, 2),)), Sample(make(3), make(0), index=((1, 1, 1),))], batch=slice_each)
 
 
 def _put(input, src, part, index, op):
@@ -514,7 +518,8 @@ def _put_diagonal_vjp(g, _y, _x, _src, offset, dim1, dim2):
 
 
 diagonal_scatter_op = MoveOp("diagonal_scatter", lambda a, src, **kw: a.shape, _put_diagonal, _put_diagonal_vjp, samples=lambda make: [
-    Sample(make(3, 3), make(3), offset=0, dim1=0, dim2=1), Sample(make(2, 3, 4), make(2, 3), offset=1, dim1=1, dim2=2)])
+    Sample(make(3, 3), make(3), offset=0, dim1=0, dim2=1), Sample(make(2, 3, 4), make(2, 3), offset=1, dim1=1, dim2=2)],
+    batch=shifted("dim1", "dim2"))
 
 
 @function()
@@ -550,9 +555,17 @@ def _pad_vjp(g, _y, _x, pads, value):
     return [apply(pad_op, (g,), {"pads": tuple([(-b, -a) for b, a in pads]), "value": 0})]
 
 
+def _pad_each(op, n, inputs, batched, attrs):
+    attrs = {**attrs, "pads": ((0, 0), *attrs["pads"])}
+    if "shape" in attrs:
+        attrs["shape"] = (n, *attrs["shape"])
+    return apply(op, inputs, attrs)
+
+
 pad_op = MoveOp("pad", lambda a, pads, value: _pad_parts(a.shape, pads)[0], _pad, _pad_vjp, samples=lambda make: [
     Sample(make(2, 3), pads=((0, 0), (1, 2)), value=0.5), Sample(make(3, 4), pads=((1, -1), (-2, 1)), value=0.0),
-    Sample(make(0, 2), pads=((1, 1), (0, 0)), value=1.0)])
+    Sample(make(0, 2), pads=((1, 1), (0, 0)), value=1.0)], batch=_pad_each)
+pad_op.jvp = lambda inputs, tangents, outs, attrs: apply(pad_op, tangents, {**attrs, "value": 0})
 pad_op.doc = "Constant padding: `pads` has (before, after) for each dimension, negative to cut."
 
 
@@ -607,9 +620,9 @@ def _mode_samples(make, inner):
                 yield Sample(make(*shape), pads=pads, mode=mode)
 
 
-pad_by_index_op = Op("pad_by_index", _pad_by_index, _pad_by_index_vjp, samples=lambda make: _mode_samples(make, False))
+pad_by_index_op = Op("pad_by_index", _pad_by_index, _pad_by_index_vjp, samples=lambda make: _mode_samples(make, False), linear=(0,), batch=_pad_each)
 unpad_by_index_op = Op("unpad_by_index", _unpad_by_index, lambda g, _y, _x, shape, pads, mode: [
-    apply(pad_by_index_op, (g,), {"pads": pads, "mode": mode})], samples=lambda make: _mode_samples(make, True))
+    apply(pad_by_index_op, (g,), {"pads": pads, "mode": mode})], samples=lambda make: _mode_samples(make, True), linear=(0,), batch=_pad_each)
 
 
 def pad(input, pad, mode="constant", value=None):

@@ -4,6 +4,7 @@ import numpy as np
 
 from .. import dtypes, indexing
 from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY
+from .batching import broadcast, native
 from .creation import finish
 from .registry import Op, apply, is_tensor
 from .samples import Sample
@@ -33,7 +34,7 @@ def _bytes_from(a):
     return indexing.strided(a, (high + 1,), (1,)).view(np.uint8) if item else a
 
 
-view_dtype_op = ViewOp("view_dtype", _reinterpret, samples=lambda make: [Sample(make(2, 4), dtype=dtypes.int32)])
+view_dtype_op = ViewOp("view_dtype", _reinterpret, samples=lambda make: [Sample(make(2, 4), dtype=dtypes.int32)], batch=native)
 
 
 def view_as_type(self, dtype):
@@ -67,11 +68,11 @@ def _imag_vjp(g, _y, _x):
     return [apply(complex_op, (FUNCTIONS["zeros_like"](g), g), {})]
 
 
-real_op = ViewOp("real", lambda a: a.real, _real_vjp, samples=_complex_samples)
-imag_op = ViewOp("imag", lambda a: a.imag, _imag_vjp, samples=_complex_samples)
-view_as_real_op = ViewOp("view_as_real", _as_real, lambda g, _y, _x: [_complex_from(g)], samples=_complex_samples)
+real_op = ViewOp("real", lambda a: a.real, _real_vjp, samples=_complex_samples, batch=native)
+imag_op = ViewOp("imag", lambda a: a.imag, _imag_vjp, samples=_complex_samples, batch=native)
+view_as_real_op = ViewOp("view_as_real", _as_real, lambda g, _y, _x: [_complex_from(g)], samples=_complex_samples, batch=native)
 view_as_complex_op = ViewOp("view_as_complex", _as_complex, lambda g, _y, _x: [view_as_real(g)],
-                            samples=lambda make: [Sample(make(3, 2)), Sample(make(2))])
+                            samples=lambda make: [Sample(make(3, 2)), Sample(make(2))], batch=native)
 
 
 def _complex_from(g):
@@ -140,7 +141,7 @@ def _complex_vjp(g, _y, _real, _imag):
 
 
 complex_op = Op("complex", _complex, _complex_vjp, samples=lambda make: [
-    Sample(make(2, 3), make(2, 3)), Sample(make(3), make(2, 1))])
+    Sample(make(2, 3), make(2, 3)), Sample(make(3), make(2, 1))], linear=(0, 1), batch=broadcast)
 
 
 @function(method=False)

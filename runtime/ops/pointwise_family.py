@@ -19,6 +19,7 @@ from ..cpu import entries
 from ..cpu.pointwise import Pointwise
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
 from . import registry
+from .batching import aligned, example_ndim
 from .registry import Op, apply
 
 _scalar = None
@@ -114,7 +115,7 @@ class PointwiseOp(Op):
         n = self.nin
         expr = s.substitute(e, {u: s.arg(k) for k, u in enumerate(used)})
         names = ["g" if u == n else "y" if u == n + 1 else f"x{u}" for u in used]
-        fn = eval(f"lambda {', '.join(names)}: expr", {"expr": expr})       # a signature of the right length
+        fn = eval(compile(f"lambda {', '.join(names)}: expr", "<whet>", "eval"), {"expr": expr})       # a signature of the right length
         op = PointwiseOp(f"{self.name}_grad{i if self.nin > 1 else ''}", fn, promote="default", register=False, differentiable=True,
                          wide=self.wide, keep=tuple(k for k, u in enumerate(used) if u in self.keep),
                          complex_vjp=complex_ and (lambda g, y, *xs: s.differentiate(expr, g, range(len(xs)), complex=True)))   # it may conjugate
@@ -224,6 +225,43 @@ class PointwiseOp(Op):
             return kernel(xs, None if out is None else [out])[0]
         except ValueError:
             raise _misfit(xs) from None
+
+    def batch(self, n, inputs, batched, attrs):
+        """One dimension more; operands of fewer dimensions get theirs behind it."""
+        ndim = max([example_ndim(x, b) for x, b in zip(inputs, batched) if registry.is_tensor(x)])
+        xs = self._promoted_apart(inputs, batched)
+        return apply(self, tuple([aligned(x, ndim) if b else x for x, b in zip(xs, batched)]), attrs)
+
+    def _promoted_apart(self, inputs, batched):
+        """The operands, where needed in the type that they meet in: a number of each example counts as one there, and as a vector here."""
+        numbers = [i for i, (x, b) in enumerate(zip(inputs, batched)) if b and x._array.ndim == 1 and i not in self.keep]
+        types = {x._array.dtype for i, x in enumerate(inputs) if registry.is_tensor(x) and i not in self.keep}
+        if not numbers or len(types) == 1 or self.promote == "none":
+            return inputs
+        t = self.compute_type([x._array[0, ...] if b else x._array if registry.is_tensor(x) else x for x, b in zip(inputs, batched)])
+        return [x if not registry.is_tensor(x) or i in self.keep else x.to(t) for i, x in enumerate(inputs)]
+
+    def jvp(self, inputs, tangents, outs, attrs):
+        """The derivative of the expression by each operand, times its tangent."""
+        complex_ = outs.dtype.kind == COMPLEX
+        if outs.dtype.kind < FLOAT:
+            return None
+        if (complex_ or self.result == "real") and (self.complex_vjp or self.result == "real"):
+            return super().jvp(inputs, tangents, outs, attrs)
+        total = None
+        for i, t in enumerate(tangents):
+            got = None if t is None else self.gradient(i, complex_)
+            if got is None:
+                continue
+            if got != "pass":
+                op, used = got
+                t = apply(op, tuple([t if u == self.nin else outs if u == self.nin + 1 else inputs[u] for u in used]), NO_ATTRS)
+            total = t if total is None else total + t
+        if total is None:
+            return None
+        if total._array.shape != outs._array.shape:
+            total = total.expand(outs.shape)
+        return total if total.dtype is outs.dtype else total.to(outs.dtype)
 
     def _number(self, x, number, t):
         if t.kind == INT and not dtypes.iinfo(t).min <= x <= dtypes.iinfo(t).max:                # whole numbers wrap around
@@ -356,11 +394,13 @@ def inplace(op, t, args, attrs=None):
     return inplace_now(op, t, args, attrs or {}, ip)
 
 
-def inplace_now(op, t, args, attrs, ip):
+def inplace_now(op, t, args, attrs, ip, level=None):
+    """The same, unseen by observers. Where `t` is a tensor of a level, the history is that of the level's tensors alone."""
     name = op.name + "_"
     inputs = (t, *args)
+    owned = registry.is_tensor if level is None else level.owns
     recording = modes.state.flags & modes.GRAD and op.differentiable and any(
-        registry.is_tensor(x) and (x._rg & 1 or x._base is not None and x.requires_grad) for x in inputs)
+        owned(x) and (x._rg & 1 or x._base is not None and x.requires_grad) for x in inputs)
     ip.check_writable(t, name)
     if t.dtype.kind == COMPLEX and getattr(op, "result", None) == "real":
         raise RuntimeError(f"In-place {op.name} is not supported for complex tensors.")
@@ -369,12 +409,14 @@ def inplace_now(op, t, args, attrs, ip):
             ip.check_view_for_history(t, name)
         if t.dtype.kind < FLOAT:
             raise RuntimeError(f"{name}: a tensor of type {t.dtype} cannot hold a result that requires grad")
-        edges = tuple([registry.edge_of(x) if registry.is_tensor(x) else None for x in inputs])
+        edges = tuple([registry.edge_of(x) if owned(x) else None for x in inputs])
         kept = list(inputs)
         if op.saves is None or 0 in op.saves:      # the backward reads what is about to be overwritten
             kept[0] = _before(t)
         kept_versions = [x._version if registry.is_tensor(x) else 0 for x in kept]
-    if isinstance(op, PointwiseOp):
+    if level is not None:
+        level.write(op, t, args, attrs)
+    elif isinstance(op, PointwiseOp):
         if not recording and tensor_base.native_apply is not None:
             entries.learn(op, inputs, attrs)            # the next such call is made by machine code
         _write_pointwise(op, t, args, name)
@@ -383,7 +425,7 @@ def inplace_now(op, t, args, attrs, ip):
     else:
         arrays = [x._array if registry.is_tensor(x) else x for x in inputs]
         r = op.forward(*arrays, **attrs)
-        _check_fits(r, t, name)
+        check_fits(r, t, name)
         np.copyto(t._array, r, casting="unsafe")
     t._bump(name)
     if recording:
@@ -396,15 +438,15 @@ def inplace_now(op, t, args, attrs, ip):
 
 def _before(t):
     """The tensor's present value with its present history."""
-    with modes.no_grad():
-        old = t.detach().clone()
+    old = t._without_history().clone()
     old._rg = t._rg & 1
     e = registry.edge_of(t)
     old._node = None if e is None or registry.is_tensor(e) else e
     return old
 
 
-def _check_fits(r, t, name):
+def check_fits(r, t, name):
+    """Raise where an array cannot be put into `t` in place."""
     rd = FROM_NUMPY[r.dtype]
     if not dtypes.can_cast(rd, t.dtype):
         raise RuntimeError(f"{name}: result type {rd.letter} can't be cast to the desired output type {t.dtype.letter}")
@@ -429,5 +471,5 @@ def _write_pointwise(op, t, args, name):
             kernel([x if type(x) is np.ndarray else op._number(x, number, ty) for x in arrays], [a])
             return
     r = op.forward(*arrays)
-    _check_fits(r, t, name)
+    check_fits(r, t, name)
     np.copyto(a, r, casting="unsafe")

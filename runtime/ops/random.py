@@ -13,6 +13,7 @@ from ..autograd import modes
 from ..cpu import memory
 from ..cpu.pointwise import Pointwise
 from ..ir import scalar as s
+from .batching import native
 from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, declare, function, keyword, method
@@ -142,10 +143,15 @@ def draw(kind, shape, generator=None):
     g = generator or generators.default_generator
     if not isinstance(g, generators.Generator):
         raise TypeError(f"expected a whet.Generator, got {type(g).__name__}")
+    return draw_op(g, OPS[kind], tuple(shape))
+
+
+def draw_op(g, op, shape):
+    """The next numbers of a generator, by one of the ops for draws."""
     if modes.state.observers:
-        return modes.state.observers[-1].draw(g, OPS[kind], tuple(shape))
-    seed, at = g.take(OPS[kind].blocks(shape))
-    return apply(OPS[kind], (), dict(shape=tuple(shape), seed=seed, offset=at))
+        return modes.state.observers[-1].draw(g, op, shape)
+    seed, at = g.take(op.blocks(shape))
+    return apply(op, (), dict(shape=shape, seed=seed, offset=at))
 
 
 def _shape(size):
@@ -234,7 +240,7 @@ def _ranged(words, low, span):
 
 range_op = Op("random_range", _ranged, samples=lambda make: [
     Sample(FUNCTIONS["tensor"]([0, 7, 2**32 - 1], dtype=dtypes.uint32), low=-2, span=5),
-    Sample(FUNCTIONS["tensor"]([0, 2**63, 2**64 - 1], dtype=dtypes.uint64), low=3, span=1 << 40)])
+    Sample(FUNCTIONS["tensor"]([0, 2**63, 2**64 - 1], dtype=dtypes.uint64), low=3, span=1 << 40)], batch=native)
 order_op = Op("random_order", lambda keys: np.argsort(keys, kind="stable").astype(np.int64), samples=lambda make: [
     Sample(FUNCTIONS["tensor"]([3, 1, 2, 1], dtype=dtypes.uint64))])
 order_op.doc = "The places of the keys in ascending order."

@@ -12,6 +12,7 @@ from ..dtypes import COMPLEX, FLOAT
 from ..ir import rowops
 from ..ir import scalar as s
 from . import dims
+from .batching import shifted
 from .pointwise_family import PointwiseOp
 from .registry import Op, apply, ask, asked, has_zero, is_tensor
 from .rows_family import RowsOp
@@ -55,11 +56,24 @@ class ReduceOp(Op):
     def forward(self, x, *, dim, keepdim, dtype=None):
         return kernels.reduce(self.kind, x, dim, keepdim, dtype and dtype.np, self.pre)
 
+    def batch(self, n, inputs, batched, attrs):
+        """The same axes, one further."""
+        return reduced_apart(self, *inputs, attrs)
+
     def as_rows(self, x, *, dim, keepdim, dtype=None):
         """(the row program that a call is, its operands, its axes)"""
         axes = tuple(range(x.ndim)) if dim is None else dim
         program = kernels.reduction_program(self.kind, kernels.NAMES[x.dtype], dtype and dtype.short, self.pre)
         return program, (x, float(math.prod(x.shape[a] for a in axes))) if self.kind == "mean" else (x,), axes
+
+
+def reduced_apart(op, x, attrs):
+    """A reduction of each of the examples that lie along the first dimension."""
+    dim, ndim = attrs["dim"], x._array.ndim
+    if ndim == 1:                                # examples of one number: there must be something to reduce
+        return apply(op, (x.unsqueeze(1),), {**attrs, "dim": 1 if isinstance(dim, int) else (1,), "keepdim": False})
+    axes = tuple(range(1, ndim)) if dim is None else dim + 1 if isinstance(dim, int) else tuple([d + 1 for d in dim])
+    return apply(op, (x,), {**attrs, "dim": axes})
 
 
 def _sum_vjp(g, _y, _x, *, dim, keepdim, dtype=None):
@@ -109,8 +123,8 @@ def _prod_samples(make):
             yield q
 
 
-sum_op = ReduceOp("sum", vjp=_sum_vjp)
-mean_op = ReduceOp("mean", vjp=_mean_vjp)
+sum_op = ReduceOp("sum", vjp=_sum_vjp, linear=(0,))
+mean_op = ReduceOp("mean", vjp=_mean_vjp, linear=(0,))
 prod_op = ReduceOp("prod", vjp=_prod_vjp, samples=_prod_samples)
 amax_op = ReduceOp("amax", "max", vjp=_extremum_vjp)
 amin_op = ReduceOp("amin", "min", vjp=_extremum_vjp)
@@ -135,6 +149,12 @@ class _Arg(Op):
     def forward(self, x, *, dim, keepdim):
         return kernels.reduce(self.name, x, None if dim is None else (dim,), keepdim)
 
+    def batch(self, n, inputs, batched, attrs):
+        x, = inputs
+        if attrs["dim"] is None:
+            return apply(self, (x.reshape((n, -1)),), {"dim": 1, "keepdim": False})
+        return reduced_apart(self, x, attrs)
+
     def as_rows(self, x, *, dim, keepdim):
         return kernels.reduction_program(self.name, kernels.NAMES[x.dtype]), (x,), tuple(range(x.ndim)) if dim is None else (dim,)
 
@@ -155,6 +175,9 @@ class _WithIndex(Op):
     def forward(self, x, *, dim, keepdim):
         v, i = kernels.reduce(self.kind, x, (dim,) if x.ndim else None, keepdim)
         return v, i
+
+    def batch(self, n, inputs, batched, attrs):
+        return reduced_apart(self, *inputs, attrs)
 
     def as_rows(self, x, *, dim, keepdim):
         return kernels.reduction_program(self.kind, kernels.NAMES[x.dtype]), (x,), (dim,)
@@ -641,7 +664,7 @@ class ScanOp(Op):
     memo = True
 
     def __init__(self, name, vjp, nondiff_outputs=()):
-        super().__init__(name, vjp=vjp, samples=_one_dim, nondiff_outputs=nondiff_outputs)
+        super().__init__(name, vjp=vjp, samples=_one_dim, nondiff_outputs=nondiff_outputs, batch=shifted("dim"))
 
     def forward(self, x, *, dim):
         r = getattr(scans, self.name)(x, dim)
@@ -653,6 +676,7 @@ def _cumextreme_vjp(g, y, _x, *, dim):
 
 
 cumsum_op = ScanOp("cumsum", lambda g, _y, _x, *, dim: [_flip_cumsum(g, dim)])
+cumsum_op.linear = (0,)
 cumprod_op = ScanOp("cumprod", _cumprod_vjp)
 cummax_op = ScanOp("cummax", _cumextreme_vjp, nondiff_outputs=(1,))
 cummin_op = ScanOp("cummin", _cumextreme_vjp, nondiff_outputs=(1,))

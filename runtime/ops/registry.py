@@ -32,6 +32,8 @@ class Op:
     """
     family = "host"
     base = None                     # the op that it is a gradient of
+    linear = ()                     # the operands in which, taken together, it is linear
+    product = False                 # is it linear in each of the first two operands, and adds the third?
     is_view = False                 # the result shares the first input's memory
     reach = None                    # reach(**attrs), of a view beyond its input: (first, last) element, counted from the input's first
     view_is_safe = True             # False: one of several views made by one call (writing to it is refused)
@@ -51,8 +53,11 @@ class Op:
     picks = None
     put = None                      # put(array, *arrays, **attrs): what follows, by kernels; False where there are none, and nothing was done
 
-    def __init__(self, name, forward=None, vjp=None, *, samples=None, differentiable=None, nondiff_outputs=(), register=True, inner=False, doc=None):
-        self.name = name
+    def __init__(self, name, forward=None, vjp=None, *, samples=None, differentiable=None, nondiff_outputs=(), register=True, inner=False, doc=None,
+                 batch=None, linear=None):
+        self.name, self.batch_rule = name, batch
+        if linear is not None:
+            self.linear = linear
         if forward is not None:
             self.forward = forward
         self.samples, self.inner = samples, inner          # inner: made by another op's backward alone, whose tests reach it
@@ -77,6 +82,18 @@ class Op:
         every = code.co_flags & inspect.CO_VARARGS and not names[n + k].startswith("_")
         self.saves = None if every else frozenset(i for i, p in enumerate(names[2:n]) if not p.startswith("_"))
         self._wants_needs = "needs" in names[:n + k]
+
+    def batch(self, n, inputs, batched, attrs):
+        """The op on a batch of `n` examples, for `vmap` (see batching.py); NotImplemented where each example is to be computed apart."""
+        return NotImplemented if self.batch_rule is None else self.batch_rule(self, n, inputs, batched, attrs)
+
+    def jvp(self, inputs, tangents, outs, attrs):
+        """The tangents of the results (None: zero), given those of the inputs, for forward mode (see tangents.py)."""
+        from . import tangents as rules
+        moving = [i for i, t in enumerate(tangents) if t is not None]
+        if all([i in self.linear for i in moving]):
+            return rules.linear(self, inputs, tangents, attrs)
+        return rules.product(self, inputs, tangents, attrs) if self.product else rules.transposed(self, inputs, tangents, outs, attrs)
 
     def reads(self, i, edges):
         """Does the backward to these edges read the value of input i (-1: of the output), if that was saved?"""
@@ -119,6 +136,7 @@ class Op:
 class MoveOp(Op):
     """An op that only puts elements into other places: `shape(*arrays, **attrs)` of the result, and the `moves` that fill it."""
     total = True
+    linear = 0, 1
 
     def __init__(self, name, shape, moves, vjp, **kw):
         self.shape, self.moves = shape, moves
@@ -148,7 +166,8 @@ class Stopped(Exception):
 
 class Observer:
     """Sees what runs on its thread, while it is in `modes.state.observers`: every primitive, and every question that Python asks of a tensor.
-    This one lets all pass; `jit.record` has one that writes it down."""
+    This one lets all pass; `jit.record` has one that writes it down, and the transforms have some (`autograd/levels.py`)."""
+    records = True                  # does it write down what runs?
 
     def __call__(self, op, inputs, attrs):
         return execute(op, inputs, attrs)
@@ -163,6 +182,14 @@ class Observer:
 
     def concretize(self, t):
         """Python is about to see the numbers of a tensor."""
+
+    def exposed(self, t):
+        """The memory of a tensor is given away."""
+        self.concretize(t)
+
+    def beside(self, source, made):
+        """The tensor that was made in the likeness of `source`, as it shall be."""
+        return made
 
     def shown(self, t):
         """A tensor becomes text."""
@@ -208,6 +235,11 @@ PRODUCTS = frozenset(("matmul", "linear", "convolution"))       # what `autocast
 def narrows(x):
     """Does `autocast` make this operand of a product smaller?"""
     return is_tensor(x) and x.dtype.kind == FLOAT and x.dtype.itemsize <= 4 and x.dtype is not state.autocast
+
+
+def beside(source, made):
+    """A tensor that was made in the likeness of another one. Where a transform runs, there may be one for each that `source` stands for."""
+    return state.observers[-1].beside(source, made) if state.observers else made
 
 
 def ask(question, *tensors):
@@ -318,9 +350,10 @@ def unrecorded(t):
     return not flags & (modes.INFERENCE | SPECIAL) and not (flags & GRAD and (t._rg & 1 or t._base is not None and t.requires_grad))
 
 
-def record(op, inputs, attrs, outs):
+def record(op, inputs, attrs, outs, edges=None):
     """Give the results a node. Only floating point (and complex) results carry gradients."""
-    edges = tuple([edge_of(x) if hasattr(x, "_array") else None for x in inputs])
+    if edges is None:
+        edges = tuple([edge_of(x) if hasattr(x, "_array") else None for x in inputs])
     if type(outs) is tuple:
         live = [i for i, t in enumerate(outs) if i not in op.nondiff_outputs and t.dtype.kind >= 2]
         if not live:

@@ -6,9 +6,10 @@ import numpy as np
 from ..cpu import take as picks
 from ..dtypes import BOOL, FLOAT, FROM_NUMPY
 from . import dims
+from .batching import at_one_index, example_ndim, shifted
 from .creation import empty_array, number, scalar_tensor, zeros
 from .gather import WriteOp, along, check_index, gather, longs, pad_to, places_of, writes
-from .index import add_at, in_bounds, scatter_rows
+from .index import add_at, in_bounds, index_op, scatter_rows
 from .pointwise_family import inplace
 from .registry import Op, apply, is_tensor
 from .samples import Sample
@@ -69,7 +70,7 @@ def _scatter_samples(make):
         yield Sample(make(*shape), make(*src), longs(index), dim=dim)
 
 
-scatter_op = WriteOp("scatter", _scatter_write, _scatter_vjp, _put_each(False), samples=_scatter_samples)
+scatter_op = WriteOp("scatter", _scatter_write, _scatter_vjp, _put_each(False), samples=_scatter_samples, linear=(0, 1), batch=shifted("dim"))
 
 
 def _scatter_add_write(a, src, index, dim):
@@ -88,7 +89,8 @@ def _scatter_add_vjp(g, _y, _x, _src, index, dim, needs):
     return [g, _src_gradient(g, _src, index, dim) if needs[1] else None, None]
 
 
-scatter_add_op = WriteOp("scatter_add", _scatter_add_write, _scatter_add_vjp, _put_each(True), samples=_scatter_samples)
+scatter_add_op = WriteOp("scatter_add", _scatter_add_write, _scatter_add_vjp, _put_each(True), samples=_scatter_samples,
+                         linear=(0, 1), batch=shifted("dim"))
 
 
 def _scatter_shape(op, self, dim, index, src):
@@ -275,7 +277,7 @@ def _reduce_samples(make):
             yield Sample(make(2, 3), make(2, 3), longs([[0, 1, 1], [0, 0, 1]]), dim=0, reduce=kind, include_self=include)
 
 
-scatter_reduce_op = WriteOp("scatter_reduce", _scatter_reduce_write, _scatter_reduce_vjp, samples=_reduce_samples)
+scatter_reduce_op = WriteOp("scatter_reduce", _scatter_reduce_write, _scatter_reduce_vjp, samples=_reduce_samples, batch=shifted("dim"))
 
 
 def _check_scatter_reduce(self, dim, index, src, reduce, *, include_self=True):
@@ -308,6 +310,15 @@ def _index_select(a, index, dim):
     return a.take(i.reshape(-1), dim, out=empty_array(shape, a.dtype), mode="clip")
 
 
+def _select_each(op, n, inputs, batched, attrs):
+    x, index = inputs
+    if not batched[1]:
+        return apply(op, inputs, {"dim": attrs["dim"] + 1}) if x._array.ndim > 1 else NotImplemented
+    if index._array.ndim < 2 or not example_ndim(x, batched[0]):
+        return NotImplemented
+    return index_op.batch(n, inputs, batched, {"dims": (attrs["dim"],)})
+
+
 def _index_select_vjp(g, _y, _x, index, dim):
     if not _x.ndim:
         return [g.reshape(()), None]
@@ -315,7 +326,8 @@ def _index_select_vjp(g, _y, _x, index, dim):
 
 
 index_select_op = Op("index_select", _index_select, _index_select_vjp, samples=lambda make: [
-    Sample(make(3, 2), longs([2, 0, 2]), dim=0), Sample(make(2, 3), longs([1]), dim=1), Sample(make(3), longs([]), dim=0)])
+    Sample(make(3, 2), longs([2, 0, 2]), dim=0), Sample(make(2, 3), longs([1]), dim=1), Sample(make(3), longs([]), dim=0)],
+    linear=(0,), batch=_select_each)
 index_select_op.memo = True
 index_select_op.picks = lambda a, index, dim: (dim, False, False) if a.ndim and index.ndim == 1 else None
 
@@ -352,7 +364,7 @@ def _index_add_write(a, source, index, dim):
 index_add_op = WriteOp("index_add", _index_add_write, lambda g, _y, _x, _source, index, dim, needs: [
     g, index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None], _put_slices(True), samples=lambda make: [
     Sample(make(3, 2), make(4, 2), longs([2, 0, 2, 1]), dim=0), Sample(make(2, 3), make(2, 1), longs([1]), dim=1),
-    Sample(make(3), make(2), longs([1, 1]), dim=0)])
+    Sample(make(3), make(2), longs([1, 1]), dim=0)], linear=(0, 1), batch=at_one_index)
 
 
 def _sliced(op, self, dim, index, source, error=RuntimeError):
@@ -406,7 +418,8 @@ def _zeroed(g, index, dim):
 index_copy_op = WriteOp("index_copy", _index_copy_write, lambda g, _y, _x, _source, index, dim, needs: [
     _zeroed(g, index, dim) if needs[0] else None,
     index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None], _put_slices(False), samples=lambda make: [
-    Sample(make(3, 2), make(2, 2), longs([2, 0]), dim=0), Sample(make(2, 3), make(2, 1), longs([1]), dim=1)])
+    Sample(make(3, 2), make(2, 2), longs([2, 0]), dim=0), Sample(make(2, 3), make(2, 1), longs([1]), dim=1)],
+    linear=(0, 1), batch=at_one_index)
 
 
 def _check_index_copy(self, dim, index, source):
@@ -428,7 +441,8 @@ def _index_fill_write(a, value, index, dim):
 
 index_fill_op = WriteOp("index_fill", _index_fill_write, lambda g, _y, _x, _value, index, dim, needs: [
     _zeroed(g, index, dim) if needs[0] else None, _unique_sum(g, index, dim) if needs[1] else None, None], samples=lambda make: [
-    Sample(make(3, 2), make(), longs([2, 0]), dim=0), Sample(make(2, 3), make(), longs([1]), dim=1)])
+    Sample(make(3, 2), make(), longs([2, 0]), dim=0), Sample(make(2, 3), make(), longs([1]), dim=1)],
+    linear=(0, 1), batch=at_one_index)
 
 
 def _unique_sum(g, index, dim):
@@ -472,7 +486,7 @@ def _index_reduce_vjp(g, y, x, source, index, dim, reduce, include_self, needs):
 
 index_reduce_op = WriteOp("index_reduce", _index_reduce_write, _index_reduce_vjp, samples=lambda make: [
     Sample(make(3, 2), make(4, 2), longs([2, 0, 2, 1]), dim=0, reduce=r, include_self=k)
-    for r in ("prod", "mean", "amax", "amin") for k in (True, False)])
+    for r in ("prod", "mean", "amax", "amin") for k in (True, False)], batch=at_one_index)
 
 
 def _check_index_reduce(self, dim, index, source, reduce, *, include_self=True):

@@ -9,6 +9,7 @@ from ..cpu import sort as kernels
 from ..dtypes import COMPLEX, FLOAT
 from ..ir import scalar as s
 from . import dims
+from .batching import shifted
 from .creation import literal, zeros
 from .gather import gather
 from .registry import Op, apply, ask, asked, is_tensor
@@ -57,7 +58,7 @@ class PickOp(Op):
     """An op with two outputs: elements of the input, and their positions along `dim`."""
 
     def __init__(self, name, forward, samples):
-        super().__init__(name, forward, _picked_vjp, samples=samples, nondiff_outputs=(1,))
+        super().__init__(name, forward, _picked_vjp, samples=samples, nondiff_outputs=(1,), batch=shifted("dim"))
 
 
 sort_op = PickOp("sort", lambda a, dim, descending: kernels.sort(a, dim, descending), lambda make: [

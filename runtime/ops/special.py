@@ -8,6 +8,7 @@ from .. import dtypes
 from ..dtypes import FLOAT
 from ..ir import scalar as s
 from ..ir.scalar import absolute, eq, exp, ge, gt, isnan, le, log, log1p, lt, sqrt, where
+from .batching import broadcast
 from .pointwise_family import PointwiseOp
 from .registry import Op, apply, is_tensor
 from .samples import Sample, reals
@@ -143,7 +144,7 @@ def special_ndtri(input):
 
 ndtri_op = Op("special_ndtri", lambda p: np.asarray(s.evaluate((_NDTRI,), [p], lambda t: dtypes.SHORT[t].np)[0], p.dtype),
               lambda g, y, _p: [g * ((0.5 * (y * y)).exp() * math.sqrt(2 * math.pi))],
-              samples=lambda make: [Sample(make(5, low=0.02, high=0.98)), Sample(make(2, 3, low=0.001, high=0.2))])
+              samples=lambda make: [Sample(make(5, low=0.02, high=0.98)), Sample(make(2, 3, low=0.001, high=0.2))], batch=broadcast)
 xlog1py = _special("xlog1py", lambda input, other: where(isnan(other), other, where(eq(input, 0), 0, input * log1p(other))),
                    (R, reals(-0.8, 3)), wide=True, vjp=lambda g, y, x, z: [where(eq(x, 0) & le(z, -1), 0, g * log1p(z)), g * (x / (z + 1))])
 spherical_bessel_j0 = _special("spherical_bessel_j0", lambda input: where(s.isinf(input), 0, where(eq(input, 0), 1, s.sin(input) / input)),
@@ -287,7 +288,7 @@ def _incomplete_op(name, upper):
         slope = F["exp"]((a - 1) * x.log() - x - F["lgamma"](a))
         return [None, ((-g if upper else g) * slope).sum_to_size(x.shape)]
     op = Op(name, forward, vjp, samples=lambda make: [
-        Sample(make(*shape, low=0.3, high=6, grad=False), make(*shape, low=0.3, high=6)) for shape in ((5,), (2, 3))])
+        Sample(make(*shape, low=0.3, high=6, grad=False), make(*shape, low=0.3, high=6)) for shape in ((5,), (2, 3))], batch=broadcast)
 
     def call(input, other):
         for what, t in (("input", input), ("other", other)):
@@ -423,7 +424,7 @@ def _second_kind_op(name, order, scaled):
 
 
 def _host_function(name, run, doc):
-    op = Op("special_" + name, run, samples=lambda make: [Sample(make(5, low=0.3, high=6, grad=False))])
+    op = Op("special_" + name, run, samples=lambda make: [Sample(make(5, low=0.3, high=6, grad=False))], batch=broadcast)
 
     def call(input):
         if not is_tensor(input):

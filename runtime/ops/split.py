@@ -4,6 +4,7 @@ import builtins
 from .. import dtypes, indexing
 from ..indexing import as_int
 from . import dims
+from .batching import shifted
 from .registry import apply, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, function
@@ -34,7 +35,7 @@ def _split_vjp(gs, _y, _x, sizes, dim):
 
 
 split_op = ViewsOp("split", _split, _split_vjp, samples=lambda make: [
-    Sample(make(5, 2), sizes=(2, 2, 1), dim=0), Sample(make(2, 3), sizes=(0, 3), dim=1), Sample(make(4), sizes=(4,), dim=0)])
+    Sample(make(5, 2), sizes=(2, 2, 1), dim=0), Sample(make(2, 3), sizes=(0, 3), dim=1), Sample(make(4), sizes=(4,), dim=0)], batch=shifted("dim"))
 
 
 def _unbind(a, dim):
@@ -48,7 +49,7 @@ def _unbind_vjp(gs, _y, _x, dim):
 
 
 unbind_op = ViewsOp("unbind", _unbind, _unbind_vjp, samples=lambda make: [Sample(make(3, 2), dim=0), Sample(make(2, 3), dim=1),
-                                                                          Sample(make(2), dim=0)])
+                                                                          Sample(make(2), dim=0)], batch=shifted("dim"))
 
 
 def _pieces(input, lengths, dim):

@@ -7,9 +7,10 @@ import numpy as np
 from .. import dtypes, indexing
 from ..indexing import as_int, sizes
 from . import dims
+from .batching import shifted
 from .registry import MoveOp, Op, apply
 from .samples import Sample
-from .surface import FUNCTIONS, function, method
+from .surface import function, method
 from .view import ViewOp, reshape_inplace
 
 
@@ -27,10 +28,10 @@ def _undiagonal(out, g, size, offset, dim1, dim2):
 
 _diagonals = [((3, 4), 0, 0, 1), ((3, 4), 1, 0, 1), ((2, 3, 4), -1, 1, 2), ((3, 2, 4), 0, 2, 0), ((2, 2), 5, 0, 1)]
 diagonal_op = ViewOp("diagonal", _diagonal, lambda g, _y, _x, **kw: [apply(undiagonal_op, (g,), {"size": tuple(_x.shape), **kw})],
-                     samples=lambda make: [Sample(make(*s), offset=o, dim1=p, dim2=q) for s, o, p, q in _diagonals])
+                     samples=lambda make: [Sample(make(*s), offset=o, dim1=p, dim2=q) for s, o, p, q in _diagonals], batch=shifted("dim1", "dim2"))
 undiagonal_op = MoveOp("undiagonal", lambda g, size, **kw: size, _undiagonal, lambda g, _y, _x, size, **kw: [apply(diagonal_op, (g,), kw)],
                        samples=lambda make: [Sample(make(*np.empty(s).diagonal(o, p, q).shape), size=s, offset=o, dim1=p, dim2=q)
-                                             for s, o, p, q in _diagonals])
+                                             for s, o, p, q in _diagonals], batch=shifted("dim1", "dim2", sizes=("size",)))
 
 
 @function()
@@ -73,10 +74,10 @@ def _unfolded_sum(g, shape, dimension, size, step):
 
 _windows = [((8,), 0, 3, 1), ((2, 7), 1, 2, 2), ((5, 3), 0, 5, 1), ((4, 3), 0, 2, 3)]
 unfold_op = ViewOp("unfold", _unfold, lambda g, _y, _x, **kw: [apply(unfold_sum_op, (g,), {"shape": tuple(_x.shape), **kw})],
-                   samples=lambda make: [Sample(make(*s), dimension=d, size=n, step=k) for s, d, n, k in _windows])
+                   samples=lambda make: [Sample(make(*s), dimension=d, size=n, step=k) for s, d, n, k in _windows], batch=shifted("dimension"))
 unfold_sum_op = Op("unfold_sum", _unfolded_sum, lambda g, _y, _x, shape, **kw: [apply(unfold_op, (g,), kw)],
                    samples=lambda make: [Sample(make(*_unfold(np.empty(s), d, n, k).shape), shape=s, dimension=d, size=n, step=k)
-                                         for s, d, n, k in _windows])
+                                         for s, d, n, k in _windows], linear=(0,), batch=shifted("dimension", sizes=("shape",), least=2))
 
 
 @method()
@@ -183,15 +184,34 @@ def _geometry_samples(make, of_view):
         yield Sample(make(*size), shape=shape, **kw) if of_view else Sample(make(*shape), **kw)
 
 
+def _as_strided_each(op, n, inputs, batched, attrs):
+    """The examples lie a stride apart that each place is counted from."""
+    x, = inputs
+    first = element_strides(x._array)[0]
+    return apply(op, (x,), {"size": (n, *attrs["size"]), "stride": (first, *attrs["stride"]), "offset": attrs["offset"],
+                            "base_stride": (first, *attrs["base_stride"])})
+
+
+def _as_strided_copy_each(op, n, inputs, batched, attrs):
+    """Each example has a block of memory of its own, as large as what base and view touch."""
+    shape = attrs["shape"] if "shape" in attrs else inputs[0]._array.shape[1:]
+    _, block = _block(shape, attrs["base_stride"], attrs["size"], attrs["stride"], attrs["offset"])
+    attrs = {**attrs, "size": (n, *attrs["size"]), "stride": (block, *attrs["stride"]), "base_stride": (block, *attrs["base_stride"])}
+    if "shape" in attrs:
+        attrs["shape"] = (n, *attrs["shape"])
+    return apply(op, inputs, attrs)
+
+
 as_strided_op = ViewOp("as_strided", lambda a, size, stride, offset, base_stride: indexing.strided(a, size, stride, offset),
                        _as_strided_vjp,
-                       samples=lambda make: _geometry_samples(make, False))
+                       samples=lambda make: _geometry_samples(make, False), batch=_as_strided_each)
 as_strided_op.reach = lambda size, stride, offset, base_stride: extent(size, stride, offset)
 as_strided_op.doc = "A region of memory: size, stride, offset from the first element of the input, whose strides are `base_stride`."
-as_strided_copy_op = Op("as_strided_copy", _strided_copy, _as_strided_vjp, samples=lambda make: _geometry_samples(make, False))
+as_strided_copy_op = Op("as_strided_copy", _strided_copy, _as_strided_vjp, samples=lambda make: _geometry_samples(make, False),
+                        linear=(0,), batch=_as_strided_copy_each)
 strided_sum_op = Op("strided_sum", _strided_sum,
                     lambda g, _y, _x, shape, **kw: [apply(as_strided_copy_op, (g,), kw)],
-                    samples=lambda make: _geometry_samples(make, True))
+                    samples=lambda make: _geometry_samples(make, True), linear=(0,), batch=_as_strided_copy_each)
 
 
 def element_strides(a):
@@ -220,13 +240,26 @@ def region_of_copy(g, where):
     base, stride = where["base_shape"], where["base_stride"]
     size, offset = where["size"], where["offset"]
     before, n = _block(base, stride, size, where["stride"], offset)
-    memory = FUNCTIONS["empty"](max(n, 0), dtype=g.dtype.to_real() if where["via"] == "real" else g.dtype)
+    memory = g.new_empty(max(n, 0), dtype=g.dtype.to_real() if where["via"] == "real" else g.dtype)
     inner = apply(as_strided_op, (memory,), {"size": base, "stride": stride, "offset": before, "base_stride": (1,)})
     region = apply(as_strided_op, (memory,), {"size": size, "stride": where["stride"], "offset": before + offset, "base_stride": (1,
         )})
     whole = view_as_complex(inner) if where["via"] == "real" else inner
     whole.copy_(g)
     return whole, view_as_complex(region) if where["via"] == "complex" else region
+
+
+def with_region(g, where, part):
+    """A tensor with another part (None: zeros) in a view's region, without writing in place: either may be of a batch that the other has not."""
+    from .parts import view_as_complex, view_as_real
+    whole, region = region_of_copy(g, where)
+    region.zero_()
+    if part is None:
+        return whole
+    part = view_as_real(part) if where["via"] == "complex" else part
+    alone = apply(strided_sum_op, (part,), {"shape": where["base_shape"], "size": where["size"], "stride": where["stride"],
+                                            "offset": where["offset"], "base_stride": where["base_stride"]})
+    return whole + (view_as_complex(alone) if where["via"] == "real" else alone)
 
 
 @method()

@@ -13,6 +13,7 @@ from ..autograd import modes
 from ..autograd.node import Node
 from ..indexing import as_int, sizes
 from . import dims
+from .batching import aligned, all_batched, shifted
 from .registry import MoveOp, Op, apply, edge_of, is_tensor, unrecorded, view_of
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function, method
@@ -22,6 +23,7 @@ class ViewOp(Op):
     """An op whose result is a part or a reordering of its input's memory."""
     family = "view"
     is_view = True
+    linear = (0,)
 
 # ---- reshape ---------------------------------------------------------------------------------------------------------
 def _dense(a, r):
@@ -41,10 +43,10 @@ def _view(a, size):
 
 view_op = ViewOp("view", _view, lambda g, _y, _x, size: [reshape(g, _x.shape)], samples=lambda make: [
     Sample(make(2, 3), size=(3, 2)), Sample(make(2, 3), size=(6,)), Sample(make(), size=(1, 1)), Sample(make(0, 3), size=(3, 0)),
-    Sample(make(1), size=())])
+    Sample(make(1), size=())], batch=shifted(sizes=("size",), least=0))
 reshape_op = MoveOp("reshape", lambda a, size: size, lambda out, a, size: [(out.reshape(a.shape), a)],
                     lambda g, _y, _x, size: [reshape(g, _x.shape)], samples=lambda make: [
-    Sample(make(2, 3).t(), size=(6,)), Sample(make(2, 3, 4).transpose(1, 2), size=(2, 12))])
+    Sample(make(2, 3).t(), size=(6,)), Sample(make(2, 3, 4).transpose(1, 2), size=(2, 12))], batch=shifted(sizes=("size",), least=0))
 
 
 @method()
@@ -155,7 +157,7 @@ def _unsqueeze(a, dim):
 
 
 unsqueeze_op = ViewOp("unsqueeze", _unsqueeze, lambda g, _y, _x, dim: [squeeze(g, dim)], samples=lambda make: [
-    Sample(make(2, 3), dim=1), Sample(make(), dim=0), Sample(make(0), dim=1)])
+    Sample(make(2, 3), dim=1), Sample(make(), dim=0), Sample(make(0), dim=1)], batch=shifted("dim", least=0))
 
 
 @function()
@@ -169,7 +171,7 @@ def _squeeze(a, dim):
 
 
 squeeze_op = ViewOp("squeeze", _squeeze, lambda g, _y, _x, dim: [reshape(g, _x.shape)], samples=lambda make: [
-    Sample(make(2, 1, 3), dim=(1,)), Sample(make(1, 1), dim=(0, 1)), Sample(make(2, 3), dim=())])
+    Sample(make(2, 1, 3), dim=(1,)), Sample(make(1, 1), dim=(0, 1)), Sample(make(2, 3), dim=())], batch=shifted("dim", least=0))
 
 
 def _squeezed(input, dim):
@@ -201,9 +203,13 @@ def _expand(a, size):
     return r
 
 
+def _expand_each(op, n, inputs, batched, attrs):
+    return apply(op, (aligned(inputs[0], len(attrs["size"])),), {"size": (n, *attrs["size"])})
+
+
 expand_op = ViewOp("expand", _expand, lambda g, _y, _x, size: [g.sum_to_size(_x.shape)], samples=lambda make: [
     Sample(make(3, 1), size=(3, 4)), Sample(make(3), size=(2, 3)), Sample(make(), size=(2, 2)), Sample(make(1, 3), size=(0, 3)),
-    Sample(make(2, 3), size=(2, 3))])
+    Sample(make(2, 3), size=(2, 3))], batch=_expand_each)
 
 
 def _expand_size(input, size, op="expand"):
@@ -292,13 +298,18 @@ def _inverse(order):
     return tuple(out)
 
 
+def _permute_each(op, n, inputs, batched, attrs):
+    return apply(op, inputs, {"dims": (0, *[d + 1 for d in attrs["dims"]])})
+
+
 permute_op = ViewOp("permute", lambda a, dims: a.transpose(dims), lambda g, _y, _x,
                     dims: [apply(permute_op, (g,), {"dims": _inverse(dims)})],
                     samples=lambda make: [Sample(make(2, 3, 4), dims=(2, 0, 1)), Sample(make(), dims=()),
-                                          Sample(make(0, 2), dims=(1, 0))])
+                                          Sample(make(0, 2), dims=(1, 0))], batch=_permute_each)
 transpose_op = ViewOp("transpose", lambda a, dim0, dim1: a.swapaxes(dim0, dim1),
                       lambda g, _y, _x, dim0, dim1: [apply(transpose_op, (g,), {"dim0": dim0, "dim1": dim1})],
-                      samples=lambda make: [Sample(make(2, 3, 4), dim0=0, dim1=2), Sample(make(0, 2), dim0=0, dim1=1)])
+                      samples=lambda make: [Sample(make(2, 3, 4), dim0=0, dim1=2), Sample(make(0, 2), dim0=0, dim1=1)],
+                      batch=shifted("dim0", "dim1"))
 
 
 def permute(input, dims):
@@ -430,11 +441,22 @@ def _unslice(out, g, size, index):
 _indices = [((2, 3, 4), (0,)), ((2, 3, 4), ((0, 2, 1), 2)), ((2, 3, 4), ((0, 2, 1), None, (0, 3, 2))), ((5,), ((1, 5, 3),)),
             ((), (None,)),
             ((3, 0), ((0, 2, 1),)), ((4,), ((2, 2, 1),))]
+WHOLE = None, None, None
+
+
+def slice_each(op, n, inputs, batched, attrs):
+    attrs = {**attrs, "index": (WHOLE, *attrs["index"])}
+    if "size" in attrs:
+        attrs["size"] = (n, *attrs["size"])
+    return apply(op, tuple(all_batched(n, inputs, batched)), attrs)
+
+
 slice_op = ViewOp("slice", lambda a, index: a[numpy_index(index)],
                   lambda g, _y, _x, index: [apply(unslice_op, (g,), {"size": tuple(_x.shape), "index": index})],
-                  samples=lambda make: [Sample(make(*s), index=i) for s, i in _indices])
+                  samples=lambda make: [Sample(make(*s), index=i) for s, i in _indices], batch=slice_each)
 unslice_op = MoveOp("unslice", lambda g, size, index: size, _unslice, lambda g, _y, _x, size, index: [apply(slice_op, (g,), {"index": index})],
-                    samples=lambda make: [Sample(make(*np.empty(s)[numpy_index(i)].shape), size=s, index=i) for s, i in _indices])
+                    samples=lambda make: [Sample(make(*np.empty(s)[numpy_index(i)].shape), size=s, index=i) for s, i in _indices],
+                    batch=slice_each)
 slice_op.doc = "`index`: for each dimension in turn a number >= 0, a tuple (start, stop, step) with step > 0, or None: a new axis."
 
 

@@ -7,6 +7,7 @@ from ..autograd import modes
 from ..autograd.modes import is_grad_enabled
 from ..cpu import conv as kernels
 from ..cpu import pooling
+from .batching import folded, repeated
 from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, function
@@ -53,6 +54,54 @@ def _weight_grad_forward(g, x, *, w_shape, stride, padding, dilation, groups):
     return kernels.conv_weight_grad(g, x, w_shape, stride, padding, dilation, groups)
 
 
+def _channels(x, n):
+    """(n, items, channels, ...) as (items, n * channels, ...)."""
+    _, items, channels, *sizes = x._array.shape
+    return x.movedim(0, 1).reshape((items, n * channels, *sizes))
+
+
+def _apart(y, n):
+    """And back."""
+    items, channels, *sizes = y._array.shape
+    return y.reshape((items, n, channels // n, *sizes)).movedim(1, 0)
+
+
+def _rows(w):
+    """(n, channels, ...) as (n * channels, ...)."""
+    return w.reshape((-1, *w._array.shape[2:]))
+
+
+def _conv_each(op, n, inputs, batched, attrs):
+    """More items where the weights are the same for all examples; otherwise each example is a group of channels."""
+    x, w, bias = (*inputs, None)[:3]
+    if not any(batched[1:]):
+        return _MORE_ITEMS(op, n, inputs, batched, attrs)
+    grouped = batched[0] or attrs["groups"] > 1
+    x = _channels(x if batched[0] else repeated(x, n), n) if grouped else x
+    w = _rows(w if batched[1] else repeated(w, n))
+    operands = (x, w) if bias is None else (x, w, _rows((bias if batched[2] else repeated(bias, n)).contiguous()))
+    return _apart(apply(op, operands, {**attrs, "groups": attrs["groups"] * (n if grouped else 1)}), n)
+
+
+def _input_grad_each(op, n, inputs, batched, attrs):
+    g, w = inputs
+    items, channels, *sizes = attrs["x_shape"]
+    if not batched[1]:
+        return _MORE_ITEMS(op, n, inputs, batched, attrs)
+    g = _channels(g if batched[0] else repeated(g, n), n)
+    return _apart(apply(op, (g, _rows(w)), {**attrs, "x_shape": (items, n * channels, *sizes), "groups": attrs["groups"] * n}), n)
+
+
+def _weight_grad_each(op, n, inputs, batched, attrs):
+    g, x = [_channels(t if b else repeated(t, n), n) for t, b in zip(inputs, batched)]
+    rows, *rest = attrs["w_shape"]
+    w = apply(op, (g, x), {**attrs, "w_shape": (n * rows, *rest), "groups": attrs["groups"] * n})
+    return w.reshape((n, rows, *rest))
+
+
+_MORE_ITEMS = folded("x_shape", first=1)
+
+
 def _conv_samples(make):
     yield Sample(make(2, 3, 7), make(4, 3, 3), make(4), stride=(2,), padding=(1,), dilation=(1,), groups=1)
     yield Sample(make(2, 4, 6, 5), make(6, 2, 3, 2), make(6), stride=(1, 2), padding=(1, 0), dilation=(1, 1), groups=2)
@@ -60,14 +109,14 @@ def _conv_samples(make):
     yield Sample(make(1, 2, 4, 4, 4), make(3, 2, 2, 2, 2), make(3), stride=(1, 1, 1), padding=(0, 0, 0), dilation=(1, 1, 1), groups=1)
 
 
-conv_op = Op("convolution", _conv_forward, _conv_vjp, samples=_conv_samples)
+conv_op = Op("convolution", _conv_forward, _conv_vjp, samples=_conv_samples, batch=_conv_each)
 conv_input_grad_op = Op("conv_input_grad", _input_grad_forward, _input_grad_vjp, samples=lambda make: [
     Sample(make(1, 2, 4), make(2, 1, 3), x_shape=(1, 2, 14), stride=(2,), padding=(1,), dilation=(4,), groups=2),
-    Sample(make(2, 4, 4), make(4, 3, 3), x_shape=(2, 3, 7), stride=(2,), padding=(1,), dilation=(1,), groups=1)])
+    Sample(make(2, 4, 4), make(4, 3, 3), x_shape=(2, 3, 7), stride=(2,), padding=(1,), dilation=(1,), groups=1)], batch=_input_grad_each)
 conv_weight_grad_op = Op("conv_weight_grad", _weight_grad_forward, _weight_grad_vjp, samples=lambda make: [
-    Sample(make(2, 4, 4), make(2, 3, 7), w_shape=(4, 3, 3), stride=(2,), padding=(1,), dilation=(1,), groups=1)])
+    Sample(make(2, 4, 4), make(2, 3, 7), w_shape=(4, 3, 3), stride=(2,), padding=(1,), dilation=(1,), groups=1)], batch=_weight_grad_each)
 for _o in (conv_op, conv_input_grad_op, conv_weight_grad_op):
-    _o.family, _o.launches = "window", True
+    _o.family, _o.launches, _o.product = "window", True, True
 
 
 def tuple_of(v, n, name, what):
@@ -254,10 +303,12 @@ max_unpool_op = Op("max_unpool", lambda x, i, *, output_size: pooling.max_unpool
                    lambda g, _y, _x, i, *, output_size: [_gather_plane(g, i), None], inner=True)
 _launched = (max_pool_values_op, adaptive_max_pool_values_op, max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_op,
           adaptive_avg_pool_grad_op)
-for _o in (*_launched, unfold_op, fold_op, max_unpool_op):
-    _o.family = "window"
+for _o in (*_launched, max_pool_op, adaptive_max_pool_op, unfold_op, fold_op, max_unpool_op):
+    _o.family, _o.batch_rule = "window", folded("x_shape")
 for _o in (*_launched, max_pool_op, adaptive_max_pool_op):
     _o.launches = True
+for _o in (max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_op, adaptive_avg_pool_grad_op, unfold_op, fold_op, max_unpool_op):
+    _o.linear = (0,)
 
 
 def _planes(name, x, n):

@@ -1,0 +1,293 @@
+"""Levels: how a function transform sees every op that runs inside of it.
+
+A call of `vmap`, or of forward mode, is a *level*: an observer on the stack of `modes.state.observers`. Its tensors stand for values of
+the layer beneath, which are tensors of an outer level or plain ones. An op on them comes to the innermost level. That computes the result
+with ops of the layer beneath, which come to the next level in turn, and at last to whoever records, or to nobody.
+
+Each layer has a history of its own. The nodes of a level's tensors hold tensors of that level, so a backward inside of it is batched (or
+carries tangents) like any other code; the values beneath have nodes in their layer at the same time, for who differentiates outside.
+"""
+from ..ops import pointwise_family, registry, view
+from ..ops.random import draw_op
+from ..tensor import Tensor
+from . import inplace as ip
+from . import modes
+
+state, GRAD, INFERENCE, SPECIAL = modes.state, modes.GRAD, modes.INFERENCE, modes.SPECIAL
+
+
+class LevelTensor(Tensor):
+    """A tensor inside of a level. What it says of itself (shape, type, strides) is that of one tensor of the function that is transformed."""
+    __slots__ = ("level", "value")
+    _stands_for_another = True
+
+    @property
+    def _array(self):
+        if self.level not in state.observers:
+            raise RuntimeError(self.level.escaped)
+        return self._representative()
+
+    @_array.setter
+    def _array(self, array):
+        raise RuntimeError(f"{self.level.name}: the memory of a tensor inside of it cannot be replaced")
+
+    def _bare(self):
+        t = self.level.twin(self)
+        t._cell = self._shared()
+        return t
+
+    _without_history = _bare
+
+    @property
+    def data(self):
+        """The same memory without history."""
+        return self.detach()
+
+    def _as(self, cls):
+        raise RuntimeError(f"{self.level.name}: a tensor inside of it cannot become a {cls.__name__}")
+
+    def __repr__(self, **_):
+        return f"{type(self).__name__}({self.value!r})"
+
+    def __reduce_ex__(self, protocol):
+        raise RuntimeError(f"{self.level.name}: a tensor inside of it cannot be saved or copied with Python's means")
+
+    def __deepcopy__(self, memo):
+        return self.clone()
+
+
+class NeedsNumbers(RuntimeError):
+    """Python asks for numbers that a transform does not have."""
+
+
+class Level(registry.Observer):
+    """The observer of one call of a transform, as long as that runs."""
+    name = "transform"
+    records = False
+
+    def __init__(self):
+        self.flags, self.hooks = 0, ()
+        self.quiet = False              # does a backward run here that records nothing, though the layer beneath may?
+
+    def __enter__(self):
+        self.flags, self.hooks = state.flags, state.saved_hooks
+        state.observers += (self,)
+        modes.refresh()
+        return self
+
+    def __exit__(self, *exc):
+        state.observers = tuple([o for o in state.observers if o is not self])
+        modes.refresh()
+
+    @property
+    def escaped(self):
+        return (f"a tensor that was made inside of a {self.name} is used outside of it: return it from the function that is transformed, "
+                "instead of storing it elsewhere")
+
+    # ---- what a level defines ----
+    def tensor(self, value):
+        """A tensor of this level that stands for `value` and nothing more."""
+        raise NotImplementedError
+
+    def twin(self, t):
+        """Another tensor of this level that stands for what `t` does, without its history at this level."""
+        raise NotImplementedError
+
+    def compute(self, op, inputs, attrs):
+        """The op's result (or a tuple of results) as tensors of this level. Some inputs are of this level."""
+        raise NotImplementedError
+
+    def write(self, op, t, args, attrs):
+        """Put the result of the op into the memory of `t`, a tensor of this level."""
+        raise NotImplementedError
+
+    # ---- the layer beneath ----
+    def beneath(self, f, *args):
+        """f(*args), run in the layer beneath."""
+        observers, flags, hooks = state.observers, state.flags, state.saved_hooks
+        at = observers.index(self)
+        state.observers, state.saved_hooks = observers[:at], self.hooks
+        below = self.flags if flags & GRAD or self.quiet else self.flags & ~GRAD
+        special = at or self.hooks or state.anomaly or state.autocast
+        modes.set_flags(below & ~SPECIAL | flags & INFERENCE | (SPECIAL if special else 0))
+        try:
+            return f(*args)
+        finally:
+            state.observers += observers[at:]            # whoever beneath stopped observing stays away
+            state.saved_hooks = hooks
+            modes.set_flags(flags)
+
+    def owns(self, x):
+        """Is it a tensor of this level?"""
+        return isinstance(x, LevelTensor) and x.level is self
+
+    def below(self):
+        """The observer of the layer beneath, or None."""
+        at = state.observers.index(self)
+        return state.observers[at - 1] if at else None
+
+    # ---- ops ----
+    def __call__(self, op, inputs, attrs):
+        for x in inputs:
+            if isinstance(x, LevelTensor) and x.level is self:
+                break
+        else:
+            return self.beneath(registry.apply, op, inputs, attrs)
+        outs = self.compute(op, inputs, attrs)
+        self.finish(op, inputs, attrs, outs)
+        return outs
+
+    def finish(self, op, inputs, attrs, outs):
+        """Mark views, and record the op in this level's history."""
+        flags = state.flags
+        if op.is_view:
+            registry.share(op, inputs[0], outs, flags)
+        if flags & GRAD and op.differentiable and not flags & INFERENCE:
+            edges = self.edges(inputs)
+            if any([e is not None for e in edges]):
+                registry.record(op, inputs, attrs, outs, edges)
+
+    def edges(self, inputs):
+        """What gradients flow to within this level. Tensors of outer layers have a history elsewhere."""
+        return tuple([registry.edge_of(x) if self.owns(x) and x.requires_grad else None for x in inputs])
+
+    def inplace(self, op, t, args, attrs):
+        """An op that writes to `t`."""
+        if not self.owns(t):
+            if any(self.owns(x) for x in args):
+                raise RuntimeError(f"{self.name}: {op.name}_ writes a tensor of the {self.name} into one from outside of it. Make the tensor that "
+                                   "is written to from one inside (x.new_zeros, zeros_like), or use the op that is not in place.")
+            return self.beneath(_inplace, op, t, args, attrs)
+        if op.name == "resize":
+            raise RuntimeError(f"{self.name}: a tensor inside of it cannot be resized in place")
+        if op.is_view:
+            return self.reshape(op, t, attrs)
+        return pointwise_family.inplace_now(op, t, args, attrs, ip, self)
+
+    def computed_for(self, op, t, args, attrs):
+        """The result of an op that is about to be written to `t`. What the layers beneath save of it must outlive the write."""
+        before = t._bare().clone()
+        result = self.compute(op, tuple([before if x is t else x for x in (t, *args)]), attrs)
+        pointwise_family.check_fits(result._array, t, op.name + "_")
+        return result
+
+    def reshape(self, op, t, attrs):
+        """A view of `t` takes its place: the same tensor object shows its memory in another shape."""
+        history = state.flags & GRAD and t.requires_grad
+        r = self(op, (t,), attrs)
+        if history and t._base is None and t._node is None:
+            raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation ({op.name}_).")
+        self.replace(t, r)
+        if history:
+            t._node = r._node
+        t._bump(op.name + "_")
+        return t
+
+    def replace(self, t, r):
+        """Let `t` stand for what `r` stands for."""
+        t.value = r.value
+
+    # ---- what Python asks ----
+    def item(self, t):
+        return self.beneath(t.value.item) if self.owns(t) else self.beneath(t.item)
+
+    def concretize(self, t):
+        if self.owns(t):
+            self.refuse_numbers(t)
+        elif self.below() is not None:
+            self.beneath(_concretize, t)
+
+    def exposed(self, t):
+        if self.owns(t):
+            raise NeedsNumbers(f"{self.name}: .numpy() of a tensor inside of it would show what the {self.name} cannot follow: use whet's ops")
+        if self.below() is not None:
+            self.beneath(_exposed, t)
+
+    def refuse_numbers(self, t):
+        """Raise where the numbers of `t` are no facts of the layer beneath."""
+
+    def shown(self, t):
+        below = self.below()
+        if below is not None and not self.owns(t):
+            self.beneath(below.shown, t)
+
+    def laid(self, t):
+        below = self.below()
+        if below is not None:
+            below.laid(t)
+
+    def asked(self, t, what):
+        below = self.below()
+        return None if below is None or self.owns(t) else self.beneath(below.asked, t, what)
+
+    def read(self, setting):
+        if self.below() is not None:
+            self.beneath(modes.read, setting)
+
+    def warns(self, message, category, stacklevel):
+        below = self.below()
+        return below is not None and below.warns(message, category, stacklevel + 1)
+
+    def positioned(self, how, generator, given):
+        below = self.below()
+        return True if below is None else self.beneath(below.positioned, how, generator, given)
+
+    def refuse(self, reason):
+        if self.below() is not None:
+            self.below().refuse(reason)
+
+    def draw(self, generator, op, shape):
+        """Random numbers."""
+        return self.beneath(draw_op, generator, op, shape)
+
+    def beside(self, source, made):
+        """A new tensor made in the likeness of `source`."""
+        return made
+
+    def cond(self, pred, true_fn, false_fn, operands):
+        """The branch that the predicate says. A recording has one for each way."""
+        return (true_fn if pred else false_fn)(*operands)
+
+    def while_loop(self, cond_fn, body_fn, carried):
+        from ..ops.control import rounds
+        return rounds(cond_fn, body_fn, carried)
+
+    def function(self, cls, args, kwargs):
+        """A call of an `autograd.Function`."""
+        raise NotImplementedError
+
+    # ---- differentiating inside ----
+    def variable(self, t):
+        """A tensor of this level for `t`, to be differentiated by: a leaf, or a function of `t` where that has a history at this level."""
+        if not self.owns(t):
+            return self.tensor(t).requires_grad_()
+        return t.view_as(t) if t.requires_grad else t._bare().requires_grad_()
+
+
+def _inplace(op, t, args, attrs):
+    if op.is_view:
+        return view.reshape_inplace(op, t, attrs)
+    if op.name == "resize":
+        return t.resize_(attrs["size"])
+    return pointwise_family.inplace(op, t, args, attrs)
+
+
+def _concretize(t):
+    state.observers[-1].concretize(t)
+
+
+def _exposed(t):
+    state.observers[-1].exposed(t)
+
+
+def innermost():
+    """The level that the code which runs now is in; None where it is in none."""
+    return state.observers[-1] if state.observers and isinstance(state.observers[-1], Level) else None
+
+
+def variable(t):
+    """A tensor for `t` to be differentiated by, in the innermost level."""
+    level = innermost()
+    if level is not None:
+        return level.variable(t)
+    return t.view_as(t) if t.requires_grad else t.detach().requires_grad_()

@@ -1,0 +1,9 @@
+"""Functions that make functions: `whet.func`."""
+from ..nn.utils.stateless import functional_call
+from .forward import jvp, linearize
+from .jacobians import hessian, jacfwd, jacrev
+from .modules import stack_module_state
+from .reverse import grad, grad_and_value, vjp
+from .vmap import vmap
+
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "stack_module_state", "vjp", "vmap"]

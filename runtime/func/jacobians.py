@@ -1,0 +1,111 @@
+"""Jacobians and Hessians."""
+from functools import wraps
+
+from ..autograd.modes import enable_grad
+from ..ops import eye
+from .forward import jvp
+from .reverse import given, gradients, run
+from .trees import like, mapped, tensors
+from .vmap import checked_chunk, vmap
+
+
+def _by(func, args, kwargs, argnums):
+    """A function of the arguments `argnums` alone, and these."""
+    which = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    if not args or any(not -len(args) <= i < len(args) for i in which):
+        raise RuntimeError(f"Got argnums={argnums}, but only {len(args)} positional inputs")
+
+    def of_some(*some):
+        every = list(args)
+        for i, x in zip(which, some):
+            every[i] = x
+        return func(*every, **kwargs)
+    return of_some, tuple([args[i] for i in which])
+
+
+def _basis(x):
+    """The unit tensors of a shape, one a row."""
+    return eye(x.numel(), dtype=x.dtype).reshape((x.numel(), *x.shape))
+
+
+def _rows(y, xs, create_graph, chunk_size):
+    """For each input the derivatives of the elements of `y`, one a row."""
+    def row(cotangent):
+        return tuple(gradients([y], xs, [cotangent], create_graph))
+    if y.numel() == 1:
+        return [g.unsqueeze(0) for g in row(y.new_ones(y.shape))]
+    if not y.numel():
+        return [x.new_zeros((0, *x.shape)) for x in xs]
+    return vmap(row, chunk_size=chunk_size)(_basis(y))
+
+
+def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
+    """A function that computes the Jacobian of `func`, (*output's shape, *input's shape), by one backward for all elements of the output, or
+    for `chunk_size` of them at a time.
+
+    >>> import whet
+    >>> whet.func.jacrev(lambda x: x ** 2)(whet.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    checked_chunk(chunk_size)
+
+    @wraps(func)
+    def compute(*args, **kwargs):
+        of_some, some = _by(func, args, kwargs, argnums)
+        with enable_grad():
+            inputs, out, aux, recorded = run(of_some, some, has_aux, "jacrev")
+            xs = tensors(inputs)
+
+            def of(y):
+                parts = [r.reshape((*y.shape, *x.shape)) for r, x in zip(_rows(y, xs, recorded, chunk_size), xs)]
+                parts = like(inputs, parts)
+                return parts[0] if isinstance(argnums, int) else parts
+            result = mapped(of, out)
+        result = given(result, recorded)
+        return (result, aux) if has_aux else result
+    return compute
+
+
+def jacfwd(func, argnums=0, has_aux=False, *, randomness="error", chunk_size=None):
+    """As `jacrev`, by forward mode along all elements of the input at once: for functions of few numbers.
+
+    >>> import whet
+    >>> whet.func.jacfwd(lambda x: whet.stack([x, x ** 2, x ** 3]))(whet.tensor(2.))
+    tensor([ 1.,  4., 12.])
+    """
+    checked_chunk(chunk_size)
+
+    @wraps(func)
+    def compute(*args, **kwargs):
+        of_some, some = _by(func, args, kwargs, argnums)
+        xs = tensors(some)
+        columns, aux = [], None
+        for k, x in enumerate(xs):
+            def push(v, k=k):
+                tangents = like(some, [v if j == k else z.new_zeros(z.shape) for j, z in enumerate(xs)])
+                return jvp(of_some, some, tangents, has_aux=has_aux)[1:]
+            made = vmap(push, out_dims=(-1, None) if has_aux else (-1,), randomness=randomness, chunk_size=chunk_size)(_basis(x))
+            columns.append(made[0])
+            aux = made[1] if has_aux else None
+
+        def of(*parts):
+            parts = like(some, [p.reshape((*p.shape[:-1], *x.shape)) for p, x in zip(parts, xs)])
+            return parts[0] if isinstance(argnums, int) else parts
+        in_order = zip(*map(tensors, columns))
+        result = mapped(lambda _: of(*next(in_order)), columns[0])
+        return (result, aux) if has_aux else result
+    return compute
+
+
+def hessian(func, argnums=0):
+    """A function that computes the second derivatives of `func`.
+
+    >>> import whet
+    >>> whet.func.hessian(lambda x: (x ** 3).sum())(whet.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
+
+

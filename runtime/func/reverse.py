@@ -1,0 +1,136 @@
+"""Reverse mode: `grad` and `vjp`."""
+from functools import wraps
+
+from ..autograd import engine
+from ..autograd.levels import variable
+from ..autograd.modes import enable_grad
+from ..autograd.node import edge_of
+from ..tensor import Tensor
+from ..tensor_base import Base
+from .trees import like, mapped, tensors
+
+
+def _fresh(t):
+    """A tensor to be differentiated by, in the innermost level: over the same memory, and a function of `t` where that has a history there."""
+    if t.dtype.kind < 2:
+        raise RuntimeError(f"grad: only Tensors of floating point and complex dtype can be differentiated, got {t.dtype}")
+    return variable(t)
+
+
+def _differentiated_outside(outputs, inputs):
+    """Do the outputs depend on tensors that somebody outside may differentiate by: does their history reach other leaves than the inputs?
+
+    The function may have closed over them, so its arguments alone do not tell.
+    """
+    own = {id(t) for t in inputs}
+    seen, stack = set(), [e for e in map(edge_of, outputs) if e is not None]
+    while stack:
+        edge = stack.pop()
+        if isinstance(edge, Base):
+            if id(edge) not in own:
+                return True
+        elif edge is not None and edge not in seen:
+            seen.add(edge)
+            stack.extend(edge.edges)
+    return False
+
+
+def grad_and_value(func, argnums=0, has_aux=False):
+    """A function that computes (gradient, value): the gradient of `func`, which returns one number, for its argument(s) `argnums`."""
+
+    @wraps(func)
+    def compute(*args, **kwargs):
+        which = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        with enable_grad():
+            args = list(args)
+            for i in which:
+                args[i] = mapped(_fresh, args[i])
+            value = func(*args, **kwargs)
+            value, aux = value if has_aux else (value, None)
+            if not isinstance(value, Tensor):
+                raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a tensor, got {type(value)}")
+            if value.ndim:
+                raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with "
+                                   f"{value.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
+            by = [args[i] for i in which]
+            found = tensors(by)
+            recorded = _differentiated_outside([value], found)
+            gs = engine.grad(value, found, create_graph=recorded, allow_unused=True, materialize_grads=True) if value.requires_grad else \
+                [t.new_zeros(t.shape) for t in found]
+        in_order = iter(gs)
+        result = mapped(lambda _: next(in_order), by[0] if isinstance(argnums, int) else tuple(by))
+        value = value if recorded else value._without_history()
+        return (result, (value, aux)) if has_aux else (result, value)
+    return compute
+
+
+def grad(func, argnums=0, has_aux=False):
+    """A function that computes the gradient of `func`, which returns one number, for its argument(s) `argnums`.
+
+    >>> import whet
+    >>> slope = whet.func.grad(lambda x: x ** 3)
+    >>> slope(whet.tensor(2.0)), whet.func.grad(slope)(whet.tensor(2.0))
+    (tensor(12.), tensor(12.))
+    """
+    @wraps(func)
+    def compute(*args, **kwargs):
+        result, value = grad_and_value(func, argnums, has_aux)(*args, **kwargs)
+        return (result, value[1]) if has_aux else result
+    return compute
+
+
+def checked_output(out, has_aux, name):
+    """(output, aux) of a function's result."""
+    if has_aux and (not isinstance(out, tuple) or len(out) != 2):
+        raise RuntimeError(f"{name}(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True")
+    out, aux = out if has_aux else (out, None)
+    if not tensors(out):
+        raise RuntimeError(f"{name}(f, *primals): Expected f to be a function that has non-empty output of Tensors, got {type(out)}")
+    return out, aux
+
+
+def run(func, primals, has_aux, name):
+    """(inputs to differentiate by, outputs, aux, does somebody outside differentiate as well?) of a call with fresh inputs."""
+    inputs = mapped(_fresh, primals)
+    out, aux = checked_output(func(*inputs), has_aux, name)
+    return inputs, out, aux, _differentiated_outside(tensors(out), tensors(inputs))
+
+
+def gradients(outputs, inputs, cotangents, create_graph):
+    """Gradients for the inputs, zero for those that do not matter."""
+    pairs = [(y, v) for y, v in zip(outputs, cotangents) if y.requires_grad]
+    if not pairs:
+        return [t.new_zeros(t.shape) for t in inputs]
+    return engine.grad([y for y, _ in pairs], inputs, [v for _, v in pairs], retain_graph=True, create_graph=create_graph, allow_unused=True,
+                       materialize_grads=True)
+
+
+def given(value, recorded):
+    """What a transform gives back: without the history of the variables that it made, if nobody else needs it."""
+    return value if recorded else mapped(lambda t: t._without_history(), value)
+
+
+def vjp(func, *primals, has_aux=False):
+    """(func(*primals), a function that takes a cotangent of the output to those of the primals)
+
+    >>> import whet
+    >>> y, back = whet.func.vjp(lambda x: x ** 2, whet.tensor([1., 2.]))
+    >>> back(whet.tensor([1., 10.]))
+    (tensor([ 2., 40.]),)
+    """
+    with enable_grad():
+        inputs, out, aux, recorded = run(func, primals, has_aux, "vjp")
+
+    def back(*cotangents, retain_graph=True, create_graph=None):
+        cotangent = cotangents if len(cotangents) > 1 or isinstance(out, tuple) and not isinstance(cotangents[0], tuple) else cotangents[0]
+        outs, vs = tensors(out), tensors(cotangent)
+        if len(outs) != len(vs):
+            raise RuntimeError("vjp: Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function, "
+                               f"but there are {len(vs)} tensors and {len(outs)} outputs")
+        again = recorded or any(v.requires_grad for v in vs)
+        with enable_grad():
+            gs = gradients(outs, tensors(inputs), vs, again)
+        return given(like(inputs, gs), again)
+    return (given(out, recorded), back, aux) if has_aux else (given(out, recorded), back)
+
+

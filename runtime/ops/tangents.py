@@ -1,0 +1,66 @@
+"""Forward mode: the tangents of an op's results, from those of its operands.
+
+Linear ops apply themselves to the tangent, products follow the product rule, pointwise ops use the derivative of their expression. Any other
+op has its backward transposed: that is a linear function of the gradient it is given, so the gradient of it is the forward product.
+"""
+from ..autograd import engine, modes
+from ..autograd.levels import variable
+from ..autograd.node import Node
+from .registry import apply, is_tensor
+
+
+class _Local(Node):
+    """A node of a call that nobody else knows: its results are themselves, with whatever history they have."""
+    __slots__ = ("results",)
+
+    def saved_outputs(self):
+        return tuple(self.results)
+
+    def save_call(self, inputs, outs):
+        """Keep what the op's backward reads."""
+        self.save(inputs, outs, self.op)
+        self.results = outs
+        self.metadata = tuple((t._array.shape, t.dtype) for t in outs)
+
+
+def linear(op, inputs, tangents, attrs):
+    """Of an op that is linear in all of the operands `op.linear` together."""
+    return apply(op, tuple([_or_zero(x, t) if i in op.linear else x for i, (x, t) in enumerate(zip(inputs, tangents))]), attrs)
+
+
+def _or_zero(x, tangent):
+    return tangent if tangent is not None or not is_tensor(x) else x.new_zeros(x.shape)
+
+
+def product(op, inputs, tangents, attrs):
+    """Of an op that is linear in each of its first two operands, and adds the third, if there is one."""
+    (a, b), (ta, tb) = inputs[:2], tangents[:2]
+    more = [t for t in tangents[2:] if t is not None]
+    total = None
+    if ta is not None or tb is None:
+        total = apply(op, (_or_zero(a, ta), b, *more), attrs)
+        more = []
+    if tb is not None:
+        part = apply(op, (a, tb, *more), attrs)
+        total = part if total is None else total + part
+    return total
+
+
+def transposed(op, inputs, tangents, outs, attrs):
+    """Of any op with a backward."""
+    many = isinstance(outs, tuple)
+    results = outs if many else (outs,)
+    live = [i for i, y in enumerate(results) if i not in op.nondiff_outputs and y.dtype.kind >= 2]
+    recorded = modes.state.flags & modes.GRAD
+    with modes.enable_grad():
+        node = _Local(op, tuple([None if t is None else True for t in tangents]), attrs, len(results))
+        node.save_call(inputs, results)
+        cotangents = [variable(y.new_zeros(y.shape)) if i in live else None for i, y in enumerate(results)]
+        gradients = op.backward(node, list(cotangents) if many else cotangents[0])
+        pairs = [(g, t) for g, t in zip(gradients, tangents) if g is not None and t is not None and g.requires_grad]
+        found = engine.grad([g for g, _ in pairs], [cotangents[i] for i in live], [t for _, t in pairs], create_graph=bool(recorded),
+                            allow_unused=True) if pairs else [None] * len(live)
+    parts = [None] * len(results)
+    for i, t in zip(live, found):
+        parts[i] = t
+    return tuple(parts) if many else parts[0]
