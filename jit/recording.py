@@ -5,6 +5,7 @@ from operator import attrgetter, is_
 
 import numpy as np
 from whet.autograd.node import next_number
+from whet.cpu import memory
 from whet.ir.graph import Type
 from whet.ir.spans import address, span
 from whet.ops.registry import view_of
@@ -52,7 +53,7 @@ class Recording:
         self.doubtful = False                # could another thread have done what this does? Then it is recorded once more before it is used
         self.told = self.checks = None       # what the recorder was told; when it is compared with a new recording (see again.py)
         self.writes, self.backward = False, None
-        self.acts, self.alone = (), True     # what is done outside of Python's state (see outward.py); is that all that a call does?
+        self.acts, self.only_acts = (), True # what is done outside of Python's state (see outward.py); is that all that a call does?
         self.views = [t for t in self.tensors if t._base is not None]
         self.shapes, self.sized = (), None   # of the tensors among the arguments; where the user's code was told a size (see sizes.py)
         self.within = []                     # the containers among the arguments that the function reaches from outside, too; None for others
@@ -202,7 +203,7 @@ class Recording:
         """Replay; raises Miss where a value is another."""
         given = self.arrays_of(leaves)
         for c in self.acts:
-            if not c.ready() or not (self.alone or c.calm()):
+            if not c.ready() or not (self.only_acts or c.calm()):
                 raise Miss("what the function prints, logs or warns would go another way")
         before = [(g, g._seed, g._offset) for g in self.draws] if self.program.may_miss else ()
         try:
@@ -259,15 +260,15 @@ class Recording:
         self.loose = [(i, i in self.written) for i in range(len(given)) if i not in set(fixed)]
         self.memory = {_memory(given[i]) for i in self.written if i in set(fixed)}
         self.around = {_memory(a) for _, a in self.fixed}
-        self.alone = not any({i, k} - set(fixed) for i, k, _ in self.pattern)
+        self.moving_overlap_nothing = None not in self.around and not any({i, k} - set(fixed) for i, k, _ in self.pattern)
 
     def apart(self, given):
         """Do the arrays overlap just as they did? Those that are the very same objects do; the others are mostly alone in their memory."""
-        if self.alone and all(given[i] is a for i, a in self.fixed):
+        if self.moving_overlap_nothing and all(given[i] is a for i, a in self.fixed):
             seen = set(self.memory)
             for i, changes in self.loose:
                 m = _memory(given[i])
-                if m in seen or changes and m in self.around:
+                if m is None or m in seen or changes and m in self.around:
                     break
                 seen.add(m)
             else:
@@ -376,12 +377,10 @@ class Recording:
 
 
 def _memory(a):
-    """What owns an array's memory."""
-    while True:
-        b = a.obj if type(a) is memoryview else getattr(a, "base", None)
-        if b is None:
-            return id(a)
-        a = b
+    """What an array's memory belongs to, by its id; None where something else may lead to the same memory (another library, say)."""
+    while type(a) is np.ndarray and a.base is not None:
+        a = a.base
+    return id(a) if type(a) is np.ndarray and a.flags.owndata or type(a) is memory.Block else None
 
 
 def _overlaps(arrays, written):

@@ -746,8 +746,8 @@ class Traced(quick.Entry):
         r.given = [(place, Type.of(a)) for place, a in given]
         self._check(r, rec, program, draws, outside, {n: n for n in values})
         r.backward = back
-        r.boxed, r.acts, r.alone = results.boxed, rec.acts, not (r.writes or bumps or grads or any(left) or draws)
-        if outward.watch.foreign and not r.alone:
+        r.boxed, r.acts, r.only_acts = results.boxed, rec.acts, not (r.writes or bumps or grads or any(left) or draws)
+        if outward.watch.foreign and not r.only_acts:
             raise Refused(Prints("code of the user's runs where it prints, logs or warns, and could see what else the call does"))
         if back is not None:
             back.trial = r.trial

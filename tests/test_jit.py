@@ -293,6 +293,38 @@ def test_memory_that_is_shared_is_found_among_many_tensors():
         begin = [a.__array_interface__["data"][0] for a in arrays]
         assert sorted(_overlaps(arrays, written)) == sorted((i, k, begin[k] - begin[i]) for i in written for k in range(25)
                                                             if i != k and np.may_share_memory(arrays[i], arrays[k]))
+@pytest.mark.parametrize("foreign", [False, True])
+def test_written_tensors_in_memory_of_their_own_are_not_compared_two_by_two(foreign, monkeypatch):
+    """Unless other libraries handed them over, which may lead to one memory in ways that cannot be seen."""
+    recording = sys.modules["whet.jit.recording"]
+    asked, overlaps = [], recording._overlaps
+    monkeypatch.setattr(recording, "_overlaps", lambda *args: asked.append(1) or overlaps(*args))
+    w = whet.ones(5, requires_grad=True)
+    optimizer = whet.optim.SGD([w], lr=0.5)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        (x * w + y).sum().backward()
+        optimizer.step()
+        x.add_(1)
+        return x.sum()
+    f = whet.jit.trace(step, verify="off")
+
+    def tensors():
+        raw = np.ones(10, "f4")
+        return [whet.from_dlpack(a) if foreign else whet.ones(5) for a in (raw[:5], raw[5:])]
+    for _ in range(4):
+        f(*tensors())
+    del asked[:]
+    for _ in range(3):
+        assert f(*tensors()).item() == 10
+    replayed = f.explain(data=True)["paths"][0]["calls"]
+    assert replayed >= 3 and len(asked) == (3 if foreign else 0)
+    both = np.ones(5, "f4")
+    x, y = whet.from_dlpack(both), whet.from_dlpack(both)    # two tensors over one memory
+    assert f(x, y).item() == 10 and y.tolist() == [2.0] * 5
+
+
 HOOK = """class Hook:
     def find_spec(self, *args):
         return self.look()

@@ -26,6 +26,7 @@ LARGEST = 1 << 46
 # Byte offsets in the heap's words: the heads of the lists, counters, and objects that the code needs.
 LIVE, PEAK, CACHED, LIMIT, REUSED, FRESH = range(1024, 1072, 8)
 BLOCK_TYPE, SLOW = 1072, 1080
+Block = None                     # the type of what large memory belongs to, once there is machine code
 HEAP_BYTES = 4096
 
 _SOURCE = """
@@ -570,7 +571,8 @@ def _word(offset):
 
 def begin(found, make_type):
     """Fill in what the code, now loaded at `found`, needs of Python."""
-    block = make_type("whet.memory.Block", object.__basicsize__ + 16, [(52, found["block_dealloc"])], flags=1 << 18 | 1 << 7)
+    global Block
+    Block = block = make_type("whet.memory.Block", object.__basicsize__ + 16, [(52, found["block_dealloc"])], flags=1 << 18 | 1 << 7)
     for offset, thing in ((BLOCK_TYPE, block), (SLOW, _empty)):
         C.pythonapi.Py_IncRef(C.py_object(thing))            # the code holds them for ever
         _word(offset).value = id(thing)

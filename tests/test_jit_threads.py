@@ -1,0 +1,88 @@
+"""Threads that share a traced function: what each of them does to recordings, trials, tables and accounts leaves those whole."""
+import math
+import sys
+import threading
+import time
+
+import pytest
+import whet
+from whet import jit
+from whet.jit import policy, trial
+
+THREADS, SECONDS = 4, 1.5
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    """Threads take turns all the time, and so do trials, whose every call is one of a round."""
+    monkeypatch.setattr(trial, "EARLY", 0)
+    monkeypatch.setattr(trial, "GROWTH", 0)
+    monkeypatch.setattr(trial, "COST", math.inf)
+    monkeypatch.setattr(policy, "MEMORY", 1 << 18)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def together(work):
+    """Have threads do some work over and over, for a while; their errors."""
+    errors, end = [], time.monotonic() + SECONDS
+
+    def run(i):
+        try:
+            n = 0
+            while time.monotonic() < end and not errors:
+                work(i, n)
+                n += 1
+        except BaseException as e:
+            errors.append(e)
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(THREADS)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return errors
+
+
+def whole(f):
+    """Are the parts of a traced function in agreement?"""
+    held = [r for rs in f._table.values() for r in rs]
+    assert set(map(id, held)) == set(map(id, f._policy.held)) and f._policy.bytes == sum(r.size for r in held)
+    assert all(not math.isnan(x) for r in held for x in (*r.trial.seconds, r.trial.at)) and not any(r.trial.lock.locked() for r in held)
+    assert f._lock.acquire(False) and f._drift is None
+    f._lock.release()
+
+
+def test_one_kind():
+    f, x = jit.trace(lambda x: (x * 2 + 1).tanh().sum(), verify="off"), whet.ones(5)
+    want = f.fn(x).item()
+    errors = together(lambda i, n: f(x).item() == want or pytest.fail("another value"))
+    assert not errors, errors
+    whole(f)
+
+
+def test_many_kinds_that_come_and_go():
+    f = jit.trace(lambda x, k: (x * k + 1).exp(), verify="off")
+    xs = [whet.ones(n) for n in range(2, 40)]
+    want = [float(f.fn(whet.ones(2), k)[0].item()) for k in range(3)]
+
+    def work(i, n):
+        k = n % 2 + (n % 11 == 0)
+        assert f(xs[(7 * i + n) % len(xs)], k)[0].item() == want[k]
+    errors = together(work)
+    assert not errors, errors
+    whole(f)
+
+
+def test_gradients_flow_through():
+    w = whet.ones(3)
+    f = jit.trace(lambda x: (x * w).exp().sum(), verify="off")
+
+    def work(i, n):
+        x = whet.ones(2 + n % 5, 3, requires_grad=True)
+        f(x).backward()
+        assert x.grad[0, 0].item() == pytest.approx(math.e)
+    errors = together(work)
+    assert not errors, errors
+    whole(f)
