@@ -8,9 +8,11 @@ import os
 import threading
 import weakref
 
+import numpy as np
+from whet.tensor import wrap
 from whet.tensor_base import Base
 
-from . import containers
+from . import arrays, containers
 from .containers import elements, kind_of
 from .numbers import HOLDS, NUMBERS, SETTLED, Number, reclaim, settle, tensor_of, value_of, varies
 
@@ -114,19 +116,21 @@ def spent(node):
 
 class Slot:
     """A place whose number or tensor a recording takes as it comes; `item`: one number of the tuple that lies there."""
-    __slots__ = ("kind", "owner", "name", "item", "size", "cells", "is_number", "type", "look")
+    __slots__ = ("kind", "owner", "name", "item", "size", "cells", "is_number", "is_array", "type", "look")
 
     def __init__(self, kind, owner, name, value, item=None):
         self.kind, self.owner, self.name, self.item, self.cells = kind, owner, name, item, []
         self.size, value = (None, value) if item is None else (len(value), value[item])
-        self.type, self.is_number = type(value), not isinstance(value, Base)
-        self.look = None if self.is_number else look(value)
+        self.type, self.is_array = type(value), type(value) is np.ndarray
+        self.is_number = not (self.is_array or isinstance(value, Base))
+        self.look = arrays.layout(value) if self.is_array else None if self.is_number else look(value)
 
     @staticmethod
     def takes(value):
         """Can such a value come from a slot, or from several?"""
-        return varies(value) or isinstance(value, Base) and value._base is None and not value._extra and (value._node is None or spent(value._node)) \
-            or several(value)
+        if isinstance(value, Base):
+            return value._base is None and not value._extra and (value._node is None or spent(value._node))
+        return varies(value) or arrays.takes(value) or several(value)
 
     @staticmethod
     def at(kind, owner, name, value):
@@ -151,6 +155,10 @@ class Slot:
             if type(v) is not self.type or not varies(v):
                 return None
             t = tensor_of(v)
+        elif self.is_array:
+            if type(v) is not np.ndarray or arrays.layout(v) != self.look or any(v is x._array for x in leaves):
+                return None
+            t = wrap(v)
         elif type(v) is not self.type or look(v) != self.look or id(v) in known or any(v is x for x in leaves):
             return None
         else:
@@ -235,6 +243,8 @@ class Swapped:
     def enter(self, recorder):
         """Before the run; `leaves` are the tensors of the slots."""
         for s, t in zip(self.world.slots, self.leaves):
+            if s.is_array:
+                put(s.kind, s.owner, s.name, recorder.numpys.stand_in(t._array, given=True))
             if s.is_number:
                 n = Number(s.number(), t, recorder)
                 if s.item is not None:
@@ -269,6 +279,8 @@ class Swapped:
                 put(s.kind, s.owner, s.name, real)
             elif type(v) in NUMBERS:
                 put(s.kind, s.owner, s.name, value_of(v))
+            elif type(v) is arrays.Array:
+                put(s.kind, s.owner, s.name, arrays.real_of(v))
         for grown, _ in self.lists:
             settle(grown.real)
         for place, there in [(weakref.ref(grown), grown.real) for grown, _ in self.lists]:

@@ -1,6 +1,8 @@
 """What a call was given, and what was there before a run."""
 import collections
+import contextlib
 import dataclasses
+import functools
 import sys
 import threading
 import types
@@ -9,9 +11,10 @@ import numpy as np
 from whet import dtypes, random
 from whet.autograd import modes
 from whet.cpu import haste, pool
-from whet.tensor import Size, Tensor
+from whet.tensor import Size, Tensor, wrap
 from whet.tensor_base import Base
 
+from .arrays import takes
 from .effects import look, named
 from .outward import Call
 from .reasons import Memory, Settings
@@ -21,11 +24,12 @@ from .world import PLAIN, attributes, exact, not_of_c
 
 class Given:
     """What a call was given: its tensors, objects that are known by identity only, and containers, each in the order in which they are met."""
-    __slots__ = ("leaves", "others", "boxes", "numbers", "look", "met")
+    __slots__ = ("leaves", "others", "boxes", "numbers", "look", "met", "arrays")
 
-    def __init__(self, sizes=True):
+    def __init__(self, sizes=True, arrays=True):
         self.look = look if sizes else apart_from_sizes
         self.leaves, self.others, self.boxes, self.numbers = [], [], [], {}      # numbers: of arguments that vary, as tensors
+        self.arrays = {} if arrays else None # id of a NumPy array -> it, of those that are inputs as tensors are
         self.met = {}                        # id of a leaf or a box -> which it is (they are kept alive by being so)
 
     def flatten(self, x):
@@ -48,6 +52,8 @@ class Given:
                 self.others.append(x._extra)
                 own = id(x._extra),
             return (*self.look(x), d, *own)
+        if t is np.ndarray and self.arrays is not None and takes(x):
+            return self.array(x)
         if t in PLAIN:
             return t, exact(x) if t in (float, complex) else x
         if t in (list, tuple, dict, collections.OrderedDict):
@@ -79,6 +85,16 @@ class Given:
         self.others.append(x)
         return t, id(x)
 
+    def array(self, x):
+        """A NumPy array: a leaf is a tensor around it."""
+        i = self.met.get(id(x))
+        if i is not None:
+            return np.ndarray, i
+        self.met[id(x)], self.arrays[id(x)] = len(self.leaves), x
+        t = wrap(x)
+        self.leaves.append(t)
+        return np.ndarray, *self.look(t)[1:], x.flags.writeable
+
     def box(self, x):
         """Which of the containers this is; None where it was not met before."""
         i = self.met.setdefault(id(x), len(self.boxes))
@@ -86,6 +102,64 @@ class Given:
             return i
         self.boxes.append(x)
         return None
+
+
+class Exchanged:
+    """Arguments in which something stands for each array. Lists, dicts and objects are changed, and put back by `end`; tuples are made anew:
+    `tuples` has the real one by the id of the new one."""
+
+    def __init__(self, stand_in):
+        self.stand_in, self.met, self.undo, self.tuples = stand_in, {}, [], {}
+
+    def __call__(self, x):
+        t = type(x)
+        if t is np.ndarray:
+            return self.stand_in(x)
+        if id(x) in self.met:
+            return self.met[id(x)]
+        self.met[id(x)] = x
+        if isinstance(x, tuple) and t is not Size:
+            parts = [self(y) for y in x]
+            if any(y is not z for y, z in zip(parts, x)):
+                new = self.met[id(x)] = t(parts) if t is tuple else t._make(parts)
+                self.tuples[id(new)] = new, x
+                return new
+        elif t is list:
+            self.within(enumerate(x), x, x.__setitem__, x.__getitem__)
+        elif t in (dict, collections.OrderedDict):
+            self.within(list(x.items()), x, x.__setitem__, x.get)
+        elif t.__hash__ is None and (t is types.SimpleNamespace or dataclasses.is_dataclass(x) and not_of_c(t)):
+            self.within(attributes(x), x, functools.partial(object.__setattr__, x), functools.partial(getattr, x))
+        return x
+
+    def within(self, parts, x, put, get):
+        """The parts of something that can be changed."""
+        for k, y in list(parts):
+            new = self(y)
+            if new is not y:
+                put(k, new)
+                self.undo.append((put, get, k, new, y))
+
+    def given_back(self, x, seen=()):
+        """What the run returned, with the real tuples in it."""
+        if id(x) in self.tuples:
+            return self.tuples[id(x)][1]
+        if any(x is y for y in seen) or type(x) not in (list, dict, tuple):
+            return x
+        parts = {k: self.given_back(y, (*seen, x)) for k, y in (x.items() if type(x) is dict else enumerate(x))}
+        if type(x) is tuple:
+            return tuple(parts.values()) if any(y is not z for y, z in zip(x, parts.values())) else x
+        for k, y in parts.items():
+            if x[k] is not y:
+                x[k] = y
+        return x
+
+    def end(self):
+        """All is as it was, but for what the run exchanged."""
+        for put, get, k, new, was in self.undo:
+            with contextlib.suppress(LookupError, AttributeError):
+                if get(k) is new:
+                    put(k, was)
 
 
 def apart_from_sizes(t):

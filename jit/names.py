@@ -49,8 +49,8 @@ def _leaves(d, path, out):
 
 
 def is_tensor(d):
-    """Is it the description of a tensor?"""
-    return type(d) is tuple and type(d[0]) is type and issubclass(d[0], Base)
+    """Is it the description of a tensor, or of an array of NumPy's that is an input as tensors are?"""
+    return type(d) is tuple and len(d) > 2 and type(d[0]) is type and issubclass(d[0], Base | np.ndarray)
 
 
 def varies(d):
@@ -171,7 +171,7 @@ def described(place, paths, names):
     if kind == "grad":
         where, name = described(what, paths, names)
         return f"gradient of {where}", f"{name}.grad" if name else ""
-    return "outside", names.get(id(what), "")
+    return "outside", names.get(id(what)) or names.get(id(what._array), "")
 
 
 def type_of(t):

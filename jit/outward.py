@@ -22,6 +22,7 @@ from whet.ops.python import CLOCKS, NUMERIC, clock
 from whet.tensor import Tensor
 from whet.tensor_base import Base
 
+from .arrays import MAKERS, Array, takes, tensor_of
 from .numbers import NUMBERS, Number, plain, reclaim, through, value_of
 from .reasons import Calls, Inspects, Prints, thing
 from .texts import Text
@@ -39,19 +40,21 @@ CACHED = type(functools.lru_cache(len))
 SMALL = 1000                     # elements of a tensor that is copied for its text
 EQUAL = tuple, types.MethodType              # what is the same to a recording where it is equal
 NEVER = frozenset((int, float, complex, bool, str, bytes, type(None), list, tuple, dict, set, frozenset, type, types.ModuleType, types.CellType,
-                   types.CodeType, types.MethodType, np.ndarray, Tensor))              # (of others an abstract class is asked)
+                   types.CodeType, types.MethodType, Tensor))              # (of others an abstract class is asked)
 FIXED = (int, float, complex, bool, str, bytes, type(None), dtype)
 
 
 def stands(x):
     """Is there a stand-in for such an object?"""
     t = type(x)
+    if t is np.ndarray:
+        return takes(x)
     if t is types.BuiltinFunctionType:
-        return x is print or x is warnings.warn or x in KNOWN or isinstance(x.__self__, io.IOBase) and x.__name__ in METHODS
+        return x is print or x is warnings.warn or x in KNOWN or x in MAKERS or isinstance(x.__self__, io.IOBase) and x.__name__ in METHODS
     if t is functools.partial:
         return stands(x.func)
     if t is types.FunctionType:
-        return x in MODULE or x is logging.getLogger
+        return x in MODULE or x is logging.getLogger or x in MAKERS
     return t not in NEVER and isinstance(x, io.IOBase | logging.Logger | CACHED)
 
 
@@ -84,6 +87,10 @@ class Outward:
         return made
 
     def make(self, x):
+        if type(x) is np.ndarray:
+            return self.rec.numpys.stand_in(x)
+        if isinstance(x, types.FunctionType | types.BuiltinFunctionType) and x in MAKERS:
+            return Function(x, self, functools.partial(self.rec.numpys.make, x))
         if isinstance(x, functools.partial):
             return functools.partial(self.stand_in(x.func), *x.args, **x.keywords)
         if isinstance(x, io.IOBase | logging.Logger | CACHED):
@@ -123,6 +130,8 @@ class Outward:
     def number(kind, *args, **kwargs):
         """float() or int(), which of a tensor's number or one that varies are others at each call."""
         x = args[0] if len(args) == 1 and not kwargs else None
+        if type(x) is Array and tensor_of(x)._array.size == 1 and tensor_of(x)._array.dtype.kind in "fiu":
+            x = x.item()
         if type(x) is Tensor and x._array.size == 1 and x._array.dtype.kind in "fiu":
             x = x.item()
         if type(x) not in NUMBERS or type(value_of(x)) is bool:
@@ -381,6 +390,11 @@ def _warn(where, left, message, category):
     """Warn of a line; `where` is None: of one that is so many frames above the traced function."""
     file, line, names = where or _line(_above(sys._getframe(1), left))
     warnings.warn_explicit(message, category, file, line, names.get("__name__", "<string>"), names.setdefault("__warningregistry__", {}))
+
+
+def warn_of(frame, message, category):
+    """Warn of the line that a frame is at."""
+    _warn(_line(frame), 0, message, category)
 
 
 def _log(logger, level, where, msg, *args):

@@ -398,7 +398,7 @@ def _arguments(t, r, args, kwargs, numbers, leaves):
             raise _No
     if free + len(r.world.slots) > L.MAX_OBJECTS:
         raise _No
-    if any(s.item is not None for s in r.world.slots):
+    if any(s.item is not None or s.is_array for s in r.world.slots):
         raise _No
     for i, (s, leaf) in enumerate(zip(r.world.slots, leaves.slots), free):
         t["slots"].extend([*_spot(t, s.kind, s.owner, s.name), i])

@@ -102,6 +102,11 @@ class HandsOut(Reason):
     instead = "Return the tensor and call .numpy() on the result, or read single numbers with .item() or .tolist()."
 
 
+class OfNumPy(Reason):
+    """It does something with an array of NumPy's that a trace cannot follow."""
+    instead = "Pass a tensor of it (whet.from_numpy), or do this part of the work outside of the traced function."
+
+
 class TooManyNumbers(Reason):
     """More numbers become Python's than a replay would compare."""
     instead = "Return the tensor and read its numbers after the call."

@@ -20,11 +20,12 @@ from whet.ir.graph import Node, Ref, Type
 from whet.ir.spans import span
 from whet.ops import pointwise_family, registry
 from whet.ops.creation import copied, empty_op
-from whet.tensor import contiguous_format
+from whet.tensor import Tensor, contiguous_format
 
+from .arrays import Arrays
 from .numbers import EXACT, FACTS, NUMBERS, SAFE, Number, plain, tensor_behind, tensor_of, value_of
 from .outward import Call
-from .reasons import Explained, Foreign, HandsOut, InPlaceShape, Large, Memory, Reason, TooManyNumbers, WritesFirst
+from .reasons import Explained, Foreign, HandsOut, InPlaceShape, Large, Memory, OfNumPy, Reason, TooManyNumbers, WritesFirst
 from .streams import Streams
 from .texts import Texts
 from .watch import Watch, own_file, short
@@ -70,6 +71,8 @@ class Recorder(registry.Observer):
         self.bytes = 0                       # that they and others take together, as nothing is let go of before the end
         self.facts = {}                      # ids of tensors that stand for facts of tensors from outside -> (which fact, of which tensor)
         self.texts, self.streams = Texts(), Streams()
+        self.numpys, self.codes = Arrays(self), frozenset()  # NumPy arrays; the user's code
+        self.cells = []                      # what counts the versions of tensors that the run made around arrays
         self.running = None                  # the op that runs, its operands and attributes, until its results are noted
         self.settings = []                   # objects of ours whose attributes were read, of those that the World does not watch
         self.acts = []                       # what was done outside of Python's state: see outward.py
@@ -290,6 +293,8 @@ class Recorder(registry.Observer):
             return pointwise_family.inplace(op, t, args, attrs)
         if self.trying is not None and not self.own(ins[0]):
             self.trying("it writes to a tensor that was there before")
+        if self.numpys.frozen(self.memory.get(ins[0], ins[0]), t._array):
+            self.refuse(OfNumPy("it writes to a NumPy array of which others have seen the memory"))
         node, base = t._node, t if t._base is None else t._base
         if modes.state.flags & modes.GRAD and id(base) not in self.ids and any(registry.is_tensor(x) and x.requires_grad for x in (t, *args)):
             self.refuse(Memory("what carries gradients is written to a tensor that was there before"))
@@ -364,6 +369,8 @@ class Recorder(registry.Observer):
         it is the same each time, unless it shows memory from outside."""
         if ours(sys._getframe(2).f_code):
             return None
+        if what == "version" and any(t._cell is c for c in self.cells):
+            return None                      # (it begins anew at each call)
         n = self.number.get(id(t._array))
         owner = self.outside.get(None if n is None else self.memory.get(n, n))
         of = t
@@ -399,15 +406,17 @@ class Recorder(registry.Observer):
         """Note the line that makes a tensor around an array: whoever uses it is told of it."""
         if id(t._array) not in self.number:
             self.foreign[id(t._array)] = sys._getframe(2).f_code.co_name, where()
+        if t._base is None and id(t) not in self.ids and self.reachable.get(id(t._array)) is not t:
+            self.cells.append(t._cell)
 
     def exposed(self, t):
-        """The memory of a tensor is handed to NumPy."""
-        try:
-            self.value(t)
-        except Refused as e:
-            self.refuse(e.reason)
-            return
-        self.refuse(HandsOut("a tensor's memory was handed to NumPy"))
+        """What stands for the array that shows a tensor's memory."""
+        if self.exact or type(t) is not Tensor or t._array.dtype not in FROM_NUMPY or t._array.dtype.kind == "V":
+            self.refuse(HandsOut("a tensor's memory was handed to NumPy"))
+            return None
+        t._shared().shown = 1
+        x = self.numpys.of(t)
+        return None if self.reason else x
 
     def concretize(self, t):
         """Python is about to see the value."""

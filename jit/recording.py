@@ -54,6 +54,7 @@ class Recording:
         self.told = self.checks = None       # what the recorder was told; when it is compared with a new recording (see again.py)
         self.writes, self.backward = False, None
         self.acts, self.only_acts = (), True # what is done outside of Python's state (see outward.py); is that all that a call does?
+        self.inputs = []                     # of the leaves, which are around NumPy arrays that the function reaches from outside, too
         self.views = [t for t in self.tensors if t._base is not None]
         self.shapes, self.sized = (), None   # of the tensors among the arguments; where the user's code was told a size (see sizes.py)
         self.within = []                     # the containers among the arguments that the function reaches from outside, too; None for others
@@ -122,7 +123,9 @@ class Recording:
 
     def fits(self, leaves, boxes=()):
         """Is everything that the function read outside of its arguments as it was?"""
-        known = self.world.tensors
+        known, inputs = self.world.tensors, self.world.inputs
+        if inputs and not all(map(is_, [inputs.get(id(t._array)) for t in leaves], self.inputs)):
+            return False
         if boxes and not all(map(is_, map(self.world.seen.get, map(id, boxes)), self.within)):
             return False
         for t, same in zip(leaves, self.identity):
@@ -316,6 +319,10 @@ class Recording:
             return made[id(what)]
         if kind == "item":
             return env[what].item()
+        if kind == "array":                  # of NumPy's, or one of its numbers
+            what, plain = what
+            a = self.at(what, leaves)._array if type(what) is tuple else env[what]
+            return a if plain else a[()]
         if kind == "box":
             return made["boxes"][what]
         if kind is list:

@@ -4,10 +4,12 @@ import dataclasses
 import enum
 import types
 
+import numpy as np
 from whet.autograd.node import OutputOf
 from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
 
+from .arrays import Array, real_of, tensor_of
 from .containers import elements, kind_of, values
 from .effects import Growing, named
 from .given import counted
@@ -75,6 +77,7 @@ class Results:
         self.rec, self.place_of, self.before = rec, place_of, before
         self.values, self.index, self.tensors = [], {}, []
         self.known = guarded                 # what is guarded by identity: may be given back as it is
+        self.tuples, self.leaves = {}, []    # which container a tuple stands for, by id; the arguments' tensors and where they are found
         self.containers, self.holders = {}, []       # lists and dicts that the run made, by id
         self.once = {}                       # what tuples are made of, by their id
         self.items = []                      # values that become numbers
@@ -103,11 +106,13 @@ class Results:
             n = self.rec.value(tensor_behind(x))
             self.items.append(n)
             return "item", n
+        if t is Array or t is np.ndarray and (id(x) in self.rec.numpys.known or id(x) in self.rec.numpys.around):
+            return self.array(x)
         if t is Growing:                     # (the list that it stands for)
             return "const", x.real
-        if id(x) in self.boxes:
+        if id(x) in self.boxes or id(x) in self.tuples:
             self.boxed = True
-            return "box", self.boxes[id(x)]
+            return "box", self.boxes.get(id(x), self.tuples.get(id(x)))
         if id(x) in self.known:
             return "const", x
         if t is slice:
@@ -146,6 +151,20 @@ class Results:
         if t is types.CellType:
             return "cell", (self.container(x), [] if x == types.CellType() else [self.describe(x.cell_contents)])
         raise Refused(Returns(f"{full_thing(t)}"))
+
+    def array(self, x):
+        """An array of NumPy's, or one of its numbers: one that was there before, or one that NumPy made in the run."""
+        x = self.rec.numpys.known.get(id(x), x) if type(x) is np.ndarray else x
+        known, a = real_of(x), tensor_of(x)._array
+        if id(known) in self.rec.numpys.around:
+            return "const", known
+        place = next((p for t, p in self.leaves if t._array is known), None)
+        if place is not None:
+            return "array", (place, True)
+        self.rec.numpys.described.add(id(x))
+        n = self.rec.value(tensor_of(x))
+        self.items.append(n)
+        return "array", (n, known is a)
 
     def function(self, x):
         """A function that the run made: each call makes its own, with its own variables."""

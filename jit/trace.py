@@ -28,16 +28,17 @@ from whet.passes.pipeline import REWRITES
 from whet.tensor_base import Base
 
 from . import again, explain, ladder, quick, show, sizes, summary, trial
+from .arrays import Array, real_of
 from .backward import Backward, near, same_bits
 from .effects import CONTENTS, SETTABLE, Swapped, found, several
-from .given import Given, Run, counted
+from .given import Exchanged, Given, Run, counted
 from .history import inside, leaves_of, saved_by
 from .numbers import NUMBERS, Number, reclaim, settle, tensor_behind, tensor_of, varies
 from .outward import Outward, real
 from .policy import Policy
 from .program import Miss, Program, template
 from .quick import MISSED
-from .reasons import Changes, Drifts, Keeps, Memory, OtherWays, Prints, PythonBackward
+from .reasons import Changes, Drifts, Keeps, Memory, OfNumPy, OtherWays, Prints, PythonBackward
 from .record import Late, Recorder, Refused, Wrong, escaped
 from .recording import Recording
 from .results import Results
@@ -135,6 +136,7 @@ class Traced(quick.Entry):
         self._laying = threading.RLock()      # held while these are changed
         self._loose, self._lines = set(), set()        # places, and lines with `item()`, whose numbers were seen to vary
         self._seen = []                       # the numbers among the arguments of the last kinds of calls
+        self._solid = False                   # somebody would notice what stands for a NumPy array: they are known by identity
         self._exact = False                   # somebody would notice a Number: no number is taken as it comes
         self._varying, self._fixed = set(), set()      # arguments whose numbers vary; what Python computes with and must not vary
         self._drift = None                    # what a call did that its recording does not: nothing is replayed any more
@@ -291,7 +293,7 @@ class Traced(quick.Entry):
 
     def _key(self, args, kwargs, given=None):
         """What tells calls apart, and what the call was given."""
-        given = Given() if given is None else given
+        given = Given(arrays=not self._solid) if given is None else given
         flatten = given.flatten
         if self._varying:
             def one(place, x):
@@ -488,7 +490,7 @@ class Traced(quick.Entry):
             if name is None:
                 if kind == "items" and type(owner) is list and now is not None and len(now) > len(before) and all(map(is_, now, before)):
                     self._loose.add((id(owner), None))
-            elif type(before) is type(now) and (varies(now) or isinstance(now, Base)) or several(before) and several(now) \
+            elif type(before) is type(now) and (varies(now) or isinstance(now, Base | np.ndarray)) or several(before) and several(now) \
                     and [*map(type, before)] == [*map(type, now)]:
                 self._loose.add((id(owner), name))
         self._loose -= self._fixed
@@ -512,21 +514,26 @@ class Traced(quick.Entry):
         light = model is not None and not (paths or numbers or key in self._watched) and sizes.unwatched(model, leaves, given.boxes)
         loose = model.told[0] if light else loose            # (that is what the model's world was searched with)
         try:
-            world = model.world if light else World(self.fn, others, loose, grows=True)
+            world = model.world if light else World(self.fn, others, loose, grows=True, numpy=bool(given.arrays))
             if world.exact and not self._exact:
                 self._exact, self._varying, self._loose, self._lines = True, set(), set(), set()
                 loose = lines = frozenset()
                 if numbers or known is not None:         # (its key is another now)
                     return self.fn(*args, **kwargs)
-                world = World(self.fn, others, grows=True)
+                world = World(self.fn, others, grows=True, numpy=bool(given.arrays))
+            if world.solid and not self._solid:
+                self._solid = True
+                if given.arrays or known is not None:        # (its key is another now)
+                    return self.fn(*args, **kwargs)
             if world.entangled(leaves):
-                world = World(self.fn, others, grows=True)
+                world = World(self.fn, others, grows=True, numpy=bool(given.arrays))
             if known is not None and [s.key for s in world.slots] != [s.key for s in known.world.slots]:
                 return self.fn(*args, **kwargs)              # (what lies in some is of another kind now: tensors would have other places)
             slots = [s.fetch(world.tensors, leaves) for s in world.slots]
             leaves = [*leaves, *slots]
             more = [*leaves, *args, *kwargs.values()]
-            whole = world.grown(more) if world.begun else World(self.fn, [*others, *more])
+            apart = frozenset(given.arrays or ())
+            whole = world.grown(more, apart) if world.begun else World(self.fn, [*others, *more], skipped=apart)
         except Unwatchable as e:
             self._give_up(key, e.reason.named(self.fn, key))
             return self.fn(*args, **kwargs)
@@ -539,6 +546,11 @@ class Traced(quick.Entry):
         if numbers:
             args = [Number(x, numbers[i], rec) if i in numbers else x for i, x in enumerate(args)]
             kwargs = {k: Number(x, numbers[k], rec) if k in numbers else x for k, x in kwargs.items()}
+        rec.codes = whole.codes
+        exchanged = Exchanged(functools.partial(rec.numpys.stand_in, given=True))
+        run.tuples = exchanged.tuples
+        if given.arrays:
+            args, kwargs = [exchanged(x) for x in args], {k: exchanged(x) for k, x in kwargs.items()}
         watch = Watch(whole.codes, rec.refuse)
         outward = Outward(rec, watch, world, slots)
         swapped = Swapped(world, slots, outward)
@@ -550,14 +562,15 @@ class Traced(quick.Entry):
             with nullcontext() if light else watch, haste.recording():
                 out = self.fn(*args, **kwargs)
         except BaseException:
-            self._close(rec, swapped)
+            self._close(rec, swapped, exchanged)
             swapped.settle(whole)
-            args, kwargs = numbers, None
+            args, kwargs, exchanged = numbers, None, None
             for r in rec.lent:
                 reclaim(r)
             outward.take_back()
+            rec.numpys.take_back()
             raise
-        self._close(rec, swapped)
+        self._close(rec, swapped, exchanged)
         if known is None:
             outcome.run = trial.clock() - begun
         try:
@@ -594,10 +607,14 @@ class Traced(quick.Entry):
                 self._failed(key, e, rec.passing)
         finally:
             swapped.settle(whole)
-        out, args, kwargs = real(settle(out) if rec.lent or swapped.lists else out), (), {}
+        if exchanged.tuples:
+            out = exchanged.given_back(out)
+        out, args, kwargs = real(settle(out) if rec.lent or rec.numpys.lent or swapped.lists else out), (), {}
         for x in rec.lent:
             reclaim(x)
         outward.take_back()
+        exchanged = None                     # (it has what stood for arrays)
+        rec.numpys.take_back()
         return out
 
     def _make_place(self, key, paths):
@@ -633,12 +650,13 @@ class Traced(quick.Entry):
         warnings.warn(f"{self._name()} runs eagerly: {self._drift.full()}", TraceWarning, stacklevel=_depth())
 
     @staticmethod
-    def _close(rec, swapped):
+    def _close(rec, swapped, exchanged):
         """The run is over."""
         state = modes.state
         state.observers = tuple(o for o in state.observers if o is not rec)
         modes.refresh()
         swapped.leave()
+        exchanged.end()
 
     def _regular(self, world, slots, numbers, rec):
         """Were numbers that vary only computed with? Those that Python went on from are taken as they are from now on."""
@@ -653,7 +671,7 @@ class Traced(quick.Entry):
 
     def _model(self, args, kwargs, given):
         """The key of a call without its sizes; and a recording that this one is like, but for sizes, or None."""
-        kind, _ = self._key(args, kwargs, Given(sizes=False))
+        kind, _ = self._key(args, kwargs, Given(sizes=False, arrays=not self._solid))
         for r in self._models.get(kind, ()):
             if sizes.fits(r, given.leaves) and (self._free is None or sizes.may_differ(self._free, r.shapes, args, kwargs, given.leaves)):
                 return kind, r
@@ -674,6 +692,8 @@ class Traced(quick.Entry):
             if e is not None:
                 edges.setdefault(id(e), place_of(t))
         results = Results(rec, place_of, lambda e: edges.get(id(e)), run.whole.seen, world.seen, run.boxes, run.first)
+        results.leaves = [(t, ("argument", i)) for i, t in enumerate(leaves)]
+        results.tuples = {i: results.boxes[id(was)] for i, (_, was) in run.tuples.items() if id(was) in results.boxes}
         grads = []
         for t, g in zip(run.tensors, run.grads):
             if t._grad is not g:
@@ -684,6 +704,9 @@ class Traced(quick.Entry):
             raise Refused(Prints("a tensor is printed, and written to afterwards"))
         outward.describe(results)
         results.join()
+        problem = rec.numpys.problem(bool(results.alive))
+        if problem is not None:
+            raise Refused(OfNumPy(problem))
         back, values = None, [*results.values, *results.items]
         if results.alive and known is None:
             nodes = inside([t._node for t in results.alive], run.first)
@@ -708,7 +731,7 @@ class Traced(quick.Entry):
         at = counted(rec.outside.values(), place_of)
         bumps = [(at[id(n.value)], n.value.writer) for n in rec.nodes if n.kind == "write" and id(n.value) in at] + run.unseen(rec, place_of)
         if known is not None:
-            if self._sharing(run.tensors, place_of) != known.shared:
+            if self._sharing([*run.tensors, *rec.borrowed.values()], place_of) != known.shared:
                 return                       # (other tensors are around one array, one value to the recorder: the steps read differently)
             return self._compare(known, rec, results, again.Account(
                 rec.nodes, rec.arrays, outside, [place_of(t) for t in rec.outside.values()], spec, grads, left, bumps, positions))
@@ -736,9 +759,10 @@ class Traced(quick.Entry):
         r.flags = [flags.get(id(t), t._rg) for t in r.tensors]
         r.doubtful = any(left) and not run.alone()
         r.identity = [world.tensors.get(id(t)) for t in leaves]
+        r.inputs = [world.inputs.get(id(t._array)) for t in leaves]
         r.without = [before[id(t)] is None for t in leaves]
         r.within = [world.seen.get(id(x)) for x in run.boxes]
-        r.shared = self._sharing(run.tensors, place_of)
+        r.shared = self._sharing([*run.tensors, *rec.borrowed.values()], place_of)
         written = {program.origin[n.ins[0]] for n in rec.nodes if n.kind == "write"}
         r.written = [i for i, n in enumerate(outside) if n in written]
         r.writes = bool(r.written)           # (also those that bump no version)
@@ -811,6 +835,8 @@ class Traced(quick.Entry):
             place = id(owner), name
             if type(new) in NUMBERS and tensor_behind(new) is slots.get(place) or type(new) is tuple and new is here.get(place):
                 continue                     # (the number, or the numbers, that were there)
+            if type(new) is Array and place in slots and real_of(new) is slots[place]._array:
+                continue
             if kind in CONTENTS and id(owner) in full:
                 if id(owner) not in known and not isinstance(owner, tuple | frozenset | types.MappingProxyType):
                     known.add(id(owner))
@@ -827,8 +853,8 @@ class Traced(quick.Entry):
                 raise Refused(Changes(run.world, (kind, owner, name, None, new)))
         known |= {(id(owner), name) for _, owner, name, _ in effects}
         for s in run.world.slots:            # (what is stored may be what was there this time)
-            now = found((s.kind, s.owner, s.name)) if s.is_number else None
-            if now is not None and type(now) not in NUMBERS and now is not here.get((id(s.owner), s.name)) \
+            now = found((s.kind, s.owner, s.name)) if s.is_number or s.is_array else None
+            if now is not None and type(now) is not Array and type(now) not in NUMBERS and now is not here.get((id(s.owner), s.name)) \
                     and (id(s.owner), s.name) not in known:              # (None: it was deleted)
                 effects.append((s.kind, s.owner, s.name, results.describe(now)))
         known |= slots.keys() | {(id(owner), name) for _, owner, name, _ in effects}

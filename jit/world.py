@@ -38,7 +38,7 @@ from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
 from whet.utils.hooks import Hooks
 
-from . import patched
+from . import arrays, patched
 from .bytecode import instructions, second_is_constant
 from .containers import OWN, elements, fill, values
 from .effects import SETTABLE, Slot, get, named
@@ -247,7 +247,7 @@ class World:
     """The places that a function reads from. `loose`: (id of owner, name) of places whose numbers or tensors may be any, and (id, None) of
     lists that only grow. One that `grows` keeps what is needed to go on from it, until `grown` is called."""
 
-    def __init__(self, fn, arguments=(), loose=frozenset(), grows=False):
+    def __init__(self, fn, arguments=(), loose=frozenset(), grows=False, skipped=frozenset(), numpy=False):
         self.holders = []                    # what has a dict, which may be exchanged for another
         self.places = []                     # (kind, owner, names or None, objects)
         self.loose, self.slots, self.growing = loose, [], {}
@@ -261,7 +261,9 @@ class World:
         self.typed = False                   # would somebody notice a stand-in by its type?
         self.asking = False                  # could others ask functions and classes for their names?
         self.shown = False                   # could functions and classes become text?
-        self.settings = set()                # names in SETTINGS that results may go by
+        self.skipped = skipped               # ids of arrays that are looked after elsewhere
+        self.solid = False                   # could somebody notice that an array is none of NumPy's?
+        self.settings = {"numpy"} if numpy else set()        # names in SETTINGS that results may go by
         self.builtins = set()                # names of Python's own that were looked up
         self.called = {}                     # (id of globals, name) -> (these, a type that makes numbers, is it nothing but called there?)
         self.codes, self.read = set(), set()             # code that the walk has gone through, and with whose globals
@@ -277,6 +279,7 @@ class World:
         self.looks_up = False                # could any name of a module be looked up?
         self.grads = []                      # gradients of tensors: at the end those that nothing else leads to
         self.walk()
+        self.inputs = {}                     # NumPy arrays that are inputs, by id
         self.begun = self.copied() if grows and not loose else None
         self.finish()
 
@@ -290,10 +293,11 @@ class World:
         new.begun = None
         return new
 
-    def grown(self, arguments):
+    def grown(self, arguments, skipped=frozenset()):
         """The world of these arguments as well: as if searched anew, but nothing is looked at twice. (Only once: what it goes on from holds
         gradients, which are soon others.)"""
         new, self.begun = self.begun, None
+        new.skipped = skipped
         new.stack += arguments
         new.walk()
         new.finish()
@@ -305,6 +309,7 @@ class World:
         self.stack += self.grads
         self.walk()
         self.say_of_themselves()
+        self.numpy_arrays()
         self.stack = None
         for name in sorted(self.settings):
             self.places.append(("setting", SETTINGS[name], name, [SETTINGS[name]()]))
@@ -326,6 +331,20 @@ class World:
         if "_base" in self.attributes:
             raise Unwatchable(Inspects("it asks for the `_base` of something, which is compared nowhere"))
         self.arrange()
+
+    def numpy_arrays(self):
+        """Those that a run finds stand-ins for are compared by how they lie in memory, others by their numbers."""
+        self.solid = self.exact or not arrays.EXACT.isdisjoint(self.attributes | self.builtins)
+        found = [x for i, (x, _) in self.outward.items() if type(x) is np.ndarray and i not in self.met]
+        self.settings |= {"numpy"} if found else set()
+        for x in found:
+            if self.solid:
+                del self.outward[id(x)]
+                self.stack.append(x)
+            else:
+                self.places.append(("layout", x, None, [_one(arrays.layout(x))]))
+        self.walk()
+        self.inputs = {} if self.solid else {id(x): x for x in found}
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
     def walk(self):
@@ -368,7 +387,7 @@ class World:
         self.bare, self.grads = [t for t in self.bare if id(t) not in gone], []
 
     def visit(self, x):
-        if type(x) in PLAIN or id(x) in self.seen:
+        if type(x) in PLAIN or id(x) in self.seen or id(x) in self.skipped:
             return
         if isinstance(x, types.GenericAlias | types.UnionType):
             self.stack += [getattr(x, "__origin__", None), *x.__args__]
@@ -541,14 +560,14 @@ class World:
             named = names[1] if kind == "some" else names if kind in ("dict", "vars", "local") else \
                 range(len(objects)) if kind == "items" else (names or "contents",)
             if outward:
-                for name, x in zip(named, found):
-                    if stands(x):
+                for i, (name, x) in enumerate(zip(named, found)):
+                    if stands(x) and not (type(x) is np.ndarray and self.slot(kind, owner, name, objects, i)):
                         if type(x) is CACHED:
                             self.exact = True            # (it would keep a Number)
                             held = [y for r in cached_by(x) for y in (r if type(r) is tuple else (r,))]
                             self.stack += [x.__wrapped__, *(y for y in held if isinstance(y, Base))]
                         self.outward.setdefault(id(x), (x, []))[1].append((kind, owner, name))
-            found = [x for i, (name, x) in enumerate(zip(named, found)) if not stands(x) and not self.slot(kind, owner, name, objects, i)]
+            found = [x for i, (name, x) in enumerate(zip(named, found)) if not self.slot(kind, owner, name, objects, i) and not stands(x)]
         self.stack += found
 
     def slot(self, kind, owner, name, objects, i):
@@ -572,8 +591,9 @@ class World:
     def entangled(self, leaves):
         """Are tensors of slots, or lists that grow, known by other names as well? Then they are no slots."""
         found = [get(s.kind, s.owner, s.name) for s in self.slots if not s.is_number]
-        return any(id(t) in self.tensors or any(t is x for x in leaves) for t in found) or len({id(t) for t in found}) < len(found) \
-            or any(i in self.seen for i in self.growing) or self.growing and self.direct
+        twice = len({id(t) for t in found}) < len(found)
+        known = any(id(t) in self.tensors or id(t) in self.inputs or any(t is x or t is x._array for x in leaves) for t in found)
+        return twice or known or any(i in self.seen for i in self.growing) or self.growing and self.direct
 
     def namespace(self, d):
         keys = elements(d)
@@ -934,6 +954,8 @@ def _look(kind, owner, names):
         return *(held.get(k, ABSENT) for k in names), len(held), owner.__bases__
     if kind == "array":
         return _contents(owner)
+    if kind == "layout":
+        return (_one(arrays.layout(owner)),)
     if kind == "path":
         return (tuple(owner),)
     if kind == "partial":

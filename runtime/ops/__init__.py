@@ -4,8 +4,8 @@ from ..tensor import Tensor
 from . import surface
 
 for _family in ("pointwise", "arithmetic", "creation", "convert", "view", "movement", "index", "reduce", "sort", "contract",
-                "random", "python", "window", "norm", "activation", "recurrent", "loss", "embedding", "vision", "host", "fourier", "interop",
-                "derived", "control", "special", "operators", "toplevel"):
+                "random", "python", "numpy_calls", "window", "norm", "activation", "recurrent", "loss", "embedding", "vision", "host", "fourier",
+                "interop", "derived", "control", "special", "operators", "toplevel"):
     __import__(f"{__name__}.{_family}")
 
 from .host import publish  # noqa: E402  (linalg is made of other ops)

@@ -464,6 +464,19 @@ def _plain(x):
     return x if isinstance(x, numbers.Number) else x.__index__() if hasattr(x, "__index__") else builtins.float(x)
 
 
+def memory_of(x):
+    """An array of NumPy's, where a trace has something stand for it."""
+    return x.__whet_array__() if modes.state.observers and hasattr(x, "__whet_array__") else x
+
+
+def _followed(data, dtype):
+    """The memory of an array that a trace follows, as a tensor of some type; None for other data."""
+    if not (modes.state.observers and hasattr(data, "__whet_array__")):
+        return None
+    t = shown(wrap(data.__whet_array__()))
+    return t if dtype is None or dtype is t.dtype else t.to(dtype)
+
+
 def array_of(data, dtype=None):
     """(array, is new): Python data, a NumPy array or a tensor as an array of `dtype`, or of the type that the data suggest."""
     if is_tensor(data):
@@ -629,6 +642,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         dtype = dtypes.as_dtype(dtype)
     if modes.state.observers:
         t = _of_varying(data, dtype)
+        if t is None and (t := _followed(data, dtype)) is not None and t._array is data.__whet_array__():
+            t = t.clone(memory_format=contiguous_format)
         if t is not None:
             return require(t, requires_grad)
     a, new = array_of(data, dtype)
@@ -651,6 +666,9 @@ def as_tensor(data, dtype=None, device=None):
         dtype = dtypes.as_dtype(dtype)
     if is_tensor(data):
         return data if dtype is None or data.dtype is dtype else data.to(dtype)
+    t = _followed(data, dtype)
+    if t is not None:
+        return t
     a, new = array_of(data, dtype)
     return literal(a) if new else shown(wrap(a))
 
@@ -663,6 +681,10 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     if isinstance(obj, bytes | bytearray | memoryview):
         d = dtype or dtypes.get_default_dtype()
         obj = frombuffer(obj, dtype=d)
+    if (t := _followed(obj, dtype)) is not None:
+        if copy is False and t._array is not obj.__whet_array__():
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        return require(t.clone(memory_format=contiguous_format) if copy and t._array is obj.__whet_array__() else t, requires_grad)
     if is_tensor(obj):
         t = obj if dtype is None or obj.dtype is dtype else obj.to(dtype)
         if copy is False and t is not obj:
@@ -684,6 +706,7 @@ def from_numpy(ndarray):
     """A tensor over the memory of a NumPy array: each sees the other's writes."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    ndarray = memory_of(ndarray)
     d = dtypes.from_numpy(ndarray.dtype)
     if ndarray.dtype != d.np:
         raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is "
@@ -694,7 +717,7 @@ def from_numpy(ndarray):
 @function(method=False)
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     """A 1-d tensor over the memory of an object with a buffer."""
-    d = dtypes.as_dtype(dtype)
+    d, buffer = dtypes.as_dtype(dtype), memory_of(buffer)
     size = memoryview(buffer).nbytes
     if size == 0:
         raise ValueError("both buffer length (0) and count (-1) must not be 0")

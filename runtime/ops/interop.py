@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import dtypes
 from ..tensor import shown, wrap
+from .creation import memory_of
 from .registry import is_tensor
 from .surface import FUNCTIONS, function, method
 
@@ -15,6 +16,8 @@ from .surface import FUNCTIONS, function, method
 def __array__(self, dtype=None, copy=None):
     """The tensor's memory for `np.asarray`; converted or copied where asked."""
     a = self.numpy()
+    if hasattr(a, "__whet_array__"):         # (who asks for this works in C: it gets the array itself)
+        a = a.__array__()
     if dtype is not None and np.dtype(dtype) != a.dtype:
         if copy is False:
             raise ValueError("Unable to avoid copy while creating an array as requested: the dtype differs")
@@ -48,7 +51,7 @@ _ACCUMULATE = {"add": "cumsum", "multiply": "cumprod"}
 def _ours(x):
     """A NumPy operand as a tensor or number."""
     if isinstance(x, np.ndarray):
-        return wrap(x)
+        return wrap(memory_of(x))
     return x.item() if isinstance(x, np.generic) and x.dtype.kind in "biufc" else x
 
 

@@ -184,8 +184,8 @@ class Observer:
         """Python is about to see the numbers of a tensor."""
 
     def exposed(self, t):
-        """The memory of a tensor is given away."""
-        self.concretize(t)
+        """The memory of a tensor is given away. What to give in its place; None for itself."""
+        return self.concretize(t)
 
     def beside(self, source, made):
         """The tensor that was made in the likeness of `source`, as it shall be."""

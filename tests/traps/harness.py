@@ -25,7 +25,8 @@ import numpy as np
 import whet
 from whet.jit import policy
 
-FILES = "python_state control_flow memory modes values autograd arguments effects hidden use tricks outside more everyday asides beneath".split()
+FILES = "python_state control_flow memory modes values autograd arguments effects hidden use tricks outside more everyday asides beneath " \
+        "arrays".split()
 TRAPS = {}
 policy.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
 Box = types.SimpleNamespace
