@@ -95,15 +95,15 @@ class BatchLevel(Level):
         values = [t.value if self.owns(t) else t for t in tensors]
         if not any(batched):
             return self.beneath(registry.ask, question, *values)
+        if hasattr(question, "facts"):
+            return self.beneath(registry.ask, question, *values)
         return self.beneath(self._ask_each, question, values, batched)
 
     def _ask_each(self, question, values, batched):
-        """The answer for all examples; where they differ, the one that is right for each of them, if the question says which that is."""
+        """The answer for all examples, which must be the same."""
         answers = [registry.ask(question, *[x.select(0, i) if b else x for x, b in zip(values, batched)]) for i in range(self.size)]
         if all([bool(np.all(a == answers[0])) for a in answers]):
             return answers[0]
-        if hasattr(question, "cautious"):
-            return question.cautious
         raise NeedsNumbers(DATA_DEPENDENT.format(question.__name__.strip("_").replace("_", " ")))
 
     def beside(self, source, made):

@@ -14,7 +14,7 @@ from ..ir.spans import address, span
 from ..tensor import Tensor, contiguous_format, owner, preserve_format, shown, wrap
 from . import pointwise as p
 from .arithmetic import NO_ATTRS
-from .batching import aligned, native, repeated
+from .batching import aligned, folded, native, repeated
 from .creation import as_format, like_array, new_array
 from .pointwise_family import PointwiseOp, inplace
 from .registry import Op, apply, is_tensor
@@ -67,8 +67,14 @@ cast_complex_op = Op("to_complex", cast_array, _cast_vjp, samples=lambda make: [
     Sample(make(0, 2), dtype=dtypes.complex128)], linear=(0,), batch=native)
 cast_complex_op.doc = "Conversion where one of the types is complex."
 clone_op = PointwiseOp("clone", lambda input: input, vjp=lambda g, y, x: [g], promote="none", samples=reals(-3, 3))
+def _copy_each_to_format(op, n, inputs, batched, attrs):
+    rule = native if attrs["memory_format"] is contiguous_format else folded()
+    return rule(op, n, inputs, batched, attrs)
+
+
 copy_to_format_op = Op("clone_format", copy_array, lambda g, _y, _x, memory_format: [g], samples=lambda make: [
-    Sample(make(2, 3), memory_format=contiguous_format), Sample(make(2, 3, 2, 2), memory_format=as_format("channels_last"))])
+    Sample(make(2, 3), memory_format=contiguous_format), Sample(make(2, 3, 2, 2), memory_format=as_format("channels_last"))],
+    batch=_copy_each_to_format, linear=(0,))
 copy_to_format_op.total = True
 
 

@@ -255,7 +255,8 @@ FACTS = frozenset(np.dtype(t) for t in ("f2", "f4", "f8", "i8"))       # any Pyt
 
 
 def asked(*facts):
-    """Give a question its facts, as functions of an element (a scalar expression) and the array's dtype."""
+    """Give a question its facts, as functions of an element (a scalar expression) and the array's dtype. A batch is asked as a whole: what
+    follows where a fact is true of some element must be right for the examples of which it is not."""
     def give(question):
         question.facts = lambda a: [scalar.lift(fact(scalar.arg(0), a.dtype)) for fact in facts] if a.dtype in FACTS else ()
         return question
