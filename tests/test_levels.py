@@ -287,6 +287,29 @@ def test_an_ensemble():
     close(out, whet.stack([n(x) for n in nets]))
 
 
+@pytest.mark.parametrize("options", [{"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}])
+def test_jacobians_as_values(options):
+    functional = whet.autograd.functional
+    x, y = numbers(3), numbers(2)
+    f = lambda x, y: (x.sin() * y.sum(), y * x[0])  # noqa: E731
+    for row, want in zip(functional.jacobian(f, (x, y), **options), functional.jacobian(f, (x, y))):
+        for a, b in zip(row, want):
+            close(a, b)
+    g = lambda x: (x ** 3).sum() * x[0]  # noqa: E731
+    w = x.clone().requires_grad_()
+    functional.jacobian(lambda x: x ** 3, w, create_graph=True, **options).sum().backward()
+    close(w.grad, 6 * x)
+    close(functional.hessian(g, x, vectorize=True, outer_jacobian_strategy=options.get("strategy", "reverse-mode")), functional.hessian(g, x))
+
+
+def test_batched_gradients_of_a_graph():
+    x = numbers(3).requires_grad_()
+    y, z = x ** 2, numbers(2).requires_grad_()
+    rows_of, none = whet.autograd.grad(y, (x, z), whet.eye(3, dtype=x.dtype), is_grads_batched=True, allow_unused=True)
+    close(rows_of, (2 * x).diag())
+    assert none is None
+
+
 # ---- dual numbers ------------------------------------------------------------------------------------------------------
 def test_dual_levels():
     x, v = numbers(3), numbers(3)

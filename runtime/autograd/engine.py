@@ -346,13 +346,18 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 
 def _batched(outputs, inputs, grad_outputs, keep, create, allow_unused, materialize):
-    """One backward for each row of the batched grad_outputs; rows are stacked."""
-    from ..ops import stack
-    gs = _as_tuple(grad_outputs)
-    n = next(g.shape[0] for g in gs if g is not None)
-    rows = [grad(outputs, inputs, tuple(None if g is None else g[i] for g in gs), True if i + 1 < n else keep, create,
-                 allow_unused=allow_unused, materialize_grads=materialize) for i in range(n)]
-    return tuple(None if col[0] is None else stack(col) for col in zip(*rows))
+    """One backward for all rows of the batched grad_outputs."""
+    from ..func import vmap
+    gs, used = _as_tuple(grad_outputs), []
+
+    def row(*some):
+        in_order = iter(some)
+        found = grad(outputs, inputs, tuple([None if g is None else next(in_order) for g in gs]), keep, create, allow_unused=allow_unused,
+                     materialize_grads=materialize)
+        used[:] = [g is not None for g in found]
+        return tuple([g for g in found if g is not None])
+    found = iter(vmap(row)(*[g for g in gs if g is not None]))
+    return tuple([next(found) if u else None for u in used])
 
 
 # ---- hooks ---------------------------------------------------------------------------------------------------------

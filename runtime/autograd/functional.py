@@ -60,24 +60,53 @@ def _finished(tensors, single, create_graph):
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
     """The derivative of each element of the outputs by each element of the inputs: (*output shape, *input shape).
 
-    With several outputs or inputs, a tuple (of tuples). `vectorize` and `strategy` are about speed, and change nothing here.
+    With several outputs or inputs, a tuple (of tuples). `vectorize` makes one backward for all elements of an output, and the strategy
+    "forward-mode" one forward product for all elements of an input.
 
     >>> import whet
     >>> whet.autograd.functional.jacobian(lambda x: x ** 2, whet.tensor([1., 2.]))
     tensor([[2., 0.],
             [0., 4.]])
     """
-    import whet
+    if strict and vectorize:
+        raise RuntimeError("jacobian: strict mode and vectorize=True are not supported together. Please either set vectorize=False or strict=False.")
+    if strategy not in ("reverse-mode", "forward-mode"):
+        raise ValueError(f"jacobian: strategy must be 'reverse-mode' or 'forward-mode', got {strategy!r}")
     with enable_grad():
+        if strategy == "forward-mode" and not strict:
+            return _by_columns(func, inputs, create_graph)
         inputs, one_in, outputs, one_out = _call(func, inputs, create_graph, "jacobian")
+        rows = _rows_at_once if vectorize else _rows_in_turn
         table = []
         for y in outputs:
-            flat = y.reshape(-1)
-            rows = [_gradients((flat[i],), inputs, (flat.new_ones(()),), create_graph, strict) for i in range(flat.numel())]
-            columns = [whet.stack([r[k] for r in rows]).reshape(y.shape + x.shape) if rows else x.new_zeros(y.shape + x.shape)
-                       for k, x in enumerate(inputs)]
+            columns = [r.reshape(y.shape + x.shape) for r, x in zip(rows(y, inputs, create_graph, strict), inputs)]
             table.append(_finished(columns, one_in, create_graph))
     return table[0] if one_out else tuple(table)
+
+
+def _by_columns(func, inputs, create_graph):
+    """The Jacobian by forward mode."""
+    from ..func import jacfwd
+    xs, one_in = _as_tuple(inputs, "inputs", "jacobian")
+    xs = tuple([x.view_as(x) if create_graph and x.requires_grad else x.detach() for x in xs])
+    table = jacfwd(func, tuple(range(len(xs))))(*xs)
+    if isinstance(table[0], tuple):
+        return tuple([_finished(row, one_in, create_graph) for row in table])
+    return _finished(table, one_in, create_graph)
+
+
+def _rows_in_turn(y, inputs, create_graph, strict):
+    """For each input the gradients of the elements of `y`, one a row, by a backward for each."""
+    import whet
+    flat = y.reshape(-1)
+    rows = [_gradients((flat[i],), inputs, (flat.new_ones(()),), create_graph, strict) for i in range(flat.numel())]
+    return [whet.stack([r[k] for r in rows]) if rows else x.new_zeros((0, *x.shape)) for k, x in enumerate(inputs)]
+
+
+def _rows_at_once(y, inputs, create_graph, strict):
+    """The same by one backward for all of them."""
+    from ..func.jacobians import rows
+    return rows(y, inputs, create_graph, None)
 
 
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
@@ -91,11 +120,13 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
     _, single = _as_tuple(inputs, "inputs", "hessian")
 
     def slope(*xs):
+        from .levels import variable
+        xs = tuple([x if x.requires_grad else variable(x) for x in xs])         # in forward mode nobody has asked for gradients yet
         y = func(*xs)
         _one_number(y, "hessian")
         g = _gradients((y.reshape(()),), xs, (y.new_ones(()),), True, strict)
         return g[0] if single else g
-    return jacobian(slope, inputs, create_graph, strict)
+    return jacobian(slope, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
 
 
 def _one_number(y, fn):

@@ -28,7 +28,7 @@ def _basis(x):
     return eye(x.numel(), dtype=x.dtype).reshape((x.numel(), *x.shape))
 
 
-def _rows(y, xs, create_graph, chunk_size):
+def rows(y, xs, create_graph, chunk_size):
     """For each input the derivatives of the elements of `y`, one a row."""
     def row(cotangent):
         return tuple(gradients([y], xs, [cotangent], create_graph))
@@ -58,7 +58,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
             xs = tensors(inputs)
 
             def of(y):
-                parts = [r.reshape((*y.shape, *x.shape)) for r, x in zip(_rows(y, xs, recorded, chunk_size), xs)]
+                parts = [r.reshape((*y.shape, *x.shape)) for r, x in zip(rows(y, xs, recorded, chunk_size), xs)]
                 parts = like(inputs, parts)
                 return parts[0] if isinstance(argnums, int) else parts
             result = mapped(of, out)
