@@ -31,17 +31,33 @@ def layers(keys, edges, late=()):
     return {k: n - low for k, n in layer.items()}
 
 
+def narrow(layer, edges, most):
+    """The same layers with at most so many boxes each: where there are more, those that come later go further down, with what is below them."""
+    above: dict = {}
+    for a, b in edges:
+        above.setdefault(b, []).append(a)
+    out: dict = {}
+    held: dict = {}
+    for k in sorted(layer, key=layer.get):   # (those above come first)
+        n = max((out[a] + 1 for a in above.get(k, ())), default=0)
+        while held.get(n, 0) >= most:
+            n += 1
+        out[k], held[n] = n, held.get(n, 0) + 1
+    return out
+
+
 class Layout:
-    """Places for boxes of given sizes in given layers (see `layers`). `edges` are (from, to), each to a deeper layer.
+    """Places for boxes of given sizes in given layers (see `layers`). `edges` are (from, to), each to a deeper layer; `effort`: the part of the
+    usual rounds that are taken to find good places.
 
     After it: `place[key]` is (x of the middle, y of the top), `path[from, to]` the points that an edge goes through, `width`, `height`."""
 
-    def __init__(self, sizes, edges, layer):
+    def __init__(self, sizes, edges, layer, effort=1.0):
         self.sizes, self.keys, self.layer = dict(sizes), list(sizes), dict(layer)
         self.edges = [e for e in dict.fromkeys(edges) if e[0] != e[1]]
         self.points()
         # large drawings settle for less
-        self.rounds = max(2, min(1, 1500 / len(self.layer)) * SWEEPS) if self.layer else 0
+        self.rounds = max(2, min(effort, 1500 / len(self.layer)) * SWEEPS) if self.layer else 0
         self.rows = self.ordered()
         self.placed()
 

@@ -67,11 +67,12 @@ class Box:
 
     def __init__(self, lines, colour, title, kind=""):
         self.lines, self.colour, self.title, self.kind = lines, colour, title, kind
+        self.round = kind.startswith("input")
         self.width = max(34, 20 + max(len(t) * (7.2 if c == "op" else 6.1) for t, c in lines))
         self.height = 12 + 15 * len(lines)
 
 
-def _cut(name, n=34):
+def cut(name, n=34):
     return name if len(name) <= n else "…" + name[1 - n:]
 
 
@@ -121,10 +122,11 @@ def boxes(g, plan, colours, notes):
     for x in g.inputs:
         key = f"%{x.value}"
         if key in plan.layer:
-            out[key] = Box([(_cut(names[x.value]), "name"), (str(g.types[x.value]), "type")], "#eceff1" if x.outside else "#e8f5e9",
-                           f"{key} = {x.place} {x.name} : {g.types[x.value]}\n{amount(g.types[x.value].nbytes)}", "input")
+            out[key] = Box([(cut(names[x.value]), "name"), (str(g.types[x.value]), "type")], "#eceff1" if x.outside else "#e8f5e9",
+                           f"{key} = {x.place} {x.name} : {g.types[x.value]}\n{amount(g.types[x.value].nbytes)}",
+                           "input outside" if x.outside else "input")
     for i, n in enumerate(g.nodes):
-        out[i] = _box(g, n, colours, notes.get(i, ""), names, plan.named.get(i, []), far.intersection(n.outs))
+        out[i] = box_of(g, n, colours, notes.get(i, ""), names, plan.named.get(i, []), far.intersection(n.outs))
     if g.results:
         extra = sum(bool(name) for _, name in g.results)
         out["return"] = Box([(f"{len(g.results)} results" if len(g.results) > 1 else "result", "op"),
@@ -133,10 +135,11 @@ def boxes(g, plan, colours, notes):
     return out
 
 
-def _box(g, n, colours, note, names, named, far):
+def box_of(g, n, colours, note, names, named, far):
     moved = cost.moved(n, g.types)
     title = "\n".join([text.head(n), *(f"  {text.head(m)}" for m in n.flat() if n.members), f"{amount(moved)} moved", *([n.line] if n.line else []),
                        *([note] if note else [])])
+    title += "".join(f"\n← {names[v]} : {g.types[v]}" for v in named if v in names)
     if n.kind == "op" and n.op.is_view:
         return Box([(n.op.name, "view")], "#fafafa", title, "view")
     lines = []
@@ -158,7 +161,7 @@ def _box(g, n, colours, note, names, named, far):
     into = [int(p) for p in n.attrs.get("into", {}).values()]
     if n.kind == "write":
         into.append(int(n.ins[0]))
-    more = [f"⇒ {_cut(names[p])}" for p in into if p in names] + [f"← {_cut(names.get(v, f'%{v}'))}" for v in named if v not in into]
+    more = [f"⇒ {cut(names[p])}" for p in into if p in names] + [f"← {cut(names.get(v, f'%{v}'))}" for v in named if v not in into]
     lines += [(t, "from") for t in (more if len(more) <= 5 else [*more[:4], f"… {len(more) - 4} more"])]
     if n.outs:
         said = ", ".join((f"%{o} : " if o in far else "") + str(g.types[o]) for o in n.outs)
@@ -195,59 +198,97 @@ STYLE = """
 .whet rect { stroke: #90a4ae; stroke-width: 1 } .whet .view rect { stroke: #cfd8dc; stroke-dasharray: 3 2 } .whet .write rect { stroke: #fb8c00 }
 .whet .guard rect, .whet .ask rect { stroke: #fbc02d } .whet .fused rect, .whet .rows rect { stroke: #546e7a; stroke-width: 1.4 }
 .whet path { fill: none; stroke: #90a4ae } .whet path.order { stroke: #fb8c00; stroke-dasharray: 4 3 } .whet .head { fill: #78909c; stroke: none }
-.whet g.node:hover rect { stroke: #1565c0; stroke-width: 2 }
 """
+
+
+class Link:
+    """A line between two boxes: what it says, whether it is of a "value" or an "order", how wide it is."""
+
+    def __init__(self, title, kind="value", width=1.0):
+        self.title, self.kind, self.width = title, kind, width
+
+
+def wide(nbytes):
+    """The width of a line for so many bytes."""
+    return 1 + 0.25 * min(max(len(str(nbytes)) - 2, 0), 8)
+
+
+class Drawing:
+    """Boxes in their places, and the paths of the links between them ((from, to) -> Link)."""
+
+    def __init__(self, boxes, links, layer=None, effort=1.0):
+        self.boxes, self.links = boxes, links
+        layer = layers(list(boxes), links) if layer is None else layer
+        self.at = Layout({k: (b.width, b.height) for k, b in boxes.items()}, links, layer, effort)
+        self.ports: dict = {}                # links enter a box side by side, from left to right
+        for a, b in self.at.edges:
+            self.ports.setdefault(b, []).append(((self.at.path[a, b] or [self.at.place[a]])[-1][0], str(a), a))
+        self.width, self.height = self.at.width, self.at.height
+
+    def ways(self):
+        """(from, to, link, points as a path begins and curves, the point of its head) of each link."""
+        for (a, b), link in self.links.items():
+            if a != b:
+                yield a, b, link, *self.way(a, b)
+
+    def way(self, a, b):
+        """From under one box to the top of another: [(kind, numbers)], and where the head is."""
+        (x, y), (x1, y1) = self.at.place[a], self.at.place[b]
+        mine = sorted(self.ports[b], key=lambda p: p[:2])
+        k = next(i for i, p in enumerate(mine) if p[2] == a)
+        room = min(self.boxes[b].width - 16, 22 * (len(mine) - 1))
+        x1 += (k - (len(mine) - 1) / 2) * (room / max(len(mine) - 1, 1))
+        y += self.boxes[a].height
+        way = [("M", (x, y))]
+        for px, py, tall in self.at.path[a, b]:
+            top, bottom = py - tall / 2, py + tall / 2
+            way += [("C", (x, (y + top) / 2, px, (y + top) / 2, px, top)), ("L", (px, bottom))]
+            x, y = px, bottom
+        end = y1 - 5
+        return [*way, ("C", (x, (y + end) / 2, x1, (y + end) / 2, x1, end))], (x1, y1)
+
+    def svg(self):
+        """As a picture that stands alone."""
+        out = []
+        for _, _, link, way, (x, y) in self.ways():
+            out.append(f'<path d="{path_text(way)}" class="{link.kind}" stroke-width="{link.width:.2f}">'
+                       f"<title>{html.escape(link.title)}</title></path>"
+                       f'<path class="head" d="M{x - 3.5:.1f},{y - 7:.1f} L{x:.1f},{y:.1f} L{x + 3.5:.1f},{y - 7:.1f} z"/>')
+        for k, box in self.boxes.items():
+            x, y = self.at.place[k]
+            w, h = box.width, box.height
+            lines = "".join(f'<text x="{x:.1f}" y="{y + 17 + 15 * i:.1f}" class="{c}">{html.escape(t)}</text>' for i, (t, c) in enumerate(box.lines))
+            place = f'x="{x - w / 2:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" rx="{h / 2 if box.round else 5:.0f}"'
+            out.append(f'<g class="node {box.kind}"><title>{html.escape(box.title)}</title><rect {place} fill="{box.colour}"/>{lines}</g>')
+        w, h = self.width + 24, self.height + 24
+        return (f'<svg xmlns="http://www.w3.org/2000/svg" class="whet" width="{w:.0f}" height="{h:.0f}" viewBox="-12 -12 {w:.0f} {h:.0f}">'
+                f"<style>{STYLE}</style>" + "\n".join(out) + "</svg>")
+
+
+def path_text(way):
+    """A path as SVG writes it."""
+    return " ".join(c + " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(p[::2], p[1::2])) for c, p in way)
+
+
+def drawing(g, colours=None, notes=None):
+    """A whole graph as a Drawing."""
+    plan = Plan(g)
+    made = boxes(g, plan, kernels(g) if colours is None else colours, notes or {})
+    links = {}
+    for (a, b), (v, kind) in plan.links.items():
+        if kind == "order" and (type(a) is str or not changes(g.nodes[a])):
+            continue                         # (that a write comes after what reads its operand is to be seen from the layers)
+        t = g.types.get(v)
+        title = f"%{v} : {t}, {amount(t.nbytes)}" if t is not None else f"%{v}"
+        links[a, b] = Link(f"after it: {title}" if kind == "order" else title, kind, wide(t.nbytes) if kind == "value" and t is not None else 1)
+    return Drawing(made, links, plan.layer)
 
 
 def svg(g, colours=None, notes=None):
     """The graph as SVG."""
-    plan = Plan(g)
-    made = boxes(g, plan, kernels(g) if colours is None else colours, notes or {})
-    at = Layout({k: (b.width, b.height) for k, b in made.items()}, plan.links, plan.layer)
-    out, ports = [], {}
-    for a, b in at.edges:                    # edges enter a box side by side, from left to right
-        ports.setdefault(b, []).append(((at.path[a, b] or [at.place[a]])[-1][0], str(a), a))
-    for (a, b), (v, kind) in plan.links.items():
-        if kind == "order" and (type(a) is str or not _changes(g.nodes[a])):
-            continue                         # (that a write comes after what reads its operand is to be seen from the layers)
-        out.append(_edge(at, made, ports, a, b, v, kind, g))
-    for k, box in made.items():
-        x, y = at.place[k]
-        w, h = box.width, box.height
-        round_ = h / 2 if box.kind == "input" else 5
-        inner = "".join(f'<text x="{x:.1f}" y="{y + 17 + 15 * i:.1f}" class="{c}">{html.escape(t)}</text>' for i, (t, c) in enumerate(box.lines))
-        kind = box.kind + (" outside" if box.colour == "#eceff1" else "")
-        place = f'x="{x - w / 2:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" rx="{round_:.0f}"'
-        out.append(f'<g class="node {kind}"><title>{html.escape(box.title)}</title><rect {place} fill="{box.colour}"/>{inner}</g>')
-    w, h = at.width + 24, at.height + 24
-    size = f'width="{w:.0f}" height="{h:.0f}" viewBox="-12 -12 {w:.0f} {h:.0f}" style="max-width: {w:.0f}px; --h: {h:.0f}px; --w: {w:.0f}px"'
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" class="whet" {size}>'
-            f"<style>{STYLE}</style>" + "\n".join(out) + "</svg>")
+    return drawing(g, colours, notes).svg()
 
 
-def _changes(n):
+def changes(n):
     """Does a node write to a value that was there before?"""
     return n.kind == "write" or bool(n.attrs.get("into"))
-
-
-def _edge(at, made, ports, a, b, v, kind, g):
-    """A line from under one box to the top of another."""
-    (x, y), (x1, y1) = at.place[a], at.place[b]
-    mine = sorted(ports[b], key=lambda p: p[:2])
-    k = next(i for i, p in enumerate(mine) if p[2] == a)
-    room = min(made[b].width - 16, 22 * (len(mine) - 1))
-    x1 += (k - (len(mine) - 1) / 2) * (room / max(len(mine) - 1, 1))
-    y += made[a].height
-    d = f"M{x:.1f},{y:.1f}"
-    for px, py, tall in at.path[a, b]:
-        top, bottom = py - tall / 2, py + tall / 2
-        d += f" C{x:.1f},{(y + top) / 2:.1f} {px:.1f},{(y + top) / 2:.1f} {px:.1f},{top:.1f} L{px:.1f},{bottom:.1f}"
-        x, y = px, bottom
-    end = y1 - 5
-    d += f" C{x:.1f},{(y + end) / 2:.1f} {x1:.1f},{(y + end) / 2:.1f} {x1:.1f},{end:.1f}"
-    t = g.types.get(v)
-    wide = 1 + 0.25 * min(max(len(str(t.nbytes)) - 2, 0), 8) if kind == "value" and t is not None else 1
-    title = f"%{v} : {t}, {amount(t.nbytes)}" if t is not None else f"%{v}"
-    title = f"after it: {title}" if kind == "order" else title
-    return (f'<path d="{d}" class="{kind}" stroke-width="{wide:.2f}"><title>{html.escape(title)}</title></path>'
-            f'<path class="head" d="M{x1 - 3.5:.1f},{y1 - 7:.1f} L{x1:.1f},{y1:.1f} L{x1 + 3.5:.1f},{y1 - 7:.1f} z"/>')

@@ -182,13 +182,18 @@ def of_recording(traced, key, r):
 def of_graphs(traced, key, r):
     """What its graphs say."""
     before, after = graphs(traced, key, r)
-    held = memory(r)
     return {
         "missed": [(str(x), n) for x, n in r.missed.named(traced.fn, key)],
         "graph": "\n".join(str(after).splitlines()[1:]), "inputs": [(x.place, x.name) for x in before.inputs], "guarded": guarded(traced, key, r),
         "unfused": [(str(a), str(b), reason) for a, b, reason in unfused(before, after)],
-        "bytes": tuple(sum(cost.moved(n, g.types) for n in g.nodes) for g in (before, after)),
-        "flops": sum(cost.operations(n, after.types) for n in after.nodes), "peak": sum(held.values()), "memory": held}
+        **moved(r, before, after)}
+
+
+def moved(r, before, after):
+    """What a replay moves, computes and holds."""
+    held = memory(r)
+    return {"bytes": tuple(sum(cost.moved(n, g.types) for n in g.nodes) for g in (before, after)),
+            "flops": sum(cost.operations(n, after.types) for n in after.nodes), "peak": sum(held.values()), "memory": held}
 
 
 def backward(r):

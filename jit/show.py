@@ -1,62 +1,112 @@
-"""A recording as a page: the graph as it was recorded and as it runs, side by side, with what it costs. Nothing from outside is needed."""
+"""A recording as a page or a picture: the graph as it was recorded and as it runs, with what it costs. Nothing from outside is needed.
+
+The page has views of few boxes (`whet.ir.fold`), each laid out here; `page.js` shows them, moves, zooms and searches.
+"""
+import colorsys
+import functools
+import hashlib
 import html
+import json
 import os
 import tempfile
 
-from whet.ir import cost, view
-from whet.ir.view import amount
+from whet.ir import png, view
+from whet.ir.fold import Folded
+from whet.ir.view import amount, path_text
 
-from . import explain
+from . import explain, summary
 
-STYLE = """
-.whet-page { font: 14px ui-sans-serif, "Helvetica Neue", Arial, sans-serif; color: #263238; background: #fff }
-.whet-page h1 { font-size: 20px; margin: 4px 0 10px } .whet-page h2 { font-size: 14px; font-weight: 600; display: inline }
-.whet-page .facts { display: flex; flex-wrap: wrap; gap: 10px; margin-bottom: 12px }
-.whet-page .fact { background: #f5f7f8; border-radius: 8px; padding: 7px 14px } .whet-page .fact b { display: block; font-size: 17px }
-.whet-page .fact span { color: #607d8b; font-size: 12px } .whet-page .sides { display: flex; gap: 14px; align-items: flex-start }
-.whet-page .side { flex: 1 1 50%; min-width: 0; border: 1px solid #dde3e6; border-radius: 8px; padding: 10px }
-.whet-page .scroll { overflow: auto; max-height: 82vh; text-align: center } .whet-page pre { font-size: 11px; overflow: auto }
-.whet-page .fit:checked ~ .scroll svg { width: 100%; height: auto; max-height: max(80vh, calc(var(--h) * 0.65)); min-width: calc(var(--w) * 0.2) }
-.whet-page .fit { float: right; margin: 2px 0 0 6px } .whet-page label { color: #607d8b; font-size: 12px; float: right }
-.whet-page details { margin-top: 10px } .whet-page .note { color: #607d8b; font-weight: 400 }
-"""
+LARGE = 250                              # nodes of a graph that is one picture at most; of a larger one that shows its groups
+VIEWS, LEAST = 40, 0.2                   # views that are laid out as well as can be; of more, the part of the work that is done for each
+ENDINGS = ".html, .htm, .svg, and .png where matplotlib is installed"
 
 
-def page(traced):
-    """The newest recording as HTML, without the outer elements of a document."""
-    found, title = explain.recordings(traced), f"<style>{STYLE}</style><h1>{html.escape(traced._name())}</h1>"
-    if not found:
-        why = next(iter(traced._refused.values()), None) or traced._why or "it has not been called"
-        return f'<div class="whet-page">{title}<p>Nothing is recorded: {html.escape(str(why))}</p></div>'
-    before, after, colours, notes = pictures(traced, *found[0])
-    f = explain.facts(traced)["paths"][0]
-    sides = side("As recorded", before, colours, {}) + side("As it runs", after, colours, notes)
-    more = folded("Not fused, and why", [f"{a}\n{b}\n    {reason}" for a, b, reason in f["unfused"]])
-    more += folded("What is compared before a replay", [explain.guard_text(g) for g in f["guarded"]])
-    more += folded("As text: recorded", str(before).splitlines()) + folded("As text: run", str(after).splitlines())
-    return f'<div class="whet-page">{title}<div class="facts">{costs(f)}</div><div class="sides">{sides}</div>{more}</div>'
+def page(traced, inside=True):
+    """The recording that most calls went by as HTML, without the outer elements of a document; `inside`: of another page, of a certain height."""
+    name, found = html.escape(traced._name()), explain.most_called(traced)
+    if found is None:
+        why = explain.refusal(traced) or traced._why or "it has not been called"
+        return f"<h1>{name}</h1><p>Nothing is recorded: {html.escape(str(why))}</p>"
+    before, after, colours, notes = pictures(traced, *found)
+    own = lines_of(traced.fn)
+    graphs = [data(Folded(after, colours, notes, own)), data(Folded(before, colours, {}, own))]
+    key = "whet-" + hashlib.sha256(repr(graphs).encode()).hexdigest()[:12]
+    more = folded("What became of the calls", summary.screen(traced).splitlines())
+    more += folded("What is compared before a replay", [explain.guard_text(g) for g in explain.guarded(traced, *found)])
+    return (f'<div class="whet-page{" inside" if inside else ""}" id="{key}"><style>{asset("page.css")}</style><h1>{name}</h1>'
+            f'<div class="facts">{costs(traced, *found, before, after)}</div><div class="bar">'
+            '<button class="which">As it runs</button><button class="which">As recorded</button><button class="up">up</button>'
+            '<button class="fit">fit</button><button class="in">+</button><button class="out">−</button>'
+            '<input class="search" type="search" placeholder="search: operations, shapes, parameters, lines"></div><div class="path"></div>'
+            f'<div class="main"><div class="canvas"></div><div class="side"></div></div>{more}'
+            f'<script>{asset("page.js")}(document.getElementById("{key}"), {text(graphs)})</script></div>')
 
 
-def costs(f):
+@functools.cache
+def asset(name):
+    """A file beside this one."""
+    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as f:
+        return f.read()
+
+
+def text(x):
+    """Data as JSON that nothing in a page takes for a tag."""
+    said = json.dumps(x, separators=(",", ":"), ensure_ascii=False)
+    return said.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def lines_of(fn):
+    """The lines of a function, as nodes are marked with them."""
+    code = getattr(getattr(fn, "forward", fn), "__code__", None)
+    if code is None:
+        return frozenset()
+    last = max(line for _, _, line in code.co_lines() if line is not None)
+    return frozenset(f"{os.path.basename(code.co_filename)}:{line}" for line in range(code.co_firstlineno, last + 1))
+
+
+def data(folded):
+    """The views of a graph as plain data."""
+    effort = max(LEAST, min(1.0, VIEWS / len(folded.views)))
+    return {"views": [shown(folded, v, effort) for v in folded.views]}
+
+
+def shown(folded, v, effort):
+    """A view as plain data: its boxes and links where they are drawn."""
+    d = v.drawing(effort)
+    numbers = {k: i for i, k in enumerate(d.boxes)}
+    boxes = []
+    for k, b in d.boxes.items():
+        x, y = d.at.place[k]
+        boxes.append([round(x, 1), round(y, 1), round(b.width, 1), b.height, b.kind, hue(b.colour), b.lines, b.title, v.opens.get(k)])
+    links = [[numbers[a], numbers[b], path_text(way), link.kind, round(link.width, 2), round(x, 1), round(y, 1), link.title]
+             for a, b, link, way, (x, y) in d.ways()]
+    return {"name": v.name, "up": None if v.up is None else v.up.number, "title": folded.title(v), "width": round(d.width, 1),
+            "height": round(d.height, 1), "boxes": boxes, "links": links}
+
+
+@functools.cache
+def hue(colour):
+    """The hue of a kernel's colour, in degrees; None for what has another."""
+    if colour not in view.COLOURS:
+        return None
+    r, g, b = (int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5))
+    return round(360 * colorsys.rgb_to_hls(r, g, b)[0])
+
+
+def costs(traced, key, r, before, after):
     """The figures at the top."""
-    before, after = f["bytes"]
-    less = f" · {before / after:.1f} times less" if after and before > after else ""
-    shown = [(f"{f['nodes']} → {f['after']}", "nodes, recorded → run"), (f["launches"], "kernel launches"), (len(f["python"]), "Python steps"),
-             (f"{amount(before)} → {amount(after)}", f"moved{less}"), (amount(f["flops"], "flop"), "computed"), (amount(f["peak"]), "held at most")]
-    return "".join(f'<div class="fact"><b>{a}</b><span>{b}</span></div>' for a, b in shown)
-
-
-def side(title, g, colours, notes):
-    """One of the pictures, with its heading. The box is a switch between all of it and its natural size."""
-    total = amount(sum(cost.moved(n, g.types) for n in g.nodes))
-    return (f'<div class="side"><h2>{title} <span class="note">{len(g.nodes)} nodes, {total} moved</span></h2>'
-            f'<input type="checkbox" class="fit" checked><label>fit </label><div class="scroll">{view.svg(g, colours, notes)}</div></div>')
+    f = explain.of_recording(traced, key, r) | explain.moved(r, before, after)
+    unfused, fused = f["bytes"]
+    less = f" · {unfused / fused:.1f} times less" if fused and unfused > fused else ""
+    said = [(f"{f['nodes']} → {f['after']}", "nodes, recorded → run"), (f["launches"], "kernel launches"), (len(f["python"]), "Python steps"),
+            (f"{amount(unfused)} → {amount(fused)}", f"moved{less}"), (amount(f["flops"], "flop"), "computed"), (amount(f["peak"]), "held at most")]
+    return "".join(f'<div class="fact"><b>{a}</b> <span>{b}</span></div>' for a, b in said)
 
 
 def folded(title, lines):
     """Lines that are shown when asked for."""
     said = html.escape("\n".join(lines))
-    return f"<details><summary>{title} ({len(lines)})</summary><pre>{said}</pre></details>" if lines else ""
+    return f"<details><summary>{title}</summary><pre>{said}</pre></details>" if lines else ""
 
 
 def pictures(traced, key, r):
@@ -66,21 +116,34 @@ def pictures(traced, key, r):
     return before, after, view.kernels(after), {i: "in Python" for i, n in enumerate(r.program.nodes) if id(n) in python}
 
 
+def drawings(traced):
+    """The two graphs as Drawings: whole, or their groups where they are large."""
+    found = explain.most_called(traced)
+    if found is None:
+        raise ValueError(f"{traced._name()} has no recording to show")
+    before, after, colours, notes = pictures(traced, *found)
+    own = lines_of(traced.fn)
+    return [view.drawing(g, colours, said) if len(g.nodes) <= LARGE else Folded(g, colours, said, own).views[0].drawing()
+            for g, said in ((before, {}), (after, notes))]
+
+
 def show(traced, path=None):
-    """Write the page (or, for a path that ends in .svg, the two pictures); gives the path."""
+    """Write the page, or for a path that ends in .svg or .png the two pictures; gives the path."""
     if path is None:
         handle, path = tempfile.mkstemp(prefix=f"whet-{getattr(traced.fn, '__name__', 'traced').strip('<>')}-", suffix=".html")
         os.close(handle)
     path = os.fspath(path)
-    if path.endswith(".svg"):
-        found = explain.recordings(traced)
-        if not found:
-            raise ValueError(f"{traced._name()} has no recording to show")
-        before, after, colours, notes = pictures(traced, *found[0])
-        said = beside(view.svg(before, colours), view.svg(after, colours, notes))
-    else:
+    ending = os.path.splitext(path)[1].lower()
+    if ending == ".png":
+        png.write(path, drawings(traced))
+        return path
+    if ending == ".svg":
+        said = beside(*[d.svg() for d in drawings(traced)])
+    elif ending in (".html", ".htm"):
         said = (f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>{html.escape(traced._name())}</title></head>'
-                f'<body style="margin: 14px; background: #fff">{page(traced)}</body></html>')
+                f'<body style="margin: 0">{page(traced, inside=False)}</body></html>')
+    else:
+        raise ValueError(f"show(): a path ends in one of {ENDINGS}, not {ending or path!r}")
     with open(path, "w", encoding="utf-8") as f:
         f.write(said)
     return path

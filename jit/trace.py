@@ -927,8 +927,8 @@ class Traced(quick.Entry):
         return repr(self.fn) if _is_module(self.fn) else f"<traced {summary.state(self)}>"
 
     def show(self, path=None):
-        """Write a page with the newest recording's graph, as recorded and as it runs; gives the path (of a new file where none is given; one
-        that ends in .svg becomes the pictures alone)."""
+        """Write a page with the graph of the most called recording, as recorded and as it runs; gives the path, of a new file where none is
+        given. One that ends in .svg or .png becomes the pictures alone."""
         return show.show(self, path)
 
     def _repr_html_(self):

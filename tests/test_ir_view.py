@@ -1,7 +1,9 @@
 """Graphs as pictures and as networkx graphs."""
 import itertools
+import json
 import random
 import re
+import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 
@@ -9,12 +11,14 @@ import networkx
 import numpy as np
 import pytest
 import whet
-from whet import jit
-from whet.ir import cost, view
+from whet import jit, nn
+from whet.ir import cost, fold, layout, view
+from whet.ir.fold import Folded, View
 from whet.ir.interpret import interpret
 from whet.ir.layout import Layout, layers, nearest
 from whet.ir.text import head
 from whet.ir.view import dependencies, to_networkx
+from whet.jit import show
 from whet.jit.explain import given
 
 from tests import graphs
@@ -73,17 +77,39 @@ def test_pictures_are_whole_and_alone(name):
         assert said == view.svg(g)
 
 
+def views_of(said):
+    """The graphs in a page: as it runs, and as recorded."""
+    return json.loads(re.search(r'getElementById\("whet-[0-9a-f]+"\), (.*)\)</script>', said)[1])
+
+
 def test_a_page_has_both_graphs_and_what_they_cost(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     f, _ = graphs.traced("chain")
     path = f.show(tmp_path / "page.html")
     said = open(path, encoding="utf-8").read()
-    assert path == str(tmp_path / "page.html") and said.startswith("<!DOCTYPE html>") and said.count("<svg") == 2 and "kernel of 6" in said
-    assert "graphs.py:" in said and "As recorded" in said and said.count("#cfe3fb") >= 7      # the kernel's colour: six nodes, and the kernel
-    assert not re.search(r"<script|<link|src=|@import|url\(", said)
-    assert f._repr_html_() in said and open(f.show(), encoding="utf-8").read() == said
+    assert path == str(tmp_path / "page.html") and said.startswith("<!DOCTYPE html>") and "As it runs" in said and "As recorded" in said
+    run, recorded = (g["views"] for g in views_of(said))
+    (title, *_), = [b[6][0] for b in run[0]["boxes"] if "fused" in b[4]]
+    assert title == "kernel of 6" and len(run) == 2 and len(run[1]["boxes"]) == 6 and len(recorded) == 1
+    assert sum(b[5] == 213 for b in recorded[0]["boxes"]) == 6           # the hue of the kernel that they become
+    assert all("graphs.py:" in b[7] for b in run[1]["boxes"])
+    assert not re.search(r"<script [^>]*src|<link|src=|href=|@import|url\(|fetch\(", said) and "<h1>&lt;lambda&gt; (graphs.py:" in f._repr_html_()
+    assert open(f.show(), encoding="utf-8").read() == said
     picture = open(f.show(tmp_path / "picture.svg"), encoding="utf-8").read()
     assert ElementTree.fromstring(picture) is not None and picture.count("<svg") == 3
+
+
+def test_a_png_is_one_or_refused(tmp_path, monkeypatch):
+    f, _ = graphs.traced("chain")
+    path = f.show(tmp_path / "a.PNG")
+    assert open(path, "rb").read(8) == b"\x89PNG\r\n\x1a\n"
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match="drawn by matplotlib, which is not installed"):
+        f.show(tmp_path / "b.png")
+    for name in ("c.pdf", "d"):
+        with pytest.raises(ValueError, match="a path ends in one of .html, .htm, .svg, and .png"):
+            f.show(tmp_path / name)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.PNG"]
 
 
 def test_a_page_of_nothing_says_why(tmp_path):
@@ -96,11 +122,65 @@ def test_a_page_of_nothing_says_why(tmp_path):
 
 
 def test_names_are_escaped(tmp_path):
-    table = {"<b>&": whet.ones(3)}
-    f = jit.trace(lambda x: x + table["<b>&"])
+    table = {"</script><b>&": whet.ones(3)}
+    f = jit.trace(lambda x: x + table["</script><b>&"])
     f(whet.ones(3))
     said = open(f.show(tmp_path / "a.html")).read()
-    assert "&lt;b&gt;&amp;" in said and "<b>&" not in said
+    assert said.count("</script>") == 1 and "<b>&" not in said
+    assert any("</script><b>&" in b[7] for b in views_of(said)[0]["views"][0]["boxes"])
+
+
+# ---- large graphs --------------------------------------------------------------------------------------------------------
+def training_step():
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 4)) for _ in range(8)])
+    opt = whet.optim.Adam(model.parameters())
+
+    @jit.trace
+    def step(x):
+        loss = model(x).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss
+    for _ in range(3):
+        step(whet.ones(2, 4))
+    return step
+
+
+def test_a_large_graph_is_views_of_few_boxes():
+    step = training_step()
+    for g in (step.recorded, step.graph):
+        folded = Folded(g, own=show.lines_of(step.fn))
+        parts = [v for v in folded.views if v.kernel is None]
+        assert sorted(p for v in parts for p in v.parts if type(p) is int) == list(range(len(g.nodes)))      # each node is in one
+        assert len(g.nodes) > 2 * fold.MOST and 3 < len(folded.views[0].parts) <= fold.MOST
+        for v in folded.views:
+            assert len(v.boxes) <= fold.MOST + 2 * fold.AROUND + 6 and v.drawing().width < 9 * 400
+            assert {k for link in v.links for k in link} <= v.boxes.keys() and v.opens.keys() <= v.boxes.keys()
+        names = [b.lines[0][0] for b in folded.views[0].boxes.values()]
+        assert any(name.startswith("model") for name in names) and "x" in names and any("result" in name for name in names)
+
+
+def test_every_link_of_a_large_graph_is_in_a_view():
+    g = training_step().recorded
+    folded = Folded(g)
+
+    def box(v, i):
+        return next(("node", p) if type(p) is int else ("group", p.number) for p in v.parts
+                    if i == p or type(p) is View and p.span[0] <= i < p.span[1])
+    for a, b, _, kind in dependencies(g):
+        if kind == "value" and type(a) is int:
+            v = folded.where[a]
+            while not v.span[0] <= b < v.span[1]:
+                v = v.up
+            assert (box(v, a), box(v, b)) in v.links or box(v, a) == box(v, b)
+
+
+def test_runs_that_are_too_many_go_together():
+    assert fold.merged([(i, i + 1) for i in range(1000)])[-1][1] == 1000 and len(fold.merged([(i, i + 1) for i in range(1000)])) <= fold.GROUPS + 1
+    assert fold.joined([(0, 2), (2, 5), (5, 6), (6, 8), (8, 90)]) == [(0, 5), (5, 6), (6, 8), (8, 90)]
+    assert fold.module("opt.state[model.0.weight]['step']") == ("model", "0") == fold.module("model.0.weight.grad") and fold.module("x") == ()
+    assert layout.narrow(dict.fromkeys("abcde", 0) | {"f": 1}, [("a", "f")], 2) == {"a": 0, "b": 0, "c": 1, "d": 1, "e": 2, "f": 2}
 
 
 def test_boxes_do_not_overlap_and_lines_go_down():
