@@ -143,7 +143,7 @@ def facts(traced, light=False):
     refused = refusal(traced)
     return {"name": traced._name(), "paths": paths, "refused": refused and str(refused), "why": traced._why and str(traced._why),
             "instead": list(dict.fromkeys(x.instead for x in reasons if x.instead)), "kinds": len(traced._table), "sizes": sizes(traced),
-            "calls": tally(traced)}
+            "calls": tally(traced), "seconds": spent(traced)}
 
 
 def misses(traced, most):
@@ -162,10 +162,23 @@ def refusal(traced):
     return traced._drift or next(iter(traced._refused.values()), None)
 
 
+EAGER = {"new": "the first of their kind", "costly": "a recording would cost more than it may", "crowded": "no room for another recording",
+         "slower": "shorter than replays", "refused": "cannot be recorded", "busy": "another thread was recording",
+         "unasked": "tracing does not pay for them"}
+
+
 def tally(traced):
-    """How many calls were replayed, recorded, ..."""
-    found = [r for _, r in recordings(traced)]
-    return {"replayed": sum(r.calls for r in found), "recorded": len(found)}
+    """How many calls were replayed, recorded and eager, and why the latter; of several recordings one call may have `missed`."""
+    c = traced._policy.summary()
+    return {"total": c.calls, "replayed": c.replayed, "recorded": c.recorded + c.resized, "eager": c.ran_eagerly, "failed": c.failed,
+            "timed": c.timed, "checked": c.checked, "resized": c.resized, "missed": c.missed, "evicted": c.evicted,
+            "because": {k: n for k in EAGER if (n := getattr(c, k))}}
+
+
+def spent(traced):
+    """The seconds that all calls took, those that eager ones would have taken, and what recording took of the former."""
+    c = traced._policy.summary()
+    return {"calls": c.spent, "eager": c.eager, "recording": c.recording}
 
 
 def of_recording(traced, key, r):

@@ -74,18 +74,23 @@ def seconds(t):
 # ---- what became of the calls ------------------------------------------------------------------------------------------
 def headline(recordings, tally, refused):
     """What it comes to."""
-    total = sum(tally.values())
     if not recordings:
         return "runs eagerly" if refused else "no recording yet"
-    return f"{many(recordings, 'recording')}, {tally['replayed']:,} of {many(total, 'call')} replayed"
+    return f"{many(recordings, 'recording')}, {tally['replayed']:,} of {many(tally['total'], 'call')} replayed"
 
 
 def calls(f):
     """How the calls were made."""
-    words = {"replayed": "replayed", "recorded": "recorded", "eager": "eager"}
-    total = sum(f["calls"].values())
-    found = [f"{n:,} {words.get(k, k)} ({100 * n / total:.0f} %)" for k, n in f["calls"].items() if n]
-    return wrapped(", ".join(found)) if found else []
+    c = f["calls"]
+    if not c["total"]:
+        return []
+    words = {"replayed": "replayed", "recorded": "recorded", "eager": "eager", "failed": "recorded in vain", "timed": "eager, to compare times",
+             "checked": "recorded again, to compare"}
+    found = [f"{c[k]:,} {what} ({100 * c[k] / c['total']:.0f} %)" for k, what in words.items() if c[k]]
+    out = wrapped(", ".join(found))
+    if c["because"]:
+        out += wrapped("eager ones: " + ", ".join(f"{n:,} {explain.EAGER[k]}" for k, n in c["because"].items()), most=2)
+    return out
 
 
 def times(f, shown):
@@ -98,7 +103,11 @@ def times(f, shown):
         faster = f"{eager / replay:.3g} times as fast" if replay < eager else "slower: these calls run eagerly"
         out.append(f"{which}{seconds(replay)} a replay, {seconds(eager)} an eager call: {faster}")
     if shown and not timed:
-        out.append("not timed against eager yet: that takes some dozens of calls")
+        out.append("no replay was timed against an eager call yet: that takes some dozens of calls")
+    t, recorded = f["seconds"], f["calls"]["recorded"] + f["calls"]["failed"]
+    if t["calls"]:
+        worth = f", {seconds(t['eager'])} if all were eager" if t["eager"] and timed else ""
+        out += wrapped(f"{seconds(t['calls'])} in all calls{worth}; {seconds(max(t['recording'], 0))} of it for recording {many(recorded, 'call')}")
     return out
 
 
@@ -198,7 +207,7 @@ def apart(before, after):
 def advice(traced, f, shown, main):
     """What would make more calls replays, or replays faster."""
     out = list(f["instead"])
-    total = sum(f["calls"].values())
+    total = f["calls"]["total"]
     if any(p["slower"] for p in shown):
         out.append("Trace a larger function, best the whole training step: a replay of little work is no faster.")
     elif shown and main is not None and main[1].backward is not None:

@@ -185,6 +185,7 @@ class Traced(quick.Entry):
         if self._drift is not None:
             if self.strict:
                 raise TraceError(f"{self._name()} cannot be compiled: {self._drift.full()}")
+            self._policy.count("refused")
             return self.fn(*args, **kwargs)
         policy, begun = self._policy, trial.clock()
         if policy.resting:
@@ -193,6 +194,7 @@ class Traced(quick.Entry):
             key, given = self._key(args, kwargs)
             kind = policy.kind(key, given.others)
         except TypeError:                    # a key that cannot be hashed
+            policy.count("refused")
             return self.fn(*args, **kwargs)
         out = self._by_recording(kind, key, args, kwargs, given)
         if out is not MISSED:

@@ -175,7 +175,7 @@ def test_a_screen_is_enough_for_what_goes_wrong_in_every_way():
             step(whet.ones(2 + i % 7), "some long text that is an argument " * (i % 2), **{f"key_{k}": k for k in range(i % 4)})
     said = step.explain()
     assert is_one_screen(said) and said.splitlines()[-1].startswith("              explain(full=True)"), said
-    for label in ("kinds", "missed", "eager", "to do"):
+    for label in ("calls", "kinds", "missed", "to do"):
         assert f"\n  {label}" in said
 
 
@@ -188,7 +188,7 @@ def test_traced_functions_say_what_they_are():
     for _ in range(4):
         step(whet.ones(3))
     assert repr(step) == f"<traced {place}: 1 recording, 3 of 4 calls replayed>"
-    f = jit.trace(lambda x: x.numpy())
+    f = jit.trace(lambda x: (os.getpid(), x)[1])
     for _ in range(4):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -51,11 +51,6 @@ def calls_the_system(x):
     return x
 
 
-def hands_memory_out(x):
-    y = x * 2
-    return y.numpy()                                         # here: numpy
-
-
 def reads_many_numbers(x):
     return sum(x.expand(50, 3).tolist()[0])                  # here: tolist
 
@@ -99,7 +94,6 @@ def here(f):
 CASES = {
     reads_a_generator: ("it can read `agent.numbers`, a numpy.random.mtrand.RandomState", "Draw before the call"),
     calls_the_system: ("it calls posix.getpid", "Call it outside of the traced function"),
-    hands_memory_out: ("a tensor's memory was handed to NumPy", "Return the tensor and call .numpy() on the result"),
     reads_many_numbers: ("150 numbers of a tensor became Python's", "Return the tensor"),
     leaves_an_object: ("it changes Python's state: `keeper.part`, which becomes an object", "Return it instead"),
     returns_an_object: ("it returns an object", "Return tensors, numbers"),
