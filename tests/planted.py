@@ -2,8 +2,9 @@
 
     python -m tests.planted [numbers]           (also: make planted)
 
-Each is of a kind that was found in use, or is near to it: a bound off by one, a mask that is missing, scratch too short, a wrong stride in the
-brief form. For each it is printed what caught it: a kernel's own test, a page that nobody may touch, or other bits.
+Each is of a kind that was found in use, or is near to it: a bound off by one, a mask that is
+missing, scratch too short, a wrong stride in the brief form. For each it is printed what caught it:
+a kernel's own test, a page that nobody may touch, or other bits.
 """
 
 import os
@@ -67,6 +68,13 @@ FAULTS = [
         GENERATORS + "onerow.py",
         "count = f.imin(count, BLOCK)",
         "count = count + 0",
+        "One",
+    ),
+    Fault(
+        "a brief column's second group finds another block in the copy",
+        GENERATORS + "onerow.py",
+        'one = f.cmp("sle", self.d["k"], BLOCK)',
+        'one = f.cmp("eq", k0, 0)',
         "One",
     ),
     Fault(
@@ -187,7 +195,8 @@ def main():
         wrong = caught(fault)
         missed += wrong is None
         print(
-            f"{k:2} {fault.file}: {fault.what}: {'NOT CAUGHT' if wrong is None else f'{by(wrong)}: {wrong[:240]}'}",
+            f"{k:2} {fault.file}: {fault.what}: "
+            f"{'NOT CAUGHT' if wrong is None else f'{by(wrong)}: {wrong[:240]}'}",
             flush=True,
         )
     return int(missed > 0)

@@ -1,13 +1,16 @@
-"""Every family of kernels, through every form that a kernel can have: all must give the same bits, and touch nothing that is not theirs.
+"""Every family of kernels, through every form that a kernel can have: all must give the same bits,
+and touch nothing that is not theirs.
 
     python -m tests.sweep_kernels [families]            all forms (also: make sweep-kernels)
     python -m tests.sweep_kernels --part 60 --seed 3    60 cases, in few forms
 
-A form is a process: its target, its native or its plain way, guards at the end or at the beginning of buffers, checked kernels or not, and
-kernels that are in no cache or come from disk. In a process each case runs eagerly, twice (the second call may be a recipe of machine code), with
-different numbers of threads, and traced. Where kernels are in no cache, all of that meets brief kernels first; then they are exchanged for
-full ones while cases run, and all is run once more. Results are compared in the process, and with those of the first form; the
-operands' gaps must hold what they held. What ends a process by a signal is reported with the case that it was at.
+A form is a process: its target, its native or its plain way, guards at the end or at the beginning
+of buffers, checked kernels or not, and kernels that are in no cache or come from disk. In a process
+each case runs eagerly, twice (the second call may be a recipe of machine code), with different
+numbers of threads, and traced. Where kernels are in no cache, all of that meets brief kernels
+first; then they are exchanged for full ones while cases run, and all is run once more. Results are
+compared in the process, and with those of the first form; the operands' gaps must hold what they
+held. What ends a process by a signal is reported with the case that it was at.
 """
 
 import argparse
@@ -36,8 +39,8 @@ CLOSE = dict(
 
 @dataclass(frozen=True)
 class Form:
-    """How a process runs its kernels. `kernels`: "cold" (none is in a cache), "disk" (those of the cold process with this target and these
-    checks)."""
+    """How a process runs its kernels. `kernels`: "cold" (none is in a cache), "disk" (those of the
+    cold process with this target and these checks)."""
 
     target: str
     kernels: str = "cold"
@@ -90,7 +93,7 @@ def few_forms():
     return [Form(best), Form(best, "disk", native=False, guard="begin")]
 
 
-# ---- in a process --------------------------------------------------------------------------------------------------------
+# ---- in a process --------------------------------------------------------------------------------
 class Run:
     """The cases of a process, and what came of them."""
 
@@ -212,7 +215,8 @@ def difference(want, got):
             )
             bad = (x != y).any(1)
             at = np.unravel_index(int(bad.argmax()), a.shape)
-            return f"{bad.sum()} of {a.size} elements of result {k}; {b[at]} for {a[at]} at {tuple(map(int, at))}"
+            where = f"{b[at]} for {a[at]} at {tuple(map(int, at))}"
+            return f"{bad.sum()} of {a.size} elements of result {k}; {where}"
     return None
 
 
@@ -234,7 +238,8 @@ def far(want, got):
 
 
 def generators_seen():
-    """A set that fills with the generators of passes/lower_llvm that are asked for kernels, and whether they are to be brief."""
+    """A set that fills with the generators of passes/lower_llvm that are asked for kernels, and
+    whether they are to be brief."""
     from whet.passes.lower_llvm.builder import Module
 
     found, make = set(), Module.fn
@@ -260,11 +265,11 @@ def generators_seen():
     return found
 
 
-# ---- all of them ---------------------------------------------------------------------------------------------------------
+# ---- all of them ---------------------------------------------------------------------------------
 @dataclass
 class Outcome:
-    """What came of some forms: what was wrong, what kinds of kernels were met, with (their generators, whether briefly); how many cases there
-    were and how many were compiled whole."""
+    """What came of some forms: what was wrong, what kinds of kernels were met, with (their
+    generators, whether briefly); how many cases there were and how many were compiled whole."""
 
     wrong: list
     met: set
@@ -290,7 +295,8 @@ def sweep(forms, names=None, say=lambda text: None):
                 last = p.stdout.decode().splitlines()[-1:] or ["before the first case"]
                 told = re.findall(r"^whet: .*$|^\w*Error: .*$|^Fatal .*$", p.stderr.decode(), re.M)
                 outcome.wrong.append(
-                    f"[{form}] {last[0]}: ended with {p.returncode}: {'; '.join(told) or p.stderr.decode()[-400:]}"
+                    f"[{form}] {last[0]}: ended with {p.returncode}: "
+                    f"{'; '.join(told) or p.stderr.decode()[-400:]}"
                 )
                 say(outcome.wrong[-1])
                 continue
@@ -317,7 +323,8 @@ def sweep(forms, names=None, say=lambda text: None):
                     wrong += [f"{name}: {apart}"] if apart else []
             outcome.wrong += [f"[{form}] {w}" for w in wrong]
             say(
-                f"[{form}] {len(results)} cases, {compiled} traced, {len(wrong)} wrong, {time.time() - start:.0f} s"
+                f"[{form}] {len(results)} cases, {compiled} traced, {len(wrong)} wrong, "
+                f"{time.time() - start:.0f} s"
             )
             for w in wrong[:10]:
                 say(f"    {w}")
@@ -363,7 +370,8 @@ def main():
     )
     missing = set() if a.part or a.families else kinds() - found.met
     print(
-        f"{found.cases} cases, {len(found.wrong)} wrong; kinds of kernels that none met: {', '.join(sorted(missing)) or 'none'}"
+        f"{found.cases} cases, {len(found.wrong)} wrong; "
+        f"kinds of kernels that none met: {', '.join(sorted(missing)) or 'none'}"
     )
     return int(bool(found.wrong or missing))
 

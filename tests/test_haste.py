@@ -75,7 +75,7 @@ if sys.argv[1] == "bits":
     x, y = whet.randn(5, 7), whet.randn(900, 70)
     def many():
         yield from (g(x), h(x), h(y))
-        for n, m in (1, 1), (1, 3), (3, 5), (4, 16), (5, 33), (9, 100), (131, 130), (2, 1000), (1, 5000):
+        for n, m in (1, 1), (1, 3), (3, 5), (4, 16), (5, 33), (9, 100), (131, 130), (2, 1000), (3, 5000), (1, 5000):
             a, b = ((whet.arange(n * m).reshape(n, m) * k % 53 - 20) / 7 for k in (17, 31))
             i, j, t = (a * 100).to(whet.int32), a > 0, (b * 30).to(whet.int8)
             yield from (a.tanh() + b, a * b.t().contiguous().t(), a[:, ::2] - b[:, 1::2][:, :1], i // 7 + t, j & (b > 1), t.to(whet.float64) / 3)
@@ -83,6 +83,7 @@ if sys.argv[1] == "bits":
             yield from (a.sum(), a.sum(0), a.sum(1), a.amax(1), a.argmin(1), a.argmax(0), i.sum(1), j.all(1), a.half().sum(1), a.double().mean(0))
             yield from (a.softmax(1), a.softmax(0), whet.nn.functional.layer_norm(a, (m,)))
             yield from ((a - b).norm(dim=1), a.var(1) if m > 1 else a, a.cumsum(1))
+            yield a[:1].half() @ b[:3].half().t()
             for w in (b.t(), b.t().contiguous()):
                 for rows in 1, 2, n:
                     yield from (a[:rows] @ w, a[:rows] @ w[:, :1], (a[:rows] @ w).tanh(), a[:rows].double() @ w.double(), i[:rows] @ i.t())

@@ -1,4 +1,6 @@
-"""Kernels in all their forms: a part of what `make sweep-kernels` does, and that it misses no kernel."""
+"""Kernels in all their forms: a part of what `make sweep-kernels` does, and that it misses no
+kernel."""
+
 import ast
 import os
 import sys
@@ -11,7 +13,8 @@ from tests import planted, sweep_kernels
 from tests.kernel_cases import FAMILIES, Operand, gaps
 
 pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or os.environ.get("WHET_CPU") == "numpy", reason="guards are for Linux")
+    sys.platform != "linux" or os.environ.get("WHET_CPU") == "numpy", reason="guards are for Linux"
+)
 GENERATORS = Path(__file__).parent.parent / "passes" / "lower_llvm"
 SEED = int(os.environ.get("WHET_FUZZ_SEED", 0))
 
@@ -24,13 +27,14 @@ def test_a_part_of_the_sweep():
 
 
 def generators():
-    """What writes kernels: functions and methods that are given a symbol, but for what only helps."""
+    """What writes kernels: functions and methods that are given a symbol, but for what only
+    helps."""
     for path in GENERATORS.glob("*.py"):
         for node in ast.parse(path.read_text()).body:
             inside = node.body if isinstance(node, ast.ClassDef) else [node]
             for f in inside:
                 if isinstance(f, ast.FunctionDef) and "symbol" in [a.arg for a in f.args.args]:
-                    name = f"{path.stem}.{node.name + '.' * (f is not node) + f.name * (f is not node)}"
+                    name = f"{path.stem}.{'' if f is node else node.name + '.'}{f.name}"
                     if f.name[0] != "_" and f.name != "start":
                         yield name
 

@@ -1,18 +1,42 @@
-"""Kernels that test each access to memory whose bounds they know: what they reserve themselves, and pieces of it that a launch gives them.
+"""Kernels that test each access to memory whose bounds they know: what they reserve themselves, and
+pieces of it that a launch gives them.
 
-`WHET_CHECK=2` has every kernel written so. `Fn.alloca` and `Fn.within` say where memory begins and ends; pointers made from these know it
-too, through selections, loops and the kernel's own helpers. A wrong access ends the process, and says which kernel, where it was written,
-and how far outside. Where a pointer goes to code that does not know (the shared parts of products), memory has a rim that is looked at when
-the kernel is done. What is in fresh memory is all ones, NaN as a float, so that a result shows what was read before it was written.
+`WHET_CHECK=2` has every kernel written so. `Fn.alloca` and `Fn.within` say where memory begins and
+ends; pointers made from these know it too, through selections, loops and the kernel's own helpers.
+A wrong access ends the process, and says which kernel, where it was written, and how far outside.
+Where a pointer goes to code that does not know (the shared parts of products), memory has a rim
+that is looked at when the kernel is done. What is in fresh memory is all ones, NaN as a float, so
+that a result shows what was read before it was written.
 """
+
 import os
 import sys
 
 from .builder import BITS, Fn, Val, parts
 
-SHOWN = 160                                                  # characters of a kernel's key in a message
-RIM = 64                                                     # bytes before and after what a kernel reserves
-_OURS = tuple(os.path.join(os.path.dirname(__file__), name) for name in ("builder.py", "checked.py"))
+SHOWN = 160  # characters of a kernel's key in a message
+RIM = 64  # bytes before and after what a kernel reserves
+_OURS = tuple(
+    os.path.join(os.path.dirname(__file__), name) for name in ("builder.py", "checked.py")
+)
+
+# Says what is wrong, on stderr, with the distances of three pointers from the first, and ends the
+# process.
+WRONG = (
+    """ declare i32 @dprintf(i32, ptr, ...) declare void @abort() define internal void @wrong(ptr
+    %text, ptr %low, ptr %start, ptr %end, ptr %high) noinline noreturn cold nounwind { """
+    + " %from = ptrtoint ptr %low to i64\n"
+    + "".join(
+        f" %{x}0 = ptrtoint ptr %{x} to i64\n %{x}1 = sub i64 %{x}0, %from\n"
+        for x in ("start", "end", "high")
+    )
+    + """
+ %n = call i32 (i32, ptr, ...) @dprintf(i32 2, ptr %text, i64 %start1, i64 %end1, i64 %high1)
+ call void @abort()
+ unreachable
+}
+"""
+)
 
 
 def _size(ty):
@@ -26,29 +50,43 @@ def _place():
     frame = sys._getframe(1)
     while frame.f_code.co_filename in _OURS:
         frame = frame.f_back
-    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}"
+    return (
+        f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}"
+    )
 
 
 class CheckedFn(Fn):
     """A function under construction whose accesses are tested."""
 
     def __init__(self, mod, name, args, ret, linkage, attrs):
-        self.internal, pointers = linkage == "internal", [a for t, a in args if t.split()[0] == "ptr"]
-        hidden = [("ptr", f"{a}.{side}") for a in pointers for side in ("low", "high")] if self.internal else []
+        self.internal, pointers = (
+            linkage == "internal",
+            [a for t, a in args if t.split()[0] == "ptr"],
+        )
+        hidden = (
+            [("ptr", f"{a}.{side}") for a in pointers for side in ("low", "high")]
+            if self.internal
+            else []
+        )
         super().__init__(mod, name, [*args, *hidden], ret, linkage, attrs)
-        self.bounds = {}                                     # pointers -> where their memory begins, and where it ends
-        self.rims, self.sealed = [], False                   # what is beside reserved memory, and the line that reserved it
-        self.args, hidden = self.args[:len(args)], self.args[len(args):]
+        self.bounds = {}  # pointers -> where their memory begins, and where it ends
+        self.rims, self.sealed = (
+            [],
+            False,
+        )  # what is beside reserved memory, and the line that reserved it
+        self.args, hidden = self.args[: len(args)], self.args[len(args) :]
         if self.internal:
             given = [x for x in self.args if x.ty == "ptr"]
-            self.bounds.update((x.ref, (hidden[2 * k], hidden[2 * k + 1])) for k, x in enumerate(given))
+            self.bounds.update(
+                (x.ref, (hidden[2 * k], hidden[2 * k + 1])) for k, x in enumerate(given)
+            )
 
     def text(self):
         if not self.closed and not self.sealed:
             self.seal()
         return super().text()
 
-    # ---- what is known of pointers -----------------------------------------------------------------------------------
+    # ---- what is known of pointers ---------------------------------------------------------------
     def bounds_of(self, p):
         """Where the memory of a pointer begins and ends; all there is, where that is not known."""
         return self.bounds.get(p.ref) or (self.const("ptr", 0), self.const("ptr", -1))
@@ -67,7 +105,12 @@ class CheckedFn(Fn):
     def sel(self, c, a, b):
         r = super().sel(c, a, b)
         if r.ty == "ptr" and (a.ref in self.bounds or b.ref in self.bounds):
-            self.bounds[r.ref] = tuple([super(CheckedFn, self).sel(c, x, y) for x, y in zip(self.bounds_of(a), self.bounds_of(b), strict=True)])
+            self.bounds[r.ref] = tuple(
+                [
+                    super(CheckedFn, self).sel(c, x, y)
+                    for x, y in zip(self.bounds_of(a), self.bounds_of(b), strict=True)
+                ]
+            )
         return r
 
     def with_bounds(self, values):
@@ -87,14 +130,22 @@ class CheckedFn(Fn):
 
         def inside(i, *values):
             new = body(i, *self.without_bounds(values, n))
-            return self.with_bounds([] if new is None else [new] if isinstance(new, Val) else list(new))
+            return self.with_bounds(
+                [] if new is None else [new] if isinstance(new, Val) else list(new)
+            )
+
         return self.without_bounds(super().loop(lo, hi, step, inside, self.with_bounds(carry)), n)
 
     def while_(self, test, body, carry):
         n = len(carry)
-        return self.without_bounds(super().while_(
-            lambda *values: test(*self.without_bounds(values, n)),
-            lambda *values: self.with_bounds(list(body(*values[:n]))), self.with_bounds(carry)), n)
+        return self.without_bounds(
+            super().while_(
+                lambda *values: test(*self.without_bounds(values, n)),
+                lambda *values: self.with_bounds(list(body(*values[:n]))),
+                self.with_bounds(carry),
+            ),
+            n,
+        )
 
     def if_(self, cond, then, other=None):
         count = []
@@ -103,6 +154,7 @@ class CheckedFn(Fn):
             made = list((make() if make else None) or [])
             count.append(len(made))
             return self.with_bounds(made)
+
         merged = super().if_(cond, lambda: side(then), lambda: side(other))
         return self.without_bounds(merged, count[0])
 
@@ -114,14 +166,17 @@ class CheckedFn(Fn):
     def call_helper(self, address, *args):
         super().call_helper(address, *self.with_bounds(args))
 
-    # ---- memory ------------------------------------------------------------------------------------------------------
+    # ---- memory ----------------------------------------------------------------------------------
     def alloca(self, elem, count, align=64):
         size, whole = _size(elem) * count, self.new()
         self.mod.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
         p, end = self.new(), self.new()
-        self.entry += [f" {whole} = alloca [{size + 2 * RIM} x i8], align {max(align, RIM)}",
-                       f" call void @llvm.memset.p0.i64(ptr {whole}, i8 -1, i64 {size + 2 * RIM}, i1 false)",
-                       f" {p} = getelementptr i8, ptr {whole}, i64 {RIM}", f" {end} = getelementptr i8, ptr {p}, i64 {size}"]
+        self.entry += [
+            f" {whole} = alloca [{size + 2 * RIM} x i8], align {max(align, RIM)}",
+            f" call void @llvm.memset.p0.i64(ptr {whole}, i8 -1, i64 {size + 2 * RIM}, i1 false)",
+            f" {p} = getelementptr i8, ptr {whole}, i64 {RIM}",
+            f" {end} = getelementptr i8, ptr {p}, i64 {size}",
+        ]
         found, high = Val(self, p, "ptr"), Val(self, end, "ptr")
         self.bounds[p] = found, high
         self.rims += [(Val(self, whole, "ptr"), _place()), (high, _place())]
@@ -147,19 +202,22 @@ class CheckedFn(Fn):
         self.seal()
         super().ret(x)
 
-    # ---- tests -------------------------------------------------------------------------------------------------------
+    # ---- tests -----------------------------------------------------------------------------------
     def check(self, p, size, does, mask=None):
-        """Test an access of so many bytes at `p`; under a mask, of the bytes from its first lane to its last."""
+        """Test an access of so many bytes at `p`; under a mask, of the bytes from its first lane to
+        its last."""
         if p.ref not in self.bounds:
             return
         low, high = self.bounds[p.ref]
         start, end, none = p, super().at(p, size, "i8"), None
         if mask is not None:
             first, last, none = self.reach(mask)
-            start, end = (super(CheckedFn, self).at(p, i * (size // mask.lanes), "i8") for i in (first, last))
+            start, end = (
+                super(CheckedFn, self).at(p, i * (size // mask.lanes), "i8") for i in (first, last)
+            )
         fine = self.cmp("uge", start, low) & self.cmp("ule", end, high)
         fine = fine if none is None else fine | none
-        self.unless(fine, f"{does} bytes %ld to %ld of %ld", *(self.distance(x, low) for x in (start, end, high)))
+        self.unless(fine, f"{does} bytes %ld to %ld of %ld", low, start, end, high)
 
     def reach(self, mask):
         """The first lane of a mask, the end of its last one, and whether there is none."""
@@ -167,25 +225,26 @@ class CheckedFn(Fn):
         bits = self.conv("zext", self.bitcast(mask, f"i{mask.lanes}"), f"i{w}")
         for name in ("cttz", "ctlz"):
             self.mod.declare(f"llvm.{name}.i{w}", f"i{w}", [f"i{w}", "i1"])
-        first, left = (self.v(f"i{w}", f"call i{w} @llvm.{name}.i{w}(i{w} {bits.ref}, i1 false)") for name in ("cttz", "ctlz"))
+        first, left = (
+            self.v(f"i{w}", f"call i{w} @llvm.{name}.i{w}(i{w} {bits.ref}, i1 false)")
+            for name in ("cttz", "ctlz")
+        )
         return *(self.conv("trunc", x, "i64") for x in (first, w - left)), self.cmp("eq", bits, 0)
 
-    def distance(self, p, low):
-        return self.v("i64", f"ptrtoint ptr {p.ref} to i64") - self.v("i64", f"ptrtoint ptr {low.ref} to i64")
-
-    def unless(self, fine, what, *numbers, place=None):
-        """End the process with a message unless `fine` holds."""
+    def unless(self, fine, what, *pointers, place=None):
+        """End the process with a message unless `fine` holds. The message may show how far all
+        pointers but the first lie behind that."""
         self.n += 1
-        text = f"whet: kernel {self.mod.writing[:SHOWN].replace('%', '%%')}: {self.name} {what} ({place or _place()})\n".encode()
-        data, name = "".join(f"\\{b:02X}" for b in text) + "\\00", f"message.{self.name}.{self.n}"
+        pointers = pointers or [self.const("ptr", 0)] * 4
+        key, place = self.mod.writing[:SHOWN].replace("%", "%%"), place or _place()
+        text = f"whet: kernel {key}: {self.name} {what} ({place})\n".encode()
+        data, name = "\\" + text.hex("\\") + "\\00", f"message.{self.name}.{self.n}"
         self.mod.raw(name, f'@{name} = internal constant [{len(text) + 1} x i8] c"{data}"')
-        self.mod.declare("dprintf", "i32", ["i32", "ptr", "..."])
-        self.mod.declare("abort", "void", [])
+        self.mod.raw("wrong", WRONG)
         wrong, right = f"wrong{self.n}", f"right{self.n}"
         self.cbr(fine, right, wrong)
         self.label(wrong)
-        self.raw(f"call i32 (i32, ptr, ...) @dprintf({', '.join(['i32 2', f'ptr @{name}', *map(repr, numbers)])})")
-        self.raw("call void @abort()")
+        self.raw(f"call void @wrong(ptr @{name}, {', '.join(map(repr, pointers))})")
         self.raw("unreachable")
         self.label(right)
 
@@ -193,5 +252,9 @@ class CheckedFn(Fn):
         """Test the rims of what was reserved."""
         self.sealed = True
         for p, place in self.rims:
-            same = self.cmp("eq", super().load(f"<{RIM} x i8>", p, 1), self.const(f"<{RIM} x i8>", -1))
-            self.unless(self.reduced("and", same), "wrote beside memory that it reserved", place=place)
+            same = self.cmp(
+                "eq", super().load(f"<{RIM} x i8>", p, 1), self.const(f"<{RIM} x i8>", -1)
+            )
+            self.unless(
+                self.reduced("and", same), "wrote beside memory that it reserved", place=place
+            )

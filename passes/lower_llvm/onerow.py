@@ -211,7 +211,8 @@ class _OneCol(_One):
         f, t, count = self.f, vec(self.ty, CHAINS), self.d["k"] - k0
         if f.mod.brief:
             count = f.imin(count, BLOCK)
-        x, = f.if_(f.cmp("eq", k0, 0), lambda: [self.first], lambda: [self.side_by_side(a, k0, count)])
+        one = f.cmp("sle", self.d["k"], BLOCK)               # of more, the copy of the first may be overwritten
+        x, = f.if_(one, lambda: [self.first], lambda: [self.side_by_side(a, k0, count)])
 
         def step(i, *acc):
             y = f.load(t, f.at(x, i, self.ty))

@@ -1,7 +1,9 @@
-"""What every family of kernels is tried on: small functions of tensors, with sizes around each boundary that kernels know.
+"""What every family of kernels is tried on: small functions of tensors, with sizes around each
+boundary that kernels know.
 
-A family is a class with a `cases` of its own, and says which generators of `passes/lower_llvm` write its kernels; `tests/sweep_kernels.py` takes
-its cases through every form that a kernel can have. Sizes do not depend on the machine: they lie around multiples of 4, 8, 16 and 32 lanes.
+A family is a class with a `cases` of its own, and says which generators of `passes/lower_llvm`
+write its kernels; `tests/sweep_kernels.py` takes its cases through every form that a kernel can
+have. Sizes do not depend on the machine: they lie around multiples of 4, 8, 16 and 32 lanes.
 """
 
 import ctypes
@@ -24,7 +26,8 @@ LAYOUTS = ("plain", "turned", "wide", "gaps", "spread")
 
 @dataclass
 class Operand:
-    """An operand to be: what it holds follows from its place in the case, `below` says that it holds indices."""
+    """An operand to be: what it holds follows from its place in the case, `below` says that it
+    holds indices."""
 
     dtype: str
     shape: tuple
@@ -32,7 +35,8 @@ class Operand:
     below: int | None = None
 
     def strides(self, size):
-        """In bytes: C order; the reverse; rows with something after each; every second element; one element for a whole dimension."""
+        """In bytes: C order; the reverse; rows with something after each; every second element; one
+        element for a whole dimension."""
         order = range(len(self.shape)) if self.layout == "turned" else range(len(self.shape))[::-1]
         steps, step = [0] * len(self.shape), size * (1 + (self.layout == "gaps"))
         for k, d in enumerate(order):
@@ -87,8 +91,9 @@ WEIGHTS: dict = {}                       # what outlives the calls of cases
 
 
 class Family:
-    """Kernels that belong together. `kinds` are beginnings of their keys, as patterns, all of which the cases must meet. `exact`: their bits are the
-    same on machines without fused multiply-adds, too."""
+    """Kernels that belong together. `kinds` are beginnings of their keys, as patterns, all of which
+    the cases must meet. `exact`: their bits are the same on machines without fused multiply-adds,
+    too."""
 
     generators: tuple = ()
     kinds: tuple = ()

@@ -155,6 +155,14 @@ class One(Family):
                 lambda x, w: (x @ w, x @ w[:, :1], w.t() @ x.t()),
                 [op(dtype, 1, k), op(dtype, k, 9)],
             )
+        for dtype, layout, k in itertools.product(
+            ("f4", "f8", "f2", "bf", "i8"), ("plain", "turned", "gaps"), (33, 4096, 4097, 5000)
+        ):
+            yield Case(
+                f"strided {dtype} {layout} {k}",
+                lambda x, w: (x @ w, w.mT @ x.mT, x @ w[:, :3]),
+                [op(dtype, 1, k, layout="gaps"), op(dtype, k, 9, layout=layout)],
+            )
         yield Case(
             "one far",
             lambda x, w: (x @ w, x @ w.t().contiguous().t()),

@@ -46,7 +46,8 @@ class Convolutions(Family):
                 given = dict(stride=stride, padding=padding, dilation=dilation, groups=groups)
                 for dtype, layout in (("f4", "plain"), ("f8" if c < 8 else "f4", "pixels")):
                     yield Case(
-                        f"{c} {o} {i}x{j} {h}x{w} {stride} {padding} {dilation} {groups} {dtype} {layout}",
+                        f"{c} {o} {i}x{j} {h}x{w} {stride} {padding} {dilation} {groups} "
+                        f"{dtype} {layout}",
                         convolution(layout, dtype == "f4", given),
                         [
                             *image(layout, dtype, 2, c, h, w),
