@@ -251,8 +251,11 @@ def bypass_all(fn, uses):
 
 
 def fingerprint(args, kwargs, aside=()):
-    """What an index goes by: the sizes of tensors and the ints among the arguments, those `aside` left out. (As `_seek` in machine code does.)"""
+    """What an index goes by: the sizes of tensors and the ints among the arguments, those `aside` left out. (As `_seek` in machine code does.)
+    Without machine code nothing goes by it."""
     h = 0
+    if L is None:
+        return h
     for i, x in (*enumerate(args), *((None, x) for x in kwargs.values())):
         words = []
         if type(x) is Tensor and type(x._array) is np.ndarray:
