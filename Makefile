@@ -11,7 +11,7 @@ PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
 
-.PHONY: demo test quick lint types bench peers fuzz sweep sweep-kernels planted leaks clean
+.PHONY: demo test quick lint types stubs bench peers fuzz sweep sweep-kernels planted leaks clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -35,6 +35,9 @@ lint: $(STAMP)
 
 types: $(STAMP)
 	$(BIN)/mypy
+
+stubs: $(STAMP)
+	$(BIN)/python -m stubs
 
 bench: $(STAMP)
 	$(BENCH) -m benchmarks.run $(ONLY)

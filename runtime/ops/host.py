@@ -572,7 +572,7 @@ def publish():
     F["lu_unpack"], F["pca_lowrank"], F["svd_lowrank"] = with_out(linalg.lu_unpack), linalg.pca_lowrank, linalg.svd_lowrank
 
 
-class _svd_of_old(NamedTuple):
+class svd_of_old_result(NamedTuple):
     U: object
     S: object
     V: object
@@ -583,6 +583,6 @@ def _torch_svd(input, some=True, compute_uv=True):
     if not compute_uv:
         s = svdvals(input)
         *batch, m, n = input.shape
-        return _svd_of_old(F["zeros"](*batch, m, m, dtype=input.dtype), s, F["zeros"](*batch, n, n, dtype=input.dtype))
+        return svd_of_old_result(F["zeros"](*batch, m, m, dtype=input.dtype), s, F["zeros"](*batch, n, n, dtype=input.dtype))
     u, s, vh = svd(input, full_matrices=not some)
-    return _svd_of_old(u, s, _h(vh))
+    return svd_of_old_result(u, s, _h(vh))

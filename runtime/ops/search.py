@@ -162,19 +162,19 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     return _unique_result(input, return_inverse, return_counts, dim, True)
 
 
-class _All(NamedTuple):
+class unique_all_result(NamedTuple):
     values: Tensor
     indices: Tensor
     inverse_indices: Tensor
     counts: Tensor
 
 
-class _Counts(NamedTuple):
+class unique_counts_result(NamedTuple):
     values: Tensor
     counts: Tensor
 
 
-class _Inverse(NamedTuple):
+class unique_inverse_result(NamedTuple):
     values: Tensor
     inverse_indices: Tensor
 
@@ -188,13 +188,13 @@ def unique_values(x):
 @function(method=False)
 def unique_counts(x):
     """The distinct elements and how often each occurs."""
-    return _Counts(*unique(x, return_counts=True))
+    return unique_counts_result(*unique(x, return_counts=True))
 
 
 @function(method=False)
 def unique_inverse(x):
     """The distinct elements and which of them each element is."""
-    return _Inverse(*unique(x, return_inverse=True))
+    return unique_inverse_result(*unique(x, return_inverse=True))
 
 
 def _first(inverse, values):
@@ -211,7 +211,7 @@ def unique_all(x):
     """The distinct elements, where each occurs first, which of them each element is, and how often each occurs."""
     values, inverse, counts = unique(x, return_inverse=True, return_counts=True)
     first = apply(first_op, (inverse, values), {})
-    return _All(values, first, inverse, counts)
+    return unique_all_result(values, first, inverse, counts)
 
 
 def _isin(elements, tests, invert):

@@ -91,6 +91,9 @@ class DataLoader:
         self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
         self._workers = None
 
+    def __class_getitem__(cls, item):
+        return cls
+
     @property
     def _auto_collation(self):
         return self.batch_sampler is not None

@@ -1,0 +1,328 @@
+"""What functions, methods and properties return where it is no Tensor.
+
+Keys are as in `vocabulary.py`: `Class.method` or `function`, with the module in front where the name is not enough.
+"""
+
+METHODS_HIDDEN = frozenset(
+    """
+    kind hypers numbers states elements start before after counts first_differs scalars prepare shown unpassed keyword_only dims ndims
+    function cls_to_become call_super_init dump_patches permutations batch check_worker_number_rationality saved_inputs saved_outputs
+    release save attrs edges inputs metadata nout op outputs post_hooks pre_hooks released seq trace_ versions Node.trace Node.__init__
+    Traced.fn Traced.strict Traced.verify hooks take_ Generator.take shared _Named.__init__ dtype.__init__ dtype.code dtype.short
+    dtype.letter dtype.kind dtype.np GradientEdge.node Function.__init__ linalg.trace_ PackedSequence.__init__ share_memory_
+    has_uninitialized_params becoming is_better scale_lr Traced.__init__ Traced.dynamic Traced.rewrites set_extra_state_""".split()
+)
+
+_STATE = "dict[str, Any]"
+_MANY = "tuple[Tensor, ...]"
+_TENSOR = "Tensor"
+
+
+def _each(result, names):
+    return dict.fromkeys(names.split(), result)
+
+
+RESULTS = {
+    "enter_dual_level": "Any",
+    "exit_dual_level": "None",
+    "make_dual": "Tensor",
+    "unpack_dual": "UnpackedDualTensor",
+    "Function.jvp": "Any",
+    "biject_to": "Transform",
+    "transform_to": "Transform",
+    # whole numbers, truth values, text, nothing
+    **_each(
+        "bool",
+        """allclose equal is_complex is_conj is_floating_point is_grad_enabled is_inference is_inference_mode_enabled is_neg
+        is_nonzero is_same_size is_signed is_tensor is_storage can_cast are_deterministic_algorithms_enabled is_contiguous is_pinned
+        is_shared is_autocast_enabled is_autocast_available isdtype is_available is_bf16_supported is_initialized is_compiling is_lazy
+        is_parametrized is_pruned gradcheck gradgradcheck is_dependent is_enabled is_better""",
+    ),
+    **_each(
+        "int",
+        """numel nelement dim ndimension data_ptr const_data_ptr element_size get_device storage_offset get_num_threads
+        initial_seed seed current_device device_count Size.numel""",
+    ),
+    **_each(
+        "None",
+        """set_num_threads set_printoptions set_default_dtype set_default_device use_deterministic_algorithms
+        set_float32_matmul_precision set_rng_state save manual_seed_all set_device synchronize empty_cache assert_close backward
+        retain_grad reset_parameters reset_running_stats flatten_parameters add_param_group zero_grad load_state_dict set_epoch
+        update_parameters update_bn clip_grad_value_ clip_grads_with_norm_ vector_to_parameters add_module register_buffer
+        register_module register_parameter set_submodule remove clear update unscale_ set_default_validate_args reset
+        remove_parametrizations_ set_extra_state Tensor.backward initialize_parameters ModuleDict.update ParameterDict.update
+        transfer_parametrizations_and_params Function.__init__ save_for_backward mark_dirty share_memory""",
+    ),
+    **_each("str", "extra_repr get_float32_matmul_precision get_device_name Node.name"),
+    **_each("dtype", "get_default_dtype promote_types result_type get_autocast_dtype to_real to_complex"),
+    **_each("device", "get_default_device"),
+    **_each("Size", "broadcast_shapes forward_shape inverse_shape"),
+    **_each(
+        "Any",
+        """load scan while_loop cond get_device_properties default_collate default_convert closure get_extra_state
+        checkpoint_sequential functional_call data_parallel Function.apply Function.forward Function.backward storage untyped_storage
+        apply get_worker_info support custom_fwd custom_bwd disable data_parallel pop popitem get setdefault
+        ParameterDict.get cat __array_namespace_info__ Tensor.tolist tolist to_dlpack set_extra_state GradScaler.step scale
+        Module.get_extra_state right_inverse jacobian hessian""",
+    ),
+    "linalg.cond": _TENSOR,
+    "Tensor.item": "float | int | bool",
+    "Tensor.type": "Any",
+    "Tensor.numpy": "np.ndarray[Any, np.dtype[Any]]",
+    "Tensor.as_subclass": "S",
+    "Tensor.dim_order": "tuple[int, ...]",
+    "manual_seed": "Generator",
+    "cuda.manual_seed": "None",
+    "Generator.manual_seed": "Generator",
+    "Generator.get_state": _TENSOR,
+    "Generator.set_state": "Self",
+    "Generator.clone_state": "Generator",
+    "get_rng_state": _TENSOR,
+    "Tensor.register_hook": "RemovableHandle",
+    "Tensor.register_post_accumulate_grad_hook": "RemovableHandle",
+    "current_accelerator": "device | None",
+    # several tensors
+    **_each(
+        _MANY,
+        """chunk dsplit hsplit vsplit split split_with_sizes tensor_split unbind unsafe_chunk unstack broadcast_tensors
+        meshgrid gradient broadcast_arrays argwhere_tuple unravel_index array_api.nonzero""",
+    ),
+    **_each("tuple[Tensor, Tensor]", """std_mean var_mean lu_factor_ lstm_cell linalg.slogdet_"""),
+    **_each("tuple[Tensor, Tensor, Tensor]", "svd_lowrank pca_lowrank lu_unpack"),
+    "aminmax": "aminmax_result",
+    "cummax": "max_result",
+    "cummin": "max_result",
+    "frexp": "frexp_result",
+    "geqrf": "geqrf_result",
+    "histogram": "Histogram",
+    "histogramdd": "HistogramDD",
+    "kthvalue": "kthvalue_result",
+    "mode": "mode_result",
+    "qr": "qr_result",
+    "slogdet": "slogdet_result",
+    "sort": "sort_result",
+    "array_api.sort": _TENSOR,
+    "svd": "svd_of_old_result",
+    "linalg.svd": "svd_result",
+    "array_api.linalg.svd": "svd_result",
+    "topk": "topk_result",
+    "triangular_solve": "triangular_solve_result",
+    "unique_all": "unique_all_result",
+    "unique_counts": "unique_counts_result",
+    "unique_inverse": "unique_inverse_result",
+    "cholesky_ex": "cholesky_ex_result",
+    "eig": "eig_result",
+    "eigh": "eigh_result",
+    "inv_ex": "inv_ex_result",
+    "lstsq": "lstsq_result",
+    "lu_factor": "lu_factor_result",
+    "lu_factor_ex": "lu_factor_ex_result",
+    "solve_ex": "solve_ex_result",
+    "array_api.linalg.eigh": "eigh_result",
+    "array_api.take": _TENSOR,
+    "array_api.isdtype": "bool",
+    "array_api.linalg.trace": _TENSOR,
+    # networks
+    "calculate_gain": "float",
+    "clip_grad_norm_": _TENSOR,
+    "get_total_norm": _TENSOR,
+    "parameters_to_vector": _TENSOR,
+    "LSTMCell.forward": "tuple[Tensor, Tensor]",
+    "Module.forward": "Any",
+    "MultiheadAttention.forward": "tuple[Tensor, Tensor | None]",
+    "AdaptiveLogSoftmaxWithLoss.forward": "Any",
+    "DataParallel.forward": "Any",
+    "Sequential.forward": _TENSOR,
+    "AveragedModel.forward": "Any",
+    "ParametrizationList.forward": _TENSOR,
+    **_each(
+        "Self",
+        """Module.apply Module.bfloat16 Module.float Module.double Module.half Module.cpu Module.cuda Module.to Module.to_empty
+        Module.train Module.eval Module.type Module.requires_grad_ Module.share_memory ModuleList.append ModuleList.extend
+        Sequential.append Sequential.extend Sequential.insert ParameterList.append ParameterList.extend from_pretrained ParameterDict.copy
+        PackedSequence.to PackedSequence.cpu PackedSequence.cuda PackedSequence.double PackedSequence.float expand with_cache""",
+    ),
+    "ModuleList.insert": "None",
+    "ModuleList.pop": "Module",
+    "Sequential.pop": "Module",
+    "ModuleDict.pop": "Module",
+    "Module.buffers": "Iterator[Tensor]",
+    "Module.parameters": "Iterator[Parameter]",
+    "Module.children": "Iterator[Module]",
+    "Module.modules": "Iterator[Module]",
+    "Module.named_buffers": "Iterator[tuple[str, Tensor]]",
+    "Module.named_parameters": "Iterator[tuple[str, Parameter]]",
+    "Module.named_children": "Iterator[tuple[str, Module]]",
+    "Module.named_modules": "Iterator[tuple[str, Module]]",
+    "Module.get_submodule": "Module",
+    "Module.get_parameter": "Parameter",
+    "Module.get_buffer": _TENSOR,
+    "Module.load_state_dict": "Any",
+    "state_dict": _STATE,
+    "ModuleDict.items": "Iterable[tuple[str, Module]]",
+    "ModuleDict.keys": "Iterable[str]",
+    "ModuleDict.values": "Iterable[Module]",
+    "ParameterDict.items": "Iterable[tuple[str, Any]]",
+    "ParameterDict.keys": "Iterable[str]",
+    "ParameterDict.values": "Iterable[Any]",
+    "ParameterDict.fromkeys": "ParameterDict",
+    "ParameterDict.pop": "Any",
+    "ParameterDict.get": "Any",
+    "materialize": "None",
+    "generate_square_subsequent_mask": _TENSOR,
+    **_each(
+        "RemovableHandle",
+        """register_forward_hook register_forward_pre_hook register_full_backward_hook
+        register_full_backward_pre_hook register_load_state_dict_post_hook register_load_state_dict_pre_hook
+        register_state_dict_post_hook register_state_dict_pre_hook register_step_post_hook register_step_pre_hook register_hook
+        register_prehook""",
+    ),
+    "fuse_conv_bn_eval": "Module",
+    "fuse_linear_bn_eval": "Module",
+    "fuse_conv_bn_weights": "tuple[Parameter, Parameter]",
+    "fuse_linear_bn_weights": "tuple[Parameter, Parameter]",
+    "invert_permutation": "Tensor | None",
+    "pack_padded_sequence": "PackedSequence",
+    "pack_sequence": "PackedSequence",
+    "pad_packed_sequence": "tuple[Tensor, Tensor]",
+    "pad_sequence": _TENSOR,
+    "unpack_sequence": "list[Tensor]",
+    "unpad_sequence": "list[Tensor]",
+    "cached": "AbstractContextManager[None]",
+    **_each(
+        "Module",
+        """register_parametrization remove_parametrizations custom_from_mask identity l1_unstructured ln_structured
+        random_structured random_unstructured remove""",
+    ),
+    "RemovableHandle.remove": "None",
+    "global_unstructured": "None",
+    "type_before_parametrizations": "type[Module]",
+    **_each("M", "weight_norm spectral_norm remove_weight_norm remove_spectral_norm orthogonal"),
+    "predict": _TENSOR,
+    "log_prob": _TENSOR,
+    "AdaptiveLogSoftmaxWithLoss.log_prob": _TENSOR,
+    # optimizers
+    "Optimizer.step": "Any",
+    "LBFGS.step": "Any",
+    "LRScheduler.step": "None",
+    "step": "None",
+    "get_lr": "list[float]",
+    "get_last_lr": "list[float]",
+    "scale_fn": "float",
+    "get_scale": "float",
+    "GradScaler.unscale_": "None",
+    "GradScaler.scale": "Any",
+    **_each("Callable[..., Any]", "get_ema_avg_fn get_ema_multi_avg_fn get_swa_avg_fn get_swa_multi_avg_fn"),
+    # data
+    "random_split": "list[Subset[S]]",
+    # autograd, func
+    "get_gradient_edge": "GradientEdge",
+    "Variable": _TENSOR,
+    **_each("tuple[Any, Any]", "hvp vhp autograd.functional.vjp autograd.functional.jvp"),
+    "func.grad": "Callable[..., Any]",
+    "func.grad_and_value": "Callable[..., Any]",
+    "func.hessian": "Callable[..., Any]",
+    "jacfwd": "Callable[..., Any]",
+    "jacrev": "Callable[..., Any]",
+    "func.jvp": "Any",
+    "linearize": "tuple[Any, Callable[..., Any]]",
+    "func.vjp": "Any",
+    "vmap": "Callable[..., R]",
+    "stack_module_state": "tuple[dict[str, Tensor], dict[str, Tensor]]",
+    "checkpoint": "R",
+    # distributions
+    **_each(
+        _TENSOR,
+        """cdf icdf entropy enumerate_support log_abs_det_jacobian perplexity rsample sample sample_n kl_divergence
+        make_tensor check scale_tril array_api.linalg.matrix_norm""",
+    ),
+    "register_kl": "Callable[[F], F]",
+    **_each(
+        "Constraint",
+        """dependent greater_than greater_than_eq half_open_interval integer_interval interval less_than
+        distributions.constraints.multinomial""",
+    ),
+    # jit
+    "Traced.explain": "Any",
+    "Traced.show": "str",
+}
+
+ATTRIBUTES = {
+    "UnpackedDualTensor.tangent": "Tensor | None",
+    **_each(
+        _TENSOR,
+        """mean mode variance stddev logits probs loc scale temperature covariance_matrix precision_matrix scale_tril
+        concentration rate df Tensor.H Tensor.T Tensor.mH Tensor.mT Tensor.data Tensor.real Tensor.imag""",
+    ),
+    **_each(
+        "int",
+        """Tensor.ndim Tensor.itemsize Tensor.nbytes Tensor.output_nr device_index dtype.itemsize sign RandomSampler.num_samples
+        RemovableHandle.id GradientEdge.output_nr iinfo.bits finfo.bits iinfo.min iinfo.max last_epoch""",
+    ),
+    **_each(
+        "bool",
+        """Tensor.requires_grad Tensor.is_leaf Tensor.retains_grad has_rsample has_enumerate_support bijective
+        dtype.is_complex dtype.is_floating_point dtype.is_signed autocast.enabled in_cooldown check_nan PackedSequence.is_cuda
+        Module.training set_grad_enabled.mode inference_mode.mode set_detect_anomaly.mode is_discrete""",
+    ),
+    **_each("str", "device.type dtype.name autocast.device_type finfo.dtype iinfo.dtype Dim.name"),
+    **_each("Constraint", "support domain codomain base_constraint"),
+    **_each("float", "finfo.eps finfo.max finfo.min finfo.tiny finfo.smallest_normal finfo.resolution e pi inf nan"),
+    **_each(
+        "Size",
+        "Tensor.shape batch_shape event_shape UninitializedParameter.shape UninitializedBuffer.shape param_shape",
+    ),
+    **_each("dtype", "Tensor.dtype autocast.dtype"),
+    **_each("device", "Tensor.device Generator.device"),
+    **_each("MemoryFormat", "contiguous_format preserve_format channels_last channels_last_3d"),
+    "strided": "Layout",
+    "Tensor.layout": "Layout",
+    "Tensor.grad": "Tensor | None",
+    "Tensor.grad_fn": "Node | None",
+    "Tensor.name": "str | None",
+    "device.index": "int | None",
+    "Node.next_functions": "tuple[tuple[Node | None, int], ...]",
+    "Traced.graph": "Any",
+    "Traced.recorded": "Any",
+    "inv": "Transform",
+    "originals": "Any",
+    "all_weights": "list[list[Parameter]]",
+    "weight": "Parameter",
+    "default_generator": "Generator",
+    "Optimizer.param_groups": "list[dict[str, Any]]",
+    "Optimizer.state": "dict[Any, Any]",
+    "LRScheduler.optimizer": "Optimizer",
+    "ChainedScheduler.optimizer": "Optimizer",
+    "base_lrs": "list[float]",
+    "lstsq_result.rank": _TENSOR,
+    "Histogram.hist": _TENSOR,
+    "HistogramDD.bin_edges": "tuple[Tensor, ...]",
+    "GradientEdge.node": "Node",
+    "has_rsample": "bool",
+    "identity_transform": "Transform",
+    "parts": "list[Transform]",
+    "Dim.min": "int",
+    "Dim.max": "int | None",
+    "array_api.newaxis": "None",
+    **_each("Constraint", """constraints.boolean dependent constraints.dependent"""),
+    **{
+        f"{layer}.bias": "Parameter | None"
+        for layer in (
+            "Linear",
+            "Conv1d",
+            "Conv2d",
+            "Conv3d",
+            "ConvTranspose1d",
+            "ConvTranspose2d",
+            "ConvTranspose3d",
+            "LayerNorm",
+            "GroupNorm",
+            "BatchNorm1d",
+            "BatchNorm2d",
+            "BatchNorm3d",
+            "InstanceNorm1d",
+            "InstanceNorm2d",
+            "InstanceNorm3d",
+        )
+    },
+}

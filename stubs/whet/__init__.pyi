@@ -1,0 +1,835 @@
+# Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
+from builtins import bool as _bool, float as _float, int as _int, str as _str
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, Callable, Literal, ParamSpec, TypeVar, overload
+from whet.return_types import Histogram, HistogramDD, aminmax_result, frexp_result, geqrf_result, kthvalue_result, max_result, median_result, mode_result, nanmedian_result, qr_result, slogdet_result, sort_result, svd_of_old_result, topk_result, triangular_solve_result, unique_all_result, unique_counts_result, unique_inverse_result
+from whet.types import Device, Dims, Ints, Layout, MemoryFormat, Number, Scalar, Shape
+from whet.random import Generator as Generator
+from whet.tensor import Size as Size
+from whet.tensor import Tensor as Tensor
+from whet.amp import autocast as autocast
+from whet.devices import device as device
+from whet.dtypes import dtype as dtype
+from whet.autograd.modes import enable_grad as enable_grad
+from whet.dtypes import finfo as finfo
+from whet.dtypes import iinfo as iinfo
+from whet.autograd.modes import inference_mode as inference_mode
+from whet.autograd.modes import no_grad as no_grad
+from whet.autograd.modes import set_grad_enabled as set_grad_enabled
+from whet import linalg as linalg
+from whet import fft as fft
+from whet import special as special
+from whet import func as func
+from whet import amp as amp
+from whet import array_api as array_api
+from whet import testing as testing
+from whet import cuda as cuda
+from whet import accelerator as accelerator
+from whet import compiler as compiler
+from whet import autograd as autograd
+from whet import nn as nn
+from whet import optim as optim
+from whet import utils as utils
+from whet import distributions as distributions
+from whet import jit as jit
+from whet import random as random
+from whet import types as types
+from whet import return_types as return_types
+
+F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
+
+__version__: _str
+__array_api_version__: str
+bfloat16: dtype
+bool: dtype
+cdouble: dtype
+cfloat: dtype
+channels_last: MemoryFormat
+channels_last_3d: MemoryFormat
+complex128: dtype
+complex64: dtype
+contiguous_format: MemoryFormat
+default_generator: Generator
+double: dtype
+e: _float
+float: dtype
+float16: dtype
+float32: dtype
+float64: dtype
+half: dtype
+inf: _float
+int: dtype
+int16: dtype
+int32: dtype
+int64: dtype
+int8: dtype
+long: dtype
+nan: _float
+newaxis: None
+pi: _float
+preserve_format: MemoryFormat
+short: dtype
+strided: Layout
+uint16: dtype
+uint32: dtype
+uint64: dtype
+uint8: dtype
+def __array_namespace_info__() -> Any: """What this namespace can do, which types it has and which it takes by default."""
+def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise abs. See also the method of the same name."""
+def abs_(self: Tensor) -> Tensor: """`abs`, in place."""
+def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise abs. See also the method of the same name."""
+def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise acos. See also the method of the same name."""
+def acos_(self: Tensor) -> Tensor: """`acos`, in place."""
+def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise acosh. See also the method of the same name."""
+def acosh_(self: Tensor) -> Tensor: """`acosh`, in place."""
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor: """adaptive avg pool over 1 spatial dimension."""
+@overload
+def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False) -> Tensor: """adaptive max pool over 1 spatial dimension."""
+@overload
+def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """adaptive max pool over 1 spatial dimension."""
+@overload
+def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool = False) -> Any: """adaptive max pool over 1 spatial dimension."""
+def add(input: Tensor, other: Scalar, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """input + alpha * other"""
+def add_(self: Tensor, other: Scalar, *, alpha: Number = 1) -> Tensor: """`add`, in place."""
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * (batch_sum of batch1 and batch2)."""
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor: """Elementwise addcdiv. See also the method of the same name."""
+def addcdiv_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor: """`addcdiv`, in place."""
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor: """Elementwise addcmul. See also the method of the same name."""
+def addcmul_(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1) -> Tensor: """`addcmul`, in place."""
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * (mm of mat1 and mat2)."""
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * (mv of mat and vec)."""
+def addmv_(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: ...
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * (outer of vec1 and vec2)."""
+def adjoint(input: Tensor) -> Tensor: """Matrices transposed and conjugated."""
+def all(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor: """Are all elements true (not zero)?"""
+def allclose(input: Tensor, other: Scalar, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool: """Are all elements close (see `isclose`)?"""
+def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor: """Dropout that keeps mean and variance of self-normalising networks."""
+def alpha_dropout_(input: Tensor, p: _float = 0.5, training: _bool = False) -> Tensor: """`alpha_dropout`, in place."""
+def amax(input: Tensor, dim: Dims = (), keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor: """The greatest element, over any dimensions; its gradient is shared evenly between ties."""
+def amin(input: Tensor, dim: Dims = (), keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor: """The least element, over any dimensions; its gradient is shared evenly between ties."""
+def aminmax(input: Tensor, *, dim: Dims | None = None, keepdim: _bool = False, out: Tensor | None = None) -> aminmax_result: """(min, max) together."""
+def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The angle of a complex number in the plane; of a real number 0 or pi."""
+def any(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor: """Is any element true (not zero)?"""
+def arange(start: Number = 0, end: Number | None = None, step: Number = 1, *, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """start, start + step, ... up to but without `end`."""
+def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise acos. See also the method of the same name."""
+def arccos_(self: Tensor) -> Tensor: """`acos`, in place."""
+def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise acosh. See also the method of the same name."""
+def arccosh_(self: Tensor) -> Tensor: """`acosh`, in place."""
+def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise asin. See also the method of the same name."""
+def arcsin_(self: Tensor) -> Tensor: """`asin`, in place."""
+def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise asinh. See also the method of the same name."""
+def arcsinh_(self: Tensor) -> Tensor: """`asinh`, in place."""
+def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise atan. See also the method of the same name."""
+def arctan2(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise atan2. See also the method of the same name."""
+def arctan_(self: Tensor) -> Tensor: """`atan`, in place."""
+def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise atanh. See also the method of the same name."""
+def arctanh_(self: Tensor) -> Tensor: """`atanh`, in place."""
+def are_deterministic_algorithms_enabled() -> _bool: """Was `use_deterministic_algorithms(True)` called?"""
+def argmax(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor: """The index of the (first) greatest element."""
+def argmin(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor: """The index of the (first) least element."""
+def argsort(input: Tensor, dim: Dims = -1, descending: _bool = False, *, stable: _bool = True, axis: Dims | None = None, out: Tensor | None = None) -> Tensor: """The indices that put the elements in order along a dimension."""
+def argwhere(input: Tensor) -> Tensor: """The indices of all elements that are not zero, as rows."""
+def as_strided(input: Tensor, size: Shape, stride: Shape, storage_offset: _int | None = None) -> Tensor: ...
+def as_strided_(self: Tensor, size: Shape, stride: Shape, storage_offset: _int | None = None) -> Tensor: """`as_strided`, in place."""
+def as_strided_scatter(input: Tensor, src: Tensor, size: Shape, stride: Shape, storage_offset: _int | None = None) -> Tensor: """A copy of `input` with the region that `as_strided` gives replaced by `src`."""
+def as_tensor(data: Any, dtype: dtype | None = None, device: Device | None = None) -> Tensor: """The data as a tensor, sharing memory where possible and keeping history."""
+def asarray(obj: Any, *, dtype: dtype | None = None, device: Device | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor: """The object as a tensor; `copy` forces a new one (True), forbids it (False) or leaves it open (None)."""
+def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise asin. See also the method of the same name."""
+def asin_(self: Tensor) -> Tensor: """`asin`, in place."""
+def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise asinh. See also the method of the same name."""
+def asinh_(self: Tensor) -> Tensor: """`asinh`, in place."""
+def astype(x: Tensor, dtype: dtype, /, *, copy: _bool = True, device: Device | None = None) -> Tensor: """The elements in another type; a copy unless that is the type they have and `copy=False`."""
+def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise atan. See also the method of the same name."""
+def atan2(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise atan2. See also the method of the same name."""
+def atan2_(self: Tensor, other: Scalar) -> Tensor: """`atan2`, in place."""
+def atan_(self: Tensor) -> Tensor: """`atan`, in place."""
+def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise atanh. See also the method of the same name."""
+def atanh_(self: Tensor) -> Tensor: """`atanh`, in place."""
+@overload
+def atleast_1d(tensor: Tensor, /) -> Tensor: """The tensors with at least 1 dimension(s), by adding dimensions of size one."""
+@overload
+def atleast_1d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: """The tensors with at least 1 dimension(s), by adding dimensions of size one."""
+@overload
+def atleast_1d(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: """The tensors with at least 1 dimension(s), by adding dimensions of size one."""
+@overload
+def atleast_2d(tensor: Tensor, /) -> Tensor: """The tensors with at least 2 dimension(s), by adding dimensions of size one."""
+@overload
+def atleast_2d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: """The tensors with at least 2 dimension(s), by adding dimensions of size one."""
+@overload
+def atleast_2d(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: """The tensors with at least 2 dimension(s), by adding dimensions of size one."""
+@overload
+def atleast_3d(tensor: Tensor, /) -> Tensor: """The tensors with at least 3 dimension(s), by adding dimensions of size one."""
+@overload
+def atleast_3d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: """The tensors with at least 3 dimension(s), by adding dimensions of size one."""
+@overload
+def atleast_3d(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]: """The tensors with at least 3 dimension(s), by adding dimensions of size one."""
+def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor: """avg pool over 1 spatial dimension."""
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * (bmm of batch1 and batch2)."""
+def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """The Bartlett window; periodic unless asked otherwise."""
+def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool = True) -> Tensor: """Normalise each channel. The parameters stand in another order than in `nn.functional.batch_norm`."""
+def bernoulli(input: Tensor, p: _float | Tensor | None = None, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor: """Ones with the probabilities of the input, zeros otherwise."""
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor: """sum over i, j of input1[i] * weight[k, i, j] * input2[j]"""
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: """The cross entropy of probabilities with targets in [0, 1]."""
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None) -> Tensor: """The cross entropy of sigmoid(input) with targets in [0, 1], computed stably."""
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor: """How often (or with how much weight) each number 0, 1, ... occurs."""
+def bitwise_and(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise bitwise and. See also the method of the same name."""
+def bitwise_and_(self: Tensor, other: Scalar) -> Tensor: """`bitwise_and`, in place."""
+def bitwise_invert(x: Tensor, /) -> Tensor: """`bitwise_invert` of the array API standard."""
+def bitwise_left_shift(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise bitwise left shift. See also the method of the same name."""
+def bitwise_left_shift_(self: Tensor, other: Scalar) -> Tensor: """`bitwise_left_shift`, in place."""
+def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise bitwise not. See also the method of the same name."""
+def bitwise_not_(self: Tensor) -> Tensor: """`bitwise_not`, in place."""
+def bitwise_or(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise bitwise or. See also the method of the same name."""
+def bitwise_or_(self: Tensor, other: Scalar) -> Tensor: """`bitwise_or`, in place."""
+def bitwise_right_shift(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise bitwise right shift. See also the method of the same name."""
+def bitwise_right_shift_(self: Tensor, other: Scalar) -> Tensor: """`bitwise_right_shift`, in place."""
+def bitwise_xor(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise bitwise xor. See also the method of the same name."""
+def bitwise_xor_(self: Tensor, other: Scalar) -> Tensor: """`bitwise_xor`, in place."""
+def blackman_window(window_length: _int, periodic: _bool = True, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """The Blackman window; periodic unless asked otherwise."""
+def block_diag(*tensors: Tensor) -> Tensor: """The tensors as blocks along the diagonal of a matrix of zeros."""
+def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor: """The products of two batches of matrices."""
+def broadcast_arrays(*tensors: Tensor) -> tuple[Tensor, ...]: """The tensors expanded to their common shape."""
+def broadcast_shapes(*shapes: Ints) -> Size: """The shape that tensors of these shapes broadcast to."""
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]: """The tensors expanded to their common shape."""
+def broadcast_to(input: Tensor, shape: Shape) -> Tensor: """`expand` to a shape."""
+def bucketize(input: Tensor, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None) -> Tensor: """The number of the bucket, between sorted boundaries, that each value falls in."""
+def can_cast(from_: dtype, to: dtype) -> _bool: """May a value of the one type be put into the other (no complex into real, no float into int)?"""
+def cartesian_prod(*tensors: Tensor) -> Tensor: """Every combination of one element of each 1-d tensor, as rows."""
+def cat(tensors: Sequence[Tensor], dim: Dims = 0, *, axis: Dims | None = None, out: Tensor | None = None) -> Any: """Tensors joined along a dimension."""
+def cbrt(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise cbrt. See also the method of the same name."""
+def cbrt_(self: Tensor) -> Tensor: """`cbrt`, in place."""
+def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor: """p-norm distances between all pairs of rows."""
+def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise ceil. See also the method of the same name."""
+def ceil_(self: Tensor) -> Tensor: """`ceil`, in place."""
+def celu(input: Tensor, alpha: Number = 1.0, *, out: Tensor | None = None) -> Tensor: """Elementwise celu. See also the method of the same name."""
+def celu_(self: Tensor, alpha: Number = 1.0) -> Tensor: """`celu`, in place."""
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor: """The product of several matrices."""
+def channel_shuffle(input: Tensor, groups: _int) -> Tensor: """Interleave groups of channels."""
+def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor: """The Cholesky factor of a positive definite matrix."""
+def cholesky_inverse(L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor: """The inverse of a matrix of which this is the Cholesky factor."""
+def cholesky_solve(B: Tensor, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor: """X with A @ X = B, given the Cholesky factor of A."""
+def chunk(input: Tensor, chunks: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """Views of at most `chunks` pieces of one size (the last may be smaller) along a dimension."""
+def clamp(input: Tensor, min: Scalar | None = None, max: Scalar | None = None, *, out: Tensor | None = None) -> Tensor: """input limited to [min, max]"""
+def clamp_(self: Tensor, min: Scalar | None = None, max: Scalar | None = None) -> Tensor: """`clamp`, in place."""
+def clamp_max(input: Tensor, max: Scalar, *, out: Tensor | None = None) -> Tensor: """input, at most max"""
+def clamp_max_(self: Tensor, max: Scalar) -> Tensor: """`clamp_max`, in place."""
+def clamp_min(input: Tensor, min: Scalar, *, out: Tensor | None = None) -> Tensor: """input, at least min"""
+def clamp_min_(self: Tensor, min: Scalar) -> Tensor: """`clamp_min`, in place."""
+def clip(input: Tensor, min: Scalar | None = None, max: Scalar | None = None, *, out: Tensor | None = None) -> Tensor: """input limited to [min, max]"""
+def clip_(self: Tensor, min: Scalar | None = None, max: Scalar | None = None) -> Tensor: """`clamp`, in place."""
+def clone(input: Tensor, *, memory_format: MemoryFormat = ...) -> Tensor: """A copy with the same history."""
+def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: """1-d tensors joined as columns, others side by side."""
+def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor: """All combinations of r elements of a 1-d tensor, as rows."""
+@overload
+def compile(model: F, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: str | Callable[..., Any] = 'inductor', mode: str | None = None, options: Any = None, disable: _bool = False) -> F: ...
+@overload
+def compile(model: None = None, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: str | Callable[..., Any] = 'inductor', mode: str | None = None, options: Any = None, disable: _bool = False) -> Callable[[F], F]: ...
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor: """The complex numbers real + i imag."""
+def concat(tensors: Sequence[Tensor], dim: Dims = 0, *, axis: Dims | None = None, out: Tensor | None = None) -> Tensor: """Tensors joined along a dimension."""
+def concatenate(tensors: Sequence[Tensor], dim: Dims = 0, *, axis: Dims | None = None, out: Tensor | None = None) -> Tensor: """Tensors joined along a dimension."""
+def cond(pred: Tensor | _bool, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Sequence[Any] = ()) -> Any: ...
+def conj(input: Tensor) -> Tensor: """The complex conjugate; a real tensor itself."""
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def conj_physical_(self: Tensor) -> Tensor: """`conj_physical`, in place."""
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0, dilation: Ints = 1, groups: _int = 1) -> Tensor: """The 1-d convolution (cross-correlation) of an input with a weight."""
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0, dilation: Ints = 1, groups: _int = 1) -> Tensor: """The 2-d convolution (cross-correlation) of an input with a weight."""
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0, dilation: Ints = 1, groups: _int = 1) -> Tensor: """The 3-d convolution (cross-correlation) of an input with a weight."""
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor: """1-d convolution of (time, batch, channel) with a weight of (width, in, out)."""
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1) -> Tensor: """The 1-d transposed convolution."""
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1) -> Tensor: """The 2-d transposed convolution."""
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1) -> Tensor: """The 3-d transposed convolution."""
+def copysign(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise copysign. See also the method of the same name."""
+def copysign_(self: Tensor, other: Scalar) -> Tensor: """`copysign`, in place."""
+def corrcoef(input: Tensor) -> Tensor: """The correlation coefficients of variables (rows), observed together (columns)."""
+def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise cos. See also the method of the same name."""
+def cos_(self: Tensor) -> Tensor: """`cos`, in place."""
+def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise cosh. See also the method of the same name."""
+def cosh_(self: Tensor) -> Tensor: """`cosh`, in place."""
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: Dims = 1, eps: _float = 1e-08) -> Tensor: """The cosine of the angle between vectors along `dim`."""
+def count_nonzero(input: Tensor, dim: Dims | None = None) -> Tensor: """How many elements are not zero."""
+def cov(input: Tensor, *, correction: _float = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor: """The covariances of variables (rows), observed together (columns)."""
+def cross(input: Tensor, other: Scalar, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor: """The vector product of vectors of 3 elements along `dim` (by default the first dimension of size 3)."""
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean', label_smoothing: _float = 0.0) -> Tensor: """The cross entropy of logits with class indices or class probabilities."""
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[_int], target_lengths: Tensor | Sequence[_int], blank: _int = 0, reduction: str = 'mean', zero_infinity: _bool = False) -> Tensor: """Connectionist temporal classification: minus the log-probability of all alignments of the targets."""
+def cummax(input: Tensor, dim: Dims, *, out: Tensor | None = None) -> max_result: """Running maxima along `dim`: (values, indices)."""
+def cummin(input: Tensor, dim: Dims, *, out: Tensor | None = None) -> max_result: """Running minima along `dim`: (values, indices)."""
+def cumprod(input: Tensor, dim: Dims, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor: """Running products along `dim`."""
+def cumsum(input: Tensor, dim: Dims, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor: """Running sums along `dim`."""
+def cumulative_prod(x: Tensor, /, *, axis: Dims | None = None, dtype: dtype | None = None, include_initial: _bool = False) -> Tensor: """The running prod along an axis, from its start value if `include_initial`."""
+def cumulative_sum(x: Tensor, /, *, axis: Dims | None = None, dtype: dtype | None = None, include_initial: _bool = False) -> Tensor: """The running sum along an axis, from its start value if `include_initial`."""
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float | None = None, dim: Dims = -1) -> Tensor: """Running integrals of y along `dim` by the trapezoidal rule."""
+def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise deg2rad. See also the method of the same name."""
+def deg2rad_(self: Tensor) -> Tensor: """`deg2rad`, in place."""
+def det(A: Tensor) -> Tensor: """The determinant of a square matrix, or of each of a batch."""
+def detach(input: Tensor) -> Tensor: """The same memory without history. Writes are seen by both, and by version checks."""
+def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor: """A vector as a diagonal matrix, or the diagonal of a matrix (copied)."""
+def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor: """The last dimension as a diagonal of two new ones, zeros elsewhere."""
+def diagflat(input: Tensor, offset: _int = 0) -> Tensor: """The flattened tensor as a diagonal matrix."""
+def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor: """The diagonal of two dimensions, as the last dimension of the result."""
+def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor: """A copy of `input` with a diagonal replaced by `src`."""
+def diff(input: Tensor, n: _int = 1, dim: Dims = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None) -> Tensor: """The n-th difference along `dim`."""
+def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise digamma. See also the method of the same name."""
+def digamma_(self: Tensor) -> Tensor: """`digamma`, in place."""
+def dist(input: Tensor, other: Scalar, p: _float = 2) -> Tensor: """The p-norm of the difference."""
+def div(input: Tensor, other: Scalar, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor: """input / other: true division, or rounded ("trunc", "floor")."""
+def div_(self: Tensor, other: Scalar, *, rounding_mode: str | None = None) -> Tensor: """`div`, in place."""
+def divide(input: Tensor, other: Scalar, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor: """input / other: true division, or rounded ("trunc", "floor")."""
+def divide_(self: Tensor, other: Scalar, *, rounding_mode: str | None = None) -> Tensor: """`div`, in place."""
+def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor: """The inner product of two vectors."""
+def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: """Zero elements with probability p and scale the rest by 1 / (1 - p)."""
+def dropout_(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor: """`dropout`, in place."""
+def dsplit(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 2, into equal pieces where a number is given."""
+def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: """Tensors joined along the third dimension."""
+def einsum(equation: str, *operands: Any) -> Tensor: """Sums of products written with index letters."""
+def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor: """Rows of a table. The table comes first, other than in `nn.functional.embedding`."""
+def empty(*shape: Ints, size: Shape | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: MemoryFormat = ...) -> Tensor: """A tensor whose elements are whatever the memory holds."""
+def empty_like(input: Tensor, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, memory_format: MemoryFormat = ...) -> Tensor: """Uninitialised memory in the shape and type of `input`."""
+def empty_permuted(size: Shape, physical_layout: Shape, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
+def empty_strided(size: Shape, stride: Shape, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """Uninitialised memory with the given strides (in elements)."""
+def eq(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise eq. See also the method of the same name."""
+def eq_(self: Tensor, other: Scalar) -> Tensor: """`eq`, in place."""
+def equal(input: Tensor, other: Scalar) -> _bool: """Have the two tensors the same size and elements?"""
+def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise erf. See also the method of the same name."""
+def erf_(self: Tensor) -> Tensor: """`erf`, in place."""
+def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise erfc. See also the method of the same name."""
+def erfc_(self: Tensor) -> Tensor: """`erfc`, in place."""
+def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise erfinv. See also the method of the same name."""
+def erfinv_(self: Tensor) -> Tensor: """`erfinv`, in place."""
+def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise exp. See also the method of the same name."""
+def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise exp2. See also the method of the same name."""
+def exp2_(self: Tensor) -> Tensor: """`exp2`, in place."""
+def exp_(self: Tensor) -> Tensor: """`exp`, in place."""
+def expand_dims(x: Tensor, /, *, axis: Dims = 0) -> Tensor: """A dimension of size one more (or several)."""
+def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise expm1. See also the method of the same name."""
+def expm1_(self: Tensor) -> Tensor: """`expm1`, in place."""
+def eye(n: _int, m: _int | None = None, *, k: _int = 0, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False) -> Tensor: """Ones on the diagonal (`k` steps above it), zeros elsewhere."""
+def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor: """`alpha_dropout` of whole channels."""
+def feature_alpha_dropout_(input: Tensor, p: _float = 0.5, training: _bool = False) -> Tensor: """`feature_alpha_dropout`, in place."""
+def fill(input: Tensor, value: Scalar) -> Tensor: """A tensor of the shape of `input` with a number everywhere."""
+def fill_(self: Tensor, value: Scalar) -> Tensor: """Write a number to every element."""
+def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise trunc. See also the method of the same name."""
+def fix_(self: Tensor) -> Tensor: """`trunc`, in place."""
+def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor: """The dimensions from `start_dim` to `end_dim` as one."""
+def flip(input: Tensor, dims: Dims) -> Tensor: """The elements in reverse order along the given dimensions, copied."""
+def fliplr(input: Tensor) -> Tensor: """The columns in reverse order."""
+def flipud(input: Tensor) -> Tensor: """The rows in reverse order."""
+def float_power(input: Tensor, exponent: Scalar, *, out: Tensor | None = None) -> Tensor: """input to the power of exponent, in double precision"""
+def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise floor. See also the method of the same name."""
+def floor_(self: Tensor) -> Tensor: """`floor`, in place."""
+def floor_divide(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """The quotient rounded towards minus infinity."""
+def floor_divide_(self: Tensor, other: Scalar) -> Tensor: """`floor_divide`, in place."""
+def fmax(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise fmax. See also the method of the same name."""
+def fmin(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise fmin. See also the method of the same name."""
+def fmod(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """What the division rounded towards zero leaves; its sign is the dividend's."""
+def fmod_(self: Tensor, other: Scalar) -> Tensor: """`fmod`, in place."""
+def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise frac. See also the method of the same name."""
+def frac_(self: Tensor) -> Tensor: """`frac`, in place."""
+def frexp(input: Tensor, *, out: Tensor | None = None) -> frexp_result: """(mantissa, exponent): input = mantissa * 2 ** exponent, 0.5 <= |mantissa| < 1."""
+def from_dlpack(ext_tensor: Any, *, device: Device | None = None, copy: _bool | None = None) -> Tensor: """A tensor over the memory of another library's tensor (or of a DLPack capsule)."""
+def from_file(filename: str, shared: _bool | None = None, size: _int = 0, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, pin_memory: _bool = False) -> Tensor: ...
+def from_numpy(ndarray: Any) -> Tensor: """A tensor over the memory of a NumPy array: each sees the other's writes."""
+def frombuffer(buffer: Any, *, dtype: dtype, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor: """A 1-d tensor over the memory of an object with a buffer."""
+def full(size: Ints, fill_value: Number, *, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """A tensor with one value everywhere, in the value's own type where none is given."""
+def full_like(input: Tensor, fill_value: Number, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, memory_format: MemoryFormat = ...) -> Tensor: """One value everywhere, in the shape and type of `input`."""
+def gather(input: Tensor, dim: Dims, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor: """Elements at the places that `index` names along a dimension."""
+def gcd(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise gcd. See also the method of the same name."""
+def gcd_(self: Tensor, other: Scalar) -> Tensor: """`gcd`, in place."""
+def ge(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise ge. See also the method of the same name."""
+def ge_(self: Tensor, other: Scalar) -> Tensor: """`ge`, in place."""
+def geqrf(input: Tensor, *, out: Tensor | None = None) -> geqrf_result: ...
+def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor: """All products of the elements of two vectors."""
+def get_autocast_dtype(device_type: str = 'cpu') -> dtype: """The type that products are made in."""
+def get_default_device() -> device: """The device of new tensors."""
+def get_default_dtype() -> dtype: """The type of new floating point tensors."""
+def get_float32_matmul_precision() -> str: """What `set_float32_matmul_precision` was given."""
+def get_num_threads() -> _int: """How many threads a launch may use."""
+def get_rng_state() -> Tensor: """The default generator's position."""
+def gradient(input: Tensor, *, spacing: Number | Sequence[Number] | Sequence[Tensor] = 1, dim: Dims | None = None, edge_order: _int = 1) -> tuple[Tensor, ...]: """The derivatives of samples along each dimension, by central differences."""
+def greater(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise gt. See also the method of the same name."""
+def greater_equal(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise ge. See also the method of the same name."""
+def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor: """Normalise groups of channels of each sample, then weight and bias per channel."""
+def gt(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise gt. See also the method of the same name."""
+def gt_(self: Tensor, other: Scalar) -> Tensor: """`gt`, in place."""
+def hamming_window(window_length: _int, periodic: _bool = True, alpha: Number = 0.54, beta: Number = 0.46, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """The Hamming window; periodic unless asked otherwise."""
+def hann_window(window_length: _int, periodic: _bool = True, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """The Hann window; periodic unless asked otherwise."""
+def hardshrink(input: Tensor, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor: """Elementwise hardshrink. See also the method of the same name."""
+def hardsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise hardsigmoid. See also the method of the same name."""
+def hardsigmoid_(self: Tensor) -> Tensor: """`hardsigmoid`, in place."""
+def hardswish(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise hardswish. See also the method of the same name."""
+def hardswish_(self: Tensor) -> Tensor: """`hardswish`, in place."""
+def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, *, out: Tensor | None = None) -> Tensor: """Elementwise hardtanh. See also the method of the same name."""
+def hardtanh_(self: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor: """`hardtanh`, in place."""
+def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise heaviside. See also the method of the same name."""
+def heaviside_(self: Tensor, values: Scalar) -> Tensor: """`heaviside`, in place."""
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: """input where the target is 1, max(0, margin - input) where it is -1."""
+def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: Tensor | None = None) -> Tensor: ...
+def histogram(input: Tensor, bins: _int | Tensor, *, range: tuple[_float, _float] | None = None, weight: Tensor | None = None, density: _bool = False) -> Histogram: ...
+def histogramdd(input: Tensor, bins: _int | Sequence[_int] | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> HistogramDD: """(hist, bin_edges): points, the rows of the last dimension, counted in boxes."""
+def hsplit(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 1, into equal pieces where a number is given."""
+def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: """Tensors joined side by side."""
+def hypot(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise hypot. See also the method of the same name."""
+def hypot_(self: Tensor, other: Scalar) -> Tensor: """`hypot`, in place."""
+def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise i0. See also the method of the same name."""
+def i0_(self: Tensor) -> Tensor: """`i0`, in place."""
+def igamma(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """The regularised lower incomplete gamma function of shape `input` at `other`."""
+def igammac(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """The regularised upper incomplete gamma function of shape `input` at `other`."""
+def imag(input: Tensor) -> Tensor: """The imaginary part of a complex tensor, as a view."""
+def index_add(self: Tensor, dim: Dims, index: Tensor, source: Tensor, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """`source` (times alpha) added to the slices that a 1-d index names, in index order."""
+def index_copy(self: Tensor, dim: Dims, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor: """`source` written to the slices that a 1-d index names."""
+def index_fill(self: Tensor, dim: Dims, index: Tensor, value: Scalar, *, out: Tensor | None = None) -> Tensor: """A number written to the slices that a 1-d index names."""
+def index_put(input: Tensor, indices: tuple[Tensor, ...] | list[Tensor], values: Tensor, accumulate: _bool = False) -> Tensor: """A copy of `input` with `values` at the index tensors (or added there, in index order)."""
+def index_put_(self: Tensor, indices: tuple[Tensor, ...] | list[Tensor], values: Tensor, accumulate: _bool = False) -> Tensor: """Write `values` at the index tensors (or add them, in index order)."""
+def index_reduce(self: Tensor, dim: Dims, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor: """`source` combined (prod, mean, amax, amin) into the slices that a 1-d index names."""
+def index_select(input: Tensor, dim: Dims, index: Tensor, *, out: Tensor | None = None) -> Tensor: """The slices of a dimension that a 1-d index names."""
+def initial_seed() -> _int: """The default generator's seed."""
+def inner(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Sums of products over the last dimension of both."""
+def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool = True) -> Tensor: ...
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The inverse of a square matrix, or of each of a batch."""
+def is_autocast_enabled(device_type: str = 'cpu') -> _bool: """Are products made in a smaller type, on this thread?"""
+def is_complex(input: Tensor) -> _bool: """Is the element type complex?"""
+def is_conj(input: Tensor) -> _bool: """Is this a lazily conjugated tensor? (They are never lazy here.)"""
+def is_floating_point(input: Tensor) -> _bool: """Is the element type a floating point type?"""
+def is_grad_enabled() -> _bool: """Is gradient recording on, on this thread?"""
+def is_inference(input: Tensor) -> _bool: """Was this tensor made in inference mode?"""
+def is_inference_mode_enabled() -> _bool: """Is inference mode on, on this thread?"""
+def is_neg(input: Tensor) -> _bool: """Is this a lazily conjugated tensor? (They are never lazy here.)"""
+def is_nonzero(input: Tensor) -> _bool: """Is the single element different from zero?"""
+def is_same_size(input: Tensor, other: Scalar) -> _bool: """Have the two tensors the same shape?"""
+def is_signed(input: Tensor) -> _bool: """Can elements be negative?"""
+def is_storage(obj: object) -> _bool: """Is the object a storage?"""
+def is_tensor(obj: object) -> _bool: """Is the object a tensor?"""
+def isclose(input: Tensor, other: Scalar, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor: """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves only."""
+def isdtype(dtype: dtype, kind: dtype | str | tuple[dtype | str, ...]) -> _bool: """Is a type of a kind ("integral", "real floating", ...), another type, or any of several?"""
+def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise isfinite. See also the method of the same name."""
+def isin(elements: Scalar, test_elements: Scalar, *, assume_unique: _bool = False, invert: _bool = False, out: Tensor | None = None) -> Tensor: """For each element: is it among the test elements?"""
+def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise isinf. See also the method of the same name."""
+def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise isnan. See also the method of the same name."""
+def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise isneginf. See also the method of the same name."""
+def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise isposinf. See also the method of the same name."""
+def isreal(input: Tensor) -> Tensor: """Where the imaginary part is zero."""
+def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor: ...
+def kaiser_window(window_length: _int, periodic: _bool = True, beta: Number = 12.0, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """The Kaiser window; periodic unless asked otherwise."""
+def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', log_target: _bool = False) -> Tensor: """target * (log target - input), the input being log-probabilities."""
+def kron(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """The Kronecker product: each element of `input` times all of `other`, as blocks."""
+def kthvalue(input: Tensor, k: _int, dim: Dims = -1, keepdim: _bool = False, *, out: Tensor | None = None) -> kthvalue_result: """(values, indices): the k-th smallest element (from 1) along a dimension."""
+def layer_norm(input: Tensor, normalized_shape: Ints, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor: ...
+def lcm(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise lcm. See also the method of the same name."""
+def lcm_(self: Tensor, other: Scalar) -> Tensor: """`lcm`, in place."""
+def ldexp(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: ...
+def ldexp_(self: Tensor, other: Scalar) -> Tensor: """`ldexp`, in place."""
+def le(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise le. See also the method of the same name."""
+def le_(self: Tensor, other: Scalar) -> Tensor: """`le`, in place."""
+def leaky_relu(input: Tensor, negative_slope: _float = 0.01, *, out: Tensor | None = None) -> Tensor: """Elementwise leaky relu. See also the method of the same name."""
+def leaky_relu_(self: Tensor, negative_slope: _float = 0.01) -> Tensor: """`leaky_relu`, in place."""
+def lerp(input: Tensor, end: Tensor, weight: Tensor | _float, *, out: Tensor | None = None) -> Tensor: """Elementwise lerp. See also the method of the same name."""
+def lerp_(self: Tensor, end: Tensor, weight: Tensor | _float) -> Tensor: """`lerp`, in place."""
+def less(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise lt. See also the method of the same name."""
+def less_equal(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise le. See also the method of the same name."""
+def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise lgamma. See also the method of the same name."""
+def lgamma_(self: Tensor) -> Tensor: """`lgamma`, in place."""
+def linspace(start: Number | Tensor, end: Number | Tensor, steps: _int, *, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, endpoint: _bool = True) -> Tensor: """`steps` numbers evenly spaced from start to end (without the end itself, if `endpoint=False`)."""
+def load(f: str | PathLike[str] | Any, map_location: Any = None, pickle_module: Any = ..., *, weights_only: _bool = True, mmap: _bool | None = None, **pickle_load_args: Any) -> Any: """Read what `save` wrote, or a plain safetensors file (as a dict), from a path or a binary file."""
+def log(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise log. See also the method of the same name."""
+def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise log10. See also the method of the same name."""
+def log10_(self: Tensor) -> Tensor: """`log10`, in place."""
+def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise log1p. See also the method of the same name."""
+def log1p_(self: Tensor) -> Tensor: """`log1p`, in place."""
+def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise log2. See also the method of the same name."""
+def log2_(self: Tensor) -> Tensor: """`log2`, in place."""
+def log_(self: Tensor) -> Tensor: """`log`, in place."""
+def log_softmax(input: Tensor, dim: Dims | None = None, _stacklevel: _int = 3, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor: """log(softmax(x)) along `dim`, computed stably."""
+def logaddexp(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise logaddexp. See also the method of the same name."""
+def logaddexp2(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise logaddexp2. See also the method of the same name."""
+def logcumsumexp(input: Tensor, dim: Dims, *, out: Tensor | None = None) -> Tensor: """Running log(sum(exp(x))) along `dim`."""
+def logdet(input: Tensor) -> Tensor: """The logarithm of the determinant; NaN where it is negative."""
+def logical_and(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise logical and. See also the method of the same name."""
+def logical_and_(self: Tensor, other: Scalar) -> Tensor: """`logical_and`, in place."""
+def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise logical not. See also the method of the same name."""
+def logical_not_(self: Tensor) -> Tensor: """`logical_not`, in place."""
+def logical_or(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise logical or. See also the method of the same name."""
+def logical_or_(self: Tensor, other: Scalar) -> Tensor: """`logical_or`, in place."""
+def logical_xor(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise logical xor. See also the method of the same name."""
+def logical_xor_(self: Tensor, other: Scalar) -> Tensor: """`logical_xor`, in place."""
+def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor: """log(x / (1 - x)), x limited to [eps, 1 - eps] where eps is given"""
+def logit_(self: Tensor, eps: _float | None = None) -> Tensor: """`logit`, in place."""
+def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise logsigmoid. See also the method of the same name."""
+def logspace(start: Number, end: Number, steps: _int, base: Number = 10.0, *, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False) -> Tensor: """base ** linspace(start, end, steps)."""
+def logsumexp(input: Tensor, dim: Dims, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor: """log(sum(exp(x))) along `dim`, computed stably."""
+def lt(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise lt. See also the method of the same name."""
+def lt_(self: Tensor, other: Scalar) -> Tensor: """`lt`, in place."""
+@overload
+def lu(A: Tensor, pivot: _bool = True, get_infos: Literal[False] = False, *, out: Sequence[Tensor] | None = None) -> tuple[Tensor, Tensor]: """(factors, pivots) or (factors, pivots, infos): `whet.lu`."""
+@overload
+def lu(A: Tensor, pivot: _bool = True, *, get_infos: Literal[True], out: Sequence[Tensor] | None = None) -> tuple[Tensor, Tensor, Tensor]: """(factors, pivots) or (factors, pivots, infos): `whet.lu`."""
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor: """Solve A @ X = b, given the factors of A as `lu` packs them."""
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]: """P, L, U from what `lu_factor` gives."""
+def manual_seed(seed: _int) -> Generator: """Seed the default generator."""
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: """max(0, -target * (input1 - input2) + margin)"""
+def masked_fill(input: Tensor, mask: Tensor, value: Scalar) -> Tensor: """A copy of `input` with `value` where the mask is true."""
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor: """A copy of `input` whose elements where the mask is true are those of `source`, in order."""
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor: """The elements where the mask is true, as one dimension."""
+def matmul(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """The matrix product, with NumPy's rules for vectors and batches."""
+def matrix_exp(A: Tensor) -> Tensor: """The exponential of square matrices: a Taylor series of A / 2^k, squared k times."""
+def matrix_power(A: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor: """A @ A @ ... n times; of the inverse where n is negative."""
+def matrix_transpose(x: Tensor) -> Tensor: ...
+@overload
+def max(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def max(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> max_result: ...
+@overload
+def max(input: Tensor, dim: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def max(input: Tensor, *, other: Tensor, out: Tensor | None = None) -> Tensor: ...
+@overload
+def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor: """max pool over 1 spatial dimension."""
+@overload
+def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """max pool over 1 spatial dimension."""
+@overload
+def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: """max pool over 1 spatial dimension."""
+@overload
+def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor: """max pool over 2 spatial dimensions."""
+@overload
+def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """max pool over 2 spatial dimensions."""
+@overload
+def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: """max pool over 2 spatial dimensions."""
+@overload
+def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor: """max pool over 3 spatial dimensions."""
+@overload
+def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """max pool over 3 spatial dimensions."""
+@overload
+def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: """max pool over 3 spatial dimensions."""
+def maximum(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise maximum. See also the method of the same name."""
+def mean(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, dtype: dtype | None = None, axis: Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor: """The mean of all elements, or along dimensions."""
+@overload
+def median(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The middle element (the lower of two): of all, or (values, indices) along a dimension."""
+@overload
+def median(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> median_result: """The middle element (the lower of two): of all, or (values, indices) along a dimension."""
+def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str | None = None) -> tuple[Tensor, ...]: """Coordinates of a grid: one expanded view for each 1-d tensor."""
+@overload
+def min(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
+@overload
+def min(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> max_result: """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
+@overload
+def min(input: Tensor, dim: Tensor, *, out: Tensor | None = None) -> Tensor: """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
+@overload
+def min(input: Tensor, *, other: Tensor, out: Tensor | None = None) -> Tensor: """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
+def minimum(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise minimum. See also the method of the same name."""
+def mish(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise mish. See also the method of the same name."""
+def mish_(self: Tensor) -> Tensor: """`mish`, in place."""
+def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor: """The product of two matrices."""
+def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | None = None) -> mode_result: ...
+def moveaxis(input: Tensor, source: Dims, destination: Dims) -> Tensor: """Dimensions moved to other places; the rest keep their order."""
+def movedim(input: Tensor, source: Dims, destination: Dims) -> Tensor: """Dimensions moved to other places; the rest keep their order."""
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The elements in order along the first dimension."""
+def mul(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise mul. See also the method of the same name."""
+def mul_(self: Tensor, other: Scalar) -> Tensor: """`mul`, in place."""
+def multigammaln(input: Tensor, p: _float, *, out: Tensor | None = None) -> Tensor: """The logarithm of the multivariate gamma function of dimension p."""
+def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor: """Indices drawn from the rows of (unnormalised) probabilities."""
+def multiply(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise mul. See also the method of the same name."""
+def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor: """A matrix times a vector."""
+def mvlgamma(input: Tensor, p: _float, *, out: Tensor | None = None) -> Tensor: """The logarithm of the multivariate gamma function of dimension p."""
+def nan_to_num(input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *, out: Tensor | None = None) -> Tensor: """NaN and the infinities replaced by numbers"""
+def nan_to_num_(self: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor: """`nan_to_num`, in place."""
+def nanmean(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor: """The mean of what is not NaN."""
+@overload
+def nanmedian(input: Tensor, *, out: Tensor | None = None) -> Tensor: """`median` without the NaNs."""
+@overload
+def nanmedian(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> nanmedian_result: """`median` without the NaNs."""
+def nanquantile(input: Tensor, q: _float | Tensor, dim: Dims | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor: """`quantile` without the NaNs."""
+def nansum(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor: """The sum, NaNs counted as zero."""
+def narrow(input: Tensor, dim: Dims, start: _int | Tensor, length: _int) -> Tensor: """A range of a dimension: `length` places from `start`."""
+def narrow_copy(input: Tensor, dim: Dims, start: Number, length: _int, *, out: Tensor | None = None) -> Tensor: """`narrow`, copied."""
+def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor: """Interleave groups of channels."""
+def ne(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise ne. See also the method of the same name."""
+def ne_(self: Tensor, other: Scalar) -> Tensor: """`ne`, in place."""
+def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise neg. See also the method of the same name."""
+def neg_(self: Tensor) -> Tensor: """`neg`, in place."""
+def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise neg. See also the method of the same name."""
+def negative_(self: Tensor) -> Tensor: """`neg`, in place."""
+def nextafter(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise nextafter. See also the method of the same name."""
+def nextafter_(self: Tensor, other: Scalar) -> Tensor: """`nextafter`, in place."""
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: """Minus the log-probability of the target class."""
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[False] = False, out: Tensor | None = None) -> Tensor: """The indices of all elements that are not zero, as rows (or one tensor for each dimension)."""
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: """The indices of all elements that are not zero, as rows (or one tensor for each dimension)."""
+def nonzero_static(input: Tensor, *, size: Shape, fill_value: Scalar = -1) -> Tensor: """`nonzero` with a given number of rows: cut, or filled up with `fill_value`."""
+def norm(input: Tensor, p: _float | str | None = 'fro', dim: Dims | None = None, keepdim: _bool = False, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor: """The norm of a tensor: `p` a number, "fro" or "nuc"."""
+def normal(mean: Tensor | _float, std: Tensor | _float = 1.0, size: Ints | None = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """Normal numbers with given means and standard deviations."""
+def not_equal(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise ne. See also the method of the same name."""
+def numel(input: Tensor) -> _int: """The number of elements."""
+def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor: """Each class number as a vector that is one at that place and zero elsewhere."""
+def ones(*shape: Ints, size: Shape | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """A tensor of ones."""
+def ones_like(input: Tensor, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, memory_format: MemoryFormat = ...) -> Tensor: """Ones in the shape and type of `input`."""
+def orgqr(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def ormqr(input: Tensor, tau: Tensor, other: Scalar, left: _bool = True, transpose: _bool = False, *, out: Tensor | None = None) -> Tensor: ...
+def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor: """All products of the elements of two vectors."""
+def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor: """The p-norm of x1 - x2 + eps along the last dimension."""
+def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> tuple[Tensor, Tensor, Tensor]: """The principal components of rows, as `svd_lowrank` of what is left without their mean."""
+def pdist(input: Tensor, p: _float = 2) -> Tensor: """p-norm distances between the rows, each pair once."""
+def permute(input: Tensor, dims: Shape) -> Tensor: """The dimensions in another order."""
+def permute_dims(x: Tensor, axes: Shape) -> Tensor: ...
+def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor: """The Moore-Penrose inverse."""
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor: """(C r^2, H, W) -> (C, H r, W r)"""
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor: """(C, H r, W r) -> (C r^2, H, W)"""
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor: """Poisson numbers with the input as rates."""
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', eps: _float = 1e-08) -> Tensor: """The negative log likelihood of a Poisson variable."""
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor: """The complex numbers of the given absolute values and angles."""
+def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor: """The n-th derivative of `digamma`."""
+def positive(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise positive. See also the method of the same name."""
+def pow(input: Scalar, exponent: Scalar, *, out: Tensor | None = None) -> Tensor: """input to the power of exponent"""
+def pow_(self: Tensor, exponent: Scalar) -> Tensor: """`pow`, in place."""
+def prelu(input: Tensor, weight: Tensor) -> Tensor: """x where positive, weight * x elsewhere; the weight is one number or one per channel."""
+def prod(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor: """The product of all elements, or along one dimension."""
+def promote_types(type1: dtype, type2: dtype) -> dtype: """The smallest type to which both can be converted without losing their category."""
+def qr(input: Tensor, some: _bool = True, *, out: Tensor | None = None) -> qr_result: """Q and R with A = Q @ R."""
+def quantile(input: Tensor, q: _float | Tensor, dim: Dims | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor: """The values below which the fractions `q` of the elements lie."""
+def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise rad2deg. See also the method of the same name."""
+def rad2deg_(self: Tensor) -> Tensor: """`rad2deg`, in place."""
+def rand(*size: Ints, generator: Generator | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """Uniform numbers in [0, 1)."""
+def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor: """Uniform numbers in [0, 1), shaped like the input."""
+def randint(low: Tensor | _float, high: Tensor | _float | None = None, size: Ints | None = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False) -> Tensor: """Whole numbers in [low, high)."""
+def randint_like(input: Tensor, low: _float, high: Tensor | _float | None = None, *, generator: Generator | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor: """Whole numbers in [low, high), shaped like the input."""
+def randn(*size: Ints, generator: Generator | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """Numbers from the normal distribution."""
+def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor: """Numbers from the normal distribution, shaped like the input."""
+def randperm(n: _int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """The numbers 0 .. n-1 in random order."""
+def range(start: Number = 0, end: Number | None = None, step: Number = 1, *, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False) -> Tensor: """As `arange`, with `end` included, and floating point by default."""
+def ravel(input: Tensor) -> Tensor: """The elements in row-major order as one dimension; a view where the memory allows it."""
+def real(input: Tensor) -> Tensor: """The real part of a complex tensor, as a view; a real tensor itself."""
+def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise reciprocal. See also the method of the same name."""
+def reciprocal_(self: Tensor) -> Tensor: """`reciprocal`, in place."""
+def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise relu. See also the method of the same name."""
+def relu6(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise relu6. See also the method of the same name."""
+def relu6_(self: Tensor) -> Tensor: """`relu6`, in place."""
+def relu_(self: Tensor) -> Tensor: """`relu`, in place."""
+def remainder(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """What the division rounded down leaves; its sign is the divisor's."""
+def remainder_(self: Tensor, other: Scalar) -> Tensor: """`remainder`, in place."""
+def renorm(input: Tensor, p: _float, dim: Dims, maxnorm: _float, *, out: Tensor | None = None) -> Tensor: """Every slice along `dim` whose p-norm is greater than `maxnorm` scaled down to it."""
+def repeat(x: Tensor, repeats: Ints, /, *, axis: Dims | None = None) -> Tensor: """Each element several times."""
+def repeat_interleave(input: Tensor, repeats: _int | Tensor | None = None, dim: Dims | None = None, *, output_size: Ints | None = None) -> Tensor: """Each element repeated, along one dimension or (with none) of the flattened tensor."""
+def reshape(input: Tensor, shape: Shape) -> Tensor: """The tensor in another shape: a view where the memory allows it, else a copy."""
+def resize_as_(self: Tensor, other: Scalar, *, memory_format: MemoryFormat | None = None) -> Tensor: """`resize_` to the shape of another tensor."""
+def resolve_conj(input: Tensor) -> Tensor: """The tensor itself: conjugation is never lazy."""
+def resolve_neg(input: Tensor) -> Tensor: """The tensor itself: negation is never lazy."""
+def result_type(tensor1: Scalar, tensor2: Scalar) -> dtype: """The type of an arithmetic result of the two operands."""
+def rms_norm(input: Tensor, normalized_shape: Ints, weight: Tensor | None = None, eps: _float | None = None) -> Tensor: """Root mean square 1 over the last dimensions, then weight."""
+def roll(input: Tensor, shifts: Dims, dims: Dims | None = None) -> Tensor: """Elements moved along dimensions; what leaves at one end comes in at the other."""
+def rot90(input: Tensor, k: _int = 1, dims: Shape = (0, 1)) -> Tensor: """Two dimensions turned by k quarters, from the first towards the second."""
+def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor: """Round half to even, to `decimals` digits."""
+def round_(self: Tensor, *, decimals: _int = 0) -> Tensor: """`round`, in place."""
+def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: """Tensors joined as rows."""
+def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor: """Leaky ReLU whose slope is random in training."""
+def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor: """`rrelu`, in place."""
+def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise rsqrt. See also the method of the same name."""
+def rsqrt_(self: Tensor) -> Tensor: """`rsqrt`, in place."""
+def rsub(input: Tensor, other: Scalar, *, alpha: Number = 1) -> Tensor: """other - alpha * input"""
+def save(obj: Any, f: str | PathLike[str] | Any, pickle_module: Any = ..., pickle_protocol: _int = 2, _use_new_zipfile_serialization: _bool = True) -> None: """Write tensors, and lists, tuples, dicts, numbers and strings of them, to a path or a binary file."""
+def scalar_tensor(s: Number, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
+def scan(combine_fn: Callable[..., Any], init: Any, xs: Any, *, dim: Dims = 0, reverse: _bool = False) -> Any: ...
+def scatter(input: Tensor, dim: Dims, index: Tensor, src: Scalar | None = None, *, reduce: str | None = None, value: Number | None = None, out: Tensor | None = None) -> Tensor: ...
+def scatter_add(self: Tensor, dim: Dims, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor: """`src` added at the places that `index` names along a dimension, in index order."""
+def scatter_reduce(self: Tensor, dim: Dims, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor: """`src` combined (sum, prod, mean, amax, amin) into the places that `index` names along a dimension."""
+def searchsorted(sorted_sequence: Tensor, values: Scalar | None = None, *, out_int32: _bool = False, right: _bool = False, side: str | None = None, sorter: Tensor | None = None, input: Tensor | None = None, out: Tensor | None = None) -> Tensor: """Where each value would be put in to keep the sequence (its last dimension) sorted."""
+def seed() -> _int: """Seed the default generator from the system; returns the seed."""
+def select(input: Tensor, dim: Dims, index: Tensor) -> Tensor: """One place of a dimension, which disappears."""
+def select_scatter(input: Tensor, src: Tensor, dim: Dims, index: Tensor) -> Tensor: """A copy of `input` with one place of a dimension replaced by `src`."""
+def selu(input: Tensor, inplace: _bool = False) -> Tensor: """The self-normalising ELU."""
+def selu_(input: Tensor) -> Tensor: """`selu`, in place."""
+def set_default_device(device: Device | None) -> None: """Set the device of new tensors."""
+def set_default_dtype(d: _float) -> None: """Set the type of new floating point tensors, and of results where integers meet Python floats."""
+def set_float32_matmul_precision(precision: str) -> None: ...
+def set_num_threads(n: _int) -> None: """How many threads a launch may use, the caller's included. Results do not depend on it."""
+def set_printoptions(precision: _int | None = None, threshold: _int | None = None, edgeitems: _int | None = None, linewidth: _int | None = None, profile: str | None = None, sci_mode: _bool | None = None) -> None: """Set how tensors are shown; `profile` ("default", "short", "full") sets several at once."""
+def set_rng_state(new_state: Tensor) -> None: """Set the default generator's position."""
+def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor: """x / |x|, 0 at 0: the sign, also of complex numbers"""
+def sgn_(self: Tensor) -> Tensor: """`sgn`, in place."""
+def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise sigmoid. See also the method of the same name."""
+def sigmoid_(self: Tensor) -> Tensor: """`sigmoid`, in place."""
+def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor: """-1, 0 or 1"""
+def sign_(self: Tensor) -> Tensor: """`sign`, in place."""
+def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise signbit. See also the method of the same name."""
+def silu(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise silu. See also the method of the same name."""
+def silu_(self: Tensor) -> Tensor: """`silu`, in place."""
+def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise sin. See also the method of the same name."""
+def sin_(self: Tensor) -> Tensor: """`sin`, in place."""
+def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise sinc. See also the method of the same name."""
+def sinc_(self: Tensor) -> Tensor: """`sinc`, in place."""
+def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise sinh. See also the method of the same name."""
+def sinh_(self: Tensor) -> Tensor: """`sinh`, in place."""
+def slice_scatter(input: Tensor, src: Tensor, dim: Dims = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor: """A copy of `input` with input[start:end:step] along `dim` replaced by `src`."""
+def slogdet(A: Tensor) -> slogdet_result: """(sign, log of the absolute value) of the determinant."""
+def softmax(input: Tensor, dim: Dims | None = None, _stacklevel: _int = 3, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor: """exp(x) divided by its sum along `dim`."""
+def softshrink(input: Tensor, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor: """Elementwise softshrink. See also the method of the same name."""
+def softsign(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise softsign. See also the method of the same name."""
+def sort(input: Tensor, dim: Dims = -1, descending: _bool | None = None, *, axis: Dims | None = None, stable: _bool = True, out: Tensor | None = None) -> sort_result: """(values, indices): the elements in order along a dimension, and where each was."""
+def special_airy_ai(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The Airy function Ai."""
+def special_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The Bessel function of the first kind of order 0."""
+def special_bessel_j1(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The Bessel function of the first kind of order 1."""
+def special_bessel_y0(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The Bessel function of the second kind of order 0."""
+def special_bessel_y1(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The Bessel function of the second kind of order 1."""
+def special_entr(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise special entr. See also the method of the same name."""
+def special_erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise special erfcx. See also the method of the same name."""
+def special_i0e(x: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise special i0e. See also the method of the same name."""
+def special_i1(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise special i1. See also the method of the same name."""
+def special_i1e(x: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise special i1e. See also the method of the same name."""
+def special_log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise special log ndtr. See also the method of the same name."""
+def special_modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The modified Bessel function of the second kind of order 0."""
+def special_modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The modified Bessel function of the second kind of order 1."""
+def special_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise special ndtr. See also the method of the same name."""
+def special_ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The inverse of `ndtr`."""
+def special_scaled_modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The modified Bessel function of the second kind of order 0, times exp(x)."""
+def special_scaled_modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The modified Bessel function of the second kind of order 1, times exp(x)."""
+def special_spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise special spherical bessel j0. See also the method of the same name."""
+def special_xlog1py(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise special xlog1py. See also the method of the same name."""
+def special_zeta(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise special zeta. See also the method of the same name."""
+def split(tensor: Tensor, split_size_or_sections: Ints, dim: Dims = 0) -> tuple[Tensor, ...]: """Views of pieces along a dimension: of one size (the last may be smaller), or of the given sizes."""
+def split_with_sizes(input: Tensor, split_sizes: Shape, dim: Dims = 0) -> tuple[Tensor, ...]: """`split` into pieces of the given sizes."""
+def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise sqrt. See also the method of the same name."""
+def sqrt_(self: Tensor) -> Tensor: """`sqrt`, in place."""
+def square(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise square. See also the method of the same name."""
+def square_(self: Tensor) -> Tensor: """`square`, in place."""
+def squeeze(input: Tensor, dim: Dims | None = None) -> Tensor: """Without the dimensions of size one: all of them, or those among `dim`."""
+def stack(tensors: Sequence[Tensor], dim: Dims = 0, *, axis: Dims | None = None, out: Tensor | None = None) -> Tensor: """Tensors of one shape joined along a new dimension."""
+def std(input: Tensor, dim: Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor: """The standard deviation."""
+def std_mean(input: Tensor, dim: Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> tuple[Tensor, Tensor]: """(standard deviation, mean)"""
+def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor: ...
+def sub(input: Tensor, other: Scalar, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """input - alpha * other"""
+def sub_(self: Tensor, other: Scalar, *, alpha: Number = 1) -> Tensor: """`sub`, in place."""
+def subtract(input: Tensor, other: Scalar, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """input - alpha * other"""
+def subtract_(self: Tensor, other: Scalar, *, alpha: Number = 1) -> Tensor: """`sub`, in place."""
+def sum(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, dtype: dtype | None = None, axis: Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor: """The sum of all elements, or along dimensions. Sums of integers are int64."""
+def sum_to_size(self: Tensor, *size: Ints) -> Tensor: """Sum over broadcast dimensions so that the result has the given size."""
+def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None) -> svd_of_old_result: """U, S, V (not its transpose), as the older function gives them."""
+def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]: """U, S, V of a matrix of about rank q, found by multiplying it with random vectors."""
+def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor: ...
+def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
+def t(input: Tensor) -> Tensor: """A matrix transposed."""
+def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor: """Elements at places of the flattened tensor."""
+def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: Dims = -1) -> Tensor: ...
+def take_along_dim(input: Tensor, indices: Tensor, dim: Dims | None = None, *, out: Tensor | None = None) -> Tensor: ...
+def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise tan. See also the method of the same name."""
+def tan_(self: Tensor) -> Tensor: """`tan`, in place."""
+def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise tanh. See also the method of the same name."""
+def tanh_(self: Tensor) -> Tensor: """`tanh`, in place."""
+def tanhshrink(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise tanhshrink. See also the method of the same name."""
+def tensor(data: Any, *, dtype: dtype | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """A tensor from numbers, nested lists, arrays or other tensors. The data are copied."""
+def tensor_split(input: Tensor, indices_or_sections: Ints | Tensor, dim: Dims = 0) -> tuple[Tensor, ...]: """Views of pieces along a dimension: `sections` of almost equal size, or cut at the given indices."""
+def tensordot(a: _float, b: Tensor, dims: _int | Sequence[Sequence[_int]] = 2, *, out: Tensor | None = None) -> Tensor: """Sum products over pairs of dimensions: the last `dims` of a with the first of b, or two lists."""
+def threshold(input: Tensor, threshold: Number, value: Number, inplace: _bool = False) -> Tensor: ...
+def threshold_(input: Tensor, threshold: _float, value: Scalar) -> Tensor: """`threshold`, in place."""
+def tile(input: Tensor, dims: Ints) -> Tensor: """`repeat`, where missing repeats of leading dimensions are one."""
+def to_dlpack(tensor: Tensor) -> Any: """A DLPack capsule over the tensor's memory."""
+def topk(input: Tensor, k: _int | Tensor, dim: Dims = -1, largest: _bool = True, sorted: _bool = True, *, out: Tensor | None = None) -> topk_result: """(values, indices): the k largest (or smallest) elements along a dimension, in order."""
+def trace(input: Tensor) -> Tensor: """The sum of the diagonal of a matrix."""
+def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float | None = None, dim: Dims = -1) -> Tensor: """The integral of y along `dim` by the trapezoidal rule."""
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: _float | None = None, dim: Dims = -1) -> Tensor: """The integral of y along `dim` by the trapezoidal rule."""
+def triangular_solve(b: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Tensor | None = None) -> triangular_solve_result: """(X with A @ X = b, a copy of A): the older form of `linalg.solve_triangular`."""
+def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor: """Matrices with zeros above the given diagonal."""
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None) -> Tensor: """Row and column numbers of the lower triangle, as a (2, N) tensor."""
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: """max(0, d(anchor, positive) - d(anchor, negative) + margin)"""
+def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor: """Matrices with zeros below the given diagonal."""
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None) -> Tensor: """Row and column numbers of the upper triangle, as a (2, N) tensor."""
+def true_divide(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: ...
+def true_divide_(self: Tensor, other: Scalar) -> Tensor: """`true_divide`, in place."""
+def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise trunc. See also the method of the same name."""
+def trunc_(self: Tensor) -> Tensor: """`trunc`, in place."""
+def unbind(input: Tensor, dim: Dims = 0) -> tuple[Tensor, ...]: """The slices along a dimension, as a tuple."""
+def unflatten(input: Tensor, dim: _int, sizes: Shape) -> Tensor: """One dimension as several."""
+@overload
+def unique(input: Tensor, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _int | None = None) -> Tensor: ...
+@overload
+def unique(input: Tensor, sorted: _bool = True, *, return_inverse: Literal[True], return_counts: Literal[True], dim: _int | None = None) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def unique(input: Tensor, sorted: _bool = True, *, return_inverse: Literal[True], return_counts: Literal[False] = False, dim: _int | None = None) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique(input: Tensor, sorted: _bool = True, *, return_inverse: Literal[False] = False, return_counts: Literal[True], dim: _int | None = None) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any: ...
+def unique_all(x: Tensor) -> unique_all_result: ...
+@overload
+def unique_consecutive(input: Tensor, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _int | None = None) -> Tensor: """`input` without repetitions of an element (or slice along `dim`) right after itself."""
+@overload
+def unique_consecutive(input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[True], dim: _int | None = None) -> tuple[Tensor, Tensor, Tensor]: """`input` without repetitions of an element (or slice along `dim`) right after itself."""
+@overload
+def unique_consecutive(input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[False] = False, dim: _int | None = None) -> tuple[Tensor, Tensor]: """`input` without repetitions of an element (or slice along `dim`) right after itself."""
+@overload
+def unique_consecutive(input: Tensor, *, return_inverse: Literal[False] = False, return_counts: Literal[True], dim: _int | None = None) -> tuple[Tensor, Tensor]: """`input` without repetitions of an element (or slice along `dim`) right after itself."""
+@overload
+def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any: """`input` without repetitions of an element (or slice along `dim`) right after itself."""
+def unique_counts(x: Tensor) -> unique_counts_result: """The distinct elements and how often each occurs."""
+def unique_inverse(x: Tensor) -> unique_inverse_result: """The distinct elements and which of them each element is."""
+def unique_values(x: Tensor) -> Tensor: """The distinct elements."""
+def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]: """Places of a flattened tensor of `shape` as one index tensor for each dimension."""
+def unsafe_chunk(input: Tensor, chunks: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """`chunk`."""
+def unsqueeze(input: Tensor, dim: Dims) -> Tensor: """A dimension of size one put in at `dim`."""
+def unstack(x: Tensor, *, axis: Dims = 0) -> tuple[Tensor, ...]: ...
+def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None: ...
+def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor: """Powers of the elements of a 1-d tensor as columns, highest first unless `increasing`."""
+def var(input: Tensor, dim: Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor: """The variance (divided by n - correction)."""
+def var_mean(input: Tensor, dim: Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> tuple[Tensor, Tensor]: """(variance, mean)"""
+def vdot(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """The inner product of two vectors, the first conjugated."""
+def vecdot(x1: Tensor, x2: Tensor, /, *, axis: Dims = -1) -> Tensor: """The inner product of vectors along an axis, the first conjugated."""
+def view_as_complex(input: Tensor) -> Tensor: """A real tensor whose last dimension is (real, imaginary) as a complex one; the same memory."""
+def view_as_real(input: Tensor) -> Tensor: """A complex tensor as a real one with a last dimension (real, imaginary); the same memory."""
+def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = 'error', *, chunk_size: _int | None = None) -> Callable[..., R]: """`func` for every slice of its arguments along `in_dims`, the results stacked along `out_dims`."""
+def vsplit(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 0, into equal pieces where a number is given."""
+def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: """Tensors joined as rows."""
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Tensor, input: Scalar, other: Scalar, *, out: Tensor | None = None) -> Tensor: ...
+def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Sequence[Any]) -> Any: ...
+def xlogy(input: Scalar, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise xlogy. See also the method of the same name."""
+def xlogy_(self: Tensor, other: Scalar) -> Tensor: """`xlogy`, in place."""
+def zero_(self: Tensor) -> Tensor: """Write zero to every element."""
+def zeros(*shape: Ints, size: Shape | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: """A tensor of zeros."""
+def zeros_like(input: Tensor, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, memory_format: MemoryFormat = ...) -> Tensor: """Zeros in the shape and type of `input`."""
+
+class BFloat16Tensor:
+    """Tensors of bfloat16."""
+
+class BoolTensor:
+    """Tensors of bool."""
+
+class ByteTensor:
+    """Tensors of uint8."""
+
+class CharTensor:
+    """Tensors of int8."""
+
+class ComplexDoubleTensor:
+    """Tensors of complex128."""
+
+class ComplexFloatTensor:
+    """Tensors of complex64."""
+
+class DoubleTensor:
+    """Tensors of float64."""
+
+class FloatTensor:
+    """Tensors of float32."""
+
+class HalfTensor:
+    """Tensors of float16."""
+
+class IntTensor:
+    """Tensors of int32."""
+
+class LongTensor:
+    """Tensors of int64."""
+
+class ShortTensor:
+    """Tensors of int16."""
+
+class UInt16Tensor:
+    """Tensors of uint16."""
+
+class UInt32Tensor:
+    """Tensors of uint32."""
+
+class UInt64Tensor:
+    """Tensors of uint64."""

@@ -1,0 +1,75 @@
+# Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
+from typing import Any, Callable, ParamSpec, TypeVar
+from whet.distributions.constraints import Constraint
+from whet.tensor import Tensor
+from whet.distributions.transforms import AbsTransform as AbsTransform
+from whet.distributions.transforms import AffineTransform as AffineTransform
+from whet.distributions.discrete import Bernoulli as Bernoulli
+from whet.distributions.univariate import Beta as Beta
+from whet.distributions.discrete import Binomial as Binomial
+from whet.distributions.transforms import CatTransform as CatTransform
+from whet.distributions.discrete import Categorical as Categorical
+from whet.distributions.univariate import Cauchy as Cauchy
+from whet.distributions.univariate import Chi2 as Chi2
+from whet.distributions.transforms import ComposeTransform as ComposeTransform
+from whet.distributions.univariate import ContinuousBernoulli as ContinuousBernoulli
+from whet.distributions.transforms import CorrCholeskyTransform as CorrCholeskyTransform
+from whet.distributions.transforms import CumulativeDistributionTransform as CumulativeDistributionTransform
+from whet.distributions.multivariate import Dirichlet as Dirichlet
+from whet.distributions.base import Distribution as Distribution
+from whet.distributions.transforms import ExpTransform as ExpTransform
+from whet.distributions.univariate import Exponential as Exponential
+from whet.distributions.base import ExponentialFamily as ExponentialFamily
+from whet.distributions.univariate import FisherSnedecor as FisherSnedecor
+from whet.distributions.univariate import Gamma as Gamma
+from whet.distributions.univariate import GeneralizedPareto as GeneralizedPareto
+from whet.distributions.discrete import Geometric as Geometric
+from whet.distributions.univariate import Gumbel as Gumbel
+from whet.distributions.transforms import HalfCauchy as HalfCauchy
+from whet.distributions.transforms import HalfNormal as HalfNormal
+from whet.distributions.multivariate import Independent as Independent
+from whet.distributions.transforms import IndependentTransform as IndependentTransform
+from whet.distributions.transforms import InverseGamma as InverseGamma
+from whet.distributions.transforms import Kumaraswamy as Kumaraswamy
+from whet.distributions.multivariate import LKJCholesky as LKJCholesky
+from whet.distributions.univariate import Laplace as Laplace
+from whet.distributions.transforms import LogNormal as LogNormal
+from whet.distributions.transforms import LogisticNormal as LogisticNormal
+from whet.distributions.multivariate import LowRankMultivariateNormal as LowRankMultivariateNormal
+from whet.distributions.transforms import LowerCholeskyTransform as LowerCholeskyTransform
+from whet.distributions.multivariate import MixtureSameFamily as MixtureSameFamily
+from whet.distributions.discrete import Multinomial as Multinomial
+from whet.distributions.multivariate import MultivariateNormal as MultivariateNormal
+from whet.distributions.discrete import NegativeBinomial as NegativeBinomial
+from whet.distributions.univariate import Normal as Normal
+from whet.distributions.discrete import OneHotCategorical as OneHotCategorical
+from whet.distributions.discrete import OneHotCategoricalStraightThrough as OneHotCategoricalStraightThrough
+from whet.distributions.transforms import Pareto as Pareto
+from whet.distributions.discrete import Poisson as Poisson
+from whet.distributions.transforms import PositiveDefiniteTransform as PositiveDefiniteTransform
+from whet.distributions.transforms import PowerTransform as PowerTransform
+from whet.distributions.transforms import RelaxedBernoulli as RelaxedBernoulli
+from whet.distributions.transforms import RelaxedOneHotCategorical as RelaxedOneHotCategorical
+from whet.distributions.transforms import ReshapeTransform as ReshapeTransform
+from whet.distributions.transforms import SigmoidTransform as SigmoidTransform
+from whet.distributions.transforms import SoftmaxTransform as SoftmaxTransform
+from whet.distributions.transforms import SoftplusTransform as SoftplusTransform
+from whet.distributions.transforms import StackTransform as StackTransform
+from whet.distributions.transforms import StickBreakingTransform as StickBreakingTransform
+from whet.distributions.univariate import StudentT as StudentT
+from whet.distributions.transforms import TanhTransform as TanhTransform
+from whet.distributions.transforms import Transform as Transform
+from whet.distributions.transforms import TransformedDistribution as TransformedDistribution
+from whet.distributions.univariate import Uniform as Uniform
+from whet.distributions.univariate import VonMises as VonMises
+from whet.distributions.transforms import Weibull as Weibull
+from whet.distributions.multivariate import Wishart as Wishart
+from whet.distributions import constraints as constraints
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+identity_transform: Transform
+def biject_to(constraint: Constraint) -> Transform: """The same, the transform being one to one."""
+def kl_divergence(p: Distribution, q: Distribution) -> Tensor: """How far p is from q: the mean under p of log p(x) - log q(x)."""
+def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Callable[[F], F]: """A decorator for the function of (p, q) that computes the divergence of these types."""
+def transform_to(constraint: Constraint) -> Transform: """A transform from all real numbers (or vectors) to a region."""

@@ -1,0 +1,276 @@
+# Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
+from collections.abc import Sequence
+from typing import Any, Self
+from whet.distributions.base import Distribution
+from whet.distributions.constraints import Constraint
+from whet.tensor import Size, Tensor
+from whet.types import Dims, Shape
+
+class Transform:
+    def __init__(self, cache_size: int = 0) -> None: ...
+    bijective: bool
+    def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
+    inv: Transform
+    def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+    sign: int
+    def with_cache(self, cache_size: int = 1) -> Self: """The same with another cache."""
+    def __call__(self, x: Tensor) -> Tensor: ...
+
+class AbsTransform(Transform):
+    """y = |x|"""
+
+class AffineTransform(Transform):
+    """y = loc + scale * x"""
+    loc: Tensor
+    scale: Tensor
+    event_dim: int
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0) -> None: ...
+    bijective: bool
+    codomain: Constraint
+    domain: Constraint
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+    sign: int
+
+class ComposeTransform(Transform):
+    """Transforms one after the other."""
+    parts: list[Transform]
+    def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None: ...
+    bijective: bool
+    codomain: Constraint
+    domain: Constraint
+    def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
+    def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+    sign: int
+
+class CorrCholeskyTransform(Transform):
+    """Vectors as Cholesky factors of correlation matrices."""
+    bijective: bool
+    def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
+    def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+
+class CumulativeDistributionTransform(Transform):
+    """The distribution function of a distribution."""
+    distribution: Distribution
+    def __init__(self, distribution: Distribution, cache_size: int = 0) -> None: ...
+    bijective: bool
+    domain: Constraint
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+
+class ExpTransform(Transform):
+    """y = exp(x)"""
+    bijective: bool
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+
+class IndependentTransform(Transform):
+    """A transform of which the last dimensions count as part of one value."""
+    base_transform: Transform
+    reinterpreted_batch_ndims: int
+    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None: ...
+    bijective: bool
+    codomain: Constraint
+    domain: Constraint
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+    sign: int
+
+class LowerCholeskyTransform(Transform):
+    """Matrices as lower triangles of a positive diagonal."""
+
+class PositiveDefiniteTransform(Transform):
+    """Matrices as positive definite ones."""
+
+class PowerTransform(Transform):
+    """y = x ** exponent"""
+    exponent: Tensor | float
+    def __init__(self, exponent: Tensor | float, cache_size: int = 0) -> None: ...
+    bijective: bool
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+    sign: int
+
+class ReshapeTransform(Transform):
+    """Values in another shape."""
+    in_shape: Shape
+    out_shape: Shape
+    def __init__(self, in_shape: Shape, out_shape: Shape, cache_size: int = 0) -> None: ...
+    bijective: bool
+    codomain: Constraint
+    domain: Constraint
+    def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
+    def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+
+class SigmoidTransform(Transform):
+    """y = 1 / (1 + exp(-x))"""
+    bijective: bool
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+
+class SoftmaxTransform(Transform):
+    """Vectors as fractions; of many vectors one."""
+
+class SoftplusTransform(Transform):
+    """y = log(1 + exp(x))"""
+    bijective: bool
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+
+class StickBreakingTransform(Transform):
+    """Vectors as fractions of what those before them left, with one number more."""
+    bijective: bool
+    def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
+    def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+
+class TanhTransform(Transform):
+    """y = tanh(x)"""
+    bijective: bool
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+
+class TransformedDistribution(Distribution):
+    """The distribution of f(x), x being of `base_distribution`."""
+    transforms: Transform | Sequence[Transform]
+    base_dist: Any
+    def __init__(self, base_distribution: Distribution, transforms: Transform | Sequence[Transform], validate_args: bool | None = None) -> None: ...
+    def cdf(self, value: Tensor) -> Tensor: """The probability of at most this value."""
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Self: """The same distribution for a larger batch."""
+    has_rsample: bool
+    def icdf(self, value: Tensor) -> Tensor: """The inverse of `cdf`."""
+    def log_prob(self, value: Tensor) -> Tensor: """The logarithm of the density (or probability) at a value."""
+    def rsample(self, sample_shape: Shape = ()) -> Tensor: """A sample as a function of the parameters and of noise, so that gradients flow."""
+    def sample(self, sample_shape: Shape = ()) -> Tensor: """A sample (of each in the batch), through which no gradient flows."""
+    support: Constraint
+
+class CatTransform(Transform):
+    """Transforms of parts beside each other along a dimension, `lengths` long."""
+    transforms: Any
+    dim: Dims
+    lengths: Sequence[int] | None
+    def __init__(self, tseq: Sequence[Transform], dim: Dims = 0, lengths: Sequence[int] | None = None, cache_size: int = 0) -> None: ...
+    bijective: bool
+    codomain: Constraint
+    domain: Constraint
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+
+class StackTransform(Transform):
+    """Transforms of the slices along a dimension."""
+    transforms: Any
+    dim: Dims
+    def __init__(self, tseq: Sequence[Transform], dim: Dims = 0, cache_size: int = 0) -> None: ...
+    bijective: bool
+    codomain: Constraint
+    domain: Constraint
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+
+class InverseGamma(TransformedDistribution):
+    """1 / a gamma number."""
+    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None: ...
+    concentration: Tensor
+    def entropy(self) -> Tensor: """The entropy."""
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Self: """The same distribution for a larger batch."""
+    has_rsample: bool
+    mean: Tensor
+    mode: Tensor
+    rate: Tensor
+    variance: Tensor
+
+class Kumaraswamy(TransformedDistribution):
+    """Like a beta distribution, with a distribution function that is a formula."""
+    concentration1: Tensor | float
+    concentration0: Tensor | float
+    def __init__(self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None) -> None: ...
+    def entropy(self) -> Tensor: """The entropy."""
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Self: """The same distribution for a larger batch."""
+    has_rsample: bool
+    mean: Tensor
+    variance: Tensor
+
+class LogNormal(TransformedDistribution):
+    """exp of a normal number."""
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None: ...
+    def entropy(self) -> Tensor: """The entropy."""
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Self: """The same distribution for a larger batch."""
+    has_rsample: bool
+    loc: Tensor
+    mean: Tensor
+    mode: Tensor
+    scale: Tensor
+    variance: Tensor
+
+class LogisticNormal(TransformedDistribution):
+    """Fractions that are a normal vector, broken off a stick."""
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None: ...
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Self: """The same distribution for a larger batch."""
+    has_rsample: bool
+    loc: Tensor
+    scale: Tensor
+
+class Pareto(TransformedDistribution):
+    """scale * exp(x / alpha), x being exponential."""
+    scale: Tensor
+    alpha: Tensor | float
+    def __init__(self, scale: Tensor | float, alpha: Tensor | float, validate_args: bool | None = None) -> None: ...
+    def entropy(self) -> Tensor: """The entropy."""
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Self: """The same distribution for a larger batch."""
+    has_rsample: bool
+    mean: Tensor
+    mode: Tensor
+    support: Constraint
+    variance: Tensor
+
+class RelaxedBernoulli(TransformedDistribution):
+    """A Bernoulli number that is not quite 0 or 1, so that gradients flow."""
+    def __init__(self, temperature: Tensor | float, probs: Tensor | float | None = None, logits: Tensor | float | None = None, validate_args: bool | None = None) -> None: ...
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Self: """The same distribution for a larger batch."""
+    has_rsample: bool
+    logits: Tensor
+    probs: Tensor
+    temperature: Tensor
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """A one-hot vector that is not quite one, so that gradients flow."""
+    def __init__(self, temperature: Tensor | float, probs: Tensor | float | None = None, logits: Tensor | float | None = None, validate_args: bool | None = None) -> None: ...
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Self: """The same distribution for a larger batch."""
+    has_rsample: bool
+    logits: Tensor
+    probs: Tensor
+    temperature: Tensor
+
+class Weibull(TransformedDistribution):
+    """A power of an exponential number, scaled."""
+    scale: Tensor
+    concentration: Tensor
+    def __init__(self, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None: ...
+    def entropy(self) -> Tensor: """The entropy."""
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Self: """The same distribution for a larger batch."""
+    has_rsample: bool
+    mean: Tensor
+    mode: Tensor
+    variance: Tensor
+
+class HalfCauchy(TransformedDistribution):
+    """The absolute value of a Cauchy number."""
+    def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None: ...
+    def cdf(self, value: Tensor) -> Tensor: """The probability of at most this value."""
+    def entropy(self) -> Tensor: """The entropy."""
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Self: """The same distribution for a larger batch."""
+    has_rsample: bool
+    def icdf(self, value: Tensor) -> Tensor: """The inverse of `cdf`."""
+    def log_prob(self, value: Tensor) -> Tensor: """The logarithm of the density (or probability) at a value."""
+    mean: Tensor
+    mode: Tensor
+    scale: Tensor
+    variance: Tensor
+
+class HalfNormal(TransformedDistribution):
+    """The absolute value of a normal number."""
+    def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None: ...
+    def cdf(self, value: Tensor) -> Tensor: """The probability of at most this value."""
+    def entropy(self) -> Tensor: """The entropy."""
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Self: """The same distribution for a larger batch."""
+    has_rsample: bool
+    def icdf(self, value: Tensor) -> Tensor: """The inverse of `cdf`."""
+    def log_prob(self, value: Tensor) -> Tensor: """The logarithm of the density (or probability) at a value."""
+    mean: Tensor
+    mode: Tensor
+    scale: Tensor
+    variance: Tensor

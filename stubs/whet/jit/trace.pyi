@@ -1,0 +1,28 @@
+# Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
+from os import PathLike
+from typing import Any, Callable, Generic, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class disable:
+    """Inside, traced functions run eagerly: `with jit.disable():`."""
+    def __enter__(self) -> Any: ...
+    def __exit__(self, *exc: object) -> None: ...
+
+class Traced(Generic[P, R]):
+    def explain(self, data: bool = False, full: bool = False) -> Any: ...
+    @property
+    def graph(self) -> Any: """The graph of the newest recording as it runs, after all passes; None where there is none."""
+    @property
+    def recorded(self) -> Any: ...
+    def show(self, path: str | PathLike[str] | None = None) -> str: ...
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    def __get__(self, owner: Any, cls: Any = None) -> Callable[..., R]: ...
+
+class TraceError(RuntimeError):
+    """The same with `strict=True`."""
+
+class TraceWarning(UserWarning):
+    """A traced function runs eagerly, and why."""

@@ -1,0 +1,15 @@
+# Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
+from typing import Any, Callable, Iterable
+from whet.nn.module import Module
+from whet.tensor import Tensor
+
+
+def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module: """Prune by a mask of one's own."""
+def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method: Callable[..., Any] = ..., importance_scores: Any = None, **kwargs: Any) -> None: """Prune the least of several (module, name) pairs, taken together."""
+def identity(module: Module, name: str) -> Module: """Prune nothing (but add the mask)."""
+def is_pruned(module: Module) -> bool: """Is any parameter of the module, or of one below it, pruned?"""
+def l1_unstructured(module: Module, name: str, amount: int | float, importance_scores: Tensor | None = None) -> Module: """Prune the elements of least magnitude."""
+def ln_structured(module: Module, name: str, amount: int | float, n: float | str, dim: int, importance_scores: Tensor | None = None) -> Module: """Prune the channels along `dim` of least n-norm."""
+def random_structured(module: Module, name: str, amount: int | float, dim: int) -> Module: """Prune whole channels along `dim` at random."""
+def random_unstructured(module: Module, name: str, amount: int | float) -> Module: """Prune elements at random."""
+def remove(module: Module, name: str) -> Module: """Make the pruning permanent: the parameter is again an ordinary one, with zeros in it."""
