@@ -18,6 +18,7 @@ from whet.passes.picks import picks
 from whet.passes.reassociate import reassociate
 from whet.passes.repeats import merge_repeats
 from whet.passes.resized import Plan
+from whet.passes.results import read_results
 from whet.passes.roll import roll
 from whet.passes.rows import rows
 from whet.passes.uses import drop_unused, is_view, memories
@@ -29,6 +30,7 @@ PASSES = [
     ("writes", writes),                      # what is computed in place is a value, then a copy
     ("drop_identities", drop_identities),    # views and operations that give what is there
     ("merge_repeats", merge_repeats),        # each thing is computed once
+    ("read_results", read_results),          # gradients read results, so that operands can be forgotten
     ("drop_unused", drop_unused),            # what nobody reads any more
     ("later", later),                        # reductions wait for pointwise nodes that do not need them
     ("fuse", fuse),                          # pointwise nodes of one shape are one kernel

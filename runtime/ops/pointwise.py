@@ -287,7 +287,7 @@ ldexp_op = PointwiseOp("ldexp", lambda input, other: _ldexp(input, other), promo
 
 # ---- activations (whet.nn.functional) ----
 relu = f("relu", lambda input: where(gt(input, 0) | isnan(input), input, 0), samples=AWAY, kinds="if",
-         vjp=lambda g, y, x: [where(le(x, 0), 0, g)])
+         vjp=lambda g, y, x: [where(le(x, 0), 0, g)], at_result=True)
 leaky_relu = f("leaky_relu", lambda input, negative_slope=0.01: where(gt(input, 0), input, input * negative_slope), samples=(AWAY, UNIT),
                kinds="f", method=False)
 prelu_op = PointwiseOp("prelu", lambda input, weight: where(gt(input, 0), input, input * weight), kinds="f", samples=(AWAY, R))

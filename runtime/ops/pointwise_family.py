@@ -45,20 +45,20 @@ class PointwiseOp(Op):
     expression), a short dtype name, or "real" (the real type of a complex result). kinds: which of bool, int, float, complex may come in.
     complex: the expression for complex operands, where it is another. complex_vjp: the gradients of complex operands, where the function
     has no complex derivative. wide: of f32 operands everything is computed in f64 and rounded once, the gradients too: for formulas that
-    lose digits, where speed matters less.
+    lose digits, where speed matters less. at_result: the gradient of the one operand is the same, to the bit, at the result in its place.
     """
     family = "pointwise"
     memo = dynamic_numbers = True
 
     def __init__(self, name, fn, *, vjp=None, promote="default", keep=(), kinds="bifc", differentiable=None, result=None, samples=None,
-                 register=True, saves=None, doc=None, check=None, complex=None, complex_vjp=None, wide=False):
+                 register=True, saves=None, doc=None, check=None, complex=None, complex_vjp=None, wide=False, at_result=False):
         self.fn, self.vjp_fn, self.complex_fn, self.complex_vjp = fn, vjp, complex, complex_vjp
         ps = list(inspect.signature(fn).parameters.values())
         self.params = ps
         self.nin = len(ps)
         self.promote, self.keep, self.result = promote, frozenset(keep), result
         self.kinds = frozenset(KINDS[k] for k in kinds)
-        self.check, self.wide = check, wide
+        self.check, self.wide, self.at_result = check, wide, at_result
         self._plans: dict = {}
         self._roots: dict = {}
         self._grads: dict = {}
