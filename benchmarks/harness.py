@@ -93,17 +93,18 @@ def machine():
 
 
 class Table:
-    """Rows of {contender: seconds}; the ratio is whet / the best of `against`."""
+    """Rows of {contender: seconds}, or of what else `shown` makes text of; the ratio is whet / the best of `against`."""
 
-    def __init__(self, name, title, against):
+    def __init__(self, name, title, against, shown=None):
         self.name, self.title, self.against, self.rows = name, title, against, []
+        self.shown = shown or _human
 
     def add(self, label, times, **extra):
         """Add a row and print it."""
         best = min((times[k] for k in self.against if k in times), default=None)
         ratio = times["whet"] / best if best else None
         self.rows.append(dict(label=label, times=times, ratio=ratio, **extra))
-        shown = "  ".join(f"{k} {_human(v)}" for k, v in times.items())
+        shown = "  ".join(f"{k} {self.shown(v)}" for k, v in times.items())
         print(f"{label:44s} {shown}" + (f"   ratio {ratio:.2f}" if ratio else "") + "".join(f"  {k} {v}" for k, v in extra.items()), flush=True)
 
     def finish(self):
@@ -116,7 +117,7 @@ class Table:
         lines = [f"# {self.title}", "", machine() + f"; medians; ratio = whet / best of {', '.join(self.against)}.", "",
                  "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
         for r in self.rows:
-            lines.append("| " + " | ".join([r["label"], *(_human(r["times"][k]) if k in r["times"] else "" for k in names),
+            lines.append("| " + " | ".join([r["label"], *(self.shown(r["times"][k]) if k in r["times"] else "" for k in names),
                                             f"{r['ratio']:.2f}" if r["ratio"] else "", *(str(r.get(k, "")) for k in extras)]) + " |")
         if ratios:
             lines += ["", f"Geometric mean of the ratios {geomean(ratios):.3f}, worst {max(ratios):.2f}."]
@@ -144,7 +145,7 @@ class Table:
         ax.invert_yaxis()
         ax.set_xscale("log")
         ax.axvline(1, color="black", lw=0.8)
-        ax.set_xlabel(f"time of whet / best of {', '.join(self.against)}   (left of 1: whet is faster)", fontsize=8)
+        ax.set_xlabel(f"whet / best of {', '.join(self.against)}   (left of 1: whet takes less)", fontsize=8)
         ax.set_title(self.title, fontsize=9)
         fig.tight_layout()
         fig.savefig(RESULTS / f"{self.name}.png", dpi=130)

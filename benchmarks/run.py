@@ -9,7 +9,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = THREADS
 
 SEVERAL = {"blocks"}                     # measures several numbers of threads itself
-ALL = ["overhead", "throughput", "products", "convolutions", "start", "traced", "gradients", "calls", "blocks", "mixes", "transforms"]
+ALL = ["overhead", "throughput", "products", "convolutions", "start", "traced", "gradients", "calls", "blocks", "mixes", "transforms", "memory"]
 
 
 def main():

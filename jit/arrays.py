@@ -287,6 +287,7 @@ class Arrays:
         if rec.reason is None:
             n, m = rec.value(tensor_of(target)), rec.value(made)
             rec.nodes.append(Node("write", REGISTRY["copy"], (Ref(n), Ref(m)), {}, [], here(), False))
+        rec.originals.write(real_of(target))
         np.copyto(real_of(target), made._array)
         self.wrote = True
         return None if name == "operator.setitem" or name in WRITES else target
@@ -297,7 +298,7 @@ class Arrays:
 
     def before(self):
         """The roots of arrays that were there before."""
-        return {self.rec.number[i] for i in self.known if i in self.rec.number}
+        return {n for x in self.known.values() if (n := self.rec.values.number(real_of(x))) is not None}
 
     def make(self, function, *args, **kwargs):
         """A function that makes arrays is called by the user's code."""

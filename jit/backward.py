@@ -20,8 +20,9 @@ from whet.passes.partition import NOTHING
 from whet.tensor import wrap
 from whet.tensor_base import Base
 
+from .bits import digest, template
 from .history import History, walk
-from .program import Miss, Program, template
+from .program import Miss, Program
 from .reasons import PythonBackward
 from .record import Refused, Wrong
 
@@ -56,20 +57,11 @@ class Backward:
             wanted += [c for k in range(2, n) for c in itertools.combinations(every, k)]
         runs = {}                            # which outputs have a gradient -> the run of their backward
         for some in wanted:
-            given, rec.nodes = [rec.define(gradients[i]._array) for i in some], []
-            ran = []
-            try:
-                found = self.record(rec, {roots[i]: gradients[i] for i in some}, ran)
-            except RuntimeError as e:
-                if e.args != (RELEASED,):
-                    raise
-                found = None                 # what the run has used up: eager's nodes will say so
-            if rec.reason:
-                raise Refused(rec.reason)
-            if found is None:
-                continue
-            runs[some] = _Run(rec.nodes, given, {h.keys[key]: rec.value(g) for key, g in found}, _bits(ran))
-            runs[some].add_up(rec, h.borders)
+            run = self.run(rec, {roots[i]: gradients[i] for i in some})
+            if run is not None:
+                runs[some] = run
+                if some != every:
+                    run.single.clear()       # (those of all together are proved by a second derivative)
         rec.nodes = forward
         self.saved = list(dict.fromkeys(n for run in runs.values() for n in run.reads()))
         if not set(h.holders).issuperset(self.saved):
@@ -88,16 +80,33 @@ class Backward:
             if partly:
                 raise Refused("its graph is used up in part, and holds what the recorder cannot see")
             self.prove(rec, roots, gradients, held, runs[every].single)
+        for run in runs.values():
+            run.single.clear()
+        self.runs = runs                     # until they are compared with their programs
         # the edges that lead to different places; those of which several lead to one
         first = {id(e): k for k, e in reversed([*enumerate(h.borders)])}
         self.apart = list(first.values())
         self.several = [k for e, k in first.items() if sum(id(x) == e for x in h.borders) > 1]
         h.forget()
 
+    def run(self, rec, grads):
+        """The backward from some outputs, run under the recorder's eyes; None where the call has used up what it needs."""
+        seeds, rec.nodes, ran, h = {rec.values.made(g._array): g._array for g in grads.values()}, [], [], self.history
+        try:
+            found = self.record(rec, grads, ran)
+        except RuntimeError as e:
+            if e.args != (RELEASED,):
+                raise
+            found = None                     # eager's nodes will say so
+        if rec.reason:
+            raise Refused(rec.reason)
+        return None if found is None else _Run(rec, seeds, [(h.keys[key], g) for key, g in found], _bits(ran), h.borders)
+
     def divide(self, rec, values, runs, like):
         """Choose what is kept for the backward of what it reads, and what is computed again."""
+        given_on = {n for run in runs.values() for n in run.values.values()}
         self.part = part = pipeline.divided(rec.nodes, [run.nodes for run in runs.values()], rec.arrays, list(rec.outside), values,
-                                            self.saved, {n for run in runs.values() for n in run.values.values()}, rec.define, like and like.choice)
+                                            self.saved, given_on, rec.values.copied, like and like.choice)
         self.choice = NOTHING if part is None else part.choice
         self.dropped, self.again, self.keepers = [], [], self.history.holders
         if part is not None:
@@ -105,6 +114,18 @@ class Backward:
             self.saved, self.dropped, self.again = part.kept, part.dropped, part.all()
             self.keepers = part.keepers(self.history.holders)
             self.types = {o: Type.of(rec.arrays[o]) for n in self.again for o in n.outs}
+
+    def check(self, rec, made):
+        """The programs against the runs. `made`: the results of the forward's program, or None where nothing is to be compared."""
+        runs, self.runs = self.runs, None
+        if made is None:
+            return
+        saved = {n: made[n] if n in made else rec.arrays[n] for n in self.saved}
+        for some, run in runs.items():
+            try:
+                self.ways[some].check(rec, run, saved)
+            except Miss as e:
+                raise Refused(f"its backward cannot be recorded: {e}") from None
 
     def record(self, rec, grads, ran):
         """The engine's walk, seen by the recorder."""
@@ -124,12 +145,14 @@ class Backward:
         """Some of what nodes saved is read by no first derivative, and is not kept: is it by none where a graph of the gradients is made?"""
         h, held = self.history, {}
         for n in values:
-            t = rec.outside[n] if n in rec.outside else wrap(rec.arrays[n])
-            held[n] = t, t._version
+            a = rec.values.array(n)
+            if a is not None:                # (what eager did not save either is read by nobody here)
+                t = rec.outside[n] if n in rec.outside else wrap(a)
+                held[n] = t, t._version
         nodes = h.make(held, h.borders, {}, 1)
         with modes.enable_grad():
             found = walk(nodes, {nodes[r]: g for r, g in zip(h.roots, gradients)}, [])
-        if {h.keys[key] for key, _ in found} != wanted.keys() or not all(_alike(g._array, rec.arrays[wanted[h.keys[key]]]) for key, g in found):
+        if {h.keys[key] for key, _ in found} != wanted.keys() or not all(_alike(g._array, wanted[h.keys[key]]) for key, g in found):
             raise Refused("a second derivative would read what the first does not")
 
     def node(self, env, tensors, outside, tie):
@@ -274,35 +297,41 @@ _through = _Through()
 
 
 class _Run:
-    """The backward from some of the outputs, as it was recorded. `given`: the gradients of the outputs, `values`: edge -> what it gets (one by
-    one, in eager's order: `single`), `ran`: the eager nodes that ran."""
+    """The backward from some of the outputs, as it was recorded. `seeds`: the gradients of the outputs by value, `found`: [(edge, what it gets)],
+    one by one and in eager's order, `ran`: the eager nodes that ran, `edges`: where the edges lead."""
 
-    def __init__(self, nodes, given, values, ran):
-        self.nodes, self.given, self.single, self.ran = nodes, given, values, ran
-        self.values = dict(values)           # those that lead to one place together: see `add_up`
+    def __init__(self, rec, seeds, found, ran, edges):
+        self.nodes, self.seeds, self.ran = rec.nodes, seeds, ran
+        self.single = {k: g._array for k, g in found}
+        self.values = {k: rec.value(g) for k, g in found}    # those that lead to one place together
         self.sums: dict = {}                 # the first of those -> the others
+        made = dict(zip(self.values.values(), self.single.values()))
+        self.add_up(rec, edges, made)
+        self.digests = {n: digest(made[n]) for n in self.values.values()}
 
     def reads(self):
         """The values of the forward that it reads or gives on."""
-        inside = {o for n in self.nodes for o in n.outs} | set(self.given)
+        inside = {o for n in self.nodes for o in n.outs} | set(self.seeds)
         return [n for n in (*(int(x) for n in self.nodes for x in n.refs()), *self.values.values()) if n not in inside]
 
-    def add_up(self, rec, edges):
-        """Let edges that lead to one place have one gradient, as the engine adds them up."""
+    def add_up(self, rec, edges, made):
+        """Let edges that lead to one place have one gradient, as the engine adds them up. `made`: the gradients by value, which gets the sums."""
         groups = {}
         for k in sorted(self.values):
             groups.setdefault(id(edges[k]), []).append(k)
         for first, *others in groups.values():
-            arrays, leaf = [rec.arrays[self.values[k]] for k in (first, *others)], edges[first]
+            arrays, leaf = [made[self.values[k]] for k in (first, *others)], edges[first]
             wanted = leaf._array.dtype if isinstance(leaf, Base) else arrays[0].dtype
             if any(a.dtype != wanted or a.shape != arrays[0].shape for a in arrays):
                 continue                     # (the engine casts what a leaf gets)
             for k in others:
                 have, more = self.values[first], self.values.pop(k)
                 with np.errstate(all="ignore"):
-                    made = rec.define(ADD.forward(rec.arrays[have], rec.arrays[more]))
-                self.nodes.append(graph.Node("op", ADD, (Ref(have), Ref(more)), {}, [made], ""))
-                self.values[first] = made
+                    total = ADD.forward(made[have], made[more])
+                n = rec.values.made(total)
+                made[n] = total
+                self.nodes.append(graph.Node("op", ADD, (Ref(have), Ref(more)), {}, [n], ""))
+                self.values[first] = n
             self.sums[first] = others
 
     def may_miss(self):
@@ -315,24 +344,27 @@ class _Way:
 
     def __init__(self, rec, run, part, like=None):
         nodes = run.nodes if part is None else part.backward(run.nodes)
-        self.given, self.values, self.sums, self.ran, self.lock = run.given, run.values, run.sums, run.ran, threading.Lock()
-        given, got = run.given, list(run.values.values())
+        self.given, self.values, self.sums, self.ran, self.lock = list(run.seeds), run.values, run.sums, run.ran, threading.Lock()
+        given, got = self.given, list(run.values.values())
         inside = {o for n in nodes for o in n.outs} | set(given)
         self.saved = list(dict.fromkeys([int(x) for n in nodes for x in n.refs() if x not in inside] + [n for n in got if n not in inside]))
         self.program = Program(nodes, rec.arrays, [*self.saved, *given], got, like=like and like.program)
         origin = self.program.origin
         if any(n.kind in ("draw", "guard") or n.kind == "write" and origin[n.ins[0]] not in inside for n in nodes):
             raise Refused(PythonBackward("its backward writes to tensors, or depends on values"))
-        env = self.program([rec.arrays[n] for n in (*self.saved, *given)])
-        if not all(same_bits(env[n], rec.arrays[n]) for n in got):
-            from .reproduce import report  # (seldom needed)
-            given = {n: rec.arrays[n] for n in (*self.saved, *given)}
-            raise Wrong(f"a replay of its backward gives other bits: {report(nodes, rec.arrays, given, got)}")
         # memory that something else holds too must not become a leaf's gradient
         roots = [origin[n] for n in dict.fromkeys(got)]
         self.shared = {n for n in got if origin[n] in self.program.outside or roots.count(origin[n]) > 1}
         # how eager lays what it gives: that depends on how the gradients lie that it is given
         self.layouts = {tuple([rec.arrays[n].strides for n in given]): {}}
+
+    def check(self, rec, run, saved):
+        """The program against the run that it was made of. `saved`: value -> its array."""
+        given = {**{n: saved[n] for n in self.saved}, **run.seeds}
+        env = self.program(given.values())
+        if not all(digest(env[n]) == d for n, d in run.digests.items()):
+            from .reproduce import report  # (seldom needed)
+            raise Wrong(f"a replay of its backward gives other bits: {report(self.program.recorded, rec.arrays, given, run.digests)}")
 
     def learn(self, gradients, found):
         """Note how eager laid the gradients that it found: {edge: gradient}."""
@@ -401,15 +433,3 @@ def near(a, b):
     with np.errstate(all="ignore"):
         a, b = (np.where(np.isfinite(x), x, 0).astype(np.float64) for x in (a, b))
         return bool(np.abs(a - b).max() <= bound * np.abs(b).max())
-
-
-def same_bits(a, b):
-    """Are two arrays equal to the bit? (All NaNs are one.)"""
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    if a.tobytes() == b.tobytes():
-        return True
-    if a.dtype.kind not in "fcV":
-        return False
-    none = np.isnan(a)
-    return bool((none == np.isnan(b)).all()) and a[~none].tobytes() == b[~none].tobytes()

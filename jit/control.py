@@ -25,8 +25,8 @@ from whet.ops import control
 from whet.ops.registry import Op, is_tensor
 from whet.tensor import Tensor
 
-from .backward import same_bits
-from .program import ARENA, Miss, Program, template
+from .bits import same_bits, template
+from .program import ARENA, Miss, Program
 from .reasons import Calls
 from .record import Refused, where
 from .rounds import Rounds
@@ -172,14 +172,15 @@ def cond(rec, pred, true_fn, false_fn, operands):
         taken = rec.nodes[middle:]
         try:
             before.compare()
-            results = plain(rec, out, taken)
-            other, nodes = attempt(rec, false_fn if answer else true_fn, operands)
-            others = plain(rec, other, nodes)
-            if control.structure(other) != control.structure(out) or any(
-                    layout(rec.arrays[a]) != layout(rec.arrays[b]) for a, b in zip(results, others)):
-                raise No("the branches give other shapes, types or layouts")
-            mine, theirs = build(rec, taken, results), build(rec, nodes, others)
-            verify(rec, theirs)
+            with rec.values.holding():
+                results = plain(rec, out, taken)
+                other, nodes = attempt(rec, false_fn if answer else true_fn, operands)
+                others = plain(rec, other, nodes)
+                if control.structure(other) != control.structure(out) or any(
+                        layout(rec.arrays[a]) != layout(rec.arrays[b]) for a, b in zip(results, others)):
+                    raise No("the branches give other shapes, types or layouts")
+                mine, theirs = build(rec, taken, results), build(rec, nodes, others)
+                verify(rec, theirs)
             put(rec, at, [rec.value(pred)], results, Cond("cond", true=mine, false=theirs) if answer else Cond("cond", true=theirs, false=mine))
         except (No, Refused, Miss):
             pass
@@ -197,7 +198,8 @@ def while_loop(rec, cond_fn, body_fn, carried):
     if rec.reason is None:
         try:
             before.compare()
-            loop(rec, marks, states, answers, body_fn, out)
+            with rec.values.holding():
+                loop(rec, marks, states, answers, body_fn, out)
         except (No, Refused, Miss):
             pass
     return out
@@ -271,8 +273,8 @@ def verify(rec, body):
     """The program of what was tried, against what that gave."""
     with unseen():
         body.place(body.given)
-        made = body([rec.arrays[n] for n in body.given])
-    if not all(same_bits(a, rec.arrays[n]) for a, n in zip(made, body.results)):
+        made = body([rec.values.array(n) for n in body.given])
+    if not all(same_bits(a, rec.values.array(n)) for a, n in zip(made, body.results)):
         raise No("a replay of what was tried gives other bits")
 
 

@@ -81,11 +81,11 @@ class History:
             elif isinstance(v, Base):
                 raise Refused(f"{n.op.name} keeps a tensor of its own")
         s.inputs = [self.saved(rec, i, x, s.edges[k]) if isinstance(x, Base) else x for k, x in enumerate(n.inputs)]
-        s.outputs = [x and self.note(i, _Saved(rec.number.get(id(x.array)), None, x.array, False, x.index), x.cell) for x in _outputs(n)]
+        s.outputs = [x and self.note(i, _Saved(rec.values.number(x.array), None, x.array, False, x.index), x.cell) for x in _outputs(n)]
         return s
 
     def saved(self, rec, i, x, edge):
-        n = rec.number.get(id(x._array))
+        n = rec.values.number(x._array)
         return self.note(i, _Saved(n, edge if x.requires_grad else None, x._array, rec.outside.get(n) is x), x._shared())
 
     def note(self, i, saved, cell):

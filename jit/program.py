@@ -31,10 +31,12 @@ from whet.random import Position
 
 from . import chain, contract, kept, plain
 from .arena import Own, Piece, Ranges, plan, plan_apart
+from .bits import template
 from .machine import machine
 from .reasons import Explained, Reason
 from .record import Late, Refused
 from .rounds import Rounds, machines
+from .values import Addresses
 
 KEPT = 1 << 22                       # bytes that are copied at each call, for a replay that may miss late
 MOST = 60                            # arguments of a launch
@@ -89,6 +91,7 @@ class Program:
         self.held, self.keep, self.launches, self.called, self.guards, self.packed = {}, [], 0, [], [], {}       # packed: see contract.py
         self.checks, self.stopped = {}, C.c_int64()          # address of what a check looks at -> its node; the one that ended a list, or 0
         self.names, self.ranges = {}, Ranges()       # stand-ins: their values by id; what lies where: a piece of the arena, or (which of those
+        self.addresses = Addresses()         # of stand-ins
         self.own, self.parts, self.heirs, self.local = set(), [], [], {}     # that move, its first element). Roots in pieces; all stand-ins
         self.hasty = set()                   # keys of kernels that may be compiled in haste so far
         with np.errstate(all="ignore"), haste.recording():
@@ -97,6 +100,7 @@ class Program:
         # what was recorded is forgotten, but for its types; so are the stand-ins, except where the code points to them
         self.arrays = [Type.of(a) for a in self.arrays]
         self.held = self.free = self.constants = self.names = self.ranges = self.own = self.parts = self.heirs = self.rooms = self.packed = None
+        self.addresses = None
 
     def check(self, nodes):
         """Is this a graph that means something? (Asked between passes where the settings want it.)"""
@@ -146,7 +150,7 @@ class Program:
     def build(self):
         """The steps: lists of launches for machine code, views of memory that moves, and calls."""
         for r in self.outside:
-            self.hold(r, template(self.arrays[r]))
+            self.hold(r, self.addresses.like(self.arrays[r]))
         last, entries_ = {}, []
         for i, node in enumerate(self.nodes):
             for x in (*node.refs(), *node.outs, *node.attrs.get("into", {}).values()):
@@ -297,10 +301,10 @@ class Program:
             return self.held[n]
         a = self.arrays[n]
         if n in self.position:
-            return self.hold(n, template(a))
+            return self.hold(n, self.addresses.like(a))
         blocks = self.free.get((a.nbytes, a.dtype)) if a.flags.c_contiguous else None
         self.own.add(n)
-        return self.hold(n, self.part(blocks.pop().reshape(-1).view().reshape(a.shape) if blocks else template(a)))
+        return self.hold(n, self.part(blocks.pop().reshape(-1).view().reshape(a.shape) if blocks else self.addresses.like(a)))
 
     def part(self, a):
         """Let an array stand for a piece of the arena."""
@@ -329,9 +333,9 @@ class Program:
                 self.root[o] = o
                 self.position[o] = len(self.moving)
                 self.moving.append(o)
-                self.hold(o, self.held[o] if o in self.held else template(self.arrays[o]))
+                self.hold(o, self.held[o] if o in self.held else self.addresses.like(self.arrays[o]))
             elif o not in self.held:
-                self.hold(o, template(self.arrays[o]))
+                self.hold(o, self.addresses.like(self.arrays[o]))
 
     def launch(self, node):
         """A node as the words of launches, and their number; None where it is not launches alone."""
@@ -461,12 +465,12 @@ class Program:
             if kind == "kept":
                 head, s = more
                 if head not in blocks:
-                    blocks[head] = self.part(memory.empty((loop.rounds * loop.several, *a.shape), a.dtype))
+                    blocks[head] = self.part(self.addresses.like(Type(a.dtype, (loop.rounds * loop.several, *a.shape))))
                 for value, i in zip(values, range(s, len(blocks[head]), loop.several)):
                     self.hold(value, blocks[head][i, ...])
                 moves[result], first[result] = (result, loop.several * a.nbytes), self.place(blocks[head][s, ...], 0)
             else:
-                mine, other = self.memory(values), self.part(template(a))
+                mine, other = self.memory(values), self.part(self.addresses.like(a))
                 if result in carried:        # two pieces of memory in turn
                     moves[result], moves["spare", result] = (("spare", result), 0), (result, 0)
                     mine, other = (mine, other) if loop.rounds % 2 else (other, mine)
@@ -822,22 +826,6 @@ def _alike(a, b):
 def _lies_as(a, b):
     """Do two arrays' elements lie alike? (The stride of a dimension of size one leads nowhere, and depends on how it was made.)"""
     return a.shape == b.shape and a.dtype == b.dtype and (not a.size or all(s == t or n == 1 for n, s, t in zip(a.shape, a.strides, b.strides)))
-
-
-def template(a):
-    """Memory of an array's shape, strides and type (or of such a `Type`)."""
-    if type(a) is np.ndarray and a.flags.c_contiguous:
-        m = memory.empty(a.shape, a.dtype)
-        if m.strides == a.strides:
-            return m
-    a = a if type(a) is Type else Type.of(a)
-    if a.contiguous:
-        m = memory.empty(a.shape, a.dtype)
-        if m.strides == a.strides or not a.size:
-            return m
-        return np.ndarray(a.shape, a.dtype, m.reshape(-1), 0, a.strides)         # (of a single element any stride will do)
-    low, high = a.span
-    return np.ndarray(a.shape, a.dtype, memory.empty(high - low, np.uint8), -low, a.strides)
 
 
 def _work(words):

@@ -3,8 +3,8 @@
 The recorder is an observer of `ops.registry`: it runs each primitive as eager does and notes op, operands and results. Operands are
 known by the array that they stand for, so a tensor made anew around the same memory is the same value. A tensor that neither the
 recording made nor the function could reach before is something that the recorder has not seen: the function is refused.
+What the run makes is freed when eager frees it: see `values.py`.
 """
-import functools
 import sys
 import weakref
 
@@ -12,12 +12,10 @@ import numpy as np
 from whet import dtypes
 from whet.autograd import inplace as ip
 from whet.autograd import modes
-from whet.cpu import memory
 from whet.cpu.reduce import reduce
 from whet.dtypes import COMPLEX, FROM_NUMPY
 from whet.formatting import OPTIONS
-from whet.ir.graph import Node, Ref, Type
-from whet.ir.spans import span
+from whet.ir.graph import Node, Ref
 from whet.ops import pointwise_family, registry
 from whet.ops.creation import copied, empty_op
 from whet.tensor import Tensor, contiguous_format
@@ -28,6 +26,7 @@ from .outward import Call
 from .reasons import Explained, Foreign, HandsOut, InPlaceShape, Large, Memory, OfNumPy, Reason, TooManyNumbers, WritesFirst
 from .streams import Streams
 from .texts import Texts
+from .values import Originals, Values
 from .watch import Watch, own_file, short
 from .world import ours
 
@@ -58,17 +57,17 @@ class Recorder(registry.Observer):
 
     def __init__(self, reachable, lines=frozenset(), watched=(), exact=False):
         self.reachable = {id(t._array): t for t in reachable}
+        self.anchors = [t._array for t in reachable]         # (no other array gets the id of one)
         self.watched, self.borrowed = watched, {}    # NumPy arrays that are guarded; tensors around them
         self.exact = exact                   # would somebody notice a Number?
         self.lines = lines                   # where `item()` gave numbers that vary
         # tensors that stand for numbers; weak references to those; ids of the tensors whose value Python went on from
         self.hidden, self.lent, self.pinned = [], [], set()
-        self.nodes, self.number, self.arrays = [], {}, []
-        self.memory = {}                     # value that is a view -> the value whose memory it shows
-        self.outside, self.before = {}, {}   # value number -> the tensor that was there before, and a copy of what it held
-        self.made, self.ids = [], set()      # tensors made inside
+        self.nodes, self.values = [], Values()
+        self.arrays, self.memory = self.values.arrays, self.values.memory      # how values lie, and in the memory of which others
+        self.outside, self.originals = {}, Originals(self.arrays)    # value number -> the tensor that was there before; what those held
+        self.made = {}                       # id of a tensor made inside -> a weak reference to it
         self.foreign = {}                    # id of an array that a tensor was made around -> (by what, at which line)
-        self.bytes = 0                       # that they and others take together, as nothing is let go of before the end
         self.facts = {}                      # ids of tensors that stand for facts of tensors from outside -> (which fact, of which tensor)
         self.texts, self.streams = Texts(), Streams()
         self.numpys, self.codes = Arrays(self), frozenset()  # NumPy arrays; the user's code
@@ -84,7 +83,7 @@ class Recorder(registry.Observer):
     def value(self, t):
         """The number of a tensor's value."""
         a = t._array
-        n = self.number.get(id(a))
+        n = self.values.number(a)
         if n is None:
             before = self.reachable.get(id(a))
             if before is None and any(x is a or x is a.base for x in self.watched):
@@ -92,19 +91,27 @@ class Recorder(registry.Observer):
                 self.borrowed[id(t)] = t
             if before is None:
                 raise Refused(Foreign(a.shape, self.foreign.get(id(a))))
-            n = self.define(a)
-            self.outside[n], self.before[n] = before, a.copy()
+            n = self.enter(a, before)
+        if self.values.held is not None:
+            self.values.held.append(a)
         return n
 
     def line_of(self, t):
         """The line that made a tensor."""
-        n = self.number.get(id(t._array))
+        n = self.values.number(t._array)
         return next((node.line for node in self.nodes if n in node.outs), "")
 
-    def define(self, a):
-        n = self.number[id(a)] = len(self.arrays)
-        self.arrays.append(a)
+    def enter(self, a, tensor):
+        """Number the array of a tensor from outside."""
+        n = self.values.given(a)
+        self.outside[n] = tensor
+        self.originals.meet(n)
         return n
+
+    def is_made(self, t):
+        """Was this tensor made inside?"""
+        there = self.made.get(id(t))
+        return there is not None and there() is t
 
     def operands(self, inputs):
         return tuple([Ref(self.value(x)) if registry.is_tensor(x) else x for x in inputs])
@@ -123,7 +130,7 @@ class Recorder(registry.Observer):
     def forget(self, values):
         """What was made inside of a node is unknown outside of it."""
         for n in values:
-            self.number.pop(id(self.arrays[n]), None)
+            self.values.forget(n)
 
     def own(self, n):
         """Does a value lie in memory that what is tried has made?"""
@@ -152,7 +159,6 @@ class Recorder(registry.Observer):
             self.trying(reason)
         if self.reason is None:
             self.reason = Reason.of(reason).at(where())
-            self.made.clear()                # (whoever asks finds alive what would be without us)
         state = modes.state
         if self in state.observers:
             state.observers = tuple(o for o in state.observers if o is not self)
@@ -202,30 +208,27 @@ class Recorder(registry.Observer):
     def note(self, kind, op, ins, attrs, out):
         outs = []
         for t in out if type(out) is tuple else (out,):
-            known = self.number.get(id(t._array))
+            known = self.values.number(t._array)
             if known is not None and ins and known == ins[0] and type(out) is not tuple:
-                self.ids.add(id(t))
-                self.made.append(t)          # another tensor around the same array (detach)
+                self.made[id(t)] = weakref.ref(t)            # another tensor around the same array (detach)
                 return
             if known is not None:
                 self.refuse(f"{op.name} gave back one of its operands")
                 return
-            self.made.append(t)
-            self.ids.add(id(t))
-            outs.append(self.define(t._array))
+            self.made[id(t)] = weakref.ref(t)
+            try:
+                outs.append(self.values.made(t._array, [x for x in ins if type(x) is Ref]))
+            except MemoryError as e:
+                self.refuse(Large(str(e)))
+                return
             if kind == "op" and op.is_view:
-                self.memory[outs[-1]] = root = self.memory.get(ins[0], ins[0])
-                if op.reach and not _within(t._array, self.arrays[root]):
+                self.memory[outs[-1]] = self.memory.get(ins[0], ins[0])
+                if op.reach and t._array.size and not self.values.inside(outs[-1]):
                     self.refuse(f"{op.name} shows memory outside of the tensor that the function was given")
                     return
-            else:
-                self.bytes += t._array.nbytes
         if "array" in attrs:                 # a constant: as it is now, whatever is written to it later
             attrs = {**attrs, "array": copied(attrs["array"])}
         self.nodes.append(Node(kind, op, ins, attrs, outs, where()))
-        if self.bytes > _most():
-            self.refuse(Large(f"recording it would take more than {_most() >> 20} MB, half of the memory that there is"))
-            self.arrays[:] = map(Type.of, self.arrays)
 
     def draw(self, generator, op, shape):
         """Random numbers: drawn anew at each replay."""
@@ -267,7 +270,8 @@ class Recorder(registry.Observer):
 
     def inplace(self, op, t, args, attrs):
         args, attrs = self.numbers(op, (t, *args))[1:], _plain(attrs)
-        made = self.trying is None and id(t) in self.ids and t._base is None and id(t._array) in self.number and not _counted(t, self.outside)
+        made = self.trying is None and self.is_made(t) and t._base is None and self.values.number(t._array) is not None \
+            and not _counted(t, self.outside)
         if made and op.is_view:
             ins = self.operands((t,))
             try:
@@ -296,16 +300,18 @@ class Recorder(registry.Observer):
         if self.numpys.frozen(self.memory.get(ins[0], ins[0]), t._array):
             self.refuse(OfNumPy("it writes to a NumPy array of which others have seen the memory"))
         node, base = t._node, t if t._base is None else t._base
-        if modes.state.flags & modes.GRAD and id(base) not in self.ids and any(registry.is_tensor(x) and x.requires_grad for x in (t, *args)):
+        if modes.state.flags & modes.GRAD and not self.is_made(base) and any(registry.is_tensor(x) and x.requires_grad for x in (t, *args)):
             self.refuse(Memory("what carries gradients is written to a tensor that was there before"))
             return pointwise_family.inplace(op, t, args, attrs)
+        if self.memory.get(ins[0], ins[0]) in self.outside:
+            self.originals.write(t._array)
         try:
             pointwise_family.inplace_now(op, t, args, attrs, ip)
         except BaseException:
             self.raised(op)
             raise
         self.nodes.append(Node("write", op, ins, attrs, [], where(), t._cell))
-        if t._node is not node and not any(t is x for x in self.made):
+        if t._node is not node and not self.is_made(t):
             self.refuse("a tensor that was there before got a history")
         return t
 
@@ -349,7 +355,7 @@ class Recorder(registry.Observer):
     def item(self, t):
         """The Number for `t.item()`; None where Python gets a plain one."""
         a = t._array
-        if a.size == 1 and a.dtype.kind in "fiu" and where() in self.lines and id(a) in self.number | self.reachable.keys() \
+        if a.size == 1 and a.dtype.kind in "fiu" and where() in self.lines and (self.values.number(a) is not None or id(a) in self.reachable) \
                 and not (a.dtype == np.uint64 and a.item() > SAFE):
             with modes.no_grad():
                 x, wanted = t.detach().reshape(()), dtypes.float64 if a.dtype.kind == "f" else dtypes.int64
@@ -371,10 +377,10 @@ class Recorder(registry.Observer):
             return None
         if what == "version" and any(t._cell is c for c in self.cells):
             return None                      # (it begins anew at each call)
-        n = self.number.get(id(t._array))
+        n = self.values.number(t._array)
         owner = self.outside.get(None if n is None else self.memory.get(n, n))
         of = t
-        if id(t) in self.ids or n is not None and owner is None:         # (`.data` of what was made here has no number of its own)
+        if self.is_made(t) or n is not None and owner is None:         # (`.data` of what was made here has no number of its own)
             if owner is None or what == "history":
                 return None
             of = owner                       # memory from outside is shown: from there it is a fixed number of steps
@@ -390,23 +396,22 @@ class Recorder(registry.Observer):
         steps -= start
         stands = tensor_of(start)
         self.facts[id(stands)] = what, of
-        n = self.define(stands._array)
-        self.outside[n], self.before[n] = stands, stands._array.copy()
+        self.enter(stands._array, stands)
         number = Number(stands._array.item(), stands, self, EXACT >> 1)
         return (plain(number) if self.exact else number) + steps
 
     def shown(self, t):
         """A tensor becomes text: a replay needs the same numbers, and the same settings of how they are shown."""
-        if t._node is not None and id(t) not in self.ids:
+        if t._node is not None and not self.is_made(t):
             self.refuse("a tensor from outside with a history became text")
         self.settings.append(OPTIONS)
         self.concretize(t)
 
     def laid(self, t):
         """Note the line that makes a tensor around an array: whoever uses it is told of it."""
-        if id(t._array) not in self.number:
+        if self.values.number(t._array) is None:
             self.foreign[id(t._array)] = sys._getframe(2).f_code.co_name, where()
-        if t._base is None and id(t) not in self.ids and self.reachable.get(id(t._array)) is not t:
+        if t._base is None and not self.is_made(t) and self.reachable.get(id(t._array)) is not t:
             self.cells.append(t._cell)
 
     def exposed(self, t):
@@ -429,12 +434,6 @@ class Recorder(registry.Observer):
             self.refuse(TooManyNumbers(f"{t._array.size} numbers of a tensor became Python's"))
         else:
             self.nodes.append(Node("guard", None, (Ref(n),), {}, [], where(), t._array.copy()))
-
-
-@functools.cache
-def _most():
-    """The bytes that a recording may take."""
-    return memory.available() // 2
 
 
 def _nothing():
@@ -492,26 +491,19 @@ def user():
     return f
 
 
-def _within(part, whole):
-    """Does an array lie in the memory that another one's elements are in?"""
-    (low, high), (first, end) = span(part), span(whole)
-    return not part.size or first <= low and high <= end
-
-
 def where():
     """The user's line that runs now."""
     f = user()
     return "" if f is None else f"{short(f.f_code.co_filename)}:{f.f_lineno}"
 
 
-def escaped(tensors, held):
-    """One of the tensors that somebody still holds, given the only list of them. `held`: by id, how often graphs and gradients hold some."""
-    refs = [(weakref.ref(t), held.get(id(t), 0)) for t in tensors]
-    tensors.clear()
+def escaped(refs, held):
+    """One of the tensors that somebody still holds, of weak references to some. `held`: by id, how often graphs and gradients hold some."""
     t = object()
     alone = sys.getrefcount(t)
-    for ref, n in refs:
+    for ref in refs:
         t = ref()
+        n = held.get(id(t), 0)
         if t is not None and (not n or sys.getrefcount(t) != alone + n):
             return t
     return None

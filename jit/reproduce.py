@@ -21,21 +21,14 @@ from whet.ir.text import short, types, write
 from whet.passes import pipeline
 from whet.random import Generator
 
-from .backward import same_bits
-from .program import Program, template
+from .bits import laid, same_bits, template
+from .program import Program
 
 SECONDS = 10.0                       # for cutting down
 LARGEST = 1 << 22                    # characters of a file
 
 
 # ---- the two ways to run -----------------------------------------------------------------------------------------------
-def laid(a, like=None):
-    """A copy with the layout of an array or a type (its own)."""
-    out = template(a if like is None else like)
-    np.copyto(out, a)
-    return out
-
-
 def values(g, arrays, copies=False):
     """All values of a graph by number, one operation after the other; as they are in the end, or (copies) as they were made."""
     env, places = {x.value: a for x, a in zip(g.inputs, arrays)}, [list(s) for s in g.streams]

@@ -192,7 +192,9 @@ class Results:
         if not isinstance(k, Base):
             return 0, 0, repr(k)
         place = self.place_of(k)
-        return (1, self.rec.number.get(id(k._array), 0), "") if place is None else (2, place[1] if place[0] == "argument" else id(place[1]), place[0])
+        if place is None:
+            return 1, self.rec.values.number(k._array) or 0, ""
+        return 2, place[1] if place[0] == "argument" else id(place[1]), place[0]
 
     def container(self, x):
         """A name for something that can be changed, which is one however often it is given back."""

@@ -14,7 +14,7 @@ import sys
 import threading
 import types
 import warnings
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from operator import is_
 
 import numpy as np
@@ -29,16 +29,17 @@ from whet.tensor_base import Base
 
 from . import again, explain, ladder, quick, show, sizes, summary, trial
 from .arrays import Array, real_of
-from .backward import Backward, near, same_bits
+from .backward import Backward, near
+from .bits import laid, same_bits
 from .effects import CONTENTS, SETTABLE, Swapped, found, several
 from .given import Exchanged, Given, Run, counted
 from .history import inside, leaves_of, saved_by
 from .numbers import NUMBERS, Number, reclaim, settle, tensor_behind, tensor_of, varies
 from .outward import Outward, real
 from .policy import Policy
-from .program import Miss, Program, template
+from .program import Miss, Program
 from .quick import MISSED
-from .reasons import Changes, Drifts, Keeps, Memory, OfNumPy, OtherWays, Prints, PythonBackward
+from .reasons import Changes, Drifts, Keeps, Large, Memory, OfNumPy, OtherWays, Prints, PythonBackward
 from .record import Late, Recorder, Refused, Wrong, escaped
 from .recording import Recording
 from .results import Results
@@ -53,6 +54,7 @@ WORTH = 50                       # and calls of each, on average, that make othe
 VERIFY = "sample", "first", "always", "off"      # see `trace`
 SEEN = 4
 ALIGNED = 64                     # bytes: where memory begins at multiples of these
+UNUSED = 1 << 25                 # bytes of the allocator that may lie unused while a program is compared: so many cost a few ms to get again
 
 
 VARIABLES = getattr(os.environ, "_data", None)           # (who sets one tells the system, too)
@@ -69,6 +71,15 @@ class _Kept:
     def __exit__(self, *exc):
         if self.collecting:
             gc.enable()
+
+
+class _Roomy(AbstractContextManager):
+    """Inside, a program is made: where there is too little memory for that, the call was an eager one."""
+    __slots__ = ()
+
+    def __exit__(self, kind, error, traceback):
+        if kind is not None and issubclass(kind, MemoryError):
+            raise Refused(Large(str(error) or "there is too little memory to make a program of it")) from None
 
 
 class _Switch(threading.local):
@@ -576,7 +587,7 @@ class Traced(quick.Entry):
         if known is None:
             outcome.run = trial.clock() - begun
         try:
-            with _Kept():
+            with _Kept(), _Roomy():
                 r = self._finish(run, rec, swapped, out, outward, known, model)
             if known is not None:
                 known.doubtful = False
@@ -665,7 +676,7 @@ class Traced(quick.Entry):
         bound = [place for place, t in numbers.items() if id(t) in rec.pinned]
         # (what came of a graph that is used up may be exchanged for another as long as the run only lays something in its place)
         bound += [(id(s.owner), s.name) for s, t in zip(world.slots, slots)
-                  if id(t) in rec.pinned or not s.is_number and t is not None and t._node is not None and id(t._array) in rec.number]
+                  if id(t) in rec.pinned or not s.is_number and t is not None and t._node is not None and rec.values.number(t._array) is not None]
         self._fixed.update(bound)
         self._varying -= self._fixed
         self._loose -= self._fixed
@@ -722,8 +733,7 @@ class Traced(quick.Entry):
             values += [n for n in back.saved if n not in rec.outside]
         kept = [*results.tensors, *(t._base for t in results.tensors if t._base is not None), *saved_by([t._node for t in results.alive], run.first)]
         kept = {id(t) for t in (*kept, *rec.hidden)}
-        others = [t for t in rec.made if id(t) not in kept]
-        rec.made.clear()
+        others = [ref for i, ref in rec.made.items() if i not in kept]
         loose = escaped(others, leaves_of([t._node for _, t in results.dead], run.first))
         if loose is not None:
             what = f"a tensor of shape {list(loose.shape)} that it made is still in use afterwards, but not returned"
@@ -770,7 +780,11 @@ class Traced(quick.Entry):
         r.writes = bool(r.written)           # (also those that bump no version)
         r.expect([a for _, a in given])
         r.given = [(place, Type.of(a)) for place, a in given]
-        self._check(r, rec, program, draws, outside, {n: n for n in values})
+        if memory.stats()["cached"] > UNUSED:
+            memory.empty_cache()             # (a program's blocks have other sizes than those that the run has left)
+        made = self._check(r, rec, program, draws, outside, {n: n for n in values})
+        if back is not None:
+            back.check(rec, made)
         r.backward = back
         r.boxed, r.acts, r.only_acts = results.boxed, rec.acts, not (r.writes or bumps or grads or any(left) or draws)
         if outward.watch.foreign and not r.only_acts:
@@ -781,7 +795,7 @@ class Traced(quick.Entry):
         r.cell_of, saved, r.cells = results.cells(rec.outside, place_of, saved)
         if back is not None:
             back.cells, back.history.cells = saved, None
-        rec.before.clear()
+        rec.originals.clear()
         return r
 
     def _compare(self, r, rec, results, now):
@@ -870,9 +884,10 @@ class Traced(quick.Entry):
         return effects, growths, list(filled.values())
 
     def _check(self, r, rec, program, generators, outside, values):
-        """The program against a run, on copies of what that was given. `values`: of the program -> of the run."""
+        """The program against a run, on copies of what that was given and wrote to. `values`: of the program -> of the run. Gives what the
+        program made, by value; None where nothing is compared."""
         if self.verify == "off":
-            return
+            return None
         after = [(g, g._seed, g._offset) for g in generators]
         for g in generators:
             g._seed, g._offset = rec.streams.starts[id(g)]
@@ -880,24 +895,29 @@ class Traced(quick.Entry):
             spare = None if program.meaning is None else _copies(rec, outside, r.pattern)
             given = _copies(rec, outside, r.pattern, last=True)
             env = program(given)
+            env = {n: env[n] for n in values}                # (the arena is let go of)
         except Miss:
             raise Refused("a replay of the very same run goes another way") from None
         finally:
             for g, seed, offset in after:
                 g._seed, g._offset = seed, offset
         times = rec.depends_on_time()
-        want = {n: rec.arrays[m] for n, m in (*values.items(), *zip(program.outside, outside)) if m not in times}
+        # (what is saved in place of what eager saved may be gone: the backward's program is compared on what this one made)
+        want = {n: rec.values.array(m) for n, m in (*values.items(), *zip(program.outside, outside)) if m not in times}
+        want = {n: a for n, a in want.items() if a is not None}
         if program.meaning is not None:      # (then the bits are those of what the rewrites made)
             said = program.said(dict(zip(program.outside, spare)))
             if not all(near(said[n], a) for n, a in want.items()):
                 raise Refused(f"a rewrite moved a result by more than its rounding ({', '.join(self.rewrites)})")
             want = {n: said[n] for n in want}
         wrong = {n for n in values if n in want and not same_bits(env[n], want[n])}
-        changed = {n for n, a in zip(program.outside, given) if n in want and not same_bits(a, want[n])}
+        changed = {n for n, m, a in zip(program.outside, outside, given) if n in want
+                   and not (rec.originals.untouched(m) if a is want[n] else same_bits(a, want[n]))}
         if wrong or changed:
             from .reproduce import report  # (seldom needed)
             raise Wrong(f"a replay {'gives other bits for a result' if wrong else 'writes other bits to a tensor from outside'}: "
-                        + report(rec.nodes, rec.arrays, {n: rec.before[n] for n in outside}, values.values()))
+                        + report(rec.nodes, rec.arrays, {n: rec.originals[n] for n in outside}, values.values()))
+        return env
 
     def _give_up(self, key, reason):
         """Calls of this kind run eagerly from now on."""
@@ -959,8 +979,8 @@ def _depth():
 
 
 def _copies(rec, numbers, pattern, last=False):
-    """What a run was given, as it was before and as it lay: what overlapped does so. `pattern`: pairs of places in `numbers` that overlap.
-    `last`: nobody needs the recorder's own copies any more."""
+    """What a run was given, as it was before and as it lay: what overlapped does so. What it did not write to is given as it is. `pattern`: pairs
+    of places in `numbers` that overlap. `last`: nobody needs the recorder's own copies any more."""
     found: dict = {}                         # place -> the group of those that overlap
     for i, k, _ in pattern:
         group = found.setdefault(i, {i}) | found.setdefault(k, {k})
@@ -974,15 +994,9 @@ def _copies(rec, numbers, pattern, last=False):
             for i in sorted(group, key=lambda i: numbers[i], reverse=True):      # (of one that was met later the copy may be of what others wrote)
                 a = rec.arrays[numbers[i]]
                 made[i] = np.ndarray(a.shape, a.dtype, room, address(a) - low + low % ALIGNED, a.strides)
-                made[i][...] = rec.before[numbers[i]]
-    return [made[i] if i in made else rec.before[n] if last and rec.before[n].strides == rec.arrays[n].strides
-            else _laid(rec.before[n], rec.arrays[n]) for i, n in enumerate(numbers)]
-
-
-def _laid(copy, like):
-    out = template(like)
-    np.copyto(out, copy)
-    return out
+                made[i][...] = rec.originals[numbers[i]]
+    return [made[i] if i in made else rec.originals[n] if last or n not in rec.originals.copies else laid(rec.originals[n])
+            for i, n in enumerate(numbers)]
 
 
 class _Places:

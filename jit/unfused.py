@@ -6,7 +6,7 @@ from whet.ir.text import type_text
 from whet.passes import parts, picks
 from whet.passes.fuse import MOST, MOST_NODES, dense, lying
 
-from .program import template
+from .bits import template
 
 
 def unfused(before, after):

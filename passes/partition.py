@@ -86,16 +86,16 @@ class Partition:
         return found
 
 
-def partition(nodes, backwards, arrays, outside, exposed, wanted, fixed, define, like=None):
+def partition(nodes, backwards, arrays, outside, exposed, wanted, fixed, copied, like=None):
     """The `Partition` of a forward and some backwards, or None where all that is `wanted` (values of the forward that it may drop are among it)
     is best kept. `outside` are the values that the forward is given, `exposed` those that it gives away, `fixed` those that a backward gives on
-    as they are; `define(array)` numbers a new value, `like` is the choice that was made for the same nodes on other sizes."""
+    as they are; `copied(n)` numbers a copy of one, `like` is the choice that was made for the same nodes on other sizes."""
     graph = _Graph(nodes, backwards, arrays, outside, exposed, wanted, fixed)
     choice = graph.choose() if like is None else like if graph.allows(like) else None
     if choice is None or not choice[0]:
         return None
     again, sources, dropped = choice
-    copies = {n: define(arrays[n].copy("K")) for n in sources if graph.shown(n)}
+    copies = {n: copied(n) for n in sources if graph.shown(n)}
     return Partition(wanted, {n: graph.maker[n] for n in again}, dropped, sources, copies, choice)
 
 

@@ -555,12 +555,12 @@ def interpreted():
 @contextlib.contextmanager
 def given_up(seed):
     """Runs that are recorded stop being so at some operation."""
-    from whet.jit import record
-    kept, record._most = record._most, random.Random(seed).choice([0, 0, 8, 30, 100, 400, 2000]).__int__
+    from whet.jit import values
+    kept, values.MOST = values.MOST, random.Random(seed).choice([0, 0, 8, 30, 100, 400, 2000])
     try:
         yield
     finally:
-        record._most = kept
+        values.MOST = kept
 
 
 def run(p, traced=None):

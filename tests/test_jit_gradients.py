@@ -647,10 +647,11 @@ def test_a_leaf_that_somebody_else_holds_is_no_part_of_a_used_up_graph():
     kept = [x]
     made = [x, x.grad]
     del x
-    assert escaped(made[:], held) is kept[0]
+    refs = [weakref.ref(t) for t in made]
+    del made
+    assert escaped(refs, held) is kept[0]
     del kept[:]
-    only, made = made, None
-    assert escaped(only, held) is None
+    assert escaped(refs, held) is None
 
 
 def test_what_an_inplace_op_overwrites_is_kept_as_it_lies():

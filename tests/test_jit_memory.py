@@ -219,6 +219,67 @@ def test_the_stated_peak_is_what_a_call_uses(case):
     assert f"holds at most {amount(stated)}: " in shown
 
 
+# ---- recording in eager's memory ---------------------------------------------------------------------------------------
+def most(call):
+    """The bytes that a call adds to what is alive, at most."""
+    gc.collect()
+    return memory.growth(call)
+
+
+def long_chain():
+    def f(x):
+        for _ in range(30):
+            x = (x * 1.01 + 0.5).tanh()
+        return x
+    return f, (whet.ones(1 << 18),)
+
+
+def attention():
+    block, x = Block(256, 4), randn(8, 64, 256)
+    return training(block, lambda m, x: m(x).square().mean(), lambda ps: whet.optim.SGD(ps, lr=1e-3), x)
+
+
+@compiled
+@pytest.mark.parametrize("make", [long_chain, layers, update, convolutions, attention])
+def test_a_recorded_call_takes_what_an_eager_one_does_or_what_its_program_needs(make):
+    """What it writes to is there twice, once as it was; and so are results, which are compared."""
+    eager, args = make()
+    wanted = most(lambda: eager(*args))
+    f, args = make()
+    t = jit.trace(f)
+    used = max(most(lambda: t(*args)) for _ in range(3))
+    path, = t.explain(data=True)["paths"]
+    r, = (r for rs in t._table.values() for r in rs)
+    needs = {k: path["memory"][k] for k in ("kept", "arena", "made")}
+    written = sum(memory.taken(r.given[i][1].nbytes) for i in r.written)
+    assert used <= 1.1 * max(wanted, sum(needs.values())) + written + needs["made"]
+
+
+@compiled
+def test_a_long_chain_is_recorded_in_the_memory_of_two_of_its_operations():
+    f, args = long_chain()
+    t = jit.trace(f)
+    assert most(lambda: t(*args)) <= 3.1 * args[0].nbytes and most(lambda: t(*args)) <= 1.1 * args[0].nbytes
+
+
+@compiled
+def test_a_recording_keeps_no_part_of_a_graph_that_the_run_lets_go_of():
+    """A graph is freed by its backward as it goes."""
+    def f(x):
+        y = x
+        for _ in range(20):
+            y = y.sin()                      # saves its operand
+        y.sum().backward()
+        before = memory.stats()["live"]
+        del y
+        return x.grad.sum(), before
+    memory.empty_cache()
+    x = whet.ones(1 << 18, requires_grad=True)
+    live = memory.stats()["live"]
+    out, within = jit.trace(f)(x)
+    assert within - live <= 4.1 * x.nbytes
+
+
 # ---- what is held ------------------------------------------------------------------------------------------------------
 @compiled
 def test_a_program_holds_no_memory_between_calls():
@@ -357,12 +418,12 @@ def test_launches_that_share_scratch_have_as_much_as_the_largest_needs():
 
 
 def test_what_would_take_too_much_to_record_runs_eagerly(monkeypatch):
-    from whet.jit import record
-    monkeypatch.setattr(record, "_most", (10_000).__int__)
+    from whet.jit import values
+    monkeypatch.setattr(values, "MOST", 10_000)
     f, x = jit.trace(lambda x: [x := x * 1.5 for _ in range(20)][-1]), whet.ones(500)
     for _ in range(5):
         assert f(x).tolist() == f.fn(x).tolist()
-    assert "half of the memory" in str(f._why) and not f.explain(data=True)["paths"]
+    assert "addresses" in str(f._why) and not f.explain(data=True)["paths"]
     y = whet.ones(5)
     for _ in range(3):
         assert f(y).tolist() == f.fn(y).tolist()
@@ -372,8 +433,8 @@ def test_what_would_take_too_much_to_record_runs_eagerly(monkeypatch):
 @pytest.mark.parametrize("limit", range(0, 200, 8))
 def test_recording_is_given_up_wherever_it_takes_too_much(limit, monkeypatch):
     """Also in the backward of a graph that the run has used up in part."""
-    from whet.jit import record
-    monkeypatch.setattr(record, "_most", limit.__int__)
+    from whet.jit import values
+    monkeypatch.setattr(values, "MOST", limit)
 
     def f(x):
         y = x.sin()

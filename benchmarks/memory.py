@@ -1,0 +1,213 @@
+"""Peak memory and processor time of a traced function's first call and of later ones, beside eager whet's; each in a process of its own.
+
+A process is asked by `python -m benchmarks.memory PROGRAM HOW`, and answers with a line of JSON. The peak is that of the resident memory over
+what the process had when the model and its data were there: the kernel's own account of it, which later calls start anew.
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from .harness import Table
+
+LATER = 6                        # calls after the second, which may record once more (gradients are there by then)
+ROUNDS = 3                       # processes of each kind
+KINDS = "eager", "whet"
+
+
+# ---- the programs: each gives a function of no arguments, and what to trace --------------------------------------------------
+def chain(whet):
+    """100 operations on 8 MB."""
+    x = whet.randn(1 << 21)
+
+    def f(x):
+        for _ in range(25):
+            x = (x * 1.01 + 0.5).tanh() - 0.1
+        return x
+    return f, (x,)
+
+
+def bottleneck(nn, c, m, stride):
+    """A residual block of ResNet-50."""
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(
+                nn.Conv2d(c, m, 1, bias=False), nn.BatchNorm2d(m), nn.ReLU(),
+                nn.Conv2d(m, m, 3, stride=stride, padding=1, bias=False), nn.BatchNorm2d(m), nn.ReLU(),
+                nn.Conv2d(m, 4 * m, 1, bias=False), nn.BatchNorm2d(4 * m))
+            same = stride == 1 and c == 4 * m
+            self.way = nn.Identity() if same else nn.Sequential(nn.Conv2d(c, 4 * m, 1, stride=stride, bias=False), nn.BatchNorm2d(4 * m))
+
+        def forward(self, x):
+            return nn.functional.relu(self.body(x) + self.way(x))
+    return Block()
+
+
+def resnet50(nn):
+    """ResNet-50."""
+    layers, c = [nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)], 64
+    for m, blocks in ((64, 3), (128, 4), (256, 6), (512, 3)):
+        for i in range(blocks):
+            layers.append(bottleneck(nn, c, m, 2 if i == 0 and m > 64 else 1))
+            c = 4 * m
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
+
+
+def inference(whet):
+    """ResNet-50, batch 8, without gradients."""
+    model, x = resnet50(whet.nn).eval(), whet.randn(8, 3, 224, 224)
+
+    def f(x):
+        with whet.no_grad():
+            return model(x)
+    return f, (x,)
+
+
+def training(whet):
+    """A step of ResNet-50, batch 8, with SGD and momentum."""
+    model, x, y = resnet50(whet.nn), whet.randn(8, 3, 224, 224), whet.randint(1000, (8,))
+    return step(whet, model, whet.optim.SGD(model.parameters(), lr=0.01, momentum=0.9), whet.nn.functional.cross_entropy), (x, y)
+
+
+def step(whet, model, opt, loss_of):
+    """A training step as most people write it."""
+    def f(x, y):
+        loss = loss_of(model(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss.detach()
+    return f
+
+
+def gpt(whet):
+    """A step of a transformer block of GPT's kind: 384 wide, 8 sequences of 128, AdamW."""
+    nn, F = whet.nn, whet.nn.functional
+
+    class Block(nn.Module):
+        def __init__(self, width, heads):
+            super().__init__()
+            self.heads = heads
+            self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+        def forward(self, x):
+            b, t, w = x.shape
+            q, k, v = (z.reshape(b, t, self.heads, -1).transpose(1, 2) for z in self.qkv(self.first(x)).chunk(3, -1))
+            a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.out(a.transpose(1, 2).reshape(b, t, w))
+            return x + self.down(F.gelu(self.up(self.second(x))))
+    model, x, y = Block(384, 6), whet.randn(8, 128, 384), whet.randn(8, 128, 384)
+    return step(whet, model, whet.optim.AdamW(model.parameters(), lr=1e-3), F.mse_loss), (x, y)
+
+
+def residual(whet):
+    """The first residual block of `blocks`, batch 8, without gradients."""
+    from .blocks import STAGES, module, parameters
+    c, m, size = STAGES["56x56"]
+    block, x = module(whet, parameters(np.random.default_rng(0), c, m)), whet.randn(8, c, size, size)
+
+    def f(x):
+        with whet.no_grad():
+            return block(x)
+    return f, (x,)
+
+
+def hot(name):
+    """The largest size of one of the functions of `traced`."""
+    def made(whet):
+        from .traced import FUNCTIONS, _array
+        fn, sizes = FUNCTIONS[name]
+        rng = np.random.default_rng(0)
+        return lambda *xs: fn(whet, *xs), tuple(whet.tensor(_array(rng, s, sizes[-1][0])) for s in sizes[-1])
+    made.__doc__ = f"{name}."
+    return made
+
+
+PROGRAMS = {"a chain of 100 operations on 8 MB": chain, "ResNet-50, batch 8, inference": inference, "ResNet-50, batch 8, a training step": training,
+            "a GPT block, a training step": gpt, "a residual block, batch 8, inference": residual,
+            **{name: hot(name) for name in ("pointwise chain", "attention, long", "stencil", "pairwise distances")}}
+
+
+# ---- measuring -----------------------------------------------------------------------------------------------------------
+def resident(what):
+    """The resident memory ("VmRSS"), or its peak ("VmHWM"), in bytes."""
+    with open("/proc/self/status") as f:
+        return next(int(line.split()[1]) << 10 for line in f if line.startswith(what))
+
+
+def again():
+    """Let the peak start anew."""
+    with open("/proc/self/clear_refs", "w") as f:
+        f.write("5")
+
+
+def measure(name, how):
+    """What a program takes: peaks of the first call and of later ones, and the processor's time of the first."""
+    import whet
+    import whet.jit
+    import whet.nn
+    import whet.optim
+    whet.set_num_threads(1)
+    f, xs = PROGRAMS[name](whet)
+    small = whet.ones(3, requires_grad=True)             # (what tracing and gradients import is no program's)
+    whet.jit.trace(lambda x: (x * 2).sum())(small).backward()
+    if how == "whet":
+        f = whet.jit.trace(f)
+    whet.memory.empty_cache()
+    again()
+    whet.memory.reset_peak()
+    base, live, start = resident("VmRSS"), whet.memory.stats()["live"], time.process_time()
+    out = f(*xs)
+    first, peak, took = resident("VmHWM") - base, whet.memory.stats()["peak"] - live, time.process_time() - start
+    del out
+    out = f(*xs)
+    del out
+    whet.memory.empty_cache()
+    again()
+    whet.memory.reset_peak()
+    for _ in range(LATER):
+        out = f(*xs)
+        del out
+    later, calls = resident("VmHWM") - base, whet.memory.stats()["peak"] - live
+    refused = f.explain(data=True)["refused"] if how == "whet" else None
+    return {"first call": first, "later calls": later, "seconds": took, "allocator, first": peak, "allocator, later": calls, "refused": refused}
+
+
+def ask(name, how):
+    """The same of a process of its own."""
+    out = subprocess.run([sys.executable, "-m", "benchmarks.memory", name, how], capture_output=True, text=True, check=True,
+                         env=dict(os.environ, OMP_NUM_THREADS="1"))
+    return json.loads(out.stdout.splitlines()[-1])
+
+
+def megabytes(n):
+    """Bytes as text."""
+    return f"{n / 2 ** 20:.1f} MB"
+
+
+def main():
+    """Measure and write the table."""
+    table = Table("memory", "Peak memory over the process's own, eager and traced", ["eager"], megabytes)
+    for name in PROGRAMS:
+        ask(name, "whet"), ask(name, "eager")            # (kernels are on disk afterwards)
+        got = {how: [] for how in KINDS}
+        for _ in range(ROUNDS):
+            for how in KINDS:
+                got[how].append(ask(name, how))
+        median = lambda how, what: statistics.median(x[what] for x in got[how])
+        took = f"{median('eager', 'seconds'):.2f} -> {median('whet', 'seconds'):.2f}"
+        for what in ("first call", "later calls"):
+            notes = {"seconds of the first call": took if what == "first call" else ""}
+            table.add(f"{name}: {what}", {how: median(how, what) for how in KINDS}, **notes)
+    table.finish()
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(*sys.argv[1:])))
