@@ -51,6 +51,7 @@ fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_jit --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_models --seconds $(SECONDS)
+	$(BIN)/python -m tests.fuzz_arguments --seconds $(SECONDS)
 
 leaks: $(STAMP)
 	$(BIN)/python -m tests.leaks

@@ -1,9 +1,10 @@
 """Discrete Fourier transforms (`whet.fft`)."""
 from . import dtypes
+from .indexing import sizes
 from .ops import fourier as _f
 from .ops.surface import FUNCTIONS as _F
 from .ops.surface import guarded as _guarded
-from .ops.surface import with_out
+from .ops.surface import with_out as _with_out
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "ihfft2",
            "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
@@ -11,7 +12,7 @@ __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn
 
 def _places(name, x, s, dim):
     """(sizes, dimensions) of a transform of several dimensions."""
-    s = None if s is None else (s,) if isinstance(s, int) else tuple(s)
+    s = None if s is None else tuple(s) if isinstance(s, tuple | list) else sizes((s,), name, "s")
     if dim is None:
         if s is not None and len(s) > x.ndim:
             raise RuntimeError(f"{name}: Got shape with {len(s)} values but input tensor only has {x.ndim} dimensions.")
@@ -33,7 +34,7 @@ def _halves(name, x, s, dim):
     return s, dims
 
 
-@with_out
+@_with_out
 def fft(input, n=None, dim=-1, norm=None):
     """The transform along a dimension, cut or filled up with zeros to `n`.
 
@@ -45,14 +46,14 @@ def fft(input, n=None, dim=-1, norm=None):
     return _f.c2c("fft", x, (n,), (_f.axis("fft", x, dim),), False, norm)
 
 
-@with_out
+@_with_out
 def ifft(input, n=None, dim=-1, norm=None):
     """The inverse of `fft`."""
     x = _f.operand("ifft", input)
     return _f.c2c("ifft", x, (n,), (_f.axis("ifft", x, dim),), True, norm)
 
 
-@with_out
+@_with_out
 def rfft(input, n=None, dim=-1, norm=None):
     """The transform of real numbers: its first half, of which the other is the mirror image.
 
@@ -64,42 +65,42 @@ def rfft(input, n=None, dim=-1, norm=None):
     return _f.r2c("rfft", x, n, _f.axis("rfft", x, dim), norm)
 
 
-@with_out
+@_with_out
 def irfft(input, n=None, dim=-1, norm=None):
     """The inverse of `rfft`; `n` is the number of real numbers."""
     x = _f.operand("irfft", input)
     return _f.c2r("irfft", x, n, _f.axis("irfft", x, dim), norm)
 
 
-@with_out
+@_with_out
 def hfft(input, n=None, dim=-1, norm=None):
     """The real transform of a signal of which `input` is the first half, the other being its mirror image."""
     x = _f.operand("hfft", input)
     return _f.c2r("hfft", x.conj(), n, _f.axis("hfft", x, dim), _f.ADJOINT[_f.scaling("hfft", norm)])
 
 
-@with_out
+@_with_out
 def ihfft(input, n=None, dim=-1, norm=None):
     """The inverse of `hfft`."""
     x = _f.operand("ihfft", input, real=True)
     return _f.r2c("ihfft", x, n, _f.axis("ihfft", x, dim), _f.ADJOINT[_f.scaling("ihfft", norm)]).conj()
 
 
-@with_out
+@_with_out
 def fftn(input, s=None, dim=None, norm=None):
     """The transform along several dimensions (all)."""
     x = _f.operand("fftn", input)
     return _f.c2c("fftn", x, *_places("fftn", x, s, dim), False, norm)
 
 
-@with_out
+@_with_out
 def ifftn(input, s=None, dim=None, norm=None):
     """The inverse of `fftn`."""
     x = _f.operand("ifftn", input)
     return _f.c2c("ifftn", x, *_places("ifftn", x, s, dim), True, norm)
 
 
-@with_out
+@_with_out
 def rfftn(input, s=None, dim=None, norm=None):
     """The transform of real numbers along several dimensions, the last one halved."""
     x = _f.operand("rfftn", input, real=True)
@@ -108,7 +109,7 @@ def rfftn(input, s=None, dim=None, norm=None):
     return _f.c2c("rfftn", y, s[:-1], dims[:-1], False, norm) if dims[:-1] else y
 
 
-@with_out
+@_with_out
 def irfftn(input, s=None, dim=None, norm=None):
     """The inverse of `rfftn`."""
     x = _f.operand("irfftn", input)
@@ -117,7 +118,7 @@ def irfftn(input, s=None, dim=None, norm=None):
     return _f.c2r("irfftn", y, s[-1], dims[-1], norm)
 
 
-@with_out
+@_with_out
 def hfftn(input, s=None, dim=None, norm=None):
     """`hfft` along several dimensions, the last one being the half."""
     x = _f.operand("hfftn", input)
@@ -127,7 +128,7 @@ def hfftn(input, s=None, dim=None, norm=None):
     return _f.c2r("hfftn", y, s[-1], dims[-1], norm)
 
 
-@with_out
+@_with_out
 def ihfftn(input, s=None, dim=None, norm=None):
     """The inverse of `hfftn`."""
     x = _f.operand("ihfftn", input, real=True)
@@ -137,37 +138,37 @@ def ihfftn(input, s=None, dim=None, norm=None):
     return (_f.c2c("ihfftn", y, s[:-1], dims[:-1], False, norm) if dims[:-1] else y).conj()
 
 
-@with_out
+@_with_out
 def fft2(input, s=None, dim=(-2, -1), norm=None):
     """`fftn` along two dimensions."""
     return fftn(input, s, dim, norm)
 
 
-@with_out
+@_with_out
 def ifft2(input, s=None, dim=(-2, -1), norm=None):
     """`ifftn` along two dimensions."""
     return ifftn(input, s, dim, norm)
 
 
-@with_out
+@_with_out
 def rfft2(input, s=None, dim=(-2, -1), norm=None):
     """`rfftn` along two dimensions."""
     return rfftn(input, s, dim, norm)
 
 
-@with_out
+@_with_out
 def irfft2(input, s=None, dim=(-2, -1), norm=None):
     """`irfftn` along two dimensions."""
     return irfftn(input, s, dim, norm)
 
 
-@with_out
+@_with_out
 def hfft2(input, s=None, dim=(-2, -1), norm=None):
     """`hfftn` along two dimensions."""
     return hfftn(input, s, dim, norm)
 
 
-@with_out
+@_with_out
 def ihfft2(input, s=None, dim=(-2, -1), norm=None):
     """`ihfftn` along two dimensions."""
     return ihfftn(input, s, dim, norm)
@@ -180,7 +181,7 @@ def _frequencies(n, count, d, first, dtype, requires_grad):
     return (k.to(dtype) * (1.0 / (n * d))).requires_grad_(requires_grad)
 
 
-@with_out
+@_with_out
 def fftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, requires_grad=False):
     """The frequencies that `fft` of n samples, d apart, has in its places.
 
@@ -191,7 +192,7 @@ def fftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, requires_grad=Fal
     return _frequencies(_f.size_of("fftfreq", n), n, d, (n + 1) // 2, dtype, requires_grad)
 
 
-@with_out
+@_with_out
 def rfftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, requires_grad=False):
     """The frequencies that `rfft` of n samples, d apart, has in its places."""
     return _frequencies(_f.size_of("rfftfreq", n), n // 2 + 1, d, None, dtype, requires_grad)

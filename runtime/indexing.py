@@ -36,7 +36,7 @@ def sizes(args, op, argument="size"):
                 raise TypeError
             out.append(operator.index(s))
         except TypeError:
-            if len(args) == 1 and not hasattr(s, "_array") and hasattr(s, "__iter__") and not isinstance(s, str):
+            if len(args) == 1 and not hasattr(s, "_array") and hasattr(s, "__iter__") and hasattr(s, "__len__") and not isinstance(s, str):
                 return sizes(tuple(s), op, argument)
             got = type(s).__name__
             raise TypeError(f"{op}(): argument '{argument}' (position {i + 1}) must be tuple of ints, not {got}") from None

@@ -16,6 +16,8 @@ _LAZY = {"backward": "engine", "grad": "engine", "Function": "function", "gradch
 
 def Variable(data, requires_grad=False, volatile=None):
     """A tensor, as older programs ask for one: tensors themselves carry gradients."""
+    if not hasattr(data, "_array"):
+        raise TypeError(f"Variable(): argument 'data' (position 1) must be Tensor, not {type(data).__name__}")
     return data.detach().requires_grad_() if requires_grad and not data.requires_grad else data
 
 

@@ -2,6 +2,7 @@
 import numpy as np
 import whet
 
+from ..ops.surface import guard
 from . import constraints
 
 Size, Tensor = whet.Size, whet.Tensor
@@ -67,6 +68,11 @@ class Distribution:
     arg_constraints: dict = {}
     _event_dims: dict = {}              # attributes that are no parameters -> how many dimensions belong to one value
     _validate_args = True
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls) and cls.__module__.startswith("whet."):
+            cls.__init__ = guard(cls.__init__)               # names an argument that should have been something else
 
     @staticmethod
     def set_default_validate_args(value):

@@ -3,6 +3,7 @@ import math
 
 import whet
 
+from ..ops.surface import guard
 from . import constraints as c
 from .base import Distribution, Size, broadcast_all, sum_rightmost
 from .univariate import EULER, Cauchy, Exponential, Gamma, Normal, Uniform
@@ -19,8 +20,13 @@ class Transform:
     domain = codomain = c.real
     sign = 1
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls) and cls.__module__.startswith("whet."):
+            cls.__init__ = guard(cls.__init__)
+
     def __init__(self, cache_size=0):
-        if cache_size not in (0, 1):
+        if type(cache_size) is not int or cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size, self._pair = cache_size, (None, None)
 

@@ -1,10 +1,13 @@
 """Filling parameters with their first values. Every function changes its tensor in place, unseen by autograd, and returns it."""
 import functools
+import inspect
 import math
 
 import whet
 
 from ..autograd.modes import warn
+from ..ops.registry import check_tensors
+from ..ops.surface import guard as _guard
 
 
 def _quietly(f):
@@ -163,7 +166,7 @@ def orthogonal_(tensor, gain=1, generator=None):
     wide = flat.shape[1] > rows
     q, r = whet.linalg.qr(flat.t() if wide else flat)
     q = q * whet.diagonal(r).sign()             # makes the distribution uniform over the orthogonal matrices
-    return tensor.copy_((q.t() if wide else q).reshape(tensor.shape)).mul_(gain)
+    return tensor.copy_((q.t() if wide else q).reshape(tensor.shape).mul_(gain))
 
 
 @_quietly
@@ -172,16 +175,23 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, cols = tensor.shape
+    empty = math.ceil(float(sparsity) * rows)
     tensor.normal_(0, std, generator=generator)
     for col in range(cols):
-        tensor[whet.randperm(rows, generator=generator)[:math.ceil(sparsity * rows)], col] = 0
+        tensor[whet.randperm(rows, generator=generator)[:empty], col] = 0
     return tensor
 
 
 def linear_(weight, bias):
     """How linear and convolution layers start: both uniform within 1 / sqrt(fan_in)."""
+    check_tensors("linear_", weight=weight, bias=bias)
     kaiming_uniform_(weight, a=math.sqrt(5))
     if bias is not None:
         fan_in, _ = fans(weight)
         if fan_in:
             uniform_(bias, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))
+
+
+for _name, _fn in list(globals().items()):
+    if inspect.isfunction(_fn) and _fn.__module__ == __name__ and not _name.startswith("_"):
+        globals()[_name] = _guard(_fn)

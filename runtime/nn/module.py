@@ -6,6 +6,7 @@ from collections.abc import MutableMapping
 
 import whet
 
+from ..ops.surface import guard, name_argument
 from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle
 from . import hooks
@@ -65,11 +66,21 @@ class Module(Stateful):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls) and cls.__module__.startswith("whet.nn."):
+            cls.__init__ = guard(cls.__init__)          # names an argument that should have been something else
+
     # ---- calling -------------------------------------------------------------------------------------------------------------
     def __call__(self, *args, **kwargs):
-        if self._hooks is None:
-            return self.forward(*args, **kwargs)
-        return self._call_with_hooks(args, kwargs)
+        try:
+            if self._hooks is None:
+                return self.forward(*args, **kwargs)
+            return self._call_with_hooks(args, kwargs)
+        except AttributeError as e:
+            if type(self).forward.__module__.startswith("whet.nn"):      # (others may mean it)
+                name_argument(type(self).forward, e, (self, *args), kwargs)
+            raise
 
     def forward(self, *args, **kwargs):
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')

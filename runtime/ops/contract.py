@@ -249,14 +249,14 @@ def _batch_sum(a, b):
 
 for _name, _a, _b, _product in (("addmm", "mat1", "mat2", mm), ("addmv", "mat", "vec", mv), ("addr", "vec1", "vec2", outer),
                                 ("baddbmm", "batch1", "batch2", bmm), ("addbmm", "batch1", "batch2", _batch_sum)):
-    from .surface import compile_function
+    from .surface import compile_function, guard
     _env = {"affine": _affine(_name, _product)}
     _fn = compile_function(_name, f"def {_name}(input, {_a}, {_b}, *, beta=1, alpha=1):\n"
                                   f"    return affine(input, {_a}, {_b}, beta, alpha)", _env)
     _fn.__doc__ = f"beta * input + alpha * ({_product.__name__.strip('_')} of {_a} and {_b})."
     function(out=True)(_fn)
-    METHODS[_name + "_"] = compile_function(
-        _name + "_", f"def {_name}_(self, {_a}, {_b}, *, beta=1, alpha=1):\n    return self.copy_(affine(self, {_a}, {_b}, beta, alpha))", _env)
+    METHODS[_name + "_"] = guard(compile_function(
+        _name + "_", f"def {_name}_(self, {_a}, {_b}, *, beta=1, alpha=1):\n    return self.copy_(affine(self, {_a}, {_b}, beta, alpha))", _env))
 
 
 def linear(input, weight, bias=None):

@@ -63,11 +63,15 @@ def like_array(a, dtype, memory_format=preserve_format):
     return empty_array([a.shape[d] for d in order], dtype).transpose(np.argsort(order))
 
 
+FORMATS = {"contiguous": contiguous_format, "preserve": preserve_format, "channels_last": channels_last, "channels_last_3d": channels_last_3d}
+
+
 def as_format(memory_format):
     """A memory format from its name or itself."""
     if isinstance(memory_format, str):
-        return {"contiguous": contiguous_format, "preserve": preserve_format, "channels_last": channels_last,
-                "channels_last_3d": channels_last_3d}[memory_format]
+        if memory_format not in FORMATS:
+            raise ValueError(f"memory_format is one of {', '.join(FORMATS)}, not {memory_format!r}")
+        return FORMATS[memory_format]
     return memory_format
 
 

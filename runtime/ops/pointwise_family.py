@@ -419,12 +419,11 @@ def inplace_now(op, t, args, attrs, ip, level=None):
     elif isinstance(op, PointwiseOp):
         if not recording and tensor_base.native_apply is not None:
             entries.learn(op, inputs, attrs)            # the next such call is made by machine code
-        _write_pointwise(op, t, args, name)
+        _write_pointwise(op, t, registry.arrays_of(op, inputs), name)
     elif op.write is not None:
-        op.write(*[x._array if registry.is_tensor(x) else x for x in inputs], **attrs)
+        op.write(*registry.arrays_of(op, inputs), **attrs)
     else:
-        arrays = [x._array if registry.is_tensor(x) else x for x in inputs]
-        r = op.forward(*arrays, **attrs)
+        r = op.forward(*registry.arrays_of(op, inputs), **attrs)
         check_fits(r, t, name)
         np.copyto(t._array, r, casting="unsafe")
     t._bump(name)
@@ -459,8 +458,7 @@ def check_fits(r, t, name):
             raise RuntimeError(f"{name}: output with shape {list(t._array.shape)} doesn't match the broadcast shape {list(r.shape)}")
 
 
-def _write_pointwise(op, t, args, name):
-    arrays = [x._array if registry.is_tensor(x) else x for x in (t, *args)]
+def _write_pointwise(op, t, arrays, name):
     a = t._array
     same = all(type(x) is not np.ndarray or x.dtype == a.dtype for x in arrays)
     small = all(type(x) is not np.ndarray or x.shape == a.shape or x.ndim == 0 for x in arrays)

@@ -1,6 +1,7 @@
 """Looking values up in other values: bins, sets, counts."""
 import builtins
 import math
+import operator
 from typing import NamedTuple
 
 import numpy as np
@@ -307,6 +308,7 @@ histc_op = Op("histc", _histc, samples=lambda make: [Sample(make(10), bins=4, lo
 @function(out=True)
 def histc(input, bins=100, min=0, max=0):
     """How many elements fall in each of `bins` equal intervals between min and max (the elements' own, if both are 0)."""
+    bins = operator.index(bins)
     if bins <= 0:
         raise RuntimeError(f"histogram(): bins must be > 0, but got {bins} for dimension 0")
     if input.dtype.kind in (BOOL, COMPLEX):

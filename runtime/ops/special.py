@@ -235,6 +235,68 @@ def _log_gamma(a):
     return s.PRIMITIVES["lgamma"][0](a)
 
 
+# Both below go on with those elements alone that have not converged, so that none waits for another, nor depends on it. An element takes some
+# multiples of the root of `a`, where what is summed up is not multiplied by 0 anyway.
+STEPS, LARGE = 20_000, 1e7
+
+
+def _series(a, x, front):
+    """P(a, x) for x below a + 1, given x^a exp(-x) / gamma(a)."""
+    result, live = np.zeros(a.shape), np.flatnonzero((front > 0) & (a <= LARGE))
+    n, z = a[live], x[live]
+    term = 1 / n
+    total = term
+    for _ in range(STEPS):
+        if not live.size:
+            break
+        n = n + 1
+        term = term * (z / n)
+        total = total + term
+        done = ~(term >= total * 1e-17)
+        if done.any():
+            result[live[done]] = total[done]
+            live, n, z, term, total = (v[~done] for v in (live, n, z, term, total))
+    result[live] = total
+    return front * result
+
+
+def _fraction(a, x, front):
+    """1 - P(a, x) for x from a + 1 on, given x^a exp(-x) / gamma(a)."""
+    result, live = np.zeros(a.shape), np.flatnonzero((front > 0) & (a <= LARGE))
+    e = a[live]
+    b = x[live] + 1 - e
+    c, d = np.full(b.shape, 1e300), 1 / b
+    h = d
+    for i in range(1, STEPS):
+        if not live.size:
+            break
+        an = -i * (i - e)
+        b = b + 2
+        d = 1 / np.where(np.abs(an * d + b) < 1e-300, 1e-300, an * d + b)
+        c = np.where(np.abs(b + an / c) < 1e-300, 1e-300, b + an / c)
+        step = d * c
+        h = h * step
+        done = ~(np.abs(step - 1) >= 1e-16)
+        if done.any():
+            result[live[done]] = h[done]
+            live, e, b, c, d, h = (v[~done] for v in (live, e, b, c, d, h))
+    result[live] = h
+    return front * result
+
+
+def _far_out(a, x, upper):
+    """P(a, x), or 1 - P, for large a: Temme's uniform expansion, of which the first terms are all that counts."""
+    mu = (x - a) / a
+    near = np.abs(mu) < 1e-3
+    small = mu * mu * (1 / 2 - mu * (1 / 3 - mu * (1 / 4 - mu * (1 / 5 - mu / 6))))
+    half_square = np.where(near, small, mu - np.log1p(mu))                  # of eta
+    eta = np.copysign(np.sqrt(2 * half_square), mu)
+    sign = 1 if upper else -1
+    tail = 0.5 * s.PRIMITIVES["erfc"][0](sign * eta * np.sqrt(a / 2))
+    rest = np.exp(-a * half_square) / np.sqrt(2 * np.pi * a) * (-1 / 3 + eta * (1 / 12 - eta * (2 / 135 - eta * (1 / 864 + eta / 2835))))
+    return tail + sign * np.where(np.isfinite(rest), rest, 0)
+
+
 def _incomplete(a, x, upper):
     """P(a, x), or 1 - P: a series below the mean, a continued fraction above it."""
     a, x = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(x, np.float64))
@@ -245,32 +307,12 @@ def _incomplete(a, x, upper):
         low = (x < a + 1) & (x > 0) & (a > 0) & np.isfinite(x) & np.isfinite(a)
         high = (x >= a + 1) & (a > 0) & np.isfinite(x)
         result = np.full(a.shape, np.nan)
-        if low.any():
-            n, z = a[low].copy(), x[low]
-            term = total = 1 / n
-            for _ in range(20_000):
-                n = n + 1
-                term = term * (z / n)
-                total = total + term
-                if (term < total * 1e-17).all():
-                    break
-            p = front[low] * total
-            result[low] = 1 - p if upper else p
-        if high.any():
-            b = x[high] + 1 - a[high]
-            c, d = np.full(b.shape, 1e300), 1 / b
-            h = d
-            for i in range(1, 20_000):
-                an = -i * (i - a[high])
-                b = b + 2
-                d = 1 / np.where(np.abs(an * d + b) < 1e-300, 1e-300, an * d + b)
-                c = np.where(np.abs(b + an / c) < 1e-300, 1e-300, b + an / c)
-                step = d * c
-                h = h * step
-                if (np.abs(step - 1) < 1e-16).all():
-                    break
-            q = front[high] * h
-            result[high] = q if upper else 1 - q
+        p = _series(a[low], x[low], front[low])
+        result[low] = 1 - p if upper else p
+        q = _fraction(a[high], x[high], front[high])
+        result[high] = q if upper else 1 - q
+        far = (low | high) & (a > LARGE)
+        result[far] = _far_out(a[far], x[far], upper)
         zero, one = (1.0, 0.0) if upper else (0.0, 1.0)
         result[(x == 0) & (a > 0)] = zero
         result[(a == 0) & (x > 0)] = one

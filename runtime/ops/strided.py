@@ -218,20 +218,24 @@ def element_strides(a):
     return tuple([s // a.itemsize for s in a.strides])
 
 
+def _region(name, input, size, stride, storage_offset):
+    """The attributes of a region of a tensor's memory, checked."""
+    size, stride = sizes((size,), name), sizes((stride,), name, "stride")
+    if len(size) != len(stride):
+        raise RuntimeError(f"{name}: mismatch in length of strides and shape: {list(size)}, {list(stride)}")
+    if any(s < 0 for s in stride) and not any(s < 0 for s in input._array.strides):
+        raise RuntimeError(f"{name}: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    indexing.checked_size(size, name)
+    if storage_offset is not None and storage_offset < 0:
+        raise RuntimeError(f"{name}: Tensor: invalid storage offset {storage_offset}")
+    offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
+    return {"size": size, "stride": stride, "offset": offset, "base_stride": element_strides(input._array)}
+
+
 @function()
 def as_strided(input, size, stride, storage_offset=None):
     """A view with the given size and strides, `storage_offset` elements from the start of the storage (of this tensor, if None)."""
-    size, stride = sizes((size,), "as_strided"), sizes((stride,), "as_strided", "stride")
-    if len(size) != len(stride):
-        raise RuntimeError(f"mismatch in length of strides and shape: {list(size)}, {list(stride)}")
-    if any(s < 0 for s in stride) and not any(s < 0 for s in input._array.strides):
-        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
-    indexing.checked_size(size, "as_strided")
-    if storage_offset is not None and storage_offset < 0:
-        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
-    offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
-    return apply(as_strided_op, (input,), {"size": size, "stride": stride, "offset": offset,
-                                           "base_stride": element_strides(input._array)})
+    return apply(as_strided_op, (input,), _region("as_strided", input, size, stride, storage_offset))
 
 
 def region_of_copy(g, where):
@@ -265,7 +269,4 @@ def with_region(g, where, part):
 @method()
 def as_strided_(self, size, stride, storage_offset=None):
     """`as_strided`, in place."""
-    offset = 0 if storage_offset is None else storage_offset - self.storage_offset()
-    return reshape_inplace(as_strided_op, self, {"size": sizes((size,), "as_strided_"), "stride": sizes((stride,), "as_strided_",
-        "stride"),
-                                                 "offset": offset, "base_stride": element_strides(self._array)})
+    return reshape_inplace(as_strided_op, self, _region("as_strided_", self, size, stride, storage_offset))

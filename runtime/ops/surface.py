@@ -5,6 +5,8 @@
 import functools
 import inspect
 
+import numpy as np
+
 from . import pointwise_family, registry
 from .pointwise_family import PointwiseOp
 
@@ -171,7 +173,10 @@ def guard(fn):
         try:
             return fn(*args, **kwargs)
         except AttributeError as e:
-            _name_argument(fn, e, args, kwargs)
+            name_argument(fn, e, args, kwargs)
+            raise
+        except KeyError as e:
+            _name_dtype(fn, e)
             raise
         except TypeError:
             renamed = _by_our_names(fn, kwargs)
@@ -195,9 +200,18 @@ def _by_our_names(fn, kwargs):
     return renamed if len(renamed) == len(kwargs) and renamed.keys() != kwargs.keys() and renamed.keys() <= names.keys() else None
 
 
-def takes_dim(fn):
-    """Is it a hand-written function of a dimension, which callers may name as NumPy does?"""
-    return inspect.isfunction(fn) and not hasattr(fn, "guarded") and not {"dim", "dims"}.isdisjoint(fn.__code__.co_varnames[:fn.__code__.co_argcount])
+# what a method calls its dimensions, which callers may name as NumPy does, and those of its operands that must be tensors
+DIMS = frozenset(("dim", "dims"))
+OPERANDS = frozenset("""other mat1 mat2 mat vec vec1 vec2 tensor tensor1 tensor2 tensors src source value values index indices mask x y q weight
+                        weights bias bins target min max end batch1 batch2 input2 input3""".split())
+
+
+def needs_guard(fn):
+    """Is it a hand-written method with arguments to name, of a dimension or of another tensor?"""
+    if not inspect.isfunction(fn) or hasattr(fn, "guarded"):
+        return False
+    code = inspect.unwrap(fn).__code__
+    return not (DIMS | OPERANDS).isdisjoint(code.co_varnames[:code.co_argcount])
 
 
 def with_out(fn, name=None):
@@ -212,17 +226,38 @@ def with_out(fn, name=None):
     return declare(call, fn, and_keyword("out"))
 
 
-def _name_argument(fn, error, args, kwargs):
-    """Raise TypeError where `error` came of an argument that is no tensor."""
+def name_argument(fn, error, args, kwargs):
+    """Raise TypeError where the AttributeError came of an argument that is not what the function is written for."""
     names = list(inspect.signature(fn).parameters)
     given = [(names[min(i, len(names) - 1)], i, v) for i, v in enumerate(args)]
     given += [(p, names.index(p) if p in names else len(args), v) for p, v in kwargs.items()]
-    if registry.is_tensor(error.obj):
-        return
-    itself = [g for g in given if g[2] is error.obj or isinstance(g[2], list | tuple) and any(x is error.obj for x in g[2])]
-    derived = [g for g in given if type(g[2]) is type(error.obj) and type(error.obj) in PLAIN]       # what was computed from an argument
-    for p, i, _ in itself + derived:
-        raise TypeError(f"{fn.__name__}(): argument '{p}' (position {i + 1}) must be Tensor, not {type(error.obj).__name__}") from None
+    method = names[:1] == ["self"]           # (a function that is a method first has a tensor there, or the argument to name)
+    called = fn.__qualname__.removesuffix(".__init__").removesuffix(".forward")
+    lacks = error.obj
+    itself = [g for g in given if g[2] is lacks or isinstance(g[2], list | tuple) and any(x is lacks for x in g[2])]
+    wanted = f"something with `{error.name}`"
+    if not registry.is_tensor(lacks) and (hasattr(registry.Tensor, error.name or "") or isinstance(lacks, np.dtype)):
+        wanted = "Tensor"
+    if fn.__name__ in ("__init__", "forward"):
+        itself = [g for g in itself if g[1]]
+    for p, i, _ in itself:
+        raise TypeError(f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be {wanted}, not {type(lacks).__name__}") from None
+    for p, i, v in given:
+        if _derived(v, lacks):
+            raise TypeError(f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be {wanted}, not {type(v).__name__}") from None
+
+
+def _derived(given, found):
+    """Was this computed from an argument that is no tensor?"""
+    if isinstance(given, np.ndarray | np.generic):
+        return isinstance(found, np.ndarray | np.generic | np.dtype)
+    return type(given) is type(found) and type(found) in PLAIN or registry.is_tensor(given) and registry.is_tensor(found)      # a part of it
+
+
+def _name_dtype(fn, error):
+    """Raise TypeError where a NumPy type was looked up that tensors do not have."""
+    if error.args and isinstance(error.args[0], np.dtype):
+        raise TypeError(f"{fn.__name__}(): an operand is a numpy.ndarray of type {error.args[0]}, which tensors cannot have") from None
 
 
 _NO_HISTORY = "{}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
@@ -233,6 +268,8 @@ def give_out(name, r, out, warn=True):
     if isinstance(r, tuple):
         if not isinstance(out, tuple | list) or len(out) != len(r):
             raise TypeError(f"{name}(): argument 'out' must be tuple of {len(r)} Tensors, not {type(out).__name__}")
+        if not all(map(registry.is_tensor, out)):
+            raise TypeError(f"{name}(): argument 'out' must be tuple of {len(r)} Tensors, not of {[type(x).__name__ for x in out]}")
         if any(x.requires_grad for x in (*r, *out)):
             raise RuntimeError(_NO_HISTORY.format(name))
         for a, b in zip(r, out):

@@ -223,20 +223,20 @@ def transposed(name, n, x, w, bias, stride, padding, output_padding, groups, dil
 
 
 def _publish_convs():
-    from .surface import compile_function
+    from .surface import compile_function, guard
     for n in (1, 2, 3):
         name = f"conv{n}d"
         f = compile_function(name, f"def {name}(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):\n"
                              f"    return convolution('{name}', {n}, input, weight, bias, stride, padding, dilation, groups)",
                              {"convolution": convolution})
         f.__doc__ = f"The {n}-d convolution (cross-correlation) of an input with a weight."
-        function(method=False)(f)
+        function(method=False)(guard(f))
         name = f"conv_transpose{n}d"
         f = compile_function(name, f"def {name}(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):\n"
                              f"    return transposed('{name}', {n}, input, weight, bias, stride, padding, output_padding, groups, dilation)",
                              {"transposed": transposed})
         f.__doc__ = f"The {n}-d transposed convolution."
-        function(method=False)(f)
+        function(method=False)(guard(f))
 
 
 _publish_convs()

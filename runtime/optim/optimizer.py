@@ -38,6 +38,8 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                             + type(params).__name__)
+        if not isinstance(defaults, dict):
+            raise TypeError(f"defaults must be a dict, but got {type(defaults).__name__}")
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
@@ -68,6 +70,8 @@ class Optimizer:
         """Add parameters with options of their own; what is not given is taken from the defaults."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        if "params" not in param_group:
+            raise TypeError(f"param_group must have the parameters under 'params', but has {sorted(map(str, param_group))}")
         params = param_group["params"]
         if isinstance(params, Tensor):
             params = [params]

@@ -13,6 +13,10 @@ def vector_to_parameters(vec, parameters):
     """Give the parameters new memory: slices of the vector."""
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected whet.Tensor, but got: {type(vec).__name__}")
+    parameters = list(parameters)
+    wanted = sum(p.numel() for p in parameters)
+    if vec.numel() < wanted:
+        raise RuntimeError(f"vector_to_parameters: the parameters have {wanted} elements, the vector has {vec.numel()}")
     at = 0
     for p in parameters:
         n = p.numel()

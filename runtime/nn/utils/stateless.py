@@ -1,6 +1,7 @@
 """Calling a module with other tensors in place of its own."""
 import contextlib
 
+from ...ops.surface import guard
 from ...tensor import Tensor
 
 
@@ -50,6 +51,7 @@ def _swapped(module, tensors, tie_weights, strict):
             owner.__dict__[leaf] = before
 
 
+@guard
 def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
     """`module(*args, **kwargs)` with the given tensors, by name, in place of its parameters and buffers.
 
