@@ -256,6 +256,35 @@ def test_dimensions_and_structures_of_vmap():
         whet.vmap(lambda a: a, out_dims=None)(y)
 
 
+def test_an_index_of_each_example():
+    x, i, j = numbers(4, 5, 3), whet.tensor([0, 3, -1, 2]), whet.tensor([1, 0, 2, 2])
+    for f in (lambda x, i, j: x[i], lambda x, i, j: x[i, j], lambda x, i, j: x[:, j], lambda x, i, j: x[j, 1:]):
+        close(whet.vmap(f)(x, i, j), whet.stack([f(*each) for each in zip(x, i, j)]))
+
+    def put(x, i):
+        y = x.clone()
+        y[i] = 7.0
+        return y
+    close(whet.vmap(put)(x, i), whet.stack([put(*each) for each in zip(x, i)]))
+
+
+def test_norms_with_weights_of_each_example():
+    w, x = numbers(3, 5), numbers(3, 4, 5)
+    f = lambda w, x: whet.nn.functional.layer_norm(x, (5,), w, w).square().sum()  # noqa: E731
+    for d in (func.grad(f), func.grad(f, 1), func.hessian(f)):
+        close(whet.vmap(d)(w, x), whet.stack([d(*each) for each in zip(w, x)]))
+        close(whet.vmap(d, (0, None))(w, x[0]), whet.stack([d(each, x[0]) for each in w]))
+        assert not d(w[0], x[0]).requires_grad
+
+
+@pytest.mark.parametrize("draw", [lambda x: whet.bernoulli(x), lambda x: whet.normal(x, x), lambda x: x.new_zeros(3).normal_(),
+                                  lambda x: whet.multinomial(x, 2), lambda x: whet.poisson(x), lambda x: whet.nn.functional.dropout(x)])
+def test_draws_with_arguments_of_each_example(draw):
+    x = whet.full((20, 3), 0.5)
+    same, different = [whet.vmap(draw, randomness=r)(x) for r in ("same", "different")]
+    assert (same == same[0]).all() and not (different == different[0]).all()
+
+
 @pytest.mark.parametrize("chunk_size", [1, 2, 3, 100])
 def test_chunks(chunk_size):
     x = numbers(5, 3)

@@ -360,6 +360,24 @@ def _batched(outputs, inputs, grad_outputs, keep, create, allow_unused, material
     return tuple([next(found) if u else None for u in used])
 
 
+def depends_on_others(outputs, inputs):
+    """Do the outputs depend on tensors that somebody outside may differentiate by: does their history reach other leaves than the inputs?
+
+    The function may have closed over them, so its arguments alone do not tell.
+    """
+    own = {id(t) for t in inputs}
+    seen, stack = set(), [e for e in map(edge_of, outputs) if e is not None]
+    while stack:
+        edge = stack.pop()
+        if isinstance(edge, Base):
+            if id(edge) not in own:
+                return True
+        elif edge is not None and edge not in seen:
+            seen.add(edge)
+            stack.extend(edge.edges)
+    return False
+
+
 # ---- hooks ---------------------------------------------------------------------------------------------------------
 def register_tensor_hook(t, hook):
     if not t.requires_grad:

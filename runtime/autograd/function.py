@@ -156,18 +156,23 @@ class Function:
     @classmethod
     def apply(cls, *args, **kwargs):
         """Run the function."""
-        from ..ops.registry import edge_of
-        if modes.state.observers:
-            from .function_levels import level_of
-            level = level_of(args)
-            if level is not None:
-                return level.function(cls, args, kwargs)
-        recording = modes.state.flags & modes.GRAD
-        tensors = [a if hasattr(a, "_array") else None for a in args]
-        ctx = FunctionCtx()
-        ctx.needs_input_grad = tuple(t is not None and bool(recording) and t.requires_grad for t in tensors)
-        edges = tuple(edge_of(t) if t is not None and recording else None for t in tensors)
-        return attach(cls, ctx, evaluate(cls, ctx, args, kwargs), args, edges)
+        return call(cls, args, kwargs)
+
+
+def call(cls, args, kwargs):
+    """Run a Function, or what has a forward and a backward like one."""
+    from ..ops.registry import edge_of
+    if modes.state.observers:
+        from .function_levels import level_of
+        level = level_of(args)
+        if level is not None:
+            return level.function(cls, args, kwargs)
+    recording = modes.state.flags & modes.GRAD
+    tensors = [a if hasattr(a, "_array") else None for a in args]
+    ctx = FunctionCtx()
+    ctx.needs_input_grad = tuple(t is not None and bool(recording) and t.requires_grad for t in tensors)
+    edges = tuple(edge_of(t) if t is not None and recording else None for t in tensors)
+    return attach(cls, ctx, evaluate(cls, ctx, args, kwargs), args, edges)
 
 
 def evaluate(cls, ctx, args, kwargs):
@@ -203,6 +208,9 @@ def attach(cls, ctx, result, args, edges):
 
 
 def methods(cls):
+    """The names that a Function defines itself."""
+    if not isinstance(cls, type):
+        return ()
     return {k for c in cls.__mro__[:-1] if c is not Function for k in c.__dict__}
 
 

@@ -7,10 +7,12 @@ history is a node with a context of its own, whose saved tensors are of the leve
 import copy
 import warnings
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 from ..ops import batching, registry
-from . import engine, modes
-from .function import Function, FunctionCtx, attach, evaluate, methods
+from ..ops.tangents import forward_product
+from . import modes
+from .function import FunctionCtx, attach, call, evaluate, methods
 from .levels import LevelTensor, NeedsNumbers, variable
 
 
@@ -60,19 +62,14 @@ class _Call:
 
     def __init__(self, cls, kwargs, inside, batched):
         self.cls, self.kwargs, self.inside, self.batched = cls, kwargs, inside, batched
+        self.__name__ = cls.__name__
 
     def apply(self, values):
-        """The results in the layer beneath. What was saved and is neither argument nor result comes as further results, to have it there too."""
-        call = self
-
-        class Lowered(Function):
-            forward = staticmethod(call.forward)
-            backward = staticmethod(call.backward)
-        Lowered.__name__ = self.cls.__name__
-        made = Lowered.apply(*values)
-        self.saved = self.found(self.at, values, made)
-        self.saved_for_jvp = self.saved if self.at_forward is None else self.found(self.at_forward, values, made)
-        return made[:self.count]
+        """(results, saved tensors, those saved for jvp) in the layer beneath. What was saved and is neither argument nor result comes as a
+        further result, to have it there. None of them is kept here: a node of theirs holds this call."""
+        made = call(self, values, {})
+        saved = self.found(self.at, values, made)
+        return made[:self.count], saved, saved if self.at_forward is None else self.found(self.at_forward, values, made)
 
     @staticmethod
     def found(at, values, made):
@@ -137,20 +134,20 @@ def _index(x, among):
     return next((i for i, y in enumerate(among) if y is x and x is not None), None)
 
 
-def _finished(level, call, cls, args, outs, others):
+def _finished(level, done, cls, args, outs, saved, others):
     """The results as tensors of the level, with its history. `others` makes a tensor of the level of a saved one."""
     edges = level.edges(args) if modes.state.flags & modes.GRAD else (None,) * len(args)
     outs = list(outs)
-    for i, j in call.dirty:
+    for i, j in done.dirty:
         level.replace(args[i], outs[j])
         outs[j] = args[i]
-    ctx = call.context(())
+    ctx = done.context(())
     ctx.needs_input_grad = tuple([e is not None for e in edges])
     ctx._to_save = tuple([None if at is None else args[at[1]] if at[0] == 0 else outs[at[1]] if at[1] < len(outs) else others(x)
-                          for at, x in zip(call.at, call.saved)])
-    ctx._dirty = tuple([args[i] for i, _ in call.dirty])
-    ctx._nondiff = tuple([outs[j] for j in call.nondiff])
-    return attach(cls, ctx, tuple(outs) if call.many else outs[0], args, edges)
+                          for at, x in zip(done.at, saved)])
+    ctx._dirty = tuple([args[i] for i, _ in done.dirty])
+    ctx._nondiff = tuple([outs[j] for j in done.nondiff])
+    return attach(cls, ctx, tuple(outs) if done.many else outs[0], args, edges)
 
 
 # ---- in a batch ------------------------------------------------------------------------------------------------------
@@ -167,13 +164,13 @@ def batched(level, cls, args, kwargs):
     flags = [level.has_batch(a) for a in args]
     if "vmap" in methods(cls):
         return _by_rule(level, cls, args, values, flags)
-    call = _Call(cls, kwargs, _Inside(type(level)(level.size, level.randomness) if any(flags) else None), flags)
+    made = _Call(cls, kwargs, _Inside(type(level)(level.size, level.randomness) if any(flags) else None), flags)
     try:
-        outs = level.beneath(call.apply, values)
+        outs, saved, _ = level.beneath(made.apply, values)
     except NeedsNumbers:
         return _each(level, cls, args, kwargs, values, flags)
     outs = [level.tensor(o, any(flags)) if registry.is_tensor(o) else o for o in outs]
-    return _finished(level, call, cls, args, outs, lambda x: level.tensor(x, any(flags)))
+    return _finished(level, made, cls, args, outs, saved, lambda x: level.tensor(x, any(flags)))
 
 
 def _by_rule(level, cls, args, values, flags):
@@ -208,9 +205,12 @@ def _each(level, cls, args, kwargs, values, flags):
                       "`vmap(info, in_dims, *args)` says how to do all of them at once.", UserWarning, stacklevel=5)
     calls = [_Call(cls, kwargs, _Inside(), [False] * len(args)) for _ in range(level.size)]
 
+    kept = []
+
     def every():
-        rows = [c.apply([v.select(0, i) if b else v for v, b in zip(values, flags)]) for i, c in enumerate(calls)]
-        return [_stack(column) for column in zip(*rows)]
+        made = [c.apply([v.select(0, i) if b else v for v, b in zip(values, flags)]) for i, c in enumerate(calls)]
+        kept.extend([saved for _, saved, _ in made])
+        return [_stack(column) for column in zip(*[outs for outs, _, _ in made])]
 
     def backward(ctx, *gs):
         parts = [g.value if level.owns(g) else g for g in gs]
@@ -218,13 +218,13 @@ def _each(level, cls, args, kwargs, values, flags):
 
         def rows():
             found = []
-            for i, c in enumerate(calls):
-                r = c.cls.backward(c.context(c.saved), *[p.select(0, i) if b else p for p, b in zip(parts, split)])
+            for i, (c, saved) in enumerate(zip(calls, kept)):
+                r = c.cls.backward(c.context(saved), *[p.select(0, i) if b else p for p, b in zip(parts, split)])
                 found.append(r if isinstance(r, tuple) else (r,))
             return [None if column[0] is None else _stack(column) for column in zip(*found)]
         return tuple([None if x is None else level.tensor(x, True) for x in level.beneath(rows)])
     outs = [level.tensor(x, True) for x in level.beneath(every)]
-    looped = type(cls.__name__, (Function,), {"backward": staticmethod(backward)})
+    looped = SimpleNamespace(backward=backward, __name__=cls.__name__)
     edges = level.edges(args) if modes.state.flags & modes.GRAD else (None,) * len(args)
     return attach(looped, FunctionCtx(), tuple(outs) if calls[0].many else outs[0], args, edges)
 
@@ -239,28 +239,27 @@ def with_tangents(level, cls, args, kwargs):
     """A call with dual tensors: tangents by the Function's `jvp`, or by its backward transposed."""
     values = [a.value if level.owns(a) else a for a in args]
     tangents = [a.tangent if level.owns(a) else None for a in args]
-    call = _Call(cls, kwargs, _Inside(), [False] * len(args))
-    outs = level.beneath(call.apply, values)
-    found = level.beneath(_tangents, call, outs, tangents)
+    made = _Call(cls, kwargs, _Inside(), [False] * len(args))
+    outs, saved, saved_for_jvp = level.beneath(made.apply, values)
+    found = level.beneath(_tangents, made, outs, saved, saved_for_jvp, tangents)
     outs = [level.tensor(o, t) if registry.is_tensor(o) else o for o, t in zip(outs, found)]
-    return _finished(level, call, cls, args, outs, level.tensor)
+    return _finished(level, made, cls, args, outs, saved, level.tensor)
 
 
-def _tangents(call, outs, tangents):
+def _tangents(done, outs, saved, saved_for_jvp, tangents):
     if all(t is None for t in tangents):
         return [None] * len(outs)
-    if "jvp" in methods(call.cls):
-        r = call.cls.jvp(call.context(call.saved_for_jvp), *tangents)
+    if "jvp" in methods(done.cls):
+        r = done.cls.jvp(done.context(saved_for_jvp), *tangents)
         return r if isinstance(r, tuple) else (r,)
     recorded = bool(modes.state.flags & modes.GRAD)
     with modes.enable_grad():
-        live = [j for j, o in enumerate(outs) if registry.is_tensor(o) and o.dtype.kind >= 2 and j not in call.nondiff]
+        live = [j for j, o in enumerate(outs) if registry.is_tensor(o) and o.dtype.kind >= 2 and j not in done.nondiff]
         us = [variable(o.new_zeros(o.shape)) if j in live else None for j, o in enumerate(outs)]
-        context = call.context(call.saved)
+        context = done.context(saved)
         context.needs_input_grad = tuple([t is not None for t in tangents])
-        gs = call.cls.backward(context, *us)
+        gs = done.cls.backward(context, *us)
         gs = gs if isinstance(gs, tuple) else (gs,)
         pairs = [(g, t) for g, t in zip(gs, tangents) if g is not None and t is not None and g.requires_grad]
-        found = iter(engine.grad([g for g, _ in pairs], [us[j] for j in live], [t for _, t in pairs], create_graph=recorded, allow_unused=True)
-                     if pairs else [None] * len(live))
+        found = iter(forward_product(pairs, [us[j] for j in live], recorded))
     return [next(found) if j in live else None for j in range(len(outs))]

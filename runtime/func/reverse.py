@@ -4,9 +4,7 @@ from functools import wraps
 from ..autograd import engine
 from ..autograd.levels import variable
 from ..autograd.modes import enable_grad
-from ..autograd.node import edge_of
 from ..tensor import Tensor
-from ..tensor_base import Base
 from .trees import like, mapped, tensors
 
 
@@ -15,24 +13,6 @@ def _fresh(t):
     if t.dtype.kind < 2:
         raise RuntimeError(f"grad: only Tensors of floating point and complex dtype can be differentiated, got {t.dtype}")
     return variable(t)
-
-
-def _differentiated_outside(outputs, inputs):
-    """Do the outputs depend on tensors that somebody outside may differentiate by: does their history reach other leaves than the inputs?
-
-    The function may have closed over them, so its arguments alone do not tell.
-    """
-    own = {id(t) for t in inputs}
-    seen, stack = set(), [e for e in map(edge_of, outputs) if e is not None]
-    while stack:
-        edge = stack.pop()
-        if isinstance(edge, Base):
-            if id(edge) not in own:
-                return True
-        elif edge is not None and edge not in seen:
-            seen.add(edge)
-            stack.extend(edge.edges)
-    return False
 
 
 def grad_and_value(func, argnums=0, has_aux=False):
@@ -54,7 +34,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
                                    f"{value.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
             by = [args[i] for i in which]
             found = tensors(by)
-            recorded = _differentiated_outside([value], found)
+            recorded = engine.depends_on_others([value], found)
             gs = engine.grad(value, found, create_graph=recorded, allow_unused=True, materialize_grads=True) if value.requires_grad else \
                 [t.new_zeros(t.shape) for t in found]
         in_order = iter(gs)
@@ -93,7 +73,7 @@ def run(func, primals, has_aux, name):
     """(inputs to differentiate by, outputs, aux, does somebody outside differentiate as well?) of a call with fresh inputs."""
     inputs = mapped(_fresh, primals)
     out, aux = checked_output(func(*inputs), has_aux, name)
-    return inputs, out, aux, _differentiated_outside(tensors(out), tensors(inputs))
+    return inputs, out, aux, engine.depends_on_others(tensors(out), tensors(inputs))
 
 
 def gradients(outputs, inputs, cotangents, create_graph):

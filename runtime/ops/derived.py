@@ -8,7 +8,7 @@ from .. import dtypes
 from ..autograd.modes import beyond, read
 from ..dtypes import COMPLEX, FLOAT, INT
 from . import dims
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, ask, has_negative, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS as F
 from .surface import function, method
@@ -188,7 +188,7 @@ def _check_weights(name, w, n, whole):
                            f"but got {name} with {w.dtype.letter} dtype")
     if w.numel() != n:
         raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got {w.numel()} != {n}")
-    if n and bool((w < 0).any()):
+    if n and ask(has_negative, w):
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 

@@ -10,7 +10,7 @@ from .batching import shifted
 from .creation import empty_array, tensor, zeros
 from .index import in_bounds, index_op, put_in, put_op
 from .pointwise_family import inplace
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, ask, has_negative, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function, method
 from .view import reshape
@@ -171,7 +171,7 @@ def take_along_dim(input, indices, dim=None):
     a[d], i[d] = input.shape[d], indices.shape[d]
     indices = indices.expand(i)
     n = input.shape[d]
-    if bool((indices < 0).any()):
+    if ask(has_negative, indices):
         indices = FUNCTIONS["where"](indices < 0, indices + n, indices)
     return gather(input.expand(a), d, indices)
 

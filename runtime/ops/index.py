@@ -360,6 +360,9 @@ class _Index:
                                  "convert a 0-dim tensor to a number")
             raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
         self.basic, self.at, self.whole = [], {}, True
+        tensors = [i for i in index if is_tensor(i)]
+        # numbers that a transform has others of for each example are gathered at; their places in the result are the same
+        apart = any([i._stands_for_another for i in tensors]) and not any([i._array.ndim or _is_mask(i) for i in tensors])
         source = out = 0
         seen = False
         for i in index:
@@ -382,10 +385,10 @@ class _Index:
             elif type(i) is int:
                 self._number(i, shape[source])
                 source += 1
-            elif not i._array.ndim and not _is_mask(i):
+            elif not i._array.ndim and not _is_mask(i) and not apart:
                 self._number(int(i.item()), shape[source])
                 source += 1
-            elif not i._array.ndim:
+            elif not i._array.ndim and not apart:
                 self._entry(None)
                 self.at[out] = literal(np.asarray([bool(i)]))
                 out += 1

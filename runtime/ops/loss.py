@@ -8,7 +8,7 @@ from ..ir import scalar as s
 from .activation import pairwise_distance
 from .pointwise_family import PointwiseOp
 from .reduce import log_softmax
-from .registry import apply, ask, asked, check_tensors, is_tensor
+from .registry import apply, are_probabilities, ask, asked, check_tensors, has_negative, is_tensor
 from .samples import reals
 from .surface import FUNCTIONS as F
 from .surface import function
@@ -256,11 +256,6 @@ bce_op = PointwiseOp("binary_cross_entropy", lambda input, target: (target - 1) 
                                              g * (s.maximum(s.log1p(-x), -100) - _log_or_100(x))])
 
 
-@asked(lambda x, _: ~((x >= 0) & (x <= 1)))
-def _probable(a):
-    return bool(((a >= 0) & (a <= 1)).all())
-
-
 @function(method=False)
 @precise
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
@@ -268,9 +263,9 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     if tuple(target.shape) != tuple(input.shape):
         raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure "
                          "they have the same size.")
-    if not ask(_probable, input):
+    if not ask(are_probabilities, input):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    if not ask(_probable, target):
+    if not ask(are_probabilities, target):
         raise RuntimeError("all elements of target should be between 0 and 1")
     x = apply(bce_op, (input, target), {})
     x = x if weight is None else x * weight
@@ -308,11 +303,6 @@ def soft_margin_loss(input, target):
     return F["log1p"]((-target * input).exp())
 
 
-@asked(lambda x, _: x < 0)
-def _below_zero(a):
-    return bool((a < 0).any())
-
-
 @function(method=False)
 @loss
 def hinge_embedding_loss(input, target, margin=1.0):
@@ -340,7 +330,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
             var = var.unsqueeze(-1)
         elif not (tuple(input.shape[:-1]) == tuple(var.shape[:-1]) and var.shape[-1] == 1):
             raise ValueError("var is of incorrect size")
-    if ask(_below_zero, var):
+    if ask(has_negative, var):
         raise ValueError("var has negative entry/entries")
     from ..autograd.modes import no_grad
     var = var.clone()

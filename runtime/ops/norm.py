@@ -8,6 +8,7 @@ from ..dtypes import float32
 from ..ir import rowops
 from ..ir import scalar as s
 from . import dims
+from .batching import aligned, example_ndim, repeated
 from .decompose import by_decomposition
 from .pointwise_family import PointwiseOp
 from .registry import apply, is_tensor
@@ -32,9 +33,25 @@ def _layer_grad_by_definition(weighted):
     return plain
 
 
+def _layer_grad_each(op, n, inputs, batched, attrs):
+    """With weights of each example: the gradient is multiplied by them first."""
+    g, *others, weight, count = inputs
+    ndim = max(example_ndim(x, b) for x, b in zip(inputs[:2], batched))
+    g = (aligned(g, ndim) if batched[0] else g) * aligned(weight, ndim)
+    return layer_grad_op.batch(n, (g, *others, count), (True, *batched[1:-2], False), attrs)
+
+
+def _layer_norm_each(op, n, inputs, batched, attrs):
+    """With weights of each example: they come after the rest."""
+    x, weight, bias, eps, count = inputs
+    y, mean, scale = normalize_op.batch(n, (x if batched[0] else repeated(x, n), eps, count), (True, False, False), attrs)
+    weight, bias = [aligned(p, y._array.ndim - 1) if b else p for p, b in zip((weight, bias), batched[1:3])]
+    return y * weight + bias, mean, scale
+
+
 layer_grad_op, layer_grad_weighted_op = (
     RowsOp("layer_norm_backward" + ("_weighted" if w else ""), lambda t, w=w: rowops.layer_norm_backward(t, weight=w),
-           vjp=by_decomposition(_layer_grad_by_definition(w)), inner=True) for w in (False, True))
+           vjp=by_decomposition(_layer_grad_by_definition(w)), inner=True, batch=_layer_grad_each if w else None) for w in (False, True))
 
 
 def _axes_sum(x, dim):
@@ -61,7 +78,7 @@ def _plain_vjp(g, y, x, _eps, n, *, dim):
 
 
 # (result, mean, 1 / standard deviation)
-layer_norm_op = RowsOp("layer_norm", rowops.layer_norm, vjp=_layer_vjp, nondiff_outputs=(1, 2),
+layer_norm_op = RowsOp("layer_norm", rowops.layer_norm, vjp=_layer_vjp, nondiff_outputs=(1, 2), batch=_layer_norm_each,
                        samples=lambda make: [Sample(make(4, 6), make(6), make(6), 1e-5, 6.0, dim=(1,)),
                                              Sample(make(2, 3, 4), make(3, 4), make(3, 4), 1e-5, 12.0, dim=(1, 2))])
 normalize_op = RowsOp("normalize_rows", lambda t: rowops.layer_norm(t, weight=False, bias=False), vjp=_plain_vjp, nondiff_outputs=(1, 2),

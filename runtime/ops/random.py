@@ -14,7 +14,7 @@ from ..cpu import memory
 from ..cpu.pointwise import Pointwise
 from ..ir import scalar as s
 from .batching import native
-from .registry import Op, apply, ask, is_tensor
+from .registry import Op, apply, are_probabilities, ask, has_negative, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, declare, function, keyword, method
 
@@ -280,7 +280,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
 def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
            pin_memory=False):
     """Normal numbers with given means and standard deviations."""
-    if is_tensor(std) and std.numel() and bool((std.detach() < 0).any()):
+    if is_tensor(std) and std.numel() and ask(has_negative, std):
         raise RuntimeError("normal expects all elements of std >= 0.0")
     if not is_tensor(std) and std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
@@ -342,7 +342,7 @@ def bernoulli(input, p=None, *, generator=None):
         return FUNCTIONS["empty_like"](input).bernoulli_(p, generator=generator)
     if input.dtype.kind != dtypes.FLOAT:
         raise NotImplementedError(f"bernoulli: expected a floating point tensor of probabilities, got {input.dtype}")
-    if input.numel() and not bool(((input.detach() >= 0) & (input.detach() <= 1)).all()):
+    if input.numel() and not ask(are_probabilities, input):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     return (draw("uniform64" if input.dtype is dtypes.float64 else "uniform32", input.shape, generator) < input.detach()).to(input.dtype)
 

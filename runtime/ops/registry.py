@@ -269,6 +269,18 @@ def has_zero(a):
     return bool((a == 0).any())
 
 
+@asked(lambda x, _: x < 0)
+def has_negative(a):
+    """Is any element below zero?"""
+    return bool((a < 0).any())
+
+
+@asked(lambda x, _: ~((x >= 0) & (x <= 1)))
+def are_probabilities(a):
+    """Are all elements between 0 and 1?"""
+    return bool(((a >= 0) & (a <= 1)).all())
+
+
 apply = tensor_base.native_apply or apply_python
 OPERANDS = frozenset((int, float, bool, complex, type(None)))          # what may stand beside tensors
 

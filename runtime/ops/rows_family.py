@@ -28,21 +28,22 @@ class RowsOp(Op):
         return outs[0] if len(outs) == 1 else tuple(outs)
 
     def batch(self, n, inputs, batched, attrs):
-        """The same axes, one further. An operand along the rows must be the same for all examples; one number a row may differ."""
+        """The same axes, one further. One number a row may differ between the examples, but what lies along the rows may not: where it does, a
+        rule of the op's own says what to do."""
         full = inputs[0]
         ndim = example_ndim(full, batched[0])
-        xs = []
-        for x, b in zip(inputs, batched):
-            if not is_tensor(x):
-                xs.append(x)
-            elif example_ndim(x, b) == ndim:
-                xs.append(x if b else repeated(x, n))
-            elif b:
-                return NotImplemented
-            else:
-                xs.append(x)
-        if ndim == 0:
+        if not ndim:
             return NotImplemented
+        xs, kinds = [], [o.kind for o in self.program(FROM_NUMPY[full._array.dtype].short).operands]
+        for x, b, kind in zip(inputs, batched, kinds, strict=True):
+            if is_tensor(x) and kind == "col":
+                if b:
+                    return super().batch(n, inputs, batched, attrs)
+            elif is_tensor(x) and not b:
+                x = repeated(x, n) if x._array.ndim == ndim else x
+            elif is_tensor(x) and example_ndim(x, b) != ndim:
+                return NotImplemented
+            xs.append(x)
         return apply(self, tuple(xs), {"dim": tuple([d + 1 for d in attrs["dim"]])})
 
     def as_rows(self, *operands, dim):

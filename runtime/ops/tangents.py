@@ -46,20 +46,27 @@ def product(op, inputs, tangents, attrs):
     return total
 
 
+def forward_product(pairs, cotangents, recorded):
+    """The tangents of results, of pairs (gradient of an operand as a function of the results' cotangents, tangent of the operand)."""
+    if not pairs:
+        return [None] * len(cotangents)
+    again = recorded and (engine.depends_on_others([g for g, _ in pairs], cotangents) or any([t.requires_grad for _, t in pairs]))
+    return engine.grad([g for g, _ in pairs], cotangents, [t for _, t in pairs], create_graph=again, allow_unused=True)
+
+
 def transposed(op, inputs, tangents, outs, attrs):
     """Of any op with a backward."""
     many = isinstance(outs, tuple)
     results = outs if many else (outs,)
     live = [i for i, y in enumerate(results) if i not in op.nondiff_outputs and y.dtype.kind >= 2]
-    recorded = modes.state.flags & modes.GRAD
+    recorded = bool(modes.state.flags & modes.GRAD)
     with modes.enable_grad():
         node = _Local(op, tuple([None if t is None else True for t in tangents]), attrs, len(results))
         node.save_call(inputs, results)
         cotangents = [variable(y.new_zeros(y.shape)) if i in live else None for i, y in enumerate(results)]
         gradients = op.backward(node, list(cotangents) if many else cotangents[0])
         pairs = [(g, t) for g, t in zip(gradients, tangents) if g is not None and t is not None and g.requires_grad]
-        found = engine.grad([g for g, _ in pairs], [cotangents[i] for i in live], [t for _, t in pairs], create_graph=bool(recorded),
-                            allow_unused=True) if pairs else [None] * len(live)
+        found = forward_product(pairs, [cotangents[i] for i in live], recorded)
     parts = [None] * len(results)
     for i, t in zip(live, found):
         parts[i] = t
