@@ -65,7 +65,7 @@ class Backward:
         rec.nodes = forward
         self.saved = list(dict.fromkeys(n for run in runs.values() for n in run.reads()))
         if not set(h.holders).issuperset(self.saved):
-            raise Refused("its backward reads more than was saved for it")
+            raise Refused(PythonBackward("its backward reads more than was saved for it"))
         # what eager saved in vain counts too where it can be written to: its backward says so
         within = {rec.memory.get(n, n) for n in (*values, *rec.outside)}
         partly = len(runs) < len(wanted)
@@ -78,7 +78,7 @@ class Backward:
         held = [*self.saved, *self.dropped]
         if (partly or not known) and not set(held).issuperset(h.holders):
             if partly:
-                raise Refused("its graph is used up in part, and holds what the recorder cannot see")
+                raise Refused(PythonBackward("its graph is used up in part, and holds what the recorder cannot see"))
             self.prove(rec, roots, gradients, held, runs[every].single)
         for run in runs.values():
             run.single.clear()
@@ -153,7 +153,7 @@ class Backward:
         with modes.enable_grad():
             found = walk(nodes, {nodes[r]: g for r, g in zip(h.roots, gradients)}, [])
         if {h.keys[key] for key, _ in found} != wanted.keys() or not all(_alike(g._array, wanted[h.keys[key]]) for key, g in found):
-            raise Refused("a second derivative would read what the first does not")
+            raise Refused(PythonBackward("a second derivative would read what the first does not"))
 
     def node(self, env, tensors, outside, tie):
         """The node of a replayed call. `tensors`: what stands at each place, `outside`: value -> the tensor that it is, `tie`: gives a tensor

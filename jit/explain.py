@@ -154,7 +154,7 @@ def misses(traced, most):
         for same, (reason, n) in r.missed.counts.items():
             found.setdefault(same, [reason, key, 0])[2] += n
     best = sorted(found.values(), key=lambda x: -x[2])[:most]
-    return [(str(reason.named(traced.fn, key)), n) for reason, key, n in best], len(found) - len(best)
+    return [(reason.named(traced.fn, key), n) for reason, key, n in best], len(found) - len(best)
 
 
 def refusal(traced):

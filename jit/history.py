@@ -79,7 +79,7 @@ class History:
             if isinstance(v, Node):
                 s.inner, s.attrs[k] = k, self.spec(rec, i, v, n)
             elif isinstance(v, Base):
-                raise Refused(f"{n.op.name} keeps a tensor of its own")
+                raise Refused(PythonBackward(f"{n.op.name} keeps a tensor of its own"))
         s.inputs = [self.saved(rec, i, x, s.edges[k]) if isinstance(x, Base) else x for k, x in enumerate(n.inputs)]
         s.outputs = [x and self.note(i, _Saved(rec.values.number(x.array), None, x.array, False, x.index), x.cell) for x in _outputs(n)]
         return s

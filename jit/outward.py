@@ -24,7 +24,7 @@ from whet.tensor_base import Base
 
 from .arrays import MAKERS, Array, takes, tensor_of
 from .numbers import NUMBERS, Number, plain, reclaim, through, value_of
-from .reasons import Calls, Inspects, Prints, thing
+from .reasons import Caches, Calls, Inspects, Prints, thing
 from .texts import Text
 
 TIMES, MATH = tuple(CLOCKS.values()), {f: name for name, f in NUMERIC.items()}
@@ -259,10 +259,10 @@ class Outward:
         now = function.cache_info()
         if now.misses != before.misses:
             self.rec.passing = True
-            self.rec.refuse(f"it fills the cache of {function.__qualname__}")
+            self.rec.refuse(Caches(f"it fills the cache of {function.__qualname__}"))
         elif not all(type(x) in FIXED or id(x) in self.known and type(x).__hash__ is object.__hash__ for x in (*args, *kwargs.values())) \
                 or not all(type(x) in FIXED or isinstance(x, Base) and id(x) in self.known for x in (out if type(out) is tuple else (out,))):
-            self.rec.refuse(f"it reads objects from the cache of {function.__qualname__}")
+            self.rec.refuse(Caches(f"it reads objects from the cache of {function.__qualname__}"))
         else:
             contents = cached_by(function)
 
@@ -470,7 +470,7 @@ class Cache(StandIn):
 
     def _attribute(self, real, outward, name, found):
         if not name.startswith("__"):
-            outward.rec.refuse(f"it asks for {name} of a cache")
+            outward.rec.refuse(Caches(f"it asks for {name} of a cache"))
         return found
 
 

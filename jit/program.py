@@ -33,7 +33,7 @@ from . import chain, contract, kept, plain
 from .arena import Own, Piece, Ranges, plan, plan_apart
 from .bits import template
 from .machine import machine
-from .reasons import Explained, Reason
+from .reasons import Branches, Explained, Raises, Shapes
 from .record import Late, Refused
 from .rounds import Rounds, machines
 from .values import Addresses
@@ -732,10 +732,10 @@ class Program:
     def broken(node):
         """What is otherwise than it was at a guard, a question, or an op that refuses its data."""
         if node.kind == "guard":
-            return Reason("the number of a tensor that Python goes on from is another", node.line)
+            return Branches("the number of a tensor that Python goes on from is another", node.line)
         if node.kind == "ask":
-            return Reason("a question about a tensor's numbers has another answer", node.line)
-        return Reason(f"{node.op.name} raises an error", node.line)
+            return Branches("a question about a tensor's numbers has another answer", node.line)
+        return Raises(f"{node.op.name} raises an error", node.line)
 
     def do(self, node, env):
         """A step that Python does."""
@@ -766,7 +766,7 @@ class Program:
             for o, r in zip(node.outs, made if type(made) is tuple else (made,)):
                 r, like = np.asarray(r), self.arrays[o]
                 if not _lies_as(r, like):
-                    raise Miss(Reason(f"what {node.op.name} gives has another shape", node.line))
+                    raise Miss(Shapes(f"what {node.op.name} gives has another shape", node.line))
                 env[o] = r if r.strides == like.strides else np.lib.stride_tricks.as_strided(r, r.shape, like.strides)
 
     @staticmethod

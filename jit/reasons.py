@@ -145,8 +145,12 @@ class InPlaceShape(Reason):
 
 
 class OtherWays(Reason):
-    """What Python goes on from is another at each call."""
+    """What Python goes on from is another at each call; `last`: what it was the last time."""
     instead = "Keep what varies in tensors (whet.where, whet.cond), or read it after the call."
+
+    def __init__(self, times, last):
+        super().__init__(f"it was recorded {times} times for arguments of this kind, and each time something that it read was another: {last}")
+        self.instead = last and last.instead or self.instead
 
 
 class Settings(Reason):
@@ -158,10 +162,39 @@ class Prints(Reason):
     """It prints or logs what a replay cannot say again."""
     instead = "Print and log texts, numbers and tensors, to the streams that there were before the call."
 
+    def __init__(self, what, instead=None):
+        super().__init__(what)
+        self.instead = instead or self.instead
+
+
+class Raises(Reason):
+    """An operation raises an error."""
+    instead = "Ask before whether it will (sizes, ranges), or catch the error outside of the traced function."
+
+
+class Caches(Reason):
+    """It goes by what a functools cache holds."""
+    instead = "Call the cached function outside, or before the first traced call, and give it numbers and texts."
+
+
+class Rewrites(Reason):
+    """A rewrite that was asked for changes too much."""
+    instead = "Leave it out of jit.trace(rewrites=[...]) for this function."
+
 
 class Inspects(Reason):
     """It asks how it is run."""
     instead = "Do this outside of the traced function."
+
+
+class Branches(Reason):
+    """Python goes on from numbers of tensors, and they are others."""
+    instead = "Branch inside of the graph (whet.where, whet.cond), or read the number after the call."
+
+
+class Shapes(Reason):
+    """A shape depends on numbers of tensors, and is another."""
+    instead = "Keep the shape: multiply by a mask, or choose by whet.where."
 
 
 class Large(Reason):
@@ -208,10 +241,13 @@ class Reaches(Reason):
 
 
 class Changed(Reason):
-    """Something that the function reads is another than when it was recorded."""
+    """Something that the function reads is another than when it was recorded; `now`: what it is, if that is no matter of its value."""
+    instead = "Pass what varies as an argument, numbers best as tensors."
+    GROWS = "Read what grows outside of the traced function, or only append to it inside."
 
-    def __init__(self, world, change):
+    def __init__(self, world, change, so="is another"):
         super().__init__("something that it reads has changed")
+        self.so = so
         self.world, (self.kind, self.owner, self.name, *values) = world, change
         self.before, self.now = map(_value, values)
 
@@ -222,8 +258,12 @@ class Changed(Reason):
         from . import names
         name, where = names.of_change(self.world, fn, key, self.kind, self.owner, self.name, reads=True)
         if self.name is None:
-            return Reason(f"{name} holds more, or less, than it did" if self.kind not in ("holder", "absent", "bare") else name, where)
-        return Reason(f"{name} is {self.now}, not {self.before}" if self.now != self.before else f"{name} is another", where)
+            out = Reason(f"{name} holds more, or less, than it did" if self.kind not in ("holder", "absent", "bare") else name, where)
+            out.instead = self.GROWS
+            return out
+        out = Reason(f"{name} is {self.now}, not {self.before}" if self.now != self.before else f"{name} {self.so}", where)
+        out.instead = self.instead
+        return out
 
 
 class Changes(Changed):

@@ -23,11 +23,11 @@ from whet.tensor import Tensor, contiguous_format
 from .arrays import Arrays
 from .numbers import EXACT, FACTS, NUMBERS, SAFE, Number, plain, tensor_behind, tensor_of, value_of
 from .outward import Call
-from .reasons import Explained, Foreign, HandsOut, InPlaceShape, Large, Memory, OfNumPy, Reason, TooManyNumbers, WritesFirst
+from .reasons import Explained, Foreign, HandsOut, InPlaceShape, Large, Memory, OfNumPy, Prints, Raises, Reason, Settings, TooManyNumbers, WritesFirst
 from .streams import Streams
 from .texts import Texts
 from .values import Originals, Values
-from .watch import Watch, own_file, short
+from .watch import Watch, library_file, own_file, short
 from .world import ours
 
 GUARDED = 64                     # elements of a tensor whose value may be a guard
@@ -158,7 +158,7 @@ class Recorder(registry.Observer):
         if self.trying is not None:
             self.trying(reason)
         if self.reason is None:
-            self.reason = Reason.of(reason).at(where())
+            self.reason = (Settings(reason) if type(reason) is str else Reason.of(reason)).at(where())
         state = modes.state
         if self in state.observers:
             state.observers = tuple(o for o in state.observers if o is not self)
@@ -203,7 +203,7 @@ class Recorder(registry.Observer):
     def raised(self, op):
         """An op raised an error: whether it does again may depend on the numbers."""
         if op.may_fail or not isinstance(sys.exc_info()[1], (*ERRORS, registry.Stopped)):
-            self.refuse(f"{op.name} raised an error")
+            self.refuse(Raises(f"{op.name} raised an error"))
 
     def note(self, kind, op, ins, attrs, out):
         outs = []
@@ -224,7 +224,7 @@ class Recorder(registry.Observer):
             if kind == "op" and op.is_view:
                 self.memory[outs[-1]] = self.memory.get(ins[0], ins[0])
                 if op.reach and t._array.size and not self.values.inside(outs[-1]):
-                    self.refuse(f"{op.name} shows memory outside of the tensor that the function was given")
+                    self.refuse(Memory(f"{op.name} shows memory outside of the tensor that the function was given"))
                     return
         if "array" in attrs:                 # a constant: as it is now, whatever is written to it later
             attrs = {**attrs, "array": copied(attrs["array"])}
@@ -253,7 +253,7 @@ class Recorder(registry.Observer):
         for _ in range(stacklevel - 1):
             frame = frame and frame.f_back
         if frame is None or frame.f_globals.get("__name__") == "whet.jit.trace":
-            self.refuse("whet warns, of a line that calls")
+            self.refuse(Prints("whet warns of the line that calls the traced function"))
             return False
         self.outward.repeat(message, category, frame)
         return True
@@ -312,7 +312,7 @@ class Recorder(registry.Observer):
             raise
         self.nodes.append(Node("write", op, ins, attrs, [], where(), t._cell))
         if t._node is not node and not self.is_made(t):
-            self.refuse("a tensor that was there before got a history")
+            self.refuse(Memory("a tensor that was there before got a history"))
         return t
 
     def ask(self, question, tensors):
@@ -403,7 +403,7 @@ class Recorder(registry.Observer):
     def shown(self, t):
         """A tensor becomes text: a replay needs the same numbers, and the same settings of how they are shown."""
         if t._node is not None and not self.is_made(t):
-            self.refuse("a tensor from outside with a history became text")
+            self.refuse(Prints("a tensor from outside with a history became text", "Print x.detach(), or its number by .item()."))
         self.settings.append(OPTIONS)
         self.concretize(t)
 
@@ -492,8 +492,10 @@ def user():
 
 
 def where():
-    """The user's line that runs now."""
+    """The user's line that runs now: neither ours nor the standard library's."""
     f = user()
+    while f is not None and (library_file(f.f_code.co_filename) or own_file(f.f_code.co_filename)):
+        f = f.f_back
     return "" if f is None else f"{short(f.f_code.co_filename)}:{f.f_lineno}"
 
 

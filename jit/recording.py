@@ -16,7 +16,7 @@ from .effects import put
 from .numbers import FACTS, tensor_of
 from .program import Miss
 from .quick import MISSED, Pit
-from .reasons import Misses, Reason, Replaced
+from .reasons import Changed, Misses, Reason, Replaced
 from .results import Dead
 from .trial import Trial
 
@@ -116,7 +116,7 @@ class Recording:
         for s in self.world.slots:
             t = s.fetch(self.world.tensors, leaves)
             if t is None:
-                self.missed.add(f"{s.name if isinstance(s.name, str) else 'a variable or entry'} is of another kind")
+                self.missed.add(Changed(self.world, (s.kind, s.owner, s.name, None, None), "is of another kind"))
                 return None
             leaves = [*leaves, t]
         return leaves

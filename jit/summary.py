@@ -23,11 +23,12 @@ def screen(traced):
     f = explain.facts(traced, light=True)
     shown = sorted(f["paths"], key=lambda p: -p["calls"])
     main = explain.most_called(traced)
+    misses, others = explain.misses(traced, REASONS)
     parts = [("calls", calls(f)), ("time", times(f, shown)), ("kinds", kinds(shown)),
-             ("missed", missed(*explain.misses(traced, REASONS))), ("eager", eager(f))]
+             ("missed", missed(misses, others)), ("eager", eager(f))]
     if main is not None:
         parts += work(traced, *main)
-    parts.append(("to do", advice(traced, f, shown, main)))
+    parts.append(("to do", advice(f, shown, main, misses)))
     while sum(len(lines) for _, lines in parts) >= TALL:
         max((lines for _, lines in parts), key=len).pop()
     out = [cut(f"{f['name']}: {headline(len(f['paths']), f['calls'], f['refused'])}")]
@@ -204,7 +205,7 @@ def apart(before, after):
 
 
 # ---- what to do --------------------------------------------------------------------------------------------------------
-def advice(traced, f, shown, main):
+def advice(f, shown, main, misses):
     """What would make more calls replays, or replays faster."""
     out = list(f["instead"])
     total = f["calls"]["total"]
@@ -212,16 +213,15 @@ def advice(traced, f, shown, main):
         out.append("Trace a larger function, best the whole training step: a replay of little work is no faster.")
     elif shown and main is not None and main[1].backward is not None:
         out.append("Trace the whole step, with backward() and the optimizer in it: forward and backward become one program.")
-    if len(shown) > KINDS and total and f["calls"]["replayed"] < total / 2:
-        out.append(arguments_vary(f))
-    if any(r.missed.counts for _, r in explain.recordings(traced)) and total and f["calls"]["replayed"] < total / 2:
-        out.append("Values that change between calls make recordings miss: pass them as tensors, or keep them out of `if`.")
+    if f["calls"]["replayed"] < total / 2:
+        out += dict.fromkeys(reason.instead for reason, _ in misses if reason.instead)
+        out += [arguments_vary(f, shown)] if len(shown) > KINDS or not misses and len(shown) > 1 else []
     if f["paths"]:
         out.append("explain(full=True) has graphs, guards and all reasons; show() draws the graphs.")
     return [line for text in out[:ADVICE] for line in wrapped(text, most=2)]
 
 
-def arguments_vary(f):
+def arguments_vary(f, shown):
     """Many kinds of arguments: what to do about those."""
     sizes = [what for what, x in f["sizes"].items() if x["dim"] is None]
     if f["sizes"] and not sizes:
@@ -229,7 +229,9 @@ def arguments_vary(f):
     if sizes:
         which = ", ".join(sizes[:3])
         return f"Sizes vary ({which}): pad to fewer sizes, or declare them: jit.trace(dynamic={{...: {{0: jit.Dim('n')}}}})."
-    return "Arguments that are no tensors differ between calls: pass numbers as tensors, and the same objects again."
+    because = next((p["because"][0] for p in shown if p["because"]), None)
+    said = f" ({because})" if because else ""
+    return f"Arguments that are no tensors differ between calls{said}: pass numbers as tensors, and the same objects again."
 
 
 # ---- all of it ---------------------------------------------------------------------------------------------------------

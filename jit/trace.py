@@ -39,7 +39,7 @@ from .outward import Outward, real
 from .policy import Policy
 from .program import Miss, Program
 from .quick import MISSED
-from .reasons import Changes, Drifts, Keeps, Large, Memory, OfNumPy, OtherWays, Prints, PythonBackward
+from .reasons import Changes, Drifts, Keeps, Large, Memory, OfNumPy, OtherWays, Prints, PythonBackward, Rewrites
 from .record import Late, Recorder, Refused, Wrong, escaped
 from .recording import Recording
 from .results import Results
@@ -518,8 +518,7 @@ class Traced(quick.Entry):
         self._alive.setdefault(key, others)   # the key may hold their ids
         if known is None and len(paths) >= PATHS and not self._make_place(key, paths):
             last = paths[0].missed.last
-            self._give_up(key, OtherWays(f"it was recorded {len(paths)} times for arguments of this kind, and each time something that it read "
-                                         f"was another: {last and last.named(self.fn, key)}"))
+            self._give_up(key, OtherWays(len(paths), last and last.named(self.fn, key)))
             for r in list(paths):
                 self._drop(r)
             self._table[key] = []
@@ -729,7 +728,7 @@ class Traced(quick.Entry):
             try:
                 back = Backward(rec, results.alive, results.values, run.first, results.place_of_edge, like and like.backward)
             except (Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueError) as e:
-                raise Refused(f"its backward cannot be recorded: {e}") from None
+                raise Refused(PythonBackward(f"its backward cannot be recorded: {e}")) from None
             values += [n for n in back.saved if n not in rec.outside]
         kept = [*results.tensors, *(t._base for t in results.tensors if t._base is not None), *saved_by([t._node for t in results.alive], run.first)]
         kept = {id(t) for t in (*kept, *rec.hidden)}
@@ -824,7 +823,7 @@ class Traced(quick.Entry):
                 pairs.append((place_of(other), place_of(t)))
         pairs += place_of.twice
         if any(None in (*pair, *(place[1] for place in pair if place and place[0] == "grad")) for pair in pairs):
-            raise Refused("a gradient and another tensor are one array")
+            raise Refused(Memory("a gradient and another tensor are one array"))
         return pairs
 
     def _left(self, run, results, swapped):
@@ -897,7 +896,7 @@ class Traced(quick.Entry):
             env = program(given)
             env = {n: env[n] for n in values}                # (the arena is let go of)
         except Miss:
-            raise Refused("a replay of the very same run goes another way") from None
+            raise Refused(Drifts("a replay of the very same run goes another way")) from None
         finally:
             for g, seed, offset in after:
                 g._seed, g._offset = seed, offset
@@ -908,7 +907,7 @@ class Traced(quick.Entry):
         if program.meaning is not None:      # (then the bits are those of what the rewrites made)
             said = program.said(dict(zip(program.outside, spare)))
             if not all(near(said[n], a) for n, a in want.items()):
-                raise Refused(f"a rewrite moved a result by more than its rounding ({', '.join(self.rewrites)})")
+                raise Refused(Rewrites(f"a rewrite moved a result by more than its rounding ({', '.join(self.rewrites)})"))
             want = {n: said[n] for n in want}
         wrong = {n for n in values if n in want and not same_bits(env[n], want[n])}
         changed = {n for n, m, a in zip(program.outside, outside, given) if n in want

@@ -11,6 +11,7 @@ import datetime
 import functools
 import gc
 import os
+import random
 import re
 import sys
 import threading
@@ -246,7 +247,8 @@ class Watch:
             if fn.__name__ in ("tofile", "dump"):            # (what else a method changes is compared)
                 self.refuse(Calls(f"{type(owner).__qualname__}.{fn.__name__}"))
         elif owner is not None and not isinstance(owner, OWNERS) or isinstance(owner, datetime.date) and fn.__name__ in LOCAL:
-            self.refuse(Calls(f"{type(owner).__qualname__}.{fn.__name__}"))
+            what = f"{type(owner).__qualname__}.{fn.__name__}"
+            self.refuse(Draws(f"it calls {what}") if isinstance(owner, random.Random) else Calls(what))
 
 
 def resume(profile):
@@ -268,7 +270,12 @@ def _numpys_random():
 
 
 def _library(frame):
-    name = frame.f_code.co_filename
+    return library_file(frame.f_code.co_filename)
+
+
+@functools.lru_cache(4096)
+def library_file(name):
+    """Is a file of this name one of the standard library's?"""
     return name.startswith(LIBRARY) and "site-packages" not in name or name.startswith("<frozen")
 
 

@@ -1,7 +1,10 @@
 """Why a traced function runs eagerly: what was done, at which line, and what to write instead."""
 import inspect
+import json
 import os
+import random
 import re
+import textwrap
 import warnings
 
 import numpy as np
@@ -51,6 +54,15 @@ def calls_the_system(x):
     return x
 
 
+def draws_elsewhere(x):
+    return x * random.random()                               # here: draws
+
+
+def calls_what_calls_the_library(x):
+    textwrap.dedent(json.dumps({"a": 1}))                    # here: not in the library
+    return x
+
+
 def reads_many_numbers(x):
     return sum(x.expand(50, 3).tolist()[0])                  # here: tolist
 
@@ -94,6 +106,8 @@ def here(f):
 CASES = {
     reads_a_generator: ("it can read `agent.numbers`, a numpy.random.mtrand.RandomState", "Draw before the call"),
     calls_the_system: ("it calls posix.getpid", "Call it outside of the traced function"),
+    draws_elsewhere: ("it calls Random.random", "Draw before the call"),
+    calls_what_calls_the_library: ("it calls json.dumps", "Call it outside of the traced function"),
     reads_many_numbers: ("150 numbers of a tensor became Python's", "Return the tensor"),
     leaves_an_object: ("it changes Python's state: `keeper.part`, which becomes an object", "Return it instead"),
     returns_an_object: ("it returns an object", "Return tensors, numbers"),
@@ -158,6 +172,21 @@ def test_a_tensor_that_is_replaced_is_named():
     f(one)
     (reason, n), = f.explain(data=True)["paths"][-1]["missed"]
     assert n == 1 and reason.startswith("`held['w']` is f32[1], not f32[3] (test_jit_reasons.py:")
+
+
+def test_advice_follows_what_goes_wrong():
+    """What is missed, and what arguments differ in."""
+    seen = []
+
+    def grows(x):
+        seen.append(1)
+        return x * len(seen)
+    shape, kinds = jit.trace(lambda x: x[x > 0].sum()), jit.trace(lambda x, held: x * held["n"])
+    grows = jit.trace(grows)
+    for i in range(12):
+        shape(whet.arange(12.0) - i), kinds(one, {"n": i}), grows(one)
+    for f, said in (shape, "Keep the shape: multiply by a mask"), (kinds, "pass numbers as tensors, and"), (grows, "Read what grows outside"):
+        assert said in " ".join(f.explain().split())
 
 
 def test_misses_are_counted_by_reason():
