@@ -751,7 +751,7 @@ def serve():
             answer = compare(json.loads(line))
         except Exception as e:
             answer = dict(why=f"the comparison raised {_said(e)}", paths=0, replays=0, refused=None)
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer, default=str), flush=True)         # (reasons are objects)
 
 
 COLD = dict(lives=20, WHET_CACHE="0")

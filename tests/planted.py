@@ -3,8 +3,8 @@
     python -m tests.planted [numbers]           (also: make planted)
 
 Each is of a kind that was found in use, or is near to it: a bound off by one, a mask that is
-missing, scratch too short, a wrong stride in the brief form. For each it is printed what caught it:
-a kernel's own test, a page that nobody may touch, or other bits.
+missing, scratch too short, a wrong stride in the brief form. What caught each goes into a table: a
+kernel's own test, a page that nobody may touch, or other bits.
 """
 
 import os
@@ -18,6 +18,14 @@ from pathlib import Path
 from tests import sweep_kernels
 
 ROOT = Path(__file__).parent.parent
+TABLE = ROOT / "benchmarks" / "results" / "planted.md"
+HEADER = """# Faults planted into kernels
+
+Each was planted alone into a copy of the sources; the sweep of kernels (forty cases of a family, in
+two forms) caught it by the check that is named. Written by `make planted`.
+
+| file | fault | caught by | at | in the form |
+|---|---|---|---|---|"""
 COUNT = 40  # cases of a family, drawn until one shows the fault
 
 
@@ -187,19 +195,25 @@ def by(wrong):
     )
 
 
+def row(fault, wrong):
+    """A fault and what caught it, as a row of the table."""
+    form, case = re.match(r"\[(.*?)\] (.*)", wrong, re.S).groups() if wrong else ("", "")
+    said = re.search(r"reads .*|writes .*|wrote .*", case)
+    shown = said[0].split(";")[0] if said else case.split(",")[0]
+    found = by(wrong) if wrong else "NOT CAUGHT"
+    return f"| `{fault.file}` | {fault.what} | {found} | {shown[:100]} | {form.strip()} |"
+
+
 def main():
-    missed = 0
+    asked = sys.argv[1:]
+    rows = []
     for k, fault in enumerate(FAULTS):
-        if len(sys.argv) > 1 and str(k) not in sys.argv[1:]:
-            continue
-        wrong = caught(fault)
-        missed += wrong is None
-        print(
-            f"{k:2} {fault.file}: {fault.what}: "
-            f"{'NOT CAUGHT' if wrong is None else f'{by(wrong)}: {wrong[:240]}'}",
-            flush=True,
-        )
-    return int(missed > 0)
+        if not asked or str(k) in asked:
+            rows.append(row(fault, caught(fault)))
+            print(k, rows[-1], flush=True)
+    if not asked:
+        TABLE.write_text("\n".join([HEADER, *rows]) + "\n")
+    return int(any("NOT CAUGHT" in r for r in rows))
 
 
 if __name__ == "__main__":

@@ -49,6 +49,16 @@ def test_only_light_work_is_done_in_haste():
         assert not haste.wanted()
 
 
+def test_a_form_may_be_asked_for():
+    with haste.form("brief"):
+        assert haste.wanted()
+        with haste.form("full"), haste.recording(), haste.work(1):
+            assert not haste.wanted()
+        assert haste.wanted()
+    with haste.recording(), haste.work(1):
+        assert haste.wanted()
+
+
 def test_a_door_leads_where_it_is_told():
     import ctypes
     inc = native.build("define i64 @inc(i64 %x) {\n %y = add i64 %x, 1\n ret i64 %y\n}\n", ["inc"])["inc"]

@@ -122,7 +122,7 @@ def _work_off():
     while True:
         left = min(_state["last"] + QUIET, _state["first"] + MOST) - time.monotonic()
         if left > 0 or _state["form"] == "brief":
-            time.sleep(max(left, 0.001))
+            time.sleep(max(left, 0.05))
             continue
         with lock():
             if not _pending or _state["over"]:
