@@ -27,7 +27,7 @@ OPENING = 3                      # of a training step the first three calls diff
 FREE = 8                         # kinds that are recorded when first seen
 UNPROVEN = 0.25                  # of what may be spent: most for a kind that has not come often enough to pay
 LEAST = 1 / 64                   # of it: what is risked where recordings bring in next to nothing
-GUESS = 0.6                      # of an eager call: a replay, until one is timed
+GUESS, TIMED = 0.4, 4            # of an eager call: a replay, until so many are timed
 FULL, RESIZED = 0.01, 0.002      # seconds that recordings take, until one was made
 KERNEL = 0.01                    # seconds that a kernel takes to compile well
 NEWEST = 0.3                     # weight of the last measurement in an average
@@ -36,7 +36,7 @@ PATIENCE, LONGEST = 16, 1 << 12  # eager calls in a row until asking is left out
 HISTORY = 1 << 12                # kinds that are remembered without a recording
 MEMORY = 1 << 28                 # bytes of recordings
 BETTER, SAMPLE = 1.5, 8          # times as much must a new recording bring in as the worst of so many that are there
-HARVEST = 16                     # recordings whose calls are counted with each decision
+HARVEST = 16                     # recordings whose calls are counted with each decision of so many
 
 
 @dataclasses.dataclass
@@ -122,9 +122,10 @@ class Policy:
         self.full, self.like = Cost(FULL), Cost(RESIZED)
         self.made, self.held, self.bytes = 0, [], 0
         self.typical, self.asking, self.ratio = math.inf, 0.0, GUESS   # seconds of an eager call; of asking; a replay by an eager call
+        self.timings = 0                     # replays that the ratio is of
         self.idle = self.resting = 0         # eager calls in a row; calls that are not asked
         self.bypass = None                   # the table by which machine code makes these
-        self.turn = itertools.count()
+        self.turn, self.reaped = itertools.count(), 0        # decisions; the first of the recordings whose calls are counted next
         self.chance = random.Random(0)
 
     # ---- what came ---------------------------------------------------------------------------------------------------
@@ -176,6 +177,7 @@ class Policy:
             self.ledger.saved += worth - seconds
             if not first or kind.replay < self.ratio * worth:            # (memory, tables and kernels are new to the first one)
                 self.ratio = _average(self.ratio, min(kind.replay / worth, 2.0))
+                self.timings += 1
 
     def count(self, what, n=1):
         """So many calls more of a field of the ledger."""
@@ -202,7 +204,8 @@ class Policy:
         """Enter the replays that machine code made meanwhile: of these recordings, or of the next few."""
         held = self.held
         if recordings is None:
-            recordings = [held[next(self.turn) % len(held)] for _ in range(min(HARVEST, len(held)))]
+            first, self.reaped = self.reaped, (self.reaped + HARVEST) % max(len(held), 1)
+            recordings = held[first:first + HARVEST]
         for r in recordings:
             n = r.calls - r.entered
             r.entered += n
@@ -243,10 +246,11 @@ class Policy:
             return None
         if kind.calls == 1 and not known and len(self.held) >= FREE and not (declared and like()):
             return "new"
-        self.harvest()
-        eager = self.eager_seconds(kind)
-        resized, full = (cost.of(eager) for cost in (self.like, self.full))
-        if not self.affords(kind, min(resized, full)) or not self.affords(kind, full) and not (self.affords(kind, resized) and like()):
+        if not next(self.turn) % HARVEST:
+            self.harvest()
+        eager, balance = self.eager_seconds(kind), self.balance
+        resized, full = self.like.of(eager), self.full.of(eager)
+        if min(resized, full) > balance or not self.affords(kind, full) and not (self.affords(kind, resized) and like()):
             return "costly"
         size = self.bytes // max(len(self.held), 1)
         return "crowded" if self.bytes + size > MEMORY and self.room(kind, size, ()) is None else None

@@ -24,6 +24,7 @@ _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_ext
 _refreshed = attrgetter("requires_grad")     # (asking brings a view up to date with its base)
 
 
+STRAYED = 2                      # calls of other sizes that go another way: more are recorded in full at once, if few go its way
 BASE, NODE = 1 << 14, 1 << 10    # bytes of a recording, and of one of its operations, about
 
 
@@ -45,6 +46,7 @@ class Recording:
         self.lock, self.missed = quick.latch(), Misses()
         self.counted = self.renewed = self.misses = 0    # calls that Python counted, for which the table was made anew, that it did not fit
         self.ready = self.passed = None      # see quick.table, quick.bypass
+        self.followed = self.strayed = 0     # calls of other sizes that went its way, or another
         self.unsettled = True                # may some of its kernels have been compiled in haste?
         self.entered = 0                     # calls that are in the policy's account
         self.kind = self.key = None          # of calls that it is for: the policy's, and in the table of recordings
@@ -77,6 +79,16 @@ class Recording:
         self.finger = quick.fingerprint(args, kwargs, given.numbers)
         self.limit()
         return True
+
+    @property
+    def leads(self):
+        """Do calls of other sizes mostly go its way?"""
+        return self.strayed < STRAYED or self.followed > self.strayed
+
+    def led(self, followed):
+        """A call of other sizes went its way, or did not; the answer is given back."""
+        self.followed, self.strayed = self.followed + followed, self.strayed + (not followed)
+        return followed
 
     def programs(self):
         """What it runs, its backward included."""

@@ -36,7 +36,7 @@ from .given import Exchanged, Given, Run, counted
 from .history import inside, leaves_of, saved_by
 from .numbers import NUMBERS, Number, reclaim, settle, tensor_behind, tensor_of, varies
 from .outward import Outward, real
-from .policy import Policy
+from .policy import TIMED, Policy
 from .program import Miss, Program
 from .quick import MISSED
 from .reasons import Changes, Drifts, Keeps, Large, Memory, OfNumPy, OtherWays, Prints, PythonBackward, Rewrites
@@ -119,12 +119,12 @@ def _is_module(fn):
 
 
 class Outcome:
-    """What became of an attempt to record: a field of the ledger, the seconds that the function itself ran, whether there was a recording of
-    other sizes to make this one like, and the recording."""
-    __slots__ = ("what", "run", "like", "recording")
+    """What became of an attempt to record a call of a kind: a field of the ledger, the seconds that the function itself ran, whether there was a
+    recording of other sizes to make this one like, and the recording."""
+    __slots__ = ("kind", "what", "run", "like", "recording")
 
-    def __init__(self, what):
-        self.what, self.run, self.like, self.recording = what, math.inf, False, None
+    def __init__(self, kind):
+        self.kind, self.what, self.run, self.like, self.recording = kind, "refused", math.inf, False, None
 
 
 class Traced(quick.Entry):
@@ -225,12 +225,12 @@ class Traced(quick.Entry):
             if self._learn(key, args, kwargs):
                 key, given = self._key(args, kwargs)
                 kind = policy.kind(key, given.others)
-            self._outcome = Outcome("refused")
+            self._outcome = Outcome(kind)
             out = self._record(key, given, args, kwargs)
             made, self._outcome = self._outcome, None
             policy.recorded(kind, trial.clock() - begun, made.run, made.like, made.what)
             if made.recording is not None:
-                self._take_in(made.recording, kind, key)
+                self._take_in(made.recording)
             return out
         finally:
             self._lock.release()
@@ -271,17 +271,16 @@ class Traced(quick.Entry):
             return "slower"
         if key in self._refused:
             return "refused"
-        like = functools.cache(lambda: not paths and self._model(args, kwargs, given)[1] is not None)
-        why = self._policy.against(kind, bool(paths), like, bool(self._free))
+        why = self._policy.against(kind, bool(paths), lambda: not paths and self._model(args, kwargs, given)[1] is not None, bool(self._free))
         if why is None and not self._lock.acquire(False):
             return "busy"
         return why
 
-    def _take_in(self, r, kind, key):
+    def _take_in(self, r):
         """A recording is in use from now on; others may have to make room for it."""
-        r.kind, r.key, r.size = kind, key, r.weigh()
+        r.size = r.weigh()
         lasting = [m for rs in self._models.values() for m in rs]
-        for other in self._policy.room(kind, r.size, [r, *lasting], made=True):
+        for other in self._policy.room(r.kind, r.size, [r, *lasting], made=True):
             self._drop(other)
             self._policy.count("evicted")
         self._policy.keep(r)
@@ -329,7 +328,7 @@ class Traced(quick.Entry):
         if n >= r.checks.at and not r.slow and not round_.running:
             return self._anew(r, key, args, kwargs, given)
         if n < round_.at or not round_.lock.acquire(False):              # (one thread at a time takes part in a round)
-            return self._replayed(r, kind, args, kwargs, given)[0]
+            return self._replay(r, args, kwargs, given)
         try:
             return self._timed(r, kind, n, args, kwargs, given)
         finally:
@@ -344,7 +343,9 @@ class Traced(quick.Entry):
             r.counted += 1
             self._policy.timed(kind, took)
         else:
-            out, took = self._replayed(r, kind, args, kwargs, given)
+            start = trial.clock()
+            out = self._replay(r, args, kwargs, given)
+            took = trial.clock() - start
             if out is MISSED:
                 return out
         if not round_.turn and round_.wait(took, n):
@@ -361,15 +362,6 @@ class Traced(quick.Entry):
             self._tabled(r)
             self._arm(r, args)
         return out
-
-    def _replayed(self, r, kind, args, kwargs, given):
-        """The result by a recording, or MISSED, and the seconds that it took."""
-        start = trial.clock()
-        out = self._replay(r, args, kwargs, given)
-        took = trial.clock() - start
-        if out is not MISSED:
-            self._policy.replayed(kind, took)
-        return out, took
 
     def _anew(self, r, key, args, kwargs, given):
         """A call that a recording fits, made eagerly and recorded again: what is recorded must be the same."""
@@ -409,9 +401,11 @@ class Traced(quick.Entry):
 
     def _replay(self, r, args, kwargs, given):
         """The result by a recording, or MISSED."""
+        start = trial.clock()
         if r.ready is not None:
             out = quick.enter(r.ready, args, kwargs)
             if out is not MISSED:
+                self._policy.replayed(r.kind, trial.clock() - start)
                 if r.trial.at and r not in self._armed[:1]:
                     self._arm(r, args)
                 return out
@@ -425,6 +419,7 @@ class Traced(quick.Entry):
             r.lock.release()
         if out is not MISSED:
             r.counted += 1
+            self._policy.replayed(r.kind, trial.clock() - start)
             if renewed:
                 self._tabled(r)
                 if r.trial.at:
@@ -523,7 +518,7 @@ class Traced(quick.Entry):
                 self._drop(r)
             self._table[key] = []
             return self.fn(*args, **kwargs)
-        light = model is not None and not (paths or numbers or key in self._watched) and sizes.unwatched(model, leaves, given.boxes)
+        light = model is not None and model.leads and not (paths or numbers or key in self._watched) and sizes.unwatched(model, leaves, given.boxes)
         loose = model.told[0] if light else loose            # (that is what the model's world was searched with)
         try:
             world = model.world if light else World(self.fn, others, loose, grows=True, numpy=bool(given.arrays))
@@ -590,20 +585,22 @@ class Traced(quick.Entry):
                 r = self._finish(run, rec, swapped, out, outward, known, model)
             if known is not None:
                 known.doubtful = False
-            if light and not sizes.same_way(model, r.program):
+            if light and not model.led(sizes.same_way(model, r.program)):
                 self._watched.add(key)
             elif known is None and self._regular(world, slots, numbers, rec):
                 r.told, r.checks = (loose, lines), again.Checks(self.verify, spent + again.NODE * len(rec.nodes))
                 if r.doubtful:
                     r.checks.at = 0
+                r.kind, r.key = outcome.kind, key
                 paths.insert(0, r)
                 self._why = None
                 r.shapes, r.sized = [t._array.shape for t in given.leaves], watch.told
                 if not light:
                     self._models[kind] = [r, *(m for m in self._models.get(kind, ()) if m.program.plan is not r.program.plan)][:sizes.MODELS]
                 r.prepare(args, kwargs, given)
-                r.trial.proven = model is not None and r.program.plan is model.program.plan
-                outcome.what, outcome.recording = "resized" if r.trial.proven else "recorded", r
+                resized = model is not None and r.program.plan is model.program.plan
+                r.trial.proven = resized and self._policy.timings >= TIMED
+                outcome.what, outcome.recording = "resized" if resized else "recorded", r
         except (Refused, Unwatchable) as e:
             if known is not None:
                 if known.doubtful:
@@ -612,6 +609,7 @@ class Traced(quick.Entry):
                 elif run.alone() and again.parting(again.Steps.of(known), again.Steps(rec.nodes, rec.arrays)) is not again.OTHER_WAY:
                     self._distrust(known, e)
             elif light:
+                model.led(False)
                 self._watched.add(key)        # (the next call is recorded in full)
             elif type(e) is Late and not self._exact and e.line not in self._fixed | self._lines:
                 self._lines.add(e.line)       # (the next call is recorded so)
