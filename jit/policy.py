@@ -21,6 +21,7 @@ import threading
 import weakref
 
 from . import quick
+from .reasons import Little, Unfit, Varies
 
 ALLOWANCE, GRACE = 0.08, 0.04    # of eager's time, and seconds: what may be lost. The promise is 0.1 and 0.05; the rest is for what no clock sees
 OPENING = 3                      # of a training step the first three calls differ: no gradients yet, no state of the optimizer, then both
@@ -35,6 +36,7 @@ ASKING, RESERVE = 0.03, 0.01     # of eager's time: what asking may take, once s
 PATIENCE, LONGEST = 16, 1 << 12  # eager calls in a row until asking is left out, and for how many calls at most
 HISTORY = 1 << 12                # kinds that are remembered without a recording
 MEMORY = 1 << 28                 # bytes of recordings
+SURE, LOOKS = 1.0, 256           # seconds of eager calls until it is said that tracing does not pay; calls until that is asked again
 BETTER, SAMPLE = 1.5, 8          # times as much must a new recording bring in as the worst of so many that are there
 HARVEST = 16                     # recordings whose calls are counted with each decision of so many
 
@@ -308,6 +310,27 @@ class Policy:
             self.bytes -= r.size
 
     # ---- telling -----------------------------------------------------------------------------------------------------
+    def doubts(self):
+        """Why tracing does not pay, as a `Reason`, once that is sure; otherwise None."""
+        book = self.ledger
+        if book.eager < SURE or book.spent < book.eager or 2 * book.ran_eagerly < book.calls:
+            return None
+        self.summary()
+        if book.spent < book.eager or not book.calls:
+            return None
+        kinds, made = len(self.kinds), book.recorded + book.resized
+        if book.missed > book.calls / 2:
+            return Unfit(f"of {book.calls} calls {book.replayed} were replayed: what the function reads was another at most of them")
+        if book.slower > book.ran_eagerly / 2:
+            return Little(f"of {book.calls} calls {book.slower} were eager, as replays take longer")
+        if made and self.ratio >= 1:
+            return Little(f"replays take {self.ratio:.2f} of an eager call's time, and {made} recordings took {book.recording:.2f} s")
+        if kinds > 2 * FREE:
+            cost = min(self.full.seconds, self.like.seconds) / max(self.typical, 1e-9)
+            return Varies(f"{book.calls} calls came with at least {kinds} kinds of arguments, and {book.replayed} were replayed; a recording "
+                          f"takes as long as {cost:.0f} eager calls")
+        return None
+
     def summary(self):
         """The ledger, up to date."""
         self.harvest(list(self.held))

@@ -66,6 +66,22 @@ def full_thing(t):
     return f"{'an' if full[:1].lower() in tuple('aeiou') else 'a'} {full}"
 
 
+# ---- why tracing does not pay ------------------------------------------------------------------------------------------
+class Varies(Reason):
+    """Calls seldom have arguments of a kind that came before."""
+    instead = "Pad to fewer sizes, or trace a part of the function whose arguments look alike."
+
+
+class Unfit(Reason):
+    """Recordings seldom fit."""
+    instead = "Pass values that change as tensors, and keep them out of `if`; explain() lists them."
+
+
+class Little(Reason):
+    """A replay is no shorter than an eager call."""
+    instead = "Trace a larger function, best a whole step: a replay of little work is no faster."
+
+
 # ---- kinds of reasons --------------------------------------------------------------------------------------------------
 class Calls(Reason):
     """It calls something that does more than compute."""

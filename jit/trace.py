@@ -36,7 +36,7 @@ from .given import Exchanged, Given, Run, counted
 from .history import inside, leaves_of, saved_by
 from .numbers import NUMBERS, Number, reclaim, settle, tensor_behind, tensor_of, varies
 from .outward import Outward, real
-from .policy import TIMED, Policy
+from .policy import LOOKS, TIMED, Policy
 from .program import Miss, Program
 from .quick import MISSED
 from .reasons import Changes, Drifts, Keeps, Large, Memory, OfNumPy, OtherWays, Prints, PythonBackward, Rewrites
@@ -207,7 +207,7 @@ class Traced(quick.Entry):
         except TypeError:                    # a key that cannot be hashed
             policy.count("refused")
             return self.fn(*args, **kwargs)
-        out = self._by_recording(kind, key, args, kwargs, given)
+        out = self._by_recording(kind, key, args, kwargs, given, begun)
         if out is not MISSED:
             policy.pay(kind, trial.clock() - begun)
             return out
@@ -220,6 +220,8 @@ class Traced(quick.Entry):
             if policy.resting:
                 with self._laying:
                     self._lay_tables()
+            if not policy.idle % LOOKS:
+                self._doubt()
             return out
         try:
             if self._learn(key, args, kwargs):
@@ -244,14 +246,22 @@ class Traced(quick.Entry):
             with self._laying:
                 self._lay_tables()
         policy.rested(1)
+        self._doubt()
         return self.fn(*args, **kwargs)
 
-    def _by_recording(self, kind, key, args, kwargs, given):
+    def _doubt(self):
+        """Warn, once, if tracing has turned out not to pay."""
+        reason = None if self._warned else self._policy.doubts()
+        if reason is not None:
+            self._warned = True
+            warnings.warn(f"{self._name()} is no faster traced: {reason.full()}", TraceWarning, stacklevel=_depth())
+
+    def _by_recording(self, kind, key, args, kwargs, given, begun):
         """The result by one of the recordings of calls like this one, or MISSED."""
         paths = self._table.get(key, ())
         for r in list(paths):
             if not r.slow or r.calls >= r.trial.at:
-                out = self._trial(r, kind, key, args, kwargs, given)
+                out = self._trial(r, kind, key, args, kwargs, given, begun)
                 if out is not MISSED:
                     r.entered += 1
                     return out
@@ -319,7 +329,7 @@ class Traced(quick.Entry):
             key = tuple([flatten(x) for x in args]), tuple([(k, flatten(v)) for k, v in kwargs.items()]) if kwargs else None
         return (*key, modes.state.flags, dtypes.get_default_dtype(), pool._threads), given
 
-    def _trial(self, r, kind, key, args, kwargs, given):
+    def _trial(self, r, kind, key, args, kwargs, given, begun):
         """A call by a recording, or an eager one in its place: in rounds both are timed, and whichever is faster goes on; some are recorded
         again."""
         n, round_ = r.calls, r.trial
@@ -330,12 +340,12 @@ class Traced(quick.Entry):
         if n < round_.at or not round_.lock.acquire(False):              # (one thread at a time takes part in a round)
             return self._replay(r, args, kwargs, given)
         try:
-            return self._timed(r, kind, n, args, kwargs, given)
+            return self._timed(r, kind, n, args, kwargs, given, begun)
         finally:
             round_.lock.release()
 
-    def _timed(self, r, kind, n, args, kwargs, given):
-        """A call of a round. `n`: how many calls of the recording there were before."""
+    def _timed(self, r, kind, n, args, kwargs, given, begun):
+        """A call of a round, which `begun` a while ago. `n`: how many calls of the recording there were before."""
         round_ = r.trial
         eager = round_.eager
         if eager:
@@ -343,7 +353,7 @@ class Traced(quick.Entry):
             r.counted += 1
             self._policy.timed(kind, took)
         else:
-            start = trial.clock()
+            start = begun if r.ready is None else trial.clock()          # (without a table each replay is asked for by Python)
             out = self._replay(r, args, kwargs, given)
             took = trial.clock() - start
             if out is MISSED:

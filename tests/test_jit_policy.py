@@ -2,8 +2,8 @@
 import gc
 import math
 import random
+import warnings
 
-import numpy as np
 import pytest
 import whet
 from whet import jit
@@ -186,8 +186,13 @@ class Clock:
     """Time that only the function's own calls take."""
 
     def __init__(self, monkeypatch, seconds=1e-3):
-        self.now, self.calls, self.seconds = 0.0, 0, seconds
-        monkeypatch.setattr(trial, "clock", lambda: self.now)
+        self.now, self.calls, self.seconds, self.lost = 0.0, 0, seconds, 0.0
+        monkeypatch.setattr(trial, "clock", self.tell)
+
+    def tell(self):
+        """The time; each look takes some."""
+        self.now += self.lost
+        return self.now
 
     def traced(self, fn, *first, **options):
         """A traced function, recorded; whose eager calls take time from now on."""
@@ -209,11 +214,13 @@ def test_each_call_is_in_the_ledger(monkeypatch):
     for n in sizes:
         assert f(whet.ones(n)).tolist() == [3.0] * n
     ledger = f._policy.summary()
-    assert ledger.calls == len(sizes) and ledger.recorded >= 1 and ledger.resized >= policy.FREE - 2 and ledger.replayed > 100, ledger
+    assert ledger.calls == len(sizes) and ledger.recorded >= 1 and ledger.resized >= policy.FREE - 2 and ledger.replayed + ledger.slower > 100, ledger
 
 
 def test_many_kinds_are_found_by_machine_code(monkeypatch):
     monkeypatch.setattr(policy, "GRACE", math.inf)
+    monkeypatch.setattr(trial, "SHORT", math.inf)            # however slow the machine is, none is timed yet
+    monkeypatch.setattr(trial, "EARLY", 1000)
     f = jit.trace(lambda x, y: x * 2 + y.sum())
     kinds = [(n, m) for n in range(2, 14) for m in range(2, 14)]
     for _ in range(4):
@@ -266,7 +273,7 @@ def test_evicted_recordings_leave_nothing(monkeypatch):
 
 def test_arguments_that_are_always_others_are_soon_left_alone(monkeypatch):
     clock = Clock(monkeypatch, 1e-6)
-    f = clock.traced(lambda x, a: x + float(a[0]), whet.ones(2), np.full(3, 0.5))
+    f = clock.traced(lambda x, a: x + len(a), whet.ones(2), {0.5})           # (a set is known by its address)
     key, asked = f._key, []
 
     def asking(*args):                       # asking takes much longer than the function
@@ -275,5 +282,38 @@ def test_arguments_that_are_always_others_are_soon_left_alone(monkeypatch):
         return key(*args)
     vars(f)["_key"] = asking
     for i in range(20000):
-        f(whet.ones(2), np.full(3, float(i)))
+        f(whet.ones(2), {float(i)})
     assert len(asked) < 8000 and f._policy.summary().unasked > 10000
+
+
+def kinds_that_come_once(f, calls):
+    """The warnings of calls of which each has other sizes than all before."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for n in range(calls):
+            f(whet.ones(2 + n))
+    return [str(w.message) for w in said]
+
+
+def test_it_is_said_once_that_tracing_does_not_pay(monkeypatch):
+    clock = Clock(monkeypatch)
+    f = clock.traced(lambda x: x.sum() * 2, whet.ones(1))
+    said = kinds_that_come_once(f, 900)
+    assert not said, "as long as it costs nothing"
+    clock.lost = 1e-4                        # asking takes time
+    said = kinds_that_come_once(f, 3000)
+    assert len(said) == 1 and "is no faster traced" in said[0] and "kinds of arguments" in said[0] and "Pad to fewer sizes" in said[0]
+
+
+@pytest.mark.parametrize("made, book, words", [
+    (5, dict(slower=900, replayed=100), "replays take longer"),
+    (5, dict(missed=900, costly=600, replayed=100, new=300), "was another at most of them"),
+    (0, dict(costly=1000), None), (3, dict(replayed=900, costly=100), None)])
+def test_why_it_does_not_pay(made, book, words):
+    p = Policy()
+    vars(p.ledger).update(recorded=made, eager=2.0, spent=2.5, **book)
+    assert (p.doubts() is None) if words is None else words in str(p.doubts())
+    p.ledger.spent = 1.9
+    assert p.doubts() is None, "no word where it is faster"
+    p.ledger.spent, p.ledger.eager = 0.9, 0.5
+    assert p.doubts() is None, "nor before it is sure"
