@@ -64,10 +64,11 @@ def main() -> float:
     with whet.no_grad():
         scores: Tensor = model(data.x).softmax(dim=-1)
     best, where = scores.max(dim=1)
-    guesses: np.ndarray[tuple[int, ...], np.dtype[np.int64]] = where.numpy()
     pairs = TensorDataset(best, where)
+    guesses = where.numpy()
     assert len(pairs) == len(guesses) and losses[-1] < losses[0]
-    return float(np.mean(guesses == data.y.numpy())) + best.min().item()
+    right = whet.from_numpy(guesses) == data.y
+    return right.float().mean().item() + best.min().item()
 
 
 if __name__ == "__main__":
