@@ -9,6 +9,8 @@ class device:
     device(type='cpu')
     """
     __slots__ = ("type", "index")
+    type: str
+    index: int | None
     _TYPES = ("cpu", "cuda", "meta")
 
     def __init__(self, type, index=None):

@@ -164,7 +164,7 @@ def _promote(a, b):
     return _SIGNED_OF[2 * _UNSIGNED[u]]
 
 
-_table = {}
+_table: dict = {}
 
 
 def promote_types(type1, type2):

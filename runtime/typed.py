@@ -6,6 +6,8 @@ from .tensor import Tensor
 class TensorType(type):
     """A type of tensor: makes tensors, knows its own, and says which dtype to convert to (`x.type(whet.LongTensor)`)."""
 
+    dtype: dtypes.dtype
+
     def __call__(cls, *args):
         """Uninitialised, from sizes; or from a sequence or an array."""
         import whet

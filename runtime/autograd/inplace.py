@@ -113,7 +113,7 @@ class _CopySlicesOp:
     """Gradient of base-with-a-region-replaced: the region's part goes through the op that wrote it."""
     name = "copy_slices"
     saves_output = False
-    nondiff_outputs = frozenset()
+    nondiff_outputs: frozenset = frozenset()
 
     @staticmethod
     def backward(node, g):

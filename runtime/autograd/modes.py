@@ -11,7 +11,7 @@ class _State(threading.local):
     anomaly = False                        # record the forward line of every node
     check_nan = True
     saved_hooks = ()                       # innermost last: (pack, unpack)
-    observers = ()                         # innermost last: see ops/registry.apply
+    observers: tuple = ()                         # innermost last: see ops/registry.apply
     pending = None                         # of the backward that runs: the gradients of nodes, and of leaves, that there are so far
     autocast = None                        # the type that products are made in: see amp.py
 
@@ -165,6 +165,7 @@ class set_grad_enabled(_Mode):
 class inference_mode(_Mode):
     """As `no_grad`, and results can never be used where a gradient is recorded later."""
     __slots__ = ("mode",)
+    mode: bool
 
     def __new__(cls, mode=True):
         self = object.__new__(cls)

@@ -182,7 +182,7 @@ class Node:
         """The outputs, tied to this node again so that a second derivative flows through them."""
         if self.released:
             self.saved_inputs()
-        out = []
+        out: list = []
         for i, s in enumerate(self.outputs):
             if s is None:
                 out.append(None)

@@ -222,7 +222,7 @@ def learn(op, inputs, attrs):
 
 def _apart(arrays, kinds):
     """Make each operand's memory its own, so that a launch's arguments tell which operand they are; False where that cannot be."""
-    seen = []
+    seen: list = []
     for i, (a, k) in enumerate(zip(arrays, kinds)):
         if k != L.TENSOR:
             continue

@@ -413,7 +413,7 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to):
 
 def _collapse(sizes, sides):
     """Batch dimensions with neighbours merged where every side allows it, and those of one element left out: (sizes, strides)."""
-    merged = []
+    merged: list = []
     for n, *steps in zip(sizes, *sides, strict=True):
         if n == 1:
             continue

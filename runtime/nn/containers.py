@@ -155,7 +155,7 @@ class ModuleList(_ModuleSequence):
 
     def __repr__(self):
         """Runs of equal modules are shown once, with their range."""
-        runs = []
+        runs: list = []
         for i, text in enumerate(map(repr, self)):
             if runs and runs[-1][2] == text:
                 runs[-1][1] = i

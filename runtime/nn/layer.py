@@ -52,7 +52,7 @@ def layer(function=None, inputs="input"):
 
 def _define(cls, source, scope, annotations):
     where = sys.modules[cls.__module__].__dict__ if scope is None else scope
-    made = {}
+    made: dict = {}
     exec(compile(source, f"<layer {cls.__name__}>", "exec"), where, made)
     (name, method), = made.items()
     method.__module__, method.__qualname__ = cls.__module__, f"{cls.__qualname__}.{name}"
@@ -67,8 +67,8 @@ def fields_repr(self):
 
 class Layer(Module):
     """A Module written with `@layer`."""
-    shown = None
-    unpassed = ()
+    shown: str | tuple | None = None
+    unpassed: tuple = ()
 
     def extra_repr(self):
         return fields_repr(self)

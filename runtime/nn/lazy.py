@@ -7,7 +7,7 @@ from .parameter import is_lazy
 class LazyModuleMixin:
     """Holds uninitialised parameters until the first call, which runs `initialize_parameters` and turns the module into
     `cls_to_become`."""
-    cls_to_become = None
+    cls_to_become: type | None = None
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)

@@ -34,7 +34,7 @@ class Elementwise(Optimizer):
     """
     counts = True
     first_differs = False        # does the first update have another form? (`kind` then ends in "first")
-    scalars = ()                 # names of 0-d state tensors; their values follow the hyper parameters
+    scalars: tuple = ()                 # names of 0-d state tensors; their values follow the hyper parameters
 
     def kind(self, group):
         """What changes the form of the formula."""
@@ -226,7 +226,7 @@ class _Plan:
         self.kind, self.live, self.states = kind, live, optimizer.states(kind)
         self.writer = f"{type(optimizer).__name__}.step"
         self.rest, self.batches = [], []
-        together = {}
+        together: dict = {}
         for p in live:
             state, form = optimizer.state.get(p, {}), (*kind, "first") if p in fresh else kind
             arrays = [p._array, *(state[name]._array for name in self.states)]
