@@ -17,7 +17,7 @@ from .levels import LevelTensor, NeedsNumbers, variable
 
 
 def level_of(args):
-    """The innermost level, if one of the arguments is a tensor of it or there is any level that must see the call; None outside of all."""
+    """The innermost of the levels that the arguments are tensors of; None where there is none."""
     levels = [a.level for a in args if isinstance(a, LevelTensor)]
     return next((o for o in reversed(modes.state.observers) if any(o is x for x in levels)), None) if levels else None
 
