@@ -199,7 +199,7 @@ def row(fault, wrong):
     """A fault and what caught it, as a row of the table."""
     form, case = re.match(r"\[(.*?)\] (.*)", wrong, re.S).groups() if wrong else ("", "")
     said = re.search(r"reads .*|writes .*|wrote .*", case)
-    shown = said[0].split(";")[0] if said else case.split(",")[0]
+    shown = said[0].split(";")[0] if said else re.split(", (?:brief|full|while)", case)[0]
     found = by(wrong) if wrong else "NOT CAUGHT"
     return f"| `{fault.file}` | {fault.what} | {found} | {shown[:100]} | {form.strip()} |"
 
