@@ -15,6 +15,10 @@ from whet.cpu import native
 
 from . import explain
 
+# what became of a call, by the count that it adds to
+WORDS = {"replayed": "replayed", "recorded": "recorded", "checked": "recorded again, to compare", "timed": "eager, to compare times",
+         "failed": "eager"}
+
 
 def level():
     """The number that WHET_SHOW says."""
@@ -38,13 +42,11 @@ def telling(Traced):
         __doc__ = Traced.__doc__
 
         def __call__(self, /, *args, **kwargs):
-            kept, why, start = self._kept(), self._why, perf_counter()
-            replays = sum(r.calls for r in kept)
+            kept, why, before, start = self._kept(), self._why, explain.tally(self), perf_counter()
             out = super().__call__(*args, **kwargs)
             took = (perf_counter() - start) * 1e3
-            now = self._kept()
-            new = [r for r in now if r not in kept]
-            what = "recorded" if new else "replayed" if sum(r.calls for r in now) > replays else "eager"
+            new, now = [r for r in self._kept() if r not in kept], explain.tally(self)
+            what = next((words for k, words in WORDS.items() if now[k] > before[k]), "eager")
             tell(f"whet: {self._name()}: {what} in {took:.3f} ms")
             if LEVEL >= 2 and self._why and self._why != why:
                 tell(f"whet: {self._name()}: not recorded: {self._why}")

@@ -12,6 +12,7 @@ import whet
 import whet.nn.functional as F
 from whet import jit, nn
 from whet.cpu import haste, memory, native
+from whet.jit import ladder as ladder_of_trace
 from whet.jit import trial
 
 compiled = pytest.mark.skipif(not native.enabled(), reason="without machine code every step is Python's")
@@ -238,6 +239,19 @@ def test_the_ladder_shows_more_on_each_rung():
     assert "it calls posix.getpid" in said[2] and "graph" not in said[2] and len(said[2].splitlines()) == 4
     assert 'graph "f":' in said[3] and "fused" in said[3] and "mul(%0, 2)" in said[3] and "define" not in said[3]
     assert "define" in said[4] and said[4].count("define") > 1 and 'graph "f":' in said[4]
+
+
+def test_the_ladder_tells_eager_calls_in_place_of_replays_from_replays(monkeypatch, capsys):
+    f = ladder_of_trace.telling(jit.Traced)(lambda x: x * 2)
+    for _ in range(3):
+        f(whet.ones(3))
+    for _, paths in f._table.items():
+        for r in paths:
+            r.slow, r.trial.at = True, 1 << 40               # as if eager calls had been shorter
+    f._ready = None
+    f(whet.ones(3))
+    said = [line.rsplit(": ", 1)[1].split(" in ")[0] for line in capsys.readouterr().err.splitlines()]
+    assert said == ["recorded", "replayed", "replayed", "eager"]
 
 
 def test_other_levels_are_refused():

@@ -43,6 +43,8 @@ class Optimizer:
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
+        if hasattr(params, "parameters"):
+            raise TypeError(f"params must be an iterable of tensors or dicts, but got a {type(params).__name__}: pass its .parameters()")
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
