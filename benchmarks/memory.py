@@ -1,4 +1,5 @@
-"""Peak memory and processor time of a traced function's first call and of later ones, beside eager whet's; each in a process of its own.
+"""Peak memory of a traced function's first two calls and of later ones, beside eager whet's, and the processor time of the first two; each in a
+process of its own. (A training step is recorded at its second call: the first one makes the optimizer's state.)
 
 A process is asked by `python -m benchmarks.memory PROGRAM HOW`, and answers with a line of JSON. The peak is that of the resident memory over
 what the process had when the model and its data were there: the kernel's own account of it, which later calls start anew.
@@ -14,7 +15,7 @@ import numpy as np
 
 from .harness import Table
 
-LATER = 6                        # calls after the second, which may record once more (gradients are there by then)
+LATER = 6                        # calls after the first two
 ROUNDS = 3                       # processes of each kind
 KINDS = "eager", "whet"
 
@@ -149,7 +150,7 @@ def again():
 
 
 def measure(name, how):
-    """What a program takes: peaks of the first call and of later ones, and the processor's time of the first."""
+    """What a program takes: peaks of the first two calls and of later ones, and the processor's time of the first two."""
     import whet
     import whet.jit
     import whet.nn
@@ -164,11 +165,10 @@ def measure(name, how):
     again()
     whet.memory.reset_peak()
     base, live, start = resident("VmRSS"), whet.memory.stats()["live"], time.process_time()
-    out = f(*xs)
+    for _ in range(2):
+        out = f(*xs)
+        del out
     first, peak, took = resident("VmHWM") - base, whet.memory.stats()["peak"] - live, time.process_time() - start
-    del out
-    out = f(*xs)
-    del out
     whet.memory.empty_cache()
     again()
     whet.memory.reset_peak()
@@ -177,7 +177,7 @@ def measure(name, how):
         del out
     later, calls = resident("VmHWM") - base, whet.memory.stats()["peak"] - live
     refused = f.explain(data=True)["refused"] if how == "whet" else None
-    return {"first call": first, "later calls": later, "seconds": took, "allocator, first": peak, "allocator, later": calls, "refused": refused}
+    return {"first two calls": first, "later calls": later, "seconds": took, "allocator, first": peak, "allocator, later": calls, "refused": refused}
 
 
 def ask(name, how):
@@ -203,8 +203,8 @@ def main():
                 got[how].append(ask(name, how))
         median = lambda how, what: statistics.median(x[what] for x in got[how])
         took = f"{median('eager', 'seconds'):.2f} -> {median('whet', 'seconds'):.2f}"
-        for what in ("first call", "later calls"):
-            notes = {"seconds of the first call": took if what == "first call" else ""}
+        for what in ("first two calls", "later calls"):
+            notes = {"seconds of the first two": took if what == "first two calls" else ""}
             table.add(f"{name}: {what}", {how: median(how, what) for how in KINDS}, **notes)
     table.finish()
 

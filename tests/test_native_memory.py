@@ -1,5 +1,6 @@
 """Large arrays from the caching allocator: layouts, reuse, counters, lifetimes, refusals."""
 import gc
+import mmap
 import os
 import pickle
 import subprocess
@@ -140,6 +141,22 @@ def test_a_view_keeps_the_block_alive(clean):
     assert (v == 7).all()
     del v
     assert clean()["live"] == before
+
+
+@needs_native
+@pytest.mark.skipif(not hasattr(memory._library(), "malloc_trim"), reason="the C library gives back by itself")
+def test_an_empty_cache_is_the_systems_memory_again(clean):
+    """Also that of small blocks, which lie in the C library's heap, below what is still in use there."""
+    resident = lambda: int(open("/proc/self/statm").read().split()[1]) * mmap.PAGESIZE
+    memory.empty_cache()
+    many = [memory.empty((1 << 18,), F4) for _ in range(64)]
+    for a in many:
+        a[:] = 1
+    before = resident()
+    last = many.pop()
+    many.clear()
+    memory.empty_cache()
+    assert before - resident() > 50 << 20 and (last == 1).all()
 
 
 def test_unused_blocks_beyond_the_limit_go_back(clean):

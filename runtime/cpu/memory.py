@@ -684,6 +684,19 @@ def empty_cache():
     from . import native
     if native.enabled():
         C.PYFUNCTYPE(None)(native.symbol("heap_empty"))()
+        _trim()
+
+
+def _trim():
+    """Let the C library give back what it holds of those below `MAPPED`, which lie in its heap."""
+    trim = getattr(_library(), "malloc_trim", None)          # (glibc's; others give back by themselves)
+    if trim is not None:
+        trim(C.c_size_t(0))
+
+
+@functools.lru_cache(None)
+def _library():
+    return C.CDLL(None)
 
 
 def set_limit(limit):
