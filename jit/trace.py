@@ -895,6 +895,8 @@ class Traced(quick.Entry):
         program made, by value; None where nothing is compared."""
         if self.verify == "off":
             return None
+        if not rec.originals.copies.keys() >= {outside[i] for i in r.written}:
+            raise Refused(Memory("it writes to a tensor from outside where the recorder does not look"))     # (a program must not do so again)
         after = [(g, g._seed, g._offset) for g in generators]
         for g in generators:
             g._seed, g._offset = rec.streams.starts[id(g)]

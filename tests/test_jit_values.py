@@ -114,6 +114,16 @@ def test_where_a_tensor_from_outside_changed_unseen_nothing_is_replayed(monkeypa
     assert not t.explain(data=True)["paths"]
 
 
+def test_a_program_never_writes_to_what_the_run_wrote_to(monkeypatch):
+    """Where there is no copy of what was there before, none is tried."""
+    monkeypatch.setattr(Originals, "write", object.__eq__)      # (which does nothing)
+    held = whet.ones(5000)
+    t = jit.trace(lambda x: held.add_(x).sum())
+    with pytest.warns(jit.TraceWarning, match="where the recorder does not look"):
+        for k in range(4):
+            assert t(whet.ones(5000)) == 5000 * (k + 2) and held[7] == k + 2
+
+
 # ---- addresses and ids are used again ----------------------------------------------------------------------------------
 @pytest.mark.parametrize("size", [3, 100_000])
 def test_values_that_follow_each_other_in_one_place_are_told_apart(size):
