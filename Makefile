@@ -52,6 +52,7 @@ fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz_jit --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_models --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_arguments --seconds $(SECONDS)
+	$(BIN)/python -m tests.interrupts --every 20
 
 leaks: $(STAMP)
 	$(BIN)/python -m tests.leaks

@@ -136,7 +136,8 @@ class Arrays:
             x = r()
             if x is not None:
                 reclaim(r, real_of(x))
-        self.rec.numpys = self.rec = None   # (nobody asks any more)
+        if self.rec is not None:
+            self.rec.numpys = self.rec = None           # (nobody asks any more)
 
     # ---- calls ---------------------------------------------------------------------------------------------------------
     def operand(self, x):

@@ -268,7 +268,7 @@ class Swapped:
         for place, real, stand_in in self.acting:
             if found(place) is stand_in:
                 put(*place, real)
-        self.acting = None
+        self.acting = ()
 
     def settle(self, whole):
         """Plain numbers wherever the run left Numbers."""
@@ -281,9 +281,12 @@ class Swapped:
                 put(s.kind, s.owner, s.name, value_of(v))
             elif type(v) is arrays.Array:
                 put(s.kind, s.owner, s.name, arrays.real_of(v))
-        for grown, _ in self.lists:
+        left = [grown for grown, _ in self.lists if type(grown) is Growing]           # (of one that was settled before the real list is there)
+        for grown in left:
             settle(grown.real)
-        for place, there in [(weakref.ref(grown), grown.real) for grown, _ in self.lists]:
+        left = [(weakref.ref(grown), grown.real) for grown in left]
+        grown = None
+        for place, there in left:
             reclaim(place, there)
         for kind, owner, name, _, new in whole.changes():
             if name is not None and type(new) in HOLDS:

@@ -72,7 +72,7 @@ class Outward:
     """The calls of one run, and the stand-ins that note them."""
 
     def __init__(self, rec, watch, world, slots):
-        self.rec, self.watch, self.given, self.busy = rec, watch, {}, False
+        self.rec, self.watch, self.given, self.left, self.busy = rec, watch, {}, [], False
         self.known = world.seen              # objects that are guarded, by id
         self.moving = frozenset(map(id, world.grads))        # those of them that are soon others
         self.slots = frozenset(map(id, slots))               # tensors that may be others
@@ -316,9 +316,9 @@ class Outward:
     def take_back(self):
         """The real objects wherever the run left stand-ins."""
         self.rec.outward = None
-        left = [(weakref.ref(x), object.__getattribute__(x, "_real")) for x in self.given.values() if isinstance(x, StandIn)]
+        self.left += [(weakref.ref(x), object.__getattribute__(x, "_real")) for x in self.given.values() if isinstance(x, StandIn)]
         self.given.clear()
-        for r, real in left:
+        for r, real in self.left:
             reclaim(r, real)
 
 

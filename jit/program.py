@@ -560,7 +560,7 @@ class Program:
         tape = entries.Tape(dry=True)
         entries._local.tape = tape
         try:
-            with entries._state, native.taping(tape):
+            with entries._state, (taping := native.taping(tape)), taping:
                 run()
         except (IndexError, RuntimeError, ValueError, Unsupported):          # the numbers in the stand-ins do not suit it, or no kernel does
             return None

@@ -571,71 +571,78 @@ class Traced(quick.Entry):
         watch = Watch(whole.codes, rec.refuse)
         outward = Outward(rec, watch, world, slots)
         swapped = Swapped(world, slots, outward)
-        swapped.enter(rec)
-        modes.state.observers += (rec,)
-        modes.refresh()
-        begun = trial.clock()
+        close = functools.partial(self._close, rec, watch, swapped, exchanged)
+        undo = [functools.partial(swapped.settle, whole), functools.partial(self._take_back, rec, outward, rec.numpys)]
         try:
-            with nullcontext() if light else watch, haste.recording():
-                out = self.fn(*args, **kwargs)
+            try:
+                swapped.enter(rec)
+                modes.state.observers += (rec,)
+                modes.refresh()
+                begun = trial.clock()
+                with nullcontext() if light else watch, haste.recording():
+                    out = self.fn(*args, **kwargs)
+            finally:
+                close()
         except BaseException:
-            self._close(rec, swapped, exchanged)
-            swapped.settle(whole)
             args, kwargs, exchanged = numbers, None, None
-            for r in rec.lent:
-                reclaim(r)
-            outward.take_back()
-            rec.numpys.take_back()
+            surely(close, *undo)
             raise
-        self._close(rec, swapped, exchanged)
-        if known is None:
-            outcome.run = trial.clock() - begun
         try:
-            with _Kept(), _Roomy():
-                r = self._finish(run, rec, swapped, out, outward, known, model)
-            if known is not None:
-                known.doubtful = False
-            if light and not model.led(sizes.same_way(model, r.program)):
-                self._watched.add(key)
-            elif known is None and self._regular(world, slots, numbers, rec):
-                r.told, r.checks = (loose, lines), again.Checks(self.verify, spent + again.NODE * len(rec.nodes))
-                if r.doubtful:
-                    r.checks.at = 0
-                r.kind, r.key = outcome.kind, key
-                paths.insert(0, r)
-                self._why = None
-                r.shapes, r.sized = [t._array.shape for t in given.leaves], watch.told
-                if not light:
-                    self._models[kind] = [r, *(m for m in self._models.get(kind, ()) if m.program.plan is not r.program.plan)][:sizes.MODELS]
-                r.prepare(args, kwargs, given)
-                resized = model is not None and r.program.plan is model.program.plan
-                r.trial.proven = resized and self._policy.timings >= TIMED
-                outcome.what, outcome.recording = "resized" if resized else "recorded", r
-        except (Refused, Unwatchable) as e:
-            if known is not None:
-                if known.doubtful:
-                    self._drop(known)
-                    self._failed(key, e)
-                elif run.alone() and again.parting(again.Steps.of(known), again.Steps(rec.nodes, rec.arrays)) is not again.OTHER_WAY:
-                    self._distrust(known, e)
-            elif light:
-                model.led(False)
-                self._watched.add(key)        # (the next call is recorded in full)
-            elif type(e) is Late and not self._exact and e.line not in self._fixed | self._lines:
-                self._lines.add(e.line)       # (the next call is recorded so)
-            else:
-                self._failed(key, e, rec.passing)
-        finally:
+            try:
+                if known is None:
+                    outcome.run = trial.clock() - begun
+                with _Kept(), _Roomy():
+                    r = self._finish(run, rec, swapped, out, outward, known, model)
+                if known is not None:
+                    known.doubtful = False
+                if light and not model.led(sizes.same_way(model, r.program)):
+                    self._watched.add(key)
+                elif known is None and self._regular(world, slots, numbers, rec):
+                    r.told, r.checks = (loose, lines), again.Checks(self.verify, spent + again.NODE * len(rec.nodes))
+                    if r.doubtful:
+                        r.checks.at = 0
+                    r.kind, r.key = outcome.kind, key
+                    paths.insert(0, r)
+                    self._why = None
+                    r.shapes, r.sized = [t._array.shape for t in given.leaves], watch.told
+                    if not light:
+                        self._models[kind] = [r, *(m for m in self._models.get(kind, ()) if m.program.plan is not r.program.plan)][:sizes.MODELS]
+                    r.prepare(args, kwargs, given)
+                    resized = model is not None and r.program.plan is model.program.plan
+                    r.trial.proven = resized and self._policy.timings >= TIMED
+                    outcome.what, outcome.recording = "resized" if resized else "recorded", r
+            except (Refused, Unwatchable) as e:
+                if known is not None:
+                    if known.doubtful:
+                        self._drop(known)
+                        self._failed(key, e)
+                    elif run.alone() and again.parting(again.Steps.of(known), again.Steps(rec.nodes, rec.arrays)) is not again.OTHER_WAY:
+                        self._distrust(known, e)
+                elif light:
+                    model.led(False)
+                    self._watched.add(key)        # (the next call is recorded in full)
+                elif type(e) is Late and not self._exact and e.line not in self._fixed | self._lines:
+                    self._lines.add(e.line)       # (the next call is recorded so)
+                else:
+                    self._failed(key, e, rec.passing)
             swapped.settle(whole)
-        if exchanged.tuples:
-            out = exchanged.given_back(out)
-        out, args, kwargs = real(settle(out) if rec.lent or rec.numpys.lent or swapped.lists else out), (), {}
+            if exchanged.tuples:
+                out = exchanged.given_back(out)
+            out, args, kwargs = real(settle(out) if rec.lent or rec.numpys.lent or swapped.lists else out), (), {}
+            exchanged = None                 # (it has what stood for arrays)
+            undo[1]()
+        except BaseException:
+            surely(*undo)
+            raise
+        return out
+
+    @staticmethod
+    def _take_back(rec, outward, numpys):
+        """What is plain wherever the run left what stands for it."""
         for x in rec.lent:
             reclaim(x)
         outward.take_back()
-        exchanged = None                     # (it has what stood for arrays)
-        rec.numpys.take_back()
-        return out
+        numpys.take_back()
 
     def _make_place(self, key, paths):
         """Drop one of the recordings for another, the first that was of no use or else the first; False where they are not worth that."""
@@ -670,8 +677,9 @@ class Traced(quick.Entry):
         warnings.warn(f"{self._name()} runs eagerly: {self._drift.full()}", TraceWarning, stacklevel=_depth())
 
     @staticmethod
-    def _close(rec, swapped, exchanged):
-        """The run is over."""
+    def _close(rec, watch, swapped, exchanged):
+        """The run is over. Done again where an interrupt ends it midway."""
+        watch.withdraw()
         state = modes.state
         state.observers = tuple(o for o in state.observers if o is not rec)
         modes.refresh()
@@ -977,6 +985,20 @@ class Traced(quick.Entry):
 
 
 quick.begin(Traced, Traced._call)
+
+
+def surely(*steps):
+    """Take each step: one that an interrupt ends is taken once more, and what follows it is not left out. The interrupt goes on afterwards."""
+    error = None
+    for step in steps:
+        for _ in range(2):
+            try:
+                step()
+                break
+            except BaseException as e:
+                error = e
+    if error is not None:
+        raise error
 
 
 def _depth():

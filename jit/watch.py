@@ -75,8 +75,8 @@ class _Known:
         self.words[L.W["tensor"] // 8], self.words[L.W["names"] // 8] = id(Tensor), C.addressof(self.names)
         self.grow(1 << 12)
         native.export("whet_watch", C.addressof(self.words))
-        code = native.image("jit/watch", L.source, ["watched", "hush", "listen"])
-        self.at, (self.hush, self.listen) = code["watched"], [native.function(code[n], n, "", native.METH_NOARGS) for n in ("hush", "listen")]
+        code = native.image("jit/watch", L.source, ["watched", "unwatched"])
+        self.at, self.unwatched = code["watched"], native.function(code["unwatched"], "unwatched", "", native.METH_FASTCALL)
         atexit.register(self.held.clear)     # (while everything goes down nobody is watched)
         self.begin = C.PYFUNCTYPE(None, C.c_void_p, C.py_object)(("PyEval_SetProfile", C.pythonapi))
 
@@ -134,9 +134,9 @@ class Watch:
 
     def __enter__(self):
         self.before, self.collecting = sys.getprofile(), gc.isenabled()
-        gc.disable()                         # what a collection calls is not the function's doing
         self.random = _numpys_random()
-        self.looking = True
+        self.looking = True                  # (from here on there is something to withdraw)
+        gc.disable()                         # what a collection calls is not the function's doing
         self.look()
         return self
 
@@ -152,24 +152,18 @@ class Watch:
     def unwatched(compute, *args):
         """Call something of ours that calls no code of the user's: what happens meanwhile needs no look."""
         known = _known()
-        if known is None:
-            return compute(*args)
-        known.hush()
-        try:
-            return compute(*args)
-        finally:
-            known.listen()
+        return compute(*args) if known is None else known.unwatched(compute, *args)
 
     def withdraw(self):
         """Look no more: all is as it was."""
         if self.looking:
-            self.looking = False
             if self.before is None or callable(self.before):
                 resume(self.before)
             else:
                 self.before.enable()         # (cProfile)
             if self.collecting:
                 gc.enable()
+            self.looking = False             # (at last: where an interrupt ends this midway, it is done again)
 
     def __exit__(self, *exc):
         self.withdraw()

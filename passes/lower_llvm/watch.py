@@ -19,14 +19,15 @@ def slot(address, mask):
 
 
 def source():
-    """The IR text of `watched(watch, frame, kind, what)`, and of builtins between which this thread is not watched."""
+    """The IR text of `watched(watch, frame, kind, what)`, and of `unwatched(compute, *args)`, during which this thread is not watched."""
     m = Module()
-    for name, what in ("hush", "PyThreadState_EnterTracing"), ("listen", "PyThreadState_LeaveTracing"):
-        f = m.fn(name, [("ptr", "self"), ("ptr", "none")], "ptr")
-        f.call(what, "void", f.call("PyThreadState_Get", "ptr"))
-        none = _ptr(f, "_Py_NoneStruct")
-        Glue(f).inc(none)
-        f.ret(none)
+    f = m.fn("unwatched", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
+    _, argv, count = f.args
+    thread = f.call("PyThreadState_Get", "ptr")
+    f.call("PyThreadState_EnterTracing", "void", thread)
+    r = f.call("PyObject_Vectorcall", "ptr", f.load("ptr", argv, 8), f.at(argv, 1, "i64"), count - 1, Val(f, "null", "ptr"))
+    f.call("PyThreadState_LeaveTracing", "void", thread)
+    f.ret(r)
     for name in ("whet_watch", "_Py_NoneStruct"):
         m.decls[name] = f"@{name} = external global i8"
 

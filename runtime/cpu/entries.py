@@ -189,8 +189,9 @@ def first(op, inputs, attrs):
     if op.refused and layout in op.refused or not (op.is_view or op.dynamic_numbers or _apart(arrays, kinds)):
         return registry.apply_python(op, inputs, attrs)
     tape = _local.tape = Tape()
+    taping = native.taping(tape)
     try:
-        with _state, native.taping(tape):
+        with _state, taping, taping:
             result = op.forward(*arrays, **attrs)
     finally:
         _local.tape = None

@@ -684,7 +684,8 @@ def status():
 
 
 class taping:
-    """Inside, `tape(*args)` is called with the arguments of each launch. Where it gives True, nothing is launched."""
+    """Inside, `tape(*args)` is called with the arguments of each launch. Where it gives True, nothing is launched. Entered twice, one within the
+    other: an interrupt may end the first leaving midway, and machine code would call a tape that is no more."""
 
     def __init__(self, tape):
         self.tape = tape
