@@ -116,8 +116,8 @@ def without(*left_out):
     >>> from whet.passes import pipeline
     >>> with pipeline.without("fuse", "fold_constants", "many"):
     ...     [name for name, _ in pipeline.PASSES]  # doctest: +NORMALIZE_WHITESPACE
-    ['outright', 'writes', 'drop_identities', 'merge_repeats', 'drop_unused', 'later', 'rows', 'epilogues', 'parts', 'picks', 'write_through',
-     'roll', 'chains']
+    ['outright', 'writes', 'drop_identities', 'merge_repeats', 'read_results', 'drop_unused', 'later', 'rows', 'epilogues',
+     'parts', 'picks', 'write_through', 'roll', 'chains']
     """
     unknown = set(left_out).difference(names())
     if unknown:

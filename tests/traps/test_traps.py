@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from whet.jit import record
+from whet.jit.values import Values
 
 from tests.traps import harness
 
@@ -19,8 +19,10 @@ def test_traced_as_eager(name):
 
 @pytest.mark.parametrize("name", TRAPS)
 def test_a_run_that_is_given_up_goes_on_as_eager(name, monkeypatch):
-    """At the first thing that it computes: recording it would take too much."""
-    monkeypatch.setattr(record, "_most", (0).__int__)
+    """At the first thing that it computes: there are no addresses left for what stands for it."""
+    def full(*_):
+        raise MemoryError("no addresses")
+    monkeypatch.setattr(Values, "made", full)
     problem = harness.difference(TRAPS[name], harness.traced([]))
     assert problem is None, problem
 
