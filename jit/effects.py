@@ -129,7 +129,7 @@ class Slot:
     def takes(value):
         """Can such a value come from a slot, or from several?"""
         if isinstance(value, Base):
-            return value._base is None and not value._extra and (value._node is None or spent(value._node))
+            return not value._extra and (value._node is None or spent(value._node))
         return varies(value) or arrays.takes(value) or several(value)
 
     @staticmethod
@@ -159,7 +159,7 @@ class Slot:
             if type(v) is not np.ndarray or arrays.layout(v) != self.look or any(v is x._array for x in leaves):
                 return None
             t = wrap(v)
-        elif type(v) is not self.type or look(v) != self.look or id(v) in known or any(v is x for x in leaves):
+        elif type(v) is not self.type or v.requires_grad is None or look(v) != self.look or id(v) in known or any(v is x for x in leaves):
             return None
         else:
             t = v
@@ -167,15 +167,16 @@ class Slot:
             objects[i] = there
         return t
 
-    def number(self):
-        """The number that is there."""
+    def there(self):
+        """The number, tensor or array that is there."""
         v = get(self.kind, self.owner, self.name)
         return v if self.item is None else v[self.item]
 
 
 def several(value):
-    """Is this a tuple of numbers, each of which may be another at each call?"""
-    return type(value) is tuple and len(value) > 0 and all(map(varies, value))
+    """Is this a tuple of numbers and tensors, each of which may be another at each call?"""
+    return type(value) is tuple and len(value) > 0 and all([varies(x) or isinstance(x, Base) and Slot.takes(x) for x in value]) \
+        and len(set(map(id, value))) == len(value)
 
 
 class Growing(list):
@@ -198,8 +199,38 @@ class Growing(list):
         self.real[:] = list.__getitem__(self, slice(None))
 
 
-def _reading(name):
-    plain = getattr(list, name)
+class GrowingDeque(collections.deque):
+    """The same in place of a deque, of which old elements may fall out."""
+
+    def __init__(self, real):
+        super().__init__(real, real.maxlen)
+        self.real, self.read, self.added = real, False, []
+        self.thread = threading.get_ident()
+
+    __class__ = property(lambda self: collections.deque)
+    looked = Growing.looked
+
+    def append(self, x):
+        """One more."""
+        collections.deque.append(self, x)
+        self.added.append(x)
+
+    def extend(self, xs):
+        """Several more."""
+        for x in list(xs):
+            self.append(x)
+
+    def __iadd__(self, xs):
+        self.extend(xs)
+        return self
+
+    def end(self):
+        """The real deque as the run has left it."""
+        containers.fill(self.real, elements(self))
+
+
+def _reading(name, kind=list):
+    plain = getattr(kind, name)
 
     def method(self, *args, **kwargs):
         self.looked()
@@ -226,8 +257,15 @@ for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__setitem_
               "reverse", "copy",
               "count", "index", "__reduce_ex__", "__sizeof__", "__format__", "__str__"):
     setattr(Growing, _name, _reading(_name))
-SETTLED[Growing] = operator.attrgetter("real")
-HOLDS.add(Growing)
+for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__getitem__", "__setitem__", "__delitem__", "__eq__", "__ne__", "__lt__",
+              "__le__", "__gt__", "__ge__", "__add__", "__mul__", "__rmul__", "__imul__", "__repr__", "pop", "popleft", "appendleft", "extendleft",
+              "rotate", "insert", "remove", "clear", "reverse", "copy", "__copy__", "count", "index", "__reduce__", "__reduce_ex__", "__sizeof__",
+              "__format__", "__str__", "__bool__"):
+    if hasattr(collections.deque, _name):
+        setattr(GrowingDeque, _name, _reading(_name, collections.deque))
+GROWING = {list: Growing, collections.deque: GrowingDeque}
+SETTLED.update(dict.fromkeys(GROWING.values(), operator.attrgetter("real")))
+HOLDS.update(GROWING.values())
 
 
 class Swapped:
@@ -237,7 +275,7 @@ class Swapped:
     def __init__(self, world, leaves, outward):
         self.world, self.leaves = world, leaves
         self.acting = [(place, x, outward.stand_in(x)) for x, places in world.outward.values() for place in places]
-        self.lists = [(Growing(real), holders) for real, holders in world.growing.values()]
+        self.lists = [(GROWING[type(real)](real), holders) for real, holders in world.growing.values()]
         self.tuples = {}                     # place of a tuple of numbers -> (it, that of Numbers which is there instead)
 
     def enter(self, recorder):
@@ -246,7 +284,7 @@ class Swapped:
             if s.is_array:
                 put(s.kind, s.owner, s.name, recorder.numpys.stand_in(t._array, given=True))
             if s.is_number:
-                n = Number(s.number(), t, recorder)
+                n = Number(s.there(), t, recorder)
                 if s.item is not None:
                     real, there = self.tuples.get(s.key[:2]) or [get(s.kind, s.owner, s.name)] * 2
                     n = (*there[:s.item], n, *there[s.item + 1:])
@@ -281,9 +319,11 @@ class Swapped:
                 put(s.kind, s.owner, s.name, value_of(v))
             elif type(v) is arrays.Array:
                 put(s.kind, s.owner, s.name, arrays.real_of(v))
-        left = [grown for grown, _ in self.lists if type(grown) is Growing]           # (of one that was settled before the real list is there)
+        left = [grown for grown, _ in self.lists if type(grown) in GROWING.values()]         # (of one settled before, the real list is there)
         for grown in left:
             settle(grown.real)
+            if type(grown) is GrowingDeque and any(type(x) in HOLDS for x in elements(grown.real)):
+                containers.fill(grown.real, [settle(x) for x in elements(grown.real)])
         left = [(weakref.ref(grown), grown.real) for grown in left]
         grown = None
         for place, there in left:

@@ -16,7 +16,7 @@ import numpy as np
 from whet import dtypes
 from whet.autograd import modes
 from whet.ops import registry
-from whet.ops.python import NUMERIC, fits, of_numbers
+from whet.ops.python import BY_NAME, NUMERIC, fits, of_numbers
 from whet.ops.surface import FUNCTIONS
 from whet.tensor import Size, wrap
 
@@ -65,6 +65,10 @@ class Number:
     def __whet_tensor__(self):
         """The number as a tensor (float64 or int64), None when nobody records."""
         return tensor_behind(self) if live(self) else None
+
+    def __whet_call__(self, name, numbers):
+        """A function of Python's by its name in `ops/python.py`, of numbers among which this one is."""
+        return through(BY_NAME[name], name, *numbers)
 
     def __whet_plain__(self):
         """The value, for who is not told of numbers that vary."""

@@ -748,6 +748,8 @@ def _launch(t, r, leaves):
         if any(kind in ("vars", "context", "local", "environment") or name is None for kind, _, name, _ in r.effects):    # (classes have caches)
             raise LookupError
         rows = [_spot(t, kind, owner, name) for kind, owner, name, _ in r.effects]
+        if any(type(real) is not list for real, _ in r.growths):
+            raise LookupError
         rows += [(L.END, t.id(real), 0) for real, grown in r.growths for _ in grown]
         for n in passed[:-1] if p.arena else passed:         # (the last is the arena)
             moving += steps.array(n)

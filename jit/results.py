@@ -11,7 +11,7 @@ from whet.tensor_base import Base
 
 from .arrays import Array, real_of, tensor_of
 from .containers import elements, kind_of, values
-from .effects import Growing, named
+from .effects import GROWING, named
 from .given import counted
 from .history import History, inside, leaving, used_up
 from .numbers import NUMBERS, tensor_behind, value_of
@@ -108,7 +108,7 @@ class Results:
             return "item", n
         if t is Array or t is np.ndarray and (id(x) in self.rec.numpys.known or id(x) in self.rec.numpys.around):
             return self.array(x)
-        if t is Growing:                     # (the list that it stands for)
+        if t in GROWING.values():                     # (the list that it stands for)
             return "const", x.real
         if id(x) in self.boxes or id(x) in self.tuples:
             self.boxed = True

@@ -31,7 +31,7 @@ from . import again, explain, ladder, quick, show, sizes, summary, trial
 from .arrays import Array, real_of
 from .backward import Backward, near
 from .bits import laid, same_bits
-from .effects import CONTENTS, SETTABLE, Swapped, found, several
+from .effects import CONTENTS, GROWING, SETTABLE, Swapped, found, several
 from .given import Exchanged, Given, Run, counted
 from .history import inside, leaves_of, saved_by
 from .numbers import NUMBERS, Number, reclaim, settle, tensor_behind, tensor_of, varies
@@ -506,8 +506,10 @@ class Traced(quick.Entry):
             return
         for kind, owner, name, before, now in changes:
             if name is None:
-                if kind == "items" and type(owner) is list and now is not None and len(now) > len(before) and all(map(is_, now, before)):
+                if kind == "items" and type(owner) in GROWING and now is not None and len(now) > len(before) and all(map(is_, now, before)):
                     self._loose.add((id(owner), None))
+            elif kind == "items" and type(owner) is collections.deque and len(owner) == owner.maxlen and (id(owner), None) not in self._fixed:
+                self._loose.add((id(owner), None))           # (it is full: what is old falls out)
             elif type(before) is type(now) and (varies(now) or isinstance(now, Base | np.ndarray)) or several(before) and several(now) \
                     and [*map(type, before)] == [*map(type, now)]:
                 self._loose.add((id(owner), name))
@@ -691,7 +693,8 @@ class Traced(quick.Entry):
         bound = [place for place, t in numbers.items() if id(t) in rec.pinned]
         # (what came of a graph that is used up may be exchanged for another as long as the run only lays something in its place)
         bound += [(id(s.owner), s.name) for s, t in zip(world.slots, slots)
-                  if id(t) in rec.pinned or not s.is_number and t is not None and t._node is not None and rec.values.number(t._array) is not None]
+                  if id(t) in rec.pinned or not s.is_number and t is not None and (t._node is not None or t._base is not None)
+                  and rec.values.number(t._array) is not None]
         self._fixed.update(bound)
         self._varying -= self._fixed
         self._loose -= self._fixed

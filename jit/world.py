@@ -41,7 +41,7 @@ from whet.utils.hooks import Hooks
 from . import arrays, patched
 from .bytecode import instructions, second_is_constant
 from .containers import OWN, elements, fill, values
-from .effects import SETTABLE, Slot, get, named
+from .effects import GROWING, SETTABLE, Slot, named
 from .numbers import TELLTALE
 from .outward import CACHED, StandIn, cached_by, stands
 from .reasons import Calls, Changed, Draws, Explained, Inspects, Reaches, TooMuch, full_thing, thing
@@ -575,7 +575,7 @@ class World:
         x = objects[i]
         if kind == "items" and not isinstance(owner, list | collections.deque) or kind == "dict" and type(owner) is types.MappingProxyType:
             return False
-        if type(x) is list and (id(x), None) in self.loose:
+        if type(x) in GROWING and (id(x), None) in self.loose:
             self.growing.setdefault(id(x), (x, []))[1].append((kind, owner, name))
             return True
         if (id(owner), name) not in self.loose or not Slot.takes(x):
@@ -590,7 +590,7 @@ class World:
 
     def entangled(self, leaves):
         """Are tensors of slots, or lists that grow, known by other names as well? Then they are no slots."""
-        found = [get(s.kind, s.owner, s.name) for s in self.slots if not s.is_number]
+        found = [s.there() for s in self.slots if not s.is_number]
         twice = len({id(t) for t in found}) < len(found)
         known = any(id(t) in self.tensors or id(t) in self.inputs or any(t is x or t is x._array for x in leaves) for t in found)
         return twice or known or any(i in self.seen for i in self.growing) or self.growing and self.direct

@@ -22,6 +22,25 @@ def fits(y):
     return type(y) is float or type(y) is int and -MOST <= y <= MOST
 
 
+def call(name, *numbers):
+    """A function by its name in BY_NAME; of numbers that vary in a trace it is one that varies, too.
+
+    >>> from whet.ops.python import call
+    >>> call("cos", 0)
+    1.0
+    """
+    for x in numbers:
+        if hasattr(x, "__whet_call__"):
+            return x.__whet_call__(name, numbers)
+    return BY_NAME[name](*numbers)
+
+
+def as_float(x):
+    """float(x), which may vary in a trace."""
+    x = x.item() if hasattr(x, "_array") else x
+    return x * 1.0 if hasattr(x, "__whet_call__") else float(x)
+
+
 class Clock(Op):
     """The time in seconds by one of Python's clocks, which is another at each call."""
     random, total = True, True

@@ -3,6 +3,7 @@ import math
 import warnings
 from bisect import bisect_right
 
+from ..ops.python import as_float, call
 from .optimizer import Optimizer
 from .schedules import LRScheduler, each_group, is_function, number, set_option
 
@@ -21,7 +22,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        share = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        share = (1 + call("cos", math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
 
     def step(self, epoch=None):
@@ -168,7 +169,7 @@ class OneCycleLR(LRScheduler):
     def _between(self, start, end, share):
         if self._anneal_func_type == "linear":
             return (end - start) * share + start
-        return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
+        return end + (start - end) / 2.0 * (call("cos", math.pi * share) + 1)
 
     def get_lr(self):
         step = self.last_epoch
@@ -230,7 +231,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def step(self, metrics, epoch=None):
         """Look at this epoch's metric."""
-        now = float(metrics)
+        now = as_float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(now, self.best):
             self.best, self.num_bad_epochs = now, 0
@@ -246,7 +247,7 @@ class ReduceLROnPlateau(LRScheduler):
                                    "param group being added to the optimizer. Please modify the `min_lrs` field to match the "
                                    "length of the `optimizer` param groups.")
             for group, low in zip(self.optimizer.param_groups, self.min_lrs):
-                old = float(group["lr"])
+                old = as_float(group["lr"])
                 new = max(old * self.factor, low)
                 if old - new > self.eps:
                     set_option(group, "lr", new)

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import Counter
 
 from ..autograd.modes import warn
+from ..ops.python import as_float, call
 from ..tensor import Tensor
 from .optimizer import Optimizer
 
@@ -23,7 +24,7 @@ def set_option(group, name, value):
     if isinstance(group[name], Tensor):
         group[name].fill_(float(value))
     else:
-        group[name] = float(value) if isinstance(value, Tensor) else value
+        group[name] = as_float(value) if isinstance(value, Tensor) else value
 
 
 def each_group(optimizer, value, name):
@@ -162,7 +163,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        times = self.milestones.get(self.last_epoch, 0)
+        times = sum([n for milestone, n in self.milestones.items() if milestone == self.last_epoch])
         return [lr * self.gamma ** times for lr in self._rates()] if times else self._rates()
 
     def _get_closed_form_lr(self):
@@ -258,10 +259,10 @@ class CosineAnnealingLR(LRScheduler):
             return self._rates()
         t, n, low = self.last_epoch, self.T_max, self.eta_min
         if (t - 1 - n) % (2 * n) == 0:
-            return [lr + (base - low) * (1 - math.cos(math.pi / n)) / 2 for base, lr in zip(self.base_lrs, self._rates())]
-        factor = (1 + math.cos(math.pi * t / n)) / (1 + math.cos(math.pi * (t - 1) / n))
+            return [lr + (base - low) * (1 - call("cos", math.pi / n)) / 2 for base, lr in zip(self.base_lrs, self._rates())]
+        factor = (1 + call("cos", math.pi * t / n)) / (1 + call("cos", math.pi * (t - 1) / n))
         return [factor * (lr - low) + low for lr in self._rates()]
 
     def _get_closed_form_lr(self):
-        share = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        share = (1 + call("cos", math.pi * self.last_epoch / self.T_max)) / 2
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]

@@ -26,7 +26,7 @@ import whet
 from whet.jit import policy
 
 FILES = "python_state control_flow memory modes values autograd arguments effects hidden use tricks outside more everyday asides beneath " \
-        "arrays transforms".split()
+        "arrays transforms state".split()
 TRAPS = {}
 policy.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
 Box = types.SimpleNamespace

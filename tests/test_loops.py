@@ -1,0 +1,24 @@
+"""Training loops as people write them: traced as eager, to the bit, and nearly all calls replayed."""
+import pytest
+
+from tests.loops import harness
+
+LOOPS = harness.loops()
+# what is not replayed, and what the warning says
+EAGER = {"lbfgs": "a list that it both reads and appends to", "progress_bar": "`bar.postfix` is",
+         "contrast": "it changes what a tensor from outside is", "reinforce": None}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_replays(name):
+    want = harness.run(LOOPS[name], lambda fn: fn)
+    got, share, _, warned = harness.traced(LOOPS[name])
+    assert want == got
+    if name not in EAGER:
+        assert share >= harness.SHARE
+    elif EAGER[name] is not None:
+        assert EAGER[name] in warned[0] and ".py:" in warned[0]
+
+
+def test_nearly_all_replay():
+    assert len(LOOPS) >= 20 and len(LOOPS.keys() - EAGER) >= 18

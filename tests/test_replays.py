@@ -1,0 +1,238 @@
+"""What replays and what does not, a small program for each; `docs/replays.md` has the table of them.
+
+    python -m tests.test_replays        writes the table
+"""
+import collections
+import itertools
+import pathlib
+import types
+import warnings
+
+import numpy as np
+import pytest
+import whet
+from whet import nn, optim
+
+PAGE = pathlib.Path(__file__).parent.parent / "docs" / "replays.md"
+BEGIN, END = "<!-- the table is written by tests/test_replays.py -->\n", "<!-- its end -->\n"
+CALLS, LATE = 24, 8              # of each program; the last of them must be replayed, or be eager with a warning
+ROWS: dict = {}
+Box = types.SimpleNamespace
+
+
+def row(what, refused=None):
+    """Register a program: it gives the function, and the arguments of call i. `refused`: a part of the warning where it runs eagerly."""
+    def register(build):
+        ROWS[what] = build, refused
+        return build
+    return register
+
+
+@row("a NumPy array as an index")
+def _index():
+    x = whet.randn(8, 2)
+    def f(idx): return x[idx].sum(0)
+    return f, lambda i: (np.array([i % 8, 3]),)
+
+
+@row("a batch of NumPy arrays in a dict: `from_numpy`, `as_tensor`, `tensor`")
+def _batch():
+    def f(batch): return whet.from_numpy(batch["x"]) * 2 + whet.as_tensor(batch["y"], dtype=whet.float32) + whet.tensor(batch["x"])
+    return f, lambda i: ({"x": np.full(3, i, np.float32), "y": np.full(3, i)},)
+
+
+@row("NumPy functions on such arrays, and their results")
+def _functions():
+    def f(a): return whet.from_numpy(np.concatenate([a, a * 2])), (a - a.mean()) / (a.std() + 1e-8), a.argmax()
+    return f, lambda i: (np.arange(4.0) * i,)
+
+
+@row("a write to such an array, or to a tensor over it")
+def _writes():
+    def f(a):
+        a[0] = 1
+        whet.from_numpy(a).add_(2)
+        return a.sum()
+    return f, lambda i: (np.arange(4.0) * i,)
+
+
+@row("a NumPy replay buffer outside of the function, of any size")
+def _buffer():
+    o = Box(obs=np.random.rand(20000, 4).astype(np.float32))
+    def f(idx): return whet.as_tensor(o.obs[idx]).mean()
+    return f, lambda i: (np.array([i, 5]),)
+
+
+@row("`t.numpy()` that is computed with or returned")
+def _numpy():
+    def f(x): return np.sort(x.numpy()), (x * 2).numpy().mean()
+    return f, lambda i: (whet.ones(3) * i,)
+
+
+def _schedule(make):
+    def build():
+        model = nn.Linear(2, 1)
+        opt = optim.AdamW(model.parameters(), lr=0.1)
+        schedule = make(opt)
+        def f(x):
+            loss = model(x).sum()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            schedule.step()
+            return loss.item()
+        return f, lambda i: (whet.ones(3, 2) * i,)
+    return build
+
+
+for _name, _make in {
+        "StepLR": lambda o: optim.lr_scheduler.StepLR(o, 30), "MultiStepLR": lambda o: optim.lr_scheduler.MultiStepLR(o, [2, 6]),
+        "LambdaLR": lambda o: optim.lr_scheduler.LambdaLR(o, lambda n: min(1.0, n / 10)), "LinearLR": lambda o: optim.lr_scheduler.LinearLR(o),
+        "ExponentialLR": lambda o: optim.lr_scheduler.ExponentialLR(o, 0.9), "PolynomialLR": lambda o: optim.lr_scheduler.PolynomialLR(o, 99),
+        "CosineAnnealingLR": lambda o: optim.lr_scheduler.CosineAnnealingLR(o, 50),
+        "CosineAnnealingWarmRestarts": lambda o: optim.lr_scheduler.CosineAnnealingWarmRestarts(o, 40),
+        "CyclicLR": lambda o: optim.lr_scheduler.CyclicLR(o, 0.01, 0.1, 40),
+        "OneCycleLR": lambda o: optim.lr_scheduler.OneCycleLR(o, 0.1, 99)}.items():
+    row(f"`{_name}` stepped inside, with the optimizer")(_schedule(_make))
+
+
+@row("a loss that is appended to a list or a deque, with or without a `maxlen`")
+def _deque():
+    o = Box(all=[], last=collections.deque(maxlen=5))
+    def f(x):
+        o.all.append(x.sum().item())
+        o.last.append(x.sum().item())
+        return x * 2
+    return f, lambda i: (whet.ones(3) * i,)
+
+
+@row("metrics in a dict, a tensor or a view of one as an attribute")
+def _metrics():
+    o, m = Box(last=None), {}
+    def f(x):
+        m["loss"], m["n"] = x.sum().item(), m.get("n", 0) + 1
+        o.last = x[0]
+        return x * 2
+    return f, lambda i: (whet.ones(3) * i,)
+
+
+@row("a hidden state `(h, c)` that is laid anew")
+def _hidden():
+    o = Box(state=(whet.zeros(2), whet.zeros(2)))
+    def f(x):
+        h, c = o.state
+        o.state = ((x + h).tanh(), c * 0.5 + x)
+        return o.state[0] * 1
+    return f, lambda i: (whet.ones(2) * i,)
+
+
+@row("a cache that is written to at a position, a tensor of one element")
+def _cache():
+    room = whet.zeros(64, 2)
+    def f(x, at):
+        room[at] = x
+        return room.sum()
+    return f, lambda i: (whet.ones(2), whet.tensor([i]))
+
+
+@row("a cache that is written to at a position, a number of Python's", refused="")
+def _position():
+    room = whet.zeros(64, 2)
+    def f(x, at):
+        room[at] = x
+        return room.sum()
+    return f, lambda i: (whet.ones(2), i)
+
+
+@row("a list of numbers as an argument, others at each call", refused="")
+def _list():
+    def f(x, rewards): return x * sum(rewards)
+    return f, lambda i: (whet.ones(2), [i * 0.5, 1.0])
+
+
+@row("a text that another call's numbers are in, as an attribute", refused="is 'loss=")
+def _text():
+    o = Box(said="")
+    def f(x):
+        o.said = f"loss={x.sum().item():.3f}"
+        return x * 2
+    return f, lambda i: (whet.ones(3) * i,)
+
+
+@row("a list that is read and appended to", refused="holds more, or less, than it did")
+def _both():
+    seen: list = []
+    def f(x):
+        seen.append(x.sum().item())
+        return x * len(seen)
+    return f, lambda i: (whet.ones(3) * i,)
+
+
+@row("a tensor's memory that NumPy writes to", refused="writes to a tensor's memory through NumPy")
+def _fill():
+    def f(x):
+        x.numpy().fill(3)
+        return x * 2
+    return f, lambda i: (whet.ones(3) * i,)
+
+
+@row("`weight.data = ...`", refused="it changes what a tensor from outside is")
+def _data():
+    w = whet.ones(3)
+    def f(x):
+        w.data = w.data * 0.9 + x
+        return w * 2
+    return f, lambda i: (whet.ones(3) * i,)
+
+
+@row("an iterator that moves on", refused="moves on when it is read")
+def _iterator():
+    numbers = itertools.count()
+    def f(x): return x * next(numbers)
+    return f, lambda i: (whet.ones(3),)
+
+
+def fate(what):
+    """(were the last calls of a program replayed, what the warnings said)."""
+    from tests.loops.harness import untimed
+    build, _ = ROWS[what]
+    whet.manual_seed(0), np.random.seed(0)
+    eager, arguments = build()
+    whet.manual_seed(0), np.random.seed(0)
+    f, _ = build()
+    t = whet.jit.trace(f, verify="first")
+    with untimed(), warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for i in range(CALLS):
+            if i == CALLS - LATE:
+                before = t._policy.summary().replayed
+            want, got = eager(*arguments(i)), t(*arguments(i))
+            assert repr(want) == repr(got), (what, i)
+    said = [str(w.message) for w in warned if issubclass(w.category, whet.jit.TraceWarning)]
+    return t._policy.summary().replayed - before == LATE, said
+
+
+@pytest.mark.parametrize("what", ROWS)
+def test_a_row_of_the_table(what):
+    replayed, said = fate(what)
+    refused = ROWS[what][1]
+    assert replayed == (refused is None)
+    if refused:
+        assert refused in said[0] and ".py:" in said[0]
+
+
+def table():
+    """The table, from the programs above."""
+    lines = ["| what | replays |", "|---|---|"]
+    lines += [f"| {what} | {'yes' if refused is None else 'no'} |" for what, (_, refused) in ROWS.items()]
+    return "\n".join(lines) + "\n"
+
+
+def test_the_page_has_this_table():
+    text = PAGE.read_text()
+    assert text[text.index(BEGIN) + len(BEGIN):text.index(END)] == table()
+
+
+if __name__ == "__main__":
+    text = PAGE.read_text()
+    PAGE.write_text(text[:text.index(BEGIN) + len(BEGIN)] + table() + text[text.index(END):])
