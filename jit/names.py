@@ -181,6 +181,7 @@ def type_of(t):
 
 # ---- values and lines --------------------------------------------------------------------------------------------------
 METHODS = types.MethodType, types.BuiltinFunctionType
+WRAPPED = types.MethodType, staticmethod, classmethod        # what has its function as `__func__`
 SHORT = 40                               # letters of a value that a sentence holds
 
 
@@ -220,10 +221,16 @@ def codes_of(world, fn):
     out: dict = {}
     for x in (fn, getattr(fn, "forward", None), *world.seen.values(), *(world.stack or ())):
         for f in vars(x).values() if isinstance(x, type) and not standard(x.__module__) else (x,):
-            code = getattr(getattr(f, "__func__", f), "__code__", None)
-            if isinstance(code, types.CodeType) and not ours(code):
+            code = _code_of(f)
+            if code is not None and not ours(code):
                 _nested(code, out)
     return list(out)
+
+
+def _code_of(f):
+    """The code of a function or method, None of anything else: asking that for an attribute would run code of its own."""
+    f = f.__func__ if type(f) in WRAPPED else f
+    return f.__code__ if type(f) is types.FunctionType else None
 
 
 def _nested(code, out):
@@ -243,7 +250,7 @@ def last_word(name):
 def place_of(world, fn, key, x):
     """What the user calls an object that a World has met, and the line that reads it; where only a method of it has a name, that of the method."""
     names = names_of(world, fn, key)[0]
-    methods = [m for m in world.seen.values() if isinstance(m, METHODS) and m.__self__ is x]
+    methods = [m for m in world.seen.values() if type(m) in METHODS and m.__self__ is x]
     name = next((names[id(m)] for m in (x, *methods) if names.get(id(m))), "").lstrip(".")
     return name, line_of(codes_of(world, fn), last_word(name))
 

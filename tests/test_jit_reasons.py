@@ -197,3 +197,20 @@ def test_misses_are_counted_by_reason():
     for i in range(100):
         found.add(Reason("c", f"line {i}"))
     assert len(found.counts) == Misses.MOST
+
+
+def test_naming_what_was_reached_asks_modules_for_nothing():
+    """Some modules warn of their own deprecation whatever they are asked for."""
+    asked, noisy = [], type(os)("noisy")
+    noisy.__getattr__ = asked.append
+    keeper.module, keeper.draws = noisy, np.random.RandomState(0)
+
+    @jit.trace
+    def step(x):
+        return x + keeper.module.__name__.count("n") + keeper.draws.randint(3)
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("always")
+        for _ in range(3):
+            step(whet.ones(2))
+    del keeper.module, keeper.draws
+    assert asked == []

@@ -6,7 +6,7 @@ import math
 import whet
 
 from ..autograd.modes import warn
-from ..ops.registry import check_tensors
+from ..ops.registry import check_tensors as _check_tensors
 from ..ops.surface import guard as _guard
 
 
@@ -184,7 +184,7 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
 
 def linear_(weight, bias):
     """How linear and convolution layers start: both uniform within 1 / sqrt(fan_in)."""
-    check_tensors("linear_", weight=weight, bias=bias)
+    _check_tensors("linear_", weight=weight, bias=bias)
     kaiming_uniform_(weight, a=math.sqrt(5))
     if bias is not None:
         fan_in, _ = fans(weight)
