@@ -1,6 +1,6 @@
 """Discrete Fourier transforms (`whet.fft`)."""
 from . import dtypes
-from .indexing import sizes
+from .indexing import sizes as _sizes
 from .ops import fourier as _f
 from .ops.surface import FUNCTIONS as _F
 from .ops.surface import guarded as _guarded
@@ -12,7 +12,7 @@ __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn
 
 def _places(name, x, s, dim):
     """(sizes, dimensions) of a transform of several dimensions."""
-    s = None if s is None else tuple(s) if isinstance(s, tuple | list) else sizes((s,), name, "s")
+    s = None if s is None else tuple(s) if isinstance(s, tuple | list) else _sizes((s,), name, "s")
     if dim is None:
         if s is not None and len(s) > x.ndim:
             raise RuntimeError(f"{name}: Got shape with {len(s)} values but input tensor only has {x.ndim} dimensions.")

@@ -29,6 +29,7 @@ from .ops.host import square as _square
 from .ops.reduce import vector_norm
 from .ops.registry import apply as _apply
 from .ops.registry import ask as _ask
+from .ops.registry import check_tensors as _check_tensors
 from .ops.surface import FUNCTIONS as _F
 from .ops.surface import guarded as _guarded
 from .ops.surface import with_out as _with_out
@@ -142,6 +143,7 @@ def multi_dot(tensors):
 
 def vecdot(x, y, *, dim=-1):
     """The inner product of vectors along `dim`, the first conjugated."""
+    _check_tensors("vecdot", x=x, y=y)
     return (x.conj() * y).sum(dim)
 
 

@@ -4,6 +4,7 @@ import math
 import numpy as np
 import whet
 
+from ..ops.registry import check_tensors
 from . import constraints as c
 from .base import Distribution, ExponentialFamily, Size, randn, sum_rightmost
 from .discrete import Categorical
@@ -172,9 +173,11 @@ class Wishart(ExponentialFamily):
     _event_dims = {"_tril": 2}
 
     def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
-        normal = MultivariateNormal(whet.zeros((covariance_matrix if covariance_matrix is not None else precision_matrix
-                                                if precision_matrix is not None else scale_tril).shape[-1]),
-                                    covariance_matrix, precision_matrix, scale_tril, validate_args=False)
+        given = [m for m in (covariance_matrix, precision_matrix, scale_tril) if m is not None]
+        if len(given) != 1:
+            raise ValueError("Wishart: exactly one of covariance_matrix or precision_matrix or scale_tril must be specified")
+        check_tensors("Wishart", matrix=given[0])
+        normal = MultivariateNormal(whet.zeros(given[0].shape[-1]), covariance_matrix, precision_matrix, scale_tril, validate_args=False)
         df = df if isinstance(df, whet.Tensor) else whet.tensor(float(df), dtype=normal._tril.dtype)
         batch = np.broadcast_shapes(df.shape, normal.batch_shape)
         self._tril, self.df = normal._tril.expand(*batch, *normal._tril.shape[-2:]), df.expand(*batch)

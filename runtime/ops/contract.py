@@ -202,6 +202,7 @@ def vdot(input, other):
 @function(out=True)
 def inner(input, other):
     """Sums of products over the last dimension of both."""
+    check_tensors("inner", input=input, other=other)
     if input.ndim == 0 or other.ndim == 0:
         return input * other
     if input.shape[-1] != other.shape[-1]:

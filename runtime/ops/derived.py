@@ -8,7 +8,7 @@ from .. import dtypes
 from ..autograd.modes import beyond, read
 from ..dtypes import COMPLEX, FLOAT, INT
 from . import dims
-from .registry import Op, apply, ask, has_negative, is_tensor
+from .registry import Op, apply, ask, check_tensors, has_negative, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS as F
 from .surface import function, method
@@ -181,6 +181,7 @@ def renorm_(self, p, dim, maxnorm):
 
 # ---- statistics ----------------------------------------------------------------------------------------------------------
 def _check_weights(name, w, n, whole):
+    check_tensors("cov", **{name: w})
     if w.ndim > 1:
         raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions")
     if (w.dtype.kind != INT) if whole else (w.dtype.kind != FLOAT):

@@ -257,6 +257,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     _float_input("instance_norm", input)
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    _check_channels("instance_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     n, c = input.shape[:2]
     size = int(np.prod(input.shape[2:], dtype=np.int64))
     if size == 1:

@@ -1,4 +1,5 @@
 """Convolutions and pools. A convolution and its two gradients are three ops, each other's derivatives."""
+import itertools
 import math
 
 import numpy as np
@@ -123,7 +124,7 @@ def tuple_of(v, n, name, what):
     """A number for all dimensions, or one for each."""
     if isinstance(v, int):
         return (v,) * n
-    v = tuple(int(i) for i in v)
+    v = tuple(int(i) for i in itertools.islice(v, n + 1))
     if len(v) == 1:
         return v * n
     if len(v) != n:

@@ -3,6 +3,7 @@
 import whet
 
 from ...autograd.modes import warn
+from ...ops.registry import check_tensors
 from ...tensor import Tensor
 
 
@@ -36,6 +37,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scale the gradients by max_norm / total_norm where that is below 1."""
+    check_tensors("clip_grads_with_norm_", total_norm=total_norm)
     with whet.no_grad():
         scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         for p in _listed(parameters):

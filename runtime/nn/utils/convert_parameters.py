@@ -1,11 +1,15 @@
 """Parameters as one vector, and back."""
 import whet
 
+from ...ops.registry import check_tensors
 from ...tensor import Tensor
 
 
 def parameters_to_vector(parameters):
     """All elements of the parameters, one after the other."""
+    parameters = list(parameters)
+    for p in parameters:
+        check_tensors("parameters_to_vector", parameters=p)
     return whet.cat([p.reshape(-1) for p in parameters])
 
 
