@@ -289,7 +289,8 @@ class Policy:
         are `lasting` stay."""
         gone, free = [], MEMORY - self.bytes
         while free < size:
-            found = [r for r in self.chance.sample(self.held, min(SAMPLE, len(self.held))) if r not in gone and r not in lasting]
+            held = list(self.held)           # another thread may drop some meanwhile
+            found = [r for r in self.chance.sample(held, min(SAMPLE, len(held))) if r not in gone and r not in lasting]
             worst = min(found, key=lambda r: self.rate(r.kind), default=None)
             if worst is None or not made and self.rate(worst.kind) * BETTER > self.rate(kind):
                 return gone if made else None

@@ -484,7 +484,7 @@ class Traced(quick.Entry):
         of them are arguments."""
         if self._exact:
             return False
-        for r in self._table.get(key, ()):
+        for r in self._table.get(key) or self._policy.held[-1:]:         # a counter counts whatever kind of call comes
             if r.line is not None and r.line not in self._fixed:
                 self._lines.add(r.line)
             self._loosen(r.world.changes())

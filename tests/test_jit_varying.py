@@ -202,3 +202,18 @@ def test_a_schedule_of_momentum_is_one_recording():
     f, got, others = train(whet.jit.trace)
     assert got == want and groups == others
     assert f._why is None and sum(p["calls"] for p in f.explain(data=True)["paths"]) >= 20
+
+
+def test_a_number_that_calls_of_another_kind_changed_is_known_to_vary():
+    """A counter counts whatever kind of call comes: one look at another kind tells that it varies."""
+    state = {"steps": 0}
+
+    @whet.jit.trace(dynamic=False)
+    def step(x):
+        state["steps"] += 1
+        return x * state["steps"]
+    narrow, wide = whet.ones(2), whet.ones(3)
+    for x in (narrow, wide, narrow, wide, narrow, wide, wide):
+        assert step(x).tolist() == [float(state["steps"])] * len(x)
+    calls = step.explain(data=True)["calls"]
+    assert calls["recorded"] == 3 and calls["replayed"] == 4, calls
