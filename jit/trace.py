@@ -353,9 +353,10 @@ class Traced(quick.Entry):
             r.counted += 1
             self._policy.timed(kind, took)
         else:
-            start = begun if r.ready is None else trial.clock()          # (without a table each replay is asked for by Python)
-            out = self._replay(r, args, kwargs, given)
-            took = trial.clock() - start
+            tabled = r.ready is not None
+            out, took = self._clocked(r, args, kwargs, given)
+            if not tabled:                   # each such replay is asked for by Python
+                took = trial.clock() - begun
             if out is MISSED:
                 return out
         if not round_.turn and round_.wait(took, n):
@@ -411,30 +412,36 @@ class Traced(quick.Entry):
 
     def _replay(self, r, args, kwargs, given):
         """The result by a recording, or MISSED."""
+        return self._clocked(r, args, kwargs, given)[0]
+
+    def _clocked(self, r, args, kwargs, given):
+        """The same, and the seconds that it took. Keeping the account is not among them: machine code keeps none."""
         start = trial.clock()
         if r.ready is not None:
             out = quick.enter(r.ready, args, kwargs)
             if out is not MISSED:
-                self._policy.replayed(r.kind, trial.clock() - start)
+                took = trial.clock() - start
+                self._policy.replayed(r.kind, took)
                 if r.trial.at and r not in self._armed[:1]:
                     self._arm(r, args)
-                return out
+                return out, took
         if not r.lock.acquire(False):        # one call at a time works in a program's memory
             r.counted += 1
-            return self.fn(*args, **kwargs)
+            return self.fn(*args, **kwargs), trial.clock() - start
         try:
             out = r.replay(given.leaves, given.boxes)
             renewed = out is not MISSED and r.prepare(args, kwargs, given)
         finally:
             r.lock.release()
+        took = trial.clock() - start
         if out is not MISSED:
             r.counted += 1
-            self._policy.replayed(r.kind, trial.clock() - start)
+            self._policy.replayed(r.kind, took)
             if renewed:
                 self._tabled(r)
                 if r.trial.at:
                     self._arm(r, args)
-        return out
+        return out, took
 
     def _arm(self, r, args):
         """Have machine code try this recording's table first; where all are slower than eager, let it call the function itself."""

@@ -18,13 +18,14 @@ class Clock:
         self.pending = False
         monkeypatch.setattr(trial, "clock", lambda: self.now)
         monkeypatch.setattr(haste, "pending", lambda: self.pending)
-        replay, gradients, walk = Traced._replay, backward.Backward.gradients, trial.walk
+        replay, gradients, walk = Traced._clocked, backward.Backward.gradients, trial.walk
 
         def timed_replay(*args):
-            out = replay(*args)
+            out, took = replay(*args)
             self.replays += 1
-            self.now += self.replay + self.noise()
-            return out
+            passed = self.replay + self.noise()
+            self.now += passed
+            return out, took + passed
 
         def timed_gradients(*args):
             self.now += self.back + self.noise()
@@ -33,7 +34,7 @@ class Clock:
         def timed_walk(*args):
             self.now += self.eager_back + self.noise()
             return walk(*args)
-        monkeypatch.setattr(Traced, "_replay", timed_replay)
+        monkeypatch.setattr(Traced, "_clocked", timed_replay)
         monkeypatch.setattr(backward.Backward, "gradients", timed_gradients)
         monkeypatch.setattr(trial, "walk", timed_walk)
 
