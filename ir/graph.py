@@ -36,7 +36,7 @@ class Node:
     """One thing that happened. kind: "op", "write" (in place, into operand 0; `value`: does it count as a change of its version?), "draw"
     (random numbers), "guard" (a value that Python saw), "ask" (a question about values, with its answer; `roots`, where there are some:
     expressions, and whether each was true of any element), "fused", "rows", "parts", "picks", "contract", "chain" and "many" (see passes/;
-    `value` are the nodes that one stands for, `roots` the expressions, the program or the kernels), "roll" (passes/roll.py; `value` is the
+    `value` are the nodes that one stands for, `roots` the expressions, the program or the kernels), "roll" (passes/roll_loops.py; `value` is the
     loop). Operands are `Ref`s or Python values; `outs` are value numbers. `source` is the recorded node that a pass has put it in the place of,
     if it has."""
     __slots__ = ("kind", "op", "ins", "attrs", "outs", "line", "value", "roots", "source")

@@ -392,7 +392,7 @@ def pick(table, places, size, wrong, *step, wrap=False):
     places that there are, and `step`, the bytes from one to the next where elements do not lie side by side, are the same everywhere. `wrap`:
     do negative places count from the end? What is at a place that there is not has no meaning, and 1 is written to the argument `wrong`.
 
-    Only kernels that are made for it have it (`passes/picks.py`); it has no derivative, and no form in NumPy."""
+    Only kernels that are made for it have it (`passes/fuse_gathers.py`); it has no derivative, and no form in NumPy."""
     return Expr("pick", (table, places, size, wrong, *step), wrap)
 
 

@@ -27,24 +27,27 @@ from whet.ir.spans import address, span
 from whet.passes.pipeline import REWRITES
 from whet.tensor_base import Base
 
-from . import again, explain, ladder, quick, show, sizes, summary, trial
-from .arrays import Array, real_of
-from .backward import Backward, near
-from .bits import laid, same_bits
-from .effects import CONTENTS, GROWING, SETTABLE, Swapped, found, several
-from .given import Exchanged, Given, Run, counted
-from .history import inside, leaves_of, saved_by
-from .numbers import NUMBERS, Number, reclaim, settle, tensor_behind, tensor_of, varies
-from .outward import Outward, real
-from .policy import LOOKS, TIMED, Policy
-from .program import Miss, Program
-from .quick import MISSED
-from .reasons import Changes, Drifts, Keeps, Large, Memory, OfNumPy, OtherWays, Prints, PythonBackward, Rewrites
-from .record import Late, Recorder, Refused, Wrong, escaped
-from .recording import Recording
-from .results import Results
-from .watch import Watch
-from .world import ABSENT, TRACES, Unwatchable, World, ours
+from .capture.numpy_arrays import Array, real_of
+from .capture.purity import Watch
+from .capture.recorder import Late, Recorder, Refused, Wrong, escaped
+from .capture.stand_ins import Outward, real
+from .capture.varying_numbers import NUMBERS, Number, reclaim, settle, tensor_behind, tensor_of, varies
+from .effects.python_state import CONTENTS, GROWING, SETTABLE, Swapped, found, several
+from .effects.result_recipes import Results
+from .gradient.backward import Backward, near
+from .gradient.eager_graph import inside, leaves_of, saved_by
+from .guards import native_table, sizes
+from .guards.native_table import MISSED
+from .guards.outside_state import ABSENT, TRACES, Unwatchable, World, ours
+from .guards.signature import Exchanged, Given, Run, counted
+from .policy import timing
+from .policy.account import LOOKS, TIMED, Policy
+from .program.program import Miss, Program
+from .replay.recording import Recording
+from .report import explain, page, summary, verbosity
+from .report.reasons import Changes, Drifts, Keeps, Large, Memory, OfNumPy, OtherWays, Prints, PythonBackward, Rewrites
+from .verify import recheck
+from .verify.same_bits import laid, same_bits
 
 UNFIT = 20                       # calls that a recording did not fit and none that it did: it is dropped
 TRIES = 3                        # recordings of one key that may fail before it is given up
@@ -103,11 +106,11 @@ class disable:
 
     def __enter__(self):
         _switch.off += 1
-        quick.switch(1)
+        native_table.switch(1)
 
     def __exit__(self, *exc):
         _switch.off -= 1
-        quick.switch(-1)
+        native_table.switch(-1)
 
 
 # ---- arguments and results as leaves -----------------------------------------------------------------------------------
@@ -127,7 +130,7 @@ class Outcome:
         self.kind, self.what, self.run, self.like, self.recording = kind, "refused", math.inf, False, None
 
 
-class Traced(quick.Entry):
+class Traced(native_table.Entry):
     """A function that is recorded and replayed. See `trace`. (Its other attributes are the function's own.)"""
     __slots__ = ("__dict__", "__weakref__", "_ready")    # _ready: tables of recordings, for machine code to try in this order
     _traces = TRACES
@@ -198,7 +201,7 @@ class Traced(quick.Entry):
                 raise TraceError(f"{self._name()} cannot be compiled: {self._drift.full()}")
             self._policy.count("refused")
             return self.fn(*args, **kwargs)
-        policy, begun = self._policy, trial.clock()
+        policy, begun = self._policy, timing.clock()
         if policy.resting:
             return self._unasked(args, kwargs)
         try:
@@ -209,13 +212,13 @@ class Traced(quick.Entry):
             return self.fn(*args, **kwargs)
         out = self._by_recording(kind, key, args, kwargs, given, begun)
         if out is not MISSED:
-            policy.pay(kind, trial.clock() - begun)
+            policy.pay(kind, timing.clock() - begun)
             return out
         why = self._against(kind, key, args, kwargs, given)
         if why is not None:
-            start = trial.clock()
+            start = timing.clock()
             out = self.fn(*args, **kwargs)
-            now = trial.clock()
+            now = timing.clock()
             policy.ran(kind, now - start, now - begun, why)
             if policy.resting:
                 with self._laying:
@@ -230,7 +233,7 @@ class Traced(quick.Entry):
             self._outcome = Outcome(kind)
             out = self._record(key, given, args, kwargs)
             made, self._outcome = self._outcome, None
-            policy.recorded(kind, trial.clock() - begun, made.run, made.like, made.what)
+            policy.recorded(kind, timing.clock() - begun, made.run, made.like, made.what)
             if made.recording is not None:
                 self._take_in(made.recording)
             return out
@@ -356,7 +359,7 @@ class Traced(quick.Entry):
             tabled = r.ready is not None
             out, took = self._clocked(r, args, kwargs, given)
             if not tabled:                   # each such replay is asked for by Python
-                took = trial.clock() - begun
+                took = timing.clock() - begun
             if out is MISSED:
                 return out
         if not round_.turn and round_.wait(took, n):
@@ -378,7 +381,7 @@ class Traced(quick.Entry):
         """A call that a recording fits, made eagerly and recorded again: what is recorded must be the same."""
         if not self._lock.acquire(False):
             return self._replay(r, args, kwargs, given)
-        start, before = trial.clock(), r.checks.made
+        start, before = timing.clock(), r.checks.made
         try:
             if not self._serves(r, given):
                 return MISSED
@@ -386,7 +389,7 @@ class Traced(quick.Entry):
             r.counted += 1
             self._policy.count("checked")
             out = self._record(key, given, args, kwargs, r)
-            r.checks.cost = trial.clock() - start
+            r.checks.cost = timing.clock() - start
             return out
         finally:                             # (also where the call raises an error, which says nothing)
             if r.checks.made > before and not r.doubtful:
@@ -416,24 +419,24 @@ class Traced(quick.Entry):
 
     def _clocked(self, r, args, kwargs, given):
         """The same, and the seconds that it took. Keeping the account is not among them: machine code keeps none."""
-        start = trial.clock()
+        start = timing.clock()
         if r.ready is not None:
-            out = quick.enter(r.ready, args, kwargs)
+            out = native_table.enter(r.ready, args, kwargs)
             if out is not MISSED:
-                took = trial.clock() - start
+                took = timing.clock() - start
                 self._policy.replayed(r.kind, took)
                 if r.trial.at and r not in self._armed[:1]:
                     self._arm(r, args)
                 return out, took
         if not r.lock.acquire(False):        # one call at a time works in a program's memory
             r.counted += 1
-            return self.fn(*args, **kwargs), trial.clock() - start
+            return self.fn(*args, **kwargs), timing.clock() - start
         try:
             out = r.replay(given.leaves, given.boxes)
             renewed = out is not MISSED and r.prepare(args, kwargs, given)
         finally:
             r.lock.release()
-        took = trial.clock() - start
+        took = timing.clock() - start
         if out is not MISSED:
             r.counted += 1
             self._policy.replayed(r.kind, took)
@@ -448,17 +451,17 @@ class Traced(quick.Entry):
         with self._laying:
             self._armed = [r, *(x for x in self._armed if x is not r)][:PATHS]
             self._lay_tables()
-            if quick.enter is not None and args and isinstance(args[0], Base) and all(r.slow for r in self._policy.held):
+            if native_table.enter is not None and args and isinstance(args[0], Base) and all(r.slow for r in self._policy.held):
                 self._ready = r.bypass(self.fn, args[0])
 
     def _tabled(self, r):
         """A recording has a new table: from so many on machine code finds them by the arguments."""
-        if quick.enter is None:
+        if native_table.enter is None:
             return
         with self._laying:
             index, aside = self._index, {i for i in self._varying if type(i) is int}
             if index is None or index.aside != aside:
-                index = self._index = quick.Index(aside)
+                index = self._index = native_table.Index(aside)
                 for other in self._policy.held:
                     if other.indexed is not None:
                         index.put(*other.indexed)
@@ -479,9 +482,9 @@ class Traced(quick.Entry):
         else:
             ready = tuple([x for r in self._armed if r.ready is not None and not r.slow for x in r.ready])
         policy = self._policy
-        if policy.resting and quick.enter is not None:
+        if policy.resting and native_table.enter is not None:
             if policy.bypass is None:
-                policy.bypass = quick.bypass_all(self.fn, policy.resting)
+                policy.bypass = native_table.bypass_all(self.fn, policy.resting)
             ready = *ready, *policy.bypass
         self._ready = ready or None
 
@@ -526,7 +529,7 @@ class Traced(quick.Entry):
     def _record(self, key, given, args, kwargs, known=None):
         """Run eagerly and write down what happens: a new recording, or something to compare with the `known` one."""
         leaves, others, numbers = given.leaves, given.others, given.numbers
-        start, loose, lines = trial.clock(), *((frozenset(self._loose), frozenset(self._lines)) if known is None else known.told)
+        start, loose, lines = timing.clock(), *((frozenset(self._loose), frozenset(self._lines)) if known is None else known.told)
         kind, model = self._model(args, kwargs, given) if known is None else (None, None)
         paths = self._table.setdefault(key, [])
         self._alive.setdefault(key, others)   # the key may hold their ids
@@ -563,7 +566,7 @@ class Traced(quick.Entry):
         except Unwatchable as e:
             self._give_up(key, e.reason.named(self.fn, key))
             return self.fn(*args, **kwargs)
-        spent = trial.clock() - start
+        spent = timing.clock() - start
         outcome = self._outcome
         if known is None:
             outcome.what, outcome.like = "failed", model is not None
@@ -587,7 +590,7 @@ class Traced(quick.Entry):
                 swapped.enter(rec)
                 modes.state.observers += (rec,)
                 modes.refresh()
-                begun = trial.clock()
+                begun = timing.clock()
                 with nullcontext() if light else watch, haste.recording():
                     out = self.fn(*args, **kwargs)
             finally:
@@ -599,7 +602,7 @@ class Traced(quick.Entry):
         try:
             try:
                 if known is None:
-                    outcome.run = trial.clock() - begun
+                    outcome.run = timing.clock() - begun
                 with _Kept(), _Roomy():
                     r = self._finish(run, rec, swapped, out, outward, known, model)
                 if known is not None:
@@ -607,7 +610,7 @@ class Traced(quick.Entry):
                 if light and not model.led(sizes.same_way(model, r.program)):
                     self._watched.add(key)
                 elif known is None and self._regular(world, slots, numbers, rec):
-                    r.told, r.checks = (loose, lines), again.Checks(self.verify, spent + again.NODE * len(rec.nodes))
+                    r.told, r.checks = (loose, lines), recheck.Checks(self.verify, spent + recheck.NODE * len(rec.nodes))
                     if r.doubtful:
                         r.checks.at = 0
                     r.kind, r.key = outcome.kind, key
@@ -625,7 +628,7 @@ class Traced(quick.Entry):
                     if known.doubtful:
                         self._drop(known)
                         self._failed(key, e)
-                    elif run.alone() and again.parting(again.Steps.of(known), again.Steps(rec.nodes, rec.arrays)) is not again.OTHER_WAY:
+                    elif run.alone() and recheck.parting(recheck.Steps.of(known), recheck.Steps(rec.nodes, rec.arrays)) is not recheck.OTHER_WAY:
                         self._distrust(known, e)
                 elif light:
                     model.led(False)
@@ -770,7 +773,7 @@ class Traced(quick.Entry):
         if known is not None:
             if self._sharing([*run.tensors, *rec.borrowed.values()], place_of) != known.shared:
                 return                       # (other tensors are around one array, one value to the recorder: the steps read differently)
-            return self._compare(known, rec, results, again.Account(
+            return self._compare(known, rec, results, recheck.Account(
                 rec.nodes, rec.arrays, outside, [place_of(t) for t in rec.outside.values()], spec, grads, left, bumps, positions))
         steady = {n: t for n, t in rec.outside.items() if place_of(t)[0] == "object" and world.tensors.get(id(t)) is t}
         nodes = rec.nodes if back is None or back.part is None else back.part.forward(rec.nodes)
@@ -825,9 +828,9 @@ class Traced(quick.Entry):
 
     def _compare(self, r, rec, results, now):
         """A run against the recording that it might have replayed, and that program against this run."""
-        was = again.Account.of(r)
-        found = again.difference(was, now)
-        if found is again.OTHER_WAY:
+        was = recheck.Account.of(r)
+        found = recheck.difference(was, now)
+        if found is recheck.OTHER_WAY:
             return
         if found is not None:
             raise Refused(f"it {found}")
@@ -941,7 +944,7 @@ class Traced(quick.Entry):
         changed = {n for n, m, a in zip(program.outside, outside, given) if n in want
                    and not (rec.originals.untouched(m) if a is want[n] else same_bits(a, want[n]))}
         if wrong or changed:
-            from .reproduce import report  # (seldom needed)
+            from .verify.reproducer import report  # (seldom needed)
             raise Wrong(f"a replay {'gives other bits for a result' if wrong else 'writes other bits to a tensor from outside'}: "
                         + report(rec.nodes, rec.arrays, {n: rec.originals[n] for n in outside}, values.values()))
         return env
@@ -978,10 +981,10 @@ class Traced(quick.Entry):
     def show(self, path=None):
         """Write a page with the graph of the most called recording, as recorded and as it runs; gives the path, of a new file where none is
         given. One that ends in .svg or .png becomes the pictures alone."""
-        return show.show(self, path)
+        return page.show(self, path)
 
     def _repr_html_(self):
-        return show.page(self)
+        return page.page(self)
 
     @property
     def recorded(self):
@@ -994,7 +997,7 @@ class Traced(quick.Entry):
         return next((explain.graphs(self, *x)[1] for x in explain.recordings(self)), None)
 
 
-quick.begin(Traced, Traced._call)
+native_table.begin(Traced, Traced._call)
 
 
 def surely(*steps):
@@ -1067,7 +1070,7 @@ class _Places:
 
 @functools.cache
 def _telling():
-    return ladder.telling(Traced)
+    return verbosity.telling(Traced)
 
 
 def trace(fn=None, example_inputs=None, *, strict=False, verify=VERIFY[0], rewrites=(), dynamic=None):
@@ -1105,7 +1108,7 @@ def trace(fn=None, example_inputs=None, *, strict=False, verify=VERIFY[0], rewri
         raise ValueError(f"trace(): rewrites are a list of some of {', '.join(map(repr, REWRITES))}, not {rewrites!r}")
     if not callable(fn):
         raise TypeError(f"trace(): expected a function, got {type(fn).__name__}")
-    traced = fn if isinstance(fn, Traced) else (Traced if not ladder.LEVEL else _telling())(fn, strict, verify, rewrites, dynamic)
+    traced = fn if isinstance(fn, Traced) else (Traced if not verbosity.LEVEL else _telling())(fn, strict, verify, rewrites, dynamic)
     if example_inputs is not None:
         traced(*example_inputs if isinstance(example_inputs, tuple | list) else (example_inputs,))
     return traced

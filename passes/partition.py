@@ -14,9 +14,9 @@ the operands of the forward and what the backward wants: a value costs what it t
 from collections import deque
 
 from whet.ir.graph import Node, Ref
-from whet.passes import fuse
-from whet.passes.lower_llvm.pointwise import work
-from whet.passes.repeats import renamed
+from whet.passes import fuse_pointwise
+from whet.passes.lower_llvm.elements.pointwise import work
+from whet.passes.merge_repeats import renamed
 from whet.passes.uses import is_view, memories, written
 
 MOST = 400                       # values in one piece of a graph: more is not looked at
@@ -121,7 +121,7 @@ class _Graph:
         self.away = {root[n] for n in (*outside, *exposed)}
         self.maker, self.stored = {}, set()  # value -> the node that can compute it again; what lies in memory in any case
         for node in nodes:
-            free = is_view(node) or _maps(node) and fuse.mappable(node, arrays)
+            free = is_view(node) or _maps(node) and fuse_pointwise.mappable(node, arrays)
             for o in node.outs:
                 if free and root[o] not in self.changed and not any(root[x] in self.changed for x in node.refs()):
                     self.maker[o] = node
@@ -148,7 +148,7 @@ class _Graph:
         if root in self.changed:
             return NEVER
         if self.shown(n):
-            return 2 * _moving(a) + EACH + COPY if a.dtype.kind in "fiuV" and a.size and fuse.dense(a) else NEVER
+            return 2 * _moving(a) + EACH + COPY if a.dtype.kind in "fiuV" and a.size and fuse_pointwise.dense(a) else NEVER
         if n in self.wanted and n not in self.droppable:
             return 1                         # (it is kept)
         return (1 if root in self.stored else 2) * _moving(self.arrays[root]) + EACH         # (a view keeps all of it)

@@ -3,26 +3,26 @@
 """
 import contextlib
 
-from whet.passes.chain import chains
-from whet.passes.constants import fold_constants
-from whet.passes.epilogue import epilogues
+from whet.passes.batch_kernels import many
+from whet.passes.chain_products import chains
+from whet.passes.delay_reductions import later
+from whet.passes.drop_identities import drop_identities
 from whet.passes.fold_batch_norm import fold_batch_norm
-from whet.passes.fuse import fuse, write_through
-from whet.passes.identities import drop_identities
-from whet.passes.later import later
-from whet.passes.many import many
-from whet.passes.outright import outright
+from whet.passes.fold_constants import fold_constants
+from whet.passes.fuse_epilogues import epilogues
+from whet.passes.fuse_gathers import picks
+from whet.passes.fuse_moves import parts
+from whet.passes.fuse_pointwise import fuse, write_through
+from whet.passes.fuse_rows import rows
+from whet.passes.in_place_to_new import outright
+from whet.passes.merge_repeats import merge_repeats
 from whet.passes.partition import partition
-from whet.passes.parts import parts
-from whet.passes.picks import picks
+from whet.passes.read_results import read_results
 from whet.passes.reassociate import reassociate
-from whet.passes.repeats import merge_repeats
 from whet.passes.resized import Plan
-from whet.passes.results import read_results
-from whet.passes.roll import roll
-from whet.passes.rows import rows
+from whet.passes.roll_loops import roll
 from whet.passes.uses import drop_unused, is_view, memories
-from whet.passes.writes import writes
+from whet.passes.writes_to_values import writes
 
 PASSES = [
     ("fold_constants", fold_constants),      # what constants alone make is a constant (first: see resized.py)
@@ -67,7 +67,7 @@ def rewrite(nodes, root, arrays, visible, names, steady):
 
 def planned(nodes, root, arrays, visible, check=None, plan=None, kept=None):
     """The nodes after all passes, as `optimize` gives them, and the plan of what was done, for a list of the same nodes on other sizes: if
-    `plan` is one of this list, or if an earlier process has had this very list, as `kept` knows (`jit/kept.py`), no pass runs."""
+    `plan` is one of this list, or if an earlier process has had this very list, as `kept` knows (`jit/program/plan_cache.py`), no pass runs."""
     passes = [name for name, _ in PASSES]
     new = Plan(nodes, root, arrays, visible)
     made = plan.again(new, root, arrays) if plan is not None and plan.passes == passes else None

@@ -10,9 +10,9 @@ import functools
 
 import numpy as np
 from whet.ir.graph import GROUPS, Node, Ref, Type, exact
-from whet.passes import chain, epilogue, fuse, parts, picks, rows
-from whet.passes.constants import constants, content
-from whet.passes.repeats import frozen
+from whet.passes import chain_products, fuse_epilogues, fuse_gathers, fuse_moves, fuse_pointwise, fuse_rows
+from whet.passes.fold_constants import constants, content
+from whet.passes.merge_repeats import frozen
 from whet.passes.uses import is_view, memories
 
 FLAGS = 0x503                    # of an array: contiguous either way, aligned, writeable
@@ -48,7 +48,7 @@ class Plan:
             return None
         arrays += [np.empty([scale[n] for n in shape], dtype) for dtype, shape, _ in self.added]
         memory = {**new.memory, **{n: n for n in range(self.size, len(arrays))}}
-        made = None if chain.wanted(self.made, arrays) else _Again(self, new, same, scale, memory, arrays)()
+        made = None if chain_products.wanted(self.made, arrays) else _Again(self, new, same, scale, memory, arrays)()
         if made is None:
             del arrays[self.size:]
         else:
@@ -71,7 +71,8 @@ class Plan:
                     return None
             if not flags & 1:
                 a, b = Type(dtype, shape, strides), Type(u, sizes, steps)
-                if not _parallel(strides, steps) or fuse.dense(a) != fuse.dense(b) or lying.setdefault(fuse.lying(a), fuse.lying(b)) != fuse.lying(b):
+                if not _parallel(strides, steps) or fuse_pointwise.dense(a) != fuse_pointwise.dense(b) \
+                        or lying.setdefault(fuse_pointwise.lying(a), fuse_pointwise.lying(b)) != fuse_pointwise.lying(b):
                     return None
         return there
 
@@ -150,19 +151,19 @@ class _Again:
     def group(self, x):
         """A group made of its nodes."""
         members = [self.node(m) for m in x.value]
-        if None in members or not all(fuse.in_order(self.arrays[place]) for place in x.attrs.get("into", {}).values()):
+        if None in members or not all(fuse_pointwise.in_order(self.arrays[place]) for place in x.attrs.get("into", {}).values()):
             return None
         if all(a is b or not a.members and alike(a, b) for a, b in zip(x.value, members)) \
                 and (x.kind != "rows" or all(self.scale.get(n) == n for n in x.roots.shape)) and x.kind not in ("parts", "picks"):
             return x
         if x.kind == "fused":
-            made = fuse.kernel(members, (), {}, self.arrays, set(x.outs))
+            made = fuse_pointwise.kernel(members, (), {}, self.arrays, set(x.outs))
         elif x.kind == "contract":
-            made = epilogue.joined(*members)
+            made = fuse_epilogues.joined(*members)
         elif x.kind in ("parts", "picks"):
-            made = (parts if x.kind == "parts" else picks).joined(members, self.arrays, x.outs)
+            made = (fuse_moves if x.kind == "parts" else fuse_gathers).joined(members, self.arrays, x.outs)
         elif x.kind == "rows":
-            made = rows.again(x, members, tuple([self.scale[n] for n in x.roots.shape]), self.root, self.arrays)
+            made = fuse_rows.again(x, members, tuple([self.scale[n] for n in x.roots.shape]), self.root, self.arrays)
         else:
             return None
         if type(made) is not Node or made.outs != x.outs or made.refs() != x.refs():

@@ -10,8 +10,8 @@ os.environ.setdefault("WHET_CACHE_DIR", os.path.join(os.path.dirname(__file__), 
 @pytest.fixture(autouse=True)
 def unlimited(monkeypatch):
     """Recordings cost nothing: what is recorded depends on no clock. (What may be spent on them is the matter of `test_jit_policy.py`.)"""
-    from whet.jit import policy
-    monkeypatch.setattr(policy, "GRACE", float("inf"))
+    from whet.jit.policy import account
+    monkeypatch.setattr(account, "GRACE", float("inf"))
 
 
 @pytest.fixture(autouse=True)

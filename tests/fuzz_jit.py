@@ -521,7 +521,8 @@ def interpreted():
     """Programs that are called inside do what `ir.interpret` says that their recorded graph means."""
     from whet.ir.graph import Graph, Input
     from whet.ir.interpret import interpret
-    from whet.jit import program, quick
+    from whet.jit.guards import native_table
+    from whet.jit.program import program
     from whet.random import Position
 
     def run(self, given):
@@ -544,23 +545,23 @@ def interpreted():
         for s, end in ends:
             s._seed, s._offset = end
         return made
-    kept = program.Program.__call__, quick.table
-    program.Program.__call__, quick.table = run, lambda *given: None
+    kept = program.Program.__call__, native_table.table
+    program.Program.__call__, native_table.table = run, lambda *given: None
     try:
         yield
     finally:
-        program.Program.__call__, quick.table = kept
+        program.Program.__call__, native_table.table = kept
 
 
 @contextlib.contextmanager
 def given_up(seed):
     """Runs that are recorded stop being so at some operation."""
-    from whet.jit import values
-    kept, values.MOST = values.MOST, random.Random(seed).choice([0, 0, 8, 30, 100, 400, 2000])
+    from whet.jit.capture import value_layouts
+    kept, value_layouts.MOST = value_layouts.MOST, random.Random(seed).choice([0, 0, 8, 30, 100, 400, 2000])
     try:
         yield
     finally:
-        values.MOST = kept
+        value_layouts.MOST = kept
 
 
 def run(p, traced=None):
@@ -580,9 +581,9 @@ def compare(p):
     New kernels have the form that the program says; eager has full ones, where the traced function comes first."""
     import whet
     from whet.cpu import haste
-    from whet.jit import policy
+    from whet.jit.policy import account
     from whet.passes.pipeline import names, without
-    policy.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
+    account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
     turn, odd = divmod(p["seed"], 2)
     left_out = names()[turn % len(names())]
     other = ("given up", given_up(turn)) if turn % 5 == 4 else ("interpreted", interpreted()) if odd else (f"without {left_out}", without(left_out))

@@ -13,10 +13,10 @@ import time
 import numpy as np
 import whet
 from whet import nn
-from whet.jit import policy
+from whet.jit.policy import account
 from whet.nn import functional as F
 
-policy.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
+account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
 
 
 class Block(nn.Module):

@@ -5,8 +5,8 @@ import whet.nn.functional as F
 from whet import nn, optim
 from whet.autograd import modes
 from whet.ir.graph import Graph, Input
-from whet.jit.program import Program
-from whet.jit.record import Recorder
+from whet.jit.capture.recorder import Recorder
+from whet.jit.program.program import Program
 
 
 def chain():

@@ -240,15 +240,16 @@ def far(want, got):
 def generators_seen():
     """A set that fills with the generators of passes/lower_llvm that are asked for kernels, and
     whether they are to be brief."""
-    from whet.passes.lower_llvm.builder import Module
+    from whet.passes.lower_llvm import builder
 
+    GENERATORS, Module = Path(builder.__file__).parent, builder.Module
     found, make = set(), Module.fn
 
     def fn(self, name, args, *rest, **more):
         if args[:1] == [("ptr", "args")] and args[-1:] == [("i64", "worker")]:
             frame, outer = sys._getframe(1), None
             while frame is not None:
-                if os.path.basename(os.path.dirname(frame.f_code.co_filename)) == "lower_llvm":
+                if GENERATORS in Path(frame.f_code.co_filename).parents:
                     outer = frame
                 frame = frame.f_back
             found.add(

@@ -10,10 +10,12 @@ from whet.cpu import conv as K
 from whet.cpu import conv_plan, native, pool
 from whet.cpu import window as W
 from whet.ir.scalar import arg, args, where
-from whet.passes.lower_llvm import compile, launch, planes, targets
+from whet.passes.lower_llvm import compile, targets
 from whet.passes.lower_llvm.builder import Module
-from whet.passes.lower_llvm.conv import SUMS, Epilogue, micro
-from whet.passes.lower_llvm.runs import Tile
+from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.windows import few_channels
+from whet.passes.lower_llvm.windows.conv import SUMS, Epilogue, micro
+from whet.passes.lower_llvm.windows.window_tiles import Tile
 
 rng = np.random.default_rng(0)
 
@@ -217,8 +219,8 @@ def test_bits_do_not_depend_on_threads_or_parts(x, w, at, threads, fresh, monkey
 def test_every_thread_has_a_part_and_every_part_its_scratch():
     for units, threads in itertools.product(range(1, 60), range(1, 9)):
         word, parts = conv_plan.shares(1, units, threads)
-        assert parts == launch.room(word) == min(threads, units // launch.grain(word)) == min(threads, units)
-    assert conv_plan.shares(20, 50, 4) == (launch.word(20, 2), 2)
+        assert parts == share_out.room(word) == min(threads, units // share_out.grain(word)) == min(threads, units)
+    assert conv_plan.shares(20, 50, 4) == (share_out.word(20, 2), 2)
 
 
 @pytest.mark.parametrize("last", [1.0, 0.5])
@@ -246,7 +248,7 @@ def test_one_image_is_work_for_all_threads(x, w, at, threads, fresh, monkeypatch
     monkeypatch.setattr(native, "launch", lambda kernel, units, grain, *args: launched.append((units, grain)))
     K.conv(make(*x), make(*w), None, *at)
     (units, grain), = launched
-    assert units // launch.grain(grain) >= 2
+    assert units // share_out.grain(grain) >= 2
 
 
 @pytest.mark.parametrize("x, w, at", SHAPES)
@@ -461,6 +463,6 @@ def test_the_inner_loop_stays_in_registers(rows, vectors, listed):
 @pytest.mark.parametrize("listed", [False, True])
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 6, 8, 12])
 def test_the_inner_loop_over_planes_stays_in_registers(count, listed):
-    if planes.registers_for(count) != (count, 4 if count <= 6 else 2):
+    if few_channels.registers_for(count) != (count, 4 if count <= 6 else 2):
         pytest.skip("another machine")
-    assert not spilled(inner_loop(planes.micro, Tile("float", count, 16, 4 if count <= 6 else 2, listed)))
+    assert not spilled(inner_loop(few_channels.micro, Tile("float", count, 16, 4 if count <= 6 else 2, listed)))

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from whet.cpu import gemm, guard, pool
 from whet.ir import scalar
-from whet.passes.lower_llvm import gemm as kernels
 from whet.passes.lower_llvm import targets
+from whet.passes.lower_llvm.products import gemm as kernels
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = [np.dtype(t) for t in ("f4", "f8", "f2")] + [BF16]

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 from whet.cpu import guard, native
-from whet.jit import arena
+from whet.jit.program import arena
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.builder import Module, Val, vec
 

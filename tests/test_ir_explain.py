@@ -12,8 +12,8 @@ import whet
 import whet.nn.functional as F
 from whet import jit, nn
 from whet.cpu import haste, memory, native
-from whet.jit import ladder as ladder_of_trace
-from whet.jit import trial
+from whet.jit.policy import timing
+from whet.jit.report import verbosity as ladder_of_trace
 
 compiled = pytest.mark.skipif(not native.enabled(), reason="without machine code every step is Python's")
 scale, table = 2.0, {"w": whet.ones(3)}
@@ -265,16 +265,16 @@ def test_nothing_is_on_the_way_when_it_is_off():
 
 
 def test_figures_are_said_in_words(monkeypatch):
-    monkeypatch.setattr(trial, "EARLY", 0)
+    monkeypatch.setattr(timing, "EARLY", 0)
     monkeypatch.setattr(haste, "pending", lambda: False)
     f = jit.trace(lambda x, n: x + n)
     f(whet.ones(3), 0.5)
     said = f.explain(full=True)
     assert ": 1 recording, 0 of " in said and "1 operation, run as 1 kernel launch and 0 steps in Python; used 0 times since; not timed yet" in said
     assert "guard: n is 0.5\n" in said + "\n" and "strides" not in said
-    for _ in range(trial.TURNS + 1):
+    for _ in range(timing.TURNS + 1):
         f(whet.ones(3), 0.5)
-    assert f"used {trial.TURNS + 1} times since; " in f.explain(full=True) and " us a replay, " in f.explain(full=True)
+    assert f"used {timing.TURNS + 1} times since; " in f.explain(full=True) and " us a replay, " in f.explain(full=True)
     assert all(t is not None for t in path(f)["microseconds"])
     f(whet.ones(4), 0.5)
     said = f.explain(full=True)

@@ -10,7 +10,7 @@ from whet import jit
 from whet.ir.interpret import Diverged, interpret
 from whet.ir.parse import parse
 from whet.ir.serialize import dumps
-from whet.jit.explain import given
+from whet.jit.report.explain import given
 from whet.ops.registry import is_tensor
 
 from tests import graphs

@@ -18,8 +18,8 @@ from whet.ir.interpret import interpret
 from whet.ir.layout import Layout, layers, nearest
 from whet.ir.text import head
 from whet.ir.view import dependencies, to_networkx
-from whet.jit import show
-from whet.jit.explain import given
+from whet.jit.report import page
+from whet.jit.report.explain import given
 
 from tests import graphs
 
@@ -150,7 +150,7 @@ def training_step():
 def test_a_large_graph_is_views_of_few_boxes():
     step = training_step()
     for g in (step.recorded, step.graph):
-        folded = Folded(g, own=show.lines_of(step.fn))
+        folded = Folded(g, own=page.lines_of(step.fn))
         parts = [v for v in folded.views if v.kernel is None]
         assert sorted(p for v in parts for p in v.parts if type(p) is int) == list(range(len(g.nodes)))      # each node is in one
         assert len(g.nodes) > 2 * fold.MOST and 3 < len(folded.views[0].parts) <= fold.MOST

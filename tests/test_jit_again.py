@@ -8,11 +8,12 @@ import pytest
 import whet
 from whet import jit, nn, optim
 from whet.cpu import haste, native
-from whet.jit import again, trial
-from whet.jit.recording import Recording
+from whet.jit.policy import timing
+from whet.jit.replay.recording import Recording
+from whet.jit.verify import recheck
 from whet.nn import functional as F
 from whet.passes.lower_llvm.builder import Module
-from whet.passes.lower_llvm.entries import _ptr
+from whet.passes.lower_llvm.calls.op_calls import _ptr
 
 pytestmark = pytest.mark.filterwarnings("error::whet.jit.TraceWarning")
 
@@ -20,16 +21,16 @@ pytestmark = pytest.mark.filterwarnings("error::whet.jit.TraceWarning")
 @pytest.fixture
 def eager_loses(monkeypatch):
     """Replays are faster, and are tried once, at once."""
-    monkeypatch.setattr(trial, "EARLY", 0)
+    monkeypatch.setattr(timing, "EARLY", 0)
     monkeypatch.setattr(haste, "pending", lambda: False)
     monkeypatch.setattr(Recording, "slow", property(lambda r: False, lambda r, v: None), raising=False)
-    monkeypatch.setattr(trial, "GROWTH", 10 ** 9)
+    monkeypatch.setattr(timing, "GROWTH", 10 ** 9)
 
 
 @pytest.fixture
 def often(monkeypatch, eager_loses):
     """Calls 32, 64, ... are recorded again, whatever that costs."""
-    monkeypatch.setattr(again, "BUDGET", 1e9)
+    monkeypatch.setattr(recheck, "BUDGET", 1e9)
 
 
 def behind_a_table():
@@ -239,7 +240,7 @@ def test_an_error_in_a_call_that_is_recorded_again_is_the_caller_s():
 
 def test_all_that_is_recorded_again_takes_less_than_a_hundredth(monkeypatch, eager_loses):
     for cost, call in ((3e-3, 2e-5), (0.2, 4e-3), (1e-3, 1e-6), (2e-3, 1e-3)):
-        checks, calls, spent = again.Checks("sample", cost), 20, 0.0
+        checks, calls, spent = recheck.Checks("sample", cost), 20, 0.0
         checks.plan(calls, call)
         while calls < 1 << 24:
             calls, spent = checks.at, spent + cost

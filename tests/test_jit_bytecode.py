@@ -6,7 +6,7 @@ import inspect
 import textwrap
 import types
 
-from whet.jit.bytecode import instructions, second_is_constant
+from whet.jit.guards.bytecode import instructions, second_is_constant
 
 
 def codes(code):

@@ -4,14 +4,14 @@ import pytest
 import whet
 from whet import jit
 from whet.cpu import pool
-from whet.passes import chain
+from whet.passes import chain_products
 
 rng = np.random.default_rng(11)
 
 
 @pytest.fixture(autouse=True)
 def of_any_size(monkeypatch):
-    monkeypatch.setattr(chain, "LEAST", 0)
+    monkeypatch.setattr(chain_products, "LEAST", 0)
 
 
 @pytest.fixture

@@ -638,8 +638,8 @@ def test_the_used_up_graph_of_a_result_leads_to_a_leaf_of_the_runs():
 
 
 def test_a_leaf_that_somebody_else_holds_is_no_part_of_a_used_up_graph():
-    from whet.jit.history import leaves_of
-    from whet.jit.record import escaped
+    from whet.jit.capture.recorder import escaped
+    from whet.jit.gradient.eager_graph import leaves_of
     x = leaf(3)
     y = x.exp().sum()
     y.backward()

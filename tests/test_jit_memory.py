@@ -10,8 +10,8 @@ from whet import jit, nn
 from whet.cpu import memory, native
 from whet.ir.parse import parse
 from whet.ir.view import amount
-from whet.jit.arena import ALIGN, Own, Piece, Ranges, plan
-from whet.jit.reproduce import differing
+from whet.jit.program.arena import ALIGN, Own, Piece, Ranges, plan
+from whet.jit.verify.reproducer import differing
 from whet.nn import functional as F
 
 from tests import leaks
@@ -418,8 +418,8 @@ def test_launches_that_share_scratch_have_as_much_as_the_largest_needs():
 
 
 def test_what_would_take_too_much_to_record_runs_eagerly(monkeypatch):
-    from whet.jit import values
-    monkeypatch.setattr(values, "MOST", 10_000)
+    from whet.jit.capture import value_layouts
+    monkeypatch.setattr(value_layouts, "MOST", 10_000)
     f, x = jit.trace(lambda x: [x := x * 1.5 for _ in range(20)][-1]), whet.ones(500)
     for _ in range(5):
         assert f(x).tolist() == f.fn(x).tolist()
@@ -433,8 +433,8 @@ def test_what_would_take_too_much_to_record_runs_eagerly(monkeypatch):
 @pytest.mark.parametrize("limit", range(0, 200, 8))
 def test_recording_is_given_up_wherever_it_takes_too_much(limit, monkeypatch):
     """Also in the backward of a graph that the run has used up in part."""
-    from whet.jit import values
-    monkeypatch.setattr(values, "MOST", limit)
+    from whet.jit.capture import value_layouts
+    monkeypatch.setattr(value_layouts, "MOST", limit)
 
     def f(x):
         y = x.sin()

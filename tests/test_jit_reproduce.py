@@ -11,7 +11,7 @@ from whet import jit
 from whet.cpu import native
 from whet.ir import scalar as S
 from whet.ir.graph import Node, Ref
-from whet.jit import reproduce
+from whet.jit.verify import reproducer
 from whet.ops.registry import REGISTRY
 from whet.passes import pipeline
 
@@ -20,7 +20,7 @@ compiled = pytest.mark.skipif(not native.enabled(), reason="needs machine code")
 
 @pytest.fixture(autouse=True)
 def own_folder(monkeypatch, tmp_path):
-    monkeypatch.setattr(reproduce.cache, "root", lambda: str(tmp_path))
+    monkeypatch.setattr(reproducer.cache, "root", lambda: str(tmp_path))
 
 
 def broken(monkeypatch, name, change):
@@ -122,7 +122,7 @@ def test_with_strict_it_is_an_error(monkeypatch):
 
 def test_a_file_that_cannot_be_made_is_no_error(monkeypatch):
     broken(monkeypatch, "outright", exp_is_expm1)
-    monkeypatch.setattr(reproduce, "folder", lambda: "/nowhere")
+    monkeypatch.setattr(reproducer, "folder", lambda: "/nowhere")
     f = jit.trace(lambda x: x.exp())
     with pytest.warns(jit.TraceWarning, match="no file that shows it could be made"):
         assert f(whet.zeros(2)).tolist() == [1.0, 1.0]

@@ -7,7 +7,7 @@ import whet
 import whet.nn.functional as F
 from whet import nn
 from whet.cpu import haste, native
-from whet.passes import chain
+from whet.passes import chain_products
 
 pytestmark = pytest.mark.filterwarnings("error::whet.jit.TraceWarning")
 SIZES = 7, 2, 3, 8, 16, 17, 64, 1, 0
@@ -509,7 +509,7 @@ def test_rewrites_choose_for_each_size():
 
 
 def test_products_are_chained_where_much_lies_between(monkeypatch):
-    monkeypatch.setattr(chain, "LEAST", 1 << 12)
+    monkeypatch.setattr(chain_products, "LEAST", 1 << 12)
 
     def fn(q, k):
         return (q @ k.swapaxes(-1, -2)).softmax(-1) @ k

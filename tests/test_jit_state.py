@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import whet
 from whet import jit, nn
-from whet.jit import policy
+from whet.jit.policy import account
 
 
 def bits(x):
@@ -392,7 +392,7 @@ def test_arguments_that_are_always_others_are_soon_left_alone():
     f = whet.jit.trace(lambda x, a: x + float(a[0]))
     for i in range(200):                     # (each array has the address of one before it)
         assert f(whet.ones(2), np.full(3, float(i))).tolist() == [1.0 + i] * 2
-    assert len(f.explain(data=True)["paths"]) <= policy.FREE
+    assert len(f.explain(data=True)["paths"]) <= account.FREE
     same = np.full(3, 2.0)
     for _ in range(200):
         assert f(whet.ones(2), same).tolist() == [3.0, 3.0]
@@ -404,7 +404,7 @@ def trace_of(f):
 
 
 def test_a_number_is_read_after_large_tensors_were_written(monkeypatch):
-    monkeypatch.setattr(sys.modules["whet.jit.program"], "KEPT", 1000)
+    monkeypatch.setattr(sys.modules["whet.jit.program.program"], "KEPT", 1000)
 
     def make():
         layer, total, right = nn.Linear(20, 20), 0.0, 0

@@ -7,7 +7,7 @@ import time
 import pytest
 import whet
 from whet import jit
-from whet.jit import policy, trial
+from whet.jit.policy import account, timing
 
 THREADS, SECONDS = 4, 1.5
 
@@ -15,10 +15,10 @@ THREADS, SECONDS = 4, 1.5
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """Threads take turns all the time, and so do trials, whose every call is one of a round."""
-    monkeypatch.setattr(trial, "EARLY", 0)
-    monkeypatch.setattr(trial, "GROWTH", 0)
-    monkeypatch.setattr(trial, "COST", math.inf)
-    monkeypatch.setattr(policy, "MEMORY", 1 << 18)
+    monkeypatch.setattr(timing, "EARLY", 0)
+    monkeypatch.setattr(timing, "GROWTH", 0)
+    monkeypatch.setattr(timing, "COST", math.inf)
+    monkeypatch.setattr(account, "MEMORY", 1 << 18)
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield

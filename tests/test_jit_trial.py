@@ -3,10 +3,12 @@ import pytest
 import whet
 from whet import jit
 from whet.cpu import haste
-from whet.jit import backward, quick, trial
+from whet.jit.gradient import backward
+from whet.jit.guards import native_table
+from whet.jit.policy import timing
 from whet.jit.trace import Traced
 
-ROUND = trial.TURNS + 1          # calls of a recording until its first round is over, where nothing holds that up
+ROUND = timing.TURNS + 1          # calls of a recording until its first round is over, where nothing holds that up
 
 
 class Clock:
@@ -16,9 +18,9 @@ class Clock:
         self.now, self.replay, self.eager, self.back, self.eager_back, self.noise = 0.0, 1.0, 10.0, 0.0, 0.0, lambda: 0.0
         self.eager_calls = self.replays = 0
         self.pending = False
-        monkeypatch.setattr(trial, "clock", lambda: self.now)
+        monkeypatch.setattr(timing, "clock", lambda: self.now)
         monkeypatch.setattr(haste, "pending", lambda: self.pending)
-        replay, gradients, walk = Traced._clocked, backward.Backward.gradients, trial.walk
+        replay, gradients, walk = Traced._clocked, backward.Backward.gradients, timing.walk
 
         def timed_replay(*args):
             out, took = replay(*args)
@@ -36,7 +38,7 @@ class Clock:
             return walk(*args)
         monkeypatch.setattr(Traced, "_clocked", timed_replay)
         monkeypatch.setattr(backward.Backward, "gradients", timed_gradients)
-        monkeypatch.setattr(trial, "walk", timed_walk)
+        monkeypatch.setattr(timing, "walk", timed_walk)
 
     def traced(self, fn, *args, **options):
         """A traced function, recorded; whose eager calls take time from now on."""
@@ -163,7 +165,7 @@ def test_a_wrong_decision_heals(clock, wrong):
 
 @pytest.mark.parametrize("eager, replay", [(100.0, 1.0), (1.2, 1.0), (1.0, 50.0)])
 def test_rounds_lie_ever_further_apart_and_cost_next_to_nothing(eager, replay):
-    t, n, spent, best = trial.Trial(), 0, 0.0, min(eager, replay)
+    t, n, spent, best = timing.Trial(), 0, 0.0, min(eager, replay)
     ends = []
     while n < 1_000_000:
         if n < t.at:
@@ -174,7 +176,7 @@ def test_rounds_lie_ever_further_apart_and_cost_next_to_nothing(eager, replay):
         if t.note(turn, eager if turn else replay, n):
             ends.append(n)
     assert len(ends) > 2 and all(b > 7 * a for a, b in zip(ends, ends[1:]))
-    assert spent < 0.015 * n * best + trial.TURNS * max(eager, replay)
+    assert spent < 0.015 * n * best + timing.TURNS * max(eager, replay)
 
 
 def test_short_calls_are_timed_when_they_have_been_made_for_a_while(clock):
@@ -182,9 +184,9 @@ def test_short_calls_are_timed_when_they_have_been_made_for_a_while(clock):
     clock.replay = 2.0 ** -11
     x = whet.ones(3)
     f = clock.traced(lambda x: x * 2, x)
-    calls(f, trial.EARLY, x)
-    assert clock.eager_calls == 0 and clock.replays == (2 if quick.enter is not None else trial.EARLY)
-    calls(f, trial.TURNS, x)
+    calls(f, timing.EARLY, x)
+    assert clock.eager_calls == 0 and clock.replays == (2 if native_table.enter is not None else timing.EARLY)
+    calls(f, timing.TURNS, x)
     assert clock.eager_calls == 4 and only(f).trial.seconds == [2.0 ** -11, 10.0]
 
 
@@ -192,7 +194,7 @@ def test_nothing_is_timed_while_kernels_wait_to_be_compiled_well(clock):
     x, clock.pending = whet.ones(3), True
     f = clock.traced(lambda x: x * 2, x)
     calls(f, 300, x)
-    assert clock.eager_calls == 0 and (clock.replays < 12 or quick.enter is None) and only(f).calls == 300
+    assert clock.eager_calls == 0 and (clock.replays < 12 or native_table.enter is None) and only(f).calls == 300
     clock.pending = False
     calls(f, 600, x)
     assert clock.eager_calls == 4 and not only(f).slow

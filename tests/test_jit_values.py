@@ -4,9 +4,9 @@ import pytest
 import whet
 from whet import jit
 from whet.ir.spans import address
-from whet.jit import values
-from whet.jit.bits import PIECE, digest, same_bits
-from whet.jit.values import Originals, Values
+from whet.jit.capture import value_layouts
+from whet.jit.capture.value_layouts import Originals, Values
+from whet.jit.verify.same_bits import PIECE, digest, same_bits
 
 
 # ---- bits --------------------------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ def test_stand_ins_lie_as_the_arrays_do():
         s = v.arrays[k]
         assert (s.shape, s.strides, s.dtype, s.flags.writeable, s.flags.c_contiguous) == (
             x.shape, x.strides, x.dtype, x.flags.writeable, x.flags.c_contiguous)
-        assert address(s) - address(v.arrays[n]) == address(x) - address(a) and (address(s) - address(x)) % values.LINE == 0
+        assert address(s) - address(v.arrays[n]) == address(x) - address(a) and (address(s) - address(x)) % value_layouts.LINE == 0
         assert np.may_share_memory(s, v.arrays[n]) and not np.may_share_memory(s, v.arrays[m])
 
 
@@ -88,7 +88,7 @@ def test_held_arrays_stay():
 
 # ---- what was there before ---------------------------------------------------------------------------------------------
 def test_what_is_written_to_is_copied_just_before_and_nothing_else():
-    size = values.SHORT
+    size = value_layouts.SHORT
     base = np.zeros(8 * size, np.uint8)
     parts = [base[:2 * size], base[size:3 * size], base[4 * size:6 * size], base[5 * size:]]
     before = Originals(parts)
@@ -146,12 +146,12 @@ def test_values_that_follow_each_other_in_one_place_are_told_apart(size):
 
 
 def test_what_a_run_drops_is_gone_while_it_is_recorded(monkeypatch):
-    from whet.jit import record
-    alive, note = [], record.Recorder.note
+    from whet.jit.capture import recorder
+    alive, note = [], recorder.Recorder.note
 
     def counting(self, *args):
         note(self, *args)
         alive.append(sum(r() is not None for r in self.values.real))
-    monkeypatch.setattr(record.Recorder, "note", counting)
+    monkeypatch.setattr(recorder.Recorder, "note", counting)
     jit.trace(lambda x: ((((x * 2) + 1).exp() * 3) - 1).tanh())(whet.ones(3))
     assert len(alive) == 6 and max(alive) == 3           # what it was given, an operand, a result

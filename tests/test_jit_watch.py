@@ -8,7 +8,7 @@ import pytest
 import whet
 from whet import jit
 from whet.cpu import native
-from whet.jit import watch
+from whet.jit.capture import purity
 
 
 def code(k):
@@ -20,7 +20,7 @@ def code(k):
 def known():
     if not native.enabled():
         pytest.skip("there is no machine code that calls Python here")
-    return watch._known()
+    return purity._known()
 
 
 def test_code_that_is_known(known):
@@ -39,7 +39,7 @@ def test_code_that_is_known(known):
     assert len(known.held) == before
 
 
-class Seen(watch.Watch):
+class Seen(purity.Watch):
     """Notes what it is told."""
 
     def __init__(self):

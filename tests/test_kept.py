@@ -4,7 +4,7 @@ import pytest
 import whet
 from whet import jit
 from whet.cpu import native
-from whet.jit import kept
+from whet.jit.program import plan_cache
 from whet.nn import functional as F
 from whet.passes import pipeline
 
@@ -129,14 +129,14 @@ def test_a_name_tells_all_that_passes_go_by(disk):
     def name(plan, passes):
         names.append(real(plan, passes))
         return names[-1]
-    real, kept.name = kept.name, name
+    real, plan_cache.name = plan_cache.name, name
     try:
         for program in programs:
             before = len(names)
             jit.trace(program)()
             assert len(names) == before + 1, program
     finally:
-        kept.name = real
+        plan_cache.name = real
     assert None not in names and len(set(names)) == len(names)
 
 
@@ -156,15 +156,15 @@ def test_a_question_goes_by_what_it_closed_over():
             return bool((a < limit).all())
         ask.__module__ = "whet.test"
         return ask
-    assert kept._value(question(3)) == kept._value(question(3)) != kept._value(question(4))
+    assert plan_cache._value(question(3)) == plan_cache._value(question(3)) != plan_cache._value(question(4))
     for other in object(), question(object()), lambda a: a:
-        with pytest.raises(kept.Unnamed):
-            kept._value(other)
+        with pytest.raises(plan_cache.Unnamed):
+            plan_cache._value(other)
 
 
 def test_large_constants_are_not_looked_into():
     a = np.zeros(1 << 17, np.float32)
-    assert kept._value(a) == kept._value(a + 1) != kept._value(a[1:])
+    assert plan_cache._value(a) == plan_cache._value(a + 1) != plan_cache._value(a[1:])
 
 
 def test_another_process_finds_it(tmp_path):

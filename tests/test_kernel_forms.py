@@ -29,7 +29,7 @@ def test_a_part_of_the_sweep():
 def generators():
     """What writes kernels: functions and methods that are given a symbol, but for what only
     helps."""
-    for path in GENERATORS.glob("*.py"):
+    for path in GENERATORS.rglob("*.py"):
         for node in ast.parse(path.read_text()).body:
             inside = node.body if isinstance(node, ast.ClassDef) else [node]
             for f in inside:

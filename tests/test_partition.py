@@ -284,7 +284,7 @@ def test_reductions_wait_for_pointwise_nodes():
     for _ in range(3):
         for g, w in zip(f(x, y), fn(x, y)):
             assert bits(g) == bits(w)
-    from whet.passes.later import later
+    from whet.passes.delay_reductions import later
     g = f.recorded
     nodes = [n for n in g.nodes if n.kind == "op"]
     arrays = {n: whet.empty(t.shape)._array for n, t in g.types.items()}

@@ -10,7 +10,7 @@ from whet.ir.graph import walk
 from whet.ir.interpret import interpret
 from whet.ir.parse import parse
 from whet.nn import functional as F
-from whet.passes import parts, pipeline
+from whet.passes import fuse_moves, pipeline
 
 from tests.together import bits, path_of
 
@@ -255,7 +255,7 @@ def test_gradients(fn):
 @compiled
 def test_other_sizes_are_made_of_the_same_plan(monkeypatch):
     f, made = jit.trace(rotary), []
-    was = parts.parts
+    was = fuse_moves.parts
     monkeypatch.setattr(pipeline, "PASSES", [(n, (lambda *a: made.append(1) or was(*a)) if n == "parts" else p) for n, p in pipeline.PASSES])
     for shape in (2, 5, 32), (3, 7, 64), (4, 9, 96), (3, 7, 64):
         for k in range(3):
@@ -310,15 +310,16 @@ def test_why_it_is_not_joined(fn, why):
 # ---- pieces ------------------------------------------------------------------------------------------------------------
 def test_boxes():
     out = np.empty((4, 1, 6), np.float32)
-    assert parts._box(out, out[1:3]) == (((1, 3), (0, 1), (0, 6)), [True, True, True])
-    assert parts._box(out, out[2, ...])[0] == ((2, 3), (0, 1), (0, 6))
-    assert parts._box(out, out[:, 0, 2:5])[0] == ((0, 4), (0, 1), (2, 5))
+    assert fuse_moves._box(out, out[1:3]) == (((1, 3), (0, 1), (0, 6)), [True, True, True])
+    assert fuse_moves._box(out, out[2, ...])[0] == ((2, 3), (0, 1), (0, 6))
+    assert fuse_moves._box(out, out[:, 0, 2:5])[0] == ((0, 4), (0, 1), (2, 5))
     for other in (out[::2], out[:, :, ::-1], out.transpose(2, 1, 0), out.reshape(6, 4), np.broadcast_to(out[:1], out.shape)):
-        assert parts._box(out, other) is None
-    assert parts._boxes((4,), [[((0, 2),), ((2, 4),)], [((0, 1),), ((1, 4),)]]) == [(((0, 1),), (0, 0)), (((1, 2),), (0, 1)), (((2, 4),), (1, 1))]
-    inside = parts._boxes((4, 5), [[((0, 4), (0, 5)), ((1, 3), (1, 4))]])
+        assert fuse_moves._box(out, other) is None
+    boxes = fuse_moves._boxes((4,), [[((0, 2),), ((2, 4),)], [((0, 1),), ((1, 4),)]])
+    assert boxes == [(((0, 1),), (0, 0)), (((1, 2),), (0, 1)), (((2, 4),), (1, 1))]
+    inside = fuse_moves._boxes((4, 5), [[((0, 4), (0, 5)), ((1, 3), (1, 4))]])
     assert [which for _, which in inside].count((1,)) == 1 and len(inside) == 5
-    assert parts._boxes((4,), [[((0, 2),)]]) is None and parts._boxes((2000,), [[((i, i + 1),) for i in range(2000)]]) is None
+    assert fuse_moves._boxes((4,), [[((0, 2),)]]) is None and fuse_moves._boxes((2000,), [[((i, i + 1),) for i in range(2000)]]) is None
 
 
 @pytest.mark.parametrize("dtype", [whet.float16, whet.float32])

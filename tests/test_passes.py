@@ -12,7 +12,7 @@ from whet.ir.parse import parse
 from whet.nn import functional as F
 from whet.ops.registry import REGISTRY
 from whet.passes import pipeline
-from whet.passes.results import read_results
+from whet.passes.read_results import read_results
 
 from tests.together import bits, traced
 

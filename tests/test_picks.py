@@ -6,7 +6,7 @@ from whet import jit
 from whet.cpu import native, pointwise
 from whet.nn import functional as F
 from whet.passes import pipeline
-from whet.passes.lower_llvm import pointwise as lower
+from whet.passes.lower_llvm.elements import pointwise as lower
 from whet.passes.lower_llvm.scalar import Unsupported
 
 from tests.together import bits, each, traced

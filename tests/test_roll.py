@@ -8,9 +8,9 @@ from whet.ir.interpret import Diverged, interpret
 from whet.ir.parse import ParseError, parse
 from whet.ir.text import write
 from whet.ir.verify import VerifyError, verify
-from whet.jit.explain import given
+from whet.jit.report.explain import given
 from whet.passes import pipeline
-from whet.passes import roll as pass_
+from whet.passes import roll_loops as pass_
 
 pytestmark = pytest.mark.skipif(not native.enabled(), reason="without machine code nothing is rolled")
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from whet.ir import scalar as S
 from whet.passes.lower_llvm.builder import Val
-from whet.passes.lower_llvm.gemm import KC
-from whet.passes.lower_llvm.onerow import BLOCK, CHAINS
+from whet.passes.lower_llvm.products.gemm import KC
+from whet.passes.lower_llvm.products.one_row import BLOCK, CHAINS
 
 from . import scalar
 from .builder import TYPE, Code, Module

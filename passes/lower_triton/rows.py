@@ -18,7 +18,7 @@ from functools import partial
 from whet.ir import scalar as S
 from whet.ir.rows import BLOCK, IDENTITY, INDEXED, LANES, SUMS, Reduce, Store
 from whet.passes.lower_llvm.builder import Val
-from whet.passes.lower_llvm.rows import Plan
+from whet.passes.lower_llvm.rows.contiguous import Plan
 from whet.passes.lower_llvm.scalar import is_float, is_signed
 
 from . import scalar

@@ -132,7 +132,7 @@ def _bias(bias):
     if bias is None:
         return None
     from whet.ir.scalar import arg
-    from whet.passes.lower_llvm.conv import Epilogue
+    from whet.passes.lower_llvm.windows.conv import Epilogue
     return Epilogue(arg(0) + arg(1), ("channel",))
 
 

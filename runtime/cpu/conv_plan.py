@@ -9,7 +9,7 @@ import threading
 from dataclasses import dataclass
 
 import numpy as np
-from whet.passes.lower_llvm import launch
+from whet.passes.lower_llvm.calls import share_out
 
 from . import entries, memory, native, pool
 from .window import out_sizes
@@ -124,7 +124,7 @@ def _runs_bytes(limit, taps):
 
 
 def _geometry(fields, offsets, taps_at=()):
-    from whet.passes.lower_llvm.runs import FIELDS
+    from whet.passes.lower_llvm.windows.window_tiles import FIELDS
     depth, rows, cols = offsets
     return np.array([fields.get(name, 0) for name in FIELDS] + [a for a in depth for _ in rows] + list(rows) * len(depth)
                     + list(cols) + list(taps_at), np.int64)
@@ -135,7 +135,7 @@ def shares(grain, units, threads):
     it has scratch memory for."""
     grain = max(1, grain)
     parts = max(1, min(threads, units // grain))
-    return launch.word(grain, parts), parts
+    return share_out.word(grain, parts), parts
 
 
 def _shares(work, lanes, units, threads):
@@ -209,8 +209,8 @@ def _band(r, lanes, size, taps):
 
 def gathered_plan(r, epilogue, out_shape, kept=False):
     """The plan of a `Gathered` run; an epilogue of None stores the sums. `kept`: weights are packed once for many calls."""
-    from whet.passes.lower_llvm import conv as lower
-    from whet.passes.lower_llvm import runs
+    from whet.passes.lower_llvm.windows import conv as lower
+    from whet.passes.lower_llvm.windows import window_tiles
     if 0 in (*r.out, r.images, r.groups, r.rows):
         return Plan(0, 0, 1, np.empty(0, np.int64), 0, out_shape)
     epilogue = epilogue or lower.SUMS
@@ -228,7 +228,7 @@ def gathered_plan(r, epilogue, out_shape, kept=False):
     lanes = lower.lanes_for(r.elem)
     rowtaps, coltaps = len(r.offsets[0]) * len(r.offsets[1]), len(r.offsets[2])
     steps = r.channels * rowtaps * coltaps
-    size = runs.BYTES[r.elem]
+    size = window_tiles.BYTES[r.elem]
     near = sw * xw if sw * xw in (1, 2) else 0
     flat = yw == 1 and (od == 1 or yd == oh * ow) and (oh == 1 or yh == ow)
     far = 1 if flat else 2 if yw == 2 else 0
@@ -255,14 +255,14 @@ def gathered_plan(r, epilogue, out_shape, kept=False):
 
 def _depthwise_band(r, fields, band, lanes, threads, how, epilogue, near, far):
     """(kernel, units, work of one) with a vector of channels; completes the fields."""
-    from whet.passes.lower_llvm import depthwise, runs
+    from whet.passes.lower_llvm.windows import depthwise, window_tiles
     taps, panels, oh = fields["steps"], -(-fields["outs"] // lanes), fields["oh"]
     others = panels * r.images * r.out[0]
     while threads > 1 and -(-oh // band["max_tiles"]) * others < 2 * threads and band["max_tiles"] > 8:
         band["max_tiles"] = -(-band["max_tiles"] // 2)            # a band for every thread, if there are so few units
     row_blocks = -(-oh // band["max_tiles"])
     fields.update(band, steps=r.rows, rows=len(r.offsets[1]), panels=panels, row_blocks=row_blocks)
-    tile, near = runs.Tile(r.elem, 1, lanes, 2, bool(r.taps_at)), int(r.x_strides[-1] == 1)
+    tile, near = window_tiles.Tile(r.elem, 1, lanes, 2, bool(r.taps_at)), int(r.x_strides[-1] == 1)
     kernel = native.kernel(f"conv_depthwise/{r.elem}/{lanes}/{taps}/{near}/{how}",
                            lambda m, symbol: depthwise.forward(m, symbol, tile, taps, epilogue, near, far))
     return kernel, row_blocks * others, band["max_tiles"] * fields["ow"] * taps * lanes
@@ -270,9 +270,9 @@ def _depthwise_band(r, fields, band, lanes, threads, how, epilogue, near, far):
 
 def _depthwise_few(r, fields, _, lanes, threads, how, epilogue, near, far):
     """The same with a vector of neighbouring pixels, for few channels or bands of which one would not fit."""
-    from whet.passes.lower_llvm import depthwise, runs
+    from whet.passes.lower_llvm.windows import depthwise, window_tiles
     taps, outs = fields["steps"], fields["outs"]
-    tile = runs.Tile(r.elem, 1, lanes, 2, bool(r.taps_at))
+    tile = window_tiles.Tile(r.elem, 1, lanes, 2, bool(r.taps_at))
     panels = -(-fields["pixels"] // tile.panel)
     pixel_blocks, max_panels = split(panels, max(1, 1024 // tile.panel))
     row_blocks = min(outs, -(-threads * 4 // pixel_blocks))
@@ -286,12 +286,12 @@ def _depthwise_few(r, fields, _, lanes, threads, how, epilogue, near, far):
 
 def _contraction(r, fields, lanes, threads, how, epilogue, near, far):
     """The same for any convolution."""
-    from whet.passes.lower_llvm import conv as lower
-    from whet.passes.lower_llvm import runs
-    pixels, size, rows = fields["pixels"], runs.BYTES[r.elem], lower.tile_rows(r.rows)
+    from whet.passes.lower_llvm.windows import conv as lower
+    from whet.passes.lower_llvm.windows import window_tiles
+    pixels, size, rows = fields["pixels"], window_tiles.BYTES[r.elem], lower.tile_rows(r.rows)
     tiles = -(-r.rows // rows)
     vectors = 1 if pixels <= lanes else 4 if rows < 4 and pixels > 2 * lanes else 2
-    tile = runs.Tile(r.elem, rows, lanes, vectors, bool(r.taps_at))
+    tile = window_tiles.Tile(r.elem, rows, lanes, vectors, bool(r.taps_at))
     panel = tile.panel
     panels = -(-pixels // panel)
     last = _last(pixels, tile)
@@ -301,10 +301,10 @@ def _contraction(r, fields, lanes, threads, how, epilogue, near, far):
     max_panels, max_tiles = -(-panels // pixel_blocks), -(-tiles // row_blocks)
     limit, taps = max_panels * panel, fields["rowtaps"] + fields["coltaps"]
     fields.update(_layout(
-        in_at=_runs_bytes(limit, taps), out_at=_runs_bytes(limit, 0), list_at=runs.KC * 8,
+        in_at=_runs_bytes(limit, taps), out_at=_runs_bytes(limit, 0), list_at=window_tiles.KC * 8,
         tap_at=fields["rowtaps"] * fields["coltaps"] * 8,
-        y_at=((max_panels * max_tiles if fields["steps"] > runs.KC else 1) * rows * panel + lanes) * size,
-        b_at=max_panels * runs.KC * panel * size), panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks,
+        y_at=((max_panels * max_tiles if fields["steps"] > window_tiles.KC else 1) * rows * panel + lanes) * size,
+        b_at=max_panels * window_tiles.KC * panel * size), panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks,
         tiles=tiles, max_panels=max_panels, max_tiles=max_tiles)
     kernel = native.kernel(f"conv/{r.elem}/{rows}x{vectors}x{lanes}/{near}/{how}",
                            lambda m, symbol: lower.forward(m, symbol, tile, epilogue, near, far))
@@ -313,15 +313,15 @@ def _contraction(r, fields, lanes, threads, how, epilogue, near, far):
 
 def planes_band(r, lanes, threads):
     """How many rows of outputs a unit of `lower_llvm.planes` should have; None where that does not pay, or gives some threads nothing to do."""
-    from whet.passes.lower_llvm import conv as lower
-    from whet.passes.lower_llvm import planes, runs
+    from whet.passes.lower_llvm.windows import conv as lower
+    from whet.passes.lower_llvm.windows import few_channels, window_tiles
     (od, oh, ow), (_, sh, sw), (depth, height, width) = r.out, r.stride, r.offsets
     if od != 1 or depth != (0,) or not r.channels or not height or not width:
         return None
     line, span = _plane_line(r, lanes), max(height) - min(height) + 1
-    tall = PLANES_SCRATCH // (r.channels * sw * line * runs.BYTES[r.elem])               # rows of the planes
+    tall = PLANES_SCRATCH // (r.channels * sw * line * window_tiles.BYTES[r.elem])               # rows of the planes
     band = min(oh, (tall - span) // sh + 1)
-    high = planes.registers_for(r.rows)[0]
+    high = few_channels.registers_for(r.rows)[0]
     if band < 1 or r.groups * r.images * oh * -(-r.rows // high) < threads:
         return None
     copies = sw * ((band - 1) * sh + span) / (len(height) * len(width) * band)           # of a pixel, for one under each tap
@@ -338,12 +338,12 @@ def _plane_line(r, lanes):
 
 
 def _planes_plan(r, band, lanes, threads, epilogue, out_shape):
-    from whet.passes.lower_llvm import planes, runs
+    from whet.passes.lower_llvm.windows import few_channels, window_tiles
     (_, oh, ow), (_, h, w), (_, sh, sw), (_, height, width) = r.out, r.x_size, r.stride, r.offsets
     (xn, xc, _, xh, _), (yn, yo, _, yh, yw) = r.x_strides, r.out_strides
-    size, top, left, line = runs.BYTES[r.elem], min(height), min(width), _plane_line(r, lanes)
-    rows, across = planes.registers_for(r.rows)
-    tile, far = runs.Tile(r.elem, rows, lanes, across, bool(r.taps_at)), yw if yw in (1, 2) else 0
+    size, top, left, line = window_tiles.BYTES[r.elem], min(height), min(width), _plane_line(r, lanes)
+    rows, across = few_channels.registers_for(r.rows)
+    tile, far = window_tiles.Tile(r.elem, rows, lanes, across, bool(r.taps_at)), yw if yw in (1, 2) else 0
     others, tiles = r.groups * r.images, -(-r.rows // rows)
     bands, row_blocks = _cut(oh, band, tiles, tiles, rows, others, threads)
     units = others * bands * row_blocks
@@ -359,15 +359,15 @@ def _planes_plan(r, band, lanes, threads, epilogue, out_shape):
     away = ((channel * band_rows + i) * sw + j % sw) * line + j // sw
     places = channel * r.w_strides[2] + np.array(r.taps_at, np.int64)
     kernel = native.kernel(f"conv_planes/{r.elem}/{rows}x{across}x{lanes}/{sw}/{far}/{'listed' if r.taps_at else 'rows'}/{epilogue.key}",
-                           lambda m, symbol: planes.forward(m, symbol, tile, epilogue, sw, far))
+                           lambda m, symbol: few_channels.forward(m, symbol, tile, epilogue, sw, far))
     grain, parts = _shares(band * vectors * lanes * r.rows * fields["steps"] // row_blocks, lanes, units, threads)
-    geometry = np.concatenate([[fields[name] for name in planes.FIELDS], away.ravel(), places.ravel()]).astype(np.int64)
+    geometry = np.concatenate([[fields[name] for name in few_channels.FIELDS], away.ravel(), places.ravel()]).astype(np.int64)
     return Plan(kernel, units, grain, geometry, layout["scratch"] * parts, out_shape)
 
 
 def turned_rows(r, pixels, lanes):
     """How many pixels a register tile should have for a convolution by `lower_llvm.turned`; None where that does not pay."""
-    from whet.passes.lower_llvm import conv as lower
+    from whet.passes.lower_llvm.windows import conv as lower
     most = 14 if lower.tile_rows(12) == 12 else 6
     rows = min(range(most, most // 2, -1), key=lambda n: -(-pixels // n) * (n + 0.25))
     panel = TURNED_VECTORS * lanes
@@ -377,8 +377,8 @@ def turned_rows(r, pixels, lanes):
 
 
 def _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape):
-    from whet.passes.lower_llvm import runs, turned
-    size, tile = runs.BYTES[r.elem], runs.Tile(r.elem, rows, lanes, TURNED_VECTORS)
+    from whet.passes.lower_llvm.windows import turned_weights, window_tiles
+    size, tile = window_tiles.BYTES[r.elem], window_tiles.Tile(r.elem, rows, lanes, TURNED_VECTORS)
     panels, tiles = -(-fields["pixels"] // rows), -(-r.rows // tile.panel)
     pixel_blocks, row_blocks = _cut(panels, max(1, TURNED_PIXELS // rows), tiles, max(1, 512 // tile.panel), rows, r.groups, threads,
                                     by_rows=True)
@@ -386,14 +386,14 @@ def _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape):
     limit, taps, padded = max_panels * rows, fields["rowtaps"] + fields["coltaps"], -(-fields["steps"] // lanes) * lanes
     fields.update(_layout(
         in_at=_runs_bytes(limit, taps), out_at=_runs_bytes(limit, 0), tap_at=fields["rowtaps"] * fields["coltaps"] * 8,
-        a_at=lanes * lanes * size, y_at=(max_tiles if fields["steps"] > runs.KC else 1) * (limit + lanes) * tile.panel * size,
-        b_at=(limit * runs.KC + lanes) * size),
+        a_at=lanes * lanes * size, y_at=(max_tiles if fields["steps"] > window_tiles.KC else 1) * (limit + lanes) * tile.panel * size,
+        b_at=(limit * window_tiles.KC + lanes) * size),
         panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks, tiles=tiles, max_panels=max_panels, max_tiles=max_tiles,
         wk=padded, wg=tiles * TURNED_VECTORS * padded * lanes)
     group, row, _ = r.w_strides
     kernel = native.kernel(f"conv_turned/{r.elem}/{rows}x{TURNED_VECTORS}x{lanes}/{near}/{epilogue.key}",
-                           lambda m, symbol: turned.forward(m, symbol, tile, epilogue, near))
-    pack = native.kernel(f"conv_turned_weights/{r.elem}/{lanes}", lambda m, symbol: turned.weights(m, symbol, tile))
+                           lambda m, symbol: turned_weights.forward(m, symbol, tile, epilogue, near))
+    pack = native.kernel(f"conv_turned_weights/{r.elem}/{lanes}", lambda m, symbol: turned_weights.weights(m, symbol, tile))
     vectors = tiles * TURNED_VECTORS
     units = r.groups * pixel_blocks * row_blocks
     grain, parts = _shares(limit * max_tiles * tile.panel * fields["steps"], lanes, units, threads)
@@ -428,9 +428,9 @@ def winograd_pays(r):
 
 def winograd_plan(r, epilogue, out_shape):
     """The plan of a `Gathered` run with one image plane, taps 3x3 and x's pixels side by side, by Winograd's method."""
-    from whet.passes.lower_llvm import conv as lower
-    from whet.passes.lower_llvm import runs, winograd
-    threads, lanes, size = pool.get_num_threads(), lower.lanes_for(r.elem), runs.BYTES[r.elem]
+    from whet.passes.lower_llvm.windows import conv as lower
+    from whet.passes.lower_llvm.windows import window_tiles, winograd
+    threads, lanes, size = pool.get_num_threads(), lower.lanes_for(r.elem), window_tiles.BYTES[r.elem]
     (_, oh, ow), (_, h, w) = r.out, r.x_size
     xn, xc, _, xh, _ = r.x_strides
     yn, yo, *_ = r.out_strides
@@ -440,7 +440,7 @@ def winograd_plan(r, epilogue, out_shape):
     pixels = r.images * th * tw
     rows = lower.tile_rows(r.rows)
     tiles = -(-r.rows // rows)
-    tile, line = runs.Tile(r.elem, rows, lanes, 1 if pixels <= lanes else 2), r.channels + winograd.PAD
+    tile, line = window_tiles.Tile(r.elem, rows, lanes, 1 if pixels <= lanes else 2), r.channels + winograd.PAD
     panel = tile.panel
     panels = -(-pixels // panel)
     pixel_blocks, row_blocks = _cut(panels, max(1, WINOGRAD_SCRATCH // (16 * r.channels * panel * size)), tiles, tiles, rows, r.groups, threads,
@@ -526,8 +526,8 @@ def input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups):
 
 
 def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
-    from whet.passes.lower_llvm import conv as lower
-    from whet.passes.lower_llvm import runs
+    from whet.passes.lower_llvm.windows import conv as lower
+    from whet.passes.lower_llvm.windows import window_tiles
     same_type("conv_weight_grad", gy, x)
     if gy.shape[:2] != (x.shape[0], w_shape[0]) or x.shape[1] != w_shape[1] * groups or w_shape[0] % groups:
         raise RuntimeError(f"conv_weight_grad: gradient {gy.shape}, input {x.shape} and weight {w_shape} do not fit "
@@ -545,8 +545,8 @@ def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     rows = lower.tile_rows(rows_all)
     tiles = -(-rows_all // rows)
     vectors = 1 if outs <= lanes else 2
-    tile = runs.Tile(elem, rows, lanes, vectors)
-    size, panel = runs.BYTES[elem], tile.panel
+    tile = window_tiles.Tile(elem, rows, lanes, vectors)
+    size, panel = window_tiles.BYTES[elem], tile.panel
     panels = -(-outs // panel)
     out_blocks, max_panels = split(panels, max(1, 256 // panel))
     row_blocks = min(tiles, -(-threads // math.gcd(groups * out_blocks, threads)))        # even parts for the threads
@@ -555,10 +555,10 @@ def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     offsets = [tuple(k * d - p for k in range(n)) for n, d, p in zip(w_shape[2:], dilation, padding)]
     offsets = (*[(0,)] * (3 - nd), *offsets)
     rowtaps, coltaps = len(offsets[0]) * len(offsets[1]), len(offsets[2])
-    layout = _layout(in_at=_runs_bytes(runs.KC, rowtaps + coltaps), out_at=_runs_bytes(runs.KC, 0),
-                     y_at=(max_panels * max_tiles if image * gy.shape[0] > runs.KC else 1) * rows * panel * size,
-                     b_at=max_panels * (runs.KC + lanes) * panel * size,
-                     a_at=rows * (runs.KC + 16) * size)
+    layout = _layout(in_at=_runs_bytes(window_tiles.KC, rowtaps + coltaps), out_at=_runs_bytes(window_tiles.KC, 0),
+                     y_at=(max_panels * max_tiles if image * gy.shape[0] > window_tiles.KC else 1) * rows * panel * size,
+                     b_at=max_panels * (window_tiles.KC + lanes) * panel * size,
+                     a_at=rows * (window_tiles.KC + 16) * size)
     (d, h, w), (_, oh, ow), (sd, sh, sw) = three(x.shape[2:], 1), three(gy.shape[2:], 1), three(stride, 1)
     xd, xh, xw = three(xs[2:], 0)
     geometry = _geometry(
@@ -575,11 +575,11 @@ def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
 
 def _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     """None if a band of rows would take more scratch than it is worth."""
-    from whet.passes.lower_llvm import conv as lower
-    from whet.passes.lower_llvm import depthwise, runs
+    from whet.passes.lower_llvm.windows import conv as lower
+    from whet.passes.lower_llvm.windows import depthwise, window_tiles
     nd, threads = gy.ndim - 2, pool.get_num_threads()
     elem, taps, image = ELEM[gy.dtype], math.prod(w_shape[2:]), math.prod(gy.shape[2:])
-    lanes, size = lower.lanes_for(elem), runs.BYTES[elem]
+    lanes, size = lower.lanes_for(elem), window_tiles.BYTES[elem]
     offsets = (*[(0,)] * (3 - nd), *[tuple(k * d - p for k in range(n)) for n, d, p in zip(w_shape[2:], dilation, padding)])
     xs, ys = elements(x), dense(gy.shape)
     xd, xh, xw = three(xs[2:], 0)
@@ -593,7 +593,7 @@ def _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, group
         dict(pixels=image * gy.shape[0], image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xs[0], xg=xs[1], xd=xd,
              xh=xh, xw=xw, yn=ys[0], yo=ys[1], outs=w_shape[0], steps=r.rows, rows=len(offsets[1]),
              rowtaps=len(offsets[0]) * len(offsets[1]), coltaps=len(offsets[2]), **band), offsets)
-    tile, near, units = runs.Tile(elem, 1, lanes, 1), 1 if xw == 1 else 0, -(-w_shape[0] // lanes)
+    tile, near, units = window_tiles.Tile(elem, 1, lanes, 1), 1 if xw == 1 else 0, -(-w_shape[0] // lanes)
     kernel = native.kernel(f"conv_depthwise_weight_grad/{elem}/{lanes}/{taps}/{near}",
                            lambda m, symbol: depthwise.weight_grad(m, symbol, tile, taps, near))
     grain, parts = _shares(taps * lanes * image * gy.shape[0], lanes, units, threads)

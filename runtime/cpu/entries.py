@@ -1,4 +1,4 @@
-"""Calls that were made before, made again by machine code: see passes/lower_llvm/entries.py.
+"""Calls that were made before, made again by machine code: see passes/lower_llvm/calls/op_calls.py.
 
 Here are the native types' Python side, and `first`, which runs a call the ordinary way while listening to what it launches, and
 turns a call that was one launch (or a view) into a recipe. Only ops that say so (`memo`) are remembered: their forward must be a
@@ -29,7 +29,7 @@ def load():
     global L, ctx, ctx_at
     if not native.enabled():
         return None
-    from ..passes.lower_llvm import entries as L  # layouts only: no LLVM is loaded by it
+    from ..passes.lower_llvm.calls import op_calls as L  # layouts only: no LLVM is loaded by it
     buffer = (C.c_int64 * (L.CTX_BYTES // 8))()
     ctx, ctx_at = buffer, C.addressof(buffer)
     native.export("whet_ctx", ctx_at)

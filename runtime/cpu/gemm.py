@@ -2,7 +2,7 @@
 
 What a call needs beyond its data pointers depends on dtypes, shapes and strides only. It is worked out once, as a `Plan`, and
 found again by them, so that a small product costs a dictionary look-up and a launch. No choice made here changes a bit of a
-result: the order of the sums is the kernels' (`passes/lower_llvm/gemm.py`, and for one row or column `onerow.py`), and it knows
+result: the order of the sums is the kernels' (`passes/lower_llvm/products/gemm.py`, and for one row or column `one_row.py`), and it knows
 only the sizes.
 """
 import functools
@@ -16,9 +16,11 @@ import numpy as np
 from whet.ir import kernel as K
 from whet.ir import scalar
 from whet.ir.spans import address
-from whet.passes.lower_llvm import gemm as kernels
-from whet.passes.lower_llvm import gemv, launch, onerow, targets
+from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.builder import Module
+from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.products import few_rows, one_row
+from whet.passes.lower_llvm.products import gemm as kernels
 from whet.passes.lower_llvm.scalar import Unsupported
 
 from . import entries, haste, memory, native, pool
@@ -408,7 +410,7 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to):
     if not in_place:                         # a thread packs B for each piece that it takes
         grain = max(grain, min(total // sharing, ROWS_EACH // rows))
     kernel, table = native.kernel(key, emit), np.array(numbers, np.int64)
-    return Plan(shape, DTYPE[dst], kernel, total, launch.word(grain, threads if scratch else 0), table, scratch * threads, swapped, parts)
+    return Plan(shape, DTYPE[dst], kernel, total, share_out.word(grain, threads if scratch else 0), table, scratch * threads, swapped, parts)
 
 
 def _collapse(sizes, sides):
@@ -433,15 +435,15 @@ def _choose(short, dst, m, n, k, a, b, count, tail, one, packed, threads):
         parts = min(8 * threads, n * k * count // (UNIT_STEPS // 8)) // max(1, count)
         cols = max(4 * lanes, -(-n // max(1, parts) // lanes) * lanes)
         if one and b[0] != s and b[1] == s:
-            near = k <= NEAR_ROWS or (k <= onerow.BLOCK and n * k * s <= NEAR)
-            kind, emit = f"one_row{'/near' if near else ''}", partial(onerow.one_row, near=near)
+            near = k <= NEAR_ROWS or (k <= one_row.BLOCK and n * k * s <= NEAR)
+            kind, emit = f"one_row{'/near' if near else ''}", partial(one_row.one_row, near=near)
         elif one:
             most = 4 if _page_apart(b[1]) else 8           # columns a page apart meet in one cache set
             side = next(x for x in (8, 4, 2, 1) if x <= max(1, min(n, most)))
             kind = f"one_col/{side}{'' if b[0] == s else '/any'}"
-            emit = partial(onerow.one_col, count=side, adjacent=b[0] == s)
+            emit = partial(one_row.one_col, count=side, adjacent=b[0] == s)
         else:
-            kind, emit = ("rows", gemv.few_rows) if b[1] == s else ("cols", gemv.few_cols)
+            kind, emit = ("rows", few_rows.few_rows) if b[1] == s else ("cols", few_rows.few_cols)
             kind, emit = f"{kind}/{m}", partial(emit, m=m)
         return f"gemv/{short}/{kind}/{tail or ''}", partial(emit, dtype=short, dst=dst, epilogue=tail), 0, m, cols, 0
     a_mode, small = "place", kernels.shape(short).lanes * s < 64         # vectors, and with them caches
@@ -450,7 +452,7 @@ def _choose(short, dst, m, n, k, a, b, count, tail, one, packed, threads):
     if short in kernels.WIDE or (apart and m > 28 or small and m > kernels.MC) and n > 96 and k > 64:
         a_mode = "rows" if a[1] == s else "cols"
     b_mode = "packed" if packed else "rows" if b[1] == s else "cols"
-    near = m * n * k * s <= LINES if small else n * k * s <= gemv.FAR
+    near = m * n * k * s <= LINES if small else n * k * s <= few_rows.FAR
     in_place = b[1] == s and (m <= IN_PLACE or not _page_apart(b[0]) and near)
     rows, cols = _units(short, m, n, k, count, threads)
     scratch = -(-kernels.scratch_bytes(short, dst, a_mode, m, cols) // 64) * 64

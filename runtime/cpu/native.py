@@ -19,8 +19,8 @@ import threading
 import warnings
 
 import numpy as np
-from whet.passes.lower_llvm import launch as launching
 from whet.passes.lower_llvm import targets
+from whet.passes.lower_llvm.calls import share_out as launching
 
 from . import cache, flat, guard, haste, memory, pool
 
@@ -718,7 +718,7 @@ def _launch(addr, total, grain, *args):
 
     Run kernel `addr` over work units 0..total, split over the threads in pieces of at least `grain` units. An argument is an
     ndarray (its data pointer), an int (64 bits), a float (a double's bits) or None (0). From 2 grains on the work is split,
-    from 5 on the GIL is released. `grain` may bound how many threads take part (passes/lower_llvm/launch.py)."""
+    from 5 on the GIL is released. `grain` may bound how many threads take part (passes/lower_llvm/calls/share_out.py)."""
     head = []
     for i, a in enumerate((addr, total, grain)):
         try:

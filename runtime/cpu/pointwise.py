@@ -152,7 +152,7 @@ class _Typed:
         """(the kernel's address, its time for one element in nanoseconds), or None if there is no compiled form."""
         key = walk.space, walk.access, stream
         if key not in self.kernels:
-            from whet.passes.lower_llvm import pointwise as lower
+            from whet.passes.lower_llvm.elements import pointwise as lower
             from whet.passes.lower_llvm.scalar import Unsupported
             k = K.Pointwise(self.roots, self.names, tuple(FROM_NUMPY[t].short for t in self.dtypes), *key)
             try:

@@ -1,7 +1,7 @@
 """The thread pool: fork-join over parts that threads take from each other, in machine code from end to end.
 
 `pool_run(kernel, args, total, grain)` cuts 0..total into one contiguous part per thread, the first for the caller; `grain` may bound how
-many take part (passes/lower_llvm/launch.py). Workers spin for a while, then sleep on a futex; they touch no Python. Where the pool is in
+many take part (passes/lower_llvm/calls/share_out.py). Workers spin for a while, then sleep on a futex; they touch no Python. Where the pool is in
 use already (a nested call, another Python thread) or has one thread, the caller runs everything: a kernel's bits do not depend on the
 partition.
 
@@ -24,7 +24,7 @@ import re
 import sys
 import time
 
-from whet.passes.lower_llvm import launch
+from whet.passes.lower_llvm.calls import share_out
 
 from . import flat
 
@@ -705,7 +705,7 @@ def source():
         return _SERIAL
     words = {**globals(), "FUTEX": _FUTEX[platform.machine()], "PAUSE": _PAUSE[platform.machine()], "REST": STATE_BYTES - 4,
              "WORKER_SPIN_TIMES_64": 64 * WORKER_SPIN_NS, "JOINER_SPIN_TIMES_64": 64 * JOINER_SPIN_NS,
-             "GRAIN_BITS": launch.GRAIN_BITS, "GRAIN_MASK": launch.grain(-1), "FIRST_THREAD": LINES + THREAD, "CALLER_LEFT": CALLER + LEFT}
+             "GRAIN_BITS": share_out.GRAIN_BITS, "GRAIN_MASK": share_out.grain(-1), "FIRST_THREAD": LINES + THREAD, "CALLER_LEFT": CALLER + LEFT}
     text = re.sub(r"\{([A-Z]\w+)\}", lambda m: str(words[m[1]]), _PARALLEL)
     foreign = "aarch64" if platform.machine() == "x86_64" else "x86"
     return "\n".join(line for line in text.splitlines() if not line.startswith(f"declare void @llvm.{foreign}"))

@@ -29,9 +29,9 @@ def _three_axes(spatial, windows):
 
 def _plan(key, x, windows, kind, divisors):
     """A plan of `lower_llvm.pool`: windows are (first, end, step) per axis, divisors arrays per axis."""
-    from whet.passes.lower_llvm import conv as lower
-    from whet.passes.lower_llvm import pool as lower_pool
-    from whet.passes.lower_llvm import runs
+    from whet.passes.lower_llvm.windows import conv as lower
+    from whet.passes.lower_llvm.windows import pool as lower_pool
+    from whet.passes.lower_llvm.windows import window_tiles
     out = tuple(len(w[0]) for w in windows)
     shape, elem = (*x.shape[:2], *out), ELEM[x.dtype]
     planes = x.shape[0] * x.shape[1]
@@ -46,7 +46,7 @@ def _plan(key, x, windows, kind, divisors):
     lanes, threads = lower.lanes_for(elem), pool.get_num_threads()
     if kind != "spread" and xw == 1 and 2 * ow >= lanes and _even(axes[2][1]):
         return remember(key, (_row_plan(kind, elem, lanes, axes, xs, x.shape[1], planes, shape), by))
-    size = runs.BYTES[elem]
+    size = window_tiles.BYTES[elem]
     chunk = lower_pool.CHUNK
     chunk_cols, chunk_rows = min(max(w, 1), chunk), 1 if w > chunk else chunk // max(w, 1)
     cols, rows = min(ow, chunk), 1 if ow > chunk else min(oh, chunk // ow)
@@ -70,7 +70,7 @@ def _plan(key, x, windows, kind, divisors):
                   col_blocks=col_blocks, chunk_rows=chunk_rows, chunk_cols=chunk_cols, scratch=at, **layout, **starts)
     geometry = np.concatenate([np.array([fields[name] for name in lower_pool.FIELDS], np.int64)] + tables).astype(np.int64)
     units = blocks * row_blocks * col_blocks
-    tile = runs.Tile(elem, 1, lanes, 1)
+    tile = window_tiles.Tile(elem, 1, lanes, 1)
     near = 1 if xw == 1 or w == 1 else 0
     kernel = native.kernel(f"pool/{kind}/{elem}/{lanes}/{near}", lambda m, symbol: lower_pool.emit(m, symbol, tile, kind, near))
     work = (x.size + 8 * planes * math.prod(out)) / units
@@ -87,7 +87,7 @@ def _even(windows):
 
 def _row_plan(kind, elem, lanes, axes, xs, channels, planes, shape):
     """A plan of `lower_llvm.pool_rows`."""
-    from whet.passes.lower_llvm import pool_rows as lower
+    from whet.passes.lower_llvm.windows import pool_rows as lower
     (_, h, w), (od, oh, ow) = (a for a, _ in axes), (len(b[0]) for _, b in axes)
     xd, xh, _ = three(xs[2:], 0)
     (step_d, step_h, step_w), (first, end, _) = (b[2] for _, b in axes), axes[2][1]
@@ -172,7 +172,7 @@ def max_pool_grad(gy, index, x_shape):
         return max_pool_grad(gy.astype(np.float32), index, x_shape).astype(gy.dtype)
     if gy.dtype not in ELEM or REFERENCE:
         return window.reference_max_pool_grad(gy, index, x_shape)
-    from whet.passes.lower_llvm import pool as lower_pool
+    from whet.passes.lower_llvm.windows import pool as lower_pool
     elem = ELEM[gy.dtype]
     kernel = native.kernel(f"max_pool_grad/{elem}", lambda m, symbol: lower_pool.max_grad(m, symbol, elem))
     gx = memory.empty(x_shape, gy.dtype)

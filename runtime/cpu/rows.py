@@ -497,14 +497,14 @@ SUPPORTED = {n for n in DTYPES if n[0] != "c"}
 # ---- kernels ------------------------------------------------------------------------------------------------------
 def row_kernel(program, rank, partial=False, pieces=False):
     def emit(module, symbol):
-        from whet.passes.lower_llvm.rows import RowKernel
+        from whet.passes.lower_llvm.rows.contiguous import RowKernel
         RowKernel(program, rank, partial, pieces).emit(module, symbol)
     return native.kernel(f"rows/{rank}{'/part' * partial}{'/pieces' * pieces}/{program.key}", emit)
 
 
 def short_kernel(program, rank, vectors, whole):
     def emit(module, symbol):
-        from whet.passes.lower_llvm.short import ShortKernel
+        from whet.passes.lower_llvm.rows.short import ShortKernel
         ShortKernel(program, rank, vectors, whole).emit(module, symbol)
     return native.kernel(f"rows/short/{rank}/{vectors}{'/whole' * whole}/{program.key}", emit)
 
@@ -512,7 +512,7 @@ def short_kernel(program, rank, vectors, whole):
 @functools.lru_cache(4096)
 def short_rows(program, n):
     """(vectors of a row, are all full?) for a kernel of short rows; None where there is none, or rows are too long for it."""
-    from whet.passes.lower_llvm.short import MOST, walk_lanes
+    from whet.passes.lower_llvm.rows.short import MOST, walk_lanes
     lanes = walk_lanes(program)
     vectors = -(-n // min(lanes, default=1))
     return (vectors, n % max(lanes) == 0) if vectors <= MOST and any(isinstance(s, R.Reduce) for s in program.stages) else None
@@ -520,7 +520,7 @@ def short_rows(program, n):
 
 def narrow_kernel(program, size, pieces, how):
     def emit(module, symbol):
-        from whet.passes.lower_llvm.narrow import NarrowKernel
+        from whet.passes.lower_llvm.rows.narrow import NarrowKernel
         NarrowKernel(program, size, pieces, how).emit(module, symbol)
     return native.kernel(f"rows/narrow/{size}/{pieces}/{how}/{program.key}", emit)
 
@@ -533,7 +533,7 @@ def weight(program):
 
 def column_kernel(program, vectors, mode, masked, partial, still=()):
     def emit(module, symbol):
-        from whet.passes.lower_llvm.cols import ColKernel
+        from whet.passes.lower_llvm.rows.across import ColKernel
         ColKernel(program, vectors, mode, masked, partial, still).emit(module, symbol)
     apart = f"/still {still}" if still else ""
     return native.kernel(f"cols/{vectors}/{mode}{'/masked' * masked}{'/part' * partial}{apart}/{program.key}", emit)
@@ -542,7 +542,7 @@ def column_kernel(program, vectors, mode, masked, partial, still=()):
 @functools.lru_cache(None)
 def column_shape(program):
     """(vectors that a panel may have, lanes of a vector)"""
-    from whet.passes.lower_llvm.cols import most_vectors, panel_lanes
+    from whet.passes.lower_llvm.rows.across import most_vectors, panel_lanes
     return most_vectors(program), panel_lanes(program)
 
 
@@ -570,7 +570,7 @@ def combiner(kind, dtype, shape):
         wide, out_type = columns >= 8, DTYPES[dtype]
 
         def emit(module, symbol):
-            from whet.passes.lower_llvm.combine import emit_combine
+            from whet.passes.lower_llvm.rows.combine import emit_combine
             emit_combine(module, symbol, kind, dtype, wide)
         addr = native.kernel(f"combine/{kind}/{dtype}{'/wide' * wide}", emit)
 
@@ -616,7 +616,7 @@ class Walk:
 
 @functools.lru_cache(None)
 def _walks(program):
-    from whet.passes.lower_llvm.rows import Plan as Lowered
+    from whet.passes.lower_llvm.rows.contiguous import Plan as Lowered
     plan = Lowered(program)
     return [Walk(plan, w) for w, p in enumerate(plan.passes) if any(plan.work(k) for k in p.stages)]
 

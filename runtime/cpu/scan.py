@@ -67,7 +67,7 @@ def _run(kind, x, axis, out):
 
 
 def _lanes():
-    from whet.passes.lower_llvm.scan import panel_lanes
+    from whet.passes.lower_llvm.rows.scan import panel_lanes
     return panel_lanes()
 
 
@@ -77,7 +77,7 @@ def _kernel(kind, dtype, out, columns):
         acc = dtype if kind in ("max", "min") else accumulator(out)
 
         def emit(module, symbol):
-            from whet.passes.lower_llvm import scan
+            from whet.passes.lower_llvm.rows import scan
             (scan.emit_columns if columns else scan.emit_rows)(module, symbol, kind, dtype, acc, out)
         _found[key] = native.kernel(f"scan/{kind}/{dtype}/{out}{'/columns' * columns}", emit)
     return _found[key]

@@ -114,7 +114,7 @@ def _kernel(kind, dtype, descending):
         name = NAMES[dtype]
 
         def emit(module, symbol):
-            from whet.passes.lower_llvm import sort as lowered
+            from whet.passes.lower_llvm.rows import sort as lowered
             getattr(lowered, f"emit_{kind}")(module, symbol, name, descending)
         found = _kernels[kind, dtype, descending] = native.kernel(f"sort/{kind}/{name}{'/down' * descending}", emit)
     return found
@@ -161,7 +161,7 @@ def _order(x, descending):
 
 
 def _squeeze(module, symbol):
-    from whet.passes.lower_llvm.sort import emit_squeeze
+    from whet.passes.lower_llvm.rows.sort import emit_squeeze
     emit_squeeze(module, symbol)
 
 

@@ -28,7 +28,7 @@ def along(a, index, axis, wrap=False):
     flat, size = inner == 1, a.dtype.itemsize
 
     def emit(module, symbol):
-        from ..passes.lower_llvm import take
+        from ..passes.lower_llvm.elements import take
         take.emit(module, symbol, size, flat, wrap)
     return out, _run(native.kernel(f"take/{size}/{'flat' if flat else 'inner'}/{wrap}", emit), a, index, out, outer, n, count, inner,
                      max(1, 8192 // (inner * (count if outer >= 16 else outer))))
@@ -43,7 +43,8 @@ def rows(a, index, axis, wrap=False):
         return out, bool(n) or not count
 
     def emit(module, symbol):
-        from ..passes.lower_llvm import take, targets
+        from ..passes.lower_llvm import targets
+        from ..passes.lower_llvm.elements import take
         if inner == 1:
             take.emit(module, symbol, item, True, wrap, one_index=True)
         else:
@@ -82,11 +83,12 @@ def put(a, index, source, axis, add, each=False, wrap=False):
     outer, n, inner = prod(shape[:axis]), shape[axis], prod(shape[axis + 1:])
 
     def emit(module, symbol):
-        from ..passes.lower_llvm import take, targets
+        from ..passes.lower_llvm import targets
+        from ..passes.lower_llvm.elements import take
         take.emit_put(module, symbol, elem, targets.current().lanes(a.itemsize), add, each, wrap)
 
     def bounds(module, symbol):
-        from ..passes.lower_llvm import take
+        from ..passes.lower_llvm.elements import take
         take.emit_bounds(module, symbol)
     kernel = native.kernel(f"take/put/{elem}/{add}/{each}/{wrap}", emit)
     bad = np.zeros(1, np.int64)

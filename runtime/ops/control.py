@@ -1,7 +1,7 @@
 """Control flow as functions: `cond`, `while_loop`, `scan`. Eagerly they are what the Python means, and gradients flow as through any code.
 
 A trace makes one node of a `cond` or a `while_loop`, so that the other branch, or another number of rounds, needs no other recording
-(`jit/control.py`); a `scan` is the loop that it stands for.
+(`jit/capture/control_flow.py`); a `scan` is the loop that it stands for.
 """
 from ..autograd import modes
 from . import dims

@@ -201,7 +201,7 @@ class _Batch:
                  "count", "filled")
 
     def __init__(self, rows, states, dtype, number, extra, addr):
-        from whet.passes.lower_llvm.many import BLOCK
+        from whet.passes.lower_llvm.elements.many_tensors import BLOCK
         self.params = [p for p, _ in rows]
         self.arrays = [a for column in zip(*(arrays for _, arrays in rows)) for a in column]
         self.cells = [t._shared() for t in (*self.params, *states)]
@@ -287,7 +287,7 @@ def _address(optimizer, kind, dtype, hypers, states):
         return None
     cls, short = type(optimizer), _FLOATS[dtype]
     formula = next(c for c in cls.__mro__ if "elements" in c.__dict__)
-    from whet.passes.lower_llvm import optim as lower
+    from whet.passes.lower_llvm.elements import optimizer_steps as lower
     from whet.passes.lower_llvm.scalar import Unsupported
     numbers = tuple(optimizer.numbers(S, kind, *(S.arg(i) for i in range(1 + hypers))))
     p, g, *rest = (S.arg(i) for i in range(2 + states + len(numbers)))

@@ -103,7 +103,7 @@ class Picks(Family):
 class Many(Family):
     """One kernel over many tensors: what optimizers do to the parameters of a traced step."""
 
-    generators = ("many.emit", "optim.emit")
+    generators = ("many_tensors.emit", "optimizer_steps.emit")
 
     def cases(self):
         for n, make in itertools.product(

@@ -97,7 +97,7 @@ def kept_weights(x, w, y, v):
 class Few(Family):
     """Few rows."""
 
-    generators = ("gemv.few_rows", "gemv.few_cols")
+    generators = ("few_rows.few_rows", "few_rows.few_cols")
     kinds = "gemv/f32/rows/2", "gemv/f32/rows/8", "gemv/f32/cols/2", "gemv/f32/cols/8"
     exact = False
 
@@ -125,7 +125,7 @@ class Few(Family):
 class One(Family):
     """One row, or one column."""
 
-    generators = ("onerow.one_row", "onerow.one_col")
+    generators = ("one_row.one_row", "one_row.one_col")
     kinds = (
         "gemv/f32/one_row/near",
         "gemv/f32/one_row/(?!near)",
@@ -173,7 +173,7 @@ class One(Family):
 class Chains(Family):
     """Products that follow each other in blocks of rows."""
 
-    generators = ("chain.emit",)
+    generators = ("row_blocks.emit",)
     exact = False
 
     def cases(self):

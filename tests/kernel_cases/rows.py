@@ -35,7 +35,7 @@ REDUCE_INTS = {
 class Rows(Family):
     """Reductions and norms along the last dimension, however long and however it lies."""
 
-    generators = ("rows.RowKernel.emit", "short.ShortKernel.emit", "narrow.NarrowKernel.emit")
+    generators = ("contiguous.RowKernel.emit", "short.ShortKernel.emit", "narrow.NarrowKernel.emit")
     kinds = (
         "rows/1/",
         "rows/2/",
@@ -106,7 +106,7 @@ class Rows(Family):
 class Long(Family):
     """Rows that threads share."""
 
-    generators = ("rows.RowKernel.emit", "cols.ColKernel.emit", "combine.emit_combine")
+    generators = ("contiguous.RowKernel.emit", "across.ColKernel.emit", "combine.emit_combine")
     kinds = (
         r"rows/\d/part/",
         r"cols/\d+/\w+(/masked)?/part/",
@@ -128,7 +128,7 @@ class Long(Family):
 class Columns(Family):
     """The same along another dimension than the last."""
 
-    generators = ("cols.ColKernel.emit",)
+    generators = ("across.ColKernel.emit",)
     kinds = r"cols/\d+/\w+/masked", r"cols/\d+/\w+/(?!masked|part)", "cols/.*/still"
 
     def cases(self):

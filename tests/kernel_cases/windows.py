@@ -12,7 +12,7 @@ from . import WEIGHTS, Case, Family, graded, op
 class Convolutions(Family):
     """The gathering kernels and padded planes, with their gradients."""
 
-    generators = ("conv.forward", "conv.weight_grad", "planes.forward")
+    generators = ("conv.forward", "conv.weight_grad", "few_channels.forward")
     kinds = (
         "conv/float/.*/rows/",
         "conv/float/.*/listed/",
@@ -103,7 +103,7 @@ class Winograd(Family):
 class KeptConvolutions(Family):
     """Those of traces, whose weights may be turned once for all calls."""
 
-    generators = ("turned.forward", "turned.weights")
+    generators = ("turned_weights.forward", "turned_weights.weights")
     exact = False
 
     def cases(self):

@@ -11,9 +11,9 @@ import warnings
 
 import numpy as np
 import whet
-from whet.jit import policy
+from whet.jit.policy import account
+from whet.jit.policy.timing import Trial
 from whet.jit.trace import TraceWarning
-from whet.jit.trial import Trial
 
 from tests.traps.harness import freeze
 
@@ -40,12 +40,12 @@ def loops():
 @contextlib.contextmanager
 def untimed():
     """Time decides nothing: what can be recorded is, and no call is eager because that is faster."""
-    wait, grace = Trial.wait, policy.GRACE
-    Trial.wait, policy.GRACE = lambda self, seconds, calls: setattr(self, "at", math.inf) or True, math.inf
+    wait, grace = Trial.wait, account.GRACE
+    Trial.wait, account.GRACE = lambda self, seconds, calls: setattr(self, "at", math.inf) or True, math.inf
     try:
         yield
     finally:
-        Trial.wait, policy.GRACE = wait, grace
+        Trial.wait, account.GRACE = wait, grace
 
 
 def run(build, trace):

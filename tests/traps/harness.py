@@ -23,12 +23,12 @@ import warnings
 
 import numpy as np
 import whet
-from whet.jit import policy
+from whet.jit.policy import account
 
 FILES = "python_state control_flow memory modes values autograd arguments effects hidden use tricks outside more everyday asides beneath " \
         "arrays transforms state".split()
 TRAPS = {}
-policy.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
+account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
 Box = types.SimpleNamespace
 
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from whet.jit.values import Values
+from whet.jit.capture.value_layouts import Values
 
 from tests.traps import harness
 

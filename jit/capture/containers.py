@@ -1,0 +1,34 @@
+"""What containers hold, whatever the methods of subclasses do."""
+import collections
+import types
+
+OWN = frozenset((list, tuple, dict, collections.OrderedDict, set, frozenset, collections.deque, types.MappingProxyType))
+
+
+def kind_of(x):
+    """The type of Python's that a container is a kind of.
+
+    >>> import collections
+    >>> from whet.jit.capture.containers import kind_of
+    >>> kind_of(collections.Counter("aab"))
+    <class 'dict'>
+    """
+    t = type(x)
+    return t if t in OWN else next(b for b in t.__mro__ if b in OWN)
+
+
+def elements(x):
+    """The elements of a container, of a dict the keys."""
+    return tuple(kind_of(x).__iter__(x))
+
+
+def values(d):
+    """The values of a dict."""
+    return tuple(kind_of(d).values(d))
+
+
+def fill(x, contents):
+    """Let a container hold something else."""
+    own = kind_of(x)
+    own.clear(x)
+    (own.update if own.__dict__.get("update") else own.extend)(x, contents)

@@ -1,0 +1,526 @@
+"""Recording: a real run of a function, with every primitive that executes written down.
+
+The recorder is an observer of `ops.registry`: it runs each primitive as eager does and notes op, operands and results. Operands are
+known by the array that they stand for, so a tensor made anew around the same memory is the same value. A tensor that neither the
+recording made nor the function could reach before is something that the recorder has not seen: the function is refused.
+What the run makes is freed when eager frees it: see `value_layouts.py`.
+"""
+import sys
+import weakref
+
+import numpy as np
+from whet import dtypes
+from whet.autograd import inplace as ip
+from whet.autograd import modes
+from whet.cpu.reduce import reduce
+from whet.dtypes import COMPLEX, FROM_NUMPY
+from whet.formatting import OPTIONS
+from whet.ir.graph import Node, Ref
+from whet.ops import pointwise_family, registry
+from whet.ops.creation import copied, empty_op
+from whet.tensor import Tensor, contiguous_format
+
+from ..guards.outside_state import ours
+from ..report.reasons import (
+    Explained,
+    Foreign,
+    HandsOut,
+    InPlaceShape,
+    Large,
+    Memory,
+    OfNumPy,
+    Prints,
+    Raises,
+    Reason,
+    Settings,
+    TooManyNumbers,
+    WritesFirst,
+)
+from .numpy_arrays import Arrays
+from .purity import Watch, library_file, own_file, short
+from .random_streams import Streams
+from .stand_ins import Call
+from .value_layouts import Originals, Values
+from .varying_numbers import EXACT, FACTS, NUMBERS, SAFE, Number, plain, tensor_behind, tensor_of, value_of
+from .varying_texts import Texts
+
+GUARDED = 64                     # elements of a tensor whose value may be a guard
+ERRORS = RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
+# numbers that vary make tensors of these types as they make them themselves
+FILLED = {float: (dtypes.float32, dtypes.float64), int: (dtypes.float32, dtypes.float64, dtypes.int64), bool: ()}
+
+
+class Refused(Explained):
+    """Why a run cannot be replayed."""
+
+
+class Late(Refused):
+    """Python reads a number at a `line` where a replay cannot go back any more: it is to be taken as it comes, if it can be."""
+
+    def __init__(self, what, line):
+        super().__init__(WritesFirst(what, line))
+        self.line = line
+
+
+class Wrong(Refused):
+    """A program was compiled wrongly."""
+
+
+class Recorder(registry.Observer):
+    """The observer of one run."""
+
+    def __init__(self, reachable, lines=frozenset(), watched=(), exact=False):
+        self.reachable = {id(t._array): t for t in reachable}
+        self.anchors = [t._array for t in reachable]         # (no other array gets the id of one)
+        self.watched, self.borrowed = watched, {}    # NumPy arrays that are guarded; tensors around them
+        self.exact = exact                   # would somebody notice a Number?
+        self.lines = lines                   # where `item()` gave numbers that vary
+        # tensors that stand for numbers; weak references to those; ids of the tensors whose value Python went on from
+        self.hidden, self.lent, self.pinned = [], [], set()
+        self.nodes, self.values = [], Values()
+        self.arrays, self.memory = self.values.arrays, self.values.memory      # how values lie, and in the memory of which others
+        self.outside, self.originals = {}, Originals(self.arrays)    # value number -> the tensor that was there before; what those held
+        self.made = {}                       # id of a tensor made inside -> a weak reference to it
+        self.foreign = {}                    # id of an array that a tensor was made around -> (by what, at which line)
+        self.facts = {}                      # ids of tensors that stand for facts of tensors from outside -> (which fact, of which tensor)
+        self.texts, self.streams = Texts(), Streams()
+        self.numpys, self.codes = Arrays(self), frozenset()  # NumPy arrays; the user's code
+        self.cells = []                      # what counts the versions of tensors that the run made around arrays
+        self.running = None                  # the op that runs, its operands and attributes, until its results are noted
+        self.settings = []                   # objects of ours whose attributes were read, of those that the World does not watch
+        self.acts = []                       # what was done outside of Python's state: see stand_ins.py
+        self.outward = None                  # what does such things
+        self.reason, self.passing = None, False              # why it is no recording; is that so at some calls only?
+        self.trying, self.since = None, 0    # where code is tried (control_flow.py): what stops it, and the first value that is its own
+
+    # ---- values ------------------------------------------------------------------------------------------------------
+    def value(self, t):
+        """The number of a tensor's value."""
+        a = t._array
+        n = self.values.number(a)
+        if n is None:
+            before = self.reachable.get(id(a))
+            if before is None and any(x is a or x is a.base for x in self.watched):
+                before = t                   # made around an array that is compared at each call
+                self.borrowed[id(t)] = t
+            if before is None:
+                raise Refused(Foreign(a.shape, self.foreign.get(id(a))))
+            n = self.enter(a, before)
+        if self.values.held is not None:
+            self.values.held.append(a)
+        return n
+
+    def line_of(self, t):
+        """The line that made a tensor."""
+        n = self.values.number(t._array)
+        return next((node.line for node in self.nodes if n in node.outs), "")
+
+    def enter(self, a, tensor):
+        """Number the array of a tensor from outside."""
+        n = self.values.given(a)
+        self.outside[n] = tensor
+        self.originals.meet(n)
+        return n
+
+    def is_made(self, t):
+        """Was this tensor made inside?"""
+        there = self.made.get(id(t))
+        return there is not None and there() is t
+
+    def operands(self, inputs):
+        return tuple([Ref(self.value(x)) if registry.is_tensor(x) else x for x in inputs])
+
+    def depends_on_time(self):
+        """The values that depend on what a clock said."""
+        found, roots = set(), {}
+        for n in self.nodes:
+            if n.kind == "op" and n.op.random or any(x in found or self.memory.get(x, x) in roots for x in n.refs()):
+                found.update(n.outs)
+                if n.kind == "write":
+                    roots[self.memory.get(n.ins[0], n.ins[0])] = True
+                    found.update(k for k in range(len(self.arrays)) if self.memory.get(k, k) in roots)
+        return found
+
+    def forget(self, values):
+        """What was made inside of a node is unknown outside of it."""
+        for n in values:
+            self.values.forget(n)
+
+    def own(self, n):
+        """Does a value lie in memory that what is tried has made?"""
+        for node in reversed(self.nodes):
+            if n in node.outs and node.op.is_view:
+                n = node.ins[0]
+        return n >= self.since and n not in self.outside
+
+    # ---- control flow ------------------------------------------------------------------------------------------------
+    def cond(self, pred, true_fn, false_fn, operands):
+        from .control_flow import cond
+        return cond(self, pred, true_fn, false_fn, operands)
+
+    def while_loop(self, cond_fn, body_fn, carried):
+        from .control_flow import while_loop
+        return while_loop(self, cond_fn, body_fn, carried)
+
+    @staticmethod
+    def user():
+        """The user's frame that runs now."""
+        return user()
+
+    def refuse(self, reason):
+        """Stop recording; the run goes on as if nobody watched."""
+        if self.trying is not None:
+            self.trying(reason)
+        if self.reason is None:
+            self.reason = (Settings(reason) if type(reason) is str else Reason.of(reason)).at(where())
+        state = modes.state
+        if self in state.observers:
+            state.observers = tuple(o for o in state.observers if o is not self)
+            modes.refresh()
+
+    # ---- what is observed --------------------------------------------------------------------------------------------
+    def __call__(self, op, inputs, attrs):
+        alone = op.ours and not modes.state.saved_hooks            # (else code of the user's may run)
+        return Watch.unwatched(self.run, op, inputs, attrs) if alone else self.run(op, inputs, attrs)
+
+    def run(self, op, inputs, attrs):
+        """Run an op as eager does, and note it."""
+        if op.name == "full" and type(attrs["value"]) in NUMBERS and attrs["dtype"] in FILLED[type(value_of(attrs["value"]))]:
+            with modes.no_grad():
+                x = tensor_behind(attrs["value"])
+                if attrs["dtype"] is not dtypes.float32 or type(value_of(attrs["value"])) is int or self.ask(_modest, (x,)):
+                    return x.to(attrs["dtype"]).expand(attrs["size"]).clone(memory_format=contiguous_format)
+        inputs, attrs = self.numbers(op, inputs), _plain(attrs)
+        try:
+            ins = self.operands(inputs)
+        except Refused as e:
+            self.refuse(e.reason)
+            return registry.apply(op, inputs, attrs)
+        before, self.running = self.running, (op, ins, attrs)
+        try:
+            out = registry.execute(op, inputs, attrs)
+        except BaseException:
+            self.raised(op)
+            raise
+        finally:
+            left, self.running = self.running, before
+        if left:
+            self.note("op", op, ins, attrs, out)
+        return out
+
+    def computed(self, outs):
+        """What the op that runs has made, before hooks see it."""
+        if self.running and modes.state.saved_hooks:
+            (op, ins, attrs), self.running = self.running, None
+            self.note("op", op, ins, attrs, outs)
+
+    def raised(self, op):
+        """An op raised an error: whether it does again may depend on the numbers."""
+        if op.may_fail or not isinstance(sys.exc_info()[1], (*ERRORS, registry.Stopped)):
+            self.refuse(Raises(f"{op.name} raised an error"))
+
+    def note(self, kind, op, ins, attrs, out):
+        outs = []
+        for t in out if type(out) is tuple else (out,):
+            known = self.values.number(t._array)
+            if known is not None and ins and known == ins[0] and type(out) is not tuple:
+                self.made[id(t)] = weakref.ref(t)            # another tensor around the same array (detach)
+                return
+            if known is not None:
+                self.refuse(f"{op.name} gave back one of its operands")
+                return
+            self.made[id(t)] = weakref.ref(t)
+            try:
+                outs.append(self.values.made(t._array, [x for x in ins if type(x) is Ref]))
+            except MemoryError as e:
+                self.refuse(Large(str(e)))
+                return
+            if kind == "op" and op.is_view:
+                self.memory[outs[-1]] = self.memory.get(ins[0], ins[0])
+                if op.reach and t._array.size and not self.values.inside(outs[-1]):
+                    self.refuse(Memory(f"{op.name} shows memory outside of the tensor that the function was given"))
+                    return
+        if "array" in attrs:                 # a constant: as it is now, whatever is written to it later
+            attrs = {**attrs, "array": copied(attrs["array"])}
+        self.nodes.append(Node(kind, op, ins, attrs, outs, where()))
+
+    def draw(self, generator, op, shape):
+        """Random numbers: drawn anew at each replay."""
+        if self.trying is not None:
+            self.trying("it draws random numbers")
+        stream = self.streams.drawn(generator, op.blocks(shape))
+        seed, offset = generator.take(op.blocks(shape))
+        out = registry.execute(op, (), dict(shape=shape, seed=seed, offset=offset))
+        self.note("draw", op, (), dict(shape=shape, generator=stream), out)
+        if self.nodes and self.nodes[-1].kind == "draw":
+            self.nodes[-1].value = seed, offset
+        return out
+
+    def read(self, setting):
+        """A setting of ours was asked for: a replay must find the same."""
+        was = setting()
+        self.acts.append(Call(_nothing, [], {}, len(self.nodes), lambda: setting() == was))
+
+    def warns(self, message, category, stacklevel):
+        """We warn: a replay does so again."""
+        frame = sys._getframe(2)
+        for _ in range(stacklevel - 1):
+            frame = frame and frame.f_back
+        if frame is None or frame.f_globals.get("__name__") == "whet.jit.trace":
+            self.refuse(Prints("whet warns of the line that calls the traced function"))
+            return False
+        self.outward.repeat(message, category, frame)
+        return True
+
+    def positioned(self, how, generator, given):
+        """Random numbers are drawn from elsewhere."""
+        if how == "asked" and not self.streams.positioned(how, generator, given):
+            of = self.streams.at(generator).of
+            self.read(lambda: of._seed)
+            return True
+        if self.trying is not None and how not in ("made", "copied", "told"):
+            self.trying("it positions random numbers")
+        return self.streams.positioned(how, generator, given)
+
+    def inplace(self, op, t, args, attrs):
+        args, attrs = self.numbers(op, (t, *args))[1:], _plain(attrs)
+        made = self.trying is None and self.is_made(t) and t._base is None and self.values.number(t._array) is not None \
+            and not _counted(t, self.outside)
+        if made and op.is_view:
+            ins = self.operands((t,))
+            try:
+                _reshape(op, t, attrs)
+            except BaseException:
+                self.raised(op)
+                raise
+            self.note("op", op, ins, attrs, t)
+            return t
+        if made and op.name == "resize" and not t._array.size:       # (`out=`: what it gets is new memory)
+            new = {"size": attrs["size"], "dtype": t.dtype}
+            t._array = empty_op.forward(**new)
+            t._bump("resize_")
+            self.note("op", empty_op, (), new, t)
+            return t
+        if op.is_view or op.name == "resize":
+            self.refuse(InPlaceShape(f"{op.name}_ changes a tensor's shape in place"))
+            return _reshape(op, t, attrs) if op.is_view else t.resize_(attrs["size"])
+        try:
+            ins = self.operands((t, *args))
+        except Refused as e:
+            self.refuse(e.reason)
+            return pointwise_family.inplace(op, t, args, attrs)
+        if self.trying is not None and not self.own(ins[0]):
+            self.trying("it writes to a tensor that was there before")
+        if self.numpys.frozen(self.memory.get(ins[0], ins[0]), t._array):
+            self.refuse(OfNumPy("it writes to a NumPy array of which others have seen the memory"))
+        node, base = t._node, t if t._base is None else t._base
+        if modes.state.flags & modes.GRAD and not self.is_made(base) and any(registry.is_tensor(x) and x.requires_grad for x in (t, *args)):
+            self.refuse(Memory("what carries gradients is written to a tensor that was there before"))
+            return pointwise_family.inplace(op, t, args, attrs)
+        if self.memory.get(ins[0], ins[0]) in self.outside:
+            self.originals.write(t._array)
+        try:
+            pointwise_family.inplace_now(op, t, args, attrs, ip)
+        except BaseException:
+            self.raised(op)
+            raise
+        self.nodes.append(Node("write", op, ins, attrs, [], where(), t._cell))
+        if t._node is not node and not self.is_made(t):
+            self.refuse(Memory("a tensor that was there before got a history"))
+        return t
+
+    def ask(self, question, tensors):
+        """Python goes on from what a question says of some tensors: a replay asks it again."""
+        try:
+            ins = self.operands(tensors)
+        except Refused as e:
+            self.refuse(e.reason)
+            return question(*[t._array for t in tensors])
+        answer = question(*[t._array for t in tensors])
+        self.nodes.append(Node("ask", None, ins, {"question": question}, [], where(), answer))
+        if hasattr(question, "facts"):       # for kernels to ask
+            a = tensors[0]._array
+            self.nodes[-1].roots = [(fact, bool(reduce("any", a, pre=fact))) for fact in question.facts(a)]
+        return answer
+
+    # ---- numbers that vary -------------------------------------------------------------------------------------------
+    def numbers(self, op, inputs):
+        """The operands with Numbers as tensors of no dimension, where that gives the same kernel; else as values that a replay must find."""
+        if not any(type(x) in NUMBERS for x in inputs):
+            return inputs
+        if isinstance(op, pointwise_family.PointwiseOp):
+            arrays = [x._array if registry.is_tensor(x) else value_of(x) if type(x) in NUMBERS else x for x in inputs]
+            kernel, number, t = op.plan(arrays)
+            with modes.no_grad():
+                made = [tensor_behind(x).to(FROM_NUMPY[op._number(value_of(x), number, t).dtype]) if type(x) in NUMBERS and t.kind != COMPLEX else x
+                        for x in inputs]
+            if not any(type(x) in NUMBERS for x in made):
+                other, _, u = op.plan([x._array if registry.is_tensor(x) else x for x in made])
+                if u is t and str(other.roots) == str(kernel.roots):
+                    return tuple(made)
+        return tuple([plain(x) if type(x) in NUMBERS else x for x in inputs])
+
+    def pin(self, t):
+        """A number's value goes into what Python does: a replay needs the same."""
+        if id(t) not in self.pinned:
+            self.pinned.add(id(t))
+            self.nodes.append(Node("guard", None, (Ref(self.value(t)),), {}, [], where(), t._array.copy()))
+
+    def item(self, t):
+        """The Number for `t.item()`; None where Python gets a plain one."""
+        a = t._array
+        if a.size == 1 and a.dtype.kind in "fiu" and where() in self.lines and (self.values.number(a) is not None or id(a) in self.reachable) \
+                and not (a.dtype == np.uint64 and a.item() > SAFE):
+            with modes.no_grad():
+                x, wanted = t.detach().reshape(()), dtypes.float64 if a.dtype.kind == "f" else dtypes.int64
+                x = x.clone() if x.dtype is wanted else x.to(wanted)
+            bound = 0
+            if a.dtype.kind != "f":
+                bound = max(abs(int(x)) for x in (np.iinfo(a.dtype).min, np.iinfo(a.dtype).max))
+                if bound >= EXACT and -SAFE <= a.item() <= SAFE:
+                    self.ask(_small if a.dtype.kind == "i" else _small_and_positive, (x,))
+                    bound = SAFE
+            return Number(x._array.item(), x, self, bound)
+        self.concretize(t)
+        return None
+
+    def asked(self, t, what):
+        """Somebody asks for a fact of a tensor that no guard holds: of one from outside it is a number that varies; of one that was made here
+        it is the same each time, unless it shows memory from outside."""
+        if ours(sys._getframe(2).f_code):
+            return None
+        if what == "version" and any(t._cell is c for c in self.cells):
+            return None                      # (it begins anew at each call)
+        n = self.values.number(t._array)
+        owner = self.outside.get(None if n is None else self.memory.get(n, n))
+        of = t
+        if self.is_made(t) or n is not None and owner is None:         # (`.data` of what was made here has no number of its own)
+            if owner is None or what == "history":
+                return None
+            of = owner                       # memory from outside is shown: from there it is a fixed number of steps
+        if what not in FACTS or of._array.itemsize != t._array.itemsize or of._cell is not t._cell:
+            self.refuse(Memory(f"it asks for the {what} of a tensor from outside"))
+            return None
+        state = modes.state
+        before, state.observers = state.observers, ()
+        start, steps = FACTS[what](of), FACTS[what](t)
+        state.observers = before
+        if what == "version":                # as it was before the run wrote
+            start -= sum(x.kind == "write" and x.value is of._cell for x in self.nodes)
+        steps -= start
+        stands = tensor_of(start)
+        self.facts[id(stands)] = what, of
+        self.enter(stands._array, stands)
+        number = Number(stands._array.item(), stands, self, EXACT >> 1)
+        return (plain(number) if self.exact else number) + steps
+
+    def shown(self, t):
+        """A tensor becomes text: a replay needs the same numbers, and the same settings of how they are shown."""
+        if t._node is not None and not self.is_made(t):
+            self.refuse(Prints("a tensor from outside with a history became text", "Print x.detach(), or its number by .item()."))
+        self.settings.append(OPTIONS)
+        self.concretize(t)
+
+    def laid(self, t):
+        """Note the line that makes a tensor around an array: whoever uses it is told of it."""
+        if self.values.number(t._array) is None:
+            self.foreign[id(t._array)] = sys._getframe(2).f_code.co_name, where()
+        if t._base is None and not self.is_made(t) and self.reachable.get(id(t._array)) is not t:
+            self.cells.append(t._cell)
+
+    def exposed(self, t):
+        """What stands for the array that shows a tensor's memory."""
+        if self.exact or type(t) is not Tensor or t._array.dtype not in FROM_NUMPY or t._array.dtype.kind == "V":
+            self.refuse(HandsOut("a tensor's memory was handed to NumPy"))
+            return None
+        t._shared().shown = 1
+        x = self.numpys.of(t)
+        return None if self.reason else x
+
+    def concretize(self, t):
+        """Python is about to see the value."""
+        try:
+            n = self.value(t)
+        except Refused as e:
+            self.refuse(e.reason)
+            return
+        if t._array.size > GUARDED:
+            self.refuse(TooManyNumbers(f"{t._array.size} numbers of a tensor became Python's"))
+        else:
+            self.nodes.append(Node("guard", None, (Ref(n),), {}, [], where(), t._array.copy()))
+
+
+def _nothing():
+    pass
+
+
+def _modest(a):
+    return bool(abs(a.item()) <= 1e38)
+
+
+def _small(a):
+    return bool(-SAFE <= a.item() <= SAFE)
+
+
+def _small_and_positive(a):              # (an unsigned number, which as a signed one may be negative)
+    return bool(0 <= a.item() <= SAFE)
+
+
+def _plain(attrs):
+    """Attributes without Numbers."""
+    return {k: _settled(v) for k, v in attrs.items()} if attrs else attrs
+
+
+def _settled(x):
+    if type(x) in NUMBERS:
+        return plain(x)
+    if type(x) in (tuple, list) and any(type(y) in NUMBERS or type(y) in (tuple, list) for y in x):
+        return type(x)([_settled(y) for y in x])
+    return x
+
+
+def counters(t):
+    """The cell that counts a tensor's versions, that of its `.data`, that of the `.data` of this, and so on: those that there are."""
+    cell = t._cell
+    while cell is not None:
+        yield cell
+        cell = cell.aside
+
+
+def _counted(t, outside):
+    """Are a tensor's versions counted with those of one from outside (it is `x.detach()`, or `.data`)?"""
+    return t._cell is not None and any(c is t._cell for x in outside.values() for c in counters(x))
+
+
+def _reshape(op, t, attrs):
+    from whet.ops.view import reshape_now
+    return reshape_now(op, t, attrs)
+
+
+def user():
+    """The user's frame that runs now."""
+    f = sys._getframe(1)
+    while f is not None and own_file(f.f_code.co_filename):
+        f = f.f_back
+    return f
+
+
+def where():
+    """The user's line that runs now: neither ours nor the standard library's."""
+    f = user()
+    while f is not None and (library_file(f.f_code.co_filename) or own_file(f.f_code.co_filename)):
+        f = f.f_back
+    return "" if f is None else f"{short(f.f_code.co_filename)}:{f.f_lineno}"
+
+
+def escaped(refs, held):
+    """One of the tensors that somebody still holds, of weak references to some. `held`: by id, how often graphs and gradients hold some."""
+    t = object()
+    alone = sys.getrefcount(t)
+    for ref in refs:
+        t = ref()
+        n = held.get(id(t), 0)
+        if t is not None and (not n or sys.getrefcount(t) != alone + n):
+            return t
+    return None
+

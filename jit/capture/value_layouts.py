@@ -1,0 +1,190 @@
+"""The values of a run: how each lies in memory, without the memory.
+
+A value has a number and a stand-in: an array of its type and strides, at an address that no memory is behind as long as nobody touches it. What
+shares memory has stand-ins that share addresses in the same way, so what passes ask of arrays (do these overlap, is this contiguous, how far is it
+from there to here) has the same answers. The array itself is known as long as somebody else holds it: it is freed when eager frees it.
+"""
+import weakref
+from bisect import bisect, insort
+from contextlib import contextmanager
+
+import numpy as np
+from whet.ir.graph import Type
+from whet.ir.spans import address, span
+
+from ..verify.same_bits import digest, laid
+
+SHORT = 1 << 12                  # bytes of a tensor from outside that is copied at once: a digest would take no less
+LINE = 64                        # bytes: how an array lies within these is a fact of it
+CHUNK = 1 << 26                  # bytes of addresses that are asked for at a time,
+MOST = 1 << 44                   # and that all values of a run may take: a system has few more
+
+
+class Addresses:
+    """Addresses for arrays whose elements are never read or written. (The system gives a page memory when it is first touched.)"""
+
+    def __init__(self):
+        self.chunk = np.empty(0, np.uint8)
+        self.used = self.taken = 0
+
+    def take(self, size, like):
+        """(an array of bytes, where in it `size` bytes begin that lie within a line as address `like` does)"""
+        at = self.used + (like - address(self.chunk) - self.used) % LINE
+        if at + size > self.chunk.size:
+            self.chunk = np.empty(max(CHUNK, size + LINE), np.uint8)
+            at = (like - address(self.chunk)) % LINE
+        self.used = at + size + 1            # (what lies side by side does not touch)
+        self.taken += size
+        if self.taken > MOST:
+            raise MemoryError("the system has no addresses for all that it makes")
+        return self.chunk, at
+
+
+    def like(self, a):
+        """An array of the type and strides of another, or of a `Type`."""
+        t = a if type(a) is Type else Type.of(a)
+        low, high = t.span
+        chunk, at = self.take(high - low, 0)
+        return np.ndarray(t.shape, t.dtype, chunk, at - low, t.strides)
+
+
+class Room:
+    """Where the stand-ins of what lies in one memory are: `low` and `high` are the memory's addresses, `chunk` has them from `at` on."""
+    __slots__ = ("low", "high", "chunk", "at")
+
+    def __init__(self, low, high, addresses):
+        self.low, self.high = low, high
+        self.chunk, self.at = addresses.take(high - low, low)
+
+    def stand_in(self, a):
+        """The stand-in of an array that lies here."""
+        made = np.ndarray(a.shape, a.dtype, self.chunk, self.at + address(a) - self.low if a.size else self.at, a.strides)
+        if not a.flags.writeable:
+            made.flags.writeable = False
+        return made
+
+
+class Values:
+    """The values of a run by number."""
+
+    def __init__(self):
+        self.arrays = []                     # stand-ins; of what was there before, the arrays
+        self.memory = {}                     # value that is a view -> the value whose memory it shows
+        self.real = []                       # weak references to the arrays
+        self.numbers = {}                    # id of an array -> its number, or that of one that is gone
+        self.rooms = {}                      # value -> the room of the memory that it lies in; none where that was there before
+        self.addresses = Addresses()
+        self.held = None                     # arrays that are kept for the time being (see `holding`)
+
+    def number(self, a):
+        """The number of an array, or None."""
+        n = self.numbers.get(id(a))
+        return n if n is not None and self.real[n]() is a else None
+
+    def array(self, n):
+        """The array of a value; None where eager has freed it."""
+        return self.real[n]()
+
+    def given(self, a):
+        """Number an array that was there before."""
+        return self.enter(a, a)
+
+    def made(self, a, sources=()):
+        """Number an array that was made in the run; `sources`: the values whose memory it may lie in."""
+        low, high = span(a)
+        for x in sources if a.size else ():
+            room = self.rooms.get(x)
+            if room is not None and room.low <= low and high <= room.high:
+                break
+            if room is None and np.may_share_memory(a, self.arrays[x]):
+                return self.enter(a, a)      # it keeps nothing that its operand does not
+        else:
+            room = Room(low, high, self.addresses)
+        n = self.enter(a, room.stand_in(a))
+        self.rooms[n] = room
+        return n
+
+    def enter(self, a, stand_in):
+        """Number an array."""
+        n = self.numbers[id(a)] = len(self.arrays)
+        self.arrays.append(stand_in)
+        self.real.append(weakref.ref(a))
+        if self.held is not None:
+            self.held.append(a)
+        return n
+
+    def copied(self, n):
+        """Number what will be a copy of a value."""
+        self.arrays.append(np.empty_like(self.arrays[n]))
+        self.real.append(gone)
+        return len(self.arrays) - 1
+
+    def inside(self, n):
+        """Does a view lie in the memory of what it is a view of?"""
+        root = self.memory[n]
+        if n in self.rooms:
+            return self.rooms[n] is self.rooms.get(root)
+        (low, high), (first, end) = span(self.arrays[n]), span(self.arrays[root])
+        return first <= low and high <= end
+
+    @contextmanager
+    def holding(self):
+        """Inside, what is used and made stays."""
+        around, self.held = self.held, []
+        try:
+            yield
+        finally:
+            if around is not None:
+                around += self.held
+            self.held = around
+
+    def forget(self, n):
+        """Let a value be unknown."""
+        a = self.array(n)
+        if a is not None:
+            self.numbers.pop(id(a), None)
+
+
+def gone():
+    """The array of a value that the run did not make."""
+
+
+class Originals:
+    """What tensors from outside held before the run wrote to them: copies of those that it writes to, made just before. Of the others a digest
+    says afterwards that nobody else wrote to them."""
+
+    def __init__(self, arrays):
+        self.arrays, self.copies, self.digests = arrays, {}, {}
+        self.places, self.longest = [], 0    # (first address, value), in order; the bytes of the longest
+
+    def meet(self, n):
+        """A value from outside is used for the first time."""
+        a = self.arrays[n]
+        if a.nbytes < SHORT:
+            self.copies[n] = laid(a)
+            return
+        low, high = span(a)
+        insort(self.places, (low, n))
+        self.longest = max(self.longest, high - low)
+        self.digests[n] = digest(a)
+
+    def write(self, a):
+        """An array is about to be written to."""
+        low, high = span(a)
+        for i in range(bisect(self.places, (low - self.longest, 0)), bisect(self.places, (high, 0))):
+            _, n = self.places[i]
+            if n not in self.copies and span(self.arrays[n])[1] > low:
+                self.copies[n] = laid(self.arrays[n])
+
+    def __getitem__(self, n):
+        """What a value from outside was."""
+        a = self.copies.get(n)
+        return self.arrays[n] if a is None else a
+
+    def untouched(self, n):
+        """Is one that the run did not write to as it was?"""
+        return digest(self.arrays[n]) == self.digests[n]
+
+    def clear(self):
+        """Let go of the copies."""
+        self.copies.clear()

@@ -1,0 +1,129 @@
+"""Texts of numbers that vary: `print(f"loss {loss:.3f}")`.
+
+A formatted Number is text, and what becomes of text nobody sees. But where the code says that it goes into one f-string, and that straight
+into a call that is noted (see `stand_ins.py`), it is enough that a replay makes the text anew. `sources` reads that from the code; the text of a
+Number that goes another way makes its value a guard.
+"""
+import dis
+import functools
+
+from .varying_numbers import plain, recorder_of, tensor_behind, value_of
+
+WINDOW = 200                     # instructions before a call that are looked at
+SIMPLE = {"LOAD_FAST": (0, 1), "LOAD_DEREF": (0, 1), "LOAD_NAME": (0, 1), "PUSH_NULL": (0, 1), "PRECALL": (0, 0), "KW_NAMES": (0, 0),
+          "CACHE": (0, 0), "NOP": (0, 0), "EXTENDED_ARG": (0, 0), "BINARY_OP": (2, 1), "BINARY_SUBSCR": (2, 1), "COMPARE_OP": (2, 1),
+          "UNARY_NEGATIVE": (1, 1), "UNARY_POSITIVE": (1, 1), "UNARY_NOT": (1, 1), "LOAD_METHOD": (1, 2)}
+
+
+class Text:
+    """A text of pieces: strings, and (Number, how it is written)."""
+    __slots__ = ("text", "pieces")
+
+    def __init__(self, text, pieces):
+        self.text, self.pieces = text, pieces
+
+
+def formats(code, at):
+    """Is this the offset of an instruction that formats a value?"""
+    return code.co_code[at] == dis.opmap.get("FORMAT_VALUE")
+
+
+@functools.lru_cache(256)
+def sources(code, at):
+    """What the arguments of the call at an offset are made of: for each None, or a list of strings, offsets of formatted values, and None for
+    what is not known. Also whether the call's result is thrown away."""
+    code_of = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
+    k = next((k for k, i in enumerate(code_of) if i.offset >= at and i.opname == "CALL"), None)
+    if k is None:
+        return None
+    argc = code_of[k].arg
+    for start in range(k - 1, max(-1, k - WINDOW), -1):
+        if code_of[start + 1].is_jump_target:
+            return None
+        stack = _stack(code_of[start:k])
+        if stack is not None and len(stack) == argc + 2:
+            return stack[2:], code_of[k + 1].opname == "POP_TOP"
+    return None
+
+
+def _stack(instructions):
+    """What lies on the stack after some instructions on an empty one; None where that is not known."""
+    stack = []
+    for i in instructions:
+        name, n = i.opname, i.arg
+        if name in SIMPLE:
+            taken, given = SIMPLE[name]
+            made = [None] * given
+        elif name == "LOAD_CONST":
+            taken, made = 0, [[i.argval] if type(i.argval) is str else None]
+        elif name == "LOAD_GLOBAL":
+            taken, made = 0, [None] * (1 + (n & 1))
+        elif name == "LOAD_ATTR":
+            taken, made = 1, [None]
+        elif name == "FORMAT_VALUE":         # (with a conversion, or by a spec that is computed, it is not known what is formatted)
+            spec = stack[-1] if n & 4 and stack else []
+            taken, made = 1 + bool(n & 4), [[i.offset if not n & 3 and spec is not None else None]]
+        elif name == "BUILD_STRING":
+            if len(stack) < n:
+                return None
+            taken, made = n, [[p for part in stack[len(stack) - n:] for p in (part or [None])]]
+        elif name in ("BUILD_TUPLE", "BUILD_LIST"):
+            taken, made = n, [None]
+        elif name == "CALL":
+            taken, made = n + 2, [None]
+        else:
+            return None
+        if len(stack) < taken:
+            return None
+        del stack[len(stack) - taken:]
+        stack += made
+    return stack
+
+
+class Texts:
+    """The texts of Numbers that a run has made, until it is seen where they go."""
+
+    def __init__(self):
+        self.made = {}                       # (id of a frame, offset) -> (Number, how it is written, text)
+
+    def note(self, frame, number, spec):
+        """The text of a Number, or None where the code does not say where it goes."""
+        if not formats(frame.f_code, frame.f_lasti):
+            return None
+        key = id(frame), frame.f_lasti
+        if key in self.made:                 # (it went another way)
+            plain(self.made[key][0])
+        text = format(value_of(number), spec)
+        self.made[key] = number, spec, text
+        return text
+
+    def arguments(self, frame, args, result_is_used):
+        """The arguments of a call that is noted, with Texts for strings that Numbers were written into."""
+        if not self.made or not any(type(x) is str for x in args):
+            return args
+        known = sources(frame.f_code, frame.f_lasti)
+        if known is None or len(known[0]) < len(args) or result_is_used and not known[1]:
+            return args
+        return [x if type(x) is not str or s is None else self.text(frame, x, s) for x, s in zip(args, known[0])]
+
+    def text(self, frame, x, source):
+        """A string as a Text, if that is what it is made of."""
+        keys = [(id(frame), s) for s in source if type(s) is int and (id(frame), s) in self.made]
+        pieces = [s if type(s) is str else self.made.get((id(frame), s)) for s in source]
+        texts = [p[2] if type(p) is tuple else p for p in pieces]
+        if texts.count(None) == 1:           # what is in between
+            i = texts.index(None)
+            before, after = "".join(texts[:i]), "".join(texts[i + 1:])
+            if len(before) + len(after) <= len(x) and x.startswith(before) and x.endswith(after):
+                pieces[i] = texts[i] = x[len(before):len(x) - len(after)]
+        if not keys or None in texts or "".join(texts) != x:
+            return x
+        for key in keys:
+            del self.made[key]
+        return Text(x, [p if type(p) is str else p[:2] for p in pieces])
+
+    def settle(self):
+        """Texts that went elsewhere make their values guards."""
+        for number, *_ in self.made.values():
+            recorder_of(number).pin(tensor_behind(number))               # (which is over: it is not live)
+        self.made.clear()

@@ -1,0 +1,6 @@
+"""What a run leaves behind: in Python's state, and as the result of the call.
+
+Comes in: the state before and after a recorded run, and what it returned.
+Goes out: places that a replay sets anew, and a recipe by which it builds the result.
+A change that cannot be made again refuses the recording.
+"""

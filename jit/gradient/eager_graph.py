@@ -1,0 +1,243 @@
+"""Eager's graph of a recorded call, kept without its tensors, to be made again from what a replay saved.
+
+A replayed call is one node (`backward.Call`) that runs a second program. That is a short cut, right as long as nobody looks at the graph
+that eager would have made: for second derivatives, hooks, gradients of some inputs alone and the like, the engine opens it
+(`Shortcut.open`), and here the very nodes of eager are made: the same ops, edges, order and versions. They need no more than the
+first derivative saved: what a backward of any order reads of the forward, the first backward has read.
+"""
+import collections
+from fractions import Fraction
+
+import numpy as np
+from whet.autograd import engine, modes
+from whet.autograd.function import FunctionNode
+from whet.autograd.node import RELEASED, Node, OutputOf, Packed, SavedOutput, with_history
+from whet.tensor import wrap
+from whet.tensor_base import Base
+
+from ..capture.recorder import Refused
+from ..report.reasons import PythonBackward
+
+
+class _Spec:
+    """A node: `inputs` and `outputs` are what it saved, with tensors as `_Saved`; edges are numbers (see `History`)."""
+    parent = index = inner = None
+
+    def __init__(self, node, start):
+        k = node.seq - start + 1             # (from the run's first node on; a fraction where a short cut was opened in the run)
+        self.rank = Fraction(k) / (k + 1)    # where it stands among all nodes of the run
+        if type(node) is not OutputOf:
+            self.op, self.nout, self.metadata, self.released = node.op, node.nout, node.metadata, bool(node.released)
+
+
+class _Saved:
+    """A tensor that a node saved: its value, its edge, and what stands for it where no backward reads it."""
+    __slots__ = ("value", "edge", "outside", "stand_in", "at")
+
+    def __init__(self, value, edge, array, outside, at=0):
+        self.value, self.edge, self.outside, self.at = value, edge, outside, at
+        self.stand_in = np.broadcast_to(np.array(np.nan if array.dtype.kind in "fcV" else 0).astype(array.dtype), array.shape)
+
+
+class History:
+    """The nodes of a recording between some roots and what was there before, oldest first, by number. An edge is such a number, None, or
+    ~k: edge k of those that leave the recording (`borders`, in the order in which the engine's walk comes to them)."""
+
+    def __init__(self, rec, roots, start):
+        self.order, self.start = inside(roots, start), start
+        self.number = {n: i for i, n in enumerate(self.order)}
+        self.roots = [self.number[r] for r in roots]
+        self.borders, self.keys = [], {}     # edges; (number of a node, of its edge) -> which
+        for i, k, e in leaving(self.order):
+            self.keys[i, k] = len(self.borders)
+            self.borders.append(e)
+        self.holders, self.cells = {}, {}    # value -> the nodes that saved it, as bits; the cell that counts its versions
+        self.specs = [self.spec(rec, i, n) for i, n in enumerate(self.order)]
+        self.holding = sum(1 << i for i, s in enumerate(self.specs) if s.parent is None and self.holds(s))
+
+    @staticmethod
+    def holds(s):
+        """Has a node something that `release` drops?"""
+        return bool(s.outputs) or any(type(x) is _Saved for x in s.inputs)
+
+    def spec(self, rec, i, n, outer=None):
+        s = _Spec(n, self.start)
+        if n.pre_hooks or getattr(n, "post_hooks", None):
+            raise Refused(PythonBackward("hooks see its gradients"))
+        if type(n) is OutputOf:
+            s.parent, s.index, s.edges = self.number[n.parent], n.index, ()
+            return s
+        if isinstance(n, FunctionNode):
+            raise Refused(PythonBackward(f"its gradients flow through {n.op.name}, whose backward is Python of the user's"))
+        # (what wrote to a view has edges of its own, those from outside among those of the base's node)
+        s.edges = [None if e is None else self.number[e] if e in self.number else ~self.keys[i, k] if outer is None else
+                   ~self.keys[i, outer.edges.index(e)] for k, e in enumerate(n.edges)]
+        if any(type(x) is Packed for x in (*n.inputs, *_outputs(n))):
+            raise Refused(PythonBackward("what its graph saved was packed by hooks"))
+        s.attrs = dict(n.attrs)
+        for k, v in s.attrs.items():
+            if isinstance(v, Node):
+                s.inner, s.attrs[k] = k, self.spec(rec, i, v, n)
+            elif isinstance(v, Base):
+                raise Refused(PythonBackward(f"{n.op.name} keeps a tensor of its own"))
+        s.inputs = [self.saved(rec, i, x, s.edges[k]) if isinstance(x, Base) else x for k, x in enumerate(n.inputs)]
+        s.outputs = [x and self.note(i, _Saved(rec.values.number(x.array), None, x.array, False, x.index), x.cell) for x in _outputs(n)]
+        return s
+
+    def saved(self, rec, i, x, edge):
+        n = rec.values.number(x._array)
+        return self.note(i, _Saved(n, edge if x.requires_grad else None, x._array, rec.outside.get(n) is x), x._shared())
+
+    def note(self, i, saved, cell):
+        self.cells[saved.value] = cell
+        self.holders[saved.value] = self.holders.get(saved.value, 0) | 1 << i
+        return saved
+
+    def forget(self):
+        """Let go of the recorded graph itself."""
+        self.order = self.number = self.borders = None
+
+    def make(self, held, borders, exits, number, gone=0):
+        """The nodes, oldest first. `held`: value -> (tensor, its version then), `exits`: number -> an object that is to be that node,
+        `number`: the call's place among all nodes, `gone`: nodes that were released, as bits."""
+        made = []
+        for i, s in enumerate(self.specs):
+            node = exits.get(i)
+            if s.parent is not None:
+                node = OutputOf(made[s.parent], s.index) if node is None else node
+                node.parent, node.index = made[s.parent], s.index
+            else:
+                node = self.fill(node, s, held, made, borders, gone >> i & 1)
+            node.seq = number - 1 + s.rank
+            if s.inner is not None:
+                node.attrs[s.inner].seq = number - 1 + s.attrs[s.inner].rank
+            made.append(node)
+        return made
+
+    def fill(self, node, s, held, made, borders, released):
+        edges = tuple([None if e is None else made[e] if e >= 0 else borders[~e] for e in s.edges])
+        attrs = s.attrs if s.inner is None else {**s.attrs, s.inner: self.fill(None, s.attrs[s.inner], held, made, borders, released)}
+        if node is None:
+            node = Node(s.op, edges, attrs, s.nout)
+        else:
+            node.op, node.edges, node.attrs, node.nout = s.op, edges, attrs, s.nout
+        node.inputs = node.outputs = node.versions = ()
+        node.metadata, node.released = s.metadata, s.released or bool(released and self.holds(s))
+        if not node.released:
+            found = [self.tensor(x, e, held) if type(x) is _Saved else (x, 0) for x, e in zip(s.inputs, edges)]
+            node.inputs, node.versions = tuple([x for x, _ in found]), tuple([v for _, v in found])
+            node.outputs = tuple([x and self.output(x, held) for x in s.outputs])
+        return node
+
+    def tensor(self, saved, edge, held):
+        x, version = held.get(saved.value) or (wrap(saved.stand_in), 0)
+        if saved.outside:
+            return x, version
+        t = wrap(x._array)
+        t._cell = x._shared()
+        return t if saved.edge is None else with_history(t, edge), version
+
+    def output(self, saved, held):
+        x, version = held.get(saved.value) or (wrap(saved.stand_in), 0)
+        return SavedOutput.of(x._array, x._shared(), version, saved.at)
+
+
+def _outputs(node):
+    """What a node saved of its results."""
+    if hasattr(node, "outputs"):
+        return node.outputs
+    if node.released or node.out_cell is None:
+        return ()
+    return (SavedOutput.of(node.out_array, node.out_cell, node.out_version),)
+
+
+def walk(order, grads, ran):
+    """The engine's walk over nodes of one call (oldest first), keeping apart what it would add up outside. `grads`: node -> its gradient.
+    Gives [((number of a node, of its edge), gradient)] for the edges that lead out; appends the numbers of the nodes that ran to `ran`."""
+    number, out = {n: i for i, n in enumerate(order)}, []
+    for i in reversed(range(len(order))):
+        node = order[i]
+        g = grads.pop(node, None)
+        if g is None:
+            continue
+        if node.pre_hooks:
+            raise Refused(PythonBackward("hooks see its gradients"))
+        if type(node) is OutputOf:
+            slots = grads.setdefault(node.parent, [None] * node.parent.nout)
+            have = slots[node.index]
+            slots[node.index] = g if have is None else have + g
+            continue
+        for n in (node, *_inner(node)):
+            if getattr(n.op, "python", False) or any(type(x) is Packed for x in n.inputs):
+                raise Refused(PythonBackward(f"its gradients flow through {n.op.name}, whose backward is Python of the user's"))
+        found = node.op.backward(node, g)
+        ran.append(i)
+        for k, (e, r) in enumerate(zip(node.edges, found)):
+            if r is None or e is None:
+                continue
+            if e not in number:
+                if isinstance(e, Base) and e._array.dtype is not r._array.dtype:
+                    r = engine.cast_gradient(r, e)
+                out.append(((i, k), r))
+            else:
+                have = grads.get(e)
+                grads[e] = r if have is None else have + r
+    return out
+
+
+def used_up(t, start):
+    """Is it certain that a gradient of this result comes to a node that was differentiated and freed, and is all freed that was saved? (Else
+    another error may come first, or a part of the graph is alive.)"""
+    order = inside([t._node], start)
+    nodes = [n for n in order if type(n) is not OutputOf]
+    nodes += [v for n in nodes for v in _inner(n)]
+    if not any(n.released for n in nodes) or any(not n.released and (_outputs(n) or any(isinstance(x, Base) for x in n.inputs)) for n in nodes):
+        return False
+    try:
+        with modes.no_grad():
+            walk(order, {t._node: wrap(np.ones(t._array.shape, t._array.dtype))}, [])
+    except Refused:
+        raise
+    except Exception as e:
+        return e.args == (RELEASED,)
+    return False
+
+
+def leaving(order):
+    """The edges that leave some nodes, in the order in which the engine's walk comes to them: (number of the node, of the edge, edge)."""
+    within = set(order)
+    return [(i, k, e) for i in reversed(range(len(order))) for k, e in enumerate(order[i].edges) if e is not None and e not in within]
+
+
+def leaves_of(roots, start):
+    """The tensors that graphs which were used up lead to, and their gradients, by id: how often they are held so."""
+    nodes = inside(roots, start)
+    held = collections.Counter(id(e) for n in nodes for v in (n, *_inner(n)) for e in v.edges if isinstance(e, Base))
+    leaves = {id(e): e for n in nodes for v in (n, *_inner(n)) for e in v.edges if isinstance(e, Base)}
+    held.update([id(e._grad) for e in leaves.values() if e._grad is not None])
+    return held
+
+
+def inside(roots, start):
+    """The nodes of the recording under the roots, oldest first, with those that lead to what a write to a view found there."""
+    seen, stack = set(roots), list(roots)
+    while stack:
+        n = stack.pop()
+        for e in (*n.edges, *(e for v in _inner(n) for e in v.edges)):
+            if e is not None and not isinstance(e, Base) and e.seq >= start and e not in seen:
+                seen.add(e)
+                stack.append(e)
+    return sorted(seen, key=lambda n: n.seq)
+
+
+def _inner(node):
+    """The nodes that a node keeps beside its edges."""
+    return () if type(node) is OutputOf else [v for v in node.attrs.values() if isinstance(v, Node)]
+
+
+def saved_by(roots, start):
+    """The tensors that the recorded graph holds, and those that they are views of."""
+    nodes = [n for n in inside(roots, start) if type(n) is not OutputOf and not n.released]
+    nodes += [v for n in nodes for v in _inner(n)]
+    held = [x for n in nodes for x in n.inputs if isinstance(x, Base)]
+    return held + [x._base for x in held if x._base is not None]

@@ -1,0 +1,238 @@
+"""What a call was given, and what was there before a run."""
+import collections
+import contextlib
+import dataclasses
+import functools
+import sys
+import threading
+import types
+
+import numpy as np
+from whet import dtypes, random
+from whet.autograd import modes
+from whet.cpu import haste, pool
+from whet.tensor import Size, Tensor, wrap
+from whet.tensor_base import Base
+
+from ..capture.numpy_arrays import takes
+from ..capture.recorder import Refused, counters
+from ..capture.stand_ins import Call
+from ..effects.python_state import look, named
+from ..report.reasons import Memory, Settings
+from .outside_state import PLAIN, attributes, exact, not_of_c
+
+
+class Given:
+    """What a call was given: its tensors, objects that are known by identity only, and containers, each in the order in which they are met."""
+    __slots__ = ("leaves", "others", "boxes", "numbers", "look", "met", "arrays")
+
+    def __init__(self, sizes=True, arrays=True):
+        self.look = look if sizes else apart_from_sizes
+        self.leaves, self.others, self.boxes, self.numbers = [], [], [], {}      # numbers: of arguments that vary, as tensors
+        self.arrays = {} if arrays else None # id of a NumPy array -> it, of those that are inputs as tensors are
+        self.met = {}                        # id of a leaf or a box -> which it is (they are kept alive by being so)
+
+    def flatten(self, x):
+        """A hashable description of an argument."""
+        t = type(x)
+        if isinstance(x, Base):
+            i = self.met.get(id(x))
+            if i is not None:
+                return i
+            if x._base is not None:
+                _ = x.requires_grad          # (asking brings a view up to date with its base)
+            self.met[id(x)] = len(self.leaves)
+            self.leaves.append(x)
+            own, d = (), None
+            if t is not Tensor:
+                self.others.append(t)
+            if named(x):
+                d = self.flatten(vars(x))
+            if x._extra:                     # hooks
+                self.others.append(x._extra)
+                own = id(x._extra),
+            return (*self.look(x), d, *own)
+        if t is np.ndarray and self.arrays is not None and takes(x):
+            return self.array(x)
+        if t in PLAIN:
+            return t, exact(x) if t in (float, complex) else x
+        if t in (list, tuple, dict, collections.OrderedDict):
+            i = self.box(x) if t is not tuple or x else None         # (the empty tuple is one)
+            if i is not None:
+                return t, i
+            if t in (list, tuple):
+                return t, tuple([self.flatten(y) for y in x])
+            return t, tuple([(self.flatten(k), self.flatten(v)) for k, v in x.items()])
+        if isinstance(x, tuple) and (hasattr(t, "_fields") or t is Size):
+            if t is Size:                    # (each look at a shape makes one)
+                return t, tuple([self.flatten(y) for y in x])
+            self.others.append(t)
+            i = self.box(x)
+            if i is not None:
+                return t, i
+            more = getattr(x, "__dict__", None)          # (a subclass may have attributes beside the fields)
+            return t, tuple([self.flatten(y) for y in (*x, more)[:None if more else -1]])
+        if t is slice:
+            return t, tuple([self.flatten(y) for y in (x.start, x.stop, x.step)])
+        if t is range:
+            return t, x.start, x.stop, x.step
+        if isinstance(x, np.generic):
+            return t, x.dtype, x.tobytes()
+        if t.__hash__ is None and (t is types.SimpleNamespace or dataclasses.is_dataclass(x) and not_of_c(t)):
+            self.others.append(t)
+            i = self.box(x)
+            return t, tuple([(k, self.flatten(v)) for k, v in attributes(x)]) if i is None else i
+        self.others.append(x)
+        return t, id(x)
+
+    def array(self, x):
+        """A NumPy array: a leaf is a tensor around it."""
+        i = self.met.get(id(x))
+        if i is not None:
+            return np.ndarray, i
+        self.met[id(x)], self.arrays[id(x)] = len(self.leaves), x
+        t = wrap(x)
+        self.leaves.append(t)
+        return np.ndarray, *self.look(t)[1:], x.flags.writeable
+
+    def box(self, x):
+        """Which of the containers this is; None where it was not met before."""
+        i = self.met.setdefault(id(x), len(self.boxes))
+        if i < len(self.boxes):
+            return i
+        self.boxes.append(x)
+        return None
+
+
+class Exchanged:
+    """Arguments in which something stands for each array. Lists, dicts and objects are changed, and put back by `end`; tuples are made anew:
+    `tuples` has the real one by the id of the new one."""
+
+    def __init__(self, stand_in):
+        self.stand_in, self.met, self.undo, self.tuples = stand_in, {}, [], {}
+
+    def __call__(self, x):
+        t = type(x)
+        if t is np.ndarray:
+            return self.stand_in(x)
+        if id(x) in self.met:
+            return self.met[id(x)]
+        self.met[id(x)] = x
+        if isinstance(x, tuple) and t is not Size:
+            parts = [self(y) for y in x]
+            if any(y is not z for y, z in zip(parts, x)):
+                new = self.met[id(x)] = t(parts) if t is tuple else t._make(parts)
+                self.tuples[id(new)] = new, x
+                return new
+        elif t is list:
+            self.within(enumerate(x), x, x.__setitem__, x.__getitem__)
+        elif t in (dict, collections.OrderedDict):
+            self.within(list(x.items()), x, x.__setitem__, x.get)
+        elif t.__hash__ is None and (t is types.SimpleNamespace or dataclasses.is_dataclass(x) and not_of_c(t)):
+            self.within(attributes(x), x, functools.partial(object.__setattr__, x), functools.partial(getattr, x))
+        return x
+
+    def within(self, parts, x, put, get):
+        """The parts of something that can be changed."""
+        for k, y in list(parts):
+            new = self(y)
+            if new is not y:
+                put(k, new)
+                self.undo.append((put, get, k, new, y))
+
+    def given_back(self, x, seen=()):
+        """What the run returned, with the real tuples in it."""
+        if id(x) in self.tuples:
+            return self.tuples[id(x)][1]
+        if any(x is y for y in seen) or type(x) not in (list, dict, tuple):
+            return x
+        parts = {k: self.given_back(y, (*seen, x)) for k, y in (x.items() if type(x) is dict else enumerate(x))}
+        if type(x) is tuple:
+            return tuple(parts.values()) if any(y is not z for y, z in zip(x, parts.values())) else x
+        for k, y in parts.items():
+            if x[k] is not y:
+                x[k] = y
+        return x
+
+    def end(self):
+        """All is as it was, but for what the run exchanged."""
+        for put, get, k, new, was in self.undo:
+            with contextlib.suppress(LookupError, AttributeError):
+                if get(k) is new:
+                    put(k, was)
+
+
+def apart_from_sizes(t):
+    """What a tensor is, its numbers and sizes aside."""
+    kind, dtype, shape, _, *rest = look(t)
+    return kind, dtype, len(shape), *rest
+
+
+def counted(tensors, place_of):
+    """{id of a cell that counts versions: where a tensor is that has it}, of all that tensors from outside lead to."""
+    known = {}
+    for t in tensors:
+        place = place_of(t)
+        for cell in counters(t):
+            known.setdefault(id(cell), place)
+            place = "data", place
+    return known
+
+
+class Run:
+    """What was there before a run."""
+
+    def __init__(self, world, whole, leaves, boxes, first):
+        self.world, self.whole, self.leaves, self.boxes, self.first = world, whole, leaves, boxes, first
+        self.tensors = list(whole.tensors.values())
+        self.grads = [t._grad for t in self.tensors]
+        self.looks = [_form(t) for t in self.tensors]
+        self.cells = {id(c): (c, c.v) for t in self.tensors for c in counters(t)}
+        self.settings = modes.state.flags, dtypes.get_default_dtype(), pool._threads
+        self.start = random.default_generator._seed, random.default_generator._offset
+        self.others = _others()
+
+    def alone(self):
+        """Did no other thread of Python run meanwhile? What one changed looks as if the run had done it."""
+        return _others() == self.others
+
+    def unseen(self, rec, place_of):
+        """What was counted as a write to tensors from outside, and is none: (place, who counted it)."""
+        seen, places = collections.Counter(id(n.value) for n in rec.nodes if n.kind == "write"), counted(self.tensors, place_of)
+        found = {id(c): (c, c.v - self.cells.get(id(c), (c, 0))[1] - seen[id(c)]) for t in self.tensors for c in counters(t)}
+        return [(places[i], c.writer) for i, (c, more) in found.items() for _ in range(more)]
+
+    def unchanged(self, rec):
+        """Raise where the run changed what a replay does not."""
+        now = modes.state.flags, dtypes.get_default_dtype(), pool._threads
+        if (now[0] ^ self.settings[0]) & modes.SPECIAL:
+            raise Refused(Settings("it changes a setting"))
+        if now != self.settings:             # (a recording is of certain settings before: after it they are certain ones, too)
+            rec.acts.append(Call(_set, list(now), {}, len(rec.nodes)))
+        self.marks = []                      # leaves that require a gradient now, or no longer do
+        for t, was in zip(self.tensors, self.looks):
+            now = _form(t)
+            if now != was:
+                if (now[0], *now[2:]) != (was[0], *was[2:]) or t._node is not None or t._base is not None:
+                    raise Refused(Memory("it changes what a tensor from outside is: its memory, history or hooks"))
+                self.marks.append(t)
+        rec.streams.at(random.default_generator)
+        if self.start != rec.streams.starts[id(random.default_generator)] or not all(map(rec.streams.as_told, rec.streams.moved())):
+            raise Refused(Settings("it moves the random number generator"))
+
+
+def _set(flags, dtype, threads):
+    """The settings as a run left them."""
+    modes.set_flags(flags)
+    dtypes.set_default_dtype(dtype)
+    pool.set_num_threads(threads)
+
+
+def _others():
+    """Where the other threads of Python are, but for our own."""
+    mine = threading.get_ident(), haste.thread()
+    return {i: (id(f), f.f_lasti) for i, f in sys._current_frames().items() if i not in mine}
+
+
+def _form(t):
+    return id(t._array), t._rg, id(t._node), id(t._base), bool(t._extra)

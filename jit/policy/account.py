@@ -1,0 +1,351 @@
+"""Whether a call is worth recording: what tracing has cost, what it has brought in, and what may be spent next.
+
+An account is kept over all calls of a traced function: the seconds that they took, and those that eager calls would have taken. What tracing
+is behind by stays below ALLOWANCE of eager's time and GRACE seconds beside it. A recording is an investment: it costs what earlier ones of
+its sort cost, and it brings in the difference between an eager call and a replay each time that a call of its kind comes again.
+
+- The first OPENING recordings of a function are made at once, whatever they cost; they are earned back before more is spent.
+- After FREE kinds of arguments one is recorded when it comes again: sizes that only grow never do.
+- A kind whose calls so far would have paid for its recording may take all that can be spent, another one a share of it. The share shrinks
+  while recordings cost more than they bring in.
+- Where nothing can be spent, a call is not even asked what kind it is, if asking takes a noticeable part of its time.
+
+Recordings are held in MEMORY bytes. Where a new one finds no room, it takes the place of one that brings in clearly less in the same time; in a
+cycle of more kinds than there is room for, all bring in the same, so those that are there stay.
+"""
+import dataclasses
+import itertools
+import math
+import random
+import threading
+import weakref
+
+from ..guards import native_table
+from ..report.reasons import Little, Unfit, Varies
+
+ALLOWANCE, GRACE = 0.08, 0.04    # of eager's time, and seconds: what may be lost. The promise is 0.1 and 0.05; the rest is for what no clock sees
+OPENING = 3                      # of a training step the first three calls differ: no gradients yet, no state of the optimizer, then both
+FREE = 8                         # kinds that are recorded when first seen
+UNPROVEN = 0.25                  # of what may be spent: most for a kind that has not come often enough to pay
+LEAST = 1 / 64                   # of it: what is risked where recordings bring in next to nothing
+GUESS, TIMED = 0.4, 4            # of an eager call: a replay, until so many are timed
+FULL, RESIZED = 0.01, 0.002      # seconds that recordings take, until one was made
+KERNEL = 0.01                    # seconds that a kernel takes to compile well
+NEWEST = 0.3                     # weight of the last measurement in an average
+ASKING, RESERVE = 0.03, 0.01     # of eager's time: what asking may take, once so many seconds or less can be spent
+PATIENCE, LONGEST = 16, 1 << 12  # eager calls in a row until asking is left out, and for how many calls at most
+HISTORY = 1 << 12                # kinds that are remembered without a recording
+MEMORY = 1 << 28                 # bytes of recordings
+SURE, LOOKS = 1.0, 256           # seconds of eager calls until it is said that tracing does not pay; calls until that is asked again
+BETTER, SAMPLE = 1.5, 8          # times as much must a new recording bring in as the worst of so many that are there
+HARVEST = 16                     # recordings whose calls are counted with each decision of so many
+
+
+@dataclasses.dataclass
+class Ledger:
+    """What became of a function's calls, and what they took. Counts of calls:
+
+    `replayed` by machine code or Python; `recorded` in full; `resized`: made like a recording of other sizes; `checked`: recorded again for
+    comparison; `timed`: eager in a trial; `failed`: recorded in vain. Eager calls by their reason: `new`: the first of their kind, `costly`: a
+    recording costs more than may be spent, `crowded`: no room in memory, `slower`: replays of this kind take longer, `refused`: cannot be
+    recorded, `busy`: another thread was recording, `unasked`: nothing could be spent, so nobody asked. `missed`: recordings that were tried
+    in vain (several may be in one call); `evicted`: recordings that made room.
+
+    Seconds: `spent` by all calls; `eager`: what eager calls would have taken; `recording`: on recordings, beyond eager calls; `saved` by
+    replays."""
+    replayed: int = 0
+    recorded: int = 0
+    resized: int = 0
+    checked: int = 0
+    timed: int = 0
+    failed: int = 0
+    new: int = 0
+    costly: int = 0
+    crowded: int = 0
+    slower: int = 0
+    refused: int = 0
+    busy: int = 0
+    unasked: int = 0
+    missed: int = 0
+    evicted: int = 0
+    spent: float = 0.0
+    eager: float = 0.0
+    recording: float = 0.0
+    saved: float = 0.0
+
+    @property
+    def ran_eagerly(self):
+        """Calls that were eager without being recorded or timed."""
+        return self.new + self.costly + self.crowded + self.slower + self.refused + self.busy + self.unasked
+
+    @property
+    def calls(self):
+        """All calls."""
+        return self.replayed + self.recorded + self.resized + self.checked + self.timed + self.failed + self.ran_eagerly
+
+
+class Kind:
+    """Calls whose arguments look alike: how many came, the shortest eager call and replay, and when they began, in seconds of eager calls."""
+    __slots__ = ("calls", "eager", "replay", "since", "met")
+
+    def __init__(self, since, objects):
+        self.calls, self.eager, self.replay, self.since = 0, math.inf, math.inf, since
+        self.met = [_reference(x) for x in objects]          # what the key knows by its address only
+
+    def same(self, objects):
+        """Are these the objects that the kind was met with? Others may lie at their addresses by now."""
+        return all(r() is x for r, x in zip(self.met, objects))
+
+
+class Cost:
+    """What recordings of one sort cost beyond an eager call: on average, and in eager calls. (More operations take longer both ways.)"""
+    __slots__ = ("seconds", "calls")
+
+    def __init__(self, seconds):
+        self.seconds, self.calls = seconds, 0.0
+
+    def note(self, seconds, eager):
+        """One took so long, where an eager call takes `eager`."""
+        known = self.calls > 0
+        self.seconds = _average(self.seconds, seconds) if known else seconds
+        if 0 < eager < math.inf:
+            self.calls = _average(self.calls, seconds / eager) if known else seconds / eager
+
+    def of(self, eager):
+        """What the next one will cost, where an eager call takes `eager`."""
+        return max(self.seconds, self.calls * eager) if eager < math.inf else self.seconds
+
+
+class Policy:
+    """The account of one traced function. `made`: attempts to record, `held`: recordings in use."""
+
+    def __init__(self):
+        self.ledger, self.kinds, self.lock = Ledger(), {}, threading.Lock()
+        self.full, self.like = Cost(FULL), Cost(RESIZED)
+        self.made, self.held, self.bytes = 0, [], 0
+        self.typical, self.asking, self.ratio = math.inf, 0.0, GUESS   # seconds of an eager call; of asking; a replay by an eager call
+        self.timings = 0                     # replays that the ratio is of
+        self.idle = self.resting = 0         # eager calls in a row; calls that are not asked
+        self.bypass = None                   # the table by which machine code makes these
+        self.turn, self.reaped = itertools.count(), 0        # decisions; the first of the recordings whose calls are counted next
+        self.chance = random.Random(0)
+
+    # ---- what came ---------------------------------------------------------------------------------------------------
+    def kind(self, key, objects):
+        """The kind of a call that came now. `objects`: what the key knows by address."""
+        kind = self.kinds.get(key)
+        if kind is None or not kind.same(objects):
+            with self.lock:
+                kind = self.kinds[key] = Kind(self.ledger.eager, objects)
+                if len(self.kinds) > HISTORY:
+                    self.kinds.pop(next(iter(self.kinds)))
+        kind.calls += 1
+        return kind
+
+    def eager_seconds(self, kind):
+        """What an eager call of a kind takes, as far as it is known."""
+        return kind.eager if kind.eager < math.inf else self.typical
+
+    def pay(self, kind, seconds):
+        """A call of a kind by a recording took so long, whatever was done with it."""
+        worth = self.eager_seconds(kind)
+        self.ledger.spent += seconds
+        self.ledger.eager += worth if worth < math.inf else seconds      # (until an eager call is timed nothing is gained or lost)
+
+    def ran(self, kind, seconds, asked, why):
+        """A call ran eagerly in so many seconds, and took `asked` in all; `why`: a field of the ledger."""
+        kind.eager = min(kind.eager, seconds)
+        self.typical = seconds if self.typical == math.inf else _average(self.typical, seconds)
+        self.asking = _average(self.asking, max(asked - seconds, 0.0)) if self.asking else asked - seconds
+        self.count(why)
+        self.ledger.spent += asked
+        self.ledger.eager += seconds
+        self.idle += 1
+        if self.idle >= PATIENCE and self.balance < RESERVE and self.asking > ASKING * self.typical:
+            self.resting = min(int(self.asking / (ASKING * max(self.typical, 1e-7))), LONGEST)
+
+    def timed(self, kind, seconds):
+        """A call of a kind ran eagerly in so many seconds, for comparison."""
+        kind.eager = min(kind.eager, seconds)
+        self.typical = seconds if self.typical == math.inf else self.typical
+        self.count("timed")
+
+    def replayed(self, kind, seconds):
+        """A replay was made in so many seconds."""
+        first, kind.replay, self.idle = kind.replay == math.inf, min(kind.replay, seconds), 0
+        self.count("replayed")
+        worth = self.eager_seconds(kind)
+        if 0 < worth < math.inf:
+            self.ledger.saved += worth - seconds
+            if not first or kind.replay < self.ratio * worth:            # (memory, tables and kernels are new to the first one)
+                self.ratio = _average(self.ratio, min(kind.replay / worth, 2.0))
+                self.timings += 1
+
+    def count(self, what, n=1):
+        """So many calls more of a field of the ledger."""
+        setattr(self.ledger, what, getattr(self.ledger, what) + n)
+
+    def bypassed(self):
+        """Enter the calls that machine code made without asking."""
+        if self.bypass is not None:
+            table = self.bypass
+            n = native_table.calls(table)
+            self.rested(n)
+            native_table.limit(table, self.resting)
+            native_table.count(table, 0)
+
+    def rested(self, n):
+        """So many calls were not asked."""
+        self.resting = max(self.resting - n, 0)
+        worth = n * (self.typical if self.typical < math.inf else 0.0)
+        self.count("unasked", n)
+        self.ledger.spent += worth
+        self.ledger.eager += worth
+
+    def harvest(self, recordings=None):
+        """Enter the replays that machine code made meanwhile: of these recordings, or of the next few."""
+        held = self.held
+        if recordings is None:
+            first, self.reaped = self.reaped, (self.reaped + HARVEST) % max(len(held), 1)
+            recordings = held[first:first + HARVEST]
+        for r in recordings:
+            n = r.calls - r.entered
+            r.entered += n
+            kind = r.kind
+            worth = self.eager_seconds(kind)
+            if n <= 0 or worth == math.inf:
+                self.count("replayed", max(n, 0))
+                continue
+            took = worth if r.slow else min(kind.replay, r.trial.seconds[0], max(self.ratio, 1.0) * worth)
+            kind.calls += n
+            self.count("slower" if r.slow else "replayed", n)
+            self.ledger.spent += n * took
+            self.ledger.eager += n * worth
+            self.ledger.saved += n * (worth - took)
+            self.idle = 0
+
+    # ---- what may be spent -------------------------------------------------------------------------------------------
+    @property
+    def balance(self):
+        """The seconds that may be lost from here on."""
+        return GRACE + ALLOWANCE * self.ledger.eager - (self.ledger.spent - self.ledger.eager)
+
+    def gain(self, kind):
+        """What a replay of a kind brings in."""
+        worth = self.eager_seconds(kind)
+        if worth == math.inf:
+            return 0.0
+        return worth - (kind.replay if kind.replay < math.inf else self.ratio * worth)
+
+    def rate(self, kind):
+        """What replays of a kind bring in, by seconds of eager calls since it was first met."""
+        return (kind.calls - 1) * self.gain(kind) / max(self.ledger.eager - kind.since, 1e-9)
+
+    def against(self, kind, known, like, declared):
+        """Why a call is not to be recorded, as a field of the ledger; None where it is. `known`: do calls of this kind have recordings? `like()`:
+        is there a recording of other sizes? `declared`: does the user expect other sizes?"""
+        if self.made < OPENING:
+            return None
+        if kind.calls == 1 and not known and len(self.held) >= FREE and not (declared and like()):
+            return "new"
+        if not next(self.turn) % HARVEST:
+            self.harvest()
+        eager, balance = self.eager_seconds(kind), self.balance
+        resized, full = self.like.of(eager), self.full.of(eager)
+        if min(resized, full) > balance or not self.affords(kind, full) and not (self.affords(kind, resized) and like()):
+            return "costly"
+        size = self.bytes // max(len(self.held), 1)
+        return "crowded" if self.bytes + size > MEMORY and self.room(kind, size, ()) is None else None
+
+    def affords(self, kind, cost):
+        """May a recording of a kind take so many seconds?"""
+        return cost <= self.share(kind, cost) * self.balance
+
+    def affords_kernels(self, count):
+        """May so many kernels be compiled well now? Otherwise that is done when the process is quiet."""
+        return count * KERNEL <= max(self.balance, 0.0)
+
+    def share(self, kind, cost):
+        """The part of what can be spent that a recording of a kind may take."""
+        worth = kind.calls * self.gain(kind) / cost if cost else 1.0
+        yields = min(1.0, (self.ledger.saved + GRACE) / (self.ledger.recording + 1e-9)) if GRACE < math.inf else 1.0
+        return 1.0 if worth >= 1 else max(UNPROVEN * yields if worth > 0 else 0.0, LEAST)
+
+    def recorded(self, kind, seconds, run, like, what):
+        """A call was recorded in so many seconds, of which the function itself, watched, ran for `run`; `what`: a field of the ledger."""
+        self.made += 1
+        worth = min(self.eager_seconds(kind), run)
+        worth = worth if self.typical < math.inf else 0.0    # (watched, it may take many times as long)
+        self.count(what)
+        self.ledger.recording += seconds - worth
+        (self.like if like else self.full).note(seconds - worth, worth)
+        self.ledger.spent += seconds
+        self.ledger.eager += worth
+        self.idle = 0
+
+    # ---- what is held ------------------------------------------------------------------------------------------------
+    def room(self, kind, size, lasting, made=False):
+        """Which recordings make room for one of a kind, of so many bytes; None where they had better stay, if it is not `made` yet. Those that
+        are `lasting` stay."""
+        gone, free = [], MEMORY - self.bytes
+        while free < size:
+            held = list(self.held)           # another thread may drop some meanwhile
+            found = [r for r in self.chance.sample(held, min(SAMPLE, len(held))) if r not in gone and r not in lasting]
+            worst = min(found, key=lambda r: self.rate(r.kind), default=None)
+            if worst is None or not made and self.rate(worst.kind) * BETTER > self.rate(kind):
+                return gone if made else None
+            gone.append(worst)
+            free += worst.size
+        return gone
+
+    def keep(self, r):
+        """A recording is in use."""
+        self.held.append(r)
+        self.bytes += r.size
+
+    def drop(self, r):
+        """A recording is no more."""
+        if r in self.held:
+            self.harvest([r])
+            self.held.remove(r)
+            self.bytes -= r.size
+
+    # ---- telling -----------------------------------------------------------------------------------------------------
+    def doubts(self):
+        """Why tracing does not pay, as a `Reason`, once that is sure; otherwise None."""
+        book = self.ledger
+        if book.eager < SURE or book.spent < book.eager or 2 * book.ran_eagerly < book.calls:
+            return None
+        self.summary()
+        if book.spent < book.eager or not book.calls:
+            return None
+        kinds, made = len(self.kinds), book.recorded + book.resized
+        if book.missed > book.calls / 2:
+            return Unfit(f"of {book.calls} calls {book.replayed} were replayed: what the function reads was another at most of them")
+        if book.slower > book.ran_eagerly / 2:
+            return Little(f"of {book.calls} calls {book.slower} were eager, as replays take longer")
+        if made and self.ratio >= 1:
+            return Little(f"replays take {self.ratio:.2f} of an eager call's time, and {made} recordings took {book.recording:.2f} s")
+        if kinds > 2 * FREE:
+            cost = min(self.full.seconds, self.like.seconds) / max(self.typical, 1e-9)
+            return Varies(f"{book.calls} calls came with at least {kinds} kinds of arguments, and {book.replayed} were replayed; a recording "
+                          f"takes as long as {cost:.0f} eager calls")
+        return None
+
+    def summary(self):
+        """The ledger, up to date."""
+        self.harvest(list(self.held))
+        self.bypassed()
+        return self.ledger
+
+
+def _average(before, now):
+    return before + NEWEST * (now - before)
+
+
+def _reference(x):
+    """A way to an object that does not keep it alive, where there is one."""
+    try:
+        return weakref.ref(x)
+    except TypeError:
+        return lambda: x

@@ -1,0 +1,6 @@
+"""From recorded nodes to something that runs: passes, kernels, memory, one list of launches.
+
+Comes in: the nodes of a run, and which values come from outside or leave it.
+Goes out: a program, which a replay starts with the addresses of its inputs.
+Nodes that have no kernel are called in order between the lists.
+"""

@@ -1,0 +1,65 @@
+"""Programs that machine code runs round after round, with memory that changes places between the rounds.
+
+What a round works on has names. A table holds the address of each; after a round every name gets the address that another one had, moved on
+by some bytes. So what a round makes is what the next one reads, without a copy, and a row of a tensor is followed by the next row.
+"""
+import numpy as np
+from whet.cpu import native
+
+from .native_runner import machine
+
+AT_ONCE = 10_000                 # rounds between which Python may be interrupted
+
+
+class Rounds:
+    """`body` and `ask` (or None) are a list of launches and the names of what it works on; `moves`: name -> (whose address it gets, bytes
+    added); other names keep theirs."""
+
+    def __init__(self, ask, body, moves, pred=None):
+        self.names, self.begins, at = [], [], {}
+        for part in (ask, body):
+            self.begins.append(-1 if part is None else len(self.names))
+            if part is not None:
+                address, count, works_on = part
+                self.names += [Word(address), Word(count), *works_on]
+        self.names += [x for x in moves if x not in self.names]
+        for i, x in enumerate(self.names):
+            at.setdefault(x, i)
+        moving = [(i, at[moves[x][0]], moves[x][1]) for i, x in enumerate(self.names) if x in moves]
+        self.places, self.sources, self.steps = (np.array(column, np.int64) for column in zip(*moving))
+        self.pred, self.new, self.out = at[pred] if pred is not None else 0, np.empty(len(moving), np.int64), np.zeros(2, np.int64)
+
+    def table(self, value):
+        """The table at the start: what `value` gives for each name."""
+        return [x.value if type(x) is Word else value(x) for x in self.names]
+
+    def arguments(self, table, most):
+        """The machine code and what it is called with."""
+        code = machines()
+        return code["rounds"], [machine()[0], *self.begins, self.pred, most, len(self.new), table, self.new, self.places, self.sources, self.steps,
+                                self.out]
+
+    def __call__(self, value):
+        """Run until the predicate is false; gives how many rounds there were."""
+        table, rounds = np.array(self.table(value), np.int64), 0
+        self.out[1] = 0
+        while not self.out[1]:
+            code, args = self.arguments(table, AT_ONCE)
+            native.launch(code, 1, 1, *args)
+            rounds += int(self.out[0])
+        return rounds
+
+
+class Word:
+    """A word of the table that is no address of what a round works on."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+def machines():
+    """The addresses of `rounds` and `fill`."""
+    def source():
+        from whet.passes.lower_llvm.calls import repeated_lists
+        return repeated_lists.source()
+    return native.image("jit/rounds", source, ["rounds", "fill"])

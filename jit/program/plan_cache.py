@@ -1,0 +1,156 @@
+"""What the passes made of a list of nodes, on disk: a process that records a list which an earlier one recorded runs no pass.
+
+A list goes by a name that tells all that the passes go by. Their own code, and that of the ops, is told by the folder that it lies in (see
+`cpu/cache.py`). What they made is kept with the recorded nodes as numbers, for the next process to put its own in their place.
+"""
+import io
+import marshal
+import pickle
+import types
+from hashlib import blake2b
+
+import numpy as np
+from whet.cpu import native
+from whet.devices import device
+from whet.dtypes import FROM_NUMPY, dtype
+from whet.ir.graph import Node, Ref
+from whet.ops.registry import REGISTRY, Op
+from whet.passes.fold_constants import MOST
+from whet.random import Position
+from whet.tensor import Size
+
+PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None), type(...)))
+
+
+class Unnamed(Exception):
+    """Nothing tells in another process whether it is the same there."""
+
+
+def name(plan, passes):
+    """The name of a plan's nodes, for passes of these names; None where they have none, or nothing is kept."""
+    try:
+        return _name(plan, passes) if native.keeps() else None
+    except Unnamed:
+        return None
+
+
+def again(name, plan, passes, root, arrays):
+    """Find what the passes made of it, once: `root` and `arrays` get what they added. Was it there?"""
+    raw = native.kept(name)
+    if raw is None:
+        return False
+    try:
+        made, added = _Reader(io.BytesIO(raw), plan.nodes).load()
+    except (pickle.UnpicklingError, ArithmeticError, AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError):
+        return False                         # (written by what we do not know)
+    root.update((n, n) for n in range(len(arrays), len(arrays) + len(added)))
+    arrays += [np.empty(shape, dtype) for dtype, shape, _ in added]
+    plan.done(made, arrays, passes)
+    return True
+
+
+def keep(name, plan):
+    """Keep what the passes made, if it can be."""
+    if not all(whole for _, _, whole in plan.added):
+        return
+    file = io.BytesIO()
+    try:
+        _Writer(file, plan).dump((plan.made, plan.added))
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return                               # (something in it is of this process)
+    native.keep(name, file.getvalue())
+
+
+def _name(plan, passes):
+    streams: list = []
+    nodes = [(n.kind, _op(n), _value(n.ins), tuple(n.outs), [(k, _attribute(k, v, streams)) for k, v in n.attrs.items()],
+              _value(n.value) if n.kind in ("guard", "ask") else _counts(n.value),
+              n.roots and [(str(e), yes) for e, yes in n.roots], n.line) for n in plan.nodes]
+    values = [(n, FROM_NUMPY[t].short, *facts) for n, (t, *facts) in plan.values.items()]
+    said = marshal.dumps((np.__version__, passes, plan.size, sorted(plan.visible), [*plan.memory.items()], values, plan.lying, nodes), 2)
+    return f"passes/{blake2b(said, digest_size=16).hexdigest()}"
+
+
+def _op(n):
+    if n.source is not None or n.members or n.op is not None and not n.op.ours:
+        raise Unnamed
+    return n.op and _name_of(n.op)
+
+
+def _name_of(op):
+    if op.base is None:
+        return op.name
+    from whet.ir.text import name_of  # (a gradient)
+    return name_of(op)
+
+
+def _counts(x):
+    return x if x is None or x is False else ...
+
+
+def _attribute(key, x, streams):
+    """An attribute as what `marshal` writes; of streams of random numbers, which of those in the list it is."""
+    if key != "generator":
+        return _value(x)
+    known = [i for i, s in enumerate(streams) if s is x or type(s) is type(x) is Position and s.key() == x.key()]
+    if not known:
+        streams.append(x)
+    return "stream", type(x).__name__, known[0] if known else len(streams) - 1
+
+
+def _value(x):
+    """A value as what `marshal` writes: no two that differ give the same."""
+    t = type(x)
+    if t in PLAIN:
+        return x
+    if t is Ref:
+        return "value", int(x)
+    if t in (tuple, list, Size):
+        return t.__name__, [_value(y) for y in x]
+    if isinstance(x, np.ndarray | np.generic) and x.dtype in FROM_NUMPY:
+        # (passes look into no larger ones)
+        return "array", t.__name__, FROM_NUMPY[x.dtype].short, x.shape, x.strides, x.tobytes() if x.size <= MOST else None
+    if t is dtype or t is device:
+        return t.__name__, str(x)
+    if t is slice:
+        return "slice", _value((x.start, x.stop, x.step))
+    if t is types.FunctionType and x.__module__.startswith("whet.") and not x.__kwdefaults__:        # a question
+        cells = [_value(c.cell_contents) for c in x.__closure__ or ()]
+        return "function", x.__module__, x.__qualname__, x.__code__.co_firstlineno, cells, _value(x.__defaults__)
+    raise Unnamed
+
+
+class _Writer(pickle.Pickler):
+    """Recorded nodes are their places in the list, what they hold is the place of one that holds it, and ops are names."""
+
+    def __init__(self, file, plan):
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self.places = {id(n): i for i, n in enumerate(plan.nodes)}
+        self.held = {id(x): (i, k) for i, n in reversed([*enumerate(plan.nodes)]) for k, x in (*n.attrs.items(), (None, n.value))}
+
+    def persistent_id(self, x):
+        t = type(x)
+        if t is Node:
+            return self.places.get(id(x))
+        if isinstance(x, Op):
+            return _name_of(x)
+        return self.held.get(id(x)) if t not in PLAIN else None
+
+
+class _Reader(pickle.Unpickler):
+    """(The folder is this user's alone, and what lies in it authenticated: machine code lies there, too.)"""
+
+    def __init__(self, file, nodes):
+        super().__init__(file)
+        self.nodes = nodes
+
+    def persistent_load(self, what):
+        if type(what) is int:
+            return self.nodes[what]
+        if type(what) is str:
+            if what in REGISTRY:
+                return REGISTRY[what]
+            from whet.ir.parse import find_op
+            return find_op(what)
+        i, key = what
+        return self.nodes[i].value if key is None else self.nodes[i].attrs[key]

@@ -1,0 +1,5 @@
+"""A recording when it is used: does it fit the call, and what its replay does.
+
+Comes in: the arguments of a call, and the recordings of their kind.
+Goes out: the result, by the program, the recipe and the effects that were recorded.
+"""

@@ -1,0 +1,230 @@
+"""What a traced function is made of, for people: graphs of its recordings, where each tensor and guard comes from, what was not fused and why,
+and what a replay moves, computes and holds.
+"""
+import math
+import re
+
+from whet.cpu.memory import taken
+from whet.ir import cost
+from whet.ir.graph import Graph, Input
+from whet.tensor_base import Base
+
+from ..guards import native_table
+from ..guards.outside_state import PLAIN
+from .names import arguments, described, differing, inside, is_tensor, line_of, names_of, said, slot_name, type_of, varies
+from .unfused import unfused
+
+
+def given(traced, args, kwargs=None):
+    """What `traced.recorded` (or `.graph`) is given in a call with these arguments: the tensors at its inputs' places, in order.
+
+    >>> import whet
+    >>> from whet.ir.interpret import interpret
+    >>> from whet.jit.report.explain import given
+    >>> w = whet.ones(2)
+    >>> @whet.jit.trace
+    ... def f(x):
+    ...     return x + w
+    >>> _ = f(whet.ones(2))
+    >>> interpret(f.recorded, *given(f, [whet.zeros(2)]))
+    [array([1., 1.], dtype=float32)]
+    """
+    _, found = traced._key(args, kwargs or {})
+    (_, r), *_ = recordings(traced)
+    leaves = [*found.leaves, *(s.fetch(r.world.tensors, found.leaves) for s in r.world.slots)]
+    return [r.at(place, leaves) for place, _ in r.given]
+
+
+# ---- graphs ------------------------------------------------------------------------------------------------------------
+def graphs(traced, key, r):
+    """The graph that was recorded, and the one that the passes left."""
+    names, p = names_of(r.world, traced.fn, key)[0], r.program
+    paths = [path for path, d in arguments(traced.fn, key) if is_tensor(d) or varies(d)]
+    paths += [slot_name(s, names, traced, r) for s in r.world.slots]
+    inputs = [Input(n, *described(place, paths, names)) for n, (place, _) in zip(p.outside, r.given)]
+    results: list = []
+    wanted(r.results, "", results)
+    for place, spec in r.grads:
+        wanted(spec, f"gradient of {described(place, paths, names)[1]}", results)
+    for _, _, name, spec in r.effects:
+        wanted(spec, f"left in {name}", results)
+    for i, (_, specs) in enumerate((*r.growths, *r.filled)):
+        for spec in specs if i < len(r.growths) else [specs]:
+            wanted(spec, "left in a list" if i < len(r.growths) else "left in an argument", results)
+    there = {v for v, _ in results}
+    results += [(v, "kept for the backward") for v in p.results if v not in there]
+    name = getattr(traced.fn, "__name__", type(traced.fn).__name__)
+    return tuple(Graph.of(nodes, p.arrays, inputs, results, name) for nodes in (p.recorded, p.nodes))
+
+
+def wanted(spec, name, out):
+    """The values that a result is made of."""
+    kind, what = spec if spec is not None else ("const", None)
+    if kind == "value":
+        out.append((what[1], name))
+        if what[3] is not None and what[3][0] == "value":
+            wanted(what[3], f"base of %{what[1]}", out)
+    elif kind == "item":
+        out.append((what, name))
+    elif kind in (tuple, "slice", "fields", "named", list):
+        for x in what if kind in (tuple, "slice") else what[1]:
+            wanted(x, name, out)
+    elif kind == "object" or isinstance(kind, type):
+        for held in what[3:] if kind == "object" else what[-1:]:
+            for _, x in held:
+                wanted(x, name, out)
+
+
+# ---- guards ------------------------------------------------------------------------------------------------------------
+def guarded(traced, key, r):
+    """What is compared before a replay: {"what", "is", "line"}, the line being where the code names it."""
+    out = [{"what": path, "is": said(d), "line": ""} for path, d in arguments(traced.fn, key)]
+    names, cells, attributes = names_of(r.world, traced.fn, key)
+    done = set()
+    for place in r.world.places:
+        if place[0] == "function" or place[0] not in ("global", "cell") and attributes.get(id(place[1]), id(place[1])) not in names:
+            continue
+        for what, x in inside(place, names, cells, attributes):
+            tensor = isinstance(x, Base)
+            what = names.get(id(x), what) if tensor else what
+            if (tensor or type(x) in PLAIN) and "._" not in what and what not in done:
+                done.add(what)
+                shown = type_of(x) if tensor else repr(x)
+                line = line_of(r.world.codes, re.match(r"\w*", what)[0])
+                out.append({"what": what, "is": shown if len(shown) <= 60 else shown[:57] + "...", "line": line})
+    for n in r.program.recorded:
+        if n.kind == "guard":
+            out.append({"what": f"the value of %{int(n.ins[0])}", "is": str(n.value.tolist()), "line": n.line})
+        elif n.kind == "ask":
+            what = f"what {n.attrs['question'].__qualname__} says of {', '.join(map(repr, n.ins))}"
+            out.append({"what": what, "is": repr(n.value), "line": n.line})
+    return out
+
+
+# ---- sizes -------------------------------------------------------------------------------------------------------------
+def sizes(traced):
+    """The sizes of arguments that were seen to differ: `x[0]` -> {"dim": its name or None, "seen": the sizes}."""
+    seen: dict = {}
+    for key in traced._table:
+        for path, d in arguments(traced.fn, key):
+            if is_tensor(d):
+                for i, n in enumerate(d[2]):
+                    seen.setdefault((path, len(d[2]), i), set()).add(n)
+    free = traced._free or {}
+    return {f"{path}[{i}]": {"dim": dim and dim.name, "seen": sorted(found)} for (path, ndim, i), found in seen.items()
+            for dims in [free.get(path, {})] for dim in [dims.get(i, dims.get(i - ndim))] if len(found) > 1}
+
+
+# ---- all together ------------------------------------------------------------------------------------------------------
+def recordings(traced):
+    """(key, recording), as they stand in the table."""
+    return [(key, r) for key, rs in traced._table.items() for r in rs]
+
+
+def most_called(traced):
+    """(key, recording) that most calls went by; None where there is none."""
+    return max(recordings(traced), key=lambda x: x[1].calls, default=None)
+
+
+def in_python(r):
+    """The nodes that a call leaves to Python: those that no kernel computes, and views where its results need more than them."""
+    return r.program.called if native_table.simple(r) else [step for step in r.program.steps if type(step) is not tuple]
+
+
+def facts(traced, light=False):
+    """What is known of a traced function, as plain data; `light`: without what only graphs tell."""
+    paths, plans = [], {}
+    because = dict(zip(traced._table, differing(traced.fn, list(traced._table))))
+    for i, (key, r) in enumerate(recordings(traced)):
+        like = plans.setdefault(id(r.program.plan), i)
+        p = {"number": i + 1, "like": like if like < i else None, "because": because[key], **of_recording(traced, key, r)}
+        paths.append(p if light else p | of_graphs(traced, key, r))
+    reasons = [x for x in (traced._drift, *traced._refused.values(), traced._why) if x]
+    refused = refusal(traced)
+    return {"name": traced._name(), "paths": paths, "refused": refused and str(refused), "why": traced._why and str(traced._why),
+            "instead": list(dict.fromkeys(x.instead for x in reasons if x.instead)), "kinds": len(traced._table), "sizes": sizes(traced),
+            "calls": tally(traced), "seconds": spent(traced)}
+
+
+def misses(traced, most):
+    """[(reason, how many calls)] of calls that had the arguments of a recording which they did not fit, the most frequent; and how many more
+    reasons there are."""
+    found: dict = {}
+    for key, r in recordings(traced):
+        for same, (reason, n) in r.missed.counts.items():
+            found.setdefault(same, [reason, key, 0])[2] += n
+    best = sorted(found.values(), key=lambda x: -x[2])[:most]
+    return [(reason.named(traced.fn, key), n) for reason, key, n in best], len(found) - len(best)
+
+
+def refusal(traced):
+    """Why calls run eagerly, or None."""
+    return traced._drift or next(iter(traced._refused.values()), None)
+
+
+EAGER = {"new": "the first of their kind", "costly": "a recording would cost more than it may", "crowded": "no room for another recording",
+         "slower": "shorter than replays", "refused": "cannot be recorded", "busy": "another thread was recording",
+         "unasked": "tracing does not pay for them"}
+
+
+def tally(traced):
+    """How many calls were replayed, recorded and eager, and why the latter; of several recordings one call may have `missed`."""
+    c = traced._policy.summary()
+    return {"total": c.calls, "replayed": c.replayed, "recorded": c.recorded + c.resized, "eager": c.ran_eagerly, "failed": c.failed,
+            "timed": c.timed, "checked": c.checked, "resized": c.resized, "missed": c.missed, "evicted": c.evicted,
+            "because": {k: n for k in EAGER if (n := getattr(c, k))}}
+
+
+def spent(traced):
+    """The seconds that all calls took, those that eager ones would have taken, and what recording took of the former."""
+    c = traced._policy.summary()
+    return {"calls": c.spent, "eager": c.eager, "recording": c.recording}
+
+
+def of_recording(traced, key, r):
+    """What a recording says of itself."""
+    p = r.program
+    return {
+        "told": r.sized, "calls": r.calls, "nodes": len(p.recorded), "after": len(p.nodes), "launches": p.launches,
+        "python": [str(n) for n in in_python(r)], "guards": len(r.world.places), "tensors": len(r.tensors), "slower": r.slow,
+        "microseconds": [round(t * 1e6, 2) if t < math.inf else None for t in r.trial.seconds], "checked": r.checks.made, "rewrites": p.notes,
+        "writes": len(r.bumps), "arguments": [(path, said(d)) for path, d in arguments(traced.fn, key)],
+        "backward": r.backward and backward(r)}
+
+
+def of_graphs(traced, key, r):
+    """What its graphs say."""
+    before, after = graphs(traced, key, r)
+    return {
+        "missed": [(str(x), n) for x, n in r.missed.named(traced.fn, key)],
+        "graph": "\n".join(str(after).splitlines()[1:]), "inputs": [(x.place, x.name) for x in before.inputs], "guarded": guarded(traced, key, r),
+        "unfused": [(str(a), str(b), reason) for a, b, reason in unfused(before, after)],
+        **moved(r, before, after)}
+
+
+def moved(r, before, after):
+    """What a replay moves, computes and holds."""
+    held = memory(r)
+    return {"bytes": tuple(sum(cost.moved(n, g.types) for n in g.nodes) for g in (before, after)),
+            "flops": sum(cost.operations(n, after.types) for n in after.nodes), "peak": sum(held.values()), "memory": held}
+
+
+def backward(r):
+    """What becomes of the gradients of a recording's results."""
+    b = r.backward
+    way = max(b.ways.values(), key=lambda w: len(w.given), default=None)
+    memory = {r.program.origin[n] for n in b.saved}.difference(r.program.outside)
+    return {"launches": way.program.launches if way else 0, "kept": sum(r.program.arrays[n].nbytes for n in memory), "again": len(b.again)}
+
+
+def memory(r):
+    """The bytes that a call holds at most, by kind (see `Program.footprint`), with the gradients that it replaces: they are there until the
+    new ones are."""
+    held = r.program.footprint()
+    old = [place[1]._grad for place, spec in r.grads if place[0] == "object" and spec is not None and place[1]._grad is not None]
+    return {**held, "replaced": sum(taken(t._array.nbytes) for t in old)}
+
+
+def guard_text(g):
+    """A guard as a line."""
+    return f"{g['what']} is {g['is']}" + (f"  # {g['line']}" if g["line"] else "")

@@ -1,0 +1,80 @@
+"""Why operations that feed each other are not one kernel."""
+import re
+
+from whet.ir.graph import SHOWN, Ref
+from whet.ir.text import type_text
+from whet.passes import fuse_gathers, fuse_moves
+from whet.passes.fuse_pointwise import MOST, MOST_NODES, dense, lying
+
+from ..verify.same_bits import template
+
+
+def unfused(before, after):
+    """Pointwise nodes that feed each other and are not one kernel: (the node that makes a value, the one that reads it, why). Of very many
+    operands of a node, the first."""
+    kernel = {}                              # value -> the kernel that computes it
+    for i, n in enumerate(after.nodes):
+        for m in n.flat():
+            kernel.update(dict.fromkeys(m.outs, i))
+    root, users, epochs, epoch = before.roots(), {}, [], 0
+    for i, n in enumerate(before.nodes):
+        for x in n.refs():
+            users.setdefault(root[x], []).append(i)
+        epochs.append((epoch, n.line))
+        epoch += n.kind in ("write", "guard", "ask")
+    maker, out = {}, []
+    for i, n in enumerate(before.nodes):
+        if n.kind == "op" and (n.op.family == "pointwise" or fuse_moves.moves(n) or n.op.picks is not None) and n.outs[0] in kernel:
+            maker[n.outs[0]] = i
+            for x in dict.fromkeys(n.refs()[:SHOWN]):
+                k = maker.get(x)
+                if k is not None and kernel[x] != kernel[n.outs[0]]:
+                    out.append((before.nodes[k], n, why(before, k, i, users, epochs)))
+    return out
+
+
+def why(g, k, i, users, epochs):
+    """Why nodes k and i of a graph are not one kernel."""
+    a, b = g.nodes[k], g.nodes[i]
+    moved, gathered = (any(f(n) for n in (a, b)) for f in (fuse_moves.moves, lambda n: n.op.picks is not None))
+    if moved or gathered:
+        arrays = {v: template(g.types[v]) for n in (a, b) for v in (*n.refs(), *n.outs)}
+        said = "what moves elements does not gather" if moved and gathered else (fuse_moves if moved else fuse_gathers).why(a, b, arrays)
+        return said or _between(g, k, i, users) or f"others need %{a.outs[0]} too"
+    for n in (a, b):
+        t = g.types[n.outs[0]]
+        if n.attrs:
+            return f"{n.op.name} has attributes ({', '.join(n.attrs)})"
+        if t.dtype.kind == "c" or any(g.types[x].dtype.kind == "c" for x in n.refs()):
+            return "complex numbers are not fused"
+        if not t.size:
+            return "there are no elements"
+        if not dense(t):
+            return f"the result of {n.op.name} has gaps: {type_text(t)}"
+        odd = [x for x in n.ins if type(x) is not Ref and type(x) not in (int, float, bool)]
+        if odd:
+            return f"{n.op.name} has an operand that is no tensor and no number: {odd[0]!r}"
+    first, second = g.types[a.outs[0]], g.types[b.outs[0]]
+    if first.shape != second.shape:
+        return f"their shapes differ: {list(first.shape)} and {list(second.shape)}"
+    if lying(first) != lying(second):
+        return f"their elements lie in other orders: {type_text(first)} and {type_text(second)}"
+    too_large = f"a kernel would be too large (more than {MOST} operands or {MOST_NODES} nodes)"
+    return _between(g, k, i, users) or f"another node needs one of them before, or {too_large}"
+
+
+def _between(g, k, i, users):
+    """What comes between nodes k and i that keeps them apart, if anything does."""
+    between = next((g.nodes[j] for j in range(k, i) if g.nodes[j].kind in ("write", "guard", "ask")), None)
+    if between is not None:
+        what = {"write": "a write", "guard": "a value that Python reads", "ask": "a question about values"}[between.kind]
+        return f"{what} comes between them" + (f" ({between.line})" if between.line else "")
+    made = g.nodes[k].outs[0]
+    between = [g.nodes[u] for u in users.get(made, ()) if k < u < i]
+    used = next((n for n in between if n.kind != "op" or n.op.family != "pointwise"), None)
+    return None if used is None else f"{used.op.name} needs %{made} before"
+
+
+def kind_of(reason):
+    """A reason without what it says of these nodes alone: `their shapes differ: [4] and [3]` is `their shapes differ`."""
+    return re.sub(r"%\d+", "one of them", re.split(r": | \(", reason, maxsplit=1)[0])

@@ -1,0 +1,94 @@
+"""Kernels that compute the same on tensors of different sizes, side by side, as one launch: the updates of many small parameters.
+
+    %4 = fused(%0, %1){mul; add} into %0
+    %5 = fused(%2, %3){mul; add} into %2     ->      %4, %5 = many 2(%0, %1, %2, %3){mul; add} into %0, %2
+
+The kernels have the same expressions on the same types; their operands are contiguous, or one number. Nothing of what one of them makes
+or writes is touched, and nothing of what it reads is written, before the last of them, where the launch stands.
+"""
+from whet.ir import scalar as S
+from whet.ir.graph import Node, Ref
+from whet.ir.kernel import Pointwise
+from whet.passes import fuse_pointwise
+from whet.passes.fuse_rows import NAMES
+from whet.passes.uses import Uses, following, written
+
+LARGE = 1 << 16                  # elements that are worth a launch of their own
+MOST = 1800                      # operands and results of a launch
+
+
+class _Group:
+    def __init__(self, kernel):
+        self.kernel, self.at, self.members, self.until = kernel, [], [], float("inf")
+
+
+def many(nodes, root, arrays, visible):
+    """The list with such kernels as "many" nodes; `value` are the nodes that one stands for, `roots` is the kernel of one part."""
+    before = None
+    while before is None or len(nodes) < before:             # what was between parts may be parts now
+        before, nodes = len(nodes), once(nodes, root, arrays)
+    return nodes
+
+
+def once(nodes, root, arrays):
+    """The list with kernels as one that may stand where the last of them was."""
+    uses, open_, groups, found = Uses(nodes, root, views=True), {}, [], {}
+    for i, node in enumerate(nodes):
+        if node.kind != "fused" and fuse_pointwise.fusible(node, arrays):
+            node = fuse_pointwise.alone(node, arrays)
+        kernel = one_part(node, arrays)
+        if kernel is None:
+            continue
+        group = open_.get(kernel)
+        if group is None or group.until <= i or (len(group.at) + 1) * (len(node.ins) + len(node.outs)) > MOST:
+            group = open_[kernel] = _Group(kernel)
+            groups.append(group)
+        group.at.append(i)
+        group.members.append(node)
+        group.until = min(group.until, _until(node, i, uses))
+    for group in groups:
+        if len(group.at) > 1:
+            found.update(dict.fromkeys(group.at))
+            found[group.at[-1]] = _joined(group)
+    return [found.get(i, node) for i, node in enumerate(nodes) if i not in found or found[i] is not None]
+
+
+def one_part(node, arrays):
+    """The kernel of a node, if it can be a part of a launch."""
+    if node.kind != "fused":
+        return None
+    out = arrays[node.outs[0]]
+    if out.size > LARGE or not all(arrays[node.attrs.get("into", {}).get(o, o)].flags.c_contiguous for o in node.outs):
+        return None
+    access, dtypes = "", []
+    for x in node.ins:
+        a = arrays[x] if type(x) is Ref else x
+        if type(x) is Ref and a.shape == out.shape and a.flags.c_contiguous and a.flags.aligned:
+            access += "v"
+        elif all(n == 1 or not step for n, step in zip(a.shape, a.strides, strict=True)):
+            access += "s"
+        else:
+            return None
+        dtypes.append(NAMES.get(a.dtype.name))
+    results = tuple(NAMES.get(arrays[o].dtype.name) for o in node.outs)
+    if None in (*dtypes, *results):
+        return None
+    known = S.types(node.roots, dtypes)
+    roots = tuple(e if known[id(e)] == t else S.cast(e, t) for e, t in zip(node.roots, results, strict=True))
+    return Pointwise(roots, tuple(dtypes), results, "flat", access + "v" * len(results))
+
+
+def _until(node, i, uses):
+    """The first place after i at which the node cannot be done any more."""
+    touched = [uses.users.get(uses.root[x], ()) for x in (*node.outs, *written(node))]
+    return min(following(places, i) for places in [*touched, *(uses.writes.get(uses.root[x], ()) for x in node.refs())])
+
+
+def _joined(group):
+    members, into = group.members, {}
+    for m in members:
+        into.update(m.attrs.get("into", {}))
+    node = Node("many", None, tuple(x for m in members for x in m.ins), {"into": into} if into else {}, [o for m in members for o in m.outs],
+                members[-1].line, members)
+    node.roots = group.kernel
+    return node

@@ -1,0 +1,28 @@
+"""Reductions wait for the pointwise nodes that follow and do not need them, so that these are one kernel with those before.
+
+    %1 = mul(%0, %5)                            %1 = mul(%0, %5)
+    %2 = sum(%1, dim=(0,))                      %3 = mul(%0, %6)
+    %3 = mul(%0, %6)                   ->       %2 = sum(%1, dim=(0,))
+    %4 = add(%2, 1.0)                           %4 = add(%2, 1.0)
+
+They wait for nothing else, so that what they read need not be kept for long.
+"""
+from whet.passes.fuse_pointwise import mappable
+from whet.passes.uses import is_view
+
+
+def later(nodes, root, arrays, visible):
+    """The list in that order."""
+    out, waiting, late = [], [], set()       # nodes that wait, and what they make
+    for node in nodes:
+        needs = not late.isdisjoint(node.refs())
+        reduces = node.kind == "op" and node.op.family == "reduce" and node.op.pure and not node.op.may_fail
+        if reduces and not needs or is_view(node) and needs:
+            waiting.append(node)
+            late.update(node.outs)
+            continue
+        if needs or not (is_view(node) or mappable(node, arrays)):
+            out += waiting
+            waiting, late = [], set()
+        out.append(node)
+    return out + waiting

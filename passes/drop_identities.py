@@ -1,0 +1,63 @@
+"""What is there already is not made again: views that lie as others do, and operations that give back their operand.
+
+    %1 = transpose(%0)
+    %2 = transpose(%1)
+    %3 = mul(%2, 1.0)    ->     %4 = exp(%0)
+    %4 = exp(%3)
+
+A view is replaced by the tensor, or the earlier view of it, with the same address, sizes and strides. x * 1, x / 1 and x - 0 are x to the
+bit (x + 0 is not: -0 + 0 is 0). Such a result must be one that is only read, and so must be x, from there on.
+"""
+from whet.ir import scalar as S
+from whet.ir.graph import Ref
+from whet.passes.fuse_pointwise import fusible
+from whet.passes.merge_repeats import renamed
+from whet.passes.uses import Uses, following, is_view
+
+ONES = {("mul", 0): 1, ("mul", 1): 1, ("div", 1): 1, ("sub", 1): 0}        # (operation, which operand): the number that changes nothing
+
+
+def drop_identities(nodes, root, arrays, visible):
+    """The list without them."""
+    uses, new, out, places = Uses(nodes, root), {}, [], {}
+    base = {}                                # view -> what it is a view of
+    viewed = {root[node.ins[0]] for node in nodes if is_view(node)}
+    for i, node in enumerate(nodes):
+        node = renamed(node, new)
+        if is_view(node):
+            for o in node.outs:
+                b = base[o] = base.get(node.ins[0], node.ins[0])
+                first = places.setdefault((b, *lying(arrays[b])), b)
+                first = places.setdefault((b, *lying(arrays[o])), o)
+                if first != o and o not in visible and arrays[first].flags.writeable == arrays[o].flags.writeable:
+                    new[o] = first
+            if all(o in new for o in node.outs):
+                continue
+        elif fusible(node, arrays):
+            x, (o,) = same_as(node, arrays), node.outs
+            if x is not None and o not in visible and o not in viewed and not uses.writes.get(o) \
+                    and following(uses.writes.get(root[x], ()), i) == float("inf"):
+                new[o] = int(x)
+                continue
+        out.append(node)
+    return out
+
+
+def lying(a):
+    """Where and how an array lies."""
+    return a.__array_interface__["data"][0], a.shape, a.strides, a.dtype.str
+
+
+def same_as(node, arrays):
+    """The operand that a pointwise node gives back as it is; None where it does more."""
+    refs, (o,) = node.refs(), node.outs
+    if len(refs) != 1 or arrays[refs[0]].shape != arrays[o].shape or arrays[refs[0]].strides != arrays[o].strides \
+            or arrays[refs[0]].dtype != arrays[o].dtype or arrays[o].dtype.kind not in "fiu":
+        return None
+    kernel, _, _ = node.op.plan([arrays[x] if type(x) is Ref else x for x in node.ins])
+    e = kernel.roots[0]
+    for k, a in enumerate(e.args if len(e.args) == 2 else ()):
+        if a.op == "arg" and type(x := node.ins[a.value]) is not Ref and ONES.get((e.op, k)) == x and str(x)[0] != "-" \
+                and e.args[1 - k] is S.arg(node.ins.index(refs[0])):
+            return refs[0]
+    return None

@@ -1,0 +1,67 @@
+"""What depends on constants alone is computed now, by eager's own kernels: it is a constant.
+
+    %1 = constant(array=1.0)
+    %2 = div(%1, 2048)           ->     %2 = constant(array=0.00048828125)
+
+(What the recorded run computed is no guide: it may have been written to since, by a write that nobody reads and that is in the list no more.)
+"""
+import numpy as np
+from whet.ir.graph import Node, Ref
+from whet.passes.merge_repeats import LONG
+from whet.passes.uses import Uses, is_view
+
+MOST = 1 << 16                   # elements that are kept
+
+
+class Constants:
+    """What nodes that depend on constants alone compute. `known`: value -> the node that makes it, `short`: those that are compared."""
+
+    def __init__(self):
+        self.known, self.values, self.short = {}, {}, set()
+
+    def __getitem__(self, x):
+        """A value as an array."""
+        if x not in self.values:
+            node = self.known[x]
+            made = node.op.forward(*[self[r] if type(r) is Ref else r for r in node.ins], **node.attrs)
+            self.values.update(zip(node.outs, map(np.asarray, made if type(made) is tuple else (made,))))
+        return self.values[x]
+
+    def still(self, new):
+        """Are these the constants of the same list on other sizes, and such equal there as are equal here? (One of them may stand for both.)"""
+        if self.known.keys() != new.known.keys():
+            return False
+        pairs: dict = {}
+        return all(pairs.setdefault(content(self[o]), content(new[o])) == content(new[o]) for o in self.short)
+
+
+def content(a):
+    """An array to the bit, as a key."""
+    return a.dtype.str, a.shape, a.strides, a.tobytes()
+
+
+def constants(nodes, root, arrays, visible):
+    """The constants of a list that nobody writes to, or sees from outside."""
+    uses, found = Uses(nodes, root), Constants()
+    for node in nodes:
+        if node.kind == "op" and not node.op.random and all(x in found.known for x in node.refs()) \
+                and not any(uses.writes.get(root[o]) or root[o] in visible or arrays[o].size > MOST for o in node.outs):
+            found.known.update(dict.fromkeys(node.outs, node))
+            if node.op.pure and not is_view(node):
+                found.short.update(o for o in node.outs if arrays[o].size <= LONG)
+    return found
+
+
+def fold_constants(nodes, root, arrays, visible):
+    """The list with them."""
+    from whet.ops.registry import REGISTRY
+    found, out = constants(nodes, root, arrays, visible), []
+    for node in nodes:
+        if node.outs and node.outs[0] in found.known and node.refs() and node.op.pure and not is_view(node) \
+                and all(found[o].strides == arrays[o].strides for o in node.outs):
+            for o in node.outs:
+                out.append(Node("op", REGISTRY["constant"], (), {"array": found[o]}, [o], node.line))
+                out[-1].source = node
+        else:
+            out.append(node)
+    return out

@@ -1,0 +1,62 @@
+"""Epilogues: what is done to each element of a contraction (a convolution or a product) is done as the element is stored.
+
+    %3 = matmul(%0, %1)
+    %5 = fused(%3, %4, %2){add; relu; mul}          ->      %5 = contract matmul(%0, %1, %4, %2){add; relu; mul}
+
+The contraction's sums are complete and rounded before the expression sees them, so no bit changes; they are never in memory. That is
+only right where nothing else reads them, and where the contraction may as well be computed where the pointwise node stands: nothing is
+written in between. `value` are the two nodes that the new one stands for, argument 0 of its expression (`roots`) is the contraction,
+the others are the operands after the contraction's own.
+"""
+from whet.ir import scalar as S
+from whet.ir.graph import Node, Ref
+
+from .fuse_pointwise import fusible, kernel
+
+CONTRACTIONS = frozenset(("convolution", "matmul", "linear"))
+
+
+def epilogues(nodes, root, arrays, visible):
+    """The list with contractions that take in the pointwise node that alone reads them. (`into` must not be there yet: see `write_through`.)"""
+    users, epochs, epoch, maker = {}, [], 0, {}
+    for i, node in enumerate(nodes):
+        for x in node.refs():
+            users.setdefault(root[x], set()).add(i)
+        epochs.append(epoch)
+        epoch += node.kind in ("write", "guard", "ask")
+        for o in node.outs:
+            maker[o] = i
+    out = list(nodes)
+    for i, node in enumerate(nodes):
+        if not (node.kind == "fused" and len(node.outs) == 1 and arrays[node.outs[0]].flags.c_contiguous or fusible(node, arrays)):
+            continue
+        y = node.outs[0]
+        ready = [x for x in node.refs() if root[x] == x and users[x] == {i} and x not in visible and x in maker
+                 and out[maker[x]] is not None and contraction(out[maker[x]], arrays) and epochs[maker[x]] == epochs[i]
+                 and arrays[x].shape == arrays[y].shape]
+        if not ready:
+            continue
+        x = max(ready, key=maker.get)        # of two, the later one has the other's result to read
+        first = out[maker[x]]
+        if node.kind != "fused":
+            node = kernel([node], nodes, users, arrays, visible | {y})
+        out[maker[x]], out[i] = None, joined(first, node)
+    return [n for n in out if n is not None]
+
+
+def joined(first, node):
+    """A contraction with the fused node that reads it."""
+    at, rest = [], []
+    for k, r in enumerate(node.ins):         # (a number may equal what it makes)
+        (at if type(r) is Ref and r == first.outs[0] else rest).append(k)
+    made = Node("contract", first.op, (*first.ins, *[node.ins[k] for k in rest]), first.attrs, node.outs, node.line, [first, node])
+    made.roots = S.substitute(node.roots[0], {at[0]: S.arg(0), **{k: S.arg(i + 1) for i, k in enumerate(rest)}}),
+    return made
+
+
+def contraction(node, arrays):
+    """Is the node a contraction of floating point numbers?"""
+    if node.kind != "op" or node.op.name not in CONTRACTIONS:
+        return False
+    a = arrays[node.outs[0]]
+    return bool(a.size) and a.flags.c_contiguous and a.dtype.kind in "fV"

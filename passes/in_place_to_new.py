@@ -1,0 +1,52 @@
+"""In-place pointwise operations on values that a kernel has just made become operations that make the value.
+
+    %2 = convolution(%0, %1, ...)                   %5 = convolution(%0, %1, ...)
+    write add(%2, %3)                    ->         %6 = add(%5, %3)
+    write relu(%2)                                  %2 = relu(%6)
+
+So they can be fused with what comes before and after, which no write can. The value that is seen at the end keeps its number; those it
+had before get new ones. Only where the value is memory of its own, made by a kernel that takes in pointwise operations, without views,
+and where the operation's result has its type.
+"""
+from whet.ir.graph import Ref
+
+from .fuse_epilogues import contraction
+from .fuse_pointwise import fusible
+
+
+def outright(nodes, root, arrays, visible):
+    """The list without such writes. New values are added to `arrays` and `root`."""
+    maker, views = {}, {r for n, r in root.items() if n != r}
+    for i, node in enumerate(nodes):
+        for o in node.outs:
+            maker[o] = i
+    out = list(nodes)
+    for i, node in enumerate(nodes):
+        if node.kind != "write" or node.op.family != "pointwise" or node.attrs or node.op.result is not None:
+            continue
+        y = node.ins[0]
+        k = maker.get(y)
+        if k is None or y in views or root[y] != y or out[k].outs != [y]:
+            continue
+        node, before = out[i], out[k]        # (operands may have been renamed)
+        made = node.as_value(int(y))
+        if not (fusible(made, arrays) and (fusible(before, arrays) or contraction(before, arrays))):
+            continue
+        if made.op.plan([arrays[x] if type(x) is Ref else x for x in made.ins])[2].np != arrays[y].dtype:
+            continue
+        earlier = len(arrays)
+        arrays.append(arrays[y])
+        root[earlier] = earlier
+        out[i] = made
+        for at in range(k, i + 1):
+            out[at] = _renamed(out[at], y, earlier, at < i)
+        maker[earlier], maker[y] = k, i
+    return out
+
+
+def _renamed(node, old, new, outs):
+    """The node with another number for a value that it reads, or (with `outs`) makes."""
+    if not any(x == old for x in node.refs()) and not (outs and old in node.outs):
+        return node
+    ins = tuple([Ref(new) if type(x) is Ref and x == old else x for x in node.ins])
+    return node.of(ins, [new if outs and o == old else o for o in node.outs])

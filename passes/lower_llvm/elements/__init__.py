@@ -1,0 +1,1 @@
+"""Kernels over single elements: pointwise ones, optimizer steps, gathers."""

@@ -1,0 +1,440 @@
+"""Pointwise kernels: `ir.kernel.Pointwise` to a function over a range of elements, rows or panels of tiles.
+
+Operands are the inputs, then the results: slot i of `args` is the address of operand i's first element, and for spaces other than
+flat one more slot is the address of `ir.kernel.tables`. An element's value is computed by the same code wherever it lies, so
+neither the space nor the place in a vector can change a bit.
+"""
+from whet.ir import scalar as S
+from whet.ir.kernel import TILE
+
+from .. import scalar, targets
+from ..builder import vec
+from ..shuffles import load_columns, store_apart
+
+BLOCK = 512             # elements that are picked at once
+HEAVY = 16              # instructions for a vector from which on it is not loading and storing that counts
+
+_COST = {**dict.fromkeys(("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
+                         "sigmoid logit softplus silu mish gelu gelu_tanh tanhshrink ndtr erf hypot").split(), 30),
+         **dict.fromkeys("mod fmod floordiv gcd pow cbrt erfc erfcx erfinv sinc lgamma digamma trigamma polygamma2".split(), 150)}
+
+
+def work(roots):
+    """A rough count of instructions that one vector of results takes."""
+    return sum(_COST.get(e.op, 1) for e in S.walk(*roots) if e.op not in ("arg", "const"))
+
+
+def vector(kernel):
+    """Elements that fill a vector: of the widest type of the kernel (places in tables, several); gathered ones come one by one, so at most
+    16."""
+    tables = [e.args[0].value for e in S.walk(*kernel.roots) if e.op == "pick"]
+    if tables:
+        widest = max(scalar.BYTES[scalar.MEMORY[t]] for t in (*kernel.results, *(kernel.dtypes[k] for k in tables)))
+        return min(targets.current().bits // 8 // widest, 16)
+    types = [t for t in S.types(kernel.roots, kernel.dtypes).values() if t]
+    stored = [scalar.MEMORY[t] for t in (*kernel.dtypes, *kernel.results)]
+    widest = max(scalar.BYTES.get(t, 1) for t in stored + [scalar.COMPUTE[t] for t in types])
+    return min(targets.current().bits // 8 // widest, 16 if any(map(apart, kernel.access)) else 64)
+
+
+def lanes(kernel):
+    """Elements computed at once. Two vectors side by side wait less than each for its own results, where a processor looks ahead less far
+    than one vector's work is long: those of narrow vectors."""
+    n = vector(kernel)
+    paired = targets.current().name == "avx2" and n <= 8 and work(kernel.roots) >= HEAVY and not any(e.op == "pick" for e in S.walk(*kernel.roots))
+    return 2 * n if paired else n
+
+
+def apart(access):
+    """Do elements lie a stride apart?"""
+    return access == "g" or access.isdigit()
+
+
+def nanoseconds(kernel):
+    """A rough cost of one element, to cut work into parts that are worth a thread."""
+    moved = sum(scalar.BYTES[scalar.MEMORY[t]] for t, a in zip((*kernel.dtypes, *kernel.results), kernel.access) if a != "s")
+    return moved / 100 + kernel.access.count("g") / 4 + work(kernel.roots) * 0.07 / vector(kernel)
+
+
+def emit(kernel, module, symbol, code=None):
+    """Write the kernel into a module as the function `symbol`."""
+    for t in S.types(kernel.roots, kernel.dtypes).values():
+        if t and t not in scalar.COMPUTE:
+            raise scalar.Unsupported(t)
+    f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    k = (code or _Code)(f, kernel)
+    {"flat": k.flat, "rows": k.rows, "tiles": k.tiles}[kernel.space]()
+
+
+class _Code:
+    """One kernel under construction."""
+
+    def __init__(self, f, kernel):
+        self.f, self.kernel = f, kernel
+        self.inputs = len(kernel.dtypes)
+        self.dtypes = (*kernel.dtypes, *kernel.results)
+        self.memory = [scalar.MEMORY[t] for t in self.dtypes]
+        self.sizes = [scalar.BYTES[m] for m in self.memory]
+        self.count = len(self.dtypes)
+        self.lanes = vector(kernel) if f.mod.brief else lanes(kernel)
+        self.picked = [e for e in S.walk(*kernel.roots) if e.op == "pick"]
+        self.unroll = 4 if work(kernel.roots) < HEAVY and not f.mod.brief else 1
+        args, self.begin, self.end, _ = f.args
+        self.base = [f.load("ptr", f.at(args, i, "i64")) for i in range(self.count)]
+        if kernel.space != "flat":
+            self.table = f.load("ptr", f.at(args, self.count, "i64"))
+
+    # ---- one run of elements -----------------------------------------------------------------------------------------
+    def run(self, pointers, strides, n, access):
+        """Elements 0..n along the inner dimension. `strides` are needed where the access is a gather.
+
+        What is picked lane by lane is picked for a block of elements first: between other work gathers wait for their turn."""
+        f, none = self.f, self.f.const(vec("i64", self.lanes), 0)
+        still = [e for e in self.picked if all(access[a] == "s" for a in S.uses(e.args[1])) and access[e.args[0].value] in "sv"]
+        lanewise = [e for e in self.picked if e not in still]
+        if not lanewise:
+            worst = self.elements(pointers, strides, n, access, self.kernel.roots, still, (), [none] * len(still))
+            return self.note(pointers, still, worst)
+        roots, kept = self.kernel.roots, [f.alloca(self.memory[e.args[0].value], BLOCK) for e in lanewise]
+        for j in reversed(range(len(lanewise))):             # (the outer ones first)
+            roots = tuple([S.replace(r, lanewise[j], S.arg(self.inputs + j)) for r in roots])
+        extra = [(p, self.dtypes[e.args[0].value]) for p, e in zip(kept, lanewise)]
+        left = [e for e in S.walk(*roots) if e.op == "pick"]
+
+        def block(at, *worst):
+            here = [p if a == "s" else f.bytes_at(p, at * (size if a == "v" else s))
+                    for p, a, size, s in zip(pointers, access, self.sizes, strides)]
+            m, inner = f.imin(n - at, BLOCK), len(lanewise)
+            return [*self.places(here, strides, m, access, lanewise, kept, worst[:inner]),
+                    *self.elements(here, strides, m, access, roots, left, extra, worst[inner:])]
+        self.note(pointers, lanewise + left, f.loop(0, n, BLOCK, block, [none] * len(lanewise + left)))
+
+    def loads(self, pointers, strides, access, used):
+        """How to load each operand of `used` at an element: a function of the operand, the element and the mask."""
+        f, lanes = self.f, self.lanes
+        same = {k: f.splat(scalar.widen(f, f.load(self.memory[k], pointers[k]), self.dtypes[k]), lanes) for k in used if access[k] == "s"}
+
+        def load(k, i, mask):
+            if access[k] == "s":
+                return same[k]
+            ty = vec(self.memory[k], lanes)
+            if access[k].isdigit() and mask is None:
+                x, = load_columns(f, ty, f.bytes_at(pointers[k], i * strides[k]), int(access[k]))
+            elif apart(access[k]) and mask is None:
+                x = f.const(ty, 0)
+                for lane, p in enumerate(self.one_by_one(pointers, strides, k, i)):
+                    x = f.insert(x, f.load(self.memory[k], p), lane)
+            elif apart(access[k]):
+                x = f.gather(ty, self.addresses(pointers, strides, k, i), mask)
+            else:
+                at = f.at(pointers[k], i, self.memory[k])
+                x = f.load(ty, at) if mask is None else f.mload(ty, at, mask)
+            return scalar.widen(f, x, self.dtypes[k])
+        return load
+
+    def addresses(self, pointers, strides, k, i):
+        f, lanes = self.f, self.lanes
+        far = f.splat(i * strides[k], lanes) + f.iota("i64", lanes) * f.splat(strides[k], lanes)
+        return f.v(f"<{lanes} x ptr>", f"getelementptr i8, ptr {pointers[k].ref}, {far!r}")
+
+    def one_by_one(self, pointers, strides, k, i):
+        """The addresses one by one: a gather instruction is slower, and hides the stride from the prefetcher."""
+        p = self.f.bytes_at(pointers[k], i * strides[k])
+        for _ in range(self.lanes):
+            yield p
+            p = self.f.bytes_at(p, strides[k])
+
+    def used(self, roots):
+        """The operands that expressions read element by element: no tables, and nothing of them but their places."""
+        found = {e.value for e in roots if e.op == "arg"}
+        for e in S.walk(*roots):
+            found.update(a.value for a in ((e.args[1], e.args[2], *e.args[4:]) if e.op == "pick" else e.args) if a.op == "arg")
+        return found
+
+    def elements(self, pointers, strides, n, access, roots, picked, extra, worst):
+        """The roots at elements 0..n. `extra` are arguments after the inputs: (where they lie, their type). `picked` are picks among the roots'
+        parts, and `worst` the largest places so far, which are given back."""
+        f, lanes = self.f, self.lanes
+        used = self.used(roots)
+        load = self.loads(pointers, strides, access, [k for k in range(self.inputs) if k in used])
+        dtypes = (*self.kernel.dtypes, *(t for _, t in extra))
+
+        def store(k, i, x, mask, stream):
+            if access[k].isdigit() and mask is None and targets.current().name == "avx512":     # (elsewhere masks are slow)
+                store_apart(f, x, f.bytes_at(pointers[k], i * strides[k]), int(access[k]))
+            elif apart(access[k]) and mask is None:
+                for lane, p in enumerate(self.one_by_one(pointers, strides, k, i)):
+                    f.store(f.extract(x, lane), p)
+            elif apart(access[k]):
+                f.scatter(x, self.addresses(pointers, strides, k, i), mask)
+            else:
+                at = f.at(pointers[k], i, self.memory[k])
+                if mask is not None:
+                    f.put(mask, (x, at))
+                else:
+                    f.store(x, at, lanes * self.sizes[k] if stream else None, stream)
+
+        def step(i, mask=None, stream=False, worst=()):
+            values = [load(k, i, mask) if k in used else self.unread(k) for k in range(self.inputs)]
+            values += [scalar.widen(f, f.load(vec(scalar.MEMORY[t], lanes), f.at(p, i, scalar.MEMORY[t])), t) for p, t in extra]
+            pick, worst = self.picking(picked, pointers, strides, access, i, mask, worst)
+            for k, x in enumerate(scalar.results(f, roots, values, dtypes, lanes, pick)):
+                store(self.inputs + k, i, x, mask, stream)
+            return list(worst.values())
+
+        def several(i, stream, *worst):
+            for u in range(self.unroll):
+                worst = step(i + u * lanes, None, stream, worst)
+            return worst
+
+        def sweep(start, stream=False):
+            """From `start` to n: unrolled, vector by vector, and the rest of a vector."""
+            found = worst
+            if self.unroll > 1:
+                wide = self.unroll * lanes
+                stop = n - f.binary("and", n - start, wide - 1)
+                found = f.loop(start, stop, wide, lambda i, *worst: several(i, stream, *worst), found)
+                start = stop
+            return self.vectors(start, n, lambda i, mask, *worst: step(i, mask, stream and mask is None, worst), found)
+
+        def streamed():
+            """Past the cache: whole aligned vectors, after a part of one."""
+            size = lanes * self.sizes[-1]
+            head = f.imin(f.lshr(f.binary("and", 0 - address, size - 1), self.sizes[-1].bit_length() - 1), n)
+            step(f.const("i64", 0), self.below(head))
+            sweep(head, True)
+            if targets.current().name != "neon":
+                f.call("llvm.x86.sse.sfence", "void")
+
+        if not self.kernel.stream or self.picked:
+            return sweep(f.const("i64", 0))
+        address = f.v("i64", f"ptrtoint ptr {pointers[-1].ref} to i64")
+        fits = f.cmp("eq", f.binary("and", address, self.sizes[-1] - 1), 0)
+        for p in pointers[:self.inputs]:                     # in place, the line is in the cache already
+            fits = fits & f.cmp("ne", p, pointers[-1])
+        return f.if_(fits, lambda: streamed() or None, lambda: sweep(f.const("i64", 0)) and None)
+
+    def unread(self, k):
+        """Something for an argument whose elements nobody reads."""
+        return self.f.const(vec(scalar.COMPUTE[self.dtypes[k]], self.lanes), 0)
+
+    # ---- elements of tables ------------------------------------------------------------------------------------------
+    def places(self, pointers, strides, n, access, picked, kept, worst):
+        """Put what is picked for elements 0..n into `kept`, first where it is and then what is there; the largest places so far."""
+        f, lanes, used = self.f, self.lanes, self.used(picked)
+        load = self.loads(pointers, strides, access, [k for k in range(self.inputs) if k in used])
+        spots = [f.alloca("i64", BLOCK) for _ in picked]
+
+        def find(i, mask, worst):
+            values = [load(k, i, mask) if k in used else self.unread(k) for k in range(self.inputs)]
+            pick, worst = self.picking(picked, pointers, strides, access, i, mask, worst)
+            found, _ = scalar.compute(f, [e.args[1] for e in picked], values, self.kernel.dtypes, lanes, pick=pick)
+            for e, x, spot in zip(picked, found, spots):
+                at, worst[e] = self.place(e, x, values[e.args[2].value], mask, worst[e])
+                f.store(at, f.at(spot, i, "i64"))
+            return list(worst.values())
+
+        def fetch(i, mask):
+            for e, spot, p in zip(picked, spots, kept):
+                step = [load(a.value, i, None) for a in e.args[4:]]
+                x = self.fetch(e, f.load(vec("i64", lanes), f.at(spot, i, "i64")), step, pointers, strides, access, i, mask)
+                f.store(x, f.at(p, i, x.elem))
+        worst = self.vectors(f.const("i64", 0), n, lambda i, mask, *worst: find(i, mask, worst), worst)
+        self.vectors(f.const("i64", 0), n, fetch)
+        return worst
+
+    def picking(self, picked, pointers, strides, access, i, mask, worst):
+        """(How to pick at element i, the largest places by expression, which it changes)."""
+        worst = dict(zip(picked, worst, strict=True))
+
+        def pick(e, operands):
+            x, worst[e] = self.pick(e, operands, pointers, strides, access, i, mask, worst[e])
+            return x
+        return pick, worst
+
+    def note(self, pointers, picked, worst):
+        """Places that a table does not have were read nowhere; they are noted."""
+        f = self.f
+        for e, w in zip(picked, worst, strict=True):
+            size = f.splat(f.load("i64", pointers[e.args[2].value]), self.lanes)
+            f.if_(f.any(f.cmp("uge", w, size)), lambda e=e: f.store(f.as_val(1, "i64"), pointers[e.args[3].value]))
+
+    def pick(self, e, operands, pointers, strides, access, i, mask, worst):
+        """(The elements of a table at some places along a dimension, the largest place so far: see `ir.scalar.pick`.)"""
+        _, places, n, _, *step = operands
+        at, worst = self.place(e, places, n, mask, worst)
+        return scalar.widen(self.f, self.fetch(e, at, step, pointers, strides, access, i, mask), self.dtypes[e.args[0].value]), worst
+
+    def place(self, e, places, n, mask, worst):
+        """(Places that the table has, the largest so far that was asked for, as an unsigned number.)"""
+        f = self.f
+        if e.value:
+            places = f.intr("umin", places, places + n)      # (negative ones are the largest)
+        worst = f.intr("umax", worst, places if mask is None else f.sel(mask, places, f.const(vec("i64", self.lanes), 0)))
+        return f.intr("umin", places, n - 1), worst
+
+    def fetch(self, e, at, step, pointers, strides, access, i, mask):
+        """The elements at these places, as memory has them. `step`: the bytes from one place to the next, or nothing: they are side by side."""
+        f, lanes, k = self.f, self.lanes, e.args[0].value
+        ty, size, unit = self.memory[k], self.sizes[k], "i8" if step else self.memory[k]
+        if step:
+            at = at * step[0]
+        if all(access[a] == "s" for a in S.uses(e.args[1])) and access[k] in "sv":           # one place for the whole run
+            p = f.at(pointers[k], f.extract(at, 0), unit)
+            if access[k] == "s":
+                return f.splat(f.load(ty, p), lanes)
+            p = f.at(p, i, ty)
+            return f.load(vec(ty, lanes), p) if mask is None else f.mload(vec(ty, lanes), p, mask)
+        p = pointers[k] if access[k] == "s" else f.bytes_at(pointers[k], i * (size if access[k] == "v" else strides[k]))
+        far = f.v(vec("ptr", lanes), f"getelementptr {unit}, ptr {p.ref}, {at!r}")
+        if access[k] == "v":
+            far = f.v(vec("ptr", lanes), f"getelementptr {ty}, {far!r}, {f.iota('i64', lanes)!r}")
+        elif apart(access[k]):
+            far = f.v(vec("ptr", lanes), f"getelementptr i8, {far!r}, {f.iota('i64', lanes) * f.splat(strides[k], lanes)!r}")
+        if mask is not None or size >= 4 and targets.current().name == "avx512":             # (where gathers are quick)
+            return f.gather(vec(ty, lanes), far, mask)
+        x = f.const(vec(ty, lanes), 0)
+        for lane in range(lanes):
+            x = f.insert(x, f.load(ty, f.extract(far, lane)), lane)
+        return x
+
+    def vectors(self, start, n, body, carry=()):
+        """body(i, mask, *carried) -> new carried values, for each vector of the elements from `start` to n: with a mask for what is left in the
+        end, or, where little code is wanted, each time."""
+        f, lanes = self.f, self.lanes
+        if f.mod.brief:
+            return f.loop(start, n, lanes, lambda i, *carry: body(i, f.lanes_below(n - i, lanes), *carry), carry)
+        left = f.binary("and", n - start, lanes - 1)
+        whole = n - left
+        carry = f.loop(start, whole, lanes, lambda i, *carry: body(i, None, *carry), carry)
+        return f.if_(f.cmp("ne", left, 0), lambda: body(whole, self.below(left), *carry), lambda: carry)
+
+    def below(self, n):
+        """The mask of the first n lanes, 0 <= n < lanes."""
+        bits = self.f.const("i64", 1) << n
+        mask = self.f.bitcast(self.f.conv("trunc", bits - 1, f"i{self.lanes}"), vec("i1", self.lanes))
+        self.f.first[mask.ref] = n
+        return mask
+
+    def flat(self):
+        f = self.f
+        pointers = [p if a == "s" else f.at(p, self.begin, m) for p, a, m in zip(self.base, self.kernel.access, self.memory)]
+        self.run(pointers, [None] * self.count, self.end - self.begin, self.kernel.access)
+
+    # ---- an odometer over the outer dimensions -----------------------------------------------------------------------
+    def field(self, i):
+        return self.f.load("i64", self.f.at(self.table, i, "i64"))
+
+    def odometer(self, at, visit):
+        """visit(pointers, c, d) for each outer position in begin..end: c and d are its places in the two innermost of the
+        dimensions, which are described in the table from `at` on."""
+        f, m = self.f, self.count
+        outer = self.field(at)
+        sizes = f.at(self.table, at + 1, "i64")
+        steps = f.at(sizes, outer + 1, "i64")
+        wraps = f.at(steps, (outer + 1) * m, "i64")
+        counters = f.alloca("i64", 72)                       # an array has at most 64 dimensions
+        word = lambda table, i: f.load("i64", f.at(table, i, "i64"))
+
+        def row(table, d):
+            there = f.at(table, d * m, "i64")
+            return [word(there, k) for k in range(m)]
+
+        def decode(d, rest, *offsets):
+            size = word(sizes, d)
+            c = f.urem(rest, size)
+            f.store(c, f.at(counters, d, "i64"))
+            return [f.udiv(rest, size), *(o + c * s for o, s in zip(offsets, row(steps, d)))]
+        zero = f.const("i64", 0)
+        _, *offsets = f.loop(0, outer, 1, decode, [self.begin, *[zero] * m])
+        for d in range(2):                                   # past the last dimension too
+            f.store(zero, f.at(counters, outer + d, "i64"))
+        size, step = word(sizes, 0), row(wraps, 0)
+
+        def body(_, c, *offsets):
+            visit([f.bytes_at(p, o) for p, o in zip(self.base, offsets)], c, word(counters, 1))
+
+            def wrapped():
+                def up(d, c):
+                    f.store(zero, f.at(counters, d, "i64"))
+                    return d + 1, word(counters, d + 1) + 1
+                d, c = f.while_(lambda d, c: f.cmp("eq", c, word(sizes, d)), up, [f.const("i64", 1), word(counters, 1) + 1])
+                f.store(c, f.at(counters, d, "i64"))
+                return [zero, *(o + s for o, s in zip(offsets, row(wraps, d)))]
+            more = f.cmp("slt", c + 1, size)
+            return f.if_(more, lambda: [c + 1, *(o + s for o, s in zip(offsets, step))], wrapped)
+        f.loop(self.begin, self.end, 1, body, [word(counters, 0), *offsets])
+
+    def pieces(self):
+        """The inner size of piece c of a row, as a function of c."""
+        n, size, step = (self.field(i) for i in range(3))
+        return lambda c: self.f.imin(n - c * step, size)
+
+    def rows(self):
+        strides = [self.field(3 + k) if apart(a) else None for k, a in enumerate(self.kernel.access)]
+        piece = self.pieces()
+        self.odometer(3 + self.count, lambda pointers, c, _: self.run(pointers, strides, piece(c), self.kernel.access))
+
+    # ---- tiles -------------------------------------------------------------------------------------------------------
+    def tiles(self):
+        """Panels of TILE rows, cut into tiles: transposed operands are turned into scratch, then each row is a run."""
+        f, m = self.f, self.count
+        piece, cut, rows = self.pieces(), f.cmp("ne", self.field(2), 0), self.field(3 + m)
+        across = [self.field(3 + k) for k in range(m)]
+        down = [self.field(4 + m + k) for k in range(m)]
+        turned = [f.alloca(ty, TILE * TILE) if a == "t" else None for a, ty in zip(self.kernel.access, self.memory)]
+        access = self.kernel.access.replace("t", "v")
+
+        def panel(pointers, c, d):
+            columns = piece(c)
+            height = f.imin(rows - f.sel(cut, d, c) * TILE, TILE)
+
+            def tile(j):
+                width = f.imin(columns - j, TILE)
+                here = [f.bytes_at(p, j * s) for p, s in zip(pointers, across)]
+                for k, scratch in enumerate(turned):
+                    if scratch is not None:
+                        self.turn(here[k], across[k], scratch, k, height, width)
+
+                def one(i):
+                    at = [f.at(t, i * TILE, ty) if t is not None else f.bytes_at(p, i * s)
+                          for t, ty, p, s in zip(turned, self.memory, here, down)]
+                    self.run(at, across, width, access)
+                f.loop(0, height, 1, one)
+            f.loop(0, columns, TILE, tile)
+        self.odometer(4 + 2 * m, panel)
+
+    def turn(self, source, stride, scratch, k, height, width):
+        """scratch[i][j] = element i of column j, for a tile of height x width."""
+        f, ty = self.f, self.memory[k]
+        edge = min(16, targets.current().bits // 8 // self.sizes[k])
+
+        def block(i, j):
+            left = height - i
+            columns = [f.at(f.bytes_at(source, f.imin(j + c, width - 1) * stride), i, ty) for c in range(edge)]
+            for c in range(edge):                            # the next tile's: over strides of pages the hardware looks not ahead
+                f.prefetch(f.at(f.bytes_at(source, (j + c + TILE) * stride), i, ty))
+            full = f.cmp("sge", left, edge)
+            mask = f.lanes_below(left, edge)
+            block = f.if_(full, lambda: [f.load(vec(ty, edge), p) for p in columns],
+                          lambda: [f.mload(vec(ty, edge), p, mask) for p in columns])
+            for r, line in enumerate(transposed(f, block)):
+                f.store(line, f.at(scratch, (i + r) * TILE + j, ty))
+        f.loop(0, height, edge, lambda i: f.loop(0, width, edge, lambda j: block(i, j)) and None)
+
+
+def transposed(f, rows):
+    """The columns of a square of vectors, by exchanging halves of ever smaller squares."""
+    n = len(rows)
+    half = n // 2
+    while half:
+        low = [i - half + n if i & half else i for i in range(n)]
+        high = [i + n if i & half else i + half for i in range(n)]
+        rows = list(rows)
+        for r in range(n):
+            if not r & half:
+                a, b = rows[r], rows[r + half]
+                rows[r], rows[r + half] = f.shuffle(a, b, low), f.shuffle(a, b, high)
+        half //= 2
+    return rows
+

@@ -1,0 +1,1 @@
+"""Products of matrices: one canonical order of sums, and a kernel for each form of the operands."""

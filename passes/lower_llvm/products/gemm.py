@@ -1,0 +1,484 @@
+"""Matrix multiplication as LLVM code: C[m, n] = sum over k of A[m, k] * B[k, n], in one canonical order.
+
+The order of each output element: K in blocks of 256; in a block one chain of fused multiply-adds in k order from +0; the
+block sums added left to right. (A product of one row or one column has another: see `one_row.py`.) Register tile, vector width,
+packing, strides and the cut into work units change no bit of it.
+
+A kernel's arguments are slots of 8 bytes: the data pointers of A, B and C, the address of a table of integers (`DIMS`), the
+address of scratch memory, and the data pointers of what the epilogue reads. All strides are in bytes and may have any value,
+except that C's elements are adjacent in a row. A work unit is a block of `rows` x `cols` of one product of the batch: unit u is
+rows i, columns j of product z with u = (z * across + j) * down + i, `down` and `across` being m / rows and n / cols rounded up.
+
+The kernel "gemm/f32/place/rows/" (f64 likewise; "cols" for a B whose n is not adjacent) needs no scratch memory up to m = MC, so
+that a small product can be one direct call: units 0..1, rows >= m, cols >= n a multiple of 32, inner = 1, in_place = 1.
+"""
+import functools
+import os
+from dataclasses import dataclass
+
+from whet.ir.scalar import Expr
+
+from .. import scalar, targets
+from ..builder import Val, at_once, vec
+from ..elements import pointwise
+from . import pack
+from .pack import LLVM, WIDE, narrow, size
+
+KC = 256
+MC = 336                # rows of A that stay in the second-level cache, 256 columns of them; a multiple of all tile heights
+DIMS = ("m", "n", "k", "a_m", "a_k", "b_k", "b_n", "c_m", "rows", "cols", "inner", "a_outer", "b_outer", "c_outer",
+        "a_inner", "b_inner", "c_inner", "in_place", "scratch")
+"""The table of integers: sizes; strides of A, B and C; the size of a unit; the batch as two dimensions (count of the inner one,
+strides of both); whether B's rows may be read where they are; bytes of scratch for each thread. Then for each operand of the
+epilogue its strides (row, outer batch, inner batch)."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Register tiles: `rows` that a tile may have, largest first, and vectors across."""
+    rows: tuple
+    lanes: int
+    vectors: int = 2
+
+    @property
+    def width(self):
+        return self.lanes * self.vectors
+
+
+@functools.lru_cache(None)
+def shape(dtype):
+    """The register tiles of the current target for the type that the kernel computes in."""
+    t = targets.current()
+    many = t.name in ("avx512", "neon")                     # 32 vector registers, or 16
+    return Shape((14, 8, 4, 2, 1) if many else (6, 4, 2, 1), t.lanes(size(WIDE.get(dtype, dtype))))
+
+
+@functools.lru_cache(None)
+def supported(dtype):
+    """Can the current target compute it? Floats need a fused multiply-add in hardware."""
+    if os.environ.get("WHET_CPU") == "numpy":
+        return False
+    return WIDE.get(dtype, dtype) not in ("f32", "f64") or targets.current().name != "baseline"
+
+
+def a_step(wide):
+    """Bytes from row to row of packed A: an odd number of cache lines, so that rows do not meet in a cache set."""
+    return KC * size(wide) + 64
+
+
+def scratch_bytes(dtype, dst, a_mode, m, cols):
+    """What one thread needs for m rows and units of `cols` columns, in this order: packed rows of A; panels of B, where they are
+    used for more than one group of rows; sums of finished blocks, where C cannot hold them."""
+    wide = WIDE.get(dtype, dtype)
+    a = MC * a_step(wide) if a_mode != "place" else 0
+    b = KC * size(wide) * cols if m > MC else 0
+    return a + b + (MC * (cols * size(wide) + 64) if dst != wide else 0)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """Something the epilogue reads: its dtype, and whether it runs along the columns (a bias, a residual) or is one value a row.
+    Its row stride is in the table: 0 for a bias."""
+    dtype: str
+    along: bool = True
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """What is done to each product before it is stored: a scalar expression of the product (argument 0, in the dtype of A and B)
+    and the operands (arguments 1...)."""
+    expression: Expr
+    operands: tuple = ()
+
+    def emit(self, f, x, dtype, operands, i, j, mask):
+        """The vector that is stored for the products x (in memory form) in row i from column j on.
+
+        operands: (pointer, row stride) of each. Lanes outside of the mask are not read."""
+        read, lanes = [], x.lanes
+        for o, (p, p_m) in zip(self.operands, operands, strict=True):
+            p, e = f.bytes_at(p, i * p_m), LLVM[o.dtype]
+            read.append(f.mload(vec(e, lanes), f.bytes_at(p, j * size(o.dtype)), mask) if o.along else f.splat(f.load(e, p), lanes))
+        y, = scalar.emit(f, [self.expression], [x, *read], [dtype, *(o.dtype for o in self.operands)], lanes)
+        return y
+
+    def __str__(self):
+        return f"{self.expression} of {' '.join(f'{o.dtype}{o.along:d}' for o in self.operands)}"
+
+
+def gemm(mod, symbol, dtype, a_mode="place", b_mode="rows", dst=None, epilogue=None):
+    """Emit the kernel.
+
+    a_mode: "place" (read A where it is), "rows" or "cols" (pack it, widened; its k or its m adjacent).
+    b_mode: "rows" or "cols" (pack panels of it on the way; its n adjacent, or any strides), "packed" (by `pack_b`).
+    dst: the element type of C, by default that of A and B. epilogue: see `Epilogue`.
+    """
+    _Gemm(mod, symbol, dtype, a_mode, b_mode, dst or dtype, epilogue).emit()
+
+
+def load_operands(f, args, table, epilogue):
+    """(pointer, strides of row, outer and inner batch) of each operand of the epilogue, from a kernel's arguments."""
+    return [[f.load("ptr", f.at(args, 5 + i, "i64")), *(f.load("i64", f.at(table, len(DIMS) + 3 * i + j, "i64")) for j in range(3))]
+            for i in range(len(epilogue.operands) if epilogue else 0)]
+
+
+def pack_b(mod, symbol, dtype, b_mode):
+    """Emit the kernel (b, out, table) that packs B, or several one after the other, for b_mode "packed"; a unit is a panel. The table: k, n,
+    b_k, b_n, and as the batch has two dimensions, the count of the inner one and the strides of both.
+
+    `out` holds the blocks of K one after the other, in each all panels, in each its rows: [k][width], widened."""
+    wide, sh = WIDE.get(dtype, dtype), shape(dtype)
+    s = size(wide)
+    copy, args = symbol + ".copy", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")]
+    if b_mode == "rows":
+        pack.copy_rows(mod, copy, dtype, wide, sh.lanes, sh.vectors)
+    else:
+        pack.copy_transposed(mod, copy, dtype, wide, sh.lanes)
+    f = mod.fn(symbol, args)
+    b_start, out_start, table = (f.load("ptr", f.at(f.args[0], i, "i64")) for i in range(3))
+    k, n, b_k, b_n, inner, outer_step, inner_step = (f.load("i64", f.at(table, i, "i64")) for i in range(7))
+    panels = f.sdiv(n + (sh.width - 1), sh.width)
+    padded = panels * sh.width
+    step = f.const("i64", sh.width * s)
+
+    def panel(u):
+        z = f.sdiv(u, panels)
+        outer = f.sdiv(z, inner)
+        b, out = f.bytes_at(b_start, outer * outer_step + (z - outer * inner) * inner_step), f.bytes_at(out_start, z * padded * k * s)
+        j = (u - z * panels) * sh.width
+        some = f.imin(n - j, sh.width)
+
+        def block(k0):
+            kb = f.imin(k - k0, KC)
+            src, dst = f.bytes_at(b, k0 * b_k + j * b_n), f.bytes_at(out, (k0 * padded + j * kb) * s)
+            if b_mode == "rows":
+                f.call(copy, "void", src, b_k, kb, some, dst, step)
+            else:
+                f.call(copy, "void", src, b_n, b_k, some, kb, dst, step)
+        f.loop(0, k, KC, block)
+    f.loop(f.args[1], f.args[2], 1, panel)
+
+
+# ---- what kernels of a type have in common ------------------------------------------------------------------------------
+def parts(dtype, a_mode, b_mode):
+    """The shared parts that a kernel calls, as (part, dtype): each is compiled once, whatever the kernels' epilogues."""
+    wide = WIDE.get(dtype, dtype)
+    return [("tiles", wide), *[("matrix", dtype)] * (a_mode == "rows"), *[("transposed", dtype)] * ("cols" in (a_mode, b_mode)),
+            *[("rows", dtype)] * (b_mode == "rows")]
+
+
+def part_names(part, dtype):
+    """The functions of a part."""
+    return [tile_name(dtype, r, v) for r, v in tile_shapes(dtype)] if part == "tiles" else [f"whet.gemm.{dtype}.{part}"]
+
+
+def emit_part(mod, part, dtype):
+    """Emit the functions of a part."""
+    wide, sh, name = WIDE.get(dtype, dtype), shape(dtype), part_names(part, dtype)[0]
+    if part == "tiles":
+        for rows, vectors in tile_shapes(dtype):
+            _tile(mod, dtype, rows, vectors)
+    elif part == "matrix":
+        pack.copy_matrix(mod, name, dtype, wide, sh.lanes, "")
+    elif part == "transposed":
+        pack.copy_transposed(mod, name, dtype, wide, sh.lanes, "")
+    else:
+        pack.copy_rows(mod, name, dtype, wide, sh.lanes, sh.vectors, "")
+
+
+def narrow_rows(dtype):
+    """The heights of tiles that are one vector wide."""
+    return tuple(r for i, r in enumerate(shape(dtype).rows) if i != 1 and r != 2)
+
+
+def tile_shapes(dtype):
+    """(rows, vectors) of every register tile."""
+    return [(r, v) for v, rows in ((shape(dtype).vectors, shape(dtype).rows), (1, narrow_rows(dtype))) for r in rows]
+
+
+def tile_name(dtype, rows, vectors):
+    return f"whet.gemm.{dtype}.tile{rows}x{vectors}"
+
+
+_TILE = [("ptr", "a"), ("i64", "a_m"), ("i64", "a_k"), ("ptr", "b"), ("i64", "b_k"), ("i64", "k"), ("ptr", "c"), ("i64", "c_m"), ("i1", "add")]
+
+
+def _tile(mod, dtype, rows, vectors):
+    """(a, a_m, a_k, b, b_k, k, c, c_m, add): a tile of products over k steps, stored to C or added to it."""
+    f, lanes, s = mod.fn(tile_name(dtype, rows, vectors), _TILE), shape(dtype).lanes, size(dtype)
+    a, a_m, a_k, b, b_k, k, c, c_m, add = f.args
+    ty = LLVM[dtype]
+    t, step_bytes = vec(ty, lanes), lanes * s
+    line = (1 << (rows - 1).bit_length()) - 1
+
+    together, m3 = at_once(rows * vectors), a_m * 3
+    apart = [0, b_k, b_k * 2, b_k * 3]
+
+    def fetch(q):
+        # C is fetched meanwhile, a line at a time: all lines at once would keep A's and B's waiting
+        f.prefetch(f.bytes_at(c, (q & line) * c_m + (f.lshr(q, line.bit_length()) & (vectors - 1)) * step_bytes), 1)
+
+    def products(a, b, u, acc):
+        bs = [f.load(t, f.bytes_at(f.bytes_at(b, apart[u]), j * step_bytes)) for j in range(vectors)]
+        out, row = [], a
+        for i in range(rows):
+            row = a if i == 0 else f.bytes_at(row, m3) if i % 3 == 0 else row
+            x = f.splat(f.load(ty, f.bytes_at(f.bytes_at(row, (0, a_m, a_m * 2)[i % 3]), u * s)), lanes)
+            out += [f.fma(x, y, z) if z.is_float else x * y + z for y, z in zip(bs, acc[i * vectors:])]
+        return out
+
+    def round_(q, a, b, *acc):
+        fetch(f.lshr(q, together.bit_length() - 1))
+        for u in range(together):
+            acc = products(a, b, u, acc)
+        return f.bytes_at(a, together * s), f.bytes_at(b, b_k * together), *acc
+
+    def step(q, a, b, *acc):
+        fetch(f.lshr(q, 2))
+        return f.bytes_at(a, a_k), f.bytes_at(b, b_k), *products(a, b, 0, acc)
+    adjacent, start = 0, [a, b] + [f.const(t, 0)] * (rows * vectors)
+    if together > 1:
+        adjacent = f.sel(f.cmp("eq", a_k, s), k & -together, 0)
+        start = f.loop(0, adjacent, together, round_, start)
+    _, _, *acc = f.loop(adjacent, k, 1, step, start)
+    places = [f.bytes_at(f.bytes_at(c, c_m * i), j * step_bytes) for i in range(rows) for j in range(vectors)]
+
+    def put(value):
+        for x, p in zip(acc, places, strict=True):
+            f.store(value(x, p), p)
+    f.if_(add, lambda: put(lambda x, p: f.load(t, p) + x), lambda: put(lambda x, p: x))
+
+
+class _Gemm:
+    def __init__(self, mod, symbol, dtype, a_mode, b_mode, dst, epilogue):
+        self.mod, self.symbol, self.dtype, self.a_mode, self.b_mode, self.dst, self.epilogue = \
+            mod, symbol, dtype, a_mode, b_mode, dst, epilogue
+        self.wide = WIDE.get(dtype, dtype)
+        self.shape, self.s, self.ty = shape(dtype), size(self.wide), LLVM[self.wide]
+        self.operands = epilogue.operands if epilogue else ()
+        self.plain = dst == self.wide and epilogue is None          # C itself holds the sums of finished blocks
+        assert a_mode != "place" or dtype == self.wide
+
+    def named(self, part):
+        """A helper's name: many kernels may share a module."""
+        return f"{self.symbol}.{part}"
+
+    def part(self, part):
+        """The function of a shared part."""
+        return part_names(part, self.dtype)[0]
+
+    def helper(self, part, args):
+        """A function that only this kernel calls."""
+        return self.mod.fn(self.named(part), [tuple(x.split()) for x in args.split(", ")], linkage="internal", attrs="noinline")
+
+    # ---- edges, sums of blocks, epilogue -----------------------------------------------------------------------------
+    def finish(self):
+        """(tile, tile_m, skip, rows, cols, first, last, sums, sums_m, c, c_m, operands...): a tile that waits in memory goes out.
+
+        Adds the sums of earlier blocks; after the last block applies the epilogue and rounds. Only rows skip.., columns ..cols.
+        """
+        f = self.helper("finish", ", ".join([
+            "ptr tile, i64 tile_m, i64 skip, i64 rows, i64 cols, i1 first, i1 last, ptr sums, i64 sums_m, ptr c, i64 c_m",
+            *(f"ptr operand{i}, i64 operand{i}_m" for i, _ in enumerate(self.operands))]))
+        tile, tile_m, skip, rows, cols, first, last, sums, sums_m, c, c_m, *extra = f.args
+        heavy = self.epilogue and targets.current().name == "avx2" and pointwise.work([self.epilogue.expression]) >= pointwise.HEAVY
+        lanes, s = self.shape.width if heavy else self.shape.lanes, self.s            # (see `pointwise.lanes`)
+        t = vec(self.ty, lanes)
+
+        def row(i):
+            def vector(j):
+                mask = f.lanes_below(cols - j, lanes)
+                x = f.load(t, f.bytes_at(f.bytes_at(tile, i * tile_m), j * s))
+                p = f.bytes_at(f.bytes_at(sums, i * sums_m), j * s)
+                x, = f.if_(first, lambda: [x], lambda: [f.mload(t, p, mask) + x])
+                if self.plain:
+                    f.put(mask, (x, p))
+                    return
+
+                def out():
+                    y = narrow(f, x, self.dtype)
+                    if self.epilogue:
+                        y = self.epilogue.emit(f, y, self.dtype, list(zip(extra[::2], extra[1::2], strict=True)), i, j, mask)
+                    q = f.bytes_at(f.bytes_at(c, i * c_m), j * size(self.dst))
+                    f.put(mask, (y, q))
+                f.if_(last, out, lambda: f.put(mask, (x, p)))
+            f.loop(0, cols, lanes, vector)
+        f.loop(skip, rows, 1, row)
+
+    # ---- the driver --------------------------------------------------------------------------------------------------
+    def emit(self):
+        sh = self.shape
+        for r, v in tile_shapes(self.wide):
+            self.mod.declare(tile_name(self.wide, r, v), "void", [ty for ty, _ in _TILE])
+        self.finish()
+        f = self.f = self.mod.fn(self.symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+        args, begin, end, worker = f.args
+        self.a, self.b, self.c, table, scratch = (f.load("ptr", f.at(args, i, "i64")) for i in range(5))
+        operands = load_operands(f, args, table, self.epilogue)
+        d = self.d = {n: f.load("i64", f.at(table, i, "i64")) for i, n in enumerate(DIMS)}
+        self.scratch = f.within(f.bytes_at(scratch, worker * d["scratch"]), d["scratch"])
+        self.panel = f.alloca("i8", KC * sh.width * self.s)
+        self.buffer = f.alloca("i8", sh.rows[0] * sh.width * self.s)
+        down = f.sdiv(d["m"] + d["rows"] - 1, d["rows"])
+        across = f.sdiv(d["n"] + d["cols"] - 1, d["cols"])
+
+        def unit(u):
+            v, i = f.sdiv(u, down), f.srem(u, down)
+            z, j = f.sdiv(v, across), f.srem(v, across)
+            outer, inner = f.sdiv(z, d["inner"]), f.srem(z, d["inner"])
+            a, b, c = (f.bytes_at(p, outer * d[f"{x}_outer"] + inner * d[f"{x}_inner"])
+                       for x, p in (("a", self.a), ("b", self.b), ("c", self.c)))
+            extra = [(f.bytes_at(p, outer * p_o + inner * p_i), p_m) for p, p_m, p_o, p_i in operands]
+            run = f.imin(end - u, down - i)              # units that lie below each other share their panels of B
+            if self.dst != self.wide:
+                run = f.imin(run, f.imax(f.sdiv(f.const("i64", MC), d["rows"]), 1))
+            i0 = i * d["rows"]
+            self.block(a, b, c, extra, i0, j * d["cols"], f.imin(run * d["rows"], d["m"] - i0))
+            return [u + run]
+        f.while_(lambda u: f.cmp("slt", u, end), unit, [begin])
+
+    def block(self, a, b, c, extra, i0, j0, rows):
+        """For each block of K, for each group of rows, for each panel of B: the tiles down the rows."""
+        f, d, s, width = self.f, self.d, self.s, self.shape.width
+        cols = f.imin(d["cols"], d["n"] - j0)
+        groups = f.sdiv(rows + (MC - 1), MC)
+        group = f.sdiv(rows + groups - 1, groups)
+        group = f.imin(f.sdiv(group + (self.shape.rows[0] - 1), self.shape.rows[0]) * self.shape.rows[0], MC)
+        a = f.bytes_at(a, i0 * d["a_m"])
+        c = f.bytes_at(f.bytes_at(c, i0 * d["c_m"]), j0 * size(self.dst))
+        extra = [(f.bytes_at(self.along(o, p, j0), i0 * p_m), p_m) for o, (p, p_m) in zip(self.operands, extra, strict=True)]
+        sums, sums_m = c, d["c_m"]
+        if self.dst != self.wide:
+            sums, sums_m = f.bytes_at(self.scratch, d["scratch"] - (d["cols"] * s + 64) * MC), d["cols"] * s + 64
+        blocks = f.imax(f.sdiv(d["k"] + (KC - 1), KC), 1)        # K = 0 is one empty block: its sum is +0
+
+        def k_block(q):
+            k0 = q * KC
+            kb = f.imin(d["k"] - k0, KC)
+            ends = f.cmp("eq", q, 0), f.cmp("eq", q, blocks - 1)
+
+            def row_group(i):
+                some = f.imin(group, rows - i)
+                at = f.bytes_at(f.bytes_at(a, i * d["a_m"]), k0 * d["a_k"]), d["a_m"], d["a_k"]
+                if self.a_mode != "place":
+                    at = self.pack_a(at[0], some, kb)
+
+                def panel(j):
+                    n = f.imin(cols - j, width)
+                    p = self.panel_of(b, k0, kb, j0, j, n, f.cmp("eq", i, 0), f.cmp("sgt", groups, 1))
+                    out = f.bytes_at(f.bytes_at(c, i * d["c_m"]), j * size(self.dst)), d["c_m"]
+                    to = f.bytes_at(f.bytes_at(sums, i * sums_m), j * s), sums_m
+                    more = [(f.bytes_at(self.along(o, p, j), i * p_m), p_m)
+                            for o, (p, p_m) in zip(self.operands, extra, strict=True)]
+                    ahead = self.ahead(b, k0, kb, j0, j, cols, f.cmp("eq", i, 0))
+
+                    self.tiles(at, (*p, kb), (n, some), ends, to, out, more, ahead)
+                f.loop(0, cols, width, panel)
+            f.loop(0, rows, group, row_group)
+        f.loop(0, blocks, 1, k_block)
+
+    def along(self, operand, p, j):
+        return self.f.bytes_at(p, j * size(operand.dtype)) if operand.along else p
+
+    def pack_a(self, a, rows, kb):
+        f, d = self.f, self.d
+        step = f.const("i64", a_step(self.wide))
+        if self.a_mode == "rows":
+            f.call(self.part("matrix"), "void", a, d["a_m"], rows, kb, self.scratch, step)
+        else:
+            f.call(self.part("transposed"), "void", a, d["a_k"], d["a_m"], kb, rows, self.scratch, step)
+        return self.scratch, step, f.const("i64", self.s)
+
+    def panel_of(self, b, k0, kb, j0, j, n, first_group, many_groups):
+        """Where the tiles read B's columns j0 + j.. of this block of K, and the step from k to k."""
+        f, d, sh = self.f, self.d, self.shape
+        step = f.const("i64", sh.width * self.s)
+        if self.b_mode == "packed":
+            padded = (f.sdiv(d["n"] + (sh.width - 1), sh.width)) * sh.width
+            return f.bytes_at(b, (k0 * padded + (j0 + j) * kb) * self.s), step
+        src = f.bytes_at(b, k0 * d["b_k"] + (j0 + j) * d["b_n"])
+        kept = f.bytes_at(self.scratch, j * (KC * self.s) + (MC * a_step(self.wide) if self.a_mode != "place" else 0))
+        panel = f.sel(many_groups, kept, self.panel)
+
+        def copy():
+            if self.b_mode == "cols":
+                f.call(self.part("transposed"), "void", src, d["b_n"], d["b_k"], n, kb, panel, step)
+            else:
+                f.call(self.part("rows"), "void", src, d["b_k"], kb, n, panel, step)
+
+        def packed():
+            f.if_(first_group, copy)
+            return [panel, step]
+        if self.b_mode == "cols" or self.dtype != self.wide:
+            return packed()
+        whole = f.cmp("ne", d["in_place"], 0) & (f.cmp("eq", n, sh.width) | f.cmp("eq", n, sh.lanes))
+        return f.if_(whole, lambda: [src, d["b_k"]], packed)
+
+    def ahead(self, b, k0, kb, j0, j, cols, first_group):
+        """The panel of B to be packed next is fetched while this one is in use: (count of steps, what a step fetches)."""
+        f, d, width = self.f, self.d, self.shape.width
+        if self.b_mode == "packed":
+            return f.const("i64", 0), None           # adjacent: the hardware sees it coming
+        more = f.cmp("slt", j + width, cols)
+        k1 = k0 + KC
+        some = first_group & (more | f.cmp("slt", k1, d["k"]))
+        k, j = f.sel(more, k0, k1), f.sel(more, j0 + j + width, j0)
+        at = f.bytes_at(b, k * d["b_k"] + j * d["b_n"])
+        if self.b_mode == "cols":
+            def line(q):
+                f.prefetch(f.bytes_at(at, (q & (width - 1)) * d["b_n"] + f.sdiv(q, width) * 64), locality=2)
+            return f.sel(some, f.sdiv(kb * size(self.dtype) + 63, 64) * width, 0), line
+
+        def line(q):
+            row = f.bytes_at(at, q * d["b_k"])
+            for x in range(0, width * size(self.dtype), 64):
+                f.prefetch(f.bytes_at(row, x), locality=2)
+        return f.sel(some, kb, 0), line
+
+    def tiles(self, a, b, counts, ends, sums, out, extra, ahead):
+        """All rows of one panel, in tiles; a last tile that would be too tall starts higher and skips the rows already done."""
+        f = self.f
+        n, rows = counts
+        first, last = ends
+        narrow = f.cmp("sle", n, self.shape.lanes)
+        lanes = f.sel(narrow, self.shape.lanes, f.const("i64", self.shape.width))
+        whole = f.cmp("eq", n, lanes)
+        if not self.plain:
+            whole = whole & ~last
+
+        def tile(i):
+            one, all_ = self.tallest(1, narrow_rows(self.wide), rows, i), self.tallest(self.shape.vectors, self.shape.rows, rows, i)
+            height, code = (f.sel(narrow, x, y) for x, y in zip(one, all_, strict=True))
+            start = f.imin(i, rows - height)
+            direct = whole & f.cmp("eq", start, i)
+            to = f.bytes_at(sums[0], start * sums[1])
+            place = f.sel(direct, to, self.buffer), f.sel(direct, sums[1], lanes * self.s)
+            args = [f.bytes_at(a[0], start * a[1]), a[1], a[2], *b, *place, direct & ~first]
+            f.raw(f"call void {code.ref}({', '.join(map(repr, args))})")
+
+            def finish():
+                more = [x for p, p_m in extra for x in (f.bytes_at(p, start * p_m), p_m)]
+                f.call(self.named("finish"), "void", self.buffer, lanes * self.s, i - start, height, n, first, last, to, sums[1],
+                       f.bytes_at(out[0], start * out[1]), out[1], *more)
+            f.if_(~direct, finish)
+            return i + height
+
+        def step(i, q):
+            i = tile(i)
+            if ahead[1] is None:
+                return i, q
+            q_end = f.sdiv(f.imin(i, rows) * ahead[0], rows)
+            f.loop(q, q_end, 1, ahead[1])
+            return i, q_end
+        f.while_(lambda i, q: f.cmp("slt", i, rows), step, [f.const("i64", 0)] * 2)
+
+    def tallest(self, vectors, heights, rows, i):
+        """(height, code) of the best tile for the rows from i on."""
+        f, (r, *rest) = self.f, heights
+        found = f.const("i64", r), Val(f, f"@{tile_name(self.wide, r, vectors)}", "ptr")
+        if not rest:
+            return found
+        left = rows - i
+        fits = f.cmp("sge", left, r) | (f.cmp("sgt", left, rest[0]) & f.cmp("sge", rows, r))
+        if r == self.shape.rows[0]:              # 15 rows are better cut as 8 + 7 than as 14 + 1
+            fits = fits & ~(f.cmp("sgt", left, r) & f.cmp("sle", left, 2 * rest[0]))
+        return [f.sel(fits, x, y) for x, y in zip(found, self.tallest(vectors, rest, rows, i), strict=True)]

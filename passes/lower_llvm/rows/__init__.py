@@ -1,0 +1,1 @@
+"""Kernels over rows of elements: reductions, norms, softmax, running sums, sorting."""

@@ -1,0 +1,369 @@
+"""Row programs as LLVM code, for rows that run across memory: neighbours in memory belong to different rows.
+
+A vector holds the same element of neighbouring rows, so row scalars are vectors and nothing is folded across lanes; sums keep the
+32 partial sums of `ir.rows` in memory. The bits are those of `contiguous.py`. """
+import functools
+
+from whet.ir import scalar as sc
+from whet.ir.rows import BLOCK, INDEXED, LANES, SUMS, Reduce
+from whet.passes.lower_llvm.builder import vec
+from whet.passes.lower_llvm.rows.contiguous import Kernel, Plan
+from whet.passes.lower_llvm.rows.lanes import SIZE, Extreme, Pairwise, lanes_for, load, reduction, store, types_in, values
+from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY, narrow, widen
+
+AHEAD = 2                        # elements (of one lane) that are fetched before they are needed
+DENSE = 8                        # vectors of a line that are added up at once
+
+
+class Best(Extreme):
+    """max_index, min_index with the position in a second vector; elements come in order, so the first of equals stays."""
+
+    def start(self, f, lanes):
+        return [f.const(vec(self.ty, lanes), self.worst), f.const(vec("i32", lanes), 0)]
+
+    def step_at(self, f, state, x, i):
+        up = f.cmp(self.better, x, state[0])
+        if self.float:
+            up = up | (f.cmp("uno", x, x) & f.cmp("ord", state[0], state[0]))
+        return [f.sel(up, x, state[0]), f.sel(up, f.splat(i, x.lanes), state[1])]
+
+
+def most_vectors(program):
+    """How many vectors of columns a panel may have at most: what the registers hold, and wide enough for memory to stream."""
+    exprs = [s.expr for s in program.stages]
+    weight = len(sc.walk(*exprs)) + 2 * sum(len(sc.walk(e)) > 6 for e in exprs)
+    only_sums = all(s.kind in SUMS for s in program.stages if isinstance(s, Reduce))
+    return (16 if only_sums else 8) if weight <= 6 else 4 if weight <= 12 else 2
+
+
+def panel_lanes(program):
+    """Columns in a vector."""
+    return lanes_for(types_in([s.expr for s in program.stages], [v[0] for v in program.values]))
+
+
+class ColKernel(Kernel):
+    """One program over rows that lie side by side in columns: outer index a, element i, column c; a unit of work is a panel of
+    `vectors` vectors of columns of one a. After n come the number of spans (if partial) and the number of columns; then the
+    strides of a and i of each full operand, that of a of each row operand, and those of a and i of each full output. Row outputs
+    are a-major without gaps. Results of spans are (a, span, column). `mode` says how memory is walked:
+
+        lanes        neighbouring columns are neighbours in memory; sums go through it lane by lane
+        sequential   the same; sums go through it in order (better for few columns)
+        dense        the same, for one panel without gaps between the elements' lines: 32 of them are one long line
+        apart        columns are anywhere: full operands and outputs have a third stride, that of c; rows are shorter than a block
+
+    `still`: the operands, full or of rows, that are the same in all columns of an a: one number is read for a vector.
+    `masked`: the last panel may reach beyond the columns. Else there are columns enough for a panel, and the last one overlaps
+    the one before it, which is right where nothing that is stored is read again."""
+
+    def __init__(self, program, vectors, mode="lanes", masked=False, partial=False, still=()):
+        self.program, self.partial, self.mode, self.masked, self.still = program, partial, mode, masked, still
+        self.plan, self.vectors = Plan(program), vectors
+        self.W = panel_lanes(program)
+
+    def emit(self, mod, symbol):
+        self.start(mod, symbol)
+        f, program = self.f, self.program
+        self.spans, self.span = (self.slot("i64"), self.slot("i64")) if self.partial else (None, None)
+        self.columns = self.slot("i64")
+        full = 3 if self.mode == "apart" else 2
+        self.strides = [[self.slot("i64") for _ in range({"full": full, "row": 1}.get(o.kind, 0))] for o in program.operands]
+        self.out_strides = [[self.slot("i64") for _ in range(full)] if self.has_stride(k) else [] for k, _ in self.outs]
+        self.scratch = {}
+        width = self.W * self.vectors
+        panels = f.sdiv(self.columns + (width - 1), width)
+
+        def unit(u):
+            self.part = f.urem(u, self.spans) if self.partial else None
+            rest = f.udiv(u, self.spans) if self.partial else u
+            a = f.udiv(rest, panels)
+            c = (rest - a * panels) * width
+            if self.masked:
+                self.panel(a, c, [f.lanes_below(self.columns - (c + v * self.W), self.W) for v in range(self.vectors)])
+            else:
+                self.panel(a, f.imin(c, self.columns - width), [None] * self.vectors)
+        f.loop(f.args[1], f.args[2], 1, unit)
+
+    def memory(self, what, ty, count):
+        """Scratch memory of this name, reserved once."""
+        key = (what, ty, count)
+        if key not in self.scratch:
+            self.scratch[key] = self.f.alloca(ty, count)
+        return self.scratch[key]
+
+    def panel(self, a, c, masks):
+        """All walks over the columns from c on."""
+        f, program, W = self.f, self.program, self.W
+        self.masks, self.a, self.c = masks, a, c
+        apart = self.mode == "apart"
+
+        def begin(p, strides, size, full):
+            return f.bytes_at(p, a * strides[0] + c * (strides[2] if full and apart else size))
+        self.base = [begin(p, st, 0 if i in self.still else SIZE[o.dtype], o.kind == "full") if st else p
+                     for i, (o, p, st) in enumerate(zip(program.operands, self.address, self.strides, strict=True))]
+        lines = a * self.spans + self.part if self.partial else a
+        self.out_base = [begin(p, st, SIZE[t], True) if st else f.bytes_at(p, (lines * self.columns + c) * SIZE[t])
+                         for (_, t), p, st in zip(self.outs, self.out_address, self.out_strides, strict=True)]
+        if apart:
+            self.hops, self.out_hops = ([f.splat(st[2], W) * f.iota("i64", W) if len(st) == 3 else None for st in strides]
+                                        for strides in (self.strides, self.out_strides))
+        self.known = [{i: self.address[i] if o.kind == "scalar" else self.one(o.dtype, self.base[i]) if i in self.still
+                       else load(f, o.dtype, f.bytes_at(self.base[i], v * W * SIZE[o.dtype]), W, mask)
+                       for i, o in enumerate(program.operands) if o.kind in ("row", "scalar")}
+                      for v, mask in enumerate(masks)]
+        for p in self.plan.passes:
+            self.walk(p)
+            for k in p.rows if not self.partial else ():
+                j, dtype = self.out_of(k)
+                for v, mask in enumerate(masks):
+                    x, = self.uniforms([program.stages[k].expr], v)
+                    store(f, dtype, f.splat(x, W), f.bytes_at(self.out_base[j], v * W * SIZE[dtype]), mask)
+
+    def uniforms(self, exprs, v):
+        defined = self.program.values
+        known = [self.known[v].get(i) for i in range(len(defined))]
+        return values(self.f, exprs, known, [d[0] for d in defined], self.W) if exprs else []
+
+    def walk(self, p):
+        f, program = self.f, self.program
+        stages = [k for k in p.stages if self.plan.work(k)]
+        kinds = {k: program.stages[k].kind for k in stages if isinstance(program.stages[k], Reduce)}
+        sums = [k for k in stages if kinds.get(k) in SUMS]
+        others = [k for k in stages if k in kinds and k not in sums]
+        writes = [k for k in stages if k not in kinds]
+        lo, hi = f.const("i64", 0), self.n
+        if self.partial:
+            lo = self.part * self.span
+            hi = f.imin(lo + self.span, self.n)
+        if others or (writes and not sums):
+            self.in_order(others + (writes if not sums else []), lo, hi)
+        if sums:
+            self.in_lanes(sums + writes, sums, lo, hi)
+
+    def prepare(self, stages):
+        """What the loop over elements reads: expressions with row scalars taken out."""
+        self.roots, uniform, self.dtypes = self.plan.roots(stages)
+        self.used = sc.uses(*self.roots)
+        self.hoisted = [self.uniforms(uniform, v) for v in range(self.vectors)]
+        reds = {}
+        for k in stages:
+            s = self.program.stages[k]
+            if isinstance(s, Reduce):
+                reds[k] = (Best if s.kind in INDEXED else reduction)(s.kind, self.program.values[self.program.results[k]][0])
+        return reds
+
+    def element(self, i, v):
+        """The stages' values for element i of the rows in vector v."""
+        f, program = self.f, self.program
+        xs = [None] * len(program.values) + self.hoisted[v]
+        for arg in self.used:
+            if arg >= len(program.values):
+                continue
+            dtype, kind = program.values[arg]
+            if kind == "index":
+                xs[arg] = f.conv("trunc", i, COMPUTE[dtype])
+            elif kind == "col":
+                xs[arg] = load(f, dtype, f.bytes_at(self.address[arg], i * SIZE[dtype]), 0)
+            elif kind == "kept":
+                j = self.plan.kept[arg]
+                xs[arg] = self.get(dtype, self.out_base[j], self.out_strides[j], self.mode == "apart" and self.out_hops[j], i, v)
+            elif arg in self.still:
+                xs[arg] = self.one(dtype, f.bytes_at(self.base[arg], i * self.strides[arg][1]))
+            else:
+                xs[arg] = self.get(dtype, self.base[arg], self.strides[arg], self.mode == "apart" and self.hops[arg], i, v)
+        return [f.splat(x, self.W) for x in values(f, self.roots, xs, self.dtypes, self.W)]
+
+    def spots(self, base, strides, hops, i, v):
+        """The addresses of element i in the rows of vector v, where columns are apart."""
+        f = self.f
+        p = f.bytes_at(base, i * strides[1] + (v * self.W) * strides[2])
+        return f.v(vec("ptr", self.W), f"getelementptr i8, ptr {p.ref}, {hops.ty} {hops.ref}")
+
+    def one(self, dtype, p):
+        """A number for all lanes."""
+        return self.f.splat(load(self.f, dtype, p, 0), self.W)
+
+    def get(self, dtype, base, strides, hops, i, v):
+        f, W = self.f, self.W
+        if self.mode == "apart":
+            return widen(f, f.gather(vec(MEMORY[dtype], W), self.spots(base, strides, hops, i, v), self.masks[v]), dtype)
+        return load(f, dtype, f.bytes_at(base, i * strides[1] + v * W * SIZE[dtype]), W, self.masks[v])
+
+    def write(self, k, i, v, x):
+        j, dtype = self.out_of(k)
+        f, W = self.f, self.W
+        if self.mode == "apart":
+            f.scatter(narrow(f, x, dtype), self.spots(self.out_base[j], self.out_strides[j], self.out_hops[j], i, v), self.masks[v])
+        else:
+            store(f, dtype, x, f.bytes_at(self.out_base[j], i * self.out_strides[j][1] + v * W * SIZE[dtype]), self.masks[v])
+
+    def define(self, k, v, *xs):
+        f, program = self.f, self.program
+        for j, x in enumerate(xs):
+            a = program.results[k] + j
+            self.known[v][a] = x
+            if self.partial:
+                out, dtype = self.out_of(k, j)
+                store(f, dtype, x, f.bytes_at(self.out_base[out], v * self.W * SIZE[dtype]), self.masks[v])
+
+    def in_order(self, stages, lo, hi):
+        """Exact reductions, and stores: element after element."""
+        f = self.f
+        reds = self.prepare(stages)
+        sizes = {k: len(reds[k].start(f, self.W)) for k in reds}
+
+        def step(i, *flat):
+            flat, new = list(flat), []
+            got = [self.element(i, v) for v in range(self.vectors)]
+            for q, k in enumerate(stages):
+                for v in range(self.vectors):
+                    x = got[v][q]
+                    if k not in reds:
+                        self.write(k, i, v, x)
+                        continue
+                    state = [flat.pop(0) for _ in range(sizes[k])]
+                    red = reds[k]
+                    new += red.step_at(f, state, x, f.conv("trunc", i, "i32")) if isinstance(red, Best) else red.step(f, state, x)
+            return new
+        flat = [x for k in reds for _ in range(self.vectors) for x in reds[k].start(f, self.W)]
+        flat = f.loop(lo, hi, 1, step, flat)
+        for k in reds:
+            for v in range(self.vectors):
+                state = [flat.pop(0) for _ in range(sizes[k])]
+                if isinstance(reds[k], Best):
+                    self.define(k, v, state[0], f.conv("zext", state[1], "i64"))
+                else:
+                    self.define(k, v, reds[k].end(f, state))
+
+    def in_lanes(self, stages, sums, lo, hi):
+        """Sums: 32 interleaved partial sums a block, folded by halves, blocks combined in pairs."""
+        f = self.f
+        reds = self.prepare(stages)
+        vectors, W, program = self.vectors, self.W, self.program
+        types = {k: vec(COMPUTE[reds[k].dtype], W) for k in sums}
+        lanes = {k: self.memory(("lanes", k), types[k], LANES * vectors) for k in sums}
+        elem = {k: SIZE[reds[k].dtype] for k in sums}
+        whole = self.mode == "apart"                       # one block is all
+        stacks = {} if whole else {k: Pairwise(f, reds[k], W, vectors, functools.partial(self.memory, ("stack", k))) for k in sums}
+
+        def spot(k, lane, v):
+            return f.at(lanes[k], f.as_val(lane, "i64") * vectors + v, types[k])
+
+        def visit(i, acc):
+            """Element i into the accumulators (a list per sum); stores on the way."""
+            got = [self.element(i, v) for v in range(vectors)]
+            for q, k in enumerate(stages):
+                for v in range(vectors):
+                    if k in acc:
+                        acc[k][v] = reds[k].step(f, [acc[k][v]], got[v][q])[0]
+                    else:
+                        self.write(k, i, v, got[v][q])
+
+        ahead = self.mode == "lanes" and self.masks[0] is None
+
+        def lane_by_lane(b, end, count):
+            def lane(l):
+                def step(i, *flat):
+                    for arg in self.used if ahead else ():
+                        if arg < len(self.base) and self.program.operands[arg].kind == "full" and arg not in self.still:
+                            there = f.bytes_at(self.base[arg], (i + AHEAD * LANES) * self.strides[arg][1])
+                            for v in range(vectors):
+                                f.prefetch(f.bytes_at(there, v * W * SIZE[self.dtypes[arg]]))
+                    acc = {k: list(flat[q * vectors:(q + 1) * vectors]) for q, k in enumerate(sums)}
+                    visit(i, acc)
+                    return [x for k in sums for x in acc[k]]
+                flat = f.loop(b + l, end, LANES, step, [reds[k].start(f, W)[0] for k in sums for _ in range(vectors)])
+                for q, k in enumerate(sums):
+                    for v in range(vectors):
+                        f.store(flat[q * vectors + v], spot(k, l, v))
+            f.loop(0, count, 1, lane)
+
+        def in_memory_order(b, end, count):
+            def clear(l):
+                for k in sums:
+                    for v in range(vectors):
+                        f.store(reds[k].start(f, W)[0], spot(k, l, v))
+            f.loop(0, count, 1, clear)
+
+            def step(i):
+                l = i & (LANES - 1)
+                acc = {k: [f.load(types[k], spot(k, l, v)) for v in range(vectors)] for k in sums}
+                visit(i, acc)
+                for k in sums:
+                    for v in range(vectors):
+                        f.store(acc[k][v], spot(k, l, v))
+            f.loop(b, end, 1, step)
+
+        def fill_dense(b, end, count):
+            """Add up long lines of 32 elements x columns, chunk by chunk in registers."""
+            k, arg = *sums, *self.used
+            dtype = program.values[arg][0]
+            start = f.bytes_at(self.base[arg], b * self.strides[arg][1])
+            line, size = self.columns * LANES, (end - b) * self.columns
+            lines = f.udiv(size, line)
+            rest = size - lines * line
+
+            def spot(i):
+                return f.bytes_at(lanes[k], i * elem[k])
+
+            def chunk(c, many):
+                def add(g, *state, last=False):
+                    out = []
+                    for v, x in enumerate(state):
+                        at = c + v * W
+                        mask = f.lanes_below(rest - at, W) if last else f.lanes_below(line - at, W) if many == 1 else None
+                        p = f.bytes_at(start, (g * line + at) * SIZE[dtype])
+                        xs = [a if o.kind == "scalar" else None for a, o in zip(self.address, program.operands, strict=True)]
+                        xs[arg] = load(f, dtype, p, W, mask)
+                        out += reds[k].step(f, [x], values(f, self.roots, xs, self.dtypes, W)[0], mask)
+                    return out
+                state = f.loop(0, lines, 1, add, [reds[k].start(f, W)[0]] * many)
+                state = f.if_(f.cmp("sgt", rest, c), lambda: add(lines, *state, last=True), lambda: state)
+                for v, x in enumerate(state):
+                    f.store(x, spot(c + v * W))
+            whole = f.udiv(line, DENSE * W) * (DENSE * W)
+            f.loop(0, whole, DENSE * W, lambda c: chunk(c, DENSE))
+            f.loop(whole, line, W, lambda c: chunk(c, 1))
+
+        def fold(k, count, size):
+            """The first `count` lanes of `size` elements each into the first."""
+            def level(h, left):
+                half = h * size
+
+                def add(i):
+                    p = f.bytes_at(lanes[k], i * elem[k])
+                    x = reds[k].merge(f, [f.load(types[k], p)], [f.load(types[k], f.bytes_at(p, half * elem[k]))])[0]
+                    f.store(x, p)
+                f.loop(0, f.imin(left - h, h) * size, W, add)
+                return [h >> 1, f.imin(left, h)]
+            f.while_(lambda h, left: f.cmp("sgt", h, 0), level, [f.const("i64", LANES // 2), count])
+
+        def each_vector(k, body):
+            """body(result, v) for every vector of block results, in a loop; what it gives replaces the result."""
+            def one(v):
+                p = f.at(lanes[k], v, types[k])
+                x = body(f.load(types[k], p), v)
+                if x is not None:
+                    f.store(x, p)
+            f.loop(0, vectors, 1, one)
+
+        def block(b):
+            end = f.imin(b + BLOCK, hi)
+            count = f.imin(end - b, LANES)
+            {"dense": fill_dense, "sequential": in_memory_order}.get(self.mode, lane_by_lane)(b, end, count)
+            for k in sums:
+                if self.mode == "dense":
+                    fold(k, f.const("i64", LANES), self.columns)
+                else:
+                    fold(k, count, vectors * W)
+                if not whole:
+                    each_vector(k, lambda x, v, k=k: stacks[k].push(f.sdiv(b - lo, BLOCK), x, v))
+        if whole:
+            block(lo)
+        else:
+            f.loop(lo, hi, BLOCK, block)
+        for k in sums:
+            if not whole:
+                each_vector(k, lambda x, v, k=k: stacks[k].total(f.sdiv(hi - lo + (BLOCK - 1), BLOCK), v))
+            for v in range(vectors):
+                self.define(k, v, f.load(types[k], spot(k, 0, v)))

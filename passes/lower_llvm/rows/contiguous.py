@@ -1,0 +1,407 @@
+"""Row programs as LLVM code, for rows whose elements lie side by side: a row is walked in groups of lanes, block by block.
+
+One generator for every program: a walk's stages become one loop whose body is the stages' expressions on vectors; what depends on
+row scalars only is computed once a row, before the loop. `across.py` is the same for rows that run across memory. """
+from whet.ir import scalar as sc
+from whet.ir.rows import BLOCK, EXACT, INDEXED, LANES, SUMS, Keep, Reduce, Store
+from whet.passes.lower_llvm.builder import vec
+from whet.passes.lower_llvm.rows.lanes import SIZE, Pairwise, first_lane, group_of, lanes_for, load, reduction, scalar_slot, store, types_in, values
+from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY
+
+AHEAD = 8192            # bytes by which reading a long row for a reduction runs ahead: memory is farther than the machine looks
+
+
+# ---- what a walk computes -----------------------------------------------------------------------------------------
+class Plan:
+    """A program's walks with the kept values resolved: stored in an output that is written later anyway, or computed again."""
+
+    def __init__(self, program, store=True):
+        self.program, self.passes = program, program.passes
+        self.walk_of = {k: w for w, p in enumerate(self.passes) for k in p.stages}
+        self.kept = {}                          # arg of a kept value -> the output that holds it meanwhile
+        again = {}                              # arg of a kept value -> its expression
+        stages, kept_by = program.stages, {}
+        reads = []                              # what each stage reads, also through kept values
+        for k, s in enumerate(stages):
+            used = set(sc.uses(s.expr))
+            reads.append(used.union(*(reads[kept_by[a]] for a in used if a in kept_by)))
+            if isinstance(s, Keep):
+                kept_by[program.results[k]] = k
+        for a, k in kept_by.items():
+            last = max((self.walk_of[j] for j in self.walk_of if a in reads[j]), default=0)
+            for j, (m, dtype) in enumerate(program.outputs):
+                if (store and isinstance(stages[m], Store) and self.walk_of[m] >= last > self.walk_of[k]
+                        and dtype == program.values[a][0] and j not in self.kept.values()):
+                    self.kept[a] = j
+                    break
+            again[a] = stages[k].expr
+        self.again, self.kept_by = again, kept_by
+
+    def expression(self, k):
+        """Stage k's expression, with kept values that this walk cannot read replaced by their own expressions."""
+        walk, e = self.walk_of[k], self.program.stages[k].expr
+        while True:
+            gone = {a: self.again[a] for a in sc.uses(e) if a in self.again and not (
+                a in self.kept and self.walk_of[self.kept_by[a]] < walk)}
+            if not gone:
+                return e
+            e = sc.substitute(e, gone)
+
+    def work(self, k):
+        """Does stage k do anything in its walk? A kept value that is computed again does not."""
+        s = self.program.stages[k]
+        return not isinstance(s, Keep) or self.program.results[k] in self.kept
+
+    def hoist(self, roots):
+        """(roots, uniform): the roots with every part that depends on row scalars only replaced by a new argument."""
+        values, uniform, found = self.program.values, [], {}
+        types, varies, done = sc.types(roots, [v[0] for v in values]), {}, {}
+        for e in sc.walk(*roots):
+            varies[e] = values[e.value][1] not in ("row", "scalar") if e.op == "arg" else any(varies[a] for a in e.args)
+            if e.op == "const":
+                done[e] = e
+            elif not varies[e] and types[id(e)] is not None:
+                done[e] = None                  # decided by the expression that uses it
+            else:
+                done[e] = sc.Expr(e.op, tuple(self._lift(a, done, uniform, found) for a in e.args), e.value) if e.args else e
+        return [self._lift(r, done, uniform, found) for r in roots], uniform
+
+    def roots(self, stages):
+        """(expressions of stages of a walk without the parts that depend on row scalars only, those parts, the types of all arguments)"""
+        roots, uniform = self.hoist([self.expression(k) for k in stages])
+        dtypes = [v[0] for v in self.program.values]
+        return roots, uniform, dtypes + [sc.typeof(e, dtypes) for e in uniform]
+
+    def _lift(self, e, done, uniform, found):
+        if done[e] is not None:
+            return done[e]
+        if e not in found:
+            found[e] = sc.arg(len(self.program.values) + len(uniform))
+            uniform.append(e)
+        return found[e]
+
+
+# ---- the kernel ---------------------------------------------------------------------------------------------------
+class Kernel:
+    """What kernels of row programs in both orientations share. Argument slots, in order:
+
+        per operand   its address; a scalar's number; nothing for the index
+        per output    its address
+        n, then what the orientation says, then strides in bytes
+
+    With `partial` (programs of one walk) a unit of work is one span (2**k blocks) of what it is otherwise, and the outputs are,
+    in order of stages, what is stored and the reductions' results of each span."""
+
+    def start(self, mod, symbol):
+        f = self.f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+        self.at = 0
+        program = self.program
+        self.address = []
+        for o in program.operands:
+            scalar = o.kind == "scalar"
+            self.address.append(None if o.kind == "index" else scalar_slot(f, o.dtype, self.slot) if scalar else self.slot("ptr"))
+        self.outs = program.outputs if not self.partial else program.block_outputs()
+        self.out_address = [self.slot("ptr") for _ in self.outs]
+        self.n = self.slot("i64")
+
+    def slot(self, ty):
+        p = self.f.at(self.f.args[0], self.at, "i64")
+        self.at += 1
+        return self.f.load(ty, p)
+
+    def out_of(self, k, result=0):
+        """The output that stage k writes, and its type."""
+        program = self.program
+        if isinstance(program.stages[k], Keep):
+            j = self.plan.kept[program.results[k]]
+        else:
+            j = next(j for j, o in enumerate(self.outs) if o[0] == k) + result
+        return j, self.outs[j][1]
+
+    def has_stride(self, k):
+        """Is output stage k a full one, with strides?"""
+        return isinstance(self.program.stages[k], Store)
+
+
+class RowKernel(Kernel):
+    """One program over contiguous rows; a unit of work is a row. After n come the number of spans in a row (if partial) and, for
+    rank 2, the size of the inner of two outer dimensions; then `rank` strides of each full or row operand and of each full
+    output. Row outputs lie side by side. Results of spans are (rows, spans).
+
+    With `pieces` (programs without positions) a row is made of pieces of equal length, anywhere: that length comes before the
+    strides and each full operand or output has a last stride, from piece to piece. A block that lies in several pieces is first
+    brought together."""
+
+    def __init__(self, program, rank, partial=False, pieces=False):
+        self.program, self.rank, self.partial, self.pieces = program, rank, partial, pieces
+        self.plan = Plan(program, store=not pieces)
+
+    def emit(self, mod, symbol):
+        self.start(mod, symbol)
+        f, program = self.f, self.program
+        self.spans, self.span = (self.slot("i64"), self.slot("i64")) if self.partial else (None, None)
+        self.inner = self.slot("i64") if self.rank == 2 else None
+        self.piece = self.slot("i64") if self.pieces else None
+        count = {"full": self.rank + self.pieces, "row": self.rank}
+        self.strides = [[self.slot("i64") for _ in range(count.get(o.kind, 0))] for o in program.operands]
+        self.out_strides = [[self.slot("i64") for _ in range(count["full"])] if self.has_stride(k) else [] for k, _ in self.outs]
+        if self.pieces:
+            self.together = {i: f.alloca(MEMORY[o.dtype], BLOCK + LANES)
+                             for i, o in enumerate(program.operands) if o.kind == "full"}
+            self.out_together = {j: f.alloca(MEMORY[t], BLOCK + LANES) for j, (k, t) in enumerate(self.outs) if self.has_stride(k)}
+        self.stacks = {k: Pairwise(f, reduction(s.kind, program.values[program.results[k]][0]))
+                       for k, s in enumerate(program.stages) if isinstance(s, Reduce) and s.kind in SUMS}
+        f.loop(f.args[1], f.args[2], 1, self.unit)
+
+    def unit(self, u):
+        f = self.f
+        self.row = f.udiv(u, self.spans) if self.partial else u
+        self.unit_no = u
+        if self.rank == 2:
+            self.outer = f.udiv(self.row, self.inner)
+            self.rest = self.row - self.outer * self.inner
+        self.base = [self.start_of(p, st) for p, st in zip(self.address, self.strides, strict=True)]
+        self.out_base = [self.start_of(p, st) for p, st in zip(self.out_address, self.out_strides, strict=True)]
+        self.known = {i: load(f, o.dtype, self.base[i], 0) if o.kind == "row" else self.address[i]
+                      for i, o in enumerate(self.program.operands) if o.kind in ("row", "scalar")}
+        for p in self.plan.passes:
+            self.walk(p)
+            for k in p.rows if not self.partial else ():
+                j, dtype = self.out_of(k)
+                x, = self.emit_scalars([self.program.stages[k].expr])
+                store(f, dtype, x, f.bytes_at(self.out_address[j], self.row * SIZE[dtype]))
+
+    def start_of(self, address, strides):
+        """Where this row of an operand begins."""
+        if not strides:
+            return address
+        at = self.row * strides[0] if self.rank == 1 else self.outer * strides[0] + self.rest * strides[1]
+        return self.f.bytes_at(address, at)
+
+    def emit_scalars(self, exprs):
+        defined = self.program.values
+        return values(self.f, exprs, [self.known.get(i) for i in range(len(defined))], [v[0] for v in defined], 0) if exprs else []
+
+    # one walk
+    def walk(self, p):
+        f, program = self.f, self.program
+        stages = [k for k in p.stages if self.plan.work(k)]
+        if not stages:
+            return
+        self.roots, uniform, self.dtypes = self.plan.roots(stages)
+        types = types_in(self.roots, self.dtypes)
+        self.W = lanes_for(types)
+        self.used = sc.uses(*self.roots)
+        self.hoisted = [f.splat(x, self.W) for x in self.emit_scalars(uniform)]
+        kinds = {k: program.stages[k].kind for k in stages if isinstance(program.stages[k], Reduce)}
+        whole, indexed, sums = ([k for k in kinds if kinds[k] in group] for group in (EXACT, INDEXED, SUMS))
+        self.chunks = max(2, LANES // self.W if sums else 4 if kinds else 2)
+        self.group, self.stages = self.chunks * self.W, stages
+        reds = self.reds = {k: group_of(kinds[k], program.values[program.results[k]][0], self.W, self.chunks)
+                            for k in whole + sums + indexed}
+        starts = {k: reds[k].start(f) for k in reds}
+        light = len(sc.walk(*self.roots)) <= 3 and self.chunks <= 4
+
+        lo, hi = f.const("i64", 0), self.n
+        if self.partial:
+            lo = f.urem(self.unit_no, self.spans) * self.span
+            hi = f.imin(lo + self.span, self.n)
+
+        def split(flat):
+            """A flat list of values as the states of the reductions; what is left over."""
+            flat = list(flat)
+            states = {}
+            for k in reds:
+                states[k], flat = flat[:len(starts[k])], flat[len(starts[k]):]
+            return states, flat
+
+        def block(b, *carried, end=None):
+            end = f.imin(b + BLOCK, hi) if end is None else end
+            self.bring_together(b, end)
+            carried = list(carried)
+            states = dict(starts)
+            for k in whole:
+                states[k], carried = carried[:len(starts[k])], carried[len(starts[k]):]
+            best = carried
+            flat = [x for k in reds for x in states[k]]
+
+            def steps(times, tail=False):
+                def step(i, *acc):
+                    now, _ = split(acc)
+                    for t in range(times):
+                        self.group_at(i + t * self.group, now, b, end if tail else None)
+                    return [x for k in reds for x in now[k]]
+                return step
+            at = b
+            for times in () if f.mod.brief else (4, 1) if light else (1,):
+                to = b + f.binary("and", end - b, -self.group * times)
+                flat = f.loop(at, to, self.group * times, steps(times), flat)
+                at = to
+            flat = f.loop(at, end, self.group, steps(1, tail=True), flat)
+            states, _ = split(flat)
+            for k in sums:
+                x, = reds[k].end(f, states[k])
+                self.stacks[k].push(f.sdiv(b - lo, BLOCK), x)
+            found = []
+            for q, k in enumerate(indexed):
+                found += self.find(k, lo, b, end, reds[k].end(f, states[k]), best[3 * q:3 * q + 3])
+            self.put_apart(b, end)
+            return [x for k in whole for x in states[k]] + found
+
+        carry = [x for k in whole for x in starts[k]]
+        for k in indexed:
+            carry += [f.const(reds[k].red.ty, reds[k].red.worst), f.const("i64", 0), f.const("i1", 0)]
+        if reds:
+            last = f.loop(lo, hi, BLOCK, block, carry)
+        elif self.pieces:                       # nothing is summed: a piece at a time, where it lies
+            def piece(at):
+                left = self.piece - (at - f.udiv(at, self.piece) * self.piece)
+                end = at + f.imin(left, hi - at)
+                block(at, end=end)
+                return [end]
+            f.while_(lambda at: f.cmp("slt", at, hi), piece, [lo])
+            last = []
+        else:
+            last = block(lo, end=hi)
+        last = list(last)
+        for k in whole:
+            state, last = last[:len(starts[k])], last[len(starts[k]):]
+            self.define(k, *reds[k].end(f, state))
+        for q, k in enumerate(indexed):
+            at = last[3 * q + 1]
+            wanted = self.partial or any(program.results[k] in sc.uses(s.expr) for s in program.stages)
+            self.define(k, self.element_at(k, at) if wanted else None, at)
+        for k in sums:
+            self.define(k, self.stacks[k].total(f.sdiv(hi - lo + (BLOCK - 1), BLOCK)))
+
+    def define(self, k, *xs):
+        if self.partial:
+            for j, x in enumerate(xs):
+                self.put(k, j, x)
+        for j, x in enumerate(xs):
+            self.known[self.program.results[k] + j] = x
+
+    def put(self, k, j, x):
+        """A block's result to its place."""
+        out, dtype = self.out_of(k, j)
+        store(self.f, dtype, x, self.f.bytes_at(self.out_address[out], self.unit_no * SIZE[dtype]))
+
+    def inputs(self, i, mask):
+        """The vectors that expressions read, for the elements from i on."""
+        f, program = self.f, self.program
+        xs = [None] * len(program.values) + self.hoisted
+        for a in self.used:
+            if a >= len(program.values):
+                continue
+            dtype, kind = program.values[a]
+            if kind == "index":
+                xs[a] = f.splat(f.conv("trunc", i, COMPUTE[dtype]), self.W) + f.iota(COMPUTE[dtype], self.W)
+            else:
+                p = self.out_base[self.plan.kept[a]] if kind == "kept" else self.at_block.get(a, self.base[a])
+                p = f.bytes_at(p, i * SIZE[dtype])
+                if self.reds and mask is None:
+                    f.prefetch(f.bytes_at(p, AHEAD))
+                xs[a] = load(f, dtype, p, self.W, mask)
+        return xs
+
+    def bring_together(self, b, end):
+        """Before a block: `at_block` and `out_block` say where rows would begin if this block's elements lay as in a row of one
+        piece."""
+        self.at_block, self.out_block = {}, {}
+        if not self.pieces:
+            return
+        f, operands = self.f, self.program.operands
+        self.one_piece = f.cmp("sle", b - f.udiv(b, self.piece) * self.piece + (end - b), self.piece) if self.reds else None
+        for a in self.used:
+            if a in self.together:
+                dtype, stride = operands[a].dtype, self.strides[a][-1]
+                self.at_block[a] = self.begin(self.base[a], stride, dtype, self.together[a], b, end, copy=True)
+        for k in self.stages:
+            if self.has_stride(k):
+                j, dtype = self.out_of(k)
+                self.out_block[j] = self.begin(self.out_base[j], self.out_strides[j][-1], dtype, self.out_together[j], b, end)
+
+    def begin(self, base, stride, dtype, together, b, end, copy=False):
+        f, size = self.f, SIZE[dtype]
+
+        def inside():
+            number = f.udiv(b, self.piece)
+            return [f.bytes_at(base, number * stride - number * self.piece * size)]
+
+        def several():
+            if copy:
+                self.move(base, stride, dtype, together, b, end, lambda p, q: (p, q))
+            return [f.bytes_at(together, 0 - b * size)]
+        return f.if_(self.one_piece, inside, several)[0] if self.reds else inside()[0]
+
+    def put_apart(self, b, end):
+        """After a block: what was stored, to its pieces."""
+        for j in self.out_block if self.reds else ():
+            place = self.out_base[j], self.out_strides[j][-1], self.outs[j][1], self.out_together[j]
+            self.f.if_(~self.one_piece, lambda: self.move(*place, b, end, lambda p, q: (q, p)))
+
+    def move(self, base, stride, dtype, together, b, end, ways):
+        """Elements b to end between pieces and the memory that brings them together; `ways(piece, memory)` is (from, to)."""
+        f, size, ty = self.f, SIZE[dtype], vec(MEMORY[dtype], self.W)
+
+        def piece(at):
+            number = f.udiv(at, self.piece)
+            first = at - number * self.piece
+            count = f.imin(self.piece - first, end - at)
+            p, q = ways(f.bytes_at(base, number * stride + first * size), f.bytes_at(together, (at - b) * size))
+            whole = count & -self.W
+            f.loop(0, whole, self.W, lambda i: f.store(f.load(ty, f.bytes_at(p, i * size)), f.bytes_at(q, i * size)))
+
+            def rest(i):
+                mask = f.lanes_below(count - i, self.W)
+                f.put(mask, (f.mload(ty, f.bytes_at(p, i * size), mask), f.bytes_at(q, i * size)))
+            f.loop(whole, count, self.W, rest)
+            return [at + count]
+        f.while_(lambda at: f.cmp("slt", at, end), piece, [b])
+
+    def group_at(self, i, states, b, end):
+        """One group of elements through all stages; `end` is given for the last, partly filled one."""
+        f = self.f
+        places = [i + c * self.W for c in range(self.chunks)]
+        masks = [None if end is None else f.lanes_below(end - at, self.W) for at in places]
+        got = [values(f, self.roots, self.inputs(at, mask), self.dtypes, self.W) for at, mask in zip(places, masks, strict=True)]
+        for q, k in enumerate(self.stages):
+            xs = [x[q] for x in got]
+            if k in self.reds:
+                states[k] = self.reds[k].step(f, states[k], xs, masks, i - b)
+                continue
+            j, dtype = self.out_of(k)
+            for at, x, mask in zip(places, xs, masks, strict=True):
+                store(f, dtype, x, f.bytes_at(self.out_block.get(j, self.out_base[j]), at * SIZE[dtype]), mask)
+
+    def root_at(self, k, i, mask):
+        """The vector that stage k reduces, from element i on."""
+        return values(self.f, [self.roots[self.stages.index(k)]], self.inputs(i, mask), self.dtypes, self.W)[0]
+
+    def element_at(self, k, i):
+        """What stage k reduces, at element i; in an empty row the worst there is."""
+        f, red = self.f, self.reds[k].red
+        x = self.root_at(k, i, f.lanes_below(f.imin(self.n, 1), self.W))
+        return f.sel(f.cmp("sgt", self.n, 0), f.extract(x, 0), red.worst)
+
+    def find(self, k, lo, b, end, found, best):
+        """After a block: (best, position, was there a NaN?) of all blocks so far. The position of a NaN is searched for when one
+        comes."""
+        f, red = self.f, self.reds[k].red
+        top, at, nan = found
+        at = b + f.conv("zext", at, "i64")
+        update = f.cmp(red.better, top, best[0]) | f.cmp("eq", b, lo)
+        if not red.float:
+            return [f.sel(update, top, best[0]), f.sel(update, at, best[1]), best[2]]
+        at = f.sel(update & ~best[2], at, best[1])
+
+        def search():
+            def step(i, hit):
+                mask = f.lanes_below(end - i, self.W)
+                x = self.root_at(k, i, mask)
+                return [i + self.W, f.cmp("uno", x, x) & mask]
+            i, hit = f.while_(lambda i, hit: f.cmp("slt", i, end) & ~f.any(hit), step, [b, f.const(vec("i1", self.W), 0)])
+            lane = first_lane(f, hit)
+            return [i - self.W + (f.conv("zext", lane, "i64") if self.W < 64 else lane)]
+        at, = f.if_(nan & ~best[2], search, lambda: [at])
+        return [f.sel(update, top, best[0]), at, best[2] | nan]

@@ -1,0 +1,157 @@
+"""Row programs as LLVM code, for rows of a few elements: points, boxes, colours, windows.
+
+A vector holds the same element of neighbouring rows, as in `across.py`, and the elements of a row are so few that nothing is a loop. Where
+rows lie one after the other, several vectors are read as they lie in memory and their lanes sorted into columns; what is stored goes the
+other way. The bits are those of `contiguous.py`. """
+from whet.ir import scalar as sc
+from whet.ir.rows import INDEXED, LANES, SUMS, Keep, Reduce, Store
+from whet.passes.lower_llvm.builder import vec
+from whet.passes.lower_llvm.rows.across import Best, panel_lanes
+from whet.passes.lower_llvm.rows.contiguous import Kernel
+from whet.passes.lower_llvm.rows.lanes import SIZE, load, reduction, store, values
+from whet.passes.lower_llvm.rows.short import ShortPlan
+from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY, narrow, widen
+from whet.passes.lower_llvm.shuffles import consecutive, load_columns
+
+STILL, BESIDE = 0, -1           # how an array's rows lie: all the same one; each element next to its neighbours'. Else how many elements apart
+
+
+# ---- the kernel -------------------------------------------------------------------------------------------------------------------
+class NarrowKernel(Kernel):
+    """One program over rows of `pieces` pieces of `size` elements each: outer index a, column c (one of as many neighbouring rows, a vector
+    at least), piece and element; a unit of work is a vector of columns of one a, the last of which overlaps the one before it. `how` says for
+    each full or row operand and each full output how its columns lie: STILL, BESIDE or k elements apart, those of a piece side by side.
+
+    After n come the number of columns, then the strides of a, of an element and of a piece of each full operand, that of a of each row
+    operand, and those three of each full output. Row outputs are a-major without gaps."""
+    partial = False
+
+    def __init__(self, program, size, pieces, how):
+        self.program, self.size, self.pieces, self.how = program, size, pieces, how
+        self.plan = ShortPlan(program)
+        self.W = panel_lanes(program)
+
+    def emit(self, mod, symbol):
+        self.start(mod, symbol)
+        f, program, W = self.f, self.program, self.W
+        count = self.slot("i64")
+        self.strides = [[self.slot("i64") for _ in range({"full": 3, "row": 1}.get(o.kind, 0))] for o in program.operands]
+        self.out_strides = [[self.slot("i64") for _ in range(3 * self.has_stride(k))] for k, _ in self.outs]
+        how = iter(self.how)
+        self.at_operand = [next(how) if st else None for st in self.strides]
+        self.at_out = [next(how) if st else BESIDE for st in self.out_strides]
+        panels = f.udiv(count + (W - 1), W)
+        first = f.udiv(f.args[1], panels)
+
+        def unit(_, a, panel):
+            self.panel(a, f.imin(panel * W, count - W), count)
+            last = f.cmp("eq", panel + 1, panels)
+            return [f.sel(last, a + 1, a), f.sel(last, f.const("i64", 0), panel + 1)]
+        f.loop(f.args[1], f.args[2], 1, unit, [first, f.args[1] - first * panels])
+
+    def panel(self, a, c, count):
+        """All walks over a vector of columns."""
+        f, program, W = self.f, self.program, self.W
+
+        def begin(p, how, strides, size):
+            apart = {STILL: 0, BESIDE: 1}.get(how, how) * size
+            return f.bytes_at(p, a * strides[0] + c * apart)
+        self.base = [begin(p, how, st, SIZE[o.dtype]) if st else p
+                     for o, p, how, st in zip(program.operands, self.address, self.at_operand, self.strides, strict=True)]
+        self.out_base = [begin(p, how, st or [count * SIZE[t]], SIZE[t])
+                         for (_, t), p, how, st in zip(self.outs, self.out_address, self.at_out, self.out_strides, strict=True)]
+        self.pieces_of, self.kept = {}, {}
+        self.known = [a if o.kind == "scalar" else None for a, o in zip(self.address, program.operands, strict=True)]
+        self.known += [None] * (len(program.values) - len(program.operands))
+        for i, o in enumerate(program.operands):
+            if o.kind == "row":
+                self.known[i], = self.read(o.dtype, self.base[i], self.at_operand[i], 1)
+        for p in self.plan.passes:
+            self.walk(p)
+            for k in p.rows:
+                j, dtype = self.out_of(k)
+                x, = self.of_rows([program.stages[k].expr])
+                store(f, dtype, f.splat(x, W), self.out_base[j])
+
+    def of_rows(self, exprs):
+        return values(self.f, exprs, self.known, [v[0] for v in self.program.values], self.W) if exprs else []
+
+    # ---- elements
+    def read(self, dtype, p, how, m, step=None):
+        """The first m elements of the rows from p on, as expressions see them."""
+        f, W = self.f, self.W
+        if how == STILL:
+            return [f.splat(load(f, dtype, f.bytes_at(p, step * e) if e else p, 0), W) for e in range(m)]
+        if how == BESIDE:
+            return [load(f, dtype, f.bytes_at(p, step * e) if e else p, W) for e in range(m)]
+        return [widen(f, x, dtype) for x in load_columns(f, vec(MEMORY[dtype], W), p, how, m)]
+
+    def element(self, a, e):
+        """Element e of argument a of the program."""
+        f = self.f
+        dtype, kind = self.program.values[a]
+        if kind == "index":
+            return f.const(COMPUTE[dtype], e)
+        if kind == "col":
+            return load(f, dtype, f.bytes_at(self.address[a], e * SIZE[dtype]), 0)
+        if kind == "kept":
+            return self.kept[a][e]
+        piece, e = divmod(e, self.size)
+        if (a, piece) not in self.pieces_of:
+            _, step, far = self.strides[a]
+            p = f.bytes_at(self.base[a], far * piece) if piece else self.base[a]
+            self.pieces_of[a, piece] = self.read(dtype, p, self.at_operand[a], self.size, step)
+        return self.pieces_of[a, piece][e]
+
+    def write(self, k, xs):
+        """All elements of output stage k."""
+        f, W, size = self.f, self.W, self.size
+        j, dtype = self.out_of(k)
+        _, step, far = self.out_strides[j]
+        for piece in range(self.pieces):
+            p = f.bytes_at(self.out_base[j], far * piece) if piece else self.out_base[j]
+            mine = [narrow(f, x, dtype) for x in xs[piece * size:(piece + 1) * size]]
+            beside = self.at_out[j] == BESIDE
+            for e, x in enumerate(mine if beside else consecutive(f, mine)):
+                f.store(x, f.bytes_at(p, step * e if beside else e * W * SIZE[dtype]) if e else p)
+
+    # ---- a walk
+    def walk(self, p):
+        f, program, W = self.f, self.program, self.W
+        stages = [k for k in p.stages if self.plan.work(k)]
+        if not stages:
+            return
+        roots, uniform, dtypes = self.plan.roots(stages)
+        hoisted, got = self.of_rows(uniform), []
+        used = [a for a in sc.uses(*roots) if a < len(program.values)]
+        for e in range(self.size * self.pieces):
+            xs = self.known + hoisted
+            for a in used:
+                if program.values[a][1] not in ("row", "scalar"):
+                    xs[a] = self.element(a, e)
+            got.append([f.splat(x, W) for x in values(f, roots, xs, dtypes, W)])
+        for k, xs in zip(stages, zip(*got, strict=True), strict=True):
+            s, at = program.stages[k], program.results[k]
+            if isinstance(s, Reduce):
+                self.known[at:at + 1 + (s.kind in INDEXED)] = self.reduced(s.kind, program.values[at][0], xs)
+            elif isinstance(s, Keep):
+                self.kept[at] = xs
+            elif isinstance(s, Store):
+                self.write(k, xs)
+
+    def reduced(self, kind, dtype, xs):
+        """A reduction's results: sums as `ir.rows` folds the lanes that have elements."""
+        f = self.f
+        if kind in INDEXED:
+            best = Best(kind, dtype)
+            state = best.start(f, self.W)
+            for e, x in enumerate(xs):
+                state = best.step_at(f, state, x, f.const("i32", e))
+            return [state[0], f.conv("zext", state[1], "i64")]
+        red = reduction(kind, dtype)
+        states, half = [red.of(f, x) for x in xs], LANES // 2
+        while half:
+            states = [red.merge(f, states[l], states[l + half]) if l + half < len(states) else states[l] for l in range(min(half, len(states)))]
+            half //= 2
+        state, = states
+        return [red.end(f, red.merge(f, red.start(f, self.W), state) if kind in SUMS else state)]

@@ -1,0 +1,211 @@
+"""Running sums, products, extrema and log-sum-exps along rows, in one stated order.
+
+**The order**, a function of the number of elements alone: blocks of 4096 elements, in them groups of 16. In a group, for d = 1,
+2, 4, 8 every element at d or beyond becomes (the one d before) + (itself). A block's carry starts at the identity; an element's
+local result is carry + its own, and the carry becomes carry + the last of the group. The base of the first block is the identity;
+a result is base + local, and the next base is base + the last local result of the block. So 16 additions are under way at once,
+blocks can be computed apart, and the error grows with n / 4096, not with n. For extrema (exact) the order does not matter. """
+import math
+
+from whet.ir.rows import BLOCK
+from whet.passes.lower_llvm import targets, vmath
+from whet.passes.lower_llvm.builder import Val, vec
+from whet.passes.lower_llvm.rows.lanes import SIZE, Extreme, load, store
+from whet.passes.lower_llvm.scalar import COMPUTE, convert
+
+GROUP = 16
+RESULTS = {"sum": 1, "prod": 1, "max": 2, "min": 2, "logsumexp": 1}
+
+
+class Plain:
+    """sum, prod"""
+
+    def __init__(self, kind, dtype, acc):
+        self.kind, self.dtype, self.acc = kind, dtype, acc
+
+    def identity(self, f, lanes):
+        return [f.const(vec(COMPUTE[self.acc], lanes), 0 if self.kind == "sum" else 1)]
+
+    def element(self, f, x, i):
+        return [convert(f, x, self.dtype, self.acc)]
+
+    def join(self, f, a, b):
+        return [a[0] + b[0] if self.kind == "sum" else a[0] * b[0]]
+
+    def results(self, f, state, out):
+        return [(out, convert(f, state[0], self.acc, out))]
+
+
+class Best(Extreme):
+    """max, min with positions: the last of equals; a NaN wins, the last one."""
+
+    def __init__(self, kind, dtype, acc):
+        super().__init__(kind, dtype)
+        self.better = {"gt": "ge", "lt": "le"}[self.better[-2:]]
+        self.better = ("o" if self.float else "u" if dtype[0] in "ub" else "s") + self.better
+
+    def identity(self, f, lanes):
+        return [f.const(vec(self.ty, lanes), self.worst), f.const(vec("i32", lanes), 0)]
+
+    def element(self, f, x, i):
+        return [x, i]
+
+    def later(self, f, a, b):
+        """Does b, which comes after a, take its place?"""
+        later = f.cmp(self.better, b[0], a[0])
+        return (later & f.cmp("ord", a[0], a[0])) | f.cmp("uno", b[0], b[0]) if self.float else later
+
+    def join(self, f, a, b):
+        later = self.later(f, a, b)
+        return [f.sel(later, y, x) for x, y in zip(a, b, strict=True)]
+
+    def results(self, f, state, out):
+        return [(out, state[0]), ("i64", f.conv("sext", state[1], "i64"))]
+
+
+class LogSumExp:
+    """(m, s) stands for m + log(s), m being the greatest element so far."""
+
+    def __init__(self, kind, dtype, acc):
+        self.dtype, self.acc = dtype, acc
+
+    def identity(self, f, lanes):
+        ty = vec(COMPUTE[self.acc], lanes)
+        return [f.const(ty, -math.inf), f.const(ty, 0.0)]
+
+    def element(self, f, x, i):
+        x = convert(f, x, self.dtype, self.acc)
+        return [x, f.const(x.ty, 1.0)]
+
+    def join(self, f, a, b):
+        (m, s), (n, t) = a, b
+        first = f.cmp("oge", m, n)
+        top = f.sel(f.cmp("uno", m, n), math.nan, f.sel(first, m, n))
+        low = f.sel(f.cmp("oeq", m, n), 0.0, -f.fabs(m - n))
+        e = vmath.FUNCTIONS["exp"](f, low)
+        return [top, f.sel(first, s + t * e, s * e + t)]
+
+    def results(self, f, state, out):
+        return [(out, convert(f, state[0] + vmath.FUNCTIONS["log"](f, state[1]), self.acc, out))]
+
+
+def operator(kind, dtype, acc):
+    return {"sum": Plain, "prod": Plain, "max": Best, "min": Best, "logsumexp": LogSumExp}[kind](kind, dtype, acc)
+
+
+def emit_rows(mod, symbol, kind, dtype, acc, out):
+    """Along contiguous rows. Slots: x (rows, n), the results likewise, n; a unit of work is a row."""
+    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, _ = f.args
+    count = RESULTS[kind]
+    x, *outs = (f.load("ptr", f.at(args, i, "i64")) for i in range(1 + count))
+    n = f.load("i64", f.at(args, 1 + count, "i64"))
+    op = operator(kind, dtype, acc)
+    one = op.identity(f, GROUP)
+
+    def grown(state, d):
+        """Lanes from d on joined with the one d before them."""
+        before = [f.shuffle(s, None, [(l - d) % GROUP for l in range(GROUP)]) for s in state]
+        late = Val(f, "<" + ", ".join(f"i1 {int(l >= d)}" for l in range(GROUP)) + ">", vec("i1", GROUP))
+        return [f.sel(late, j, s) for j, s in zip(op.join(f, before, state), state, strict=True)]
+
+    def last(state):
+        return [f.shuffle(s, None, [GROUP - 1] * GROUP) for s in state]
+
+    def row(r):
+        src = f.bytes_at(x, r * n * SIZE[dtype])
+
+        def block(b, *base):
+            stop = f.imin(b + BLOCK, n)
+
+            def group(i, *carry, tail=False):
+                mask = f.lanes_below(stop - i, GROUP) if tail else None
+                position = f.splat(f.conv("trunc", i, "i32"), GROUP) + f.iota("i32", GROUP)
+                state = op.element(f, load(f, dtype, f.bytes_at(src, i * SIZE[dtype]), GROUP, mask), position)
+                if tail:
+                    state = [f.sel(mask, s, e) for s, e in zip(state, one, strict=True)]
+
+                def whole(state=state):
+                    for d in (1, 2, 4, 8):
+                        state = grown(state, d)
+                    return [*op.join(f, carry, state), *op.join(f, carry, last(state))]
+                if kind in ("max", "min"):            # most groups hold nothing new
+                    both = f.if_(f.any(op.later(f, carry, state)), whole, lambda: [*carry, *carry])
+                else:
+                    both = whole()
+                local, carry = both[:len(one)], both[len(one):]
+                for (t, y), p in zip(op.results(f, op.join(f, base, local), out), outs, strict=True):
+                    store(f, t, y, f.bytes_at(p, (r * n + i) * SIZE[t]), mask)
+                return carry
+            full = b + ((stop - b) & -GROUP)
+            carry = f.loop(b, full, GROUP, group, one)
+            f.loop(full, stop, GROUP, lambda i: group(i, *carry, tail=True) and None)
+            return op.join(f, base, carry)
+        f.loop(0, n, BLOCK, block, one)
+    f.loop(begin, end, 1, row)
+
+
+def emit_columns(mod, symbol, kind, dtype, acc, out, vectors=4):
+    """Across memory. Slots: x (a, n, columns), the results likewise, n, columns; a unit of work is a panel of columns of one a."""
+    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, _ = f.args
+    count = RESULTS[kind]
+    x, *outs = (f.load("ptr", f.at(args, i, "i64")) for i in range(1 + count))
+    n, columns = (f.load("i64", f.at(args, 1 + count + j, "i64")) for j in range(2))
+    op = operator(kind, dtype, acc)
+    W = panel_lanes()
+    width = W * vectors
+    one = op.identity(f, W)
+    carries = [f.alloca(s.ty, vectors) for s in one]
+    bases = [f.alloca(s.ty, vectors) for s in one]
+    panels = f.sdiv(columns + (width - 1), width)
+
+    def get(memory, v):
+        return [f.load(s.ty, f.at(p, v, s.ty)) for p, s in zip(memory, one, strict=True)]
+
+    def put(memory, v, state):
+        for p, s in zip(memory, state, strict=True):
+            f.store(s, f.at(p, v, s.ty))
+
+    def panel(u):
+        a = f.udiv(u, panels)
+        c = (u - a * panels) * width
+        used = f.sdiv(f.imin(columns - c, width) + (W - 1), W)
+        f.loop(0, used, 1, lambda v: put(bases, v, one))
+
+        def group(i):
+            """Elements i to i + 15 of all the panel's columns. Beyond the end the last one is read again; what is then stored in
+            its place is stored before its own result."""
+            lines = [a * n + f.imin(i + k, n - 1) for k in range(GROUP)]
+
+            def vector(v):
+                at = c + v * W
+                mask = f.lanes_below(columns - at, W)
+
+                def place(k, t):
+                    return (lines[k] * columns + at) * SIZE[t]
+
+                def element(k):
+                    x_k = load(f, dtype, f.bytes_at(x, place(k, dtype)), W, mask)
+                    return op.element(f, x_k, f.splat(f.conv("trunc", i + k, "i32"), W))
+                carry, base = get(carries, v), get(bases, v)
+                states = [element(k) for k in range(GROUP)]
+                for d in (1, 2, 4, 8):
+                    states = [s if k < d else op.join(f, states[k - d], s) for k, s in enumerate(states)]
+                for k in reversed(range(GROUP)):
+                    state = op.join(f, base, op.join(f, carry, states[k]))
+                    for (t, y), p in zip(op.results(f, state, out), outs, strict=True):
+                        store(f, t, y, f.bytes_at(p, place(k, t)), mask)
+                put(carries, v, op.join(f, carry, states[-1]))
+            f.loop(0, used, 1, vector)
+
+        def block(b):
+            f.loop(0, used, 1, lambda v: put(carries, v, one))
+            f.loop(b, f.imin(b + BLOCK, n), GROUP, group)
+            f.loop(0, used, 1, lambda v: put(bases, v, op.join(f, get(bases, v), get(carries, v))))
+        f.loop(0, n, BLOCK, block)
+    f.loop(begin, end, 1, panel)
+
+
+def panel_lanes():
+    return targets.current().lanes(4)

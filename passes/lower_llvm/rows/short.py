@@ -1,0 +1,368 @@
+"""Row programs as LLVM code, for short rows whose elements lie side by side: a group of rows goes through each walk together.
+
+    for each row of the group:   its elements (a few vectors, no loop), down to one vector of partial results
+    for the whole group:         these vectors folded together, so that row scalars are vectors of as many rows
+
+A row that is folded alone takes a step for each halving, most lanes of it idle; folded with its neighbours it takes about two in all, and
+what is made of row scalars is computed for all of them at once. The order of a sum is that of `ir.rows`: the halves meet as they do in a
+row alone, only next to those of other rows. """
+from whet.ir import scalar as sc
+from whet.ir.rows import INDEXED, LANES, SUMS, Keep, Reduce, Store
+from whet.passes.lower_llvm.builder import BITS, BYTES, vec
+from whet.passes.lower_llvm.rows.contiguous import Kernel, Plan
+from whet.passes.lower_llvm.rows.lanes import SIZE, Extreme, Sum, lanes_for, load, store, types_in, values
+from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY
+
+MOST = 8                        # vectors of a row, at most
+
+
+# ---- reductions: a state is a list of vectors that memory can hold; None before the first element ------------------------------
+class Total(Sum):
+    """sum, prod."""
+    parts = 1
+
+    def step(self, f, state, x, mask, at):
+        return super().step(f, state or self.start(f, x.lanes), x, mask)
+
+    def end(self, f, state):
+        return state
+
+
+class Ranked(Extreme):
+    """max, min, any, all: floats as integers in the numbers' order, a NaN beyond all, and truth as bytes. One vector is the state."""
+    parts = 1
+
+    def __init__(self, kind, dtype):
+        super().__init__({"any": "max", "all": "min"}.get(kind, kind), "u8" if dtype == "bool" else dtype)
+        self.truth = dtype == "bool"
+        width = BITS[self.ty]
+        if self.float:
+            self.sign, self.worst = "s", -1 << width - 1 if self.max else (1 << width - 1) - 1
+            quiet = 0x7FC00000 if width == 32 else 0x7FF8 << 48
+            self.beyond = quiet if self.max else ~quiet
+        else:
+            self.sign = self.better[0]
+
+    def ranked(self, f, x, mask):
+        """Elements as what is compared; lanes outside of the mask are worse than all."""
+        if self.float:
+            x = f.sel(f.cmp("uno", x, x), f.const(vec(self.bits, x.lanes), self.beyond), self.turned(f, f.bitcast(x, vec(self.bits, x.lanes))))
+        elif self.truth:
+            x = f.conv("zext", x, "i8")
+        return x if mask is None else f.sel(mask, x, self.worst)
+
+    def turned(self, f, bits):
+        """The bits of a negative float, but for the sign, the other way round; twice is nothing."""
+        return bits ^ f.lshr(bits >> BITS[self.ty] - 1, 1)
+
+    def step(self, f, state, x, mask, at):
+        new = [self.ranked(f, x, mask)]
+        return self.merge(f, state, new) if state else new
+
+    def merge(self, f, a, b):
+        return [f.intr(self.sign + ("max" if self.max else "min"), a[0], b[0])]
+
+    def end(self, f, state):
+        if self.truth:
+            return [f.cmp("ne", state[0], 0)]
+        if not self.float:
+            return state
+        x = f.bitcast(self.turned(f, state[0]), vec(self.ty, state[0].lanes))
+        return [f.sel(f.cmp("uno", x, x), float("nan"), x)]
+
+
+class Position(Ranked):
+    """max_index, min_index: the position beside what is compared, in which zeros of both signs are equal."""
+    parts = 2
+
+    def step(self, f, state, x, mask, at):
+        new = [self.ranked(f, x + 0.0 if self.float else x, mask), at]
+        return self.merge(f, state, new) if state else new
+
+    def merge(self, f, a, b):
+        order = self.sign + ("gt" if self.max else "lt")
+        up = f.cmp(order, b[0], a[0]) | (f.cmp("eq", b[0], a[0]) & f.cmp("slt", b[1], a[1]))
+        return [f.sel(up, x, y) for x, y in zip(b, a, strict=True)]
+
+    def end(self, f, state):
+        return [f.conv("zext", state[1], "i64")]
+
+
+def reduction(kind, dtype):
+    return (Total if kind in SUMS else Position if kind in INDEXED else Ranked)(kind, dtype)
+
+
+def fold(f, red, load, rows, lanes):
+    """The states of `rows` rows, each of `lanes` lanes, folded by halves: states of `lanes` rows each, in order. `load(r)` gives row r's."""
+    def together(first, count):
+        """Neighbouring rows in one state: its vectors, and the row of each segment of lanes."""
+        if count == 1:
+            return load(first), [first]
+        half = count // 2
+        (a, left), (b, right) = together(first, half), together(first + half, half)
+        segment = lanes // half
+        inside = max(segment, min(lanes, 16 // BYTES[a[0].elem]))        # shuffles within 16 bytes are cheap
+        low, high, order = [], [], []
+        for block in range(0, lanes, inside):
+            for base, names in ((0, left), (lanes, right)):
+                for s in range(block, block + inside, segment):
+                    low += range(base + s, base + s + segment // 2)
+                    high += range(base + s + segment // 2, base + s + segment)
+                    order.append(names[s // segment])
+        return red.merge(f, [f.shuffle(x, y, low) for x, y in zip(a, b, strict=True)],
+                         [f.shuffle(x, y, high) for x, y in zip(a, b, strict=True)]), order
+    done = []
+    for first in range(0, rows, lanes):
+        state, order = together(first, lanes)
+        sort = [order.index(first + r) for r in range(lanes)]
+        done.append(state if sort == list(range(lanes)) else [f.shuffle(x, None, sort) for x in state])
+    return done
+
+
+# ---- the kernel ------------------------------------------------------------------------------------------------------------
+class ShortPlan(Plan):
+    """A kept value that a later walk reads stays in memory of the kernel's own."""
+
+    def __init__(self, program):
+        super().__init__(program, store=False)
+        self.kept = {a: None for a, k in self.kept_by.items() if any(
+            a in sc.uses(program.stages[j].expr) and self.walk_of[j] > self.walk_of[k] for j in self.walk_of)}
+
+
+def walk_lanes(program):
+    """Elements of a vector, in each walk that does something."""
+    plan = ShortPlan(program)
+    walks = [[k for k in p.stages if plan.work(k)] for p in plan.passes]
+    return [lanes_for(types_in(*plan.roots(stages)[::2])) for stages in walks if stages]
+
+
+class ShortKernel(Kernel):
+    """One program over contiguous rows of at most `vectors` vectors of the walk with the fewest lanes; `whole`: every vector of every
+    walk is full. A unit of work is a row. After n come, for rank 2, the size of the inner of two outer dimensions, then the strides
+    as `rows.RowKernel` has them."""
+    partial = False
+
+    def __init__(self, program, rank, vectors, whole):
+        self.program, self.rank, self.vectors, self.whole = program, rank, vectors, whole
+        self.plan = ShortPlan(program)
+        lanes = walk_lanes(program)
+        self.least, self.together = min(lanes), max(lanes)
+
+    def emit(self, mod, symbol):
+        self.start(mod, symbol)
+        f, program, R = self.f, self.program, self.together
+        self.inner = self.slot("i64") if self.rank == 2 else None
+        has = [o.kind in ("full", "row") for o in program.operands]
+        self.strides = [[self.slot("i64") for _ in range(self.rank * h)] for h in has]
+        self.out_strides = [[self.slot("i64") for _ in range(self.rank * self.has_stride(k))] for k, _ in self.outs]
+        self.memory, self.types = {}, {}
+        self.scalars = [a if o.kind == "scalar" else None for a, o in zip(self.address, program.operands, strict=True)]
+        self.scalars += [None] * (len(program.values) - len(program.operands))
+
+        def group(u):
+            self.row, self.count = u, f.imin(f.args[2] - u, R)
+            self.known = list(self.scalars)
+            self.load_rows()
+            for p in self.plan.passes:
+                self.walk(p)
+                for k in p.rows:
+                    self.store_row(k)
+        f.loop(f.args[1], f.args[2], R, group)
+
+    def room(self, what, ty, count):
+        """Memory of this name for a group, reserved once."""
+        if what not in self.memory:
+            self.memory[what] = self.f.alloca(ty, count)
+        return self.memory[what]
+
+    def each_row(self, places, body):
+        """body(r, pointers) for each row of the group, with where it begins at each of `places`, (address, strides)."""
+        f = self.f
+
+        def run(first, end, starts):
+            def one(r, *at):
+                body(r, at)
+                return [f.bytes_at(p, st[-1]) for p, (_, st) in zip(at, places, strict=True)]
+            f.loop(first, end, 1, one, starts)
+        if self.rank == 1:
+            run(f.const("i64", 0), self.count, [f.bytes_at(p, self.row * st[0]) for p, st in places])
+            return
+        outer = f.udiv(self.row, self.inner)
+
+        def line(first, outer, rest):
+            """The rows of the group that one index of the outer dimension has."""
+            end = f.imin(first + (self.inner - rest), self.count)
+            run(first, end, [f.bytes_at(p, outer * st[0] + rest * st[1]) for p, st in places])
+            return [end, outer + 1, f.const("i64", 0)]
+        f.while_(lambda first, *_: f.cmp("slt", first, self.count), line, [f.const("i64", 0), outer, self.row - outer * self.inner])
+
+    # ---- row scalars
+    def load_rows(self):
+        """The row operands, brought together."""
+        f, operands = self.f, self.program.operands
+        rows = [i for i, o in enumerate(operands) if o.kind == "row"]
+        if not rows:
+            return
+        rooms = [self.room(("row", i), MEMORY[operands[i].dtype], self.together) for i in rows]
+
+        def copy(r, at):
+            for i, p, room in zip(rows, at, rooms, strict=True):
+                ty = MEMORY[operands[i].dtype]
+                f.store(f.load(ty, p), f.at(room, r, ty))
+        self.each_row([(self.address[i], self.strides[i]) for i in rows], copy)
+        for i, room in zip(rows, rooms, strict=True):
+            self.known[i] = load(f, operands[i].dtype, room, self.together)
+
+    def of_rows(self, exprs, lanes):
+        defined = self.program.values
+        return values(self.f, exprs, self.known, [v[0] for v in defined], lanes) if exprs else []
+
+    def store_row(self, k):
+        f, R = self.f, self.together
+        j, dtype = self.out_of(k)
+        x, = self.of_rows([self.program.stages[k].expr], R)
+        p = f.bytes_at(self.out_address[j], self.row * SIZE[dtype])
+        f.if_(f.cmp("eq", self.count, R), lambda: store(f, dtype, x, p),
+              lambda: store(f, dtype, x, p, f.lanes_below(self.count, R)))
+
+    # ---- a walk
+    def walk(self, p):
+        f, program = self.f, self.program
+        stages = [k for k in p.stages if self.plan.work(k)]
+        if not stages:
+            return
+        roots, self.uniform, self.dtypes = self.plan.roots(stages)
+        kinds = [v[1] for v in program.values]
+        W = self.W = lanes_for(types_in(roots, self.dtypes))
+        count = -(-self.vectors * self.least // W)
+        self.masks = [None] * (count - 1) + [None if self.whole else f.lanes_below(self.n - (count - 1) * W, W)]
+        reds = {k: reduction(program.stages[k].kind, program.values[program.results[k]][0])
+                for k in stages if isinstance(program.stages[k], Reduce)}
+        used = sc.uses(*roots)
+        reads = [a for a in used if a < len(kinds) and kinds[a] == "full"]
+        kept = [a for a in used if a < len(kinds) and kinds[a] == "kept"]
+        writes = [k for k in stages if isinstance(program.stages[k], Store)]
+        places = [(self.address[a], self.strides[a]) for a in reads]
+        places += [(self.out_address[j], self.out_strides[j]) for j, _ in map(self.out_of, writes)]
+        fixed = self.fixed([a for a in used if a < len(kinds) and kinds[a] in ("col", "index")])
+        rooms = self.rooms()
+
+        def row(r, at):
+            of_row, got = self.from_rooms(rooms, r), []
+            for c, mask in enumerate(self.masks):
+                xs = [None] * len(self.dtypes)
+                for a, x in (fixed | of_row).items():
+                    xs[a] = f.splat(x if a in of_row else x[c], W)
+                for a, p in zip(reads, at, strict=False):
+                    xs[a] = load(f, self.dtypes[a], f.bytes_at(p, c * W * SIZE[self.dtypes[a]]), W, mask)
+                for a in kept:
+                    xs[a] = load(f, self.dtypes[a], self.kept_at(a, r, c), W)
+                got.append(values(f, roots, xs, self.dtypes, W))
+            for q, k in enumerate(stages):
+                if k in reds:
+                    self.reduce(k, reds[k], r, [x[q] for x in got])
+                for c, (x, mask) in enumerate(zip(got, self.masks, strict=True)):
+                    if isinstance(program.stages[k], Keep):
+                        a = program.results[k]
+                        store(f, self.dtypes[a], x[q], self.kept_at(a, r, c))
+                    elif k in writes:
+                        p, dtype = at[len(reads) + writes.index(k)], self.out_of(k)[1]
+                        store(f, dtype, x[q], f.bytes_at(p, c * W * SIZE[dtype]), mask)
+        self.each_row(places, row)
+        for k, red in reds.items():
+            states = fold(f, red, lambda r, k=k: self.state(k, r), self.together, W)
+            value = self.joined(("result", k), [red.end(f, s)[0] for s in states], program.values[program.results[k] + red.parts - 1][0])
+            self.define(k, value, roots[stages.index(k)], rooms)
+
+    def kept_at(self, a, r, c):
+        """Where a kept value of row r lies, vector c of it: rows have room for whole vectors."""
+        f, t = self.f, self.program.values[a][0]
+        row = self.vectors * self.together
+        return f.at(self.room(("kept", a), MEMORY[t], self.together * row), f.as_val(r, "i64") * row + c * self.W, MEMORY[t])
+
+    def fixed(self, used):
+        """What is the same in every row, as vectors for each part of it."""
+        f, W, same = self.f, self.W, {}
+        for a in used:
+            t, kind = self.program.values[a]
+            if kind == "index":
+                same[a] = [f.iota(COMPUTE[t], W) + c * W if c else f.iota(COMPUTE[t], W) for c in range(len(self.masks))]
+            else:
+                same[a] = [load(f, t, f.bytes_at(self.address[a], c * W * SIZE[t]), W, m) for c, m in enumerate(self.masks)]
+        return same
+
+    def rooms(self):
+        """What a walk needs of row scalars: a number for all rows, or where there is one for each row of the group."""
+        f, known, made = self.f, len(self.program.values), {}
+        for j, e in enumerate(self.uniform, known):
+            if all(self.program.values[a][1] == "scalar" for a in sc.uses(e)):
+                made[j] = self.of_rows([e], 0)[0], None
+            else:
+                t = self.dtypes[j]
+                made[j] = None, self.room(("uniform", j, t), MEMORY[t], self.together)
+                store(f, t, self.of_rows([e], self.together)[0], made[j][1])
+        return made
+
+    def from_rooms(self, rooms, r):
+        """The numbers of row r."""
+        f = self.f
+        return {j: x if room is None else load(f, self.dtypes[j], f.at(room, r, MEMORY[self.dtypes[j]]), 0) for j, (x, room) in rooms.items()}
+
+    # ---- results
+    def reduce(self, k, red, r, xs):
+        """The partial results of a row, as one vector (or one of each part): the 32 lanes of `ir.rows` with those folded that are in
+        different vectors."""
+        f, W = self.f, self.W
+        states = [None] * max(1, LANES // W)
+        for c, (x, mask) in enumerate(zip(xs, self.masks, strict=True)):
+            at = f.iota("i32", W) + c * W if c else f.iota("i32", W)
+            states[c % len(states)] = red.step(f, states[c % len(states)], x, mask, at)
+        while len(states) > 1:
+            h = len(states) // 2
+            states = [a if b is None else red.merge(f, a, b) for a, b in zip(states[:h], states[h:], strict=True)]
+        self.types[k] = [x.ty for x in states[0]]
+        for i, x in enumerate(states[0]):
+            f.store(x, f.at(self.room(("state", k, i), x.ty, self.together), r, x.ty))
+
+    def state(self, k, r):
+        f = self.f
+        return [f.load(ty, f.at(self.memory["state", k, i], r, ty)) for i, ty in enumerate(self.types[k])]
+
+    def joined(self, name, parts, dtype):
+        """Vectors of some rows each as one of all."""
+        if len(parts) == 1:
+            return parts[0]
+        f, size = self.f, SIZE[dtype]
+        room = self.room(name, MEMORY[dtype], self.together)
+        for i, x in enumerate(parts):
+            store(f, dtype, x, f.bytes_at(room, i * self.W * size))
+        return load(f, dtype, room, self.together)
+
+    def define(self, k, value, root, rooms):
+        """A reduction's results, one for each row. The element at a position is looked up where the program wants it."""
+        program, at = self.program, self.program.results[k]
+        if program.stages[k].kind not in INDEXED:
+            self.known[at] = value
+            return
+        self.known[at + 1] = value
+        if not any(at in sc.uses(s.expr) for s in program.stages):
+            return
+        f, dtype, kinds = self.f, program.values[at][0], program.values
+        positions, found = self.room(("position", k), "i64", self.together), self.room(("found", k), MEMORY[dtype], self.together)
+        f.store(value, positions)
+        used = [a for a in sc.uses(root) if a < len(kinds)]
+        reads = [a for a in used if kinds[a][1] == "full"]
+
+        def row(r, starts):
+            i = f.load("i64", f.at(positions, r, "i64"))
+            xs = [None] * len(self.dtypes)
+            for j, x in self.from_rooms(rooms, r).items():
+                xs[j] = x
+            for a in used:
+                t, kind = kinds[a]
+                p = self.kept_at(a, r, 0) if kind == "kept" else starts[reads.index(a)] if a in reads else self.address[a]
+                xs[a] = f.conv("trunc", i, COMPUTE[t]) if kind == "index" else load(f, t, f.bytes_at(p, i * SIZE[t]), 0)
+            x, = values(f, [root], xs, self.dtypes, 0)
+            store(f, dtype, x, f.at(found, r, MEMORY[dtype]))
+        self.each_row([(self.address[a], self.strides[a]) for a in reads], row)
+        self.known[at] = load(f, dtype, found, self.together)

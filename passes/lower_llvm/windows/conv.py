@@ -1,0 +1,341 @@
+"""Convolutions as contractions whose right-hand side is gathered from the image while it is packed.
+
+y[o, p] = sum over k = (channel, tap) of w[o, k] * x[k, p] in the contraction's canonical order: k in blocks of KC, in a block one
+chain of fused multiply-adds from +0, block sums added left to right. A tap in the padding counts as a zero. So a convolution
+has the bits of `unfold` followed by `matmul`, whatever the tiles, the layout of x and the threads.
+
+A work unit is a group's block of output pixels (those of all images in one row, cut into panels of a few vectors) times a block
+of output channels. Per block of KC steps it copies the pixels' values into panels [step][pixel] and multiplies them with the
+weights, which are read where they lie; totals stay in the thread's scratch. At the end the epilogue is applied and the pixels go
+where they belong. The gradient of the input is the same with other taps, once for each remainder by the stride.
+
+Pixels are copied in *runs*: up to a vector of pixels that are neighbours in one output row. A run's addresses and which of its
+lanes fall inside the image depend on the tap's row and column only, and are worked out once per unit.
+
+What a call is made of lies in an array of i64 whose fields `Geometry` names. Offsets and strides count elements.
+"""
+from dataclasses import dataclass
+
+from ....ir import scalar
+from .. import targets
+from ..builder import BYTES, Val, at_once
+from ..scalar import emit as emit_scalar
+from ..shuffles import transpose
+from .window_tiles import KC, Geometry, Runs, blocks, divmod_, gather, lane_mask, scatter, spread, table
+
+
+def lanes_for(elem):
+    """Lanes of the host's vectors."""
+    return targets.current().lanes(BYTES[elem])
+
+
+def tile_rows(n):
+    """Rows of the register tile for n rows in all, at most n: few sizes, so that kernels are shared, with few rows to spare.
+
+    8 rows of two vectors keep two multiply-adders of 4 cycles busy; where there are 16 registers, 6 rows leave some for operands.
+    """
+    sizes = (12, 8, 4, 2, 1) if targets.current().name in ("avx512", "neon") else (6, 4, 2, 1)
+    return min((r for r in sizes if r <= n), key=lambda r: -(-n // r) * (r + 1))
+
+
+def fetch(f, t, p, count):
+    """Fetch the lines of so many elements."""
+    for at in range(0, count * BYTES[t.elem], 64):
+        f.prefetch(f.bytes_at(p, at), locality=2)
+
+
+def micro(m, name, t, ahead=False):
+    """A function of (f, pixels, a, row, at, b, c, steps, first[, later]): c (+)= a b over a block of steps, b is [steps][panel], for a panel of which
+    so many pixels, or more, are wanted.
+
+    The rows of a are `row` elements apart; its steps lie side by side or, with `t.listed`, where the i64 list `at` says. With `ahead`, as
+    many elements at `later` are fetched meanwhile as are read of a.
+    """
+    names = [_micro(m, f"{name}{vectors}", t, vectors, ahead) for vectors in sorted({1, t.vectors})]
+
+    def multiply(f, pixels, *args):
+        code = f.sel(f.cmp("sle", pixels, t.lanes), *(Val(f, f"@{x}", "ptr") for x in (names[0], names[-1])))
+        f.call_helper(code, *args)
+    return multiply
+
+
+def _micro(m, name, t, vectors, ahead):
+    """The first `vectors` vectors of each panel."""
+    f = m.fn(name, [("ptr", "a"), ("i64", "row"), ("ptr", "list"), ("ptr", "b"), ("ptr", "c"), ("i64", "steps"), ("i1", "first"),
+                    *[("ptr", "later")] * ahead], linkage="internal", attrs="noinline")
+    a, row, listed, b, c, steps, first, *later = f.args
+    rows = [f.at(a, row * i if i else 0, t.elem) for i in range(t.rows)]
+    at = [f.at(c, i * t.panel + j * t.lanes, t.elem) for i in range(t.rows) for j in range(vectors)]
+
+    def step(k, u, *acc):
+        if u == 0:
+            for p in later:
+                fetch(f, t, f.at(p, k * t.rows, t.elem), together * t.rows)
+        line = f.at(b, k * t.panel, t.elem)
+        bs = [f.load(t.vec, f.at(line, u * t.panel + j * t.lanes, t.elem)) for j in range(vectors)]
+        out = []
+        p = f.at(a, f.load("i64", f.at(listed, k + u, "i64")), t.elem) if t.listed else None
+        for i in range(t.rows):
+            x = f.splat(f.load(t.elem, p if t.listed else f.at(f.at(rows[i], k, t.elem), u, t.elem)), t.lanes)
+            p = f.at(p, row, t.elem) if t.listed else None        # one addition a row: 14 addresses would not stay in registers
+            out += [f.fma(x, bs[j], acc[i * vectors + j]) for j in range(vectors)]
+        return out
+    together = at_once(t.rows * vectors)
+    acc = f.steps(steps, together, step, [f.const(t.vec, 0.0)] * (t.rows * vectors))
+    add_up(f, t, acc, at, first)
+    return name
+
+
+def add_up(f, t, sums, at, first):
+    """Add a block's sums to the totals at some places; the first block's are the totals."""
+    def put():
+        for v, p in zip(sums, at, strict=True):
+            f.store(v, p)
+
+    def add():
+        for v, p in zip(sums, at, strict=True):
+            f.store(f.load(t.vec, p) + v, p)
+    f.if_(first, put, add)
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """What is stored: an `ir.scalar` expression over acc (argument 0) and operands that follow x, w, y in the kernel's arguments.
+
+    An operand is "channel" (one value per output channel), "pixel" (laid out as y is) or "one" (a value for all).
+    """
+    root: object
+    operands: tuple = ()
+
+    def given(self, f, elem, operands, channel, more=0):
+        """What `writer` takes for the operands (pointers) at output channel `channel + more`: numbers, and the pointers of those that go by
+        pixel."""
+        return [p if kind == "pixel" else f.load(elem, f.at(f.at(p, channel, elem), more, elem) if kind == "channel" else p)
+                for p, kind in zip(operands, self.operands, strict=True)]
+
+    @property
+    def key(self):
+        return f"{self.root}/{','.join(self.operands)}"
+
+
+SUMS = Epilogue(scalar.arg(0))
+OPERAND0 = 5                   # x, w, y, scratch and geometry come first
+
+
+def forward(m, symbol, t, epilogue, near, far):
+    """The kernel over units (group, row block, pixel block), args x, w, y, scratch, geometry, then the epilogue's operands.
+
+    `near`: how far apart x lies under neighbouring output pixels (see `reader`). `far`: the same of y (see `writer`); 1 says
+    that an image's pixels follow each other there.
+    """
+    multiply = micro(m, symbol + "_micro", t)
+    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, worker = f.args
+    x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
+    g = Geometry(f, args, 4)
+    mine = f.bytes_at(scratch, worker * g.scratch)
+    b, totals = g.area(mine, "b_at"), g.area(mine, "y_at")
+    limit = g.max_panels * t.panel
+    inside = Runs(f, g, g.area(mine, "in_at"), t, limit, t.panel, near)
+    inside.list_taps(g.area(mine, "tap_at"))
+    outside = inside if far != 1 else Runs(f, g, g.area(mine, "out_at"), t, limit, t.panel, rows=False)
+
+    def unit(u):
+        group, (panel0, panel1), (tile0, tile1) = blocks(f, g, u, by_rows=True)
+        xg, wg = f.at(x, group * g.xg, t.elem), f.at(w, group * g.wg, t.elem)
+        panels = panel1 - panel0
+        inside.build(panel0, panel1, g.pixels)
+        if far == 1:
+            outside.build(panel0, panel1, g.pixels)
+
+        def row_of(i):
+            """Where tile i begins: the last one begins early and repeats rows of the one before."""
+            return f.imin(i * t.rows, g.rows - t.rows)
+
+        kept = f.conv("zext", f.cmp("sgt", g.steps, KC), "i64")          # of one block, no sums are kept for another
+
+        def tile_at(j, i):
+            return f.at(totals, (j * g.max_tiles + (i - tile0)) * kept * (t.rows * t.panel), t.elem)
+
+        def block(k0):
+            k1 = f.imin(k0 + KC, g.steps)
+            steps = k1 - k0
+            panel_size = steps * t.panel
+            f.loop(0, panels, 1, lambda j: inside.fill(j, xg, k0, k1, f.at(b, j * panel_size, t.elem)))
+
+            listed = g.area(mine, "list_at")
+            if t.listed:
+                taps = g.rowtaps * g.coltaps
+
+                def note(k):
+                    c, tap = divmod_(f, k0 + k, taps)
+                    f.store(c * g.wk + table(f, g.table, tap + g.rowtaps * 2 + g.coltaps), f.at(listed, k, "i64"))
+                f.loop(0, steps, 1, note)
+
+            last = f.cmp("sge", k1, g.steps)
+
+            def rows(i):
+                a = f.at(wg, row_of(i) * g.wo + (0 if t.listed else k0), t.elem)
+
+                def panel(j):
+                    if far == 1:
+                        f.if_(last, lambda: ahead(i, j))
+                    multiply(f, g.pixels - (panel0 + j) * t.panel, a, g.wo, listed, f.at(b, j * panel_size, t.elem), tile_at(j, i), steps,
+                             f.cmp("eq", k0, 0))
+                    f.if_(last, lambda: out(i, j))
+                f.loop(0, panels, 1, panel)
+            f.loop(tile0, tile1, 1, rows)
+
+        def ahead(i, j):
+            """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in another page."""
+            to = group * g.yg + i * t.rows * g.yo + outside.get(outside.y, outside.get(outside.first, j))
+
+            for _ in range(t.rows):
+                for p, write in [(y, 1)] + [(p, 0) for p, kind in zip(operands, epilogue.operands) if kind == "pixel"]:
+                    for v in range(t.vectors):
+                        f.prefetch(f.at(p, to + v * t.lanes, t.elem), write)
+                to = to + g.yo
+
+        def out(i, j):
+            """Store the new rows of tile i, panel j."""
+            src, again, channel = tile_at(j, i), i * t.rows - row_of(i), group * g.rows + row_of(i)
+
+            def run(e):
+                to, lanes = group * g.yg + i * t.rows * g.yo + outside.get(outside.y, e), outside.get(outside.lanes, e)
+                acc = f.at(src, outside.get(outside.slot, e), t.elem)
+
+                def row(put, r, to):
+                    put(f.load(t.vec, f.at(acc, r * t.panel, t.elem)), epilogue.given(f, t.elem, operands, channel, r), y, to)
+                    return to + g.yo
+
+                def some():
+                    put = writer(f, t, epilogue, lanes, far, g)
+                    f.loop(again, t.rows, 1, lambda r, to: row(put, r, to), [to])
+
+                def whole():
+                    put, at = writer(f, t, epilogue, None, far, g), to
+                    for r in range(t.rows):
+                        at = row(put, r, at)
+                if far == 1:
+                    f.if_(f.cmp("eq", lanes, (1 << t.lanes) - 1) & f.cmp("eq", again, 0), whole, some)
+                else:
+                    some()
+            outside.each(j, run)
+        f.loop(0, f.imax(g.steps, 1), KC, block)      # once at least: without channels the sums are zeros
+    f.loop(begin, end, 1, unit)
+
+
+def writer(f, t, epilogue, bits, far, g):
+    """A function (sums, operands, y, at) that applies the epilogue to a vector of sums and stores it at y + at.
+
+    Its lanes are the low bits of an i64, all where that is None; they go `far` apart: 1, 2, or 0 for any distance.
+    """
+    n = t.lanes
+    if bits is None:
+        mask = None
+    else:
+        mask = lane_mask(f, t, bits)
+        if far == 1:
+            f.first[mask.ref] = f.intr("ctpop", bits)
+    if far == 2:
+        bits = spread(f, bits)
+        mask, high = lane_mask(f, t, bits), lane_mask(f, t, f.lshr(bits, n))
+    apart = f.splat(g.yw, n) * f.iota("i64", n) if far == 0 else None
+    dtype = "f32" if t.elem == "float" else "f64"
+
+    def there(p):
+        if far == 2:
+            return f.shuffle(f.mload(t.vec, p, mask), f.mload(t.vec, f.at(p, n, t.elem), high), range(0, 2 * n, 2))
+        if far == 1:
+            return f.load(t.vec, p) if mask is None else f.mload(t.vec, p, mask)
+        return gather(f, t, p, apart, mask)
+
+    def put(acc, operands, y, at):
+        if epilogue.root != scalar.arg(0):
+            values = [acc] + [there(f.at(v, at, t.elem)) if v.ty == "ptr" else v for v in operands]
+            acc = emit_scalar(f, [epilogue.root], values, [dtype] * len(values), n)[0]
+        to = f.at(y, at, t.elem)
+        if far == 2:
+            f.put(mask, (f.shuffle(acc, None, [i // 2 for i in range(n)]), to))
+            f.put(high, (f.shuffle(acc, None, [(n + i) // 2 for i in range(n)]), f.at(to, n, t.elem)))
+        elif far != 1:
+            scatter(f, t, acc, to, apart, mask)
+        elif mask is None:
+            f.store(acc, to)
+        else:
+            f.put(mask, (acc, to))
+    return put
+
+
+def weight_grad(m, symbol, t, near):
+    """The kernel over units (group, block of output channels, block of rows), args gy, x, gw, scratch, geometry.
+
+    gw[o, k] = sum over pixels of gy[o, pixel] * x[k, pixel]: a contraction over all the images' pixels. The rows of the register
+    tile are steps k of the convolution, its columns output channels, so only gy is transposed, not every tap of x.
+    """
+    multiply = micro(m, symbol + "_micro", t)
+    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, worker = f.args
+    gy, x, gw, scratch = (f.load("ptr", f.at(args, i, "i64")) for i in range(4))
+    g = Geometry(f, args, 4)
+    mine = f.bytes_at(scratch, worker * g.scratch)
+    a, b, totals = (g.area(mine, name) for name in ("a_at", "b_at", "y_at"))
+    inside = Runs(f, g, g.area(mine, "in_at"), t, f.const("i64", KC), KC, near)
+    outside = Runs(f, g, g.area(mine, "out_at"), t, f.const("i64", KC), KC, rows=False)
+    row_stride, panel_size = KC + 16, (KC + t.lanes) * t.panel        # a run may write a vector past the last pixel
+
+    def unit(u):
+        group, (panel0, panel1), (tile0, tile1) = blocks(f, g, u)
+        xg, yg, wg = f.at(x, group * g.xg, t.elem), f.at(gy, group * g.yg, t.elem), f.at(gw, group * g.wg, t.elem)
+
+        def row_of(i):
+            return f.imin(i * t.rows, g.rows - t.rows)
+
+        many = f.imax(f.udiv(g.pixels + (KC - 1), KC), 1)
+        kept = f.conv("zext", f.cmp("sgt", many, 1), "i64")            # of one block, no sums are kept for another
+
+        def tile_at(j, i):
+            return f.at(totals, ((i - tile0) * g.max_panels + (j - panel0)) * kept * (t.rows * t.panel), t.elem)
+
+        def out(i, j, v):
+            """Transpose vector v of a tile's totals to rows of gw, a square at a time."""
+            src, first = f.at(tile_at(j, i), v * t.lanes, t.elem), j * t.panel + v * t.lanes
+            for r in range(0, t.rows, t.lanes):
+                n = min(t.lanes, t.rows - r)
+                square = [f.load(t.vec, f.at(src, (r + k) * t.panel, t.elem)) for k in range(n)]
+                square += [f.const(t.vec, 0.0)] * (t.lanes - n)
+                mask = f.lanes_below(n, t.lanes)
+                for k, channel in enumerate(transpose(f, square)):
+                    f.if_(f.cmp("slt", first + k, g.outs), lambda: f.mstore(
+                        channel, f.at(wg, (first + k) * g.wo + row_of(i) + r, t.elem), mask))
+
+        def block(n):
+            steps = f.imin(g.pixels - n * KC, KC)
+            inside.build(n, n + 1, g.pixels)
+            outside.build(n, n + 1, g.pixels)
+
+            def columns(j, v):
+                """Turn vector v of panel j's output channels into [pixel][channel]."""
+                first, out = j * t.panel + v * t.lanes, f.at(b, (j - panel0) * panel_size + v * t.lanes, t.elem)
+                rows = [f.at(yg, f.imin(first + i, g.outs - 1) * g.yo, t.elem) for i in range(t.lanes)]
+
+                def run(e):
+                    p, mask = outside.get(outside.y, e), outside.own(e)
+                    to = f.at(out, outside.get(outside.slot, e) * t.panel, t.elem)
+                    for i, pixel in enumerate(transpose(f, [f.mload(t.vec, f.at(row, p, t.elem), mask) for row in rows])):
+                        f.store(pixel, f.at(to, i * t.panel, t.elem))
+                outside.each(0, run)
+            f.loop(panel0, panel1, 1, lambda j: f.loop(0, t.vectors, 1, lambda v: columns(j, v)))
+
+            def rows(i):
+                first = row_of(i)
+                f.loop(0, t.rows, 1, lambda r: inside.fill_row(xg, first + r, f.at(a, r * row_stride, t.elem)))
+
+                def panel(j):
+                    multiply(f, g.outs - j * t.panel, a, f.const("i64", row_stride), a, f.at(b, (j - panel0) * panel_size, t.elem), tile_at(j, i),
+                             steps, f.cmp("eq", n, 0))
+                    f.if_(f.cmp("eq", n, many - 1), lambda: f.loop(0, t.vectors, 1, lambda v: out(i, j, v)) and None)
+                f.loop(panel0, panel1, 1, panel)
+            f.loop(tile0, tile1, 1, rows)
+        f.loop(0, many, 1, block)
+    f.loop(begin, end, 1, unit)

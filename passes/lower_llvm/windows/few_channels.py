@@ -1,0 +1,163 @@
+"""Convolutions of few channels that read each tap's pixels where they lie, in planes of the image with its padding.
+
+Copying the pixels under every tap into panels, as `conv.forward` does, costs as much as the products of a handful of output channels, and an
+image's pixel is copied once for each tap that meets it. Here a work unit (group, image, band of output rows, block of output channels)
+copies the rows that it reads once, into planes [channel][row][phase][column]: with a stride of two, a row's even columns are one phase and its
+odd ones the other, so that neighbouring outputs read neighbours under any tap. A tap is then a distance from a vector of outputs to what it
+reads: a step of the micro kernel loads the distance and, from there, its vectors. The order of each sum is that of `conv.forward`, and so are
+the bits.
+
+A vector of outputs lies in one row; a few of them, which need not be neighbours, make a register tile's panel.
+"""
+from .. import targets
+from ..builder import at_once
+from .conv import OPERAND0, add_up, writer
+from .window_tiles import KC, Geometry, divmod_, share
+
+# After these come the distances of all steps, then (for `Tile.listed`) where each lies in a row of the weights.
+FIELDS = ("images oh ow h w sh left top xn xg xc xh yn yg yo yh yw wg wo rows steps channels tiles row_blocks band bands band_rows line vectors fill "
+          "scratch in_at out_at y_at").split()
+FIELD = {name: i for i, name in enumerate(FIELDS)}
+TOGETHER = 4                   # panels that a tile of weights meets before the next one
+
+
+def registers_for(rows):
+    """(rows, vectors) of the register tile for so many rows. Few rows go with many vectors, that multiply-adds are not short of operands."""
+    registers = 32 if targets.current().name in ("avx512", "neon") else 16
+    sizes = (12, 8, 6, 4, 3, 2, 1) if registers == 32 else (6, 4, 3, 2, 1)
+    high = min((r for r in sizes if r <= rows), key=lambda r: -(-rows // r) * (r + 1))
+    return high, 4 if 4 * high + 5 <= registers else 2
+
+
+def micro(m, name, t):
+    """name(a, row, at, places, c, steps, first, *b): c (+)= a b over a block of steps. Step k of vector j of b lies at b[j] + at[k]; that of
+    a row of a at k or, with `t.listed`, at places[k]."""
+    f = m.fn(name, [("ptr", "a"), ("i64", "row"), ("ptr", "list"), ("ptr", "places"), ("ptr", "c"), ("i64", "steps"), ("i1", "first"),
+                    *[("ptr", f"pixels{j}") for j in range(t.vectors)]], linkage="internal", attrs="noinline")
+    a, row, listed, places, c, steps, first, *b = f.args
+    rows = [f.at(a, row * i if i else 0, t.elem) for i in range(t.rows)]
+
+    def step(k, u, *acc):
+        away, out = f.load("i64", f.at(f.at(listed, k, "i64"), u, "i64")), []
+        bs = [f.load(t.vec, f.at(p, away, t.elem)) for p in b]
+        p = f.at(a, f.load("i64", f.at(places, k + u, "i64")), t.elem) if t.listed else None
+        for i in range(t.rows):
+            x = f.splat(f.load(t.elem, p if t.listed else f.at(f.at(rows[i], k, t.elem), u, t.elem)), t.lanes)
+            p = f.at(p, row, t.elem) if t.listed else None             # as in `conv.micro`
+            out += [f.fma(x, bs[j], acc[i * t.vectors + j]) for j in range(t.vectors)]
+        return out
+    acc = f.steps(steps, at_once(t.rows * t.vectors), step, [f.const(t.vec, 0.0)] * (t.rows * t.vectors))
+    add_up(f, t, acc, [f.at(c, i * t.lanes, t.elem) for i in range(t.rows * t.vectors)], first)
+    return name
+
+
+def forward(m, symbol, t, epilogue, step, far):
+    """The kernel over units (group, image, band of rows, block of output channels); arguments as `conv.forward`. `step` is the stride along a
+    row of x, 1 or 2, `far` that of y (see `writer`)."""
+    multiply = micro(m, symbol + "_micro", t)
+    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, worker = f.args
+    x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
+    g = Geometry(f, args, 4, FIELD)
+    mine, away = f.bytes_at(scratch, worker * g.scratch), f.at(g.table, len(FIELDS), "i64")
+    places = f.at(away, g.steps, "i64")
+    planes, sums = g.area(mine, "in_at"), g.area(mine, "y_at")
+    # of each vector of outputs of a band: where its first tap lies in the planes, where it goes in y (from the band's first row), its lanes
+    column = g.band * g.vectors + t.vectors
+    source, goal, lanes = (f.at(g.area(mine, "out_at"), column * i, "i64") for i in range(3))
+    row_size = g.line * step
+
+    def vectors_of(rows):
+        """List the vectors of a band of so many rows; how many panels they make. The last panel is filled up with vectors of no lanes."""
+        def row(r):
+            def vector(v):
+                e, ox = r * g.vectors + v, v * t.lanes
+                f.store(r * g.sh * row_size + ox, f.at(source, e, "i64"))
+                f.store(r * g.yh + ox * g.yw, f.at(goal, e, "i64"))
+                f.store((f.const("i64", 1) << f.imin(g.ow - ox, t.lanes)) - 1, f.at(lanes, e, "i64"))
+            f.loop(0, g.vectors, 1, vector)
+        f.loop(0, rows, 1, row)
+        count = rows * g.vectors
+        for j in range(t.vectors - 1):
+            for what in (source, goal, lanes):
+                f.store(f.const("i64", 0), f.at(what, count + j, "i64"))
+        return f.udiv(count + (t.vectors - 1), f.const("i64", t.vectors))
+
+    def bring(src, iy0, rows):
+        """Copy `rows` rows of all channels, from row iy0 of the image on (it may lie outside), to the planes."""
+        zero = f.const(t.vec, 0.0)
+
+        def line(src, to, n):
+            """Vector n of each phase of a row, from pointers to its first columns: src[left], to."""
+            ix, p, q = g.left + n * (t.lanes * step), f.at(src, n * (t.lanes * step), t.elem), f.at(to, n * t.lanes, t.elem)
+
+            def put(load):
+                vs = [load(i) for i in range(step)]
+                for i in range(step):
+                    f.store(vs[0] if step == 1 else f.shuffle(*vs, range(i, 2 * t.lanes, 2)), f.at(q, g.line * i if i else 0, t.elem))
+
+            def part(i):
+                first = ix + i * t.lanes
+                inside = f.lanes_below(g.w - first, t.lanes) & ~f.lanes_below(0 - first, t.lanes)
+                return f.mload(t.vec, f.at(p, i * t.lanes, t.elem), inside)
+            whole = f.cmp("sge", ix, 0) & f.cmp("sle", ix + t.lanes * step, g.w)
+            f.if_(whole, lambda: put(lambda i: f.load(t.vec, f.at(p, i * t.lanes, t.elem))), lambda: put(part))
+
+        def channel(c):
+            def row(r):
+                iy, to = iy0 + r, f.at(planes, (c * g.band_rows + r) * row_size, t.elem)
+                f.if_(f.cmp("ult", iy, g.h),
+                      lambda: f.loop(0, g.fill, 1, lambda n: line(f.at(src, c * g.xc + iy * g.xh + g.left, t.elem), to, n)) and None,
+                      lambda: f.loop(0, g.fill, 1, lambda n: [f.store(zero, f.at(to, g.line * i + n * t.lanes, t.elem))
+                                                              for i in range(step)] and None) and None)
+            f.loop(0, rows, 1, row)
+        f.loop(0, g.channels, 1, channel)
+
+    def unit(u):
+        rest, row_block = divmod_(f, u, g.row_blocks)
+        rest, band = divmod_(f, rest, g.bands)
+        tile0, tile1 = share(f, row_block, g.tiles, g.row_blocks), share(f, row_block + 1, g.tiles, g.row_blocks)
+        group, n = divmod_(f, rest, g.images)
+        oy0, oy1 = share(f, band, g.oh, g.bands), share(f, band + 1, g.oh, g.bands)
+        panels = vectors_of(oy1 - oy0)
+        bring(f.at(x, n * g.xn + group * g.xg, t.elem), oy0 * g.sh + g.top, (oy1 - oy0 - 1) * g.sh + (g.band_rows - (g.band - 1) * g.sh))
+        wg, base = f.at(w, group * g.wg, t.elem), n * g.yn + group * g.yg + oy0 * g.yh
+
+        def ahead(row0, to):
+            """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in another page."""
+            def row(r, away):
+                for p, write in [(y, 1)] + [(p, 0) for p, kind in zip(operands, epilogue.operands) if kind == "pixel"]:
+                    for at in to:
+                        f.prefetch(f.at(p, at + away, t.elem), write)
+                return away + g.yo
+            f.loop(0, t.rows, 1, row, [row0 * g.yo])
+
+        def some(j0):
+            j1 = f.imin(j0 + TOGETHER, panels)
+
+            def tile(i):
+                row0 = f.imin(i * t.rows, g.rows - t.rows)             # the last one begins early and repeats rows of the one before
+                a, again = f.at(wg, row0 * g.wo, t.elem), i * t.rows - row0
+
+                def panel(j):
+                    at = [j * t.vectors + v for v in range(t.vectors)]
+                    b = [f.at(planes, f.load("i64", f.at(source, e, "i64")), t.elem) for e in at]
+                    to = [base + f.load("i64", f.at(goal, e, "i64")) for e in at]
+                    ahead(row0, to)
+
+                    def block(k0):
+                        f.call(multiply, "void", a if t.listed else f.at(a, k0, t.elem), g.wo, f.at(away, k0, "i64"),
+                               f.at(places, k0, "i64"), sums, f.imin(g.steps - k0, KC), f.cmp("eq", k0, 0), *b)
+                    f.loop(0, f.imax(g.steps, 1), KC, block)
+                    puts = [writer(f, t, epilogue, f.load("i64", f.at(lanes, e, "i64")), far, g) for e in at]
+
+                    def out(r, away):
+                        given = epilogue.given(f, t.elem, operands, group * g.rows + row0 + r)
+                        for v, put in enumerate(puts):
+                            put(f.load(t.vec, f.at(sums, r * t.panel + v * t.lanes, t.elem)), given, y, to[v] + away)
+                        return away + g.yo
+                    f.loop(again, t.rows, 1, out, [(row0 + again) * g.yo])
+                f.loop(j0, j1, 1, panel)
+            f.loop(tile0, tile1, 1, tile)
+        f.loop(0, panels, TOGETHER, some)
+    f.loop(begin, end, 1, unit)

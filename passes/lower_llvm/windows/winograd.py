@@ -1,0 +1,184 @@
+"""Convolutions with 3x3 taps and stride 1 by Winograd's F(2x2, 3x3): 16 products for 4 outputs where the direct way takes 36.
+
+A tile of 2x2 outputs reads 4x4 inputs d. With V = B' d B, U = G w G' (formed in f64, rounded once) and M = U V summed over the
+channels in the contraction's canonical order, the outputs are A' M A. The transforms work down the columns first, then along
+the rows, with the additions as written in `transform_in` and `transform_out`. Errors are about twice those of the direct
+convolution; an infinity or NaN spreads over its tile.
+
+Tiles of all images follow each other in panels, as pixels do in `conv.forward`. A unit (group, panels, output channels) brings its
+tiles' V into scratch for all channels, then goes through the output channels a register tile at a time.
+"""
+from ..builder import vec
+from ..shuffles import transpose
+from .conv import OPERAND0, micro, writer
+from .window_tiles import KC, Geometry, Runs, blocks, divmod_, lane_mask
+
+PAD = 16                       # elements
+
+
+def transform_in(d):
+    """One dimension of V."""
+    return [d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]]
+
+
+def transform_out(m):
+    """One dimension of the outputs."""
+    return [m[0] + m[1] + m[2], m[1] - m[2] - m[3]]
+
+
+def transform_weight(w):
+    """One dimension of U."""
+    even, odd = (w[0] + w[2]) * 0.5, w[1] * 0.5
+    return [w[0], even + odd, even - odd, w[2]]
+
+
+class TileRuns(Runs):
+    """Runs of tiles: neighbours in a row of tiles. A mask of columns covers the two vectors of pixels under a vector of tiles.
+
+    Two more columns: the lanes of the two vectors of pixels in each of its two rows of outputs (band_rows x band_cols of them).
+    """
+
+    def __init__(self, f, g, memory, tile, limit, panel):
+        super().__init__(f, g, memory, tile, limit, panel)
+        self.widths = [f.bytes_at(self.colmask, limit * (8 + 8 * i)) for i in range(2)]
+
+    def _more(self, e, oy, ox, count):
+        f, g = self.f, self.g
+        bits = (f.const("i64", 1) << f.imin(count * 2, g.band_cols - ox * 2)) - 1
+        f.store(bits, f.at(self.widths[0], e, "i64"))
+        f.store(f.sel(f.cmp("slt", oy * 2 + 1, g.band_rows), bits, 0), f.at(self.widths[1], e, "i64"))
+
+    def _column_bits(self, ix, count):
+        f, g = self.f, self.g
+        return f.imax(0, f.imin(32, 0 - ix)), f.imax(0, f.imin(count * 2, g.w - ix))
+
+
+def weights(m, symbol, t, turned):
+    """The kernel over the rows of all tiles of w, args w, u, rows, tiles, steps, then the strides of rows, steps and groups in w.
+
+    U is [group][tile][16][row of the tile][step], a step's lines `PAD` longer than the steps: each tile's part is read as a whole,
+    and 16 streams should not meet in one set of the cache. `turned`: the taps in reverse, for the gradient of the input.
+    """
+    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, _ = f.args
+    w, u = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
+    rows, tiles, steps, row_stride, step_stride, group_stride = (f.load("i64", f.at(args, i, "i64")) for i in range(2, 8))
+    n = t.lanes
+    order = range(8, -1, -1) if turned else range(9)
+    line = steps + PAD
+
+    def row(i):
+        rest, r = divmod_(f, i, f.const("i64", t.rows))
+        group, tile = divmod_(f, rest, tiles)
+        source = f.imin(tile * t.rows, rows - t.rows) + r
+        src = f.at(w, group * group_stride + source * row_stride, t.elem)
+        dst = f.at(u, (rest * (16 * t.rows) + r) * line, t.elem)
+
+        def some(k):
+            mask = f.lanes_below(steps - k, n)
+            lines = [f.at(src, f.imin(k + j, steps - 1) * step_stride, t.elem) for j in range(n)]
+            taps = []
+            for at in range(0, 9, n):
+                width = f.lanes_below(9 - at, n)
+                taps += transpose(f, [f.mload(t.vec, f.at(p, at, t.elem), width) for p in lines])
+            taps = [f.v(vec("double", n), f"fpext {t.vec} {taps[j].ref} to {vec('double', n)}") for j in order]
+            down = [transform_weight([taps[j], taps[3 + j], taps[6 + j]]) for j in range(3)]
+            f.put(mask, *[(f.conv("fptrunc", v, t.elem), f.at(dst, line * (t.rows * (4 * a + b)) + k, t.elem))
+                          for a in range(4) for b, v in enumerate(transform_weight([down[j][a] for j in range(3)]))])
+        f.loop(0, steps, n, some)
+    f.loop(begin, end, 1, row)
+
+
+def forward(m, symbol, t, epilogue):
+    """The kernel over units (group, block of panels, block of output channels); arguments as `conv.forward`, w being U."""
+    multiply = micro(m, symbol + "_micro", t, ahead=True)
+    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    args, begin, end, worker = f.args
+    x, u, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
+    g = Geometry(f, args, 4)
+    mine = f.bytes_at(scratch, worker * g.scratch)
+    values, products = g.area(mine, "b_at"), g.area(mine, "y_at")
+    runs = TileRuns(f, g, g.area(mine, "in_at"), t, g.max_panels * t.panel, t.panel)
+    masks, word = g.area(mine, "a_at"), "i32" if t.elem == "float" else "i64"
+    n, tile_size, line = t.lanes, t.rows * t.panel, g.steps + PAD
+    plane, panel_size = (g.steps + 1) * t.panel, (g.steps + 1) * t.panel * 16     # one step apart, so that 16 streams meet no set
+
+    def unit(number):
+        group, (panel0, panel1), (tile0, tile1) = blocks(f, g, number)
+        panels = panel1 - panel0
+        xg, ug = f.at(x, group * g.xg, t.elem), f.at(u, group * g.wg, t.elem)
+        runs.build(panel0, panel1, g.pixels)
+
+        def bring(j):
+            """V of panel j. Channel by channel, so that a line of it is written while it is in the cache; a run stores whole vectors, of which
+            the next one overwrites what is not its own."""
+            first, last = runs.get(runs.first, j), runs.get(runs.first, j + 1)
+            start = runs.tap_at(f.const("i64", 0), f.const("i64", 0))
+
+            def mask_at(e, i):
+                return f.at(masks, ((e - first) * 16 + i) * n, word)
+
+            def prepare(e):
+                for r in range(4):
+                    for q in range(2):
+                        bits = runs.inside(e, f.const("i64", r), f.const("i64", q))
+                        for half in range(2):
+                            lanes = f.conv("sext", lane_mask(f, t, f.lshr(bits, half * n)), word)
+                            f.store(lanes, mask_at(e, 4 * r + 2 * q + half))
+            f.loop(first, last, 1, prepare)
+
+            def channel(_, p, to):
+                def run(e):
+                    here, there, d = f.at(p, runs.get(runs.x, e), t.elem), f.at(to, runs.get(runs.slot, e), t.elem), []
+                    for r in range(4):
+                        line = f.at(here, g.xh * r if r else 0, t.elem)
+                        vs = [f.mload(t.vec, f.at(line, i // 2 * 2 + i % 2 * n, t.elem), f.cmp("slt", f.load(vec(word, n), mask_at(e, 4 * r + i)), 0))
+                              for i in range(4)]
+                        d.append([f.shuffle(vs[i], vs[i + 1], range(k, 2 * n, 2)) for i in (0, 2) for k in (0, 1)])
+                    down = [transform_in([d[r][q] for r in range(4)]) for q in range(4)]
+                    for a in range(4):
+                        for b, v in enumerate(transform_in([down[q][a] for q in range(4)])):
+                            f.store(v, f.at(there, plane * (4 * a + b), t.elem))
+                f.loop(first, last, 1, run)
+                return f.at(p, g.xc, t.elem), f.at(to, t.panel, t.elem)
+            f.loop(0, g.steps, 1, channel, [f.at(xg, start, t.elem), f.at(values, j * panel_size, t.elem)])
+        f.loop(0, panels, 1, bring)
+
+        def rows(i):
+            row0 = f.imin(i * t.rows, g.rows - t.rows)
+
+            def frequency(z):
+                a = f.at(ug, (i * 16 + z) * t.rows * line, t.elem)
+
+                def block(k):
+                    steps, first = f.imin(g.steps - k, KC), f.cmp("eq", k, 0)
+                    f.loop(0, panels, 1, lambda j: multiply(
+                        f, g.pixels - (panel0 + j) * t.panel, f.at(a, k, t.elem), line, a,
+                        f.at(values, j * panel_size + z * plane + k * t.panel, t.elem),
+                        f.at(products, (j * 16 + z) * tile_size, t.elem), steps, first, f.at(a, (line + k) * t.rows, t.elem)))
+                f.loop(0, g.steps, KC, block)
+            f.loop(0, 16, 1, frequency)
+            f.loop(0, panels, 1, lambda j: out(j, row0, i * t.rows - row0))
+
+        def out(j, row0, again):
+            """Turn the products of panel j into outputs, from row `again` of the tile on."""
+            def run(e):
+                src = f.at(products, j * 16 * tile_size + runs.get(runs.slot, e), t.elem)
+                lanes = [f.lshr(runs.get(width, e), half * n) for width in runs.widths for half in range(2)]
+                puts = [writer(f, t, epilogue, bits, 1, g) for bits in lanes]
+
+                def row(r, to):
+                    given = epilogue.given(f, t.elem, operands, group * g.rows + row0 + r)
+                    p = f.at(src, r * t.panel, t.elem)
+                    m = [[f.load(t.vec, f.at(p, (4 * a + b) * tile_size, t.elem)) for b in range(4)] for a in range(4)]
+                    down = [transform_out([m[a][b] for a in range(4)]) for b in range(4)]
+                    for a in range(2):
+                        left, right = transform_out([down[b][a] for b in range(4)])
+                        for half in range(2):
+                            v = f.shuffle(left, right, [(half * n + k) // 2 + k % 2 * n for k in range(n)])
+                            puts[2 * a + half](v, given, y, to + (g.band_cols * a if a else 0) + half * n)
+                    return to + g.yo
+                f.loop(again, t.rows, 1, row, [group * g.yg + (row0 + again) * g.yo + runs.get(runs.y, e)])
+            runs.each(j, run)
+        f.loop(tile0, tile1, 1, rows)
+    f.loop(begin, end, 1, unit)
