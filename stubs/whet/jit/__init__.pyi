@@ -1,7 +1,7 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, ParamSpec, TypeVar, overload
-from whet.jit.sizes import Dim as Dim
+from whet.jit.guards.sizes import Dim as Dim
 from whet.jit.trace import TraceError as TraceError
 from whet.jit.trace import TraceWarning as TraceWarning
 from whet.jit.trace import Traced as Traced
