@@ -36,8 +36,8 @@ from .effects.python_state import CONTENTS, GROWING, SETTABLE, Swapped, found, s
 from .effects.result_recipes import Results
 from .gradient.backward import Backward, near
 from .gradient.eager_graph import inside, leaves_of, saved_by
-from .guards import native_table, sizes
-from .guards.native_table import MISSED
+from .guards import native_entry, sizes, table_index
+from .guards.native_entry import MISSED
 from .guards.outside_state import ABSENT, TRACES, Unwatchable, World, ours
 from .guards.signature import Exchanged, Given, Run, counted
 from .policy import timing
@@ -106,11 +106,11 @@ class disable:
 
     def __enter__(self):
         _switch.off += 1
-        native_table.switch(1)
+        native_entry.switch(1)
 
     def __exit__(self, *exc):
         _switch.off -= 1
-        native_table.switch(-1)
+        native_entry.switch(-1)
 
 
 # ---- arguments and results as leaves -----------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class Outcome:
         self.kind, self.what, self.run, self.like, self.recording = kind, "refused", math.inf, False, None
 
 
-class Traced(native_table.Entry):
+class Traced(native_entry.Entry):
     """A function that is recorded and replayed. See `trace`. (Its other attributes are the function's own.)"""
     __slots__ = ("__dict__", "__weakref__", "_ready")    # _ready: tables of recordings, for machine code to try in this order
     _traces = TRACES
@@ -421,7 +421,7 @@ class Traced(native_table.Entry):
         """The same, and the seconds that it took. Keeping the account is not among them: machine code keeps none."""
         start = timing.clock()
         if r.ready is not None:
-            out = native_table.enter(r.ready, args, kwargs)
+            out = native_entry.enter(r.ready, args, kwargs)
             if out is not MISSED:
                 took = timing.clock() - start
                 self._policy.replayed(r.kind, took)
@@ -451,17 +451,17 @@ class Traced(native_table.Entry):
         with self._laying:
             self._armed = [r, *(x for x in self._armed if x is not r)][:PATHS]
             self._lay_tables()
-            if native_table.enter is not None and args and isinstance(args[0], Base) and all(r.slow for r in self._policy.held):
+            if native_entry.enter is not None and args and isinstance(args[0], Base) and all(r.slow for r in self._policy.held):
                 self._ready = r.bypass(self.fn, args[0])
 
     def _tabled(self, r):
         """A recording has a new table: from so many on machine code finds them by the arguments."""
-        if native_table.enter is None:
+        if native_entry.enter is None:
             return
         with self._laying:
             index, aside = self._index, {i for i in self._varying if type(i) is int}
             if index is None or index.aside != aside:
-                index = self._index = native_table.Index(aside)
+                index = self._index = table_index.Index(aside)
                 for other in self._policy.held:
                     if other.indexed is not None:
                         index.put(*other.indexed)
@@ -482,9 +482,9 @@ class Traced(native_table.Entry):
         else:
             ready = tuple([x for r in self._armed if r.ready is not None and not r.slow for x in r.ready])
         policy = self._policy
-        if policy.resting and native_table.enter is not None:
+        if policy.resting and native_entry.enter is not None:
             if policy.bypass is None:
-                policy.bypass = native_table.bypass_all(self.fn, policy.resting)
+                policy.bypass = table_index.bypass_all(self.fn, policy.resting)
             ready = *ready, *policy.bypass
         self._ready = ready or None
 
@@ -997,7 +997,7 @@ class Traced(native_table.Entry):
         return next((explain.graphs(self, *x)[1] for x in explain.recordings(self)), None)
 
 
-native_table.begin(Traced, Traced._call)
+native_entry.begin(Traced, Traced._call)
 
 
 def surely(*steps):

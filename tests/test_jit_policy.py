@@ -7,7 +7,7 @@ import warnings
 import pytest
 import whet
 from whet import jit
-from whet.jit.guards import native_table
+from whet.jit.guards import native_entry, table_index
 from whet.jit.policy import account, timing
 from whet.jit.policy.account import Policy
 
@@ -228,7 +228,7 @@ def test_many_kinds_are_found_by_machine_code(monkeypatch):
     for _ in range(4):
         for n, m in kinds:
             assert f(whet.ones(n), y=whet.ones(m)).tolist() == [2.0 + m] * n
-    if native_table.enter is not None:
+    if native_entry.enter is not None:
         asked, key = [], f._key
         vars(f)["_key"] = lambda *args: asked.append(1) or key(*args)
         for n, m in kinds:
@@ -239,22 +239,22 @@ def test_many_kinds_are_found_by_machine_code(monkeypatch):
 @pytest.mark.parametrize("sizes", [[(2, 3), (3, 2), (6,), (1, 6)], [(4,), (5,)]])
 def test_fingerprints_are_machine_codes(sizes):
     """What an index was told of arguments in Python is what machine code finds in them."""
-    if native_table.enter is None:
+    if native_entry.enter is None:
         pytest.skip("without machine code there is no index")
-    index, made = native_table.Index({1}), {}
+    index, made = table_index.Index({1}), {}
     for shape in sizes:
         for n in (7, -3, 1 << 62, 1 << 70):
             args, kwargs = (whet.ones(shape), 5, n, None), {"y": whet.ones(shape[::-1])}
-            finger = native_table.fingerprint(args, kwargs, {1})
-            made[finger] = native_table.bypass_all(lambda *args, found=(shape, n), **kwargs: found, 100)
+            finger = table_index.fingerprint(args, kwargs, {1})
+            made[finger] = table_index.bypass_all(lambda *args, found=(shape, n), **kwargs: found, 100)
             index.put(finger, made[finger])
     for shape in sizes:
         for n in (7, -3, 1 << 62):
-            got = native_table.enter(index.ready, (whet.ones(shape), 6, n, None), {"y": whet.ones(shape[::-1])})
+            got = native_entry.enter(index.ready, (whet.ones(shape), 6, n, None), {"y": whet.ones(shape[::-1])})
             assert got == (shape, n)
-    finger = native_table.fingerprint((whet.ones(sizes[0]), 5, 7, None), {"y": whet.ones(sizes[0][::-1])}, {1})
+    finger = table_index.fingerprint((whet.ones(sizes[0]), 5, 7, None), {"y": whet.ones(sizes[0][::-1])}, {1})
     index.drop(finger, made[finger])
-    assert native_table.enter(index.ready, (whet.ones(sizes[0]), 6, 7, None), {"y": whet.ones(sizes[0][::-1])}) is native_table.MISSED
+    assert native_entry.enter(index.ready, (whet.ones(sizes[0]), 6, 7, None), {"y": whet.ones(sizes[0][::-1])}) is native_entry.MISSED
 
 
 def test_evicted_recordings_leave_nothing(monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 import whet
 from whet import jit, nn, optim
 from whet.cpu import haste, memory, native
-from whet.jit.guards import native_table
+from whet.jit.guards import native_entry, table_index
 from whet.jit.policy import timing
 from whet.jit.policy.timing import TURNS
 from whet.jit.replay.recording import Recording
@@ -63,7 +63,7 @@ def never_slow(monkeypatch):
 
 def hits(f):
     """How many calls were made from tables."""
-    return sum(native_table.calls(r.ready) for rs in f._table.values() for r in rs if r.ready)
+    return sum(table_index.calls(r.ready) for rs in f._table.values() for r in rs if r.ready)
 
 
 def armed(fn, *args, **kwargs):
@@ -359,17 +359,17 @@ def settings():
 @pytest.mark.filterwarnings("ignore::whet.jit.TraceWarning")
 def test_something_else_outside(name, versions, settings, monkeypatch):
     if not versions:                         # an interpreter whose dicts have no versions
-        code = native.build(native_table.L.source(False), native_table.L.NAMES)
-        monkeypatch.setattr(native_table, "enter", native.function(code["traced_enter"], "enter"))
+        code = native.build(native_entry.L.source(False), native_entry.L.NAMES)
+        monkeypatch.setattr(native_entry, "enter", native.function(code["traced_enter"], "enter"))
     fn, change = outsides()[name]
     f, x = armed(fn, whet.full((3,), 2.0)), whet.full((3,), 2.0)
     r = next(iter(f._table.values()))[0]
-    assert equal(native_table.enter(r.ready, (x,), {}), fn(x))
+    assert equal(native_entry.enter(r.ready, (x,), {}), fn(x))
     change()
     if name in ("values", "frozen"):
-        assert equal(native_table.enter(r.ready, (x,), {}), fn(x))
+        assert equal(native_entry.enter(r.ready, (x,), {}), fn(x))
     else:
-        assert native_table.enter(r.ready, (x,), {}) is native_table.MISSED
+        assert native_entry.enter(r.ready, (x,), {}) is native_entry.MISSED
     for _ in range(4):
         assert equal(f(x), fn(x))
 
@@ -385,7 +385,7 @@ def test_writes_that_bump_no_version_are_writes():
     for _ in range(30):
         f(whet.zeros(3), whet.zeros(3))
     r = next(iter(f._table.values()))[0]
-    assert r.writes and r.ready[0][0] == native_table.L.PYTHON
+    assert r.writes and r.ready[0][0] == native_entry.L.PYTHON
     for _ in range(3):
         both = []
         for call in (f, fn):
@@ -443,7 +443,7 @@ def test_long_replays_let_other_threads_run_and_share_no_memory():
     n = 1 << 20
     f = armed(lambda x: ((y := (x * 2 + 1).tanh()) * y[0], y + x), whet.ones(n))
     r = next(iter(f._table.values()))[0]
-    assert r.ready[0][native_table.L.H["away"] // 8] == 1
+    assert r.ready[0][native_entry.L.H["away"] // 8] == 1
     xs = [whet.full((n,), float(k)) for k in range(4)]
     want, wrong, alone = [f.fn(x) for x in xs], [], []
 
@@ -550,7 +550,7 @@ def test_numbers_states_and_effects_go_through_a_table():
         if wrap is jit.trace:
             first = got
             assert all(hits(f) >= TRIED for f in fs)
-            assert all(r.ready[0][0] == native_table.L.LAUNCH for f in fs for rs in f._table.values() for r in rs[:1])
+            assert all(r.ready[0][0] == native_entry.L.LAUNCH for f in fs for rs in f._table.values() for r in rs[:1])
     assert first == got
 
 
@@ -613,7 +613,7 @@ def test_a_launch_that_finds_bad_data_is_eagers_error():
                lambda i: nn.functional.cross_entropy(table.reshape(2, 4), i), lambda i: table[i]):
         f = armed(fn, index)
         r = next(iter(f._table.values()))[0]
-        assert r.ready[0][0] == native_table.L.LAUNCH and r.program.checks
+        assert r.ready[0][0] == native_entry.L.LAUNCH and r.program.checks
         for bad in ([1, 9], [-5, 1], [4, 4]):
             for _ in range(3):
                 with pytest.raises((IndexError, RuntimeError)) as want:
@@ -657,9 +657,9 @@ def test_a_call_that_eager_makes_faster(monkeypatch):
     r = next(iter(f._table.values()))[0]
     r.slow = True
     f._arm(r, (whet.ones(2, 2),))
-    before = native_table.calls(r.ready)
+    before = table_index.calls(r.ready)
     assert f(whet.ones(2, 2)).tolist() == [1.0] * 4 and f(whet.ones(1, 2)).tolist() == [1.0] * 2
-    assert native_table.calls(r.passed) == 1 and native_table.calls(r.ready) == before
+    assert table_index.calls(r.passed) == 1 and table_index.calls(r.ready) == before
     with pytest.raises(TypeError, match="argument"):
         f(whet.ones(2, 2), 3)
 

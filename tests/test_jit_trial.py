@@ -4,7 +4,7 @@ import whet
 from whet import jit
 from whet.cpu import haste
 from whet.jit.gradient import backward
-from whet.jit.guards import native_table
+from whet.jit.guards import native_entry
 from whet.jit.policy import timing
 from whet.jit.trace import Traced
 
@@ -185,7 +185,7 @@ def test_short_calls_are_timed_when_they_have_been_made_for_a_while(clock):
     x = whet.ones(3)
     f = clock.traced(lambda x: x * 2, x)
     calls(f, timing.EARLY, x)
-    assert clock.eager_calls == 0 and clock.replays == (2 if native_table.enter is not None else timing.EARLY)
+    assert clock.eager_calls == 0 and clock.replays == (2 if native_entry.enter is not None else timing.EARLY)
     calls(f, timing.TURNS, x)
     assert clock.eager_calls == 4 and only(f).trial.seconds == [2.0 ** -11, 10.0]
 
@@ -194,7 +194,7 @@ def test_nothing_is_timed_while_kernels_wait_to_be_compiled_well(clock):
     x, clock.pending = whet.ones(3), True
     f = clock.traced(lambda x: x * 2, x)
     calls(f, 300, x)
-    assert clock.eager_calls == 0 and (clock.replays < 12 or native_table.enter is None) and only(f).calls == 300
+    assert clock.eager_calls == 0 and (clock.replays < 12 or native_entry.enter is None) and only(f).calls == 300
     clock.pending = False
     calls(f, 600, x)
     assert clock.eager_calls == 4 and not only(f).slow

@@ -20,7 +20,7 @@ import random
 import threading
 import weakref
 
-from ..guards import native_table
+from ..guards import table_index
 from ..report.reasons import Little, Unfit, Varies
 
 ALLOWANCE, GRACE = 0.08, 0.04    # of eager's time, and seconds: what may be lost. The promise is 0.1 and 0.05; the rest is for what no clock sees
@@ -189,10 +189,10 @@ class Policy:
         """Enter the calls that machine code made without asking."""
         if self.bypass is not None:
             table = self.bypass
-            n = native_table.calls(table)
+            n = table_index.calls(table)
             self.rested(n)
-            native_table.limit(table, self.resting)
-            native_table.count(table, 0)
+            table_index.limit(table, self.resting)
+            table_index.count(table, 0)
 
     def rested(self, n):
         """So many calls were not asked."""

@@ -14,8 +14,9 @@ from whet.tensor import wrap
 from ..capture.varying_numbers import FACTS, tensor_of
 from ..effects.python_state import put
 from ..effects.result_recipes import Dead
-from ..guards import native_table
-from ..guards.native_table import MISSED, Pit
+from ..gradient.freed_graphs import Pit
+from ..guards import native_entry, native_table, table_index
+from ..guards.native_entry import MISSED
 from ..policy.timing import Trial
 from ..program.program import Miss
 from ..report.reasons import Changed, Misses, Reason, Replaced
@@ -43,7 +44,7 @@ class Recording:
         self.tensors = [t for t, _ in tensors]             # reached from outside
         self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
         self.bare, self.extras = [g is None for _, g in tensors], [t._extra for t in self.tensors]
-        self.lock, self.missed = native_table.latch(), Misses()
+        self.lock, self.missed = native_entry.latch(), Misses()
         self.counted = self.renewed = self.misses = 0    # calls that Python counted, for which the table was made anew, that it did not fit
         self.ready = self.passed = None      # see quick.table, quick.bypass
         self.followed = self.strayed = 0     # calls of other sizes that went its way, or another
@@ -65,7 +66,7 @@ class Recording:
     @property
     def calls(self):
         """How often it was replayed, or eager in its place."""
-        return self.counted + sum(native_table.calls(x) for x in (self.ready, self.passed) if x is not None)
+        return self.counted + sum(table_index.calls(x) for x in (self.ready, self.passed) if x is not None)
 
     def prepare(self, args, kwargs, given):
         """Make the table for calls like this one, which fits; not each time where it keeps changing."""
@@ -73,10 +74,10 @@ class Recording:
         if n & n - 1:
             return False
         if self.ready is not None:
-            self.counted += native_table.calls(self.ready)
+            self.counted += table_index.calls(self.ready)
             self.ready = None
         self.ready = native_table.table(self, args, kwargs, given)
-        self.finger = native_table.fingerprint(args, kwargs, given.numbers)
+        self.finger = table_index.fingerprint(args, kwargs, given.numbers)
         self.limit()
         return True
 
@@ -113,13 +114,13 @@ class Recording:
         """Machine code makes the calls until the next one that is timed or recorded again."""
         for table, at in (self.ready, min(self.trial.at, self.checks.at)), (self.passed, self.trial.at):
             if table is not None:
-                native_table.limit(table, at - self.calls + native_table.calls(table))
+                table_index.limit(table, at - self.calls + table_index.calls(table))
 
     def bypass(self, fn, first):
         """A table for calls like this one that are eager, as that is faster."""
         if self.passed is not None:
-            self.counted += native_table.calls(self.passed)
-        self.passed = native_table.bypass(fn, first)
+            self.counted += table_index.calls(self.passed)
+        self.passed = table_index.bypass(fn, first)
         self.limit()
         return self.passed
 

@@ -9,7 +9,7 @@ from whet.ir import cost
 from whet.ir.graph import Graph, Input
 from whet.tensor_base import Base
 
-from ..guards import native_table
+from ..guards import result_steps
 from ..guards.outside_state import PLAIN
 from .names import arguments, described, differing, inside, is_tensor, line_of, names_of, said, slot_name, type_of, varies
 from .unfused import unfused
@@ -128,7 +128,7 @@ def most_called(traced):
 
 def in_python(r):
     """The nodes that a call leaves to Python: those that no kernel computes, and views where its results need more than them."""
-    return r.program.called if native_table.simple(r) else [step for step in r.program.steps if type(step) is not tuple]
+    return r.program.called if result_steps.simple(r) else [step for step in r.program.steps if type(step) is not tuple]
 
 
 def facts(traced, light=False):

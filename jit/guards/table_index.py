@@ -1,0 +1,122 @@
+"""Tables that go by less than a recording's: those of functions that are faster without one, and an index of many."""
+import numpy as np
+from whet.tensor import Tensor
+
+from .native_entry import L
+
+FOREVER = (1 << 63) - 1          # uses of a table
+WORD, NUMBERED = (1 << 64) - 1, 63   # all bits of a word; arguments whose ints an index may go by
+_never = None if L is None else np.full(L.HEADER, -1, np.int64)           # a table that fits no call
+
+
+def bypass(fn, first):
+    """A table for a function that is faster without a recording, where its first argument is like this one."""
+    words = np.zeros(L.HEADER, np.int64)
+    for name, v in dict(kind=L.EAGER, finish=id(fn), type=id(type(first)), size=first._array.size).items():
+        words[L.H[name] // 8] = v
+    return words, [fn, type(first)]
+
+
+def bypass_all(fn, uses):
+    """A table for so many calls of a function, whatever their arguments: they are eager."""
+    words = np.zeros(L.HEADER, np.int64)
+    for name, v in dict(kind=L.EAGER, finish=id(fn), until=uses).items():
+        words[L.H[name] // 8] = v
+    return words, [fn]
+
+
+def fingerprint(args, kwargs, aside=()):
+    """What an index goes by: the sizes of tensors and the ints among the arguments, those `aside` left out. (As `_seek` in machine code does.)
+    Without machine code nothing goes by it."""
+    h = 0
+    if L is None:
+        return h
+    for i, x in (*enumerate(args), *((None, x) for x in kwargs.values())):
+        words = []
+        if type(x) is Tensor and type(x._array) is np.ndarray:
+            words = [x._array.ndim, *x._array.shape]
+        elif type(x) is int and i is not None and i < NUMBERED and i not in aside:
+            words = [x if -1 << 63 <= x < 1 << 63 else -1]
+        for w in words:
+            h = (h ^ w) * L.GOLDEN & WORD
+            h ^= h >> L.TURN
+    return h
+
+
+class Index:
+    """Tables that machine code finds by a fingerprint of the arguments, however many there are: `ready` is itself one.
+
+    Threads may be reading it: what they could be in is kept until it is laid out anew, in other memory. `aside`: positions of ints that
+    do not count."""
+
+    def __init__(self, aside=()):
+        self.aside = frozenset(aside)
+        self.there = {}                      # fingerprint -> tables for such arguments
+        self.lay(8)
+
+    def put(self, finger, table):
+        """One more table, for arguments of this fingerprint."""
+        there = self.there.setdefault(finger, [])
+        if any(x is table for x in there):
+            return
+        if len(there) == L.TRIES:            # (others would not be tried)
+            self.drop(finger, there[0])
+            there = self.there[finger]
+        there.append(table)
+        if 2 * self.used >= self.size:
+            self.lay(4 * sum(map(len, self.there.values())))
+        else:
+            self.enter(finger, table)
+
+    def drop(self, finger, table):
+        """A table is no more."""
+        left = [x for x in self.there.get(finger, ()) if x is not table]
+        if left:
+            self.there[finger] = left
+        else:
+            self.there.pop(finger, None)
+        for at in self.places(finger):
+            if self.rows[2 * at + 1] == table[0].ctypes.data:
+                self.rows[2 * at + 1] = _never.ctypes.data
+
+    def lay(self, least):
+        """Lay all tables out anew, with room for so many."""
+        self.size, self.used = 1 << max(least, 8).bit_length(), 0
+        words, held = np.zeros(L.HEADER + 2 * self.size, np.int64), []
+        aside = sum(1 << i for i in self.aside if i < NUMBERED) | -1 << NUMBERED
+        for name, v in dict(kind=L.INDEX, type=id(Tensor), flags=aside, mask=self.size - 1, known_at=8 * L.HEADER).items():
+            words[L.H[name] // 8] = v
+        self.rows, self.ready = words[L.HEADER:], (words, held)
+        for finger, there in self.there.items():
+            for table in there:
+                self.enter(finger, table)
+
+    def places(self, finger):
+        """The rows where tables for a fingerprint may be, up to the first free one."""
+        at = finger >> 8 & self.size - 1
+        while self.rows[2 * at + 1]:
+            yield at
+            at = at + 1 & self.size - 1
+        yield at
+
+    def enter(self, finger, table):
+        *_, at = self.places(finger)
+        self.ready[1].append(table)
+        self.used += 1
+        self.rows[2 * at] = finger if finger < 1 << 63 else finger - (1 << 64)
+        self.rows[2 * at + 1] = table[0].ctypes.data
+
+
+def limit(ready, uses):
+    """After so many uses of a table Python makes the calls."""
+    ready[0][L.H["until"] // 8] = min(max(uses, 0), FOREVER)
+
+
+def count(ready, n):
+    """A table was used so often."""
+    ready[0][L.H["count"] // 8] = n
+
+
+def calls(ready):
+    """How often a table was used."""
+    return int(ready[0][L.H["count"] // 8])
