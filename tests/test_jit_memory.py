@@ -314,7 +314,7 @@ def test_a_recording_lets_go_of_the_gradients_that_were_there():
     f = jit.trace(step)
     for _ in range(3):
         f(*args)
-    _, r = jit.explain.recordings(f)[0]
+    _, r = jit.report.explain.recordings(f)[0]
     assert r.calls and not any(t is model.weight or t._array.shape == (4, 4) and t._grad is None for t in r.tensors if t is not model.weight)
 
 

@@ -78,11 +78,11 @@ def test_the_file_runs_alone(monkeypatch):
 
 @compiled
 def test_a_wrong_kernel_needs_no_pass(monkeypatch):
-    real = jit.program.Pointwise
+    real = jit.program.program.Pointwise
 
     def wrong(name, roots, n):
         return real(name, tuple(S.const(1.0) + r if name == "copy" else r for r in roots), n)
-    monkeypatch.setattr(jit.program, "Pointwise", wrong)
+    monkeypatch.setattr(jit.program.program, "Pointwise", wrong)
     f = jit.trace(lambda x, y: (x.copy_(y), y.exp()))
     said, _ = found(f, whet.zeros(4), whet.ones(4))
     assert "a kernel is wrong" in said and "1 of 2 operations" in said

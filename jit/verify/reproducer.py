@@ -139,7 +139,7 @@ FILE = '''"""A graph whose compiled program gives other bits than its operations
 
 It was found by whet {version}; {said}.
 """
-from whet.jit.reproduce import reproduce
+from whet.jit.verify.reproducer import reproduce
 
 GRAPH = r"""
 {graph}
