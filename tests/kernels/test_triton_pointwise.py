@@ -15,8 +15,8 @@ from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_triton import pointwise as lower
 from whet.passes.lower_triton import scalar
 
-from tests.test_pointwise_kernels import layouts, numbers
-from tests.test_scalar_lowering import TYPES, arity, grid, values
+from tests.kernels.test_pointwise import layouts, numbers
+from tests.passes.test_scalar_lowering import TYPES, arity, grid, values
 from tests.triton_runs import like, needs_triton, run_pointwise, same
 
 pytestmark = [pytest.mark.filterwarnings("ignore::RuntimeWarning"), needs_triton]

@@ -5,7 +5,7 @@ import whet
 from whet import func
 from whet.ops.registry import REGISTRY
 
-from tests.test_ops import RANDOM, calls
+from tests.ops.test_ops import RANDOM, calls
 
 CREATES = {n for n in REGISTRY if n in ("zeros", "empty", "full", "constant", "arange", "linspace", "logspace", "eye")}
 TESTED = [n for n in sorted(REGISTRY) if n not in RANDOM | CREATES and REGISTRY[n].samples is not None]

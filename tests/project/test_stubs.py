@@ -15,7 +15,7 @@ import whet
 
 from stubs import files, names
 
-ROOT = pathlib.Path(__file__).parent.parent
+ROOT = pathlib.Path(__file__).parents[2]
 TYPED = ROOT / "tests" / "typed"
 
 

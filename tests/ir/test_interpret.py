@@ -14,8 +14,8 @@ from whet.jit.report.explain import given
 from whet.ops.registry import is_tensor
 
 from tests import graphs
-from tests.test_ir_text import again
-from tests.test_ops import REGISTRY, TESTED, calls
+from tests.ir.test_text import again
+from tests.ops.test_ops import REGISTRY, TESTED, calls
 
 
 def same(a, b):

@@ -5,7 +5,7 @@ import whet
 from whet import func
 from whet.ops.registry import REGISTRY
 
-from tests.test_ops import RANDOM, calls
+from tests.ops.test_ops import RANDOM, calls
 
 DIFFERENTIABLE = [n for n in sorted(REGISTRY) if n not in RANDOM and REGISTRY[n].samples is not None and REGISTRY[n].differentiable]
 

@@ -357,7 +357,7 @@ def test_workers_stop_and_start_again(mark, threads):
 
 
 def test_a_process_with_waiting_workers_exits_cleanly():
-    program = ("import numpy as np\nfrom whet.cpu import native, pool\nfrom test_pool import MARK\npool.set_num_threads(4)\n"
+    program = ("import numpy as np\nfrom whet.cpu import native, pool\nfrom test_thread_pool import MARK\npool.set_num_threads(4)\n"
                "native.launch(native.build(MARK, ['mark'])['mark'], 1000, 1, np.zeros(1000, np.int64), None)\n")
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
     for _ in range(3):
@@ -382,7 +382,7 @@ def test_a_system_that_grants_no_threads_leaves_the_caller():
 import ctypes, resource
 import numpy as np
 from whet.cpu import native, pool
-from test_pool import MARK
+from test_thread_pool import MARK
 k = native.build(MARK, ["mark"])["mark"]
 refuse = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)(lambda *a: 11)
 native._exports["pthread_create"] = ctypes.cast(refuse, ctypes.c_void_p).value

@@ -15,7 +15,7 @@ from tests.kernel_cases import FAMILIES, Operand, gaps
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or os.environ.get("WHET_CPU") == "numpy", reason="guards are for Linux"
 )
-GENERATORS = Path(__file__).parent.parent / "passes" / "lower_llvm"
+GENERATORS = Path(__file__).parents[2] / "passes" / "lower_llvm"
 SEED = int(os.environ.get("WHET_FUZZ_SEED", 0))
 
 

@@ -9,7 +9,7 @@ from whet.ir.text import write
 from whet.ops.registry import is_tensor
 
 from tests import graphs
-from tests.test_ops import REGISTRY, TESTED, calls
+from tests.ops.test_ops import REGISTRY, TESTED, calls
 
 
 def again(g):

@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parent.parent
+ROOT = pathlib.Path(__file__).parents[2]
 # folder -> the folders that it may import at all, and those it may import only inside functions (loaded when first needed)
 ALLOWED = {"ir": (set(), {"runtime"}), "passes": ({"ir"}, {"runtime"}), "jit": ({"passes", "ir", "runtime"}, set()), "runtime": ({"ir"}, set())}
 # the narrow door: the only runtime files that may reach the compiler

@@ -10,7 +10,7 @@ from whet.ir import rowops
 from whet.ir import scalar as S
 from whet.passes.lower_triton import rows as lower
 
-from tests.test_reduce_kernels import PROGRAMS, inputs
+from tests.kernels.test_reductions import PROGRAMS, inputs
 from tests.triton_runs import needs_triton, run_rows, same
 
 pytestmark = [pytest.mark.filterwarnings("ignore::RuntimeWarning"), needs_triton]

@@ -157,7 +157,7 @@ def test_python_threads_do_not_share_scratch_memory():
 DIGEST = """
 import hashlib, sys
 sys.path.insert(0, {here!r})
-from test_gemm import BF16, random
+from test_products import BF16, random
 from whet.cpu import gemm
 h = hashlib.sha256()
 for dtype in ("f4", "f8", "f2", BF16, "i4"):

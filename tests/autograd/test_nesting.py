@@ -75,7 +75,7 @@ def test_pairs(names):
 
 @pytest.mark.parametrize("names", random.Random(0).sample(TRIPLES, 60), ids="-".join)
 def test_triples(names):
-    """Some of them; `python -m tests.test_nesting` takes all."""
+    """Some of them; `python -m tests.autograd.test_nesting` takes all."""
     check(names)
 
 

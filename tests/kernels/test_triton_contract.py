@@ -7,7 +7,7 @@ from whet.cpu import gemm
 from whet.ir import scalar as S
 from whet.passes.lower_triton import contract as lower
 
-from tests.test_gemm import BF16, layouts, ours, random
+from tests.kernels.test_products import BF16, layouts, ours, random
 from tests.triton_runs import needs_triton, run_matmul, same
 
 pytestmark = needs_triton

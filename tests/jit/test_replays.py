@@ -1,6 +1,6 @@
 """What replays and what does not, a small program for each; `docs/replays.md` has the table of them.
 
-    python -m tests.test_replays        writes the table
+    python -m tests.jit.test_replays        writes the table
 """
 import collections
 import itertools
@@ -13,8 +13,8 @@ import pytest
 import whet
 from whet import nn, optim
 
-PAGE = pathlib.Path(__file__).parent.parent / "docs" / "replays.md"
-BEGIN, END = "<!-- the table is written by tests/test_replays.py -->\n", "<!-- its end -->\n"
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "replays.md"
+BEGIN, END = "<!-- the table is written by tests/jit/test_replays.py -->\n", "<!-- its end -->\n"
 CALLS, LATE = 24, 8              # of each program; the last of them must be replayed, or be eager with a warning
 ROWS: dict = {}
 Box = types.SimpleNamespace

@@ -3,7 +3,7 @@ import pytest
 import whet
 from whet.ops.registry import REGISTRY
 
-from tests.test_ops import TESTED, calls, run
+from tests.ops.test_ops import TESTED, calls, run
 from tests.triton_runs import listening, needs_triton
 
 done: set = set()               # equal kernels on equal layouts are run once
