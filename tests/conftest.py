@@ -9,7 +9,7 @@ os.environ.setdefault("WHET_CACHE_DIR", os.path.join(os.path.dirname(__file__), 
 
 @pytest.fixture(autouse=True)
 def unlimited(monkeypatch):
-    """Recordings cost nothing: what is recorded depends on no clock. (What may be spent on them is the matter of `test_jit_policy.py`.)"""
+    """Recordings cost nothing: what is recorded depends on no clock. (What may be spent on them is the matter of `test_policy.py`.)"""
     from whet.jit.policy import account
     monkeypatch.setattr(account, "GRACE", float("inf"))
 

@@ -37,10 +37,10 @@ def test_the_form():
     assert str(traced.recorded).split("\n") == [s for s in f'''graph "f":
   %0 = input "argument 0" "x" : f32[2,3]
   %2 = input "argument 1" "y" : f32[3]
-{'  %1 = mul(%0, 2) : f32[2,3]':<90}  # test_ir_text.py:{line + 1}
-{'  %3 = add(%1, %2) : f32[2,3]':<90}  # test_ir_text.py:{line + 1}
-{'  write add(%2, 1)':<90}  # test_ir_text.py:{line + 2}
-{'  %4 = permute(%3, dims=(1, 0)) : f32[3,2]@(4,12)':<90}  # test_ir_text.py:{line + 3}
+{'  %1 = mul(%0, 2) : f32[2,3]':<90}  # test_text.py:{line + 1}
+{'  %3 = add(%1, %2) : f32[2,3]':<90}  # test_text.py:{line + 1}
+{'  write add(%2, 1)':<90}  # test_text.py:{line + 2}
+{'  %4 = permute(%3, dims=(1, 0)) : f32[3,2]@(4,12)':<90}  # test_text.py:{line + 3}
   return %4, %3 "base of %4"'''.split("\n")]
 
 

@@ -77,12 +77,12 @@ def test_guards_say_what_and_where():
         traced(whet.ones(3))
     line = f.__code__.co_firstlineno
     found = {g["what"]: (g["is"], g["line"]) for g in path(traced)["guarded"]}
-    assert found["x"] == ("f32[3]", "") and found["scale"] == ("2.0", f"test_ir_explain.py:{line + 1}")
+    assert found["x"] == ("f32[3]", "") and found["scale"] == ("2.0", f"test_explain.py:{line + 1}")
     value, = [v for k, v in found.items() if k.startswith("the value of %")]
-    assert value == ("5.0", f"test_ir_explain.py:{line + 2}")
+    assert value == ("5.0", f"test_explain.py:{line + 2}")
     asked, = [v for k, v in found.items() if k.startswith("what _check_rows")]
-    assert asked == ("None", f"test_ir_explain.py:{line + 4}")
-    assert f"scale is 2.0  # test_ir_explain.py:{line + 1}" in traced.explain(full=True)
+    assert asked == ("None", f"test_explain.py:{line + 4}")
+    assert f"scale is 2.0  # test_explain.py:{line + 1}" in traced.explain(full=True)
 
 
 def test_kinds_of_calls_are_told_apart():
@@ -104,8 +104,8 @@ def test_kinds_of_calls_are_told_apart():
 @pytest.mark.parametrize("f, reason", [
     (lambda x: (x * 2).sum(0) * (x[0] + 1), None),
     (lambda x: (x + 1) * (x[0] * 2), "their shapes differ: [4] and [3, 4]"),
-    (lambda x: ((y := x * 2), x[0].add_(x[1].sum()), y + 1)[2], "a write comes between them (test_ir_explain.py:"),
-    (lambda x: ((y := x * 2), y.sum().item(), y + 1)[2], "a value that Python reads comes between them (test_ir_explain.py:"),
+    (lambda x: ((y := x * 2), x[0].add_(x[1].sum()), y + 1)[2], "a write comes between them (test_explain.py:"),
+    (lambda x: ((y := x * 2), y.sum().item(), y + 1)[2], "a value that Python reads comes between them (test_explain.py:"),
     (lambda x: (x.T * 2) + (x.reshape(4, 3) + 1), "their elements lie in other orders: f32[4,3] and f32[4,3]@(4,16)"),
     (lambda x: (x * 1j) + 1, "complex numbers are not fused"),
     (lambda x: ((y := x * 2), (z := y.cumsum(0)), y + z.exp())[2], None)], ids=range(7))
@@ -155,7 +155,7 @@ def test_a_screen_is_enough_for_a_training_step():
     assert is_one_screen(said) and len(step.explain(full=True).splitlines()) > 400
     assert [line[:14].strip() for line in said.splitlines()[1:] if line[2] != " "] == [
         "calls", "time", "kinds", "a replay", "memory", "most bytes", "not fused", "to do"]
-    assert "AdamW" not in said and " x linear  # test_ir_explain.py:" in said and "their shapes differ" in said
+    assert "AdamW" not in said and " x linear  # test_explain.py:" in said and "their shapes differ" in said
 
 
 def test_a_screen_is_enough_for_what_goes_wrong_in_every_way():
@@ -184,7 +184,7 @@ def test_traced_functions_say_what_they_are():
     @jit.trace
     def step(x):
         return x * 2
-    place = f"step (test_ir_explain.py:{step.__code__.co_firstlineno})"
+    place = f"step (test_explain.py:{step.__code__.co_firstlineno})"
     assert repr(step) == f"<traced {place}: no recording yet>"
     for _ in range(4):
         step(whet.ones(3))

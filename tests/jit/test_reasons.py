@@ -100,7 +100,7 @@ def here(f):
     """The line of a function that says `here`."""
     f = Agent.act if f is reads_a_generator else f
     lines, first = inspect.getsourcelines(f)
-    return next((f"test_jit_reasons.py:{first + i}" for i, line in enumerate(lines) if "# here" in line), None)
+    return next((f"test_reasons.py:{first + i}" for i, line in enumerate(lines) if "# here" in line), None)
 
 
 CASES = {
@@ -151,7 +151,7 @@ def test_no_reason_holds_an_address():
 def test_misses_are_told_by_the_guard_and_its_line():
     global factor
     f = jit.trace(lambda x: x * factor if x.sum().item() < 9 else x)         # the line
-    line = f"test_jit_reasons.py:{f.fn.__code__.co_firstlineno}"
+    line = f"test_reasons.py:{f.fn.__code__.co_firstlineno}"
     for x, factor in ((1, 2.0), (1, 2.0), (5, 2.0)):         # noqa: B007
         f(whet.full((3,), float(x)))
     missed = [m for p in f.explain(data=True)["paths"] for m in p["missed"]]
@@ -171,7 +171,7 @@ def test_a_tensor_that_is_replaced_is_named():
     held["w"].data = whet.ones(1)
     f(one)
     (reason, n), = f.explain(data=True)["paths"][-1]["missed"]
-    assert n == 1 and reason.startswith("`held['w']` is f32[1], not f32[3] (test_jit_reasons.py:")
+    assert n == 1 and reason.startswith("`held['w']` is f32[1], not f32[3] (test_reasons.py:")
 
 
 def test_advice_follows_what_goes_wrong():

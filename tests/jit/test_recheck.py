@@ -48,7 +48,7 @@ def test_a_hidden_number_that_changed_is_found_at_the_next_power_of_two(often):
         assert f(x).tolist() == [1.0, 1.0]
     put(3.0)
     wrong = []
-    with pytest.warns(jit.TraceWarning, match=r"test_jit_again.py.*call 64 .* did `%1 = mul\(%0, 3.0\).*test_jit_again.py.*not `%1 = mul\(%0, 1.0\)"):
+    with pytest.warns(jit.TraceWarning, match=r"test_recheck.py.*call 64 .* did `%1 = mul\(%0, 3.0\).*test_recheck.py.*not `%1 = mul\(%0, 1.0\)"):
         for k in range(41, 70):
             wrong += [k] * (f(x).tolist() != [3.0, 3.0])
     assert max(wrong) < 65, "the call that is recorded again is eager's already"

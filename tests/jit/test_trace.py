@@ -83,7 +83,7 @@ def test_it_says_once_why_it_runs_eagerly():
         for _ in range(6):
             assert f(whet.ones(1)).item() == 2
     said = [w for w in said if w.category is jit.TraceWarning]
-    assert len(said) == 1 and "posix.getpid" in str(said[0].message) and "test_jit.py" in str(said[0].message)
+    assert len(said) == 1 and "posix.getpid" in str(said[0].message) and "test_trace.py" in str(said[0].message)
     assert "posix.getpid" in facts(f)["refused"]
     with pytest.raises(jit.TraceError, match="posix.getpid"):
         jit.trace(loud, strict=True)(whet.ones(1))
