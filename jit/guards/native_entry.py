@@ -40,17 +40,22 @@ class Latch:
         self.word.value = 0
 
 
+def _source(tags):
+    from whet.passes.lower_llvm.calls import traced_calls
+    return traced_calls.source(tags)
+
+
 def _load():
     """(the base class, `enter`, `take`, the words shared with machine code, the generator's layout)."""
     if not native.enabled() or tensor_base.native_apply is None:
         return PyEntry, None, None, None, None
-    from whet.passes.lower_llvm.calls import traced_calls as L
+    from whet.passes.lower_llvm.calls import traced_layouts as L
     words = (C.c_int64 * 4)()
     native._forever(words)
     native._forever(MISSED)
     words[L.J["missed"] // 8] = id(MISSED)
     native.export("whet_jit", C.addressof(words))
-    at = native.image(f"jit/traced/{layouts.tags}", lambda: L.source(layouts.tags), L.NAMES)
+    at = native.image(f"jit/traced/{layouts.tags}", lambda: _source(layouts.tags), L.NAMES)
     base = native.make_type("whet.jit.Entry", native.HEAD, [(50, at["traced_call"]), (54, at["traced_get"])])
     return base, native.function(at["traced_enter"], "enter"), native.function(at["traced_take"], "take", flags=native.METH_O), words, L
 

@@ -24,17 +24,22 @@ class _Layout:
     """The generator's layout, without loading the generator: the numbers are part of its image."""
 
 
+def _source():
+    from ..passes.lower_llvm.calls.op_calls import source
+    return source()
+
+
 def load():
     """(Base, Cell, Node, functions) made of machine code, or None where that cannot be."""
     global L, ctx, ctx_at
     if not native.enabled():
         return None
-    from ..passes.lower_llvm.calls import op_calls as L  # layouts only: no LLVM is loaded by it
+    from ..passes.lower_llvm.calls import op_layouts as L  # layouts only: no LLVM is loaded by it
     buffer = (C.c_int64 * (L.CTX_BYTES // 8))()
     ctx, ctx_at = buffer, C.addressof(buffer)
     native.export("whet_ctx", ctx_at)
     native.export("whet_array_new", native.symbol("array_new"))
-    at = native.image("entries", L.source, L.NAMES)
+    at = native.image("entries", _source, L.NAMES)
     types = _types(L, at)
     functions = {name: native.function(at[name], name, flags=flags) for name, flags in (
         ("apply", native.METH_FASTCALL), ("next_number", native.METH_NOARGS), ("set_flags", native.METH_O), ("wrap", native.METH_O),

@@ -359,7 +359,7 @@ def settings():
 @pytest.mark.filterwarnings("ignore::whet.jit.TraceWarning")
 def test_something_else_outside(name, versions, settings, monkeypatch):
     if not versions:                         # an interpreter whose dicts have no versions
-        code = native.build(native_entry.L.source(False), native_entry.L.NAMES)
+        code = native.build(native_entry._source(False), native_entry.L.NAMES)
         monkeypatch.setattr(native_entry, "enter", native.function(code["traced_enter"], "enter"))
     fn, change = outsides()[name]
     f, x = armed(fn, whet.full((3,), 2.0)), whet.full((3,), 2.0)

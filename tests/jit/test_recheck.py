@@ -13,7 +13,7 @@ from whet.jit.replay.recording import Recording
 from whet.jit.verify import recheck
 from whet.nn import functional as F
 from whet.passes.lower_llvm.builder import Module
-from whet.passes.lower_llvm.calls.op_calls import _ptr
+from whet.passes.lower_llvm.calls.object_access import _ptr
 
 pytestmark = pytest.mark.filterwarnings("error::whet.jit.TraceWarning")
 

@@ -13,7 +13,7 @@ does not: the list ends there. So a launch that reads by indices from data follo
 """
 from ..builder import Module, Val
 from . import share_out as launching
-from .op_calls import C, T
+from .op_layouts import C, T
 
 MOST = 2000                      # arguments of a launch
 MOVING = 4000                    # arrays that change from call to call

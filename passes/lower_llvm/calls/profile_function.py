@@ -4,7 +4,7 @@
 is compared. A call, or a call of a builtin, that such code makes needs no look, nor does what it returns to code of its kind.
 """
 from ..builder import Module, Val
-from .op_calls import Glue, _ptr
+from .object_access import Glue, _ptr
 
 W = dict(table=0, mask=8, tensor=16, names=24)      # (names: what Python calls the kinds of events; 0 for those that nobody asks for)
 CALL, RETURN, C_CALL = 0, 3, 4                      # kinds of events

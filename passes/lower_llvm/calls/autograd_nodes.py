@@ -1,0 +1,150 @@
+"""Native entries of tensors, version cells and nodes as objects: how they are freed, and what the autograd engine asks of a node."""
+from ..builder import Val
+from .object_access import Glue, _ptr
+from .op_layouts import MAX_IN, TP_FREE, C, N, T
+
+
+def _deallocs(m):
+    for name, owned, weak in (("tensor", [T[k] for k in ("dict", "array", "node", "grad", "cell", "base", "extra")], T["weak"]),
+                              ("cell", [C["writer"], C["aside"]], None)):
+        f = m.fn(f"{name}_dealloc", [("ptr", "o")])
+        g = Glue(f)
+        o, = f.args
+        tp = g.type_of(o)
+        if weak is not None:
+            f.if_(f.cmp("ne", g.ld(o, weak), 0), lambda: f.call("PyObject_ClearWeakRefs", "void", o))
+        for off in owned:
+            g.dec(g.ld(o, off))
+        if name == "tensor":                     # a Python subclass is tracked by the garbage collector: its memory begins earlier
+            def free_subclass():
+                free = f.call("PyType_GetSlot", "ptr", tp, f.const("i32", TP_FREE))
+                f.raw(f"call void {free.ref}(ptr {o.ref})")
+            f.if_(f.cmp("eq", tp, g.ctx("tensor")), lambda: f.call("PyObject_Free", "void", o), free_subclass)
+        else:
+            f.call("PyObject_Free", "void", o)
+        g.dec(tp)
+
+    # A node that only the dying one holds goes on a list threaded through its `op` field: no recursion however long the chain.
+    f = m.fn("node_dealloc", [("ptr", "o")])
+    g = Glue(f)
+    o, = f.args
+    tp = g.type_of(o)
+    head = f.alloca("i64", 1)
+    g.dec(g.ld(o, N["op"]))
+    g.st(f.as_val(0, "i64"), o, N["op"])
+    f.store(o, head)
+    f.br("loop")
+    f.label("loop")
+    cur = f.load("ptr", head)
+    f.store(g.ld(cur, N["op"]), head)
+    f.if_(f.cmp("ne", g.ld(cur, N["weak"]), 0), lambda: f.call("PyObject_ClearWeakRefs", "void", cur))
+    for off in ("attrs", "pre_hooks", "post_hooks", "trace", "out_array", "out_cell"):
+        g.dec(g.ld(cur, N[off]))
+    for i in range(MAX_IN):
+        g.dec(g.ld(cur, N["saved"] + 8 * i))
+    for i in range(MAX_IN):
+        child = g.ld(cur, N["edges"] + 8 * i)
+
+        def maybe(child=child):
+            mine = f.binary("and", g.same(g.type_of(child), tp), f.cmp("eq", g.ld(child, 0, "i64"), 1))
+
+            def push():
+                g.dec(g.ld(child, N["op"]))
+                g.st(f.load("ptr", head), child, N["op"])
+                f.store(child, head)
+            f.if_(mine, push, lambda: g.dec(child))
+        f.if_(f.cmp("ne", child, 0), maybe)
+    f.call("PyObject_Free", "void", cur)
+    g.dec(tp)
+    f.cbr(g.null(f.load("ptr", head)), "done", "loop")
+    f.label("done")
+
+
+def _nodes(m):
+    """What the engine asks of a node at every step, without the interpreter."""
+    # edges: a tuple with None where nothing flows
+    f = m.fn("node_edges", [("ptr", "o"), ("ptr", "closure")], "ptr")
+    g = Glue(f)
+    o, _ = f.args
+    n = g.ld(o, N["nin"], "i64")
+    t = f.call("PyTuple_New", "ptr", n)
+    f.bail(g.null(t), "fail")
+
+    def edge(i):
+        e = f.load("ptr", f.at(f.bytes_at(o, N["edges"]), i, "i64"), 8)
+        e = f.sel(g.null(e), _ptr(f, "_Py_NoneStruct"), e)
+        g.inc(e)
+        f.call("PyTuple_SetItem", "i32", t, i, e)
+    f.loop(0, n, 1, edge)
+    f.br("fail")
+    f.label("fail")
+    f.ret(t)
+
+    # saved_inputs(): the inputs if none was written since, else (and after a release) the Python method decides
+    f = m.fn("node_saved_inputs", [("ptr", "o"), ("ptr", "unused")], "ptr")
+    g = Glue(f)
+    o, _ = f.args
+    n = g.ld(o, N["nin"], "i64")
+    f.bail(f.cmp("ne", g.ld(o, N["released"], "i64"), 0), "slow")
+    tensor_t, parameter_t = g.ctx("tensor"), g.ctx("parameter")
+
+    def current(i):
+        x = f.load("ptr", f.at(f.bytes_at(o, N["saved"]), i, "i64"), 8)
+        f.bail(g.null(x), "slow")
+        t = g.type_of(x)
+
+        def version():
+            cell = g.ld(x, T["cell"])
+            v, = f.if_(g.absent(cell), lambda: [f.as_val(0, "i64")], lambda: [g.ld(cell, C["v"], "i64")])
+            f.bail(f.cmp("ne", v, f.load("i64", f.at(f.bytes_at(o, N["versions"]), i, "i64"), 8)), "slow")
+        f.if_(f.binary("or", g.same(t, tensor_t), g.same(t, parameter_t)), version)
+    f.loop(0, n, 1, current)
+    t = f.call("PyTuple_New", "ptr", n)
+    f.bail(g.null(t), "fail")
+
+    def saved(i):
+        x = f.load("ptr", f.at(f.bytes_at(o, N["saved"]), i, "i64"), 8)
+        g.inc(x)
+        f.call("PyTuple_SetItem", "i32", t, i, x)
+    f.loop(0, n, 1, saved)
+    f.br("fail")
+    f.label("fail")
+    f.ret(t)
+    f.label("slow")
+    box = f.alloca("i64", 1)
+    f.store(o, box, 8)
+    f.ret(f.call("PyObject_Vectorcall", "ptr", g.ctx("stale"), box, f.as_val(1, "i64"), Val(f, "null", "ptr")))
+
+    # release(): drop what was saved
+    f = m.fn("node_release", [("ptr", "o"), ("ptr", "unused")], "ptr")
+    g = Glue(f)
+    o, _ = f.args
+    n = g.ld(o, N["nin"], "i64")
+    tensor_t, parameter_t = g.ctx("tensor"), g.ctx("parameter")
+
+    def drop(i):
+        at = f.at(f.bytes_at(o, N["saved"]), i, "i64")
+        x = f.load("ptr", at, 8)
+
+        def clear():
+            t = g.type_of(x)
+            mine = f.binary("or", g.same(t, tensor_t), g.same(t, parameter_t))
+
+            def tensor():
+                g.st(f.as_val(1, "i64"), o, N["released"])
+                f.store(Val(f, "null", "ptr"), at, 8)
+                g.dec(x)
+            f.if_(mine, tensor)
+        f.if_(f.cmp("ne", x, 0), clear)
+    f.loop(0, n, 1, drop)
+    out = g.ld(o, N["out_cell"])
+
+    def outputs():
+        g.st(f.as_val(1, "i64"), o, N["released"])
+        arr = g.ld(o, N["out_array"])
+        g.st(Val(f, "null", "ptr"), o, N["out_array"])
+        g.st(Val(f, "null", "ptr"), o, N["out_cell"])
+        g.dec(arr)
+        g.dec(out)
+    f.if_(g.absent(out), lambda: [], outputs)
+    f.ret(g.none())

@@ -1,0 +1,294 @@
+"""Native entries that make tensors around arrays, and views of tensors: by basic indices, by `reshape`, by a layout."""
+from ..builder import Val
+from .object_access import Glue, _ptr, _thread
+from .op_layouts import ELSIZE, GRAD, INFERENCE, SPECIAL, A, C, T
+
+
+def around(m):
+    """around(array): a leaf around an array whose reference it takes; null with an error set, and the array let go of."""
+    f = m.fn("around", [("ptr", "a")], "ptr", "internal")
+    g = Glue(f)
+    f.ret(g.new_tensor(f.args[0], "lost"))
+    f.label("lost")
+    g.dec(f.args[0])
+    f.ret(Val(f, "null", "ptr"))
+
+
+def window(f, g, arr, descr, nd, dims, strides, offset, fail):
+    """A new array that shows the memory of another, from `offset` bytes behind its first element on."""
+    g.inc(descr)
+    v = f.call("whet_NewFromDescr", "ptr", _ptr(f, "whet_ndarray"), descr, f.conv("trunc", nd, "i32"), dims, strides,
+               f.bytes_at(g.ld(arr, A["data"]), offset), g.ld(arr, A["flags"], "i32") & 0x400, f.as_val(0, "ptr"))
+    f.bail(g.null(v), fail)
+    g.inc(arr)
+    f.call("whet_SetBaseObject", "i32", v, arr)
+    return v
+
+
+def share(f, g, src, t, fail, flags=None, unsafe=None, based=True):
+    """Make the new tensor `t` a view of `src`: one version cell, the base whose history it follows, and with `flags` what the view may be used
+    for."""
+    cell = g.cell_of(src, fail)
+    g.inc(cell)
+    g.st(cell, t, T["cell"])
+    g.st(g.ld(cell, C["h"], "i64"), t, T["hist"])
+
+    def base():
+        b = g.ld(src, T["base"])
+
+        def inherit():
+            g.inc(b)
+            return [b, g.ld(src, T["rg"], "i64") & 12]
+
+        def own():
+            g.inc(src)
+            return [src, f.as_val(0, "i64")]
+        root, bits = f.if_(g.absent(b), own, inherit)
+        g.st(root, t, T["base"])
+        if flags is None:
+            return
+        silent = f.sel(f.cmp("eq", flags & GRAD, 0), 4, f.as_val(0, "i64"))
+        g.st(bits | silent | f.sel(unsafe, 8, f.as_val(0, "i64")), t, T["rg"])
+    if based is True:
+        base()
+    else:
+        f.if_(based, base)
+
+
+def _views(m):
+    """Views of a tensor when nothing is recorded: of an array (view_of), by basic indices (subscript), in another shape (reshape)."""
+    # unrecorded(tensor): its array if a view of it may be made here, else null
+    f = m.fn("unrecorded", [("ptr", "o")], "ptr", "internal")
+    g = Glue(f)
+    o, = f.args
+    t = g.type_of(o)
+    f.bail(f.binary("xor", f.binary("or", g.same(t, g.ctx("tensor")), g.same(t, g.ctx("parameter"))), 1), "no")
+    arr = g.ld(o, T["array"])
+    f.bail(g.null(arr), "no")
+    f.bail(f.cmp("ne", g.type_of(arr), _ptr(f, "whet_ndarray")), "no")
+    f.bail(f.cmp("ne", _thread(f), g.ctx("thread", "i64")), "no")
+    flags = g.ctx("flags", "i64")
+    f.bail(f.cmp("ne", flags & (SPECIAL | INFERENCE), 0), "no")
+    grad = f.cmp("ne", flags & GRAD, 0)
+    rg = g.ld(o, T["rg"], "i64")
+    f.bail(f.binary("and", grad, f.cmp("ne", rg & 1, 0)), "no")
+    f.bail(f.cmp("ne", rg & 2, 0), "no")
+    base = g.ld(o, T["base"])
+
+    def fresh():
+        f.bail(f.cmp("ne", g.ld(g.ld(o, T["cell"]), C["h"], "i64"), g.ld(o, T["hist"], "i64")), "no")
+    f.if_(g.absent(base), lambda: [], fresh)
+    f.ret(arr)
+    f.label("no")
+    f.ret(Val(f, "null", "ptr"))
+
+    # view(tensor, array): steals the array
+    f = m.fn("view", [("ptr", "src"), ("ptr", "arr")], "ptr", "internal")
+    g = Glue(f)
+    src, arr = f.args
+    t = g.new_tensor(arr, "lost")
+    share(f, g, src, t, "unwind", g.ctx("flags", "i64"), f.as_val(0, "i1"), f.as_val(1, "i1"))
+    f.ret(t)
+    f.label("lost")
+    g.dec(arr)
+    f.br("error")
+    f.label("unwind")
+    g.dec(t)
+    f.br("error")
+    f.label("error")
+    f.ret(Val(f, "null", "ptr"))
+
+    # part(tensor, its array, nd, dims, strides, offset): the view of that layout
+    f = m.fn("part", [("ptr", "src"), ("ptr", "arr"), ("i64", "nd"), ("ptr", "dims"), ("ptr", "strides"), ("i64", "offset")], "ptr", "internal")
+    g = Glue(f)
+    src, arr, nd, dims, strides, offset = f.args
+    v = window(f, g, arr, g.ld(arr, A["descr"]), nd, dims, strides, offset, "fail")
+    f.ret(f.call("view", "ptr", src, v))
+    f.label("fail")
+    f.ret(Val(f, "null", "ptr"))
+
+    f = m.fn("view_of", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
+    g = Glue(f)
+    src, arr = f.load("ptr", f.args[1], 8), f.load("ptr", f.at(f.args[1], 1, "i64"), 8)
+
+    def sync():
+        r = f.call("PyObject_CallNoArgs", "ptr", g.ctx("sync"))
+        f.bail(g.null(r), "error")
+        g.dec(r)
+    f.if_(f.cmp("ne", _thread(f), g.ctx("thread", "i64")), sync)
+    g.inc(arr)
+    f.ret(f.call("view", "ptr", src, arr))
+    f.label("error")
+    f.ret(Val(f, "null", "ptr"))
+    _subscript(m)
+    _reshape(m)
+
+
+def _subscript(m):
+    """tensor[key] for ints, slices without a step, None and Ellipsis; anything else is the Python function's."""
+    f = m.fn("subscript", [("ptr", "o"), ("ptr", "key")], "ptr")
+    g = Glue(f)
+    o, key = f.args
+    dims, strides, one, box = f.alloca("i64", 64), f.alloca("i64", 64), f.alloca("i64", 1), f.alloca("i64", 2)
+    arr = f.call("unrecorded", "ptr", o)
+    f.bail(g.null(arr), "slow")
+    nd = f.conv("zext", g.ld(arr, A["nd"], "i32"), "i64")
+    adims, astrides = g.ld(arr, A["dims"]), g.ld(arr, A["strides"])
+    f.store(key, one, 8)
+    is_tuple = g.same(g.type_of(key), _ptr(f, "PyTuple_Type"))
+    items, n = f.if_(is_tuple, lambda: [f.bytes_at(key, 24), g.ld(key, 16, "i64")], lambda: [f.bytes_at(one, 0), f.as_val(1, "i64")])
+    f.bail(f.cmp("sgt", n, 16), "slow")
+    f.bail(f.cmp("sgt", nd, 32), "slow")
+    none, dots = _ptr(f, "_Py_NoneStruct"), _ptr(f, "_Py_EllipsisObject")
+
+    def word(p, i, ty="i64"):
+        return f.load(ty, f.at(p, i, "i64"), 8)
+
+    def put(p, i, v):
+        f.store(v, f.at(p, i, "i64"), 8)
+
+    # how many dimensions are named; nothing but the four kinds
+    def count(i, named, ellipses):
+        x = word(items, i, "ptr")
+        t = g.type_of(x)
+        is_dim = f.binary("or", g.same(t, _ptr(f, "PyLong_Type")), g.same(t, _ptr(f, "PySlice_Type")))
+        is_dots = g.same(x, dots)
+        known = f.binary("or", f.binary("or", is_dim, is_dots), g.same(x, none))
+        f.bail(f.binary("xor", known, 1), "slow")
+        return [named + f.conv("zext", is_dim, "i64"), ellipses + f.conv("zext", is_dots, "i64")]
+    named, ellipses = f.loop(0, n, 1, count, [f.as_val(0, "i64"), f.as_val(0, "i64")])
+    f.bail(f.cmp("sgt", named, nd), "slow")
+    f.bail(f.cmp("sgt", ellipses, 1), "slow")
+
+    def integer(x):
+        """An exact int as i64 (leaves for the slow path where it does not fit)."""
+        v = f.call("PyLong_AsSsize_t", "i64", x)
+
+        def failed():
+            f.bail(f.cmp("ne", f.call("PyErr_Occurred", "ptr"), 0), "unset")
+        f.if_(f.cmp("eq", v, -1), failed)
+        return v
+
+    def copy(d, out, times):
+        def one_dim(k, d, out):
+            put(dims, out, word(adims, d))
+            put(strides, out, word(astrides, d))
+            return [d + 1, out + 1]
+        return f.loop(0, times, 1, one_dim, [d, out])
+
+    def bound(x, size, default):
+        def given():
+            f.bail(f.cmp("ne", g.type_of(x), _ptr(f, "PyLong_Type")), "slow")
+            v = integer(x)
+            v = f.sel(f.cmp("slt", v, 0), v + size, v)
+            return [f.imin(f.imax(v, 0), size)]
+        return f.if_(g.same(x, none), lambda: [default], given)[0]
+
+    def each(i, d, out, offset):
+        x = word(items, i, "ptr")
+        t = g.type_of(x)
+
+        def number():
+            v = integer(x)
+            size = word(adims, d)
+            v = f.sel(f.cmp("slt", v, 0), v + size, v)
+            f.bail(f.binary("or", f.cmp("slt", v, 0), f.cmp("sge", v, size)), "slow")
+            return [d + 1, out, offset + v * word(astrides, d)]
+
+        def not_number():
+            def part():
+                f.bail(f.binary("xor", g.same(g.ld(x, 32), none), 1), "slow")
+                size, step = word(adims, d), word(astrides, d)
+                lo = bound(g.ld(x, 16), size, f.as_val(0, "i64"))
+                hi = bound(g.ld(x, 24), size, size)
+                put(dims, out, f.imax(hi - lo, 0))
+                put(strides, out, step)
+                return [d + 1, out + 1, offset + f.sel(f.cmp("sgt", hi, lo), lo * step, 0)]           # (as NumPy has it)
+
+            def rest():
+                def axis():
+                    put(dims, out, f.as_val(1, "i64"))
+                    put(strides, out, f.as_val(0, "i64"))
+                    return [d, out + 1, offset]
+
+                def skip():
+                    d2, out2 = copy(d, out, nd - named)
+                    return [d2, out2, offset]
+                return f.if_(g.same(x, none), axis, skip)
+            return f.if_(g.same(t, _ptr(f, "PySlice_Type")), part, rest)
+        return f.if_(g.same(t, _ptr(f, "PyLong_Type")), number, not_number)
+    zero = f.as_val(0, "i64")
+    d, out, offset = f.loop(0, n, 1, each, [zero, zero, zero])
+    d, out = copy(d, out, nd - d)
+    f.ret(f.call("part", "ptr", o, arr, out, dims, strides, offset))
+    f.label("unset")
+    f.call("PyErr_Clear", "void")
+    f.br("slow")
+    f.label("slow")
+    f.store(o, box, 8)
+    put(box, 1, key)
+    f.ret(f.call("PyObject_Vectorcall", "ptr", g.ctx("getitem"), box, f.as_val(2, "i64"), Val(f, "null", "ptr")))
+
+
+def _reshape(m):
+    """tensor.reshape(2, 3) of row-major memory to sizes that fit (one may be -1); anything else is the Python function's."""
+    f = m.fn("reshape", [("ptr", "o"), ("ptr", "argv"), ("i64", "n"), ("ptr", "kw")], "ptr")
+    g = Glue(f)
+    o, argv, n, kw = f.args
+    dims, strides, box = f.alloca("i64", 32), f.alloca("i64", 32), f.alloca("i64", 34)
+    f.bail(f.cmp("ne", kw, 0), "slow")
+    f.bail(f.cmp("sgt", n, 32), "slow")
+    f.bail(f.cmp("slt", n, 1), "slow")
+    arr = f.call("unrecorded", "ptr", o)
+    f.bail(g.null(arr), "slow")
+    f.bail(f.cmp("eq", g.ld(arr, A["flags"], "i32") & 1, 0), "slow")
+    nd = f.conv("zext", g.ld(arr, A["nd"], "i32"), "i64")
+    adims = g.ld(arr, A["dims"])
+
+    def word(p, i, ty="i64"):
+        return f.load(ty, f.at(p, i, "i64"), 8)
+    total, = f.loop(0, nd, 1, lambda d, s: [f.binary("mul", s, word(adims, d))], [f.as_val(1, "i64")])
+    f.bail(f.cmp("eq", total, 0), "slow")
+
+    def size(i, product, unknown):
+        x = word(argv, i, "ptr")
+        f.bail(f.cmp("ne", g.type_of(x), _ptr(f, "PyLong_Type")), "slow")
+        v = f.call("PyLong_AsSsize_t", "i64", x)
+        f.bail(f.cmp("slt", v, -1), "slow")
+        f.bail(f.cmp("eq", v, 0), "slow")
+        f.bail(f.cmp("sgt", v, total), "slow")
+
+        def minus():
+            f.bail(f.cmp("ne", f.call("PyErr_Occurred", "ptr"), 0), "unset")
+            f.bail(f.cmp("sge", unknown, 0), "slow")
+            return [product, i]
+        p, u = f.if_(f.cmp("eq", v, -1), minus, lambda: [f.binary("mul", product, v), unknown])
+        f.bail(f.cmp("sgt", p, total), "slow")
+        f.store(v, f.at(dims, i, "i64"), 8)
+        return [p, u]
+    product, unknown = f.loop(0, n, 1, size, [f.as_val(1, "i64"), f.as_val(-1, "i64")])
+
+    def infer():
+        f.bail(f.cmp("ne", f.srem(total, product), 0), "slow")
+        f.store(f.sdiv(total, product), f.at(dims, unknown, "i64"), 8)
+    f.if_(f.cmp("sge", unknown, 0), infer, lambda: f.bail(f.cmp("ne", product, total), "slow"))
+    unit = g.ld(g.ld(arr, A["descr"]), ELSIZE, "i64")
+
+    def stride(k, step):
+        i = n - 1 - k
+        f.store(step, f.at(strides, i, "i64"), 8)
+        return [f.binary("mul", step, word(dims, i))]
+    f.loop(0, n, 1, stride, [unit])
+    f.ret(f.call("part", "ptr", o, arr, n, dims, strides, f.as_val(0, "i64")))
+    f.label("unset")
+    f.call("PyErr_Clear", "void")
+    f.br("slow")
+    f.label("slow")
+    f.bail(f.cmp("sgt", n, 32), "many")
+    f.store(o, box, 8)
+    names, = f.if_(f.cmp("ne", kw, 0), lambda: [f.call("PyTuple_Size", "i64", kw)], lambda: [f.as_val(0, "i64")])
+    f.loop(0, n + names, 1, lambda i: f.store(word(argv, i, "ptr"), f.at(box, i + 1, "i64"), 8))
+    f.ret(f.call("PyObject_Vectorcall", "ptr", g.ctx("reshape"), box, n + 1, kw))
+    f.label("many")
+    f.call("PyErr_SetString", "void", f.load("ptr", _ptr(f, "PyExc_TypeError")), Val(f, "@too_many", "ptr"))
+    f.ret(Val(f, "null", "ptr"))

@@ -1,0 +1,247 @@
+"""The guards of a block in machine code: dictionaries, words of memory, and arguments by their rows."""
+from .object_access import Glue, _ptr, _put, _word
+from .op_layouts import HEAD, A, C, T
+from .traced_layouts import ANY, ANY_FLOAT, ANY_INT, DICT, EQUAL, FLOAT, GOLDEN, INT, LIST, MOST, SAME, TAG, TENSOR, TUPLE, H
+
+
+def _items(m):
+    """unpack(dict, keys, n, out): the values of a dict that has just these keys in this order; 0 where it has others."""
+    f = m.fn("unpack", [("ptr", "d"), ("ptr", "keys"), ("i64", "n"), ("ptr", "out")], "i64", "internal")
+    d, keys, n, out = f.args
+    at, key, value = (f.alloca("i64", 1) for _ in range(3))
+    f.bail(f.cmp("ne", f.call("PyDict_Size", "i64", d), n), "no")
+    f.store(f.as_val(0, "i64"), at)
+
+    def item(i):
+        f.bail(f.cmp("eq", f.call("PyDict_Next", "i32", d, at, key, value), 0), "no")
+        k, want = f.load("ptr", key), _word(f, keys, i, "ptr")
+
+        def equal():
+            texts = f.binary("and", f.cmp("eq", _type(f, k), _ptr(f, "PyUnicode_Type")), f.cmp("eq", _type(f, want), _ptr(f, "PyUnicode_Type")))
+            f.bail(f.binary("xor", texts, 1), "no")
+            f.bail(f.cmp("ne", f.call("PyUnicode_Compare", "i32", k, want), 0), "no")
+        f.if_(f.cmp("ne", k, want), equal)
+        _put(f, out, i, f.load("i64", value))
+    f.loop(0, n, 1, item)
+    f.ret(f.as_val(1, "i64"))
+    f.label("no")
+    f.ret(f.as_val(0, "i64"))
+
+
+def _type(f, o):
+    return f.load("ptr", f.bytes_at(o, 8), 8)
+
+
+def _dict(m, tags):
+    """dict(row): does a dict hold what it held? row: dict, version, all of it?, n, then keys and values (0: no such key)."""
+    f = m.fn("dict", [("ptr", "row")], "i64", "internal", "noinline")
+    row, = f.args
+    d, n = _word(f, row, 0, "ptr"), _word(f, row, 3)
+    pairs = f.at(row, 4, "i64")
+    at, key, value = (f.alloca("i64", 1) for _ in range(3))
+    tag = f.load("i64", f.bytes_at(d, TAG), 8) if tags else None
+
+    def walk():
+        f.bail(f.cmp("ne", f.call("PyDict_Size", "i64", d), n), "no")
+        f.store(f.as_val(0, "i64"), at)
+
+        def item(i):
+            f.bail(f.cmp("eq", f.call("PyDict_Next", "i32", d, at, key, value), 0), "no")
+            f.bail(f.cmp("ne", f.load("i64", key), _word(f, pairs, i << 1)), "no")
+            want = _word(f, pairs, (i << 1) + 1)
+            f.bail(f.cmp("ne", f.load("i64", value), want) & f.cmp("ne", want, ANY), "no")
+        f.loop(0, n, 1, item)
+
+    def look():
+        def one(i):
+            x = f.call("PyDict_GetItemWithError", "ptr", d, _word(f, pairs, i << 1, "ptr"))
+            f.bail(f.cmp("ne", x, _word(f, pairs, (i << 1) + 1, "ptr")), "other")
+        f.loop(0, n, 1, one)
+    f.if_(f.cmp("ne", _word(f, row, 2), 0), walk, look)
+    if tags:
+        _put(f, row, 1, tag)
+    f.ret(f.as_val(1, "i64"))
+    f.label("other")
+    f.call("PyErr_Clear", "void")
+    f.br("no")
+    f.label("no")
+    f.ret(f.as_val(0, "i64"))
+
+
+def _outside(m, tags):
+    """outside(block): is what the function reaches from outside as it was?"""
+    f = m.fn("outside", [("ptr", "block")], "i64", "internal")
+    g = Glue(f)
+    block, = f.args
+
+    def section(name):
+        return g.ld(block, H[name], "i64"), f.bytes_at(block, g.ld(block, H[name + "_at"], "i64"))
+    zero = f.as_val(0, "i64")
+
+    def differs(i, k, at):
+        return f.load("i64", _word(f, at, (i + k) << 1, "ptr"), 8) ^ _word(f, at, ((i + k) << 1) + 1)
+
+    def exact(bad):                                  # addresses of zeros; addresses and what they hold: four at a time
+        n, at = section("zeros")
+        bad, = f.loop(0, n, 4, lambda i, bad: [bad | _either([f.load("i64", _word(f, at, i + k, "ptr"), 8) for k in range(4)])], [bad])
+        n, at = section("words")
+        return f.loop(0, n, 4, lambda i, bad: [bad | _either([differs(i, k, at) for k in range(4)])], [bad])[0]
+
+    def dicts(name):                                 # rows of `dict`, one after the other
+        n, at = section(name)
+
+        def one_dict(i, row):
+            def compare():
+                f.bail(f.cmp("eq", f.call("dict", "i64", row), 0), "changed")
+            if tags:
+                f.if_(f.cmp("ne", f.load("i64", f.bytes_at(_word(f, row, 0, "ptr"), TAG), 8), _word(f, row, 1)), compare)
+            else:
+                compare()
+            return [f.at(row, (_word(f, row, 3) << 1) + 4, "i64")]
+        f.loop(0, n, 1, one_dict, [at])
+    n, at = section("soft")                          # what may change though it means the same: versions of dicts, gradients that are not there
+    bad, = f.loop(0, n, 4, lambda i, bad: [bad | _either([differs(i, k, at) for k in range(4)])], [exact(zero)])
+
+    def look():
+        f.bail(f.cmp("ne", exact(zero), 0), "no")
+        f.loop(0, n, 1, lambda i: _put(f, at, (i << 1) + 1, f.load("i64", _word(f, at, i << 1, "ptr"), 8)))
+        count, bare = section("bare")
+        some, = f.loop(0, count, 1, lambda i, some: [some | ~g.absent(f.load("ptr", _word(f, bare, i, "ptr"), 8))], [f.const("i1", 0)])
+        f.bail(some, "changed")
+        dicts("dicts")
+    f.if_(f.cmp("ne", bad, 0), look)
+    count, held = section("held")
+    none, = f.loop(0, count, 1, lambda i, none: [none | g.absent(f.load("ptr", _word(f, held, i, "ptr"), 8))], [f.const("i1", 0)])
+    f.bail(none, "no")
+    dicts("always")
+
+    n, at = section("lists")                        # list, n, items
+
+    def one_list(i, row):
+        x, size = _word(f, row, 0, "ptr"), _word(f, row, 1)
+        f.bail(f.cmp("ne", g.ld(x, HEAD, "i64"), size), "no")
+        items = g.ld(x, HEAD + 8)
+
+        def item(k, bad):
+            want = _word(f, row, k + 2)
+            return [bad | f.cmp("ne", _word(f, items, k), want) & f.cmp("ne", want, ANY)]
+        bad, = f.loop(0, size, 1, item, [f.const("i1", 0)])
+        f.bail(bad, "no")
+        return [f.at(row, size + 2, "i64")]
+    f.loop(0, n, 1, one_list, [at])
+    f.ret(f.as_val(1, "i64"))
+    f.label("changed")                               # the next call must look again
+    n, at = section("soft")
+    f.loop(0, f.imin(n, 1), 1, lambda i: _put(f, at, 1, ~_word(f, at, 1)))
+    f.br("no")
+    f.label("no")
+    f.ret(zero)
+
+
+def _either(xs):
+    """All bits of some words."""
+    return xs[0] if len(xs) == 1 else _either(xs[:len(xs) // 2]) | _either(xs[len(xs) // 2:])
+
+
+def _argument(m):
+    """argument(block, row, objects, leaves): is an argument, or a part of one, as it was? Tensors go to `leaves`, parts to `objects`."""
+    f = m.fn("argument", [("ptr", "block"), ("ptr", "row"), ("ptr", "objects"), ("ptr", "leaves")], "i64", "internal")
+    g = Glue(f)
+    block, row, objects, leaves = f.args
+    kind, o = _word(f, row, 0), _word(f, objects, _word(f, row, 1), "ptr")
+    t = g.type_of(o)
+
+    def must(ok):
+        f.bail(f.binary("xor", ok, 1), "no")
+    # row of a tensor: leaf, type, dtype, dimensions, rg, flags of the array, (gradient, node, base), who it is, (size, stride) ...
+    f.bail(f.cmp("ne", kind, TENSOR), "plain")
+    must(g.same(t, _word(f, row, 4, "ptr")))
+    a = g.ld(o, T["array"])
+    f.bail(g.null(a), "no")
+    must(g.same(g.type_of(a), _ptr(f, "whet_ndarray")))
+    nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+    bad = (g.ld(a, A["descr"], "i64") ^ _word(f, row, 5)) | (nd ^ _word(f, row, 6)) | (g.ld(o, T["rg"], "i64") ^ _word(f, row, 7))
+    bad = bad | ((f.conv("zext", g.ld(a, A["flags"], "i32"), "i64") & 0x500) ^ _word(f, row, 8))
+    there = f.as_val(0, "i64")
+    for i, field in enumerate(("grad", "node", "base")):
+        there = there | (f.conv("zext", f.binary("xor", g.absent(g.ld(o, T[field])), 1), "i64") << i)
+    bad = bad | (there ^ _word(f, row, 9)) | (f.conv("zext", g.absent(g.ld(o, T["extra"])), "i64") ^ 1)
+    f.bail(f.cmp("ne", bad, 0), "no")
+
+    def up_to_date():                                # a view whose base was not given another history
+        f.bail(f.cmp("ne", g.ld(g.ld(o, T["cell"]), C["h"], "i64"), g.ld(o, T["hist"], "i64")), "no")
+    f.if_(g.absent(g.ld(o, T["base"])), lambda: None, up_to_date)
+    held = g.ld(o, T["dict"])                        # attributes
+    f.if_(g.absent(held), lambda: None, lambda: f.bail(f.cmp("ne", _word(f, held, 2), 0), "no"))
+    dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
+    bad, = f.loop(0, nd, 1, lambda d, bad: [
+        bad | (_word(f, dims, d) ^ _word(f, row, (d << 1) + 11)) | (_word(f, strides, d) ^ _word(f, row, (d << 1) + 12))], [f.as_val(0, "i64")])
+    f.bail(f.cmp("ne", bad, 0), "no")
+    mine = _word(f, row, 10, "ptr")
+
+    def nobody():                                    # it must be none of the tensors that are known
+        mask, known = g.ld(block, H["mask"], "i64"), f.bytes_at(block, g.ld(block, H["known_at"], "i64"))
+        h = f.lshr(f.binary("mul", f.lshr(g.i64(o), 4), GOLDEN), 40)
+
+        def more(i):
+            x = _word(f, known, i & mask, "ptr")
+            f.bail(g.same(x, o), "no")
+            return f.cmp("ne", x, 0)
+        f.while_(more, lambda i: [i + 1], [h])
+    f.if_(g.null(mine), nobody, lambda: must(g.same(mine, o)))
+    _put(f, leaves, _word(f, row, 3), o)
+    f.br("yes")
+
+    f.label("plain")
+    value = _word(f, row, 3)
+    for k, name in ((SAME, "same"), (FLOAT, "float"), (INT, "int"), (EQUAL, "equal"), (TUPLE, "tuple"), (LIST, "list"), (DICT, "dictionary"),
+                    (ANY_FLOAT, "any_float"), (ANY_INT, "any_int")):
+        f.bail(f.cmp("eq", kind, k), name)
+    must(g.same(o, _word(f, leaves, value, "ptr")))  # AGAIN
+    f.br("yes")
+    f.label("same")
+    f.cbr(f.cmp("eq", g.i64(o), value), "yes", "no")
+    f.label("float")
+    must(g.same(t, _ptr(f, "PyFloat_Type")))
+    f.cbr(f.cmp("eq", g.ld(o, HEAD, "i64"), value), "yes", "no")
+    f.label("int")
+    must(g.same(t, _ptr(f, "PyLong_Type")))
+    over = f.alloca("i32", 1)
+    v = f.call("PyLong_AsLongLongAndOverflow", "i64", o, over)
+    f.bail(f.cmp("ne", f.load("i32", over), 0), "no")
+    f.cbr(f.cmp("eq", v, value), "yes", "no")
+    f.label("any_float")
+    must(g.same(t, _ptr(f, "PyFloat_Type")))
+    _put(f, leaves, value, o)
+    f.br("yes")
+    f.label("any_int")
+    must(g.same(t, _ptr(f, "PyLong_Type")))
+    v = f.call("PyLong_AsLongLongAndOverflow", "i64", o, over)
+    f.bail(f.cmp("ne", f.load("i32", over), 0) | f.cmp("ugt", v + MOST, 2 * MOST), "no")
+    _put(f, leaves, value, o)
+    f.br("yes")
+    f.label("equal")                                 # str or bytes
+    other = g.ptr(value)
+    must(g.same(t, g.type_of(other)))
+    f.cbr(f.cmp("eq", f.call("PyObject_RichCompareBool", "i32", o, other, f.as_val(2, "i32")), 1), "yes", "no")
+
+    def parts(items):
+        f.bail(f.cmp("ne", g.ld(o, HEAD, "i64"), value), "no")
+        start = _word(f, row, 4)
+        items = items()
+        f.loop(0, value, 1, lambda i: _put(f, objects, start + i, _word(f, items, i)))
+        f.br("yes")
+    f.label("tuple")
+    must(g.same(t, _ptr(f, "PyTuple_Type")))
+    parts(lambda: f.bytes_at(o, HEAD + 8))
+    f.label("list")
+    must(g.same(t, _ptr(f, "PyList_Type")))
+    parts(lambda: g.ld(o, HEAD + 8))
+    f.label("dictionary")
+    must(g.same(t, _ptr(f, "PyDict_Type")))
+    got = f.call("unpack", "i64", o, f.at(row, 5, "i64"), value, f.at(objects, _word(f, row, 4), "i64"))
+    f.cbr(f.cmp("ne", got, 0), "yes", "no")
+    f.label("yes")
+    f.ret(f.as_val(1, "i64"))
+    f.label("no")
+    f.ret(f.as_val(0, "i64"))

@@ -1,0 +1,74 @@
+"""An index of many blocks: a fingerprint of the arguments finds those that expect arguments like these."""
+from .object_access import Glue, _ptr, _word
+from .op_layouts import HEAD, MISS, A, T
+from .traced_layouts import GOLDEN, TRIES, TURN, H
+
+
+def _mixed(f, h, v):
+    """A fingerprint with one more word."""
+    h = f.binary("mul", h ^ v, GOLDEN)
+    return h ^ f.lshr(h, TURN)
+
+
+def _finger(m):
+    """finger(h, object, type of tensors, do numbers count?): the fingerprint h with a tensor's sizes, or an int; other objects leave it as it is."""
+    f = m.fn("finger", [("i64", "h"), ("ptr", "o"), ("ptr", "tensor"), ("i64", "numbers")], "i64", "internal")
+    g = Glue(f)
+    h, o, tensor, numbers = f.args
+    t = g.type_of(o)
+
+    def shape():
+        a = g.ld(o, T["array"])
+        f.bail(g.null(a), "as_it_is")
+        f.bail(f.binary("xor", g.same(g.type_of(a), _ptr(f, "whet_ndarray")), 1), "as_it_is")
+        dims, nd = g.ld(a, A["dims"]), f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+        return f.loop(0, nd, 1, lambda d, h: [_mixed(f, h, _word(f, dims, d))], [_mixed(f, h, nd)])
+
+    def number():
+        over = f.alloca("i32", 1)
+        v = f.call("PyLong_AsLongLongAndOverflow", "i64", o, over)
+        return [_mixed(f, h, v)]
+    counts = f.binary("and", g.same(t, _ptr(f, "PyLong_Type")), f.cmp("ne", numbers, 0))
+    h, = f.if_(g.same(t, tensor), shape, lambda: f.if_(counts, number, lambda: [f.args[0]]))
+    f.ret(h)
+    f.label("as_it_is")
+    f.ret(f.args[0])
+
+
+def _seek(m):
+    """seek(index, args, kwargs, always): as `enter`, with the blocks of an index that expect arguments like these. An index has rows of a
+    fingerprint and a block (0: none), each as near behind its place as there was room. Its flags: positions of ints that do not count."""
+    f = m.fn("seek", [("ptr", "index"), ("ptr", "args"), ("ptr", "kw"), ("i64", "always")], "ptr", "internal")
+    g = Glue(f)
+    index, args, kw, always = f.args
+    tensor, aside = g.ld(index, H["type"]), g.ld(index, H["flags"], "i64")
+
+    def positional(i, h):
+        counts = f.binary("and", f.lshr(aside, f.imin(i, 63)), 1) ^ 1
+        return [f.call("finger", "i64", h, _word(f, f.bytes_at(args, HEAD + 8), i, "ptr"), tensor, counts)]
+    h, = f.loop(0, g.ld(args, HEAD, "i64"), 1, positional, [f.as_val(0, "i64")])
+    at, key, value = (f.alloca("i64", 1) for _ in range(3))
+
+    def named():
+        f.store(f.as_val(0, "i64"), at)
+        f.store(f.as_val(0, "i64"), key)
+        f.store(f.as_val(0, "i64"), value)
+
+        def item(_, h):
+            f.call("PyDict_Next", "i32", kw, at, key, value)
+            return [f.call("finger", "i64", h, f.load("ptr", value, 8), tensor, f.as_val(0, "i64"))]
+        return f.loop(0, f.call("PyDict_Size", "i64", kw), 1, item, [h])
+    h, = f.if_(g.null(kw), lambda: [h], named)
+    mask, rows = g.ld(index, H["mask"], "i64"), f.bytes_at(index, g.ld(index, H["known_at"], "i64"))
+    miss = g.ptr(f.as_val(MISS, "i64"))
+
+    def there(i, tries, r):
+        block = _word(f, rows, ((i & mask) << 1) + 1)
+        return f.binary("and", f.binary("and", f.cmp("ne", block, 0), f.cmp("slt", tries, TRIES)), g.same(r, miss))
+
+    def one(i, tries, r):
+        at = (i & mask) << 1
+        return [i + 1, *f.if_(f.cmp("eq", _word(f, rows, at), h),
+                              lambda: [tries + 1, f.call("enter", "ptr", _word(f, rows, at + 1, "ptr"), args, kw, always)], lambda: [tries, r])]
+    _, _, r = f.while_(there, one, [f.lshr(h, 8), f.as_val(0, "i64"), miss])
+    f.ret(r)
