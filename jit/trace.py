@@ -42,7 +42,8 @@ from .guards.outside_state import ABSENT, TRACES, Unwatchable, World, ours
 from .guards.signature import Exchanged, Given, Run, counted
 from .policy import timing
 from .policy.account import LOOKS, TIMED, Policy
-from .program.program import Miss, Program
+from .program import builder
+from .program.program import Miss
 from .replay.recording import Recording
 from .report import explain, page, summary, verbosity
 from .report.reasons import Changes, Drifts, Keeps, Large, Memory, OfNumPy, OtherWays, Prints, PythonBackward, Rewrites
@@ -777,8 +778,8 @@ class Traced(native_entry.Entry):
                 rec.nodes, rec.arrays, outside, [place_of(t) for t in rec.outside.values()], spec, grads, left, bumps, positions))
         steady = {n: t for n, t in rec.outside.items() if place_of(t)[0] == "object" and world.tensors.get(id(t)) is t}
         nodes = rec.nodes if back is None or back.part is None else back.part.forward(rec.nodes)
-        program = Program(nodes, rec.arrays, outside, values, steady, () if back is not None else self.rewrites, like and like.program,
-                          rec.streams.ends())
+        program = builder.build(nodes, rec.arrays, outside, values, steady, () if back is not None else self.rewrites, like and like.program,
+                                rec.streams.ends())
         program.recorded = rec.nodes
         if back is not None:
             back.part = None

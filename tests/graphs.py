@@ -6,7 +6,7 @@ from whet import nn, optim
 from whet.autograd import modes
 from whet.ir.graph import Graph, Input
 from whet.jit.capture.recorder import Recorder
-from whet.jit.program.program import Program
+from whet.jit.program import builder
 
 
 def chain():
@@ -153,5 +153,5 @@ def recorded(fn, tensors):
     assert rec.reason is None, rec.reason
     inputs = [Input(rec.value(t), f"argument {i}", f"x{i}") for i, t in enumerate({id(t): t for t in tensors}.values())]
     results = [rec.value(t) for t in out]
-    p = Program(rec.nodes, rec.arrays, [x.value for x in inputs], results)
+    p = builder.build(rec.nodes, rec.arrays, [x.value for x in inputs], results)
     return *(Graph.of(nodes, rec.arrays, inputs, [(v, "") for v in results], "f") for nodes in (rec.nodes, p.nodes)), p, out

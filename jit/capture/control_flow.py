@@ -26,8 +26,9 @@ from whet.ops.registry import Op, is_tensor
 from whet.tensor import Tensor
 
 from ..guards.outside_state import Unwatchable, World, ours
+from ..program import builder
 from ..program.loops import Rounds
-from ..program.program import ARENA, Miss, Program
+from ..program.program import ARENA, Miss
 from ..report.reasons import Calls
 from ..verify.same_bits import same_bits, template
 from .purity import Watch, resume
@@ -56,7 +57,7 @@ class Body:
         inside = {o for n in nodes for o in n.outs}
         self.nodes, self.results = nodes, list(results)
         self.given = list(dict.fromkeys(int(x) for n in nodes for x in n.refs() if x not in inside))
-        self.program = Program(nodes, rec.arrays, self.given, self.results)
+        self.program = builder.build(nodes, rec.arrays, self.given, self.results)
         origin = self.program.origin
         if any(n not in inside or origin[n] != n for n in self.results):
             raise No("a result is a view, or an operand")

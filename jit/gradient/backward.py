@@ -21,7 +21,8 @@ from whet.tensor import wrap
 from whet.tensor_base import Base
 
 from ..capture.recorder import Refused, Wrong
-from ..program.program import Miss, Program
+from ..program import builder
+from ..program.program import Miss
 from ..report.reasons import PythonBackward
 from ..verify.same_bits import digest, template
 from .eager_graph import History, walk
@@ -348,7 +349,7 @@ class _Way:
         given, got = self.given, list(run.values.values())
         inside = {o for n in nodes for o in n.outs} | set(given)
         self.saved = list(dict.fromkeys([int(x) for n in nodes for x in n.refs() if x not in inside] + [n for n in got if n not in inside]))
-        self.program = Program(nodes, rec.arrays, [*self.saved, *given], got, like=like and like.program)
+        self.program = builder.build(nodes, rec.arrays, [*self.saved, *given], got, like=like and like.program)
         origin = self.program.origin
         if any(n.kind in ("draw", "guard") or n.kind == "write" and origin[n.ins[0]] not in inside for n in nodes):
             raise Refused(PythonBackward("its backward writes to tensors, or depends on values"))

@@ -21,7 +21,7 @@ from whet.ir.text import short, types, write
 from whet.passes import pipeline
 from whet.random import Generator
 
-from ..program.program import Program
+from ..program import builder
 from .same_bits import laid, same_bits, template
 
 SECONDS = 10.0                       # for cutting down
@@ -52,8 +52,8 @@ def compiled(g, arrays, env, without=()):
         return Node(n.kind, n.op, n.ins, attrs, list(n.outs), n.line, n.value)
     none = np.empty(0, np.uint8)
     with pipeline.without(*without):
-        program = Program([copy(n) for n in g.nodes], [env.get(v, none) for v in range(max(env) + 1)], [x.value for x in g.inputs],
-                          [v for v, _ in g.results])
+        program = builder.build([copy(n) for n in g.nodes], [env.get(v, none) for v in range(max(env) + 1)], [x.value for x in g.inputs],
+                                [v for v, _ in g.results])
     got = program(arrays)
     return [got[v] for v, _ in g.results]
 
