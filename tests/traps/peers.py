@@ -284,7 +284,7 @@ def report(found):
     if "whet" in found:
         eager = sum(r[1].startswith("runs eagerly") for r in rows["whet"].values())
         lines += ["", f"Of whet's, {eager} run eagerly in the end for some kind of call, with a warning that says why.", "",
-                  "The programs were collected while whet's tracer was made: what it did wrong was mended, or is named in the README and is not "
+                  "The programs were collected while whet's tracer was made: what it did wrong was mended, or is named in docs/promises.md, not "
                   "among them. So whet's row is a regression test, not a sample; the others' rows are how their tracers fare on whet's traps."]
     lines += ["", "## Each", "", "| | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 1)]
     lines += [f"| {t} | " + " | ".join(rows[n][t][0] for n in names) + " |" for t in traps]

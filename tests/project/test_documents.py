@@ -1,0 +1,50 @@
+"""What the documents show is there, and runs."""
+import pathlib
+import re
+
+import pytest
+import whet
+
+ROOT = pathlib.Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")], key=str)
+READ = [path for path in DOCUMENTS if path.name != "CHANGELOG.md"]     # what was there once stays in the changelog
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def named(paths):
+    return [str(path.relative_to(ROOT)) for path in paths]
+
+
+RUN = [path for path in READ if BLOCK.search(path.read_text())]
+
+
+def test_the_documents_with_programs_are_found():
+    assert {"README.md", "docs/tracing.md"} <= set(named(RUN))
+
+
+@pytest.mark.parametrize("path", RUN, ids=named(RUN))
+def test_programs_run_in_order(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file, lines = tmp_path / "document.py", [""] * (path.read_text().count("\n") + 1)
+    for block in BLOCK.finditer(path.read_text()):
+        first = path.read_text()[:block.start(1)].count("\n")
+        body = block[1].splitlines()
+        lines[first:first + len(body)] = body
+    file.write_text("\n".join(lines))
+    whet.manual_seed(0)
+    exec(compile(file.read_text(), str(file), "exec"), {"__name__": "document"})
+
+
+@pytest.mark.parametrize("path", READ, ids=named(READ))
+def test_links_lead_somewhere(path):
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
+        assert (path.parent / link).exists(), f"{path.name}: {link}"
+
+
+@pytest.mark.parametrize("path", READ, ids=named(READ))
+def test_files_that_are_named_are_there(path):
+    for name in set(re.findall(r"`([\w/]+/[\w]*(?:\.\w+)?)(?:: \w+)?`", path.read_text())):
+        if name.split("/")[0] in ("runtime", "jit", "ir", "passes", "tests", "docs", "stubs", "benchmarks", "examples"):
+            assert (ROOT / name).exists(), f"{path.name}: {name}"
+        elif name.endswith(".py"):
+            assert (ROOT / "runtime" / name).exists(), f"{path.name}: runtime/{name}"
