@@ -2,7 +2,7 @@
 from functools import wraps
 
 from ..autograd.modes import enable_grad
-from ..ops import eye
+from ..ops import cat, eye
 from .forward import jvp
 from .reverse import given, gradients, run
 from .trees import like, mapped, tensors
@@ -26,6 +26,17 @@ def _by(func, args, kwargs, argnums):
 def _basis(x):
     """The unit tensors of a shape, one a row."""
     return eye(x.numel(), dtype=x.dtype).reshape((x.numel(), *x.shape))
+
+
+def _joint_basis(xs):
+    """The unit tensors of several tensors as one space: for each of them a part of every direction."""
+    if len(xs) == 1:
+        return [_basis(xs[0])]
+    sizes, blocks = [x.numel() for x in xs], []
+    for k, x in enumerate(xs):
+        before, after = [x.new_zeros((sum(some), *x.shape)) for some in (sizes[:k], sizes[k + 1:])]
+        blocks.append(cat([before, _basis(x), after]))
+    return blocks
 
 
 def rows(y, xs, create_graph, chunk_size):
@@ -80,21 +91,17 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error", chunk_size=Non
     def compute(*args, **kwargs):
         of_some, some = _by(func, args, kwargs, argnums)
         xs = tensors(some)
-        columns, aux = [], None
-        for k, x in enumerate(xs):
-            def push(v, k=k):
-                tangents = like(some, [v if j == k else z.new_zeros(z.shape) for j, z in enumerate(xs)])
-                return jvp(of_some, some, tangents, has_aux=has_aux)[1:]
-            made = vmap(push, out_dims=(-1, None) if has_aux else (-1,), randomness=randomness, chunk_size=chunk_size)(_basis(x))
-            columns.append(made[0])
-            aux = made[1] if has_aux else None
 
-        def of(*parts):
-            parts = like(some, [p.reshape((*p.shape[:-1], *x.shape)) for p, x in zip(parts, xs)])
+        def push(*directions):
+            return jvp(of_some, some, like(some, directions), has_aux=has_aux)[1:]
+        made = vmap(push, out_dims=(-1, None) if has_aux else (-1,), randomness=randomness, chunk_size=chunk_size)(*_joint_basis(xs))
+
+        def of(y):
+            parts = y.split([x.numel() for x in xs], -1)
+            parts = like(some, [p.reshape((*y.shape[:-1], *x.shape)) for p, x in zip(parts, xs)])
             return parts[0] if isinstance(argnums, int) else parts
-        in_order = zip(*map(tensors, columns))
-        result = mapped(lambda _: of(*next(in_order)), columns[0])
-        return (result, aux) if has_aux else result
+        result = mapped(of, made[0])
+        return (result, made[1]) if has_aux else result
     return compute
 
 

@@ -4,7 +4,10 @@ A rule is `op.batch(n, inputs, batched, attrs)`: inputs where `batched` says so 
 op is told of, the others are as the op is told. It gives the result (or a tuple of results) with that dimension in front, made by ops;
 or NotImplemented, where the op is run for each example in turn.
 """
-from .registry import apply, is_tensor
+import numpy as np
+
+from .registry import Op, apply, ask, is_tensor
+from .samples import Sample
 
 
 def example_ndim(x, has_batch):
@@ -37,22 +40,52 @@ def _more(value, by):
 
 def shifted(*dims, sizes=(), least=1, adapt=None):
     """The rule of an op whose attributes `dims` name dimensions (one or several) and whose attributes `sizes` are shapes: all operands get the
-    dimension in front. Tensors of fewer than `least` dimensions are left to the loop. `adapt(attrs)` changes the other attributes."""
+    dimension in front. Examples that are numbers, where the op wants `least` one dimension, are taken as rows of one; tensors of fewer
+    dimensions are left to the loop otherwise. `adapt(attrs)` changes the other attributes."""
     def rule(op, n, inputs, batched, attrs):
-        if any(is_tensor(x) and example_ndim(x, b) < least for x, b in zip(inputs, batched)):
-            return NotImplemented
+        ndims = {example_ndim(x, b) for x, b in zip(inputs, batched) if is_tensor(x)}
         new = {k: _more(v, 1) if k in dims else (n, *v) if k in sizes else v for k, v in attrs.items()}
-        return apply(op, tuple(all_batched(n, inputs, batched)), {**new, **adapt(attrs)} if adapt else new)
+        new = {**new, **adapt(attrs)} if adapt else new
+        full = all_batched(n, inputs, batched)
+        if least == 1 and ndims == {0}:
+            return as_numbers(apply(op, tuple([aligned(x, 1) if is_tensor(x) else x for x in full]), new), n)
+        return NotImplemented if min(ndims) < least else apply(op, tuple(full), new)
     return rule
 
 
-def at_one_index(op, n, inputs, batched, attrs):
-    """The rule of an op that writes to slices which its last operand, an index, names, if that is the same for all examples."""
-    *others, index = inputs
-    if batched[-1] or any(is_tensor(x) and not example_ndim(x, b) and (b or i == 0) for i, (x, b) in enumerate(zip(others, batched))):
-        return NotImplemented
-    full = [repeated(x, n) if is_tensor(x) and not b and x._array.ndim else x for x, b in zip(others, batched)]
-    return apply(op, (*full, index), {**attrs, "dim": attrs["dim"] + 1})
+def as_numbers(outs, n):
+    """Results for rows of one, for examples that are numbers."""
+    return tuple([x.reshape((n,)) for x in outs]) if isinstance(outs, tuple) else outs.reshape((n,))
+
+
+def at_index(within, slices=True):
+    """The rule of an op that writes to slices which its last operand, an index, names: the slices of all examples are those of one tensor, and
+    an index of each example's own is moved on to its part of them. `within(size, dim)` is the question whether that is within bounds, which
+    raises if not. `slices`: the second operand is slices; else one number for all of them."""
+    def rule(op, n, inputs, batched, attrs):
+        (x, source, index), dim = inputs, attrs["dim"] + 1
+        number = not example_ndim(x, batched[0])
+        x = aligned(x if batched[0] else repeated(x, n), 1)
+        if slices:
+            source = aligned(source if batched[1] else repeated(source, n), 1)
+        if not batched[2]:
+            out = apply(op, (x, source, index), {**attrs, "dim": dim})
+            return as_numbers(out, n) if number else out
+        size = x._array.shape[dim]
+        ask(within(size, dim - 1), index)
+        index = index.reshape((n, -1)) % max(size, 1) + _places(n).reshape((n, 1)) * size
+        x, source = x.movedim(dim, 1), source.movedim(dim, 1) if slices else source
+        shape = x._array.shape
+        merged = (-1, *shape[2:]) if x._array.size else (n * size, *shape[2:])
+        out = apply(op, (x.reshape(merged), source.reshape((index._array.size, *shape[2:])) if slices else source, index.reshape(-1)),
+                    {**attrs, "dim": 0})
+        return as_numbers(out, n) if number else out.reshape(shape).movedim(1, dim)
+    return rule
+
+
+def _places(n):
+    from .creation import literal
+    return literal(np.arange(n))
 
 
 def folded(*sizes, first=None):
@@ -97,8 +130,58 @@ def looped(op, n, inputs, batched, attrs):
 
 def _stacked(op, rows):
     from .movement import stack
-    shapes = {x._array.shape for x in rows}
+    check_one_shape(op, {x._array.shape for x in rows})
+    return stack(rows)
+
+
+def check_one_shape(op, shapes):
+    """Results for the examples make a batch only if they have one shape."""
     if len(shapes) > 1:
         raise RuntimeError(f"vmap: {op.name} gives results of different shapes for the examples ({sorted(map(list, shapes))[:2]}...): shapes that "
                            "depend on data cannot be batched")
-    return stack(rows)
+
+
+class HostRows(Op):
+    """A call of NumPy's for each example in turn, within one op. `apart` says which operands have the dimension of the examples in front."""
+    family = "host"
+
+    def __init__(self, op):
+        self.one = op
+        super().__init__(op.name + "_rows", samples=self._two_rows, doc=f"`{op.name}` for each example of a batch.")
+
+    def forward(self, *arrays, apart, **attrs):
+        n = next(len(a) for a, each in zip(arrays, apart) if each)
+        rows = [self.one.forward(*[a[i, ...] if each else a for a, each in zip(arrays, apart)], **attrs) for i in range(n)]
+        if isinstance(rows[0], tuple):
+            return tuple([self._stacked(column) for column in zip(*rows)])
+        return self._stacked(rows)
+
+    def _stacked(self, rows):
+        check_one_shape(self.one, {np.shape(x) for x in rows})
+        return np.stack(rows)
+
+    def batch(self, n, inputs, batched, attrs):
+        """A batch of batches is a longer one."""
+        apart = attrs["apart"]
+        rows = next(x._array.shape[b] for x, b, each in zip(inputs, batched, apart) if each)
+        merged = []
+        for x, b, each in zip(inputs, batched, apart):
+            if b or each:
+                x = x if b else repeated(x, n)
+                x = x if each else x.unsqueeze(1).expand((n, rows, *x._array.shape[1:]))
+                x = x.reshape((n * rows, *x._array.shape[2:]))
+            merged.append(x)
+        return unfolded(apply(self, tuple(merged), {**attrs, "apart": tuple([b or each for b, each in zip(batched, apart)])}), n)
+
+    def _two_rows(self, make):
+        from .movement import stack
+        for s in self.one.samples(make):
+            apart = tuple([is_tensor(x) for x in s.args])
+            yield Sample(*[stack([x.detach(), x.detach()]) if each else x for x, each in zip(s.args, apart)], apart=apart, **s.kwargs)
+
+
+def by_rows(*ops):
+    """Give host ops that no gradient flows through, and that NumPy has for one example alone, their rule."""
+    for op in ops:
+        rows = HostRows(op)
+        op.batch_rule = lambda op, n, inputs, batched, attrs, rows=rows: apply(rows, inputs, {**attrs, "apart": tuple(batched)})

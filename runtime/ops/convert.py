@@ -1,6 +1,7 @@
 """Other types, other places, copies; tensors to Python and back."""
 import copyreg
 import weakref
+from math import prod
 
 import numpy as np
 
@@ -545,7 +546,16 @@ def _refilled(a, size):
     return out
 
 
-_resize_op = Op("resize", _refilled, samples=lambda make: [Sample(make(2, 3), size=(3, 2)), Sample(make(2, 3), size=(2,))])
+def _resize_each(op, n, inputs, batched, attrs):
+    from .gather import pad_to
+    x, = inputs
+    want = prod(attrs["size"])
+    rows = x.reshape((n, prod(x._array.shape[1:])))
+    rows = rows.narrow(1, 0, want) if want < rows._array.shape[1] else pad_to(rows, (n, want))
+    return rows.reshape((n, *attrs["size"]))
+
+
+_resize_op = Op("resize", _refilled, batch=_resize_each, samples=lambda make: [Sample(make(2, 3), size=(3, 2)), Sample(make(2, 3), size=(2,))])
 
 
 @method()

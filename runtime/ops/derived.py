@@ -8,6 +8,7 @@ from .. import dtypes
 from ..autograd.modes import beyond, read
 from ..dtypes import COMPLEX, FLOAT, INT
 from . import dims
+from .batching import native
 from .registry import Op, apply, ask, check_tensors, has_negative, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS as F
@@ -100,7 +101,7 @@ def _frexp(x):
 
 
 frexp_op = Op("frexp", _frexp, lambda g, y, _x: [g[0] / F["exp2"](y[1].to(_x.dtype))], nondiff_outputs=(1,),
-              samples=lambda make: [Sample(make(3, 4, low=0.6, high=0.9))])
+              samples=lambda make: [Sample(make(3, 4, low=0.6, high=0.9))], batch=native)
 
 
 @function(out=True)

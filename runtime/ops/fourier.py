@@ -53,7 +53,8 @@ def _c2r_vjp(g, _y, _x, *, dim, n, norm):
 
 c2r_op = Op("fft_c2r", lambda x, *, dim, n, norm: np.fft.irfft(x, n, axis=dim, norm=norm), _c2r_vjp, samples=lambda make: [
     Sample(F["view_as_complex"](make(*shape, 2)), dim=dim, n=n, norm=norm)
-    for shape, dim, n, norm in (((3,), 0, 5, "backward"), ((2, 3), 1, 4, "ortho"), ((4, 2), 0, 6, "forward"))])
+    for shape, dim, n, norm in (((3,), 0, 5, "backward"), ((2, 3), 1, 4, "ortho"), ((4, 2), 0, 6, "forward"))],
+    linear=(0,), batch=shifted("dim"))
 
 
 # ---- what users call -------------------------------------------------------------------------------------------------

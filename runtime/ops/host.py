@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..dtypes import COMPLEX, FLOAT, bool_, int32
-from .batching import all_batched, example_ndim
+from .batching import all_batched, broadcast, example_ndim
 from .registry import Op, apply, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS as F
@@ -152,6 +152,7 @@ def _solve_vjp(g, y, a, _b):
 
 
 _solve = host("solve", np.linalg.solve, infer=_same_rows, samples=_solve_samples, vjp=_solve_vjp)
+_solve.op.batch_rule = broadcast
 
 
 def solve(A, B, *, left=True):

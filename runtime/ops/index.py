@@ -16,7 +16,7 @@ from ..cpu import take as picks
 from ..cpu.pointwise import Pointwise
 from ..dtypes import FLOAT, INT
 from ..tensor import Tensor, wrap
-from .batching import aligned, repeated
+from .batching import aligned, by_rows, repeated
 from .convert import copy_op
 from .creation import as_tensor, cast_number, empty_array, literal, number, scalar_tensor, tensor
 from .pointwise_family import inplace
@@ -702,5 +702,6 @@ def nonzero_static(input, *, size, fill_value=-1):
     return apply(nonzero_static_op, (input,), {"size": size, "fill_value": fill_value})
 
 
+by_rows(nonzero_op, nonzero_static_op)
 from . import gather, search  # noqa: E402, F401  (more of the family)
 

@@ -6,11 +6,12 @@ import numpy as np
 from ..autograd import inplace as ip
 from ..dtypes import BOOL
 from ..ir import scalar as s
+from .batching import aligned, all_batched, repeated
 from .creation import number, tensor, zeros
 from .gather import WriteOp, pad_to
 from .index import fits, index_op, nonzero
 from .pointwise_family import PointwiseOp, inplace
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, ask, is_tensor
 from .samples import Sample, booleans, reals
 from .surface import FUNCTIONS, function, method
 from .view import broadcast_tensors
@@ -71,6 +72,37 @@ def _masked_scatter_write(a, source, mask):
     return a
 
 
+def _ranks(mask, shape):
+    """(the masks of examples of a shape, a row each; how many are true before each place of theirs)"""
+    rows = aligned(mask, len(shape) - 1).expand(shape).reshape((shape[0], prod(shape[1:])))
+    return rows, rows.cumsum(1) - 1
+
+
+def _masked_scatter_each(op, n, inputs, batched, attrs):
+    """Each place looks for its element: that whose number is its rank."""
+    x, source, mask = all_batched(n, inputs, batched)
+    rows, rank = _ranks(mask, x._array.shape)
+    source = source.reshape((n, prod(source._array.shape[1:])))
+    have = source._array.shape[1]
+
+    def enough(a):
+        if have < np.count_nonzero(a, 1).max():
+            raise RuntimeError("Number of elements of source < number of ones in mask")
+    ask(enough, rows)
+    if not have:
+        return x.clone()
+    picked = source.gather(1, rank.clamp(0, have - 1))
+    return FUNCTIONS["where"](rows, picked, x.reshape(rows._array.shape)).reshape(x._array.shape)
+
+
+def _masked_first_each(op, n, inputs, batched, attrs):
+    """Each element goes to the place of its rank, and those that are not wanted to one more place."""
+    (x, mask), size = all_batched(n, inputs, batched), attrs["size"]
+    rows, rank = _ranks(mask, x._array.shape)
+    at = FUNCTIONS["where"](rows & (rank < size), rank, size)
+    return zeros(n, size + 1, dtype=x.dtype).scatter(1, at, x.reshape(rows._array.shape)).narrow(1, 0, size)
+
+
 def _masked_first(a, mask, size):
     out, found = np.zeros(size, a.dtype), a[np.broadcast_to(mask, a.shape)][:size]
     out[:found.size] = found
@@ -81,7 +113,7 @@ def _masked_first(a, mask, size):
 masked_first_op = Op("masked_first", _masked_first, lambda g, _y, _a, mask, size: [
     masked_scatter(zeros(_a.shape, dtype=g.dtype), mask, pad_to(g, (max(size, prod(_a.shape)),))), None], samples=lambda make: [
     Sample(make(2, 3), tensor([[True, False, True], [False, True, False]]), size=4),
-    Sample(make(2, 2), tensor([True, False]), size=2)])
+    Sample(make(2, 2), tensor([True, False]), size=2)], linear=(0,), batch=_masked_first_each)
 
 
 def _masked_scatter_vjp(g, _y, _x, _source, mask, needs):
@@ -94,7 +126,7 @@ def _masked_scatter_vjp(g, _y, _x, _source, mask, needs):
 
 masked_scatter_op = WriteOp("masked_scatter", _masked_scatter_write, _masked_scatter_vjp, samples=lambda make: [
     Sample(make(2, 3), make(4), tensor([[True, False, True], [False, True, False]])),
-    Sample(make(2, 2), make(4), tensor([True, False]))])
+    Sample(make(2, 2), make(4), tensor([True, False]))], linear=(0, 1), batch=_masked_scatter_each)
 
 
 def _check_masked_scatter(self, mask, source):
@@ -126,8 +158,15 @@ def _fill_write(a, value):
     return a
 
 
-fill_op = WriteOp("fill", _fill_write, lambda g, _y, _x, _value, needs: [None, g.sum() if needs[1] else None],
-                  samples=lambda make: [Sample(make(2, 3), make()), Sample(make(0), make())])
+def _fill_each(op, n, inputs, batched, attrs):
+    x, value = inputs
+    x = x if batched[0] else repeated(x, n)
+    return apply(op, (x, aligned(value, x._array.ndim - 1) if batched[1] else value), attrs)
+
+
+fill_op = WriteOp("fill", _fill_write, lambda g, _y, _x, _value, needs: [None, g.sum_to_size(_value.shape) if needs[1] else None],
+                  samples=lambda make: [Sample(make(2, 3), make()), Sample(make(0), make()), Sample(make(2, 3), make(2, 1))], linear=(0, 1),
+                  batch=_fill_each)
 fill_op.total = True
 fill_op.moves = lambda a, value: [(a, value)]
 

@@ -7,7 +7,7 @@ import numpy as np
 from .. import dtypes, indexing
 from ..indexing import as_int, sizes
 from . import dims
-from .batching import native, shifted
+from .batching import by_rows, native, shifted
 from .creation import empty_array, literal, zeros
 from .pointwise_family import inplace
 from .registry import MoveOp, Op, apply, check_tensors, is_tensor
@@ -243,6 +243,7 @@ def _repeated_places(repeats, shape, dim, output_size):
 
 repeated_places_op = Op("repeated_places", _repeated_places, samples=lambda make: [
     Sample(literal(np.array([2, 0, 1])), shape=(3, 2), dim=0, output_size=3)])
+by_rows(repeated_places_op)
 
 
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):

@@ -13,7 +13,7 @@ from ..autograd import modes
 from ..cpu import memory
 from ..cpu.pointwise import Pointwise
 from ..ir import scalar as s
-from .batching import native
+from .batching import by_rows, native
 from .registry import Op, apply, are_probabilities, ask, has_negative, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, declare, function, keyword, method
@@ -242,7 +242,7 @@ range_op = Op("random_range", _ranged, samples=lambda make: [
     Sample(FUNCTIONS["tensor"]([0, 7, 2**32 - 1], dtype=dtypes.uint32), low=-2, span=5),
     Sample(FUNCTIONS["tensor"]([0, 2**63, 2**64 - 1], dtype=dtypes.uint64), low=3, span=1 << 40)], batch=native)
 order_op = Op("random_order", lambda keys: np.argsort(keys, kind="stable").astype(np.int64), samples=lambda make: [
-    Sample(FUNCTIONS["tensor"]([3, 1, 2, 1], dtype=dtypes.uint64))])
+    Sample(FUNCTIONS["tensor"]([3, 1, 2, 1], dtype=dtypes.uint64))], batch=native)
 order_op.doc = "The places of the keys in ascending order."
 
 
@@ -439,8 +439,8 @@ def _weights(make):
         yield make(*shape, low=0.1, dtype=dtypes.float64, grad=False), make(*shape, low=0.0, dtype=dtypes.float64, grad=False)
 
 
-pick_op = Op("random_pick", _pick, samples=lambda make: [Sample(a, u) for a, u in _weights(make)])
-race_op = Op("random_race", _race, samples=lambda make: [Sample(a, u, count=2) for a, u in _weights(make)])
+pick_op = Op("random_pick", _pick, samples=lambda make: [Sample(a, u) for a, u in _weights(make)], batch=native)
+race_op = Op("random_race", _race, samples=lambda make: [Sample(a, u, count=2) for a, u in _weights(make)], batch=native)
 
 
 @function(method=False)
@@ -463,6 +463,7 @@ def _poisson(rates, key):
 
 poisson_op = Op("random_poisson", _poisson, samples=lambda make: [
     Sample(make(*shape, low=0.5, high=9, grad=False), FUNCTIONS["tensor"]([3, 2**63], dtype=dtypes.uint64)) for shape in ((5,), (2, 3))])
+by_rows(poisson_op)
 
 
 for _fn in (generators.manual_seed, generators.seed, generators.initial_seed, generators.get_rng_state, generators.set_rng_state,

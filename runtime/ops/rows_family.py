@@ -5,7 +5,7 @@ The rows' axes are the attribute `dim`, a tuple of axes. Results are full tensor
 
 from ..cpu.rows import rows
 from ..dtypes import FROM_NUMPY
-from .batching import example_ndim, repeated
+from .batching import aligned, as_numbers, example_ndim, repeated
 from .registry import Op, apply, is_tensor
 
 
@@ -32,8 +32,9 @@ class RowsOp(Op):
         rule of the op's own says what to do."""
         full = inputs[0]
         ndim = example_ndim(full, batched[0])
-        if not ndim:
-            return NotImplemented
+        if not ndim and all([not is_tensor(x) or not example_ndim(x, b) for x, b in zip(inputs, batched)]):
+            rows = [aligned(x if b else repeated(x, n), 1) if is_tensor(x) else x for x, b in zip(inputs, batched)]
+            return as_numbers(apply(self, tuple(rows), {"dim": (1,)}), n)
         xs, kinds = [], [o.kind for o in self.program(FROM_NUMPY[full._array.dtype].short).operands]
         for x, b, kind in zip(inputs, batched, kinds, strict=True):
             if is_tensor(x) and kind == "col":

@@ -6,12 +6,12 @@ import numpy as np
 from ..cpu import take as picks
 from ..dtypes import BOOL, FLOAT, FROM_NUMPY
 from . import dims
-from .batching import at_one_index, example_ndim, shifted
+from .batching import aligned, all_batched, at_index, example_ndim, repeated, shifted
 from .creation import empty_array, number, scalar_tensor, zeros
 from .gather import WriteOp, along, check_index, gather, longs, pad_to, places_of, writes
 from .index import add_at, in_bounds, index_op, scatter_rows
 from .pointwise_family import inplace
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, ask, asked, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, function, method
 
@@ -70,7 +70,20 @@ def _scatter_samples(make):
         yield Sample(make(*shape), make(*src), longs(index), dim=dim)
 
 
-scatter_op = WriteOp("scatter", _scatter_write, _scatter_vjp, _put_each(False), samples=_scatter_samples, linear=(0, 1), batch=shifted("dim"))
+_elements_each = shifted("dim")
+
+
+def _scatter_each(op, n, inputs, batched, attrs):
+    """One number for all places stays one, or is put to each place of its example."""
+    x, src, index = inputs
+    if not example_ndim(x, batched[0]) or example_ndim(src, batched[1]):
+        return _elements_each(op, n, inputs, batched, attrs)
+    x, _, index = all_batched(n, inputs, batched)
+    src = aligned(src, index._array.ndim - 1).expand(index._array.shape) if batched[1] else src
+    return apply(op, (x, src, index), {"dim": attrs["dim"] + 1})
+
+
+scatter_op = WriteOp("scatter", _scatter_write, _scatter_vjp, _put_each(False), samples=_scatter_samples, linear=(0, 1), batch=_scatter_each)
 
 
 def _scatter_add_write(a, src, index, dim):
@@ -310,13 +323,26 @@ def _index_select(a, index, dim):
     return a.take(i.reshape(-1), dim, out=empty_array(shape, a.dtype), mode="clip")
 
 
+def _within(error=IndexError, negative=False):
+    """The question whether an index of slices, of a batch, is within bounds."""
+    def of(size, dim):
+        @asked(lambda x, _: (x < (-size if negative else 0)) | (x >= size))
+        def within(index):
+            in_bounds(index, size, dim, negative=negative, error=error)
+        return within
+    return of
+
+
 def _select_each(op, n, inputs, batched, attrs):
     x, index = inputs
-    if not batched[1]:
-        return apply(op, inputs, {"dim": attrs["dim"] + 1}) if x._array.ndim > 1 else NotImplemented
-    if index._array.ndim < 2 or not example_ndim(x, batched[0]):
-        return NotImplemented
-    return index_op.batch(n, inputs, batched, {"dims": (attrs["dim"],)})
+    shape = x._array.shape[1:] if batched[0] else x._array.shape
+    size = shape[attrs["dim"]] if shape else 1
+    if shape and not batched[1]:
+        return apply(op, inputs, {"dim": attrs["dim"] + 1})
+    ask(_within()(size, attrs["dim"]), index)
+    if not shape:
+        return (x if batched[0] else repeated(x, n)).clone()
+    return index_op.batch(n, (x, aligned(index, 1)), batched, {"dims": (attrs["dim"],)})
 
 
 def _index_select_vjp(g, _y, _x, index, dim):
@@ -364,7 +390,7 @@ def _index_add_write(a, source, index, dim):
 index_add_op = WriteOp("index_add", _index_add_write, lambda g, _y, _x, _source, index, dim, needs: [
     g, index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None], _put_slices(True), samples=lambda make: [
     Sample(make(3, 2), make(4, 2), longs([2, 0, 2, 1]), dim=0), Sample(make(2, 3), make(2, 1), longs([1]), dim=1),
-    Sample(make(3), make(2), longs([1, 1]), dim=0)], linear=(0, 1), batch=at_one_index)
+    Sample(make(3), make(2), longs([1, 1]), dim=0)], linear=(0, 1), batch=at_index(_within(RuntimeError)))
 
 
 def _sliced(op, self, dim, index, source, error=RuntimeError):
@@ -419,7 +445,7 @@ index_copy_op = WriteOp("index_copy", _index_copy_write, lambda g, _y, _x, _sour
     _zeroed(g, index, dim) if needs[0] else None,
     index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None], _put_slices(False), samples=lambda make: [
     Sample(make(3, 2), make(2, 2), longs([2, 0]), dim=0), Sample(make(2, 3), make(2, 1), longs([1]), dim=1)],
-    linear=(0, 1), batch=at_one_index)
+    linear=(0, 1), batch=at_index(_within()))
 
 
 def _check_index_copy(self, dim, index, source):
@@ -439,10 +465,27 @@ def _index_fill_write(a, value, index, dim):
     return a
 
 
+_filled_alike = at_index(_within(negative=True), slices=False)
+_filled_apart = at_index(_within(negative=True))
+
+
+def _fill_each(op, n, inputs, batched, attrs):
+    """A number of each example's own is a slice that is copied."""
+    x, value, index = inputs
+    if not batched[1]:
+        return _filled_alike(op, n, inputs, batched, attrs)
+    shape = list(x._array.shape[1:] if batched[0] else x._array.shape) or [1]
+    shape[attrs["dim"]] = index._array.size // (n if batched[2] else 1)
+    value = value.reshape((n, *[1] * len(shape))).expand((n, *shape))
+    if not batched[2]:
+        index = repeated(index, n)
+    return _filled_apart(index_copy_op, n, (x, value, index), (batched[0], True, True), attrs)
+
+
 index_fill_op = WriteOp("index_fill", _index_fill_write, lambda g, _y, _x, _value, index, dim, needs: [
     _zeroed(g, index, dim) if needs[0] else None, _unique_sum(g, index, dim) if needs[1] else None, None], samples=lambda make: [
     Sample(make(3, 2), make(), longs([2, 0]), dim=0), Sample(make(2, 3), make(), longs([1]), dim=1)],
-    linear=(0, 1), batch=at_one_index)
+    linear=(0, 1), batch=_fill_each)
 
 
 def _unique_sum(g, index, dim):
@@ -486,7 +529,7 @@ def _index_reduce_vjp(g, y, x, source, index, dim, reduce, include_self, needs):
 
 index_reduce_op = WriteOp("index_reduce", _index_reduce_write, _index_reduce_vjp, samples=lambda make: [
     Sample(make(3, 2), make(4, 2), longs([2, 0, 2, 1]), dim=0, reduce=r, include_self=k)
-    for r in ("prod", "mean", "amax", "amin") for k in (True, False)], batch=at_one_index)
+    for r in ("prod", "mean", "amax", "amin") for k in (True, False)], batch=at_index(_within()))
 
 
 def _check_index_reduce(self, dim, index, source, reduce, *, include_self=True):

@@ -10,6 +10,7 @@ from .. import dtypes
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..tensor import Tensor
 from . import dims
+from .batching import all_batched, by_rows, example_ndim
 from .creation import scalar_tensor, tensor
 from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
@@ -36,7 +37,19 @@ def _search(sequence, values, sorter=None, *, right, out_int32):
     return out.reshape(values.shape)
 
 
-search_op = Op("searchsorted", _search, samples=lambda make: [
+def _search_each(op, n, inputs, batched, attrs):
+    """A sequence that all examples share may be searched for any values; others are the rows of one tensor."""
+    if not any([b for b, x in zip((batched[0], *batched[2:]), (inputs[0], *inputs[2:])) if is_tensor(x)]) and inputs[0]._array.ndim == 1:
+        return apply(op, inputs, attrs)
+    one = example_ndim(inputs[0], batched[0]) == 1
+    sequence, values, *sorter = all_batched(n, inputs, batched)
+    shape = values._array.shape
+    if one:
+        values = values.reshape((n, math.prod(shape[1:])))
+    return apply(op, (sequence, values, *sorter), attrs).reshape(shape)
+
+
+search_op = Op("searchsorted", _search, batch=_search_each, samples=lambda make: [
     Sample(tensor([1.0, 3.0, 5.0]), make(2, 3), right=False, out_int32=False),
     Sample(tensor([[1.0, 3.0], [0.0, 2.0]]), make(2, 3), right=True, out_int32=True)])
 
@@ -220,6 +233,7 @@ def _isin(elements, tests, invert):
 
 
 isin_op = Op("isin", _isin, samples=lambda make: [Sample(tensor([1, 2, 3]), tensor([2, 5]), invert=False)])
+by_rows(isin_op)
 
 
 @function(method=False, out=True)
@@ -422,6 +436,9 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
     inputs = (input, *edges) if weight is None else (input, *edges, weight)
     r = apply(histogramdd_op, inputs, {"density": density, "weighted": weight is not None})
     return HistogramDD(r, tuple(edges))
+
+
+by_rows(unique_op, first_op, bincount_op, histc_op, histogram_op, edges_op, histogramdd_op)
 
 
 @function(method=False)

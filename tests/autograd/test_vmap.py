@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import whet
 from whet import func
+from whet.ops import batching
 from whet.ops.registry import REGISTRY
 
 from tests.ops.test_ops import RANDOM, calls
@@ -10,6 +11,14 @@ from tests.ops.test_ops import RANDOM, calls
 CREATES = {n for n in REGISTRY if n in ("zeros", "empty", "full", "constant", "arange", "linspace", "logspace", "eye")}
 TESTED = [n for n in sorted(REGISTRY) if n not in RANDOM | CREATES and REGISTRY[n].samples is not None]
 EXAMPLES = 3
+
+
+@pytest.fixture(autouse=True)
+def no_loops(monkeypatch):
+    """Every op has a rule for a batch; the loop is for those of users."""
+    def looped(op, *_):
+        raise AssertionError(f"vmap runs {op.name} for each example in turn")
+    monkeypatch.setattr(batching, "looped", looped)
 
 
 def batches(op):
@@ -58,6 +67,71 @@ def test_vmap_of_an_op_is_the_loop(name):
                 if tensor:
                     assert_is_the_loop(op, sample, stacked, [i == k for i in range(len(are))])
                     assert_is_the_loop(op, sample, stacked, [t and i != k for i, t in enumerate(are)])
+
+
+# ---- what the samples do not show ------------------------------------------------------------------------------------
+def numbers(*shape):
+    return whet.tensor(np.random.default_rng(7).standard_normal(shape))
+
+
+def longs(*rows):
+    return whet.tensor(rows)
+
+
+BY_EACH_INDEX = {
+    "index_add": lambda x, s, i: x.index_add(1, i, s),
+    "index_copy": lambda x, s, i: x.index_copy(1, i, s),
+    "index_fill": lambda x, s, i: x.index_fill(1, i, s[0, 0]),
+    "index_fill, one number": lambda x, s, i: x.index_fill(0, i - 2, 3.0),
+    "index_reduce": lambda x, s, i: x.index_reduce(1, i, s, "amax"),
+    "index_select": lambda x, s, i: x.index_select(1, i),
+    "embedding": lambda x, s, i: whet.nn.functional.embedding(i, x.mT),
+    "numbers": lambda x, s, i: x[0, 0].index_add(0, i[:1] * 0, s[0, 0]) + x[0, 1].index_fill(0, i * 0, 2.0) + x[1, 1].index_select(0, i[:1] * 0),
+    "masked_scatter": lambda x, s, i: x.masked_scatter(x > 0, s.repeat(2, 2) * 2),
+    "bins": lambda x, s, i: whet.histc(x, 4) + whet.histogram(s, 4)[0] + whet.bincount(i, minlength=4) + whet.bincount(i, s[0], 4),
+    "searchsorted": lambda x, s, i: whet.searchsorted(x.sort(1).values, x) + whet.bucketize(x, s[0].sort().values),
+    "isin": lambda x, s, i: whet.isin(i, i[:1]) | whet.isin(longs(0, 1, 2), i),
+    "softmax of a number": lambda x, s, i: x[0, 0].softmax(0) + x[0, 1].logsumexp(0) + x[0, 1].sort(0).values + x[0, 1].cumsum(0),
+    "nonzero_static": lambda x, s, i: whet.nonzero_static(x > 0, size=4),
+    "unique": lambda x, s, i: whet.unique(i, return_inverse=True)[1],
+}
+
+
+@pytest.mark.parametrize("name", BY_EACH_INDEX)
+def test_each_example_has_its_own_places(name):
+    f = BY_EACH_INDEX[name]
+    x, s, i = numbers(4, 3, 4), numbers(4, 3, 3), longs([0, 2, 1], [3, 1, 2], [2, 0, 3], [1, 3, 0])
+    for dims in ((0, 0, 0), (None, 0, 0), (0, None, 0), (0, 0, None), (None, None, 0), (0, None, None)):
+        args = [t if d == 0 else t[0] for t, d in zip((x, s, i), dims)]
+        rows = [f(*[t[k] if d == 0 else t for t, d in zip(args, dims)]) for k in range(4)]
+        want = whet.stack(rows)
+        assert whet.equal(whet.vmap(f, dims)(*args), want), dims
+        nested = whet.vmap(lambda *a, f=f, dims=dims: whet.vmap(f, dims)(*a))(*[whet.stack([t, t.flip(0)]) for t in args])
+        assert whet.equal(nested[0], want), dims
+
+
+@pytest.mark.parametrize("f", [lambda x, i: x.index_add(0, i, x[:1]), lambda x, i: x.index_copy(0, i, x[:1]), lambda x, i: x.index_select(0, i),
+                               lambda x, i: x.index_fill(0, i - 7, 0.0), lambda x, i: x.index_reduce(0, i, x[:1], "amin")])
+def test_a_place_outside_of_an_example_is_an_error(f):
+    with pytest.raises((IndexError, RuntimeError), match="out of bounds|out of range"):
+        whet.vmap(f)(numbers(2, 3), longs([0], [4]))
+
+
+@pytest.mark.parametrize("f", [whet.nonzero, whet.unique, whet.bincount, lambda x: x[x > 1], lambda x: whet.repeat_interleave(x, x)])
+def test_shapes_that_depend_on_data_are_an_error_where_they_differ(f):
+    assert whet.vmap(f)(longs([1, 2, 0], [2, 0, 1])).shape[0] == 2
+    with pytest.raises(RuntimeError, match="vmap"):
+        whet.vmap(f)(longs([1, 2, 0], [2, 2, 3]))
+
+
+@pytest.mark.parametrize("f", [lambda x: whet.multinomial(x.exp(), 2, replacement=True), lambda x: whet.multinomial(x.exp(), 2),
+                               lambda x: whet.poisson(x.exp())])
+def test_drawn_numbers_of_a_batch(f):
+    x = numbers(5, 4).abs()
+    x[1] = x[0]
+    same, apart = [whet.vmap(f, randomness=r)(x) for r in ("same", "different")]
+    assert same.shape == apart.shape == (5, *f(x[0]).shape)
+    assert whet.equal(same[0], same[1])
 
 
 DIFFERENTIABLE = [n for n in TESTED if REGISTRY[n].differentiable]
