@@ -26,13 +26,13 @@ from .ops.host import (
 from .ops.host import lu_permutation_op as _lu_permutation_op
 from .ops.host import pinv as _pinv
 from .ops.host import square as _square
-from .ops.reduce import vector_norm
 from .ops.registry import apply as _apply
 from .ops.registry import ask as _ask
 from .ops.registry import check_tensors as _check_tensors
 from .ops.surface import FUNCTIONS as _F
 from .ops.surface import guarded as _guarded
 from .ops.surface import with_out as _with_out
+from .ops.vector_norm import vector_norm
 
 __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
            "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm",

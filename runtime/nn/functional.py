@@ -54,7 +54,7 @@ from ..ops.loss import (
 )
 from ..ops.movement import pad
 from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, normalize, rms_norm
-from ..ops.reduce import log_softmax, softmax
+from ..ops.softmax import log_softmax, softmax
 from ..ops.surface import FUNCTIONS as _F
 from ..ops.surface import guarded as _guarded
 from ..ops.toplevel import in_place as _in_place

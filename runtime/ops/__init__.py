@@ -3,9 +3,11 @@ from .. import tensor_base
 from ..tensor import Tensor
 from . import surface
 
-for _family in ("pointwise", "arithmetic", "creation", "convert", "view", "movement", "index", "reduce", "sort", "contract",
-                "random", "python", "numpy_calls", "window", "norm", "activation", "recurrent", "loss", "embedding", "vision", "host", "fourier",
-                "interop", "derived", "control", "special", "operators", "toplevel"):
+for _family in ("pointwise", "arithmetic", "creation", "convert", "view", "movement", "index",
+                "reduce", "moments", "softmax", "vector_norm", "scan", "sort", "contract",
+                "random", "python", "numpy_calls", "window", "norm", "activation", "recurrent",
+                "loss", "embedding", "vision", "host", "fourier", "interop", "derived", "control",
+                "special", "operators", "toplevel"):
     __import__(f"{__name__}.{_family}")
 
 from .host import publish  # noqa: E402  (linalg is made of other ops)

@@ -212,7 +212,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The cosine of the angle between vectors along `dim`."""
     if not (x1.dtype.kind >= FLOAT and x2.dtype.kind >= FLOAT):
         raise RuntimeError("expected common dtype to be floating point, yet common dtype is integral")
-    from .reduce import vector_norm
+    from .vector_norm import vector_norm
     x1, x2 = FUNCTIONS["broadcast_tensors"](x1, x2)
     n1, n2 = vector_norm(x1, 2, dim, True).clamp_min(eps), vector_norm(x2, 2, dim, True).clamp_min(eps)
     return ((x1 / n1) * (x2 / n2)).sum(dim)
@@ -221,14 +221,14 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 @function(method=False)
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The p-norm of x1 - x2 + eps along the last dimension."""
-    from .reduce import vector_norm
+    from .vector_norm import vector_norm
     return vector_norm(x1 - x2 + eps, p, -1, keepdim)
 
 
 @function(method=False)
 def pdist(input, p=2):
     """p-norm distances between the rows, each pair once."""
-    from .reduce import vector_norm
+    from .vector_norm import vector_norm
     n = input.shape[0]
     i, j = FUNCTIONS["triu_indices"](n, n, 1)
     return vector_norm(input[i] - input[j], p, -1)

@@ -163,7 +163,7 @@ def _renorm(input, p, dim, maxnorm):
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     d = dims.one(dim, input.ndim, "renorm")
-    from .reduce import vector_norm
+    from .vector_norm import vector_norm
     norms = vector_norm(input, p, [i for i in range(input.ndim) if i != d], True)
     return input * F["where"](norms > maxnorm, maxnorm / (norms + 1e-7), 1.0).to(input.dtype)
 

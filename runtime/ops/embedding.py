@@ -32,7 +32,7 @@ def _renorm(weight, rows, max_norm, norm_type):
     with modes.no_grad():
         used = rows.unique()
         picked = F["index_select"](weight, 0, used)
-        from .reduce import vector_norm
+        from .vector_norm import vector_norm
         norms = vector_norm(picked, norm_type, 1, True)
         weight.index_copy_(0, used, F["where"](norms > max_norm, picked * (max_norm / (norms + 1e-7)), picked))
 

@@ -7,9 +7,9 @@ from ..dtypes import FLOAT, int64
 from ..ir import scalar as s
 from .activation import pairwise_distance
 from .pointwise_family import PointwiseOp
-from .reduce import log_softmax
 from .registry import apply, are_probabilities, ask, asked, check_tensors, has_negative, is_tensor
 from .samples import reals
+from .softmax import log_softmax
 from .surface import FUNCTIONS as F
 from .surface import function
 

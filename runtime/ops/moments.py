@@ -1,0 +1,90 @@
+"""Variances and standard deviations."""
+import builtins
+import math
+
+from ..dtypes import COMPLEX, FLOAT
+from ..ir import rowops
+from . import dims
+from .reduce import FUN, _tensor
+from .registry import apply
+from .rows_family import RowsOp
+from .samples import Sample
+from .surface import function
+from .vector_norm import std_root
+
+
+def _var_vjp(g, y, x, n, freedom, *, dim):
+    gv, gm = g
+    r = None
+    if gv is not None:
+        r = gv * (x - y[1]) * (2.0 / freedom if freedom else math.inf)
+    if gm is not None:
+        part = (gm / n).expand(x.shape)
+        r = part if r is None else r + part
+    return [r, None, None]
+
+
+var_mean_op = RowsOp("var_mean", rowops.var_mean, vjp=_var_vjp,
+                     samples=lambda make: [Sample(make(3, 4, 5), 20.0, 19.0, dim=(1, 2)), Sample(make(6), 6.0, 5.0, dim=(0,))])
+
+
+def _moments(name, input, dim, unbiased, correction):
+    """(variance, mean) with reduced axes kept, and the axes."""
+    if _tensor(name, input).dtype.kind < FLOAT:
+        raise RuntimeError(f"{name} only support floating point and complex dtypes")
+    if isinstance(dim, bool):                                   # var(unbiased)
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None or unbiased else 0
+    d = dims.many(dim, input.ndim, name)
+    d = tuple(range(input.ndim)) if d is None else d
+    if input.dtype.kind == COMPLEX:
+        (vr, mr), (vi, mi) = (_moments(name, part, d, None, correction)[0] for part in (input.real, input.imag))
+        return (vr + vi, FUN("complex")(mr, mi)), d
+    n = dims.count(input.shape, d)
+    x = input if input.ndim else input.reshape(1)
+    return apply(var_mean_op, (x, float(n), float(builtins.max(n - correction, 0))), {"dim": d or (0,)}), d
+
+
+def _drop(x, d, keepdim):
+    """Without the reduced axes."""
+    if keepdim:
+        return x
+    return x.reshape(tuple(n for i, n in enumerate(x.shape) if i not in d))
+
+
+def _drop_all(x, input, d, keepdim):
+    return x.reshape(()) if not input.ndim else _drop(x, d, keepdim)
+
+
+@function(out=True)
+def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The variance (divided by n - correction).
+
+    >>> import whet
+    >>> whet.tensor([1., 2., 3.]).var()
+    tensor(1.)
+    """
+    (v, _), d = _moments("var", input, dim, unbiased, correction)
+    return _drop_all(v, input, d, keepdim)
+
+
+@function(out=True)
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The standard deviation."""
+    (v, _), d = _moments("std", input, dim, unbiased, correction)
+    return _drop_all(apply(std_root, (v,), {}), input, d, keepdim)
+
+
+@function(out=True)
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """(variance, mean)"""
+    (v, m), d = _moments("var_mean", input, dim, unbiased, correction)
+    return _drop_all(v, input, d, keepdim), _drop_all(m, input, d, keepdim)
+
+
+@function(out=True)
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """(standard deviation, mean)"""
+    (v, m), d = _moments("std_mean", input, dim, unbiased, correction)
+    return _drop_all(apply(std_root, (v,), {}), input, d, keepdim), _drop_all(m, input, d, keepdim)

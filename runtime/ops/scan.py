@@ -1,0 +1,187 @@
+"""Scans: running sums, products and extrema; differences and the trapezoidal rule."""
+from .. import dtypes
+from ..cpu import scan as scans
+from ..dtypes import COMPLEX, FLOAT
+from . import dims
+from .batching import shifted
+from .reduce import FUN, _before, _one_dim, _tensor, max_result
+from .registry import Op, apply, ask, has_zero
+from .surface import function
+
+
+def _flip_cumsum(g, dim):
+    return g.flip(dim).cumsum(dim).flip(dim)
+
+
+def _cumprod_vjp(g, y, x, *, dim):
+    if x.dtype.kind == COMPLEX:
+        y, x = y.conj(), x.conj()
+    if not ask(has_zero, x):
+        return [_flip_cumsum(g * y, dim) / x]
+    # with zeros: sum over k >= i of g_k * product of x_j, j <= k, j != i
+    return [_before(x, dim) * _after(g, x, dim)]
+
+
+def _after(g, x, dim):
+    """For each element i the sum over k >= i of g_k * product of x_j, i < j <= k. In steps: of g, what is known of 1, 2, 4, ... elements from i on;
+    of x, the product of so many after i."""
+    n, far, product = x.shape[dim], 1, x.narrow(dim, 1, x.shape[dim] - 1)
+    while far < n:
+        g = FUN("cat")([g.narrow(dim, 0, n - far) + product * g.narrow(dim, far, n - far), g.narrow(dim, n - far, far)], dim)
+        if 2 * far < n:
+            product = product.narrow(dim, 0, n - 2 * far) * product.narrow(dim, far, n - 2 * far)
+        far *= 2
+    return g
+
+
+class ScanOp(Op):
+    """A running reduction along one axis."""
+    family = "scan"
+    memo = True
+
+    def __init__(self, name, vjp, nondiff_outputs=()):
+        super().__init__(name, vjp=vjp, samples=_one_dim, nondiff_outputs=nondiff_outputs, batch=shifted("dim"))
+
+    def forward(self, x, *, dim):
+        r = getattr(scans, self.name)(x, dim)
+        return tuple(r) if type(r) is list else r
+
+
+def _cumextreme_vjp(g, y, _x, *, dim):
+    return [FUN("zeros")(_x.shape, dtype=g[0].dtype).scatter_add(dim, y[1], g[0])]
+
+
+cumsum_op = ScanOp("cumsum", lambda g, _y, _x, *, dim: [_flip_cumsum(g, dim)])
+cumsum_op.linear = (0,)
+cumprod_op = ScanOp("cumprod", _cumprod_vjp)
+cummax_op = ScanOp("cummax", _cumextreme_vjp, nondiff_outputs=(1,))
+cummin_op = ScanOp("cummin", _cumextreme_vjp, nondiff_outputs=(1,))
+
+
+def _logcumsumexp_vjp(g, y, x, *, dim):
+    return [(x.exp() * _flip_cumsum(g * (-y).exp(), dim))]
+
+
+logcumsumexp_op = ScanOp("logcumsumexp", _logcumsumexp_vjp)
+
+
+def _scan(op, input, dim, dtype=None):
+    if dtype is not None:
+        input = input.to(dtype=dtype)
+    elif input.dtype.kind < FLOAT and op in (cumsum_op, cumprod_op):
+        input = input.to(dtypes.int64)
+    d = dims.one(dim, _tensor(op.name, input).ndim, op.name)
+    if op is logcumsumexp_op and input.dtype.kind != FLOAT:
+        raise NotImplementedError(f"\"logcumsumexp\" not implemented for '{input.dtype.letter}'")
+    if not input.ndim:
+        if op in (cummax_op, cummin_op):
+            return input.clone(), FUN("zeros")((), dtype=dtypes.int64)
+        return input.clone()
+    r = apply(op, (input,), {"dim": d})
+    return r if dtype is None else r.to(dtype)
+
+
+@function(out=True)
+def cumsum(input, dim, *, dtype=None):
+    """Running sums along `dim`.
+
+    >>> import whet
+    >>> whet.tensor([1, 2, 3]).cumsum(0)
+    tensor([1, 3, 6])
+    """
+    return _scan(cumsum_op, input, dim, dtype)
+
+
+@function(out=True)
+def cumprod(input, dim, *, dtype=None):
+    """Running products along `dim`."""
+    return _scan(cumprod_op, input, dim, dtype)
+
+
+@function(out=True)
+def logcumsumexp(input, dim):
+    """Running log(sum(exp(x))) along `dim`."""
+    return _scan(logcumsumexp_op, input, dim)
+
+
+@function(out=True)
+def cummax(input, dim):
+    """Running maxima along `dim`: (values, indices)."""
+    return max_result(*_scan(cummax_op, input, dim))
+
+
+@function(out=True)
+def cummin(input, dim):
+    """Running minima along `dim`: (values, indices)."""
+    return max_result(*_scan(cummin_op, input, dim))
+
+
+def _inplace_scan(name, fn):
+    from .surface import METHODS
+
+    def write(self, dim, *, dtype=None):
+        return self.copy_(fn(self.clone() if self.requires_grad else self, dim, dtype=dtype))       # the backward may read it
+    write.__name__ = name
+    METHODS[name] = write
+
+
+_inplace_scan("cumsum_", cumsum)
+_inplace_scan("cumprod_", cumprod)
+
+
+def _no_bool(name, y):
+    if y.dtype.kind == 0:
+        raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
+
+
+@function()
+def trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The integral of y along `dim` by the trapezoidal rule."""
+    _no_bool("trapezoid", y)
+    d = dims.one(dim, y.ndim, "trapezoid")
+    n = y.shape[d]
+    if n == 0:
+        return y.sum(d)
+    pair = y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)
+    if x is None:
+        return pair.sum(d) * ((1.0 if dx is None else dx) / 2.0)
+    step = x.diff(dim=-1) if x.ndim == 1 else x.diff(dim=d)
+    if x.ndim == 1:
+        step = step.reshape(tuple(-1 if i == d else 1 for i in range(y.ndim)))
+    return (pair * step).sum(d) / 2.0
+
+
+@function()
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
+    """Running integrals of y along `dim` by the trapezoidal rule."""
+    _no_bool("cumulative_trapezoid", y)
+    d = dims.one(dim, y.ndim, "cumulative_trapezoid")
+    n = y.shape[d]
+    pair = y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)
+    if x is None:
+        return pair.cumsum(d) * ((1.0 if dx is None else dx) / 2.0)
+    step = x.diff(dim=-1) if x.ndim == 1 else x.diff(dim=d)
+    if x.ndim == 1:
+        step = step.reshape(tuple(-1 if i == d else 1 for i in range(y.ndim)))
+    return (pair * step).cumsum(d) / 2.0
+
+
+@function(out=True)
+def diff(input, n=1, dim=-1, prepend=None, append=None):
+    """The n-th difference along `dim`."""
+    if n < 0:
+        raise RuntimeError(f"diff(): order must be non-negative but got {n}")
+    if input.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    d = dims.one(dim, input.ndim, "diff")
+    if n == 0:
+        return input.clone()
+    parts = [p for p in (prepend, input, append) if p is not None]
+    x = FUN("cat")(parts, d) if len(parts) > 1 else input
+    for _ in range(n):
+        size = x.shape[d]
+        if size == 0:
+            break
+        a, b = x.narrow(d, 1, size - 1), x.narrow(d, 0, size - 1)
+        x = a ^ b if x.dtype is dtypes.bool_ else a - b
+    return x

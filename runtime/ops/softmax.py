@@ -1,0 +1,87 @@
+"""softmax, log_softmax and logsumexp."""
+import math
+
+from .. import dtypes
+from ..dtypes import COMPLEX, FLOAT
+from ..ir import rowops
+from . import dims
+from .moments import _drop
+from .reduce import FUN, _one_dim, _tensor, amax
+from .registry import apply
+from .rows_family import RowsOp
+from .samples import Sample
+from .surface import function
+
+
+def _softmax_grad_vjp(gg, _o, g, y, *, dim):
+    d = list(dim)
+    t = (g * y).sum(d, keepdim=True)
+    u = (gg * y).sum(d, keepdim=True)
+    return [y * (gg - u), gg * (g - t) - g * u]
+
+
+def _log_softmax_grad_vjp(gg, _o, g, y, *, dim):
+    d = list(dim)
+    e = y.exp()
+    return [gg - (gg * e).sum(d, keepdim=True), -(gg * e * g.sum(d, keepdim=True))]
+
+
+def _pair_samples(make):
+    yield Sample(make(3, 4), make(3, 4), dim=(1,))
+
+
+def _tuple_dim(make):
+    for q in _one_dim(make):
+        yield Sample(*q.args, dim=(q.kwargs["dim"],))
+
+
+softmax_grad_op = RowsOp("softmax_backward", rowops.softmax_backward, vjp=_softmax_grad_vjp, samples=_pair_samples)
+softmax_op = RowsOp("softmax", rowops.softmax, vjp=lambda g, y, _x, *, dim: [softmax_grad_op(g, y, dim=dim)], samples=_tuple_dim)
+log_softmax_grad_op = RowsOp("log_softmax_backward", rowops.log_softmax_backward, vjp=_log_softmax_grad_vjp, samples=_pair_samples)
+log_softmax_op = RowsOp("log_softmax", rowops.log_softmax, vjp=lambda g, y, _x, *, dim: [log_softmax_grad_op(g, y, dim=dim)],
+                        samples=_tuple_dim)
+
+
+def _logsumexp_vjp(g, y, x, *, dim):
+    safe = FUN("where")(y == y.new_full((), -math.inf), 0.0, y)     # all -inf: the gradient is zero
+    return [g * (x - safe).exp()]
+
+
+logsumexp_op = RowsOp("logsumexp", rowops.logsumexp, vjp=_logsumexp_vjp, samples=_tuple_dim)
+
+
+def _row_function(name, op, doc):
+    def f(input, dim=None, _stacklevel=3, dtype=None):
+        if dtype is not None:
+            input = input.to(dtype=dtype)
+        if _tensor(name, input).dtype.kind != FLOAT:
+            raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{input.dtype.letter}'")
+        if dim is None:
+            dim = 0 if input.ndim in (0, 1, 3) else 1
+        d = dims.one(dim, input.ndim, name)
+        if not input.ndim:
+            return apply(op, (input.reshape(1),), {"dim": (0,)}).reshape(())
+        return apply(op, (input,), {"dim": (d,)})
+    f.__name__, f.__doc__ = name, doc
+    return function(out=True)(f)
+
+
+softmax = _row_function("softmax", softmax_op, "exp(x) divided by its sum along `dim`.")
+log_softmax = _row_function("log_softmax", log_softmax_op, "log(softmax(x)) along `dim`, computed stably.")
+
+
+@function(out=True)
+def logsumexp(input, dim, keepdim=False):
+    """log(sum(exp(x))) along `dim`, computed stably."""
+    if _tensor("logsumexp", input).dtype.kind < FLOAT:
+        input = input.to(dtypes.get_default_dtype())
+    d = dims.many(dim, input.ndim, "logsumexp")
+    if not input.ndim:                              # a complex one has its angle between -pi and pi, as a logarithm
+        return input * 1 if input.dtype.kind != COMPLEX else logsumexp(input.reshape(1), 0).reshape(())
+    d = tuple(range(input.ndim)) if d is None else d
+    if input.dtype.kind == COMPLEX:
+        if not input.numel():
+            return input.exp().sum(d, keepdim=keepdim).log()
+        top = FUN("nan_to_num")(amax(input.detach().real, d, True), 0.0, 0.0, 0.0)
+        return _drop((input - top).exp().sum(d, keepdim=True).log() + top, d, keepdim)
+    return _drop(apply(logsumexp_op, (input,), {"dim": d}), d, keepdim)

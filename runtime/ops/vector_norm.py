@@ -1,0 +1,88 @@
+"""Norms of vectors, and distances by them."""
+import math
+
+import numpy as np
+
+from .. import dtypes
+from ..dtypes import COMPLEX, FLOAT
+from ..ir import scalar as s
+from . import dims
+from .pointwise_family import PointwiseOp
+from .reduce import FUN, _check_nonempty, _tensor, amax_op, amin_op, sum_abs_op, sum_squares_op
+from .registry import apply, ask, asked
+from .samples import reals
+from .surface import function
+
+# a square root whose gradient at zero is zero
+std_root = PointwiseOp("root_or_zero", lambda input: s.sqrt(input), kinds="f", samples=reals(0.2, 4),
+                       vjp=lambda g, y, x: [s.where(s.eq(y, 0), 0, g / (2 * y))])
+
+
+one_op = PointwiseOp("one_if_nonzero", lambda input: s.where(s.ne(input, 0), 1, input * 0), kinds="f", samples=reals(0.2, 4),
+                     vjp=lambda g, y, x: [None])
+
+
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+    """(sum |x|^ord)^(1/ord) over the given dimensions (all by default)."""
+    if dtype is not None:
+        x = x.to(dtype=dtype)
+    if _tensor("vector_norm", x).dtype.kind < FLOAT:
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.letter}")
+    d = dims.many(dim, x.ndim, "vector_norm")
+    if x.dtype.kind == COMPLEX:
+        x = x.abs()
+    attrs = {"dim": d, "keepdim": bool(keepdim)}
+    ord = float(ord)
+    if ord == 2:
+        r = apply(std_root, (apply(sum_squares_op, (x,), attrs),), {})
+        r = _rescaled(x, r, attrs)
+    elif ord == 1:
+        r = apply(sum_abs_op, (x,), attrs)
+    elif ord == math.inf or ord == -math.inf:
+        _check_nonempty("vector_norm", x, d)
+        r = apply(amax_op if ord > 0 else amin_op, (x.abs(),), attrs)
+    elif ord == 0:
+        r = apply(one_op, (x,), {}).sum(dim=None if d is None else list(d), keepdim=keepdim)
+    else:
+        wide = x if x.dtype.itemsize > 2 else x.to(dtypes.float32)          # powers of halves overflow where the norm does not
+        wide = _power(wide.abs(), ord) if 0 < ord < 1 else wide.abs() ** ord
+        r = wide.sum(dim=None if d is None else list(d), keepdim=keepdim)
+        r = (_power(r, 1.0 / ord) if ord > 1 else r ** (1.0 / ord)).to(x.dtype)
+    if out is not None:
+        from .surface import give_out
+        return give_out("vector_norm", r, out)
+    return r
+
+
+def _power(x, p):
+    """x ** p for positive p, with no gradient at zero (where it is infinite, or not a number)."""
+    none = x == 0
+    return FUN("where")(none, 0.0, FUN("where")(none, 1.0, x) ** p)
+
+
+def _rescaled(x, r, attrs):
+    """The 2-norm again with a scale, where squares overflowed or vanished though the norm does not."""
+    @asked(lambda x, t: s.isinf(x) | (x < float(np.sqrt(np.finfo(t).tiny))) if t.itemsize > 2 else s.isinf(x))
+    def out_of_range(a):
+        return bool((np.isinf(a) | ((a < np.sqrt(np.finfo(a.dtype).tiny)) if a.dtype in (np.float32, np.float64) else np.zeros((), bool))).any())
+    if not ask(out_of_range, r) or x._array.size == 0:
+        return r
+    m = apply(amax_op, (x.detach().abs(),), dict(attrs, keepdim=True))
+    scale = FUN("where")((m > 0) & FUN("isfinite")(m), m, 1.0)
+    exact = apply(std_root, (apply(sum_squares_op, (x / scale,), attrs),), {}) * scale.reshape(r.shape)
+    return exact
+
+
+@function(out=True)
+def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
+    """The norm of a tensor: `p` a number, "fro" or "nuc"."""
+    if p == "nuc":
+        from .. import linalg
+        return linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
+
+
+@function()
+def dist(input, other, p=2):
+    """The p-norm of the difference."""
+    return vector_norm(input - other, p)
