@@ -6,7 +6,7 @@ import whet
 from .base import sum_rightmost
 from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
 from .multivariate import Dirichlet, Independent, LowRankMultivariateNormal, MultivariateNormal, _mahalanobis
-from .transforms import HalfNormal, LogNormal, Pareto, TransformedDistribution
+from .transformed import HalfNormal, LogNormal, Pareto, TransformedDistribution
 from .univariate import EULER, Beta, Cauchy, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Normal, Uniform
 
 KNOWN: dict = {}

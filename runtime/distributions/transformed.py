@@ -1,0 +1,293 @@
+"""Distributions that a transform makes of others."""
+import math
+
+import whet
+
+from . import constraints as c
+from .base import Distribution, Size, broadcast_all, sum_rightmost
+from .standard_transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransform, SigmoidTransform, StickBreakingTransform
+from .transform import ComposeTransform, Transform
+from .univariate import EULER, Cauchy, Exponential, Gamma, Normal, Uniform
+
+
+class TransformedDistribution(Distribution):
+    """The distribution of f(x), x being of `base_distribution`.
+
+    >>> import whet
+    >>> d = whet.distributions
+    >>> d.TransformedDistribution(d.Normal(0.0, 1.0), [d.ExpTransform()]).log_prob(whet.tensor(1.0))
+    tensor(-0.9189)
+    """
+
+    def __init__(self, base_distribution, transforms, validate_args=None):
+        self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        if not all(isinstance(t, Transform) for t in self.transforms):
+            raise ValueError(f"transforms must be a Transform or a list, but was {transforms}")
+        base_shape = base_distribution.batch_shape + base_distribution.event_shape
+        whole = ComposeTransform(self.transforms)
+        if len(base_shape) < whole.domain.event_dim:
+            raise ValueError(f"base_distribution needs to have shape with size at least {whole.domain.event_dim}, but got {tuple(base_shape)}.")
+        shape = Size(whole.forward_shape(base_shape))
+        need = whole.domain.event_dim - len(base_distribution.event_shape)
+        if need > 0:
+            from .multivariate import Independent
+            base_distribution = Independent(base_distribution, need)
+        self.base_dist = base_distribution
+        event_dim = whole.codomain.event_dim + max(len(base_distribution.event_shape) - whole.domain.event_dim, 0)
+        super().__init__(shape[:len(shape) - event_dim], shape[len(shape) - event_dim:], validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        base = self.base_dist
+        inner = base.batch_shape[len(self._batch_shape):]
+        new = object.__new__(type(self)) if _instance is None else _instance
+        new.__dict__.update(self.__dict__)
+        new.base_dist, new._batch_shape = base.expand(Size(batch_shape) + inner), Size(batch_shape)
+        return new
+
+    has_rsample = property(lambda self: self.base_dist.has_rsample)
+
+    @c.dependent_property
+    def support(self):
+        if not self.transforms:
+            return self.base_dist.support
+        s = self.transforms[-1].codomain
+        more = len(self._event_shape) - s.event_dim
+        return c.independent(s, more) if more > 0 else s
+
+    def sample(self, sample_shape=()):
+        with whet.no_grad():
+            return self._forward(self.base_dist.sample(sample_shape))
+
+    def rsample(self, sample_shape=()):
+        return self._forward(self.base_dist.rsample(sample_shape))
+
+    def _forward(self, x):
+        for t in self.transforms:
+            x = t(x)
+        return x
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        y, total, event_dim = value, 0, len(self._event_shape)
+        for t in reversed(self.transforms):
+            x = t._back(y)
+            event_dim += t.domain.event_dim - t.codomain.event_dim
+            total = total - sum_rightmost(t.log_abs_det_jacobian(x, y), event_dim - t.domain.event_dim)
+            y = x
+        return total + sum_rightmost(self.base_dist.log_prob(y), event_dim - len(self.base_dist.event_shape))
+
+    def _monotone(self, value):
+        sign = 1
+        for t in self.transforms:
+            sign = sign * t.sign
+        return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
+
+    def cdf(self, value):
+        for t in reversed(self.transforms):
+            value = t._back(value)
+        return self._monotone(self.base_dist.cdf(value))
+
+    def icdf(self, value):
+        return self._forward(self.base_dist.icdf(self._monotone(value)))
+
+
+class _Made(TransformedDistribution):
+    """A distribution with parameters of its own, made of another by transforms."""
+    has_rsample = True
+
+    def expand(self, batch_shape, _instance=None):
+        new = super().expand(batch_shape, _instance)
+        for name in self.arg_constraints:
+            if name in self.__dict__:
+                setattr(new, name, getattr(self, name).expand(batch_shape))
+        return new
+
+
+class LogNormal(_Made):
+    """exp of a normal number."""
+    arg_constraints = {"loc": c.real, "scale": c.positive}
+    support = c.positive
+
+    def __init__(self, loc, scale, validate_args=None):
+        super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
+
+    loc = property(lambda self: self.base_dist.loc)
+    scale = property(lambda self: self.base_dist.scale)
+    mean = property(lambda self: (self.loc + self.scale ** 2 / 2).exp())
+    mode = property(lambda self: (self.loc - self.scale ** 2).exp())
+    variance = property(lambda self: (self.scale ** 2).expm1() * (2 * self.loc + self.scale ** 2).exp())
+
+    def entropy(self):
+        return self.base_dist.entropy() + self.loc
+
+
+class _Half(_Made):
+    """The absolute value of a symmetric number."""
+    arg_constraints = {"scale": c.positive}
+    support = c.nonnegative
+
+    def __init__(self, scale, validate_args=None):
+        super().__init__(self._base(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
+
+    scale = property(lambda self: self.base_dist.scale)
+    mode = property(lambda self: whet.zeros_like(self.scale))
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        return whet.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
+
+    def cdf(self, value):
+        return 2 * self.base_dist.cdf(value) - 1
+
+    def icdf(self, value):
+        return self.base_dist.icdf((value + 1) / 2)
+
+    def entropy(self):
+        return self.base_dist.entropy() - math.log(2)
+
+
+class HalfNormal(_Half):
+    """The absolute value of a normal number."""
+    _base = Normal
+    mean = property(lambda self: self.scale * math.sqrt(2 / math.pi))
+    variance = property(lambda self: self.scale ** 2 * (1 - 2 / math.pi))
+
+
+class HalfCauchy(_Half):
+    """The absolute value of a Cauchy number."""
+    _base = Cauchy
+    mean = property(lambda self: whet.full_like(self.scale, math.inf))
+    variance = property(lambda self: self.base_dist.variance)
+
+
+class Pareto(_Made):
+    """scale * exp(x / alpha), x being exponential."""
+    arg_constraints = {"alpha": c.positive, "scale": c.positive}
+
+    def __init__(self, scale, alpha, validate_args=None):
+        self.scale, self.alpha = broadcast_all(scale, alpha)
+        super().__init__(Exponential(self.alpha, validate_args=validate_args), [ExpTransform(), AffineTransform(0, self.scale)], validate_args)
+
+    mean = property(lambda self: whet.where(self.alpha <= 1, math.inf, self.alpha * self.scale / (self.alpha - 1)))
+    mode = property(lambda self: self.scale)
+
+    @property
+    def variance(self):
+        a = self.alpha
+        return whet.where(a <= 2, math.inf, self.scale ** 2 * a / ((a - 1) ** 2 * (a - 2)))
+
+    support = c.dependent_property(lambda self: c.greater_than_eq(self.scale))
+
+    def entropy(self):
+        return (self.scale / self.alpha).log() + 1 + 1 / self.alpha
+
+
+class Weibull(_Made):
+    """A power of an exponential number, scaled."""
+    arg_constraints = {"scale": c.positive, "concentration": c.positive}
+    support = c.positive
+
+    def __init__(self, scale, concentration, validate_args=None):
+        self.scale, self.concentration = broadcast_all(scale, concentration)
+        super().__init__(Exponential(whet.ones_like(self.scale), validate_args=validate_args),
+                         [PowerTransform(1 / self.concentration), AffineTransform(0, self.scale)], validate_args)
+
+    def _moment(self, n):
+        return (1 + n / self.concentration).lgamma()
+
+    mean = property(lambda self: self.scale * self._moment(1).exp())
+    mode = property(lambda self: self.scale * ((self.concentration - 1) / self.concentration) ** (1 / self.concentration))
+    variance = property(lambda self: self.scale ** 2 * (self._moment(2).exp() - (2 * self._moment(1)).exp()))
+
+    def entropy(self):
+        return EULER * (1 - 1 / self.concentration) + (self.scale / self.concentration).log() + 1
+
+
+class InverseGamma(_Made):
+    """1 / a gamma number."""
+    arg_constraints = {"concentration": c.positive, "rate": c.positive}
+    support = c.positive
+
+    def __init__(self, concentration, rate, validate_args=None):
+        super().__init__(Gamma(concentration, rate, validate_args=validate_args), PowerTransform(-1.0), validate_args)
+
+    concentration = property(lambda self: self.base_dist.concentration)
+    rate = property(lambda self: self.base_dist.rate)
+    mean = property(lambda self: whet.where(self.concentration > 1, self.rate / (self.concentration - 1), math.inf))
+    mode = property(lambda self: self.rate / (self.concentration + 1))
+
+    @property
+    def variance(self):
+        a = self.concentration
+        return whet.where(a > 2, self.rate ** 2 / ((a - 1) ** 2 * (a - 2)), math.inf)
+
+    def entropy(self):
+        a = self.concentration
+        return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
+
+
+class Kumaraswamy(_Made):
+    """Like a beta distribution, with a distribution function that is a formula."""
+    arg_constraints = {"concentration1": c.positive, "concentration0": c.positive}
+    support = c.unit_interval
+
+    def __init__(self, concentration1, concentration0, validate_args=None):
+        self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
+        one = whet.ones_like(self.concentration1)
+        super().__init__(Uniform(one * 0, one, validate_args=False),
+                         [PowerTransform(1 / self.concentration0), AffineTransform(1.0, -1.0), PowerTransform(1 / self.concentration1)],
+                         validate_args)
+
+    def _moment(self, n):
+        a, b = self.concentration1, self.concentration0
+        return (b.log() + (1 + n / a).lgamma() + b.lgamma() - (1 + n / a + b).lgamma()).exp()
+
+    mean = property(lambda self: self._moment(1))
+    variance = property(lambda self: self._moment(2) - self._moment(1) ** 2)
+
+    def entropy(self):
+        a, b = self.concentration1, self.concentration0
+        return (1 - 1 / b) + (1 - 1 / a) * ((b + 1).digamma() + EULER) - a.log() - b.log()
+
+
+class LogisticNormal(_Made):
+    """Fractions that are a normal vector, broken off a stick."""
+    arg_constraints = {"loc": c.real, "scale": c.positive}
+    support = c.simplex
+
+    def __init__(self, loc, scale, validate_args=None):
+        base = Normal(loc, scale, validate_args=validate_args)
+        if not base.batch_shape:
+            base = base.expand([1])
+        super().__init__(base, StickBreakingTransform(), validate_args)
+
+    loc = property(lambda self: self.base_dist.base_dist.loc)
+    scale = property(lambda self: self.base_dist.base_dist.scale)
+
+
+class RelaxedBernoulli(_Made):
+    """A Bernoulli number that is not quite 0 or 1, so that gradients flow."""
+    arg_constraints = {"probs": c.unit_interval, "logits": c.real}
+    support = c.unit_interval
+
+    def __init__(self, temperature, probs=None, logits=None, validate_args=None):
+        from .discrete import LogitRelaxedBernoulli
+        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args)
+
+    temperature = property(lambda self: self.base_dist.temperature)
+    probs = property(lambda self: self.base_dist.probs)
+    logits = property(lambda self: self.base_dist.logits)
+
+
+class RelaxedOneHotCategorical(_Made):
+    """A one-hot vector that is not quite one, so that gradients flow."""
+    arg_constraints = {"probs": c.simplex, "logits": c.real_vector}
+    support = c.simplex
+
+    def __init__(self, temperature, probs=None, logits=None, validate_args=None):
+        from .discrete import ExpRelaxedCategorical
+        super().__init__(ExpRelaxedCategorical(temperature, probs, logits, validate_args), ExpTransform(), validate_args)
+
+    temperature = property(lambda self: self.base_dist.temperature)
+    probs = property(lambda self: self.base_dist.probs)
+    logits = property(lambda self: self.base_dist.logits)
