@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from whet.cpu import conv, gemm, native, pool
+from whet.cpu import conv, gemm, native, pool, pool_layout
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.windows.conv import SUMS
 
@@ -349,7 +349,7 @@ def test_a_fork_while_another_thread_launches(mark, threads):
 
 @has_threads
 def test_workers_stop_and_start_again(mark, threads):
-    workers = ctypes.c_int32.from_address(pool.state()["whet_pool"] + pool.WORKERS)
+    workers = ctypes.c_int32.from_address(pool.state()["whet_pool"] + pool_layout.WORKERS)
     for n in (4, 2, 3):
         assert len(pieces(mark, 100, 1, n)) >= n and workers.value == n - 1
         pool.stop()
