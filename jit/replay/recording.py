@@ -5,7 +5,7 @@ from operator import attrgetter, is_
 
 import numpy as np
 from whet.autograd.node import next_number
-from whet.cpu import memory
+from whet.cpu import heap
 from whet.ir.graph import Type
 from whet.ir.spans import address, span
 from whet.ops.registry import view_of
@@ -400,7 +400,7 @@ def _memory(a):
     """What an array's memory belongs to, by its id; None where something else may lead to the same memory (another library, say)."""
     while type(a) is np.ndarray and a.base is not None:
         a = a.base
-    return id(a) if type(a) is np.ndarray and a.flags.owndata or type(a) is memory.Block else None
+    return id(a) if type(a) is np.ndarray and a.flags.owndata or type(a) is heap.Block else None
 
 
 def _overlaps(arrays, written):

@@ -12,7 +12,6 @@ import ctypes as C
 import functools
 import operator
 import os
-import re
 import struct
 import sys
 import threading
@@ -20,9 +19,11 @@ import warnings
 
 import numpy as np
 from whet.passes.lower_llvm import targets
-from whet.passes.lower_llvm.calls import share_out as launching
 
-from . import cache, flat, guard, haste, memory, pool
+from . import cache, flat, guard, haste, heap, pool
+from .launch_code import _MESSAGES, MAX_ARGS, _runtime_text
+from .object_layouts import HEAD as HEAD
+from .object_layouts import int_layout, ndarray_offsets
 
 _SIG = C.CFUNCTYPE(None, C.c_void_p, C.c_int64, C.c_int64, C.c_int64)
 _found: dict = {}                        # key -> address of everything that is loaded
@@ -32,9 +33,6 @@ _asked: set = set()                      # keys of the bytes that were asked for
 on_compile: list = []                    # functions that are called with the IR text of what is compiled
 _exports: dict = {}                      # addresses that code may name and the process does not export
 _lock = threading.RLock()
-
-HEAD = object.__basicsize__              # where an object's own fields begin
-MAX_ARGS = 8192
 _tape = C.c_void_p()                     # what is called with the arguments of each launch, while somebody records them
 METH_FASTCALL, METH_KEYWORDS, METH_NOARGS, METH_O = 0x80, 0x2, 0x4, 0x8
 
@@ -303,52 +301,6 @@ def make_type(name, size, slots, flags=1 << 18 | 1 << 10):
     return made
 
 
-@functools.lru_cache(None)
-def ndarray_offsets():
-    """Byte offsets of an ndarray's fields, proved against known arrays; None where they are not as expected."""
-    offsets = {name: HEAD + 8 * i for i, name in enumerate(("data", "nd", "dims", "strides", "base", "descr", "flags"))}
-    for a in (np.zeros((3, 5), np.float32)[:, 1:4], np.zeros((4, 2, 3), np.int16).T, np.zeros(7)):
-        at = id(a)
-        pointer = {name: C.c_void_p.from_address(at + offset).value for name, offset in offsets.items()}
-        nd, flags = (C.c_int.from_address(at + offsets[name]).value for name in ("nd", "flags"))
-        if (pointer["data"], nd, pointer["base"], pointer["descr"], flags & 0x503) != (
-                a.__array_interface__["data"][0], a.ndim, None if a.base is None else id(a.base), id(a.dtype), a.flags.num & 0x503):
-            return None
-        if any(tuple((C.c_ssize_t * nd).from_address(pointer[name])) != values
-               for name, values in (("dims", a.shape), ("strides", a.strides))):
-            return None
-    return offsets
-
-
-# How an int says that it is not negative and has at most two digits, and how many they are.
-_INT_DIGITS = {
-    "size": """  %n = add i64 %word, 0
-  %short = icmp ult i64 %n, 3""",
-    "tag": """  %n = lshr i64 %word, 3
-  %few = icmp ult i64 %n, 3
-  %sign = and i64 %word, 2
-  %plus = icmp eq i64 %sign, 0
-  %short = and i1 %few, %plus""",
-    "unknown": """  %n = add i64 0, 0
-  %short = icmp ne i64 0, 0"""}
-
-
-@functools.lru_cache(None)
-def int_layout():
-    """Where an int keeps its length: "size" before Python 3.12, "tag" since; proved, else "unknown"."""
-    digits = lambda v: [v >> 30 * i & 2**30 - 1 for i in range(2)]
-    word = lambda v: C.c_uint64.from_address(id(v) + HEAD).value
-    values = (0, 1, 7, 2**30 - 1, 2**30, 2**45 + 7, 2**60 - 1)
-    length = lambda v: (v > 0) + (v >= 2**30)
-    found = lambda v: list((C.c_uint32 * length(v)).from_address(id(v) + HEAD + 8))
-    if sys.int_info.bits_per_digit != 30 or any(found(v) != digits(v)[:length(v)] for v in values):
-        return "unknown"
-    if all(word(v) == length(v) and word(-v) == 2**64 - length(v) for v in values[1:]) and word(0) == 0:
-        return "size"
-    tags = all(word(v) >> 3 == length(v) and not word(v) & 2 for v in values) and all(word(-v) & 2 for v in values[1:])
-    return "tag" if tags else "unknown"
-
-
 def _obstacle():
     """Why this process cannot call machine code as builtins; empty where nothing speaks against it."""
     if os.environ.get("WHET_NATIVE") == "0":
@@ -359,276 +311,9 @@ def _obstacle():
         return "it needs CPython with its global lock"
     if os.name != "posix" or C.sizeof(C.c_void_p) != 8 or sys.byteorder != "little":
         return "it needs a POSIX system with 64-bit little-endian words"
-    if HEAD != 16 or ndarray_offsets() is None or not memory.proved():
+    if HEAD != 16 or ndarray_offsets() is None or not heap.proved():
         return "objects lie in memory in another way than expected"
     return ""
-
-
-_LAUNCH = """
-@PyLong_Type = external global i8
-@PyFloat_Type = external global i8
-@_Py_NoneStruct = external global i8
-@_Py_TrueStruct = external global i8
-@PyExc_TypeError = external global ptr
-@PyExc_ValueError = external global ptr
-@PyExc_OverflowError = external global ptr
-@whet_ndarray = external global i8
-@whet_tape = external global ptr
-declare void @Py_IncRef(ptr)
-declare void @Py_DecRef(ptr)
-declare ptr @PyErr_Occurred()
-declare ptr @PyErr_Format(ptr, ptr, ...)
-declare void @PyErr_SetString(ptr, ptr)
-declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
-declare i64 @PyLong_AsUnsignedLongLong(ptr)
-declare double @PyFloat_AsDouble(ptr)
-declare i32 @PyType_IsSubtype(ptr, ptr)
-declare i32 @PyIndex_Check(ptr)
-declare ptr @PyNumber_Index(ptr)
-declare ptr @PyEval_SaveThread()
-declare void @PyEval_RestoreThread(ptr)
-
-MESSAGES
-
-; An int as i64; 2^63..2^64-1 as the same bits. The second result is 0 after an error.
-define internal {i64, i1} @integer(ptr %o) nounwind {
-  %over = alloca i32
-  %v = call i64 @PyLong_AsLongLongAndOverflow(ptr %o, ptr %over)
-  %f = load i32, ptr %over
-  %fits = icmp eq i32 %f, 0
-  br i1 %fits, label %done, label %far
-far:
-  %high = icmp sgt i32 %f, 0
-  br i1 %high, label %unsigned, label %small
-small:
-  %e1 = load ptr, ptr @PyExc_OverflowError
-  call void @PyErr_SetString(ptr %e1, ptr @low)
-  br label %fail
-unsigned:
-  %u = call i64 @PyLong_AsUnsignedLongLong(ptr %o)
-  %maybe = icmp eq i64 %u, -1
-  br i1 %maybe, label %ask, label %done
-ask:
-  %e = call ptr @PyErr_Occurred()
-  %clean = icmp eq ptr %e, null
-  br i1 %clean, label %done, label %fail
-fail:
-  ret {i64, i1} {i64 0, i1 false}
-done:
-  %x = phi i64 [%v, %0], [%u, %unsigned], [%u, %ask]
-  %r0 = insertvalue {i64, i1} poison, i64 %x, 0
-  %r1 = insertvalue {i64, i1} %r0, i1 true, 1
-  ret {i64, i1} %r1
-}
-
-; An argument that is none of the four exact types: subclasses, and what has __index__.
-define internal {i64, i1} @other(ptr %o, i64 %position) nounwind noinline {
-  %tp = getelementptr i8, ptr %o, i64 8
-  %t = load ptr, ptr %tp
-  %operand = icmp uge i64 %position, 3
-  br i1 %operand, label %first, label %last
-first:
-  %a = call i32 @PyType_IsSubtype(ptr %t, ptr @whet_ndarray)
-  %array = icmp ne i32 %a, 0
-  br i1 %array, label %data, label %next
-data:
-  %dp = getelementptr i8, ptr %o, i64 HEAD
-  %d = load i64, ptr %dp
-  br label %done
-next:
-  %b = call i32 @PyType_IsSubtype(ptr %t, ptr @PyFloat_Type)
-  %float = icmp ne i32 %b, 0
-  br i1 %float, label %number, label %last
-number:
-  %x = call double @PyFloat_AsDouble(ptr %o)
-  %xb = bitcast double %x to i64
-  br label %done
-last:
-  %c = call i32 @PyIndex_Check(ptr %o)
-  %index = icmp ne i32 %c, 0
-  br i1 %index, label %convert, label %wrong
-convert:
-  %n = call ptr @PyNumber_Index(ptr %o)
-  %bad = icmp eq ptr %n, null
-  br i1 %bad, label %fail, label %int
-int:
-  %r = call {i64, i1} @integer(ptr %n)
-  call void @Py_DecRef(ptr %n)
-  ret {i64, i1} %r
-wrong:
-  %e = load ptr, ptr @PyExc_TypeError
-  %shown = add i64 %position, 1
-  %text = select i1 %operand, ptr @odd, ptr @head
-  %z = call ptr (ptr, ptr, ...) @PyErr_Format(ptr %e, ptr %text, i64 %shown, ptr %t)
-  br label %fail
-fail:
-  ret {i64, i1} {i64 0, i1 false}
-done:
-  %v = phi i64 [%d, %data], [%xb, %number]
-  %r0 = insertvalue {i64, i1} poison, i64 %v, 0
-  %r1 = insertvalue {i64, i1} %r0, i1 true, 1
-  ret {i64, i1} %r1
-}
-
-; Copies its arguments to the first of them, whose length is the second: shows that a launch passes them well.
-define void @proof(ptr %args, i64 %begin, i64 %end, i64 %worker) nounwind {
-entry:
-  %out = load ptr, ptr %args
-  %np = getelementptr i64, ptr %args, i64 1
-  %n = load i64, ptr %np
-  br label %l
-l:
-  %i = phi i64 [0, %entry], [%i1, %l]
-  %p = getelementptr i64, ptr %args, i64 %i
-  %q = getelementptr i64, ptr %out, i64 %i
-  %v = load i64, ptr %p
-  store i64 %v, ptr %q
-  %i1 = add i64 %i, 1
-  %more = icmp slt i64 %i1, %n
-  br i1 %more, label %l, label %d
-d:
-  ret void
-}
-
-; launch(addr, total, grain, *args)
-define ptr @launch(ptr %self, ptr %argv, i64 %count) nounwind {
-entry:
-  %slots = alloca [MAX_SLOTS x i64], align 16
-  %tape = load ptr, ptr @whet_tape
-  %off = icmp eq ptr %tape, null
-  br i1 %off, label %begin, label %tell
-tell:                                        ; somebody records what is launched
-  %heard = call ptr @PyObject_Vectorcall(ptr %tape, ptr %argv, i64 %count, ptr null)
-  %deaf = icmp eq ptr %heard, null
-  br i1 %deaf, label %fail, label %told
-told:
-  call void @Py_DecRef(ptr %heard)
-  %enough = icmp eq ptr %heard, @_Py_TrueStruct
-  br i1 %enough, label %done, label %begin
-begin:
-  %c0 = icmp sgt i64 %count, 2
-  %c1 = icmp sle i64 %count, MAX_SLOTS
-  %fine = and i1 %c0, %c1
-  br i1 %fine, label %loop, label %amount
-amount:
-  %e0 = load ptr, ptr @PyExc_TypeError
-  call void @PyErr_SetString(ptr %e0, ptr @few)
-  ret ptr null
-loop:
-  %i = phi i64 [0, %begin], [%i1, %next]
-  %op = getelementptr ptr, ptr %argv, i64 %i
-  %o = load ptr, ptr %op
-  %sp = getelementptr i64, ptr %slots, i64 %i
-  %tp = getelementptr i8, ptr %o, i64 8
-  %t = load ptr, ptr %tp
-  %is_int = icmp eq ptr %t, @PyLong_Type
-  br i1 %is_int, label %int, label %not_int
-int:                                         ; below 2^60: up to two digits of 30 bits, read in place
-  %np = getelementptr i8, ptr %o, i64 HEAD
-  %word = load i64, ptr %np
-INT_DIGITS
-  br i1 %short, label %digits, label %long_int
-digits:
-  %d0p = getelementptr i8, ptr %o, i64 DIGITS
-  %d032 = load i32, ptr %d0p
-  %d0 = zext i32 %d032 to i64
-  %two = icmp eq i64 %n, 2
-  br i1 %two, label %two_digits, label %one_digit
-one_digit:
-  %v1 = mul i64 %d0, %n
-  br label %next
-two_digits:
-  %d1p = getelementptr i8, ptr %d0p, i64 4
-  %d132 = load i32, ptr %d1p
-  %d1 = zext i32 %d132 to i64
-  %d1s = shl i64 %d1, 30
-  %v2 = or i64 %d0, %d1s
-  br label %next
-long_int:
-  %r = call {i64, i1} @integer(ptr %o)
-  br label %converted
-not_int:
-  %head = icmp ult i64 %i, 3
-  br i1 %head, label %rare, label %operand
-operand:
-  %is_array = icmp eq ptr %t, @whet_ndarray
-  %is_float = icmp eq ptr %t, @PyFloat_Type
-  %field = or i1 %is_array, %is_float
-  br i1 %field, label %first_field, label %not_field
-first_field:                                 ; an ndarray's data pointer, a float's value: both come first
-  %fp = getelementptr i8, ptr %o, i64 HEAD
-  %f = load i64, ptr %fp
-  br label %next
-not_field:
-  %is_none = icmp eq ptr %o, @_Py_NoneStruct
-  br i1 %is_none, label %next, label %rare
-rare:
-  %ro = call {i64, i1} @other(ptr %o, i64 %i)
-  br label %converted
-converted:
-  %rr = phi {i64, i1} [%r, %long_int], [%ro, %rare]
-  %ok = extractvalue {i64, i1} %rr, 1
-  %rv = extractvalue {i64, i1} %rr, 0
-  br i1 %ok, label %next, label %fail
-next:
-  %v = phi i64 [%f, %first_field], [0, %not_field], [%v1, %one_digit], [%v2, %two_digits], [%rv, %converted]
-  store i64 %v, ptr %sp
-  %i1 = add i64 %i, 1
-  %more = icmp ult i64 %i1, %count
-  br i1 %more, label %loop, label %ready
-fail:
-  ret ptr null
-ready:
-  %kernel = load ptr, ptr %slots
-  %totalp = getelementptr i8, ptr %slots, i64 8
-  %total = load i64, ptr %totalp
-  %grainp = getelementptr i8, ptr %slots, i64 16
-  %launch_word = load i64, ptr %grainp
-  %grain = and i64 %launch_word, GRAIN_MASK
-  %args = getelementptr i8, ptr %slots, i64 24
-  %nothing = icmp eq ptr %kernel, null
-  br i1 %nothing, label %no_kernel, label %size
-no_kernel:
-  %e1 = load ptr, ptr @PyExc_ValueError
-  call void @PyErr_SetString(ptr %e1, ptr @null)
-  ret ptr null
-size:
-  %fifth = sdiv i64 %total, 5
-  %long = icmp sge i64 %fifth, %grain
-  %some = icmp sgt i64 %total, 0
-  %release = and i1 %long, %some
-  br i1 %release, label %outside, label %inside
-inside:
-  call void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %launch_word)
-  br label %done
-outside:
-  %thread = call ptr @PyEval_SaveThread()
-  call void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %launch_word)
-  call void @PyEval_RestoreThread(ptr %thread)
-  br label %done
-done:
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
-  ret ptr @_Py_NoneStruct
-}
-"""
-
-
-_MESSAGES = {
-    "few": f"launch takes a kernel, total, grain and at most {MAX_ARGS} arguments",
-    "null": "launch: the kernel's address is 0",
-    "low": "launch: an int is below -2**63",
-    "odd": "launch: argument {number} must be an ndarray, an int, a float or None, not {kind}",
-    "head": "launch: argument {number} must be an int, not {kind}"}
-
-
-def _runtime_text():
-    texts = {name: text.format(number="%zd", kind="%R") for name, text in _MESSAGES.items()}
-    messages = "\n".join(f'@{name} = internal constant [{len(text) + 1} x i8] c"{text}\\00"' for name, text in texts.items())
-    words = {"MESSAGES": messages, "GRAIN_MASK": str(launching.grain(-1)), "MAX_SLOTS": str(MAX_ARGS + 3), "HEAD": str(HEAD), "DIGITS": str(HEAD + 8),
-             "INT_DIGITS": _INT_DIGITS[int_layout()]}
-    text = pool.source() + memory.source() + re.sub(rf"\b({'|'.join(words)})\b", lambda m: words[m[0]], _LAUNCH)
-    declared = dict.fromkeys(re.findall(r"^declare .*$", text, re.M))            # (each once)
-    return "\n".join([*declared, re.sub(r"^declare .*$", "", text, flags=re.M)])
 
 
 _runtime: dict | None = None            # the runtime's own functions: name -> address; empty where it is off
@@ -655,16 +340,16 @@ def _start():
 
 def _load_runtime():
     pool.get_num_threads()
-    for name, address in {**pool.state(), **memory.exports(), "whet_ndarray": id(np.ndarray), "whet_tape": C.addressof(_tape)}.items():
+    for name, address in {**pool.state(), **heap.exports(), "whet_ndarray": id(np.ndarray), "whet_tape": C.addressof(_tape)}.items():
         export(name, address)
-    found = image(f"runtime/{int_layout()}/{guard.SIDE}", _runtime_text, ["launch", "proof", *pool.NAMES, *memory.NAMES])
+    found = image(f"runtime/{int_layout()}/{guard.SIDE}", _runtime_text, ["launch", "proof", *pool.NAMES, *heap.NAMES])
     ints = [0, -1, 1, 2**30, -2**30, 2**45 + 7, 2**60 - 1, 2**60, 2**63 - 1, -2**63]
     numbers = np.zeros(len(ints) + 5, np.int64)
     function(found["launch"], "launch")(found["proof"], 1, 1, numbers, len(numbers), 1.5, None, 2**64 - 1, *ints)
     start, one_and_a_half = numbers.__array_interface__["data"][0], struct.unpack("<q", struct.pack("<d", 1.5))[0]
     if numbers.tolist() != [start, len(numbers), one_and_a_half, 0, -1, *ints]:
         raise RuntimeError("arguments are not passed as they should be")
-    memory.begin(found, make_type)
+    heap.begin(found, make_type, function)
     if "pool_stop" in found:
         pool.started(found["pool_stop"])
     for name, address in found.items():

@@ -4,7 +4,7 @@ import math
 import whet
 
 from ..autograd.modes import warn
-from ..cpu import memory
+from ..cpu import heap
 from ..ops.recurrent import lstm_output, lstm_state
 from ..ops.registry import check_tensors
 from . import functional as F
@@ -77,7 +77,7 @@ class RNNBase(Module):
         gates, out = _GATES[mode] * hidden_size, proj_size or hidden_size
         directions = 2 if bidirectional else 1
         layer = gates * (out * (1 + directions if num_layers > 1 else 1) + 2 * bool(bias)) * directions
-        if num_layers * layer * whet.get_default_dtype().itemsize > memory.available():
+        if num_layers * layer * whet.get_default_dtype().itemsize > heap.available():
             raise MemoryError(f"{mode}: {num_layers} layers take more memory than there is")
         for i in range(num_layers):
             for d in range(directions):

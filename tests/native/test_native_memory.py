@@ -9,7 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
-from whet.cpu import memory, native
+from whet.cpu import heap, memory, native
 
 F4 = np.dtype("f4")
 needs_native = pytest.mark.skipif(not native.enabled(), reason="no native calls in this process")
@@ -19,7 +19,7 @@ SHAPES = [(), (0,), (1,), (7,), (2, 3), (0, 5), (5, 0, 2), (300, 300), (1, 70_00
 @pytest.fixture(params=["native", "plain"])
 def empty(request):
     if request.param == "plain":
-        return memory._empty
+        return heap._empty
     if not native.enabled():
         pytest.skip("no native calls in this process")
     return memory.empty
@@ -244,6 +244,6 @@ except MemoryError as error:
 def test_the_default_limit_is_a_part_of_what_the_process_may_have(monkeypatch):
     from whet.cpu import pool
     monkeypatch.setattr(pool, "control_group", lambda *names: iter([["max"], ["8000000"], ["16000000"]]))
-    assert memory.available() == 8_000_000
+    assert heap.available() == 8_000_000
     monkeypatch.setattr(pool, "control_group", lambda *names: iter([["max"]]))
-    assert memory.available() > 8_000_000
+    assert heap.available() > 8_000_000

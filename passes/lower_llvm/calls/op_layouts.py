@@ -14,7 +14,7 @@ N = dict(op=16, attrs=24, seq=32, nin=40, pre_hooks=48, post_hooks=56, trace=64,
 # what a new object of each type has zeroed; a tensor gets its array at once
 FIELDS = {"tensor": [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")],
           "cell": [C[k] for k in ("v", "h", "writer", "shown", "aside")], "node": range(HEAD, N["size"], 8)}
-ELSIZE = 40                                 # of a dtype object (cpu/memory.py proves it)
+ELSIZE = 40                                 # of a dtype object (cpu/heap.py proves it)
 A = dict(data=16, nd=24, dims=32, strides=40, base=48, descr=56, flags=64)
 # words of CTX
 CTX = {name: 8 * i for i, name in enumerate(

@@ -1,0 +1,106 @@
+"""The allocator of large memory as machine code needs it: its words, what it asks of NumPy and Python, and what is called where it is off."""
+import ctypes as C
+import functools
+import math
+import operator
+import os
+
+import numpy as np
+
+from . import flat, guard, pool
+from .heap_layout import BLOCK_TYPE, HEAP_BYTES, LIMIT, SLOW
+
+Block = None                     # the type of what large memory belongs to, once there is machine code
+machine_empty = None             # `empty` as machine code, once there is that
+FASTCALL_KEYWORDS = 0x80 | 0x2
+
+
+def source():
+    from .heap_code import source
+    return source()
+
+
+NAMES = ["empty", "array_new", "block_new", "block_dealloc", "heap_empty", "heap_take", "heap_give"]
+
+
+@functools.lru_cache(None)
+def exports():
+    """Addresses that the allocator's code names: its words, and NumPy's functions."""
+    capsule = C.pythonapi.PyCapsule_GetPointer
+    capsule.restype, capsule.argtypes = C.c_void_p, [C.py_object, C.c_char_p]
+    table = capsule(np._core._multiarray_umath._ARRAY_API, None)
+    entry = lambda i: C.c_void_p.from_address(table + 8 * i).value
+    return {"whet_heap": flat.reserve(HEAP_BYTES), "whet_dtype": id(np.dtype),
+            "whet_NewFromDescr": entry(94), "whet_SetBaseObject": entry(282), "whet_DescrConverter": entry(174)}
+
+
+def proved():
+    """Do NumPy's data types lie in memory as the allocator's code reads them?"""
+    head = object.__basicsize__
+    word = lambda thing, offset: C.c_uint64.from_address(id(thing) + head + offset).value
+    known = {"f4": (4, 0), "c16": (16, 0), "O": (8, 1), "i2, O": (10, 1)}                # the size, and whether it holds references
+    return all((word(d, 24), word(d, 16) & 1) == expected for d, expected in ((np.dtype(k), v) for k, v in known.items()))
+
+
+def _word(offset):
+    return C.c_int64.from_address(exports()["whet_heap"] + offset)
+
+
+def begin(found, make_type, function):
+    """Fill in what the code, now loaded at `found`, needs of Python."""
+    global Block, machine_empty
+    machine_empty = machine = function(found["empty"], "empty", _empty.__doc__, FASTCALL_KEYWORDS)
+
+    def other_arguments(shape, dtype, strides=None):
+        """What the code calls with arguments that it does not take."""
+        return _empty(shape, dtype, strides) if _plain(shape, dtype) else machine(*_made_plain(shape, dtype, strides))
+    Block = block = make_type("whet.memory.Block", object.__basicsize__ + 16, [(52, found["block_dealloc"])], flags=1 << 18 | 1 << 7)
+    for offset, thing in ((BLOCK_TYPE, block), (SLOW, other_arguments)):
+        C.pythonapi.Py_IncRef(C.py_object(thing))            # the code holds them for ever
+        _word(offset).value = id(thing)
+    _word(LIMIT).value = 0 if guard.SIDE else available() // 8
+
+
+def available():
+    """The bytes of memory that this process may have."""
+    try:
+        have = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    except (OSError, ValueError):
+        have = [8 << 30]
+    for words in pool.control_group("memory", ["memory.limit_in_bytes"], ["memory.max"]):
+        if words[0].isdigit():
+            have.append(int(words[0]))
+    return min(have)
+
+
+def _plain(shape, dtype):
+    """Are these arguments as machine code takes them?"""
+    return type(shape) is tuple and isinstance(dtype, np.dtype) and all(type(n) is int for n in shape)
+
+
+def _made_plain(shape, dtype, strides):
+    """The same arguments as machine code takes them."""
+    if not _plain(shape, dtype):
+        sizes = shape if np.iterable(shape) else (shape,)
+        shape, dtype = tuple(int(operator.index(n)) for n in sizes), np.dtype(dtype)
+    if strides is not None:
+        strides = tuple(int(operator.index(s)) for s in (strides if np.iterable(strides) else (strides,)))
+        if len(strides) != len(shape) or min(strides, default=0) < 0:
+            raise ValueError(f"empty: strides {strides} for shape {shape}: one for each dimension is needed, none of them negative")
+    return shape, dtype, strides
+
+
+def _empty(shape, dtype, strides=None):
+    """empty(shape, dtype, strides=None)
+
+    A new array, its contents undefined; with strides, in bytes and not negative, it takes what they reach."""
+    shape, dtype, strides = _made_plain(shape, dtype, strides)
+    fenced = guard.SIDE and dtype.itemsize and not dtype.hasobject
+    if strides is None and not fenced:
+        return np.empty(shape, dtype)
+    if min(shape, default=1) < 0:
+        raise ValueError(f"empty: negative dimensions are not allowed: {shape}")
+    reach = [(n - 1) * s for n, s in zip(shape, strides, strict=True)] if strides else [(math.prod(shape) - 1) * dtype.itemsize]
+    span = dtype.itemsize + sum(reach) if all(shape) else 0
+    block = guard.fenced(span, guard.SIDE) if fenced else np.empty(max(span, dtype.itemsize), np.uint8)
+    return np.ndarray(shape, dtype, block, strides=strides)
