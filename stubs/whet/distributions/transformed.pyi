@@ -3,128 +3,9 @@ from collections.abc import Sequence
 from typing import Any, Self
 from whet.distributions.base import Distribution
 from whet.distributions.constraints import Constraint
-from whet.tensor import Size, Tensor
-from whet.types import Dims, Shape
-
-class Transform:
-    def __init__(self, cache_size: int = 0) -> None: ...
-    bijective: bool
-    def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
-    inv: Transform
-    def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
-    sign: int
-    def with_cache(self, cache_size: int = 1) -> Self: """The same with another cache."""
-    def __call__(self, x: Tensor) -> Tensor: ...
-
-class AbsTransform(Transform):
-    """y = |x|"""
-
-class AffineTransform(Transform):
-    """y = loc + scale * x"""
-    loc: Tensor
-    scale: Tensor
-    event_dim: int
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0) -> None: ...
-    bijective: bool
-    codomain: Constraint
-    domain: Constraint
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
-    sign: int
-
-class ComposeTransform(Transform):
-    """Transforms one after the other."""
-    parts: list[Transform]
-    def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None: ...
-    bijective: bool
-    codomain: Constraint
-    domain: Constraint
-    def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
-    def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
-    sign: int
-
-class CorrCholeskyTransform(Transform):
-    """Vectors as Cholesky factors of correlation matrices."""
-    bijective: bool
-    def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
-    def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
-
-class CumulativeDistributionTransform(Transform):
-    """The distribution function of a distribution."""
-    distribution: Distribution
-    def __init__(self, distribution: Distribution, cache_size: int = 0) -> None: ...
-    bijective: bool
-    domain: Constraint
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
-
-class ExpTransform(Transform):
-    """y = exp(x)"""
-    bijective: bool
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
-
-class IndependentTransform(Transform):
-    """A transform of which the last dimensions count as part of one value."""
-    base_transform: Transform
-    reinterpreted_batch_ndims: int
-    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None: ...
-    bijective: bool
-    codomain: Constraint
-    domain: Constraint
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
-    sign: int
-
-class LowerCholeskyTransform(Transform):
-    """Matrices as lower triangles of a positive diagonal."""
-
-class PositiveDefiniteTransform(Transform):
-    """Matrices as positive definite ones."""
-
-class PowerTransform(Transform):
-    """y = x ** exponent"""
-    exponent: Tensor | float
-    def __init__(self, exponent: Tensor | float, cache_size: int = 0) -> None: ...
-    bijective: bool
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
-    sign: int
-
-class ReshapeTransform(Transform):
-    """Values in another shape."""
-    in_shape: Shape
-    out_shape: Shape
-    def __init__(self, in_shape: Shape, out_shape: Shape, cache_size: int = 0) -> None: ...
-    bijective: bool
-    codomain: Constraint
-    domain: Constraint
-    def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
-    def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
-
-class SigmoidTransform(Transform):
-    """y = 1 / (1 + exp(-x))"""
-    bijective: bool
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
-
-class SoftmaxTransform(Transform):
-    """Vectors as fractions; of many vectors one."""
-
-class SoftplusTransform(Transform):
-    """y = log(1 + exp(x))"""
-    bijective: bool
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
-
-class StickBreakingTransform(Transform):
-    """Vectors as fractions of what those before them left, with one number more."""
-    bijective: bool
-    def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""
-    def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
-
-class TanhTransform(Transform):
-    """y = tanh(x)"""
-    bijective: bool
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
+from whet.distributions.transform import Transform
+from whet.tensor import Tensor
+from whet.types import Shape
 
 class TransformedDistribution(Distribution):
     """The distribution of f(x), x being of `base_distribution`."""
@@ -139,27 +20,6 @@ class TransformedDistribution(Distribution):
     def rsample(self, sample_shape: Shape = ()) -> Tensor: """A sample as a function of the parameters and of noise, so that gradients flow."""
     def sample(self, sample_shape: Shape = ()) -> Tensor: """A sample (of each in the batch), through which no gradient flows."""
     support: Constraint
-
-class CatTransform(Transform):
-    """Transforms of parts beside each other along a dimension, `lengths` long."""
-    transforms: Any
-    dim: Dims
-    lengths: Sequence[int] | None
-    def __init__(self, tseq: Sequence[Transform], dim: Dims = 0, lengths: Sequence[int] | None = None, cache_size: int = 0) -> None: ...
-    bijective: bool
-    codomain: Constraint
-    domain: Constraint
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
-
-class StackTransform(Transform):
-    """Transforms of the slices along a dimension."""
-    transforms: Any
-    dim: Dims
-    def __init__(self, tseq: Sequence[Transform], dim: Dims = 0, cache_size: int = 0) -> None: ...
-    bijective: bool
-    codomain: Constraint
-    domain: Constraint
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
 
 class InverseGamma(TransformedDistribution):
     """1 / a gamma number."""
