@@ -102,7 +102,7 @@ def run(calls, at=None):
     finally:
         sys.settrace(None)
     left = {"a profile function": sys.getprofile() is not None, "the collector off": not gc.isenabled(), "observers": modes.state.observers != (),
-            "modes": modes.state.flags != modes.GRAD, "a lock": step._lock.locked(), "a number": type(state.count) is not int or
+            "modes": modes.state.flags != modes.GRAD, "a lock": step._calls.attempts.lock.locked(), "a number": type(state.count) is not int or
             type(state.scale) is not float or type(state.started) not in (float, type(None)), "a list": type(state.log) is not list,
             "a clock": time.time is not CLOCK, "a backward": modes.state.pending is not None}
     wrong = ", ".join(name for name, there in left.items() if there)

@@ -129,6 +129,7 @@ class Watch:
     def __init__(self, codes, refuse):
         self.codes, self.refuse = codes, refuse
         self.told = None
+        self.runner = None                   # the code that calls the traced function
         self.looking = False
         self.aside = self.foreign = False    # is this an act outside of Python's state? did one of them run code of the user's?
 
@@ -189,10 +190,10 @@ class Watch:
         if frame is not None and not own(frame.f_code) and name not in ASIDE:
             self.told = f"{short(frame.f_code.co_filename)}:{frame.f_lineno}"
 
-    @staticmethod
-    def called_with(frame):
+    def called_with(self, frame):
         """Is it the framework's code that calls, with arguments of its own?"""
-        return frame is not None and own(frame.f_code) and frame.f_globals.get("__name__") not in ("whet.nn.module", "whet.jit.trace")
+        return frame is not None and own(frame.f_code) and frame.f_code is not self.runner \
+            and frame.f_globals.get("__name__") != "whet.nn.module"
 
     def called(self, frame):
         code = frame.f_code

@@ -90,6 +90,7 @@ class Recorder(registry.Observer):
         self.settings = []                   # objects of ours whose attributes were read, of those that the World does not watch
         self.acts = []                       # what was done outside of Python's state: see stand_ins.py
         self.outward = None                  # what does such things
+        self.runner = None                   # the code that calls the function
         self.reason, self.passing = None, False              # why it is no recording; is that so at some calls only?
         self.trying, self.since = None, 0    # where code is tried (control_flow.py): what stops it, and the first value that is its own
 
@@ -266,7 +267,7 @@ class Recorder(registry.Observer):
         frame = sys._getframe(2)
         for _ in range(stacklevel - 1):
             frame = frame and frame.f_back
-        if frame is None or frame.f_globals.get("__name__") == "whet.jit.trace":
+        if frame is None or frame.f_code is self.runner:
             self.refuse(Prints("whet warns of the line that calls the traced function"))
             return False
         self.outward.repeat(message, category, frame)

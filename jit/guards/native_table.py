@@ -2,7 +2,7 @@
 
 A recording that is one list of launches becomes a table with the launches, the steps that build its result, and where new values of Python's
 state are laid: such a call enters no Python at all. For the others the table has the guards alone, and a Python function made for the
-recording does the rest. See `passes/lower_llvm/calls/traced_calls.py` for the tables. A call that no table fits goes the long way, in `trace.py`.
+recording does the rest. See `passes/lower_llvm/calls/traced_calls.py` for the tables. A call that no table fits goes the long way: see `dispatch`.
 """
 import numpy as np
 

@@ -29,7 +29,7 @@ def given(traced, args, kwargs=None):
     >>> interpret(f.recorded, *given(f, [whet.zeros(2)]))
     [array([1., 1.], dtype=float32)]
     """
-    _, found = traced._key(args, kwargs or {})
+    _, found = traced._calls.learned.key(args, kwargs or {})
     (_, r), *_ = recordings(traced)
     leaves = [*found.leaves, *(s.fetch(r.world.tensors, found.leaves) for s in r.world.slots)]
     return [r.at(place, leaves) for place, _ in r.given]
@@ -110,7 +110,7 @@ def sizes(traced):
             if is_tensor(d):
                 for i, n in enumerate(d[2]):
                     seen.setdefault((path, len(d[2]), i), set()).add(n)
-    free = traced._free or {}
+    free = traced._calls.recordings.free or {}
     return {f"{path}[{i}]": {"dim": dim and dim.name, "seen": sorted(found)} for (path, ndim, i), found in seen.items()
             for dims in [free.get(path, {})] for dim in [dims.get(i, dims.get(i - ndim))] if len(found) > 1}
 
@@ -139,9 +139,9 @@ def facts(traced, light=False):
         like = plans.setdefault(id(r.program.plan), i)
         p = {"number": i + 1, "like": like if like < i else None, "because": because[key], **of_recording(traced, key, r)}
         paths.append(p if light else p | of_graphs(traced, key, r))
-    reasons = [x for x in (traced._drift, *traced._refused.values(), traced._why) if x]
+    reasons = [x for x in (traced._drift, *traced._calls.refusals.by_key.values(), traced._why) if x]
     refused = refusal(traced)
-    return {"name": traced._name(), "paths": paths, "refused": refused and str(refused), "why": traced._why and str(traced._why),
+    return {"name": traced._calls.subject.name, "paths": paths, "refused": refused and str(refused), "why": traced._why and str(traced._why),
             "instead": list(dict.fromkeys(x.instead for x in reasons if x.instead)), "kinds": len(traced._table), "sizes": sizes(traced),
             "calls": tally(traced), "seconds": spent(traced)}
 
@@ -159,7 +159,7 @@ def misses(traced, most):
 
 def refusal(traced):
     """Why calls run eagerly, or None."""
-    return traced._drift or next(iter(traced._refused.values()), None)
+    return traced._drift or next(iter(traced._calls.refusals.by_key.values()), None)
 
 
 EAGER = {"new": "the first of their kind", "costly": "a recording would cost more than it may", "crowded": "no room for another recording",

@@ -23,7 +23,7 @@ ENDINGS = ".html, .htm, .svg, and .png where matplotlib is installed"
 
 def page(traced, inside=True):
     """The recording that most calls went by as HTML, without the outer elements of a document; `inside`: of another page, of a certain height."""
-    name, found = html.escape(traced._name()), explain.most_called(traced)
+    name, found = html.escape(traced._calls.subject.name), explain.most_called(traced)
     if found is None:
         why = explain.refusal(traced) or traced._why or "it has not been called"
         return f"<h1>{name}</h1><p>Nothing is recorded: {html.escape(str(why))}</p>"
@@ -120,7 +120,7 @@ def drawings(traced):
     """The two graphs as Drawings: whole, or their groups where they are large."""
     found = explain.most_called(traced)
     if found is None:
-        raise ValueError(f"{traced._name()} has no recording to show")
+        raise ValueError(f"{traced._calls.subject.name} has no recording to show")
     before, after, colours, notes = pictures(traced, *found)
     own = lines_of(traced.fn)
     return [view.drawing(g, colours, said) if len(g.nodes) <= LARGE else Folded(g, colours, said, own).views[0].drawing()
@@ -140,7 +140,7 @@ def show(traced, path=None):
     if ending == ".svg":
         said = beside(*[d.svg() for d in drawings(traced)])
     elif ending in (".html", ".htm"):
-        said = (f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>{html.escape(traced._name())}</title></head>'
+        said = (f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>{html.escape(traced._calls.subject.name)}</title></head>'
                 f'<body style="margin: 0">{page(traced, inside=False)}</body></html>')
     else:
         raise ValueError(f"show(): a path ends in one of {ENDINGS}, not {ending or path!r}")

@@ -40,7 +40,7 @@ def screen(traced):
 def state(traced):
     """What a traced function is, and what became of its calls, in a few words."""
     words = headline(len(explain.recordings(traced)), explain.tally(traced), explain.refusal(traced))
-    return f"{traced._name()}: {words}"
+    return f"{traced._calls.subject.name}: {words}"
 
 
 def cut(line, wide=WIDE):

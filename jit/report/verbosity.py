@@ -47,9 +47,9 @@ def telling(Traced):
             took = (perf_counter() - start) * 1e3
             new, now = [r for r in self._kept() if r not in kept], explain.tally(self)
             what = next((words for k, words in WORDS.items() if now[k] > before[k]), "eager")
-            tell(f"whet: {self._name()}: {what} in {took:.3f} ms")
+            tell(f"whet: {self._calls.subject.name}: {what} in {took:.3f} ms")
             if LEVEL >= 2 and self._why and self._why != why:
-                tell(f"whet: {self._name()}: not recorded: {self._why}")
+                tell(f"whet: {self._calls.subject.name}: not recorded: {self._why}")
             if LEVEL >= 3:
                 for key, r in explain.recordings(self):
                     if r in new:

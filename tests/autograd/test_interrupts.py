@@ -9,7 +9,7 @@ def test_an_interrupt_leaves_nothing_behind():
 
 
 def test_what_is_left_behind_is_found(monkeypatch):
-    from whet.jit.trace import Traced
-    monkeypatch.setattr(Traced, "_close", staticmethod(lambda *_: None))
+    from whet.jit.capture.session import Session
+    monkeypatch.setattr(Session, "close", lambda self: None)
     _, wrong, _ = interrupts.run(0, at=10**9)
     assert "observers" in wrong

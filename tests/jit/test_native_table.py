@@ -656,7 +656,7 @@ def test_a_call_that_eager_makes_faster(monkeypatch):
         f(whet.ones(2, 2))
     r = next(iter(f._table.values()))[0]
     r.slow = True
-    f._arm(r, (whet.ones(2, 2),))
+    f._calls.tables.first(r, (whet.ones(2, 2),))
     before = table_index.calls(r.ready)
     assert f(whet.ones(2, 2)).tolist() == [1.0] * 4 and f(whet.ones(1, 2)).tolist() == [1.0] * 2
     assert table_index.calls(r.passed) == 1 and table_index.calls(r.ready) == before

@@ -229,8 +229,8 @@ def test_many_kinds_are_found_by_machine_code(monkeypatch):
         for n, m in kinds:
             assert f(whet.ones(n), y=whet.ones(m)).tolist() == [2.0 + m] * n
     if native_entry.enter is not None:
-        asked, key = [], f._key
-        vars(f)["_key"] = lambda *args: asked.append(1) or key(*args)
+        asked, key = [], f._calls.learned.key
+        f._calls.learned.key = lambda *args: asked.append(1) or key(*args)
         for n, m in kinds:
             assert f(whet.ones(n), y=whet.ones(m)).tolist() == [2.0 + m] * n
         assert not asked and f._policy.summary().replayed >= 3 * len(kinds)
@@ -265,7 +265,7 @@ def test_evicted_recordings_leave_nothing(monkeypatch):
             f(whet.ones(n))
     kept = [r for rs in f._table.values() for r in rs]
     for r in kept[5:]:
-        f._drop(r)
+        f._calls.recordings.drop(r)
     del r, kept
     gc.collect()
     assert len(f._table) == len(f._policy.held) == 5
@@ -276,13 +276,13 @@ def test_evicted_recordings_leave_nothing(monkeypatch):
 def test_arguments_that_are_always_others_are_soon_left_alone(monkeypatch):
     clock = Clock(monkeypatch, 1e-6)
     f = clock.traced(lambda x, a: x + len(a), whet.ones(2), {0.5})           # (a set is known by its address)
-    key, asked = f._key, []
+    key, asked = f._calls.learned.key, []
 
     def asking(*args):                       # asking takes much longer than the function
         clock.now += 1e-5
         asked.append(1)
         return key(*args)
-    vars(f)["_key"] = asking
+    f._calls.learned.key = asking
     for i in range(20000):
         f(whet.ones(2), {float(i)})
     assert len(asked) < 8000 and f._policy.summary().unasked > 10000

@@ -1,5 +1,4 @@
 """Calls of a traced function with other sizes: equal to eager in every bit, and made of what the recording of the first ones left."""
-import sys
 
 import numpy as np
 import pytest
@@ -7,6 +6,7 @@ import whet
 import whet.nn.functional as F
 from whet import nn
 from whet.cpu import haste, native
+from whet.jit.capture import purity
 from whet.passes import chain_products
 
 pytestmark = pytest.mark.filterwarnings("error::whet.jit.TraceWarning")
@@ -136,14 +136,13 @@ def test_training_steps_over_sizes():
 
 
 def test_a_new_size_compiles_nothing_and_is_not_watched(monkeypatch):
-    trace = sys.modules["whet.jit.trace"]
     f = whet.jit.trace(lambda x: (x @ x.t()).softmax(-1).sum(0) * 2)
     for n in (5, 9, 18, 20):             # (the last two, and the new ones, take as many vectors: of 8 lanes, or of 16)
         f(whet.randn(n, 6))
     haste.settle()                       # what was put off, here or by the tests before, is not compiled behind this one's back
     compiled, watched = [], []
     monkeypatch.setattr(native, "on_compile", [compiled.append])
-    monkeypatch.setattr(trace.Watch, "__enter__", lambda self: watched.append(self))
+    monkeypatch.setattr(purity.Watch, "__enter__", lambda self: watched.append(self))
     for n in (21, 22):
         f(whet.randn(n, 6))
     assert len(recordings(f)) == 6 and on_its_own(f) == 1 and not compiled and not watched
@@ -153,7 +152,7 @@ def test_loops_that_are_rolled_are_not_watched_either(monkeypatch):
     f = whet.jit.trace(steps)
     f(whet.randn(5, 3))
     watched = []
-    monkeypatch.setattr(sys.modules["whet.jit.trace"].Watch, "__enter__", lambda self: watched.append(self))
+    monkeypatch.setattr(purity.Watch, "__enter__", lambda self: watched.append(self))
     for n in (7, 9):
         f(whet.randn(n, 3))
     assert len(recordings(f)) == 3 and not watched

@@ -50,8 +50,8 @@ def whole(f):
     held = [r for rs in f._table.values() for r in rs]
     assert set(map(id, held)) == set(map(id, f._policy.held)) and f._policy.bytes == sum(r.size for r in held)
     assert all(not math.isnan(x) for r in held for x in (*r.trial.seconds, r.trial.at)) and not any(r.trial.lock.locked() for r in held)
-    assert f._lock.acquire(False) and f._drift is None
-    f._lock.release()
+    assert f._calls.attempts.lock.acquire(False) and f._drift is None
+    f._calls.attempts.lock.release()
 
 
 def test_one_kind():

@@ -3,10 +3,10 @@ import pytest
 import whet
 from whet import jit
 from whet.cpu import haste
+from whet.jit.dispatch.replays import Replays
 from whet.jit.gradient import backward
 from whet.jit.guards import native_entry
 from whet.jit.policy import timing
-from whet.jit.trace import Traced
 
 ROUND = timing.TURNS + 1          # calls of a recording until its first round is over, where nothing holds that up
 
@@ -20,7 +20,7 @@ class Clock:
         self.pending = False
         monkeypatch.setattr(timing, "clock", lambda: self.now)
         monkeypatch.setattr(haste, "pending", lambda: self.pending)
-        replay, gradients, walk = Traced._clocked, backward.Backward.gradients, timing.walk
+        replay, gradients, walk = Replays.replayed, backward.Backward.gradients, timing.walk
 
         def timed_replay(*args):
             out, took = replay(*args)
@@ -36,7 +36,7 @@ class Clock:
         def timed_walk(*args):
             self.now += self.eager_back + self.noise()
             return walk(*args)
-        monkeypatch.setattr(Traced, "_clocked", timed_replay)
+        monkeypatch.setattr(Replays, "replayed", timed_replay)
         monkeypatch.setattr(backward.Backward, "gradients", timed_gradients)
         monkeypatch.setattr(timing, "walk", timed_walk)
 

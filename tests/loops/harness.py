@@ -11,9 +11,9 @@ import warnings
 
 import numpy as np
 import whet
+from whet.jit import TraceWarning
 from whet.jit.policy import account
 from whet.jit.policy.timing import Trial
-from whet.jit.trace import TraceWarning
 
 from tests.traps.harness import freeze
 

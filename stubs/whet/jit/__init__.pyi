@@ -2,10 +2,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, ParamSpec, TypeVar, overload
 from whet.jit.guards.sizes import Dim as Dim
-from whet.jit.trace import TraceError as TraceError
-from whet.jit.trace import TraceWarning as TraceWarning
+from whet.jit.errors import TraceError as TraceError
+from whet.jit.errors import TraceWarning as TraceWarning
 from whet.jit.trace import Traced as Traced
-from whet.jit.trace import disable as disable
+from whet.jit.dispatch.switch import disable as disable
 
 P = ParamSpec("P")
 R = TypeVar("R")

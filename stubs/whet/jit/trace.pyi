@@ -6,12 +6,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class disable:
-    """Inside, traced functions run eagerly: `with jit.disable():`."""
-    def __enter__(self) -> Any: ...
-    def __exit__(self, *exc: object) -> None: ...
-
 class Traced(Generic[P, R]):
+    """A function that is recorded and replayed. See `trace`. Its other attributes are the function's own."""
     def explain(self, data: bool = False, full: bool = False) -> Any: ...
     @property
     def graph(self) -> Any: """The graph of the newest recording as it runs, after all passes; None where there is none."""
@@ -20,9 +16,3 @@ class Traced(Generic[P, R]):
     def show(self, path: str | PathLike[str] | None = None) -> str: ...
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
     def __get__(self, owner: Any, cls: Any = None) -> Callable[..., R]: ...
-
-class TraceError(RuntimeError):
-    """The same with `strict=True`."""
-
-class TraceWarning(UserWarning):
-    """A traced function runs eagerly, and why."""

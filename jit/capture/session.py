@@ -1,0 +1,230 @@
+"""One call that runs eagerly under the recorder, stage by stage.
+
+    search    what the function can reach from outside
+    exchange  stand-ins take the place of what may be another value at each call
+    observe   the function runs
+    conclude  what it did becomes a recording, or is compared with one
+    take back what is plain takes its place again
+"""
+import functools
+import gc
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from whet.autograd import modes
+from whet.autograd.node import next_number
+from whet.cpu import haste
+
+from ..effects.python_state import Swapped
+from ..guards.outside_state import Unwatchable, World
+from ..guards.signature import Exchanged, Run
+from ..policy import timing
+from ..report.reasons import Large
+from .purity import Watch
+from .recorder import Recorder, Refused
+from .stand_ins import Outward, real
+from .varying_numbers import Number, reclaim, settle
+
+
+class Unrecorded(Exception):
+    """A call is not recorded, though nothing was refused: it runs eagerly."""
+
+
+class Session:
+    """A recorded run. `loose` and `lines`: places in Python's state, and lines with `item()`, whose numbers
+    are taken as they come."""
+
+    def __init__(self, subject: Any, learned: Any, call: Any, loose: Any, lines: Any) -> None:
+        self.subject, self.learned, self.call = subject, learned, call
+        self.loose, self.lines = loose, lines
+        self.args, self.kwargs, self.leaves = call.args, call.kwargs, call.given.leaves
+        self.model: Any = None               # a recording that this one is like, but for sizes
+        self.is_unwatched = False            # a model shows that nothing needs to be watched for
+        self.began = 0.0                     # when the function did
+        self.searched = 0.0                  # seconds
+
+    # ---- what differs between a first recording and one for comparison -----------------------------------
+    def numbers_become_known(self) -> None:
+        """Numbers are not taken as they come any more. Raises Unrecorded if the call's key is another now."""
+        raise NotImplementedError
+
+    def arrays_become_known(self) -> None:
+        """The same of NumPy arrays."""
+        raise NotImplementedError
+
+    def is_searched(self) -> None:
+        """The world is known. Raises Unrecorded if it shows that the run is of no use."""
+
+    def unwatchable(self, error: Unwatchable) -> None:
+        """What the function reaches cannot be compared."""
+        raise NotImplementedError
+
+    def conclude(self, out: Any) -> None:
+        """The run is over, and gave a result."""
+        raise NotImplementedError
+
+    def failed(self, error: Any) -> None:
+        """The run cannot be recorded."""
+        raise NotImplementedError
+
+    # ---- the stages --------------------------------------------------------------------------------------
+    def result(self) -> Any:
+        """Run the function, and give its result."""
+        start = timing.clock()
+        try:
+            self.search()
+        except Unrecorded:
+            return self.subject.fn(*self.args, **self.kwargs)
+        except Unwatchable as e:
+            self.unwatchable(e)
+            return self.subject.fn(*self.args, **self.kwargs)
+        self.searched = timing.clock() - start
+        self.exchange()
+        out = self.observe()
+        try:
+            try:
+                with _Uncollected(), _Roomy():
+                    self.conclude(out)
+            except (Refused, Unwatchable) as e:
+                self.failed(e)
+            out = self.plain(out)
+            self.args, self.kwargs = (), {}
+            self.take_back()
+        except BaseException:
+            surely(self.settle, self.take_back)
+            raise
+        return out
+
+    def search(self) -> None:
+        """Find what the function can reach from outside."""
+        given, fn = self.call.given, self.subject.fn
+
+        def searched(loose: Any) -> World:
+            return World(fn, given.others, loose, grows=True, numpy=bool(given.arrays))
+        world = self.model.world if self.is_unwatched else searched(self.loose)
+        if world.exact and not self.learned.numbers_are_known:
+            self.loose = self.lines = frozenset()
+            self.numbers_become_known()
+            world = searched(frozenset())
+        if world.solid and not self.learned.arrays_are_known:
+            self.arrays_become_known()
+        if world.entangled(self.leaves):
+            world = searched(frozenset())
+        self.world = world
+        self.is_searched()
+        self.slots = [s.fetch(world.tensors, self.leaves) for s in world.slots]
+        self.leaves = [*self.leaves, *self.slots]
+        more = [*self.leaves, *self.args, *self.kwargs.values()]
+        apart = frozenset(given.arrays or ())
+        self.whole = world.grown(more, apart) if world.begun \
+            else World(fn, [*given.others, *more], skipped=apart)
+
+    def exchange(self) -> None:
+        """Prepare the recorder and all that stands for something else during the run."""
+        given, whole = self.call.given, self.whole
+        self.run = run = Run(self.world, whole, self.leaves, given.boxes, next_number())
+        self.rec = rec = Recorder(run.tensors, self.lines, [a for a, *_ in whole.arrays],
+                                  self.learned.numbers_are_known)
+        rec.codes = whole.codes
+        self.number_arguments(given.numbers)
+        stand_in = functools.partial(rec.numpys.stand_in, given=True)
+        self.exchanged = exchanged = Exchanged(stand_in)
+        run.tuples = exchanged.tuples
+        if given.arrays:
+            self.args = [exchanged(x) for x in self.args]
+            self.kwargs = {k: exchanged(x) for k, x in self.kwargs.items()}
+        self.watch = Watch(whole.codes, rec.refuse)
+        rec.runner = self.watch.runner = Session.observe.__code__
+        self.outward = Outward(rec, self.watch, self.world, self.slots)
+        self.swapped = Swapped(self.world, self.slots, self.outward)
+
+    def number_arguments(self, numbers: Any) -> None:
+        """A Number stands for each argument that varies."""
+        if numbers:
+            self.args = [Number(x, numbers[i], self.rec) if i in numbers else x
+                         for i, x in enumerate(self.args)]
+            self.kwargs = {k: Number(x, numbers[k], self.rec) if k in numbers else x
+                           for k, x in self.kwargs.items()}
+
+    def observe(self) -> Any:
+        """The result of the function, which runs under the recorder's eyes."""
+        try:
+            try:
+                self.swapped.enter(self.rec)
+                modes.state.observers += (self.rec,)
+                modes.refresh()
+                self.began = timing.clock()
+                with nullcontext() if self.is_unwatched else self.watch, haste.recording():
+                    return self.subject.fn(*self.args, **self.kwargs)
+            finally:
+                self.close()
+        except BaseException:
+            self.args, self.kwargs = (), {}
+            surely(self.close, self.settle, self.take_back)
+            raise
+
+    def close(self) -> None:
+        """The run is over. Done again where an interrupt ends it midway."""
+        self.watch.withdraw()
+        state = modes.state
+        state.observers = tuple(o for o in state.observers if o is not self.rec)
+        modes.refresh()
+        self.swapped.leave()
+        self.exchanged.end()
+
+    def plain(self, out: Any) -> Any:
+        """The result as the user gets it: nothing in it stands for something else."""
+        self.settle()
+        if self.exchanged.tuples:
+            out = self.exchanged.given_back(out)
+        has_lent = self.rec.lent or self.rec.numpys.lent or self.swapped.lists
+        return real(settle(out) if has_lent else out)
+
+    def settle(self) -> None:
+        """Plain numbers wherever the run left Numbers in Python's state."""
+        self.swapped.settle(self.whole)
+
+    def take_back(self) -> None:
+        """What is plain, wherever else the run left what stands for it."""
+        for x in self.rec.lent:
+            reclaim(x)
+        self.outward.take_back()
+        self.rec.numpys.take_back()
+
+
+class _Uncollected:
+    """Inside, Python looks for no garbage: what is made there stays."""
+    __slots__ = ("collecting",)
+
+    def __enter__(self) -> None:
+        self.collecting = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *exc: Any) -> None:
+        if self.collecting:
+            gc.enable()
+
+
+class _Roomy(AbstractContextManager[None]):
+    """Inside, a program is made: where there is too little memory for that, the call was an eager one."""
+    __slots__ = ()
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if kind is not None and issubclass(kind, MemoryError):
+            said = str(error) or "there is too little memory to make a program of it"
+            raise Refused(Large(said)) from None
+
+
+def surely(*steps: Any) -> None:
+    """Take each step: one that an interrupt ends is taken once more, and what follows it is not left out.
+    The interrupt goes on afterwards."""
+    error = None
+    for step in steps:
+        for _ in range(2):
+            try:
+                step()
+                break
+            except BaseException as e:
+                error = e
+    if error is not None:
+        raise error

@@ -1,0 +1,193 @@
+"""Attempts to record a call: the first of a way through the function, and further ones for comparison."""
+import math
+import threading
+from typing import Any
+
+from ..capture.findings import Findings
+from ..capture.recorder import Late, Wrong
+from ..capture.session import Session, Unrecorded
+from ..guards import sizes
+from ..policy import timing
+from ..policy.account import TIMED, Policy
+from ..replay.build import build
+from ..report.reasons import Drifts, OtherWays
+from ..verify import recheck
+from ..verify.compare_runs import compare
+from .learned import Learned
+from .recordings import Recordings
+from .refusals import Refusals
+from .subject import Subject
+
+
+class Attempts:
+    """Records calls of a function, one at a time: `lock` is held meanwhile."""
+
+    def __init__(self, subject: Subject, learned: Learned, policy: Policy, refusals: Refusals,
+                 recordings: Recordings) -> None:
+        self.subject, self.learned, self.policy = subject, learned, policy
+        self.refusals, self.recordings, self.lock = refusals, recordings, threading.Lock()
+
+    def first(self, call: Any) -> tuple[Any, "FirstRecording"]:
+        """The result of a call that is recorded for the first time, and what became of the attempt."""
+        attempt = FirstRecording(self, call)
+        return attempt.result(), attempt
+
+    def again(self, call: Any, known: Any) -> Any:
+        """The result of a call that a known recording fits, with which the run is compared."""
+        return Comparison(self, call, known).result()
+
+
+class FirstRecording(Session):
+    """A call that no recording fits. `became`: what the attempt was, as a field of the policy's ledger,
+    `run_seconds`: how long the function itself ran, `recording`: what was made."""
+
+    def __init__(self, attempts: Attempts, call: Any) -> None:
+        learned = attempts.learned
+        super().__init__(attempts.subject, learned, call, frozenset(learned.loose), frozenset(learned.lines))
+        self.policy, self.refusals, self.recordings = attempts.policy, attempts.refusals, attempts.recordings
+        self.became, self.run_seconds, self.recording = "refused", math.inf, None
+        self.has_model = False
+        self.model_key: Any = None
+
+    def search(self) -> None:
+        """Find a recording that this one may be like, and what the function can reach from outside."""
+        call, recordings = self.call, self.recordings
+        self.model_key, self.model = recordings.model(call.args, call.kwargs, call.given)
+        paths = recordings.begin(call.key, call.given.others)
+        if not recordings.make_place(call.key):
+            last = paths[0].missed.last
+            reason = OtherWays(len(paths), last and last.named(self.subject.fn, call.key))
+            self.refusals.give_up(call.key, reason)
+            recordings.drop_key(call.key)
+            raise Unrecorded
+        self.is_unwatched = self.may_be_unwatched(paths)
+        if self.is_unwatched:
+            self.loose = self.model.told[0]  # That is what the model's world was searched with.
+        super().search()
+        self.became, self.has_model = "failed", self.model is not None
+
+    def may_be_unwatched(self, paths: list[Any]) -> bool:
+        """Does a model show that nothing needs to be watched for?"""
+        model, given = self.model, self.call.given
+        if model is None or not model.leads or paths or given.numbers or self.call.key in self.recordings.watched:
+            return False
+        return sizes.unwatched(model, self.leaves, given.boxes)
+
+    def numbers_become_known(self) -> None:
+        """Somebody would notice a Number: if some argument is one, the call has another key now."""
+        self.learned.fix_numbers()
+        if self.call.given.numbers:
+            raise Unrecorded
+
+    def arrays_become_known(self) -> None:
+        """Somebody would notice what stands for an array: if there are some, the call has another key now."""
+        self.learned.arrays_are_known = True
+        if self.call.given.arrays:
+            raise Unrecorded
+
+    def unwatchable(self, error: Any) -> None:
+        """What the function reaches cannot be compared."""
+        self.refusals.give_up(self.call.key, error.reason.named(self.subject.fn, self.call.key))
+
+    def conclude(self, out: Any) -> None:
+        """Make the recording, and keep it if numbers that vary were only computed with."""
+        self.run_seconds = timing.clock() - self.began
+        findings = Findings(self, out)
+        r = build(self, findings, self.model)
+        if self.is_unwatched and not self.model.led(sizes.same_way(self.model, r.program)):
+            self.recordings.watched.add(self.call.key)
+        elif self.only_computed():
+            self.register(r)
+
+    def only_computed(self) -> bool:
+        """Were numbers that vary only computed with? Those that Python went on from are guards from now on."""
+        rec = self.rec
+        bound = [place for place, t in self.call.given.numbers.items() if id(t) in rec.pinned]
+        for s, t in zip(self.world.slots, self.slots):
+            # A tensor of a freed graph may be exchanged for another only where the run overwrites it.
+            has_history = not s.is_number and t is not None and (t._node is not None or t._base is not None)
+            if id(t) in rec.pinned or has_history and rec.values.number(t._array) is not None:
+                bound.append((id(s.owner), s.name))
+        self.learned.fix(bound)
+        return not bound
+
+    def register(self, r: Any) -> None:
+        """A recording is there to be used."""
+        call, model = self.call, self.model
+        cost = self.searched + recheck.NODE * len(self.rec.nodes)
+        r.told, r.checks = (self.loose, self.lines), recheck.Checks(self.subject.verify, cost)
+        if r.doubtful:
+            r.checks.at = 0
+        r.kind, r.key = call.kind, call.key
+        self.recordings.of(call.key).insert(0, r)
+        self.refusals.why = None
+        r.shapes, r.sized = [t._array.shape for t in call.given.leaves], self.watch.told
+        if not self.is_unwatched:
+            self.recordings.add_model(self.model_key, r)
+        r.prepare(self.args, self.kwargs, call.given)
+        is_resized = model is not None and r.program.plan is model.program.plan
+        r.trial.proven = is_resized and self.policy.timings >= TIMED
+        self.became, self.recording = "resized" if is_resized else "recorded", r
+
+    def failed(self, error: Any) -> None:
+        """The run cannot be recorded: the next one may be, in another way."""
+        if self.is_unwatched:                # The next call is recorded in full.
+            self.model.led(False)
+            self.recordings.watched.add(self.call.key)
+        elif type(error) is Late and self.learned.may_vary(error.line):
+            self.learned.lines.add(error.line)           # The next call is recorded so.
+        else:
+            self.refusals.failed(self.call.key, error, self.rec.passing)
+
+
+class Comparison(Session):
+    """A call that a `known` recording fits: it must do what was recorded."""
+
+    def __init__(self, attempts: Attempts, call: Any, known: Any) -> None:
+        super().__init__(attempts.subject, attempts.learned, call, *known.told)
+        self.refusals, self.recordings, self.known = attempts.refusals, attempts.recordings, known
+
+    def numbers_become_known(self) -> None:
+        """The call has another key now."""
+        self.learned.fix_numbers()
+        raise Unrecorded
+
+    def arrays_become_known(self) -> None:
+        """The call has another key now."""
+        self.learned.arrays_are_known = True
+        raise Unrecorded
+
+    def is_searched(self) -> None:
+        """What lies in some slots may be of another kind now: tensors would have other places."""
+        if [s.key for s in self.world.slots] != [s.key for s in self.known.world.slots]:
+            raise Unrecorded
+
+    def unwatchable(self, error: Any) -> None:
+        """What the function reaches can no longer be compared."""
+        self.refusals.give_up(self.call.key, error.reason.named(self.subject.fn, self.call.key))
+
+    def conclude(self, out: Any) -> None:
+        """The run must have done what the recording does, and its program must give this run's bits."""
+        compare(self, Findings(self, out), self.known)
+        self.known.doubtful = False
+
+    def failed(self, error: Any) -> None:
+        """The recording is of no use: another thread may have done what it shows, or it drifts."""
+        known, rec = self.known, self.rec
+        if known.doubtful:
+            self.recordings.drop(known)
+            self.refusals.failed(self.call.key, error)
+        elif self.run.alone():
+            was, now = recheck.Steps.of(known), recheck.Steps(rec.nodes, rec.arrays)
+            if recheck.parting(was, now) is not recheck.OTHER_WAY:
+                self.distrust(error)
+
+    def distrust(self, error: Any) -> None:
+        """A call that a recording fits did something else, or its program does: none is replayed any more."""
+        reason = error.reason if type(error) is Wrong else Drifts(
+            f"call {self.known.calls} of a kind was made eagerly once more, and {error}, though nothing that "
+            "its recording compares has changed. It goes by something that a trace cannot see (a counter in an "
+            "extension, a file, a clock); earlier replays may have missed it")
+        self.refusals.drift = reason
+        self.recordings.close()
+        self.refusals.distrust(reason)

@@ -1,0 +1,132 @@
+"""The way of a call that no table in machine code fits.
+
+    key -> a recording that fits -> a replay
+        -> none fits, and one pays -> an eager call that is recorded
+        -> otherwise               -> an eager call
+"""
+from typing import Any
+
+from whet.autograd import modes
+
+from ..guards.native_entry import MISSED
+from ..policy import timing
+from ..policy.account import LOOKS, Policy
+from .attempts import Attempts
+from .invocation import Invocation
+from .learned import Learned
+from .recordings import Recordings
+from .refusals import Refusals
+from .replays import Replays
+from .subject import Subject
+from .switch import is_off
+from .tables import Tables
+
+
+class Calls:
+    """All that calls of one function share. `entry`: a weak reference to what machine code enters it by."""
+
+    def __init__(self, subject: Subject, entry: Any) -> None:
+        self.subject = subject
+        self.learned, self.policy, self.refusals = Learned(), Policy(), Refusals(subject)
+        self.tables = Tables(subject, self.learned, self.policy, entry)
+        self.recordings = Recordings(subject, self.learned, self.policy, self.refusals, self.tables)
+        self.attempts = Attempts(subject, self.learned, self.policy, self.refusals, self.recordings)
+        self.replays = Replays(subject, self.policy, self.recordings, self.attempts)
+
+    def __call__(self, args: Any, kwargs: Any) -> Any:
+        """The result of a call."""
+        if modes.state.flags & modes.SPECIAL or is_off():
+            return self.subject.fn(*args, **kwargs)
+        if self.refusals.drift is not None:
+            return self.distrusted(args, kwargs)
+        policy, begun = self.policy, timing.clock()
+        if policy.resting:
+            return self.unasked(args, kwargs)
+        try:
+            key, given = self.learned.key(args, kwargs)
+            kind = policy.kind(key, given.others)
+        except TypeError:                    # The key cannot be hashed.
+            policy.count("refused")
+            return self.subject.fn(*args, **kwargs)
+        call = Invocation(args, kwargs, key, given, kind, begun)
+        out = self.replays.result(call)
+        if out is not MISSED:
+            policy.pay(kind, timing.clock() - begun)
+            return out
+        why = self.against(call)
+        if why is not None:
+            return self.eager(call, why)
+        try:
+            return self.recorded(call)
+        finally:
+            self.attempts.lock.release()
+
+    # ---- eager calls -------------------------------------------------------------------------------------
+    def distrusted(self, args: Any, kwargs: Any) -> Any:
+        """A call of a function that did something else than its recording."""
+        if self.subject.strict:
+            self.refusals.stop(self.refusals.drift)
+        self.policy.count("refused")
+        return self.subject.fn(*args, **kwargs)
+
+    def unasked(self, args: Any, kwargs: Any) -> Any:
+        """An eager call of which nobody asks what kind it is."""
+        policy = self.policy
+        if policy.bypass is not None:        # Machine code has made the others, up to this one.
+            policy.bypassed()
+            policy.bypass, policy.resting = None, 0
+            self.tables.lay()
+        policy.rested(1)
+        self.doubt()
+        return self.subject.fn(*args, **kwargs)
+
+    def eager(self, call: Invocation, why: str) -> Any:
+        """A call that no recording fits and that is not recorded, for this reason."""
+        policy, start = self.policy, timing.clock()
+        out = self.subject.fn(*call.args, **call.kwargs)
+        now = timing.clock()
+        policy.ran(call.kind, now - start, now - call.begun, why)
+        if policy.resting:
+            self.tables.lay()
+        if not policy.idle % LOOKS:
+            self.doubt()
+        return out
+
+    def doubt(self) -> None:
+        """Warn, once, if tracing has turned out not to pay."""
+        reason = None if self.refusals.warned else self.policy.doubts()
+        if reason is not None:
+            self.refusals.say(f"is no faster traced: {reason.full()}")
+
+    # ---- recorded calls ----------------------------------------------------------------------------------
+    def against(self, call: Invocation) -> str | None:
+        """Why a call that no recording fits is eager, as a field of the ledger; None where it is to be
+        recorded: then the lock of attempts is held."""
+        slower = self.recordings.slower(call.key)
+        if slower is not None:
+            slower.counted += 1
+            slower.entered += 1
+            return "slower"
+        if call.key in self.refusals.by_key:
+            return "refused"
+        known = bool(self.recordings.of(call.key))
+
+        def has_model() -> bool:
+            return not known and self.recordings.model(call.args, call.kwargs, call.given)[1] is not None
+        why = self.policy.against(call.kind, known, has_model, bool(self.recordings.free))
+        if why is None and not self.attempts.lock.acquire(False):
+            return "busy"
+        return why
+
+    def recorded(self, call: Invocation) -> Any:
+        """A call that is made eagerly and recorded."""
+        before, is_new = self.recordings.before(call.key), call.key not in self.recordings.by_key
+        if self.learned.learn(before, is_new, call.args, call.kwargs):
+            call.key, call.given = self.learned.key(call.args, call.kwargs)
+            call.kind = self.policy.kind(call.key, call.given.others)
+        out, attempt = self.attempts.first(call)
+        self.policy.recorded(call.kind, timing.clock() - call.begun, attempt.run_seconds,
+                             attempt.has_model, attempt.became)
+        if attempt.recording is not None:
+            self.recordings.take_in(attempt.recording)
+        return out

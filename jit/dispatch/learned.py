@@ -1,0 +1,120 @@
+"""What the calls of a function have taught: which of its numbers vary. By this calls are told apart."""
+import collections
+from collections.abc import Hashable, Iterable
+from operator import is_
+from typing import Any
+
+import numpy as np
+from whet import dtypes
+from whet.autograd import modes
+from whet.cpu import pool
+from whet.tensor_base import Base
+
+from ..capture.varying_numbers import tensor_of, varies
+from ..effects.python_state import GROWING, several
+from ..guards.signature import Given
+
+SEEN = 4                         # calls of which the numbers among the arguments are remembered
+
+
+class Learned:
+    """Numbers that vary are taken as they come; others are part of the key of a call, or guards."""
+
+    def __init__(self) -> None:
+        self.varying: set[Any] = set()       # places of arguments whose numbers vary
+        self.loose: set[Any] = set()         # places in Python's state where they do
+        self.lines: set[Any] = set()         # lines with `item()` where they do
+        self.fixed: set[Any] = set()         # of all of these, those that Python went on from
+        self.seen: list[list[Any]] = []      # the numbers among the arguments of the last new kinds
+        self.numbers_are_known = False       # somebody would notice a Number: none is taken as it comes
+        self.arrays_are_known = False        # the same of what stands for a NumPy array
+
+    # ---- the key of a call -------------------------------------------------------------------------------
+    def key(self, args: Any, kwargs: Any, given: Given | None = None) -> tuple[Hashable, Given]:
+        """What tells calls apart, and what the call was given."""
+        given = Given(arrays=not self.arrays_are_known) if given is None else given
+        key: tuple[Hashable, Hashable]
+        if self.varying:
+            key = (tuple([self.flatten(given, i, x) for i, x in enumerate(args)]),
+                   tuple([(k, self.flatten(given, k, v)) for k, v in kwargs.items()]))
+        else:
+            flatten = given.flatten
+            key = (tuple([flatten(x) for x in args]),
+                   tuple([(k, flatten(v)) for k, v in kwargs.items()]) if kwargs else None)
+        return (*key, modes.state.flags, dtypes.get_default_dtype(), pool._threads), given
+
+    def key_without_sizes(self, args: Any, kwargs: Any) -> Hashable:
+        """What tells calls apart whose tensors may have other sizes."""
+        return self.key(args, kwargs, Given(sizes=False, arrays=not self.arrays_are_known))[0]
+
+    def flatten(self, given: Given, place: Any, x: Any) -> Hashable:
+        """How an argument at a place is described, where some are numbers that vary."""
+        if place in self.varying and varies(x):
+            given.numbers[place] = t = tensor_of(x)
+            given.leaves.append(t)
+            return type(x), t._array.dtype
+        return given.flatten(x)
+
+    # ---- learning ----------------------------------------------------------------------------------------
+    def learn(self, before: Iterable[Any], is_new: bool, args: Any, kwargs: Any) -> bool:
+        """Look in what a call differs from those that were recorded `before`. True if some arguments are
+        found to vary. `is_new`: is this the first call of its key?"""
+        if self.numbers_are_known:
+            return False
+        for r in before:
+            if r.line is not None and r.line not in self.fixed:
+                self.lines.add(r.line)
+            self.loosen(r.world.changes())
+        found = len(self.varying)
+        if is_new:
+            self.compare_arguments([*enumerate(args), *kwargs.items()])
+        return len(self.varying) > found
+
+    def compare_arguments(self, named: list[Any]) -> None:
+        """Arguments that are numbers vary where they alone differ from those of a call before."""
+        for other in self.seen:
+            if len(other) != len(named) or any(a != b for (a, _), (b, _) in zip(other, named)):
+                continue
+            apart = [(k, x, y) for (k, x), (_, y) in zip(other, named)
+                     if type(y) in (int, float) and (type(x) is not type(y) or x != y)]
+            if all(type(x) is type(y) for _, x, y in apart):
+                self.varying.update(k for k, _, _ in apart if k not in self.fixed)
+        self.seen.append([(k, x if type(x) in (int, float) else None) for k, x in named])
+        del self.seen[:-SEEN]
+
+    def loosen(self, changes: Iterable[Any]) -> None:
+        """Numbers and tensors that were exchanged, and lists that grew, may be any from now on."""
+        if self.numbers_are_known:
+            return
+        for kind, owner, name, before, now in changes:
+            if name is None:
+                if kind == "items" and type(owner) in GROWING and now is not None \
+                        and len(now) > len(before) and all(map(is_, now, before)):
+                    self.loose.add((id(owner), None))
+            elif kind == "items" and type(owner) is collections.deque and len(owner) == owner.maxlen \
+                    and (id(owner), None) not in self.fixed:
+                self.loose.add((id(owner), None))        # It is full: what is old falls out.
+            elif _may_be_exchanged(before, now):
+                self.loose.add((id(owner), name))
+        self.loose -= self.fixed
+
+    def fix(self, places: Iterable[Any]) -> None:
+        """Python went on from what was at these places: it is a guard from now on."""
+        self.fixed.update(places)
+        self.varying -= self.fixed
+        self.loose -= self.fixed
+
+    def fix_numbers(self) -> None:
+        """Somebody would notice a Number: none is taken as it comes."""
+        self.numbers_are_known = True
+        self.varying, self.loose, self.lines = set(), set(), set()
+
+    def may_vary(self, line: Any) -> bool:
+        """Can the numbers of a line with `item()` be taken as they come, which they are not yet?"""
+        return not self.numbers_are_known and line not in self.fixed | self.lines
+
+
+def _may_be_exchanged(before: Any, now: Any) -> bool:
+    if type(before) is type(now) and (varies(now) or isinstance(now, Base | np.ndarray)):
+        return True
+    return several(before) and several(now) and [*map(type, before)] == [*map(type, now)]

@@ -1,0 +1,121 @@
+"""The recordings of a function, by the keys of calls."""
+import collections
+from typing import Any
+
+from ..guards import sizes
+from ..policy.account import Policy
+from .learned import Learned
+from .refusals import Refusals
+from .subject import Subject
+from .tables import Tables
+
+PATHS = 8                        # recordings of one key,
+WORTH = 50                       # and calls of each, on average, that make it worth while to exchange one
+UNFIT = 20                       # calls that a recording did not fit and none that it did: it is dropped
+
+
+class Recordings:
+    """Which recordings there are, and which of them others are made like."""
+
+    def __init__(self, subject: Subject, learned: Learned, policy: Policy, refusals: Refusals,
+                 tables: Tables) -> None:
+        self.learned, self.policy, self.refusals, self.tables = learned, policy, refusals, tables
+        self.by_key: dict[Any, list[Any]] = {}
+        self.alive: dict[Any, Any] = {}      # key -> objects whose ids it holds
+        self.dropped: collections.Counter[Any] = collections.Counter()
+        self.models: dict[Any, list[Any]] = {}           # key without sizes -> recordings to make others like
+        self.watched: set[Any] = set()       # keys of calls that went another way than their model
+        self.free = sizes.declared(subject.dynamic, subject.fn)          # dimensions that may differ
+
+    def of(self, key: Any) -> list[Any]:
+        """The recordings of a key, the newest first."""
+        return self.by_key.get(key, [])
+
+    def slower(self, key: Any) -> Any:
+        """A recording of a key whose replays take longer than eager calls, or None."""
+        return next((r for r in self.of(key) if r.slow), None)
+
+    def begin(self, key: Any, objects: Any) -> list[Any]:
+        """A call of a key is about to be recorded. `objects`: what the key knows by address."""
+        self.alive.setdefault(key, objects)
+        return self.by_key.setdefault(key, [])
+
+    def before(self, key: Any) -> list[Any]:
+        """The recordings that a call is compared with: a counter counts whatever kind of call comes."""
+        return self.by_key.get(key) or self.policy.held[-1:]
+
+    # ---- like which a recording is made ------------------------------------------------------------------
+    def model(self, args: Any, kwargs: Any, given: Any) -> tuple[Any, Any]:
+        """The key of a call without its sizes; and a recording that this one is like but for sizes."""
+        kind = self.learned.key_without_sizes(args, kwargs)
+        for r in self.models.get(kind, ()):
+            if sizes.fits(r, given.leaves) and (self.free is None or sizes.may_differ(
+                    self.free, r.shapes, args, kwargs, given.leaves)):
+                return kind, r
+        return kind, None
+
+    def add_model(self, kind: Any, r: Any) -> None:
+        """Others can be made like a new recording."""
+        others = [m for m in self.models.get(kind, ()) if m.program.plan is not r.program.plan]
+        self.models[kind] = [r, *others][:sizes.MODELS]
+
+    # ---- which are kept ----------------------------------------------------------------------------------
+    def take_in(self, r: Any) -> None:
+        """A recording is in use from now on; others may have to make room for it."""
+        r.size = r.weigh()
+        lasting = [m for rs in self.models.values() for m in rs]
+        for other in self.policy.room(r.kind, r.size, [r, *lasting], made=True):
+            self.drop(other)
+            self.policy.count("evicted")
+        self.policy.keep(r)
+        self.tables.put(r)
+
+    def unfit(self, r: Any) -> None:
+        """A call was none for a recording of its key."""
+        self.policy.count("missed")
+        r.misses += 1
+        if r.misses >= UNFIT and not r.calls:
+            self.drop(r)                     # What it was made for does not come again.
+
+    def make_place(self, key: Any) -> bool:
+        """Is there a place for one more recording of a key? One that was of no use goes, or else the first;
+        none where they are not worth that."""
+        paths = self.by_key[key]
+        if len(paths) < PATHS:
+            return True
+        calls, idle = sum(r.calls for r in paths), [r for r in paths if not r.calls]
+        if calls < WORTH * PATHS and not (calls and idle and self.dropped[key] < PATHS):
+            return False
+        dropped = self.dropped[key] + 1
+        self.drop((idle or paths)[-1])
+        self.dropped[key] = dropped
+        return True
+
+    def drop_key(self, key: Any) -> None:
+        """The recordings of a key that has been refused go."""
+        for r in list(self.by_key[key]):
+            self.drop(r)
+        self.by_key[key] = []
+
+    def drop(self, r: Any) -> None:
+        """A recording goes."""
+        with self.tables.lock:
+            paths = self.by_key.get(r.key, [])
+            paths[:] = [x for x in paths if x is not r]
+            if not paths and r.key not in self.refusals.by_key:
+                for held in (self.by_key, self.alive, self.dropped):
+                    held.pop(r.key, None)
+                self.refusals.forget(r.key)
+                self.watched.discard(r.key)
+            self.models = {k: left for k, rs in self.models.items()
+                           if (left := [m for m in rs if m is not r])}
+            self.policy.drop(r)
+            self.tables.drop(r)
+
+    def close(self) -> None:
+        """All go, and nothing is replayed any more."""
+        with self.tables.lock:               # Another thread may be about to lay tables.
+            self.by_key, self.alive, self.models = {}, {}, {}
+            self.tables.close()
+        for r in list(self.policy.held):
+            self.policy.drop(r)

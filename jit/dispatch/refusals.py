@@ -1,0 +1,58 @@
+"""What cannot be recorded, and what is said of it."""
+import collections
+from typing import Any, NoReturn
+
+from ..capture.recorder import Wrong
+from ..errors import TraceError, warn
+from .subject import Subject
+
+TRIES = 3                        # recordings of one key that may fail before it is given up
+PASSING = 0.25                   # a failure for what is so at some calls only counts for so much of one
+
+
+class Refusals:
+    """The kinds of calls that run eagerly for good, and why. `strict` functions raise instead."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.by_key: dict[Any, Any] = {}     # key of calls -> the reason why they are eager
+        self.tries: collections.Counter[Any] = collections.Counter()
+        self.why: Any = None                 # the reason of the last failure
+        self.drift: Any = None               # what a call did that its recording does not
+        self.warned = False
+
+    def forget(self, key: Any) -> None:
+        """Calls of this key have no recordings any more."""
+        self.tries.pop(key, None)
+
+    def failed(self, key: Any, error: Any, passing: bool = False) -> None:
+        """A run could not be recorded. `passing`: that is so at some calls only."""
+        self.tries[key] += PASSING if passing else 1     # type: ignore[assignment]
+        self.why = reason = error.reason.named(self.subject.fn, key)
+        if self.subject.strict:
+            self.stop(reason)
+        if self.tries[key] >= TRIES or type(error) is Wrong:
+            self.give_up(key, reason)
+
+    def give_up(self, key: Any, reason: Any) -> None:
+        """Calls of this kind run eagerly from now on."""
+        self.by_key[key] = reason
+        if self.subject.strict:
+            self.stop(reason)
+        self.say(f"runs eagerly: {reason.full()}")
+
+    def distrust(self, reason: Any) -> None:
+        """Calls of any kind run eagerly from now on."""
+        if self.subject.strict:
+            self.stop(reason)
+        warn(f"{self.subject.name} runs eagerly: {reason.full()}")
+
+    def stop(self, reason: Any) -> NoReturn:
+        """Raise what others are warned of."""
+        raise TraceError(f"{self.subject.name} cannot be compiled: {reason.full()}")
+
+    def say(self, text: str) -> None:
+        """Warn, once for each function."""
+        if not self.warned:
+            self.warned = True
+            warn(f"{self.subject.name} {text}")

@@ -1,0 +1,152 @@
+"""A call by a recording: it is replayed, timed beside eager calls, or recorded once more for comparison."""
+import math
+from typing import Any
+
+from whet.cpu import haste
+
+from ..guards import native_entry
+from ..guards.native_entry import MISSED
+from ..policy import timing
+from ..policy.account import Policy
+from ..program.program import Miss
+from .attempts import Attempts
+from .invocation import Invocation
+from .recordings import Recordings
+from .subject import Subject
+
+
+class Replays:
+    """Calls that recordings fit. Replays and eager calls are timed in turn, in rounds; whichever is faster
+    goes on."""
+
+    def __init__(self, subject: Subject, policy: Policy, recordings: Recordings, attempts: Attempts) -> None:
+        self.subject, self.policy = subject, policy
+        self.recordings, self.tables, self.attempts = recordings, recordings.tables, attempts
+
+    def result(self, call: Invocation) -> Any:
+        """The result by one of the recordings of calls like this one, or MISSED."""
+        for r in list(self.recordings.of(call.key)):
+            if not r.slow or r.calls >= r.trial.at:
+                out = self.by(r, call)
+                if out is not MISSED:
+                    r.entered += 1
+                    return out
+                self.recordings.unfit(r)
+        return MISSED
+
+    def by(self, r: Any, call: Invocation) -> Any:
+        """The result by a recording, by what is due: a replay, a round, a comparison; or MISSED."""
+        calls, trial = r.calls, r.trial
+        if calls and r.unsettled and self.policy.affords_kernels(haste.waiting(r.hasty)):
+            r.settle()                       # What is called a third time will be called more often.
+        if calls >= r.checks.at and not r.slow and not trial.running:
+            return self.compared(r, call)
+        if calls < trial.at or not trial.lock.acquire(False):
+            return self.replayed(r, call)[0]             # One thread at a time takes part in a round.
+        try:
+            return self.timed(r, call, calls)
+        finally:
+            trial.lock.release()
+
+    # ---- one replay --------------------------------------------------------------------------------------
+    def replayed(self, r: Any, call: Invocation) -> tuple[Any, float]:
+        """The result by a recording, or MISSED, and the seconds that it took. Keeping the account is not
+        among them: machine code keeps none."""
+        start = timing.clock()
+        if r.ready is not None:
+            out = native_entry.enter(r.ready, call.args, call.kwargs)
+            if out is not MISSED:
+                took = timing.clock() - start
+                self.policy.replayed(r.kind, took)
+                if r.trial.at and r not in self.tables.latest[:1]:
+                    self.tables.first(r, call.args)
+                return out, took
+        if not r.lock.acquire(False):        # One call at a time works in a program's memory.
+            r.counted += 1
+            return self.subject.fn(*call.args, **call.kwargs), timing.clock() - start
+        try:
+            out = r.replay(call.given.leaves, call.given.boxes)
+            renewed = out is not MISSED and r.prepare(call.args, call.kwargs, call.given)
+        finally:
+            r.lock.release()
+        took = timing.clock() - start
+        if out is not MISSED:
+            r.counted += 1
+            self.policy.replayed(r.kind, took)
+            if renewed:
+                self.tables.put(r)
+                if r.trial.at:
+                    self.tables.first(r, call.args)
+        return out, took
+
+    # ---- rounds ------------------------------------------------------------------------------------------
+    def timed(self, r: Any, call: Invocation, calls: int) -> Any:
+        """A call of a round; `calls`: how many of the recording there were before."""
+        trial, eager = r.trial, r.trial.eager
+        if eager:
+            out, took = trial.call(self.subject.fn, call.args, call.kwargs)
+            r.counted += 1
+            self.policy.timed(call.kind, took)
+        else:
+            tabled = r.ready is not None
+            out, took = self.replayed(r, call)
+            if out is MISSED:
+                return out
+            if not tabled:                   # Each such replay is asked for by Python.
+                took = timing.clock() - call.begun
+        if not trial.turn and trial.wait(took, calls):
+            if calls:
+                r.checks.plan(calls + 1, took)
+            r.limit()
+            self.tables.first(r, call.args)
+        elif trial.note(eager, took, calls + 1):
+            self.settled(r, call, calls)
+        return out
+
+    def settled(self, r: Any, call: Invocation, calls: int) -> None:
+        """A round is over: the faster kind of call goes on."""
+        trial = r.trial
+        r.slow = trial.slow
+        if r.checks.at == math.inf:
+            r.checks.cost += trial.seconds[1]
+            r.checks.plan(calls + 1, trial.seconds[0])
+        r.limit()
+        self.tables.put(r)
+        self.tables.first(r, call.args)
+
+    # ---- comparisons -------------------------------------------------------------------------------------
+    def compared(self, r: Any, call: Invocation) -> Any:
+        """A call that a recording fits, made eagerly and recorded again: what is recorded must be the same."""
+        if not self.attempts.lock.acquire(False):
+            return self.replayed(r, call)[0]
+        start, before = timing.clock(), r.checks.made
+        try:
+            if not _serves(r, call.given):
+                return MISSED
+            r.checks.made += 1
+            r.counted += 1
+            self.policy.count("checked")
+            out = self.attempts.again(call, r)
+            r.checks.cost = timing.clock() - start
+            return out
+        finally:                             # An error that the call raises says nothing.
+            if r.checks.made > before and not r.doubtful:
+                r.checks.plan(r.calls, r.trial.seconds[0])
+                r.limit()
+            self.attempts.lock.release()
+
+
+def _serves(r: Any, given: Any) -> bool:
+    """Does a recording fit a call that was given this?"""
+    if not r.lock.acquire(False):
+        return False
+    try:
+        leaves = r.reach(given.leaves)
+        if leaves is None or not r.fits(leaves, given.boxes):
+            return False
+        r.arrays_of(leaves)
+        return True
+    except Miss:
+        return False
+    finally:
+        r.lock.release()

@@ -1,0 +1,28 @@
+"""What is traced."""
+import os
+from collections.abc import Callable
+from typing import Any
+
+
+class Subject:
+    """A function and how the user wants it traced: see `whet.jit.trace`."""
+    __slots__ = ("dynamic", "fn", "rewrites", "strict", "verify")
+
+    def __init__(self, fn: Callable[..., Any], strict: bool, verify: str, rewrites: tuple[str, ...],
+                 dynamic: Any) -> None:
+        self.fn, self.strict, self.verify = fn, strict, verify
+        self.rewrites, self.dynamic = rewrites, dynamic
+
+    @property
+    def settings(self) -> tuple[bool, str, tuple[str, ...], Any]:
+        """What `trace` was given beside the function."""
+        return self.strict, self.verify, self.rewrites, self.dynamic
+
+    @property
+    def name(self) -> str:
+        """The function's name and where it is defined."""
+        code = getattr(self.fn, "__code__", None)
+        file = os.path.basename(code.co_filename) if code else ""
+        place = f" ({file}:{code.co_firstlineno})" if code else ""
+        name = getattr(self.fn, "__qualname__", type(self.fn).__name__)
+        return name.rpartition("<locals>.")[2] + place

@@ -1,0 +1,30 @@
+"""Tracing can be switched off: by `whet.jit.disable`, and by `WHET_JIT=0` for a whole process."""
+import os
+import threading
+
+from ..guards import native_entry
+
+
+class _Switch(threading.local):
+    off = 0                      # how often tracing is turned off on this thread
+
+
+_switch = _Switch()
+_OFF = os.environ.get("WHET_JIT") == "0"
+
+
+def is_off() -> bool:
+    """Is tracing switched off on this thread?"""
+    return _OFF or _switch.off > 0
+
+
+class disable:
+    """Inside, traced functions run eagerly: `with jit.disable():`."""
+
+    def __enter__(self):
+        _switch.off += 1
+        native_entry.switch(1)
+
+    def __exit__(self, *exc):
+        _switch.off -= 1
+        native_entry.switch(-1)

@@ -1,0 +1,84 @@
+"""The tables that machine code walks at a call, before it asks Python."""
+import threading
+from typing import Any
+
+from whet.tensor_base import Base
+
+from ..guards import native_entry, table_index
+from ..policy.account import Policy
+from .learned import Learned
+from .subject import Subject
+
+LATEST = 8                       # recordings whose tables are tried in turn; of more there is an index
+
+
+class Tables:
+    """Tables of the latest recordings, or an index of many. `entry`: a weak reference to the object that
+    machine code finds them at, in its attribute `_ready`."""
+
+    def __init__(self, subject: Subject, learned: Learned, policy: Policy, entry: Any) -> None:
+        self.subject, self.learned, self.policy, self.entry = subject, learned, policy, entry
+        self.lock = threading.RLock()        # held while recordings and tables are changed
+        self.latest: list[Any] = []          # the recordings that are replayed from tables
+        self.index: Any = None               # where machine code finds tables, if there are many
+        self.closed = False                  # nothing is replayed any more
+
+    def first(self, r: Any, args: Any) -> None:
+        """Have machine code try this recording's table first; where all are slower than eager, let it call
+        the function itself."""
+        with self.lock:
+            self.latest = [r, *(x for x in self.latest if x is not r)][:LATEST]
+            self.lay()
+            if native_entry.enter is not None and args and isinstance(args[0], Base) \
+                    and all(r.slow for r in self.policy.held):
+                self.entry()._ready = r.bypass(self.subject.fn, args[0])
+
+    def put(self, r: Any) -> None:
+        """A recording has a new table."""
+        if native_entry.enter is None:
+            return
+        with self.lock:
+            index, aside = self.index, {i for i in self.learned.varying if type(i) is int}
+            if index is None or index.aside != aside:
+                index = self.index = table_index.Index(aside)
+                for other in self.policy.held:
+                    if other.indexed is not None:
+                        index.put(*other.indexed)
+            self.unindex(r)
+            if r.ready is not None and not r.slow:
+                r.indexed = r.finger, r.ready
+                index.put(*r.indexed)
+            self.lay()
+
+    def drop(self, r: Any) -> None:
+        """A recording is no more."""
+        self.latest = [x for x in self.latest if x is not r]
+        self.unindex(r)
+        self.lay()
+
+    def unindex(self, r: Any) -> None:
+        """The index no longer leads to a recording."""
+        if r.indexed is not None:
+            self.index.drop(*r.indexed)
+        r.indexed = None
+
+    def lay(self) -> None:
+        """Have machine code go through the tables that there are now."""
+        with self.lock:
+            if self.closed:
+                return
+            policy = self.policy
+            if len(policy.held) > LATEST and self.index is not None:
+                ready = self.index.ready
+            else:
+                ready = tuple([x for r in self.latest if r.ready is not None and not r.slow for x in r.ready])
+            if policy.resting and native_entry.enter is not None:
+                if policy.bypass is None:
+                    policy.bypass = table_index.bypass_all(self.subject.fn, policy.resting)
+                ready = *ready, *policy.bypass
+            self.entry()._ready = ready or None
+
+    def close(self) -> None:
+        """Nothing is replayed any more."""
+        self.closed = True
+        self.latest, self.index, self.entry()._ready = [], None, None

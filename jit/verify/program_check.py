@@ -1,0 +1,115 @@
+"""A program against a run, on copies of what that was given: results and writes must have the same bits."""
+from typing import Any
+
+import numpy as np
+from whet.cpu import memory
+from whet.ir.spans import address, span
+
+from ..capture.recorder import Refused, Wrong
+from ..gradient.backward import near
+from ..program.program import Miss
+from ..report.reasons import Drifts, Memory, Rewrites
+from .same_bits import laid, same_bits
+
+ALIGNED = 64                     # bytes: where memory begins at multiples of these
+
+
+class ProgramCheck:
+    """The program of a recording, and the run that it is compared with. `outside`: the run's values of what
+    the program is given."""
+
+    def __init__(self, subject: Any, rec: Any, recording: Any, program: Any, outside: list[int]) -> None:
+        self.subject, self.rec, self.recording = subject, rec, recording
+        self.program, self.outside = program, outside
+
+    def run(self, generators: Any, values: dict[int, int]) -> Any:
+        """Raise Wrong where the program gives other bits. `values`: of the program -> of the run. Gives what
+        the program made, by value; None where nothing is compared."""
+        if self.subject.verify == "off":
+            return None
+        rec, originals = self.rec, self.rec.originals
+        if not originals.copies.keys() >= {self.outside[i] for i in self.recording.written}:
+            # A program must not write there again.
+            raise Refused(Memory("it writes to a tensor from outside where the recorder does not look"))
+        given, made, spare = self.replayed(generators, values)
+        want = self.wanted(values)
+        if self.program.meaning is not None:
+            want = self.rewritten(want, spare)
+        wrong = {n for n in values if n in want and not same_bits(made[n], want[n])}
+        changed = {n for n, m, a in zip(self.program.outside, self.outside, given) if n in want
+                   and not (originals.untouched(m) if a is want[n] else same_bits(a, want[n]))}
+        if wrong or changed:
+            from .reproducer import report  # It is seldom needed.
+            what = "gives other bits for a result" if wrong else "writes other bits to a tensor from outside"
+            small = report(rec.nodes, rec.arrays, {n: originals[n] for n in self.outside}, values.values())
+            raise Wrong(f"a replay {what}: {small}")
+        return made
+
+    def replayed(self, generators: Any, values: dict[int, int]) -> tuple[Any, Any, Any]:
+        """Run the program. Gives what it was given, what it made, and copies of the former for a rewritten
+        program to be compared on."""
+        rec, pattern = self.rec, self.recording.pattern
+        after = [(g, g._seed, g._offset) for g in generators]
+        for g in generators:
+            g._seed, g._offset = rec.streams.starts[id(g)]
+        try:
+            spare = None if self.program.meaning is None else copies(rec, self.outside, pattern, spare=True)
+            given = copies(rec, self.outside, pattern, spare=False)
+            env = self.program(given)
+            return given, {n: env[n] for n in values}, spare             # The arena is let go of.
+        except Miss:
+            raise Refused(Drifts("a replay of the very same run goes another way")) from None
+        finally:
+            for g, seed, offset in after:
+                g._seed, g._offset = seed, offset
+
+    def wanted(self, values: dict[int, int]) -> dict[int, Any]:
+        """What the run made, by the program's values. What is saved in place of what eager saved may be gone:
+        the backward's program is compared on what this one made."""
+        times = self.rec.depends_on_time()
+        want = {n: self.rec.values.array(m)
+                for n, m in (*values.items(), *zip(self.program.outside, self.outside)) if m not in times}
+        return {n: a for n, a in want.items() if a is not None}
+
+    def rewritten(self, want: dict[int, Any], spare: Any) -> dict[int, Any]:
+        """The bits of a program with named rewrites are those of what the rewrites made."""
+        said = self.program.said(dict(zip(self.program.outside, spare)))
+        if not all(near(said[n], a) for n, a in want.items()):
+            names = ", ".join(self.subject.rewrites)
+            raise Refused(Rewrites(f"a rewrite moved a result by more than its rounding ({names})"))
+        return {n: said[n] for n in want}
+
+
+def copies(rec: Any, numbers: list[int], pattern: Any, spare: bool) -> list[Any]:
+    """What a run was given, as it was before and as it lay: what overlapped does so. What it did not write to
+    is given as it is. `pattern`: pairs of places in `numbers` that overlap. `spare`: these are one more set of
+    copies; otherwise nobody needs the recorder's own any more, and they are given away."""
+    made: dict[int, Any] = {}
+    for group in overlapping(pattern):
+        if made.keys().isdisjoint(group):
+            made.update(copied_together(rec, numbers, group))
+    kept = rec.originals
+    return [made[i] if i in made else laid(kept[n]) if spare and n in kept.copies else kept[n]
+            for i, n in enumerate(numbers)]
+
+
+def overlapping(pattern: Any) -> list[set[int]]:
+    """The groups of places that overlap with each other; some come several times."""
+    found: dict[int, set[int]] = {}
+    for i, k, _ in pattern:
+        group = found.setdefault(i, {i}) | found.setdefault(k, {k})
+        found.update(dict.fromkeys(group, group))
+    return list(found.values())
+
+
+def copied_together(rec: Any, numbers: list[int], group: set[int]) -> dict[int, Any]:
+    """Copies of arrays that overlap, in one block. Of one that was met later the copy may be of what others
+    wrote: it is made first."""
+    spans = [span(rec.arrays[numbers[i]]) for i in group]
+    low, high = min(at for at, _ in spans), max(at for _, at in spans)
+    room, made = memory.empty(high - low + ALIGNED, np.uint8), {}
+    for i in sorted(group, key=lambda i: numbers[i], reverse=True):
+        a = rec.arrays[numbers[i]]
+        made[i] = np.ndarray(a.shape, a.dtype, room, address(a) - low + low % ALIGNED, a.strides)
+        made[i][...] = rec.originals[numbers[i]]
+    return made
