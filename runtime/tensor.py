@@ -53,7 +53,7 @@ class Tensor:
     __hash__ = object.__hash__
 
     def __new__(cls, *args, device=None, **kwargs):
-        from .ops.creation import legacy_tensor
+        from .ops.from_data import legacy_tensor
         t = legacy_tensor(*args, device=device, **kwargs)
         return t if cls is Tensor else t._as(cls)
 
@@ -394,7 +394,7 @@ class Tensor:
 
     def is_shared(self):
         """Is the memory shared with forked processes? (See `share_memory_`.)"""
-        from .ops.convert import is_shared
+        from .ops.storage import is_shared
         return is_shared(self._array)
 
     @property

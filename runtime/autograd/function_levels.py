@@ -230,7 +230,7 @@ def _each(level, cls, args, kwargs, values, flags):
 
 
 def _stack(column):
-    from ..ops.movement import stack
+    from ..ops.join import stack
     return stack(column)
 
 

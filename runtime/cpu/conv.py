@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import memory, native, pool
-from .conv_plan import ELEM, REFERENCE, Pack, conv_plan, elements, input_grad_plans, known, remember, scratch, weight_grad_plan
+from .conv_gradient_plan import input_grad_plans, weight_grad_plan
+from .conv_plan import ELEM, REFERENCE, Pack, conv_plan, elements, known, remember, scratch
 from .window import reference_conv, reference_conv_input_grad, reference_conv_weight_grad, wide
 
 

@@ -52,8 +52,8 @@ from ..ops.loss import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from ..ops.movement import pad
 from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, normalize, rms_norm
+from ..ops.pad import pad
 from ..ops.softmax import log_softmax, softmax
 from ..ops.surface import FUNCTIONS as _F
 from ..ops.surface import guarded as _guarded

@@ -2,7 +2,6 @@
 an attribute lookup and no more); three ordered sets of names say which attributes are which."""
 import functools
 import weakref
-from collections.abc import MutableMapping
 
 import whet
 
@@ -10,41 +9,12 @@ from ..ops.surface import guard, name_argument
 from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle
 from . import hooks
+from .members import _Members
 from .parameter import Buffer, Parameter
 from .state import Stateful
 
 __all__ = ["Module", "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
            "register_module_full_backward_pre_hook"]
-
-
-class _Members(MutableMapping):
-    """The parameters (or buffers, or submodules) of one module as a mapping that can be changed."""
-    __slots__ = ("_names", "_attrs")
-
-    def __init__(self, names, attrs):
-        self._names, self._attrs = names, attrs
-
-    def __getitem__(self, name):
-        if name not in self._names:
-            raise KeyError(name)
-        return self._attrs[name]
-
-    def __setitem__(self, name, value):
-        self._names[name] = None
-        self._attrs[name] = value
-
-    def __delitem__(self, name):
-        del self._names[name]
-        self._attrs.pop(name, None)
-
-    def __iter__(self):
-        return iter(self._names)
-
-    def __len__(self):
-        return len(self._names)
-
-    def __repr__(self):
-        return repr(dict(self))
 
 
 class Module(Stateful):

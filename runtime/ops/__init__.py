@@ -3,11 +3,14 @@ from .. import tensor_base
 from ..tensor import Tensor
 from . import surface
 
-for _family in ("pointwise", "arithmetic", "creation", "convert", "view", "movement", "index",
-                "reduce", "moments", "softmax", "vector_norm", "scan", "sort", "contract",
-                "random", "python", "numpy_calls", "window", "norm", "activation", "recurrent",
-                "loss", "embedding", "vision", "host", "fourier", "interop", "derived", "control",
-                "special", "operators", "toplevel"):
+for _family in ("pointwise", "arithmetic", "creation", "from_data", "sequences", "convert",
+                "questions", "storage", "pickling", "view", "parts", "split", "strided",
+                "movement", "join", "repeat", "slice_scatter", "pad", "index_ops", "index",
+                "nonzero", "gather", "masks", "scatter", "search", "reduce", "moments", "softmax",
+                "vector_norm", "scan", "sort", "contract", "random", "python", "numpy_calls",
+                "window", "norm", "activation", "recurrent", "loss", "embedding", "vision",
+                "host", "fourier", "interop", "derived", "control", "special", "operators",
+                "toplevel"):
     __import__(f"{__name__}.{_family}")
 
 from .host import publish  # noqa: E402  (linalg is made of other ops)

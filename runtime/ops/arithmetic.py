@@ -285,7 +285,7 @@ def where(condition, input=None, other=None, *, out=None):
             raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.letter}")
         condition = condition.to(bool)
     if not is_tensor(input) and not is_tensor(other):
-        from .creation import scalar_tensor
+        from .from_data import scalar_tensor
         input = scalar_tensor(input)
     return _run(p.where_op, (condition, input, other), out)
 
@@ -327,7 +327,7 @@ def as_operand(x):
         return x.item() if x.dtype.kind in "biufc" else x
     if isinstance(x, int | float | complex):
         return operator.index(x) if isinstance(x, int) else complex(x) if isinstance(x, complex) else float(x)
-    from .creation import as_tensor
+    from .from_data import as_tensor
     return as_tensor(x)
 
 

@@ -129,7 +129,7 @@ def looped(op, n, inputs, batched, attrs):
 
 
 def _stacked(op, rows):
-    from .movement import stack
+    from .join import stack
     check_one_shape(op, {x._array.shape for x in rows})
     return stack(rows)
 
@@ -174,7 +174,7 @@ class HostRows(Op):
         return unfolded(apply(self, tuple(merged), {**attrs, "apart": tuple([b or each for b, each in zip(batched, apart)])}), n)
 
     def _two_rows(self, make):
-        from .movement import stack
+        from .join import stack
         for s in self.one.samples(make):
             apart = tuple([is_tensor(x) for x in s.args])
             yield Sample(*[stack([x.detach(), x.detach()]) if each else x for x, each in zip(s.args, apart)], apart=apart, **s.kwargs)

@@ -1,22 +1,19 @@
 """Other types, other places, copies; tensors to Python and back."""
-import copyreg
-import weakref
 from math import prod
 
 import numpy as np
 
-from .. import devices, dtypes, indexing
+from .. import devices, dtypes
 from ..autograd import inplace as ip
 from ..autograd import modes
 from ..cpu import pointwise as kernels
-from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
+from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..ir import scalar as s
-from ..ir.spans import address, span
-from ..tensor import Tensor, contiguous_format, owner, preserve_format, shown, wrap
+from ..tensor import contiguous_format, preserve_format, shown, wrap
 from . import pointwise as p
 from .arithmetic import NO_ATTRS
 from .batching import aligned, folded, native, repeated
-from .creation import as_format, like_array, new_array
+from .creation import as_format, like_array
 from .pointwise_family import PointwiseOp, inplace
 from .registry import Op, apply, is_tensor
 from .samples import Sample, reals
@@ -68,6 +65,8 @@ cast_complex_op = Op("to_complex", cast_array, _cast_vjp, samples=lambda make: [
     Sample(make(0, 2), dtype=dtypes.complex128)], linear=(0,), batch=native)
 cast_complex_op.doc = "Conversion where one of the types is complex."
 clone_op = PointwiseOp("clone", lambda input: input, vjp=lambda g, y, x: [g], promote="none", samples=reals(-3, 3))
+
+
 def _copy_each_to_format(op, n, inputs, batched, attrs):
     rule = native if attrs["memory_format"] is contiguous_format else folded()
     return rule(op, n, inputs, batched, attrs)
@@ -285,7 +284,7 @@ copy_op.total = True
 def _to_tensor(x, like):
     if is_tensor(x):
         return x
-    from .creation import as_tensor, scalar_tensor
+    from .from_data import as_tensor, scalar_tensor
     return scalar_tensor(x, like.dtype) if isinstance(x, bool | int | float | complex) else as_tensor(x)
 
 
@@ -317,235 +316,6 @@ def _clash(a, b):
             return a[-i], b[-i], len(a) - i
 
 
-# ---- questions about types -------------------------------------------------------------------------------------------
-@function(method=False)
-def is_tensor_(obj):
-    """Is the object a tensor?"""
-    return isinstance(obj, Tensor)
-
-
-FUNCTIONS["is_tensor"] = FUNCTIONS.pop("is_tensor_")
-is_tensor_.__name__ = is_tensor_.__qualname__ = "is_tensor"
-
-
-def _question(name):
-    ask = getattr(Tensor, name)
-
-    def question(input):
-        if not is_tensor(input):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {input.__class__.__name__}")
-        return ask(input)
-    question.__name__ = question.__qualname__ = name
-    question.__doc__ = ask.__doc__
-    function(method=False)(question)
-
-
-for _name in ("is_floating_point", "is_complex", "is_conj", "is_neg", "is_signed", "is_inference", "numel"):
-    _question(_name)
-
-
-@function()
-def is_nonzero(input):
-    """Is the single element different from zero?"""
-    if input.numel() != 1:
-        raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if input.numel() == 0 else
-                           "Boolean value of Tensor with more than one value is ambiguous")
-    return bool(input)
-
-
-@function(method=False)
-def is_storage(obj):
-    """Is the object a storage?"""
-    return isinstance(obj, UntypedStorage)
-
-
-@function(method=False)
-def is_same_size(input, other):
-    """Have the two tensors the same shape?"""
-    return input._array.shape == other._array.shape
-
-
-@function(method=False)
-def result_type(tensor1, tensor2):
-    """The type of an arithmetic result of the two operands.
-
-    >>> import whet
-    >>> whet.result_type(whet.tensor([1, 2]), 1.0)
-    whet.float32
-    """
-    dims, zeros, numbers = [], [], []
-    for x in (tensor1, tensor2):
-        if is_tensor(x):
-            (dims if x._array.ndim else zeros).append(x.dtype)
-        else:
-            numbers.append(dtypes.of_number(x))
-    return dtypes.result_of(dims, zeros, numbers)
-
-
-# ---- complex numbers -------------------------------------------------------------------------------------------------
-@function()
-def conj(input):
-    """The complex conjugate; a real tensor itself."""
-    return apply(p.conj_op, (input,), {}) if input.dtype.kind == COMPLEX else input
-
-
-@function()
-def resolve_conj(input):
-    """The tensor itself: conjugation is never lazy."""
-    return input
-
-
-@function()
-def resolve_neg(input):
-    """The tensor itself: negation is never lazy."""
-    return input
-
-
-# ---- storage ---------------------------------------------------------------------------------------------------------
-class UntypedStorage:
-    """The memory under a tensor and its views, as bytes."""
-
-    def __init__(self, array):
-        root = owner(array)
-        self._root = root
-        self._low, self._high = span(root) if root.size else (0, 0)
-
-    def data_ptr(self):
-        """The address of the first byte."""
-        return self._low
-
-    def nbytes(self):
-        """The number of bytes."""
-        return self._high - self._low
-
-    size = __len__ = nbytes
-    device = devices.CPU
-
-    def bytes(self):
-        """The bytes as an array that shares the memory."""
-        n = self.nbytes()
-        if not n:
-            return np.empty(0, np.uint8)
-        return indexing.strided(self._root.reshape(-1)[:1].view(np.uint8) if self._root.flags.c_contiguous else
-                                np.lib.stride_tricks.as_strided(self._root.view(np.dtype(f"V{self._root.itemsize}")),
-                                                                (1,)).view(np.uint8),
-                                (n,), (1,))
-
-    def __getitem__(self, i):
-        r = self.bytes()[i]
-        return UntypedStorage(r) if isinstance(i, slice) else int(r)
-
-    def tolist(self):
-        """The bytes as a list of ints."""
-        return self.bytes().tolist()
-
-    def __eq__(self, other):
-        return isinstance(other, UntypedStorage) and (self._low, self._high) == (other._low, other._high)
-
-    def __hash__(self):
-        return hash((self._low, self._high))
-
-    def __repr__(self):
-        return f"<whet.UntypedStorage of {self.nbytes()} bytes at {self._low:#x}>"
-
-
-class TypedStorage:
-    """The memory under a tensor and its views, as elements."""
-
-    def __init__(self, array):
-        self._untyped, self.dtype = UntypedStorage(array), FROM_NUMPY[array.dtype]
-
-    def untyped(self):
-        """The same memory as bytes."""
-        return self._untyped
-
-    def _elements(self):
-        return self._untyped.bytes().view(self.dtype.np)
-
-    def size(self):
-        """The number of elements."""
-        return self._untyped.nbytes() // self.dtype.itemsize
-
-    __len__ = size
-
-    def nbytes(self):
-        """The number of bytes."""
-        return self._untyped.nbytes()
-
-    def data_ptr(self):
-        """The address of the first byte."""
-        return self._untyped.data_ptr()
-
-    def tolist(self):
-        """The elements as a list."""
-        return wrap(self._elements()).tolist()
-
-    def __getitem__(self, i):
-        return wrap(self._elements())[i].item()
-
-    def __setitem__(self, i, value):
-        self._elements()[i] = value
-
-    def __iter__(self):
-        return iter(self.tolist())
-
-    def __repr__(self):
-        return f"<whet.TypedStorage of {self.size()} elements of {self.dtype}>"
-
-
-@method()
-def untyped_storage(self):
-    """The memory under this tensor, as bytes."""
-    return UntypedStorage(shown(self)._array)
-
-
-@method()
-def storage(self):
-    """The memory under this tensor, as elements."""
-    return TypedStorage(shown(self)._array)
-
-
-def _refuse_resize(t, op):
-    if t.requires_grad:
-        raise RuntimeError(f"{op}: cannot resize variables that require grad")
-
-
-@method()
-def resize_(self, *sizes, memory_format=contiguous_format):
-    """Give this tensor another shape: in its memory if that is large enough, else in new memory. Values stay in memory order."""
-    _refuse_resize(self, "resize_")
-    shape = indexing.checked_size(indexing.sizes(sizes, "resize_"), "resize_")
-    a = self._array
-    if shape == a.shape:
-        return self
-    n = int(np.prod(shape, dtype=np.int64))
-    if modes.state.observers:
-        return modes.state.observers[-1].inplace(_resize_op, self, (), {"size": shape})
-    self._array = _resized(a, shape, n)
-    self._bump("resize_")
-    return self
-
-
-def _resized(a, shape, n):
-    if not n:
-        return np.empty(shape, a.dtype)
-    room = UntypedStorage(a)
-    left = (room._high - address(a)) // a.itemsize if a.size else 0
-    if n <= left:
-        return indexing.strided(a, shape, indexing.dense_strides(shape))
-    new = new_array((n,), a.dtype)
-    if left:
-        new[:left] = indexing.strided(a, (left,), (1,))
-    return new.reshape(shape)
-
-
-def _refilled(a, size):
-    out = np.zeros(size, a.dtype)
-    n = min(a.size, out.size)
-    out.reshape(-1)[:n] = a.reshape(-1)[:n]
-    return out
-
-
 def _resize_each(op, n, inputs, batched, attrs):
     from .gather import pad_to
     x, = inputs
@@ -553,155 +323,6 @@ def _resize_each(op, n, inputs, batched, attrs):
     rows = x.reshape((n, prod(x._array.shape[1:])))
     rows = rows.narrow(1, 0, want) if want < rows._array.shape[1] else pad_to(rows, (n, want))
     return rows.reshape((n, *attrs["size"]))
-
-
-_resize_op = Op("resize", _refilled, batch=_resize_each, samples=lambda make: [Sample(make(2, 3), size=(3, 2)), Sample(make(2, 3), size=(2,))])
-
-
-@method()
-def resize_as_(self, other, *, memory_format=None):
-    """`resize_` to the shape of another tensor."""
-    return resize_(self, other._array.shape)
-
-
-@method()
-def resize(self, *sizes):
-    """The tensor viewed in another shape of the same number of elements."""
-    return self.view(indexing.sizes(sizes, "resize"))
-
-
-@method()
-def resize_as(self, other):
-    """The tensor viewed in the shape of another."""
-    return self.view(other._array.shape)
-
-
-@method()
-def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """Let this tensor use the memory (and shape) of another."""
-    _refuse_resize(self, "set_")
-    if source is None:
-        self._array, self._cell = np.empty(0, self._array.dtype), None
-        return self
-    if not is_tensor(source):
-        raise TypeError(f"set_(): argument 'source' must be Tensor, not {source.__class__.__name__}")
-    if source.dtype is not self.dtype:
-        raise RuntimeError(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}")
-    a = source._array
-    if size is not None:
-        size = tuple(size)
-        a = indexing.strided(a, size, tuple(stride) if stride is not None else indexing.dense_strides(size),
-                             storage_offset - source.storage_offset())
-    self._array, self._cell, self._base = a, source._shared(), None
-    return self
-
-
-@method()
-def share_memory_(self):
-    """Move the tensor to memory that forked processes share."""
-    import mmap
-    a = self._array
-    if a.size and not is_shared(a):
-        shared = np.frombuffer(mmap.mmap(-1, a.nbytes), np.uint8).view(a.dtype).reshape(a.shape)
-        shared[...] = a
-        self._array = shared
-        shown(self)
-    return self
-
-
-def is_shared(a):
-    """Does an array lie in a memory map?"""
-    import mmap
-    while isinstance(a, np.ndarray | memoryview):
-        a = a.base if isinstance(a, np.ndarray) else a.obj
-    return isinstance(a, mmap.mmap)
-
-
-# ---- copies and pickles of the object --------------------------------------------------------------------------------
-def _region(a):
-    """The block of memory under `a` as a 1-d array of bytes (the same object for every view of it), and where `a` starts in it."""
-    root = owner(a)
-    dense = root.flags.c_contiguous or root.flags.f_contiguous
-    if not a.size or not dense or root.dtype == np.uint8 and root.nbytes > 4 * a.nbytes + 4096:
-        return np.ascontiguousarray(a), None
-    return root, address(a) - address(root)
-
-
-def _place(root, at, dtype, shape, strides):
-    """The array that `_region` took apart."""
-    if at is None:
-        return root.view(dtype.np).reshape(shape)
-    flat = root.reshape(-1, order="A").view(np.uint8)
-    return np.ndarray(shape, dtype.np, flat, at, strides)
-
-
-_blocks: dict = {}
-
-
-def _put_back(t, root):
-    """Note that a tensor was put back over a block. Each such tensor has a version cell of its own, which writes to the others do not reach."""
-    key, whole = id(root), root.nbytes == t._array.nbytes
-    if key in _blocks:
-        _blocks[key][1].shown = 1
-    else:
-        _blocks[key] = weakref.ref(root, lambda _: _blocks.pop(key, None)), t._shared()
-        if whole:
-            return
-    shown(t)
-
-
-@method()
-def __deepcopy__(self, memo):
-    """An independent copy of a leaf; tensors that share memory still share it when they are copied together."""
-    if id(self) in memo:
-        return memo[id(self)]
-    if self.grad_fn is not None:
-        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                           "moment. If you were attempting to deepcopy a module, this may be because of a "
-                           "whet.nn.utils.weight_norm usage.")
-    from copy import deepcopy
-    a = self._array
-    root, at = _region(a)
-    if at is None:
-        new = copy_array(a)
-    else:
-        key = ("whet storage", id(root))
-        copied = memo.get(key)
-        if copied is None:
-            copied = memo[key] = root.copy(order="K")
-            memo.setdefault(id(memo), []).append(root)      # keep the id taken
-        new = _place(copied, at, self.dtype, a.shape, a.strides)
-    t = Tensor._make_subclass(self.__class__, wrap(new), bool(self._rg & 1))
-    if at is not None:
-        _put_back(t, copied)
-    memo[id(self)] = t
-    if self._grad is not None:
-        t._grad = deepcopy(self._grad, memo)
-    for k, v in getattr(self, "__dict__", {}).items():
-        t.__dict__[k] = deepcopy(v, memo)
-    return t
-
-
-def _rebuild(cls, root, at, dtype, shape, strides, requires_grad, attributes):
-    t = Tensor._make_subclass(cls, wrap(_place(root, at, dtype, shape, strides)), requires_grad)
-    _put_back(t, root)
-    if attributes:
-        t.__dict__.update(attributes)
-    return t
-
-
-@method()
-def __reduce_ex__(self, protocol):
-    """Pickling: the memory (once for all its views), the geometry, and whether a gradient is wanted."""
-    if self.grad_fn is not None:
-        raise RuntimeError("pickling a tensor with history is not supported: detach() it first")
-    a = self._array
-    root, at = _region(a)
-    return _rebuild, (self.__class__, root, at, self.dtype, a.shape, a.strides, bool(self._rg & 1),
-                      dict(getattr(self, "__dict__", {})))
-
-
-copyreg.constructor(_rebuild)  # type: ignore[arg-type]
 
 
 @method()

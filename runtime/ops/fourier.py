@@ -7,7 +7,7 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import COMPLEX, FLOAT
 from .batching import shifted
-from .movement import pad
+from .pad import pad
 from .registry import Op, apply, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS as F

@@ -7,8 +7,10 @@ from .. import dtypes
 from ..cpu import take as picks
 from . import dims
 from .batching import shifted
-from .creation import empty_array, tensor, zeros
-from .index import in_bounds, index_op, put_in, put_op
+from .creation import empty_array, zeros
+from .from_data import tensor
+from .index import put_in
+from .index_ops import in_bounds, index_op, put_op
 from .pointwise_family import inplace
 from .registry import Op, apply, ask, has_negative, is_tensor
 from .samples import Sample
@@ -69,7 +71,7 @@ def along(a, d):
 
 def pad_to(x, shape):
     """Zeros appended to each dimension up to `shape`."""
-    from .movement import pad_op
+    from .pad import pad_op
     return apply(pad_op, (x,), {"pads": tuple([(0, n - m) for n, m in zip(shape, x.shape)]), "value": 0})
 
 
@@ -230,4 +232,3 @@ def put(self, index, source, accumulate=False):
     return self.clone(memory_format="contiguous").put_(index, source, accumulate)
 
 
-from . import masks, scatter  # noqa: E402, F401  (more of the family)

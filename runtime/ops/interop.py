@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import dtypes
 from ..tensor import shown, wrap
-from .creation import memory_of
+from .from_data import memory_of
 from .registry import is_tensor
 from .surface import FUNCTIONS, function, method
 

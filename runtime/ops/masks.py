@@ -7,9 +7,12 @@ from ..autograd import inplace as ip
 from ..dtypes import BOOL
 from ..ir import scalar as s
 from .batching import aligned, all_batched, repeated
-from .creation import number, tensor, zeros
+from .creation import zeros
+from .from_data import number, tensor
 from .gather import WriteOp, pad_to
-from .index import fits, index_op, nonzero
+from .index import fits
+from .index_ops import index_op
+from .nonzero import nonzero
 from .pointwise_family import PointwiseOp, inplace
 from .registry import Op, apply, ask, is_tensor
 from .samples import Sample, booleans, reals

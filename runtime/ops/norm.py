@@ -277,7 +277,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
     if input.numel() == 0:
         return input
-    from .movement import pad
+    from .pad import pad
     from .window import avg_pool
     n, c = input.shape[:2]
     sq = (input * input).reshape(n, 1, c, -1)

@@ -11,7 +11,7 @@ from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..tensor import Tensor
 from . import dims
 from .batching import all_batched, by_rows, example_ndim
-from .creation import scalar_tensor, tensor
+from .from_data import scalar_tensor, tensor
 from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
 from .surface import function

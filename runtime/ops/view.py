@@ -581,4 +581,3 @@ def t_(self):
     return transpose_(self, 0, self._array.ndim - 1 if self._array.ndim else 0)
 
 
-from . import parts, split, strided  # noqa: E402, F401  (more of the family)

@@ -179,7 +179,7 @@ def convolution(name, n, x, w, bias, stride, padding, dilation, groups):
                 raise RuntimeError("padding='same' is not supported for strided convolutions")
             total = [d * (k - 1) for d, k in zip(dilation, w.shape[2:])]
             if any(t % 2 for t in total):
-                from .movement import pad
+                from .pad import pad
                 sides = []
                 for t in reversed(total):
                     sides += [0, t % 2]

@@ -192,7 +192,7 @@ def _with(a, where, value):
 
 @pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
 def test_padding(mode):
-    from whet.ops.movement import pad
+    from whet.ops.pad import pad
     x = whet.tensor(A, requires_grad=True)
     widths = ((0, 0), (1, 2), (3, 0))
     want = np.pad(A, widths, **({"mode": mode, "constant_values": 7} if mode == "constant" else {

@@ -1,0 +1,439 @@
+"""Tensors from Python's numbers and lists, from other libraries' arrays, from buffers and files."""
+import builtins
+import math
+import numbers
+
+import numpy as np
+
+from .. import dtypes
+from ..autograd import modes
+from ..dtypes import BOOL, COMPLEX, FLOAT, INT
+from ..tensor import Size, Tensor, contiguous_format, shown, wrap
+from .creation import cast_number, check_options, empty, float_dtype, full_op, literal, owned, require
+from .registry import apply, is_tensor
+from .surface import FUNCTIONS, function, method
+
+
+@method()
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+    """As `whet.tensor`, in the type of this tensor."""
+    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+
+
+@method()
+def new(self, *args, device=None):
+    """A tensor of this type from sizes or data (see `whet.Tensor`)."""
+    return legacy_tensor(*args, device=device, dtype=self.dtype)
+
+
+# ---- from data -------------------------------------------------------------------------------------------------------
+_NUMBERS = {bool, int, builtins.float, builtins.complex}
+
+
+def _is_sequence(x):
+    if isinstance(x, list | tuple):
+        return True
+    return hasattr(x, "__len__") and hasattr(x, "__getitem__") and not isinstance(x, str | bytes | dict)
+
+
+def _leaf_dtype(x):
+    t = type(x)
+    if t in _NUMBERS:
+        return dtypes.of_number(x)
+    if isinstance(x, np.generic):
+        return dtypes.from_numpy(x.dtype)
+    if is_tensor(x):
+        return x.dtype
+    if isinstance(x, np.ndarray):
+        return dtypes.from_numpy(x.dtype)
+    if isinstance(x, numbers.Number):
+        return dtypes.of_number(x)
+    if hasattr(t, "__index__"):
+        return dtypes.int64
+    if hasattr(t, "__float__"):
+        return dtypes.get_default_dtype()
+    raise RuntimeError(f"Could not infer dtype of {t.__name__}")
+
+
+class _Scan:
+    """One look at nested data: its shape, the common dtype of its leaves, and the data with tensors replaced by arrays."""
+
+    def __init__(self, data):
+        self.dtype, self.shape, self.foreign = None, None, False
+        self.types = set()
+        self._shape(data)
+        self._walk(data, 0)
+        for t in self.types:
+            self._join(dtypes.of_number(t()))
+
+    def _join(self, d):
+        self.dtype = d if self.dtype is None else dtypes.promote_types(self.dtype, d)
+
+    def _shape(self, data):
+        shape = []
+        while _is_sequence(data) and not (is_tensor(data) or isinstance(data, np.ndarray)):
+            shape.append(len(data))
+            if len(shape) > 128:
+                raise ValueError(f"too many dimensions '{type(data).__name__}'")
+            if not shape[-1]:
+                break
+            data = data[0]
+        if is_tensor(data):
+            shape += data._array.shape
+        elif isinstance(data, np.ndarray):
+            shape += data.shape
+        elif isinstance(data, str | bytes) and shape:
+            raise ValueError(f"too many dimensions '{type(data).__name__}'")
+        self.shape = tuple(shape)
+
+    def _walk(self, x, depth):
+        if is_tensor(x) or isinstance(x, np.ndarray):
+            self.foreign = True
+            if x.shape != self.shape[depth:]:
+                if x.ndim and depth < len(self.shape):
+                    raise self._ragged(depth, x.shape[0])
+                raise TypeError("not a sequence") if not x.ndim else ValueError(f"too many dimensions '{type(x).__name__}'")
+            self._join(_leaf_dtype(x))
+        elif _is_sequence(x):
+            if depth == len(self.shape):
+                raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as a number: the nested sequences have "
+                                "different depths")
+            if len(x) != self.shape[depth]:
+                raise self._ragged(depth, len(x))
+            kinds = set(map(type, x))
+            if kinds <= _NUMBERS:
+                if x and depth != len(self.shape) - 1:
+                    raise TypeError("not a sequence")
+                self.types |= kinds
+            else:
+                for y in x:
+                    self._walk(y, depth + 1)
+        else:
+            if depth != len(self.shape):
+                raise TypeError("not a sequence")
+            self.foreign |= isinstance(x, np.generic) or type(x) not in _NUMBERS
+            self._join(_leaf_dtype(x))
+
+    def _ragged(self, depth, got):
+        return ValueError(f"expected sequence of length {self.shape[depth]} at dim {depth} (got {got})")
+
+
+def _plain(x):
+    """Nested data with tensors and NumPy values replaced by Python numbers and lists."""
+    if is_tensor(x):
+        return x.tolist()
+    if isinstance(x, np.ndarray | np.generic):
+        return x.tolist() if x.dtype.kind in "biufc" else x.astype(np.float64).tolist()
+    if _is_sequence(x):
+        return [_plain(y) for y in x]
+    return x if isinstance(x, numbers.Number) else x.__index__() if hasattr(x, "__index__") else builtins.float(x)
+
+
+def memory_of(x):
+    """An array of NumPy's, where a trace has something stand for it."""
+    return x.__whet_array__() if modes.state.observers and hasattr(x, "__whet_array__") else x
+
+
+def _followed(data, dtype):
+    """The memory of an array that a trace follows, as a tensor of some type; None for other data."""
+    if not (modes.state.observers and hasattr(data, "__whet_array__")):
+        return None
+    t = shown(wrap(data.__whet_array__()))
+    return t if dtype is None or dtype is t.dtype else t.to(dtype)
+
+
+def array_of(data, dtype=None):
+    """(array, is new): Python data, a NumPy array or a tensor as an array of `dtype`, or of the type that the data suggest."""
+    if is_tensor(data):
+        a = data._array
+        return (a, False) if dtype is None or a.dtype == dtype.np else (convert(a, dtype), True)
+    if isinstance(data, np.ndarray):
+        a = data if type(data) is np.ndarray else np.asarray(data)
+        own = dtypes.from_numpy(a.dtype)
+        if a.dtype != own.np:                      # the other byte order
+            a = a.astype(own.np)
+            return (a if dtype in (None, own) else convert(a, dtype)), True
+        return (a, False) if dtype in (None, own) else (convert(a, dtype), True)
+    t = type(data)
+    if (t is list or t is tuple) and data:
+        kinds = set(map(type, data))
+        if kinds <= _NUMBERS:
+            own = dtypes.of_number(data[0])
+            for k in kinds:
+                own = dtypes.promote_types(own, dtypes.of_number(k()))
+            return _list_array(data, own, dtype or own, (len(data),)), True
+    if t in _NUMBERS or not _is_sequence(data):
+        if isinstance(data, str | bytes):
+            raise TypeError(f"new(): invalid data type '{t.__name__}'")
+        if hasattr(data, "__dlpack__"):
+            from .interop import import_dlpack
+            return array_of(import_dlpack(data), dtype)
+        if hasattr(data, "__array_interface__") or not isinstance(data, numbers.Number) and hasattr(data, "__array__"):
+            return array_of(np.asarray(data), dtype)
+        own = _leaf_dtype(data)
+        value = data if isinstance(data, numbers.Number) else _plain(data)
+        return _number_array(value, dtype or own), True
+    if hasattr(data, "__array_interface__"):
+        return array_of(np.asarray(data), dtype)
+    scan = _Scan(data)
+    own = scan.dtype or dtypes.get_default_dtype()
+    d = dtype or own
+    if math.prod(scan.shape) == 0:
+        return np.empty(scan.shape, d.np), True
+    values = _plain(data) if scan.foreign or not isinstance(data, list | tuple) else data
+    return _list_array(values, own, d, scan.shape), True
+
+
+def _number_array(value, dtype):
+    if isinstance(value, np.generic):
+        return convert(np.asarray(value), dtype)
+    if dtype.kind == INT and isinstance(value, int) and not -(1 << 63) <= value < 1 << (64 if dtype.name == "uint64" else 63):
+        raise ValueError("Overflow when unpacking long long")
+    if dtype.kind in (FLOAT, COMPLEX):
+        with np.errstate(over="ignore"):
+            return convert(np.asarray(value, np.complex128 if isinstance(value, builtins.complex) else np.float64), dtype)
+    return cast_number(value, dtype)
+
+
+def _list_array(values, own, dtype, shape):
+    """Nested lists of numbers as an array."""
+    if own.kind == COMPLEX and dtype.kind != COMPLEX:
+        raise TypeError(f"must be real number, not complex: the data are complex and cannot become {dtype}")
+    if dtype.kind == INT and own.kind <= INT:
+        try:
+            a = np.array(values, np.int64)
+        except OverflowError:
+            if dtype.name != "uint64":
+                raise ValueError("Overflow when unpacking long long") from None
+            a = np.array(values, np.uint64)
+            return a.reshape(shape)
+        if dtype.itemsize < 8:
+            bits = 8 * dtype.itemsize
+            low = -(1 << bits - 1) if dtype.is_signed else -(1 << bits) + 1
+            if a.min() < low or a.max() >= 1 << (bits - dtype.is_signed):
+                raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+        return a.astype(dtype.np, copy=False).reshape(shape)
+    if dtype.kind == BOOL:
+        return np.array(values, np.complex128 if own.kind == COMPLEX else None).astype(bool).reshape(shape)
+    if dtype.itemsize >= 4 and dtype.kind != INT and own.kind < COMPLEX:
+        with np.errstate(over="ignore"):
+            return np.array(values, dtype.np).reshape(shape)
+    wide = np.complex128 if own.kind == COMPLEX else np.float64
+    a = np.array(values, wide).reshape(shape)
+    if dtype.kind == INT:
+        bits = 8 * dtype.itemsize
+        limit = 2.0 ** (bits - dtype.is_signed)
+        if not ((a < limit) & (a > -limit - 1)).all():
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+    return convert(a, dtype)
+
+
+def convert(a, dtype):
+    """An array in another type, as `Tensor.to` converts."""
+    from .convert import cast_array
+    return cast_array(a, dtype)
+
+
+def number(value, dtype):
+    """A Python number as a tensor of no dimension; raises where the type cannot hold it."""
+    if hasattr(value, "__whet_tensor__"):    # (a number that varies)
+        return apply(full_op, (), {"size": (), "value": value, "dtype": dtype})
+    return literal(cast_number(value, dtype))
+
+
+def _of_varying(data, dtype):
+    """Data with numbers that vary, or with tensors of one number, as a tensor made of them; None where there are none, or where that would
+    not be what `array_of` gives."""
+    leaves, shape = [], ()
+    if hasattr(data, "__whet_tensor__"):
+        leaves = [data]
+    elif type(data) in (list, tuple) and len(data) <= _FEW and all(type(x) not in (list, tuple) for x in data):
+        leaves, shape = data, (len(data),)
+    if not any(hasattr(x, "__whet_tensor__") or is_tensor(x) for x in leaves):
+        return None
+    made = []
+    for x in leaves:
+        if is_tensor(x):
+            if x._array.ndim or x.dtype.kind != FLOAT or x.dtype is dtypes.bfloat16:
+                return None
+            made.append(x.detach())
+        elif hasattr(x, "__whet_tensor__") and (stands := x.__whet_tensor__()) is not None:
+            made.append(stands)
+        elif type(x) in (int, builtins.float) and abs(x) < 1 << 40:
+            made.append(literal(np.asarray(x)))
+        else:
+            return None
+    own = _Scan(data).dtype if shape else dtypes.of_number(data)
+    dtype = dtype or own
+    if dtype.kind == FLOAT and dtype.itemsize >= 4:
+        made = [x.to(dtype) for x in made]
+    elif dtype is not dtypes.int64 or any(x.dtype is not dtype for x in made):
+        return None
+    return FUNCTIONS["stack"](made) if shape else made[0].clone()
+
+
+_FEW = 64                                    # numbers that are worth a tensor each
+
+
+@function(method=False)
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor from numbers, nested lists, arrays or other tensors. The data are copied.
+
+    >>> import whet
+    >>> whet.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    >>> whet.tensor(0.5, dtype=whet.float64)
+    tensor(0.5000, dtype=whet.float64)
+    """
+    check_options("tensor", None, device, pin_memory)
+    if is_tensor(data):
+        modes.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+                      "sourceTensor.detach().clone().requires_grad_(True), rather than whet.tensor(sourceTensor).", UserWarning,
+                      stacklevel=2)
+        t = data.detach().clone()
+        return require(t if dtype is None else t.to(dtypes.as_dtype(dtype)), requires_grad)
+    if dtype is not None:
+        dtype = dtypes.as_dtype(dtype)
+    if modes.state.observers:
+        t = _of_varying(data, dtype)
+        if t is None and (t := _followed(data, dtype)) is not None and t._array is data.__whet_array__():
+            t = t.clone(memory_format=contiguous_format)
+        if t is not None:
+            return require(t, requires_grad)
+    a, new = array_of(data, dtype)
+    t = literal(owned(a, new))
+    return require(t, True) if requires_grad else t
+
+
+@function(method=False)
+def as_tensor(data, dtype=None, device=None):
+    """The data as a tensor, sharing memory where possible and keeping history.
+
+    >>> import numpy as np, whet
+    >>> a = np.zeros(2)
+    >>> whet.as_tensor(a)[0] = 1.0
+    >>> float(a[0])
+    1.0
+    """
+    check_options("as_tensor", None, device)
+    if dtype is not None:
+        dtype = dtypes.as_dtype(dtype)
+    if is_tensor(data):
+        return data if dtype is None or data.dtype is dtype else data.to(dtype)
+    t = _followed(data, dtype)
+    if t is not None:
+        return t
+    a, new = array_of(data, dtype)
+    return literal(a) if new else shown(wrap(a))
+
+
+@function(method=False)
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """The object as a tensor; `copy` forces a new one (True), forbids it (False) or leaves it open (None)."""
+    check_options("asarray", None, device)
+    dtype = dtypes.as_dtype(dtype)
+    if isinstance(obj, bytes | bytearray | memoryview):
+        d = dtype or dtypes.get_default_dtype()
+        obj = frombuffer(obj, dtype=d)
+    if (t := _followed(obj, dtype)) is not None:
+        if copy is False and t._array is not obj.__whet_array__():
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        return require(t.clone(memory_format=contiguous_format) if copy and t._array is obj.__whet_array__() else t, requires_grad)
+    if is_tensor(obj):
+        t = obj if dtype is None or obj.dtype is dtype else obj.to(dtype)
+        if copy is False and t is not obj:
+            raise ValueError("can't alias tensor with different dtype or device")
+        if copy and t is obj:
+            t = t.clone()
+        if not requires_grad:
+            return t.detach() if t.requires_grad and not obj.requires_grad else t
+        t = t.detach() if t.requires_grad and t._node is not None else t
+        return t.requires_grad_()
+    a, new = array_of(obj, dtype)
+    if copy is False and new:
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
+    return require(literal(owned(a, new)) if new or copy else shown(wrap(a)), requires_grad)
+
+
+@function(method=False)
+def from_numpy(ndarray):
+    """A tensor over the memory of a NumPy array: each sees the other's writes."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    ndarray = memory_of(ndarray)
+    d = dtypes.from_numpy(ndarray.dtype)
+    if ndarray.dtype != d.np:
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+                         "currently not supported.")
+    return shown(wrap(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray)))
+
+
+@function(method=False)
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A 1-d tensor over the memory of an object with a buffer."""
+    d, buffer = dtypes.as_dtype(dtype), memory_of(buffer)
+    size = memoryview(buffer).nbytes
+    if size == 0:
+        raise ValueError("both buffer length (0) and count (-1) must not be 0")
+    if not 0 <= offset < size:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1")
+    if count == 0 or count < -1:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+    if count > 0 and offset + count * d.itemsize > size:
+        raise ValueError(f"requested buffer length ({count} * {d.itemsize} bytes) after offset ({offset} bytes) must not be "
+                         f"greater than actual buffer length ({size} bytes)")
+    if count < 0 and (size - offset) % d.itemsize:
+        raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
+                         f"({d.itemsize})")
+    n = count if count > 0 else (size - offset) // d.itemsize
+    a = np.frombuffer(buffer, np.uint8, n * d.itemsize, offset).view(d.np)
+    return require(shown(wrap(a)), requires_grad)
+
+
+@function(method=False)
+def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False):
+    """A tensor over a file's bytes; with `shared=True` writes go to the file, which is made or enlarged as needed."""
+    check_options("from_file", layout, device, pin_memory)
+    import os
+    d = float_dtype(dtype)
+    if shared:
+        with open(filename, "ab") as f:
+            missing = size * d.itemsize - f.tell()
+            if missing > 0:
+                f.truncate(size * d.itemsize)
+    elif os.path.getsize(filename) < size * d.itemsize:
+        raise RuntimeError(f"from_file: {filename} has {os.path.getsize(filename)} bytes, but {size * d.itemsize} are wanted")
+    if size == 0:
+        return wrap(np.empty(0, d.np))
+    return shown(wrap(np.memmap(filename, np.uint8, "r+" if shared else "c", 0, size * d.itemsize).view(np.ndarray).view(d.np)))
+
+
+def scalar_tensor(x, dtype=None):
+    """A 0-d tensor from a Python number."""
+    return apply(full_op, (), {"size": (), "value": x, "dtype": dtypes.of_number(x) if dtype is None else dtypes.as_dtype(dtype)})
+
+
+FUNCTIONS["scalar_tensor"] = lambda s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False: scalar_tensor(
+    s, dtypes.get_default_dtype() if dtype is None else dtype).requires_grad_(requires_grad)
+
+
+def legacy_tensor(*args, device=None, dtype=None, data=None, requires_grad=False):
+    """`Tensor(...)`: sizes give uninitialised memory, data become the default floating point type."""
+    if data is not None:
+        args = (data,)
+    d = dtypes.as_dtype(dtype) or dtypes.get_default_dtype()
+    check_options("new", None, device)
+    if not args:
+        return wrap(np.empty(0, d.np))
+    x = args[0]
+    if len(args) == 1 and type(x) is not Size:
+        if is_tensor(x):
+            if x.dtype is not d and dtype is None and type(x) is Tensor:
+                raise TypeError(f"expected {d} (got {x.dtype})")
+            return x.detach()
+        if isinstance(x, np.ndarray | list | tuple) or _is_sequence(x):
+            return tensor(x, dtype=d)
+        if not hasattr(type(x), "__index__") or isinstance(x, bool):
+            raise TypeError(f"new(): data must be a sequence (got {type(x).__name__})")
+    return empty(*args, dtype=d)

@@ -1,0 +1,293 @@
+"""The ops behind advanced indexing: elements at index tensors, sums into places, values put into places."""
+import builtins
+
+import numpy as np
+
+from .. import dtypes
+from ..cpu import entries, memory
+from ..cpu import take as picks
+from ..cpu.pointwise import Pointwise
+from ..dtypes import FLOAT
+from ..tensor import wrap
+from .batching import aligned, repeated
+from .creation import empty_array, literal
+from .from_data import scalar_tensor, tensor
+from .registry import Op, apply
+from .samples import Sample
+
+
+def in_bounds(index, n, dim, *, negative=True, error=IndexError):
+    """An index array as non-negative int64 places of a dimension of size n; raises if one lies outside."""
+    i = index if index.dtype == np.int64 else index.astype(np.int64)
+    if not i.size:
+        return i
+    if i.view(np.uint64).max() < n:                       # negative numbers are huge ones here: one pass checks both ends
+        return i
+    low, high = int(i.min()), int(i.max())
+    if high >= n or low < (-n if negative else 0):
+        bad = high if high >= n else low
+        raise error(f"index {bad} is out of bounds for dimension {dim} with size {n}" if n or not negative else
+                    "index is out of bounds for dimension with size 0")
+    return np.where(i < 0, i + n, i)
+
+
+# ---- gathering by index tensors --------------------------------------------------------------------------------------
+def _key(shape, index, dims):
+    """NumPy's index for index arrays at some dimensions, checked."""
+    key = [builtins.slice(None)] * (dims[-1] + 1)
+    for i, d in zip(index, dims):
+        key[d] = in_bounds(i, shape[d], d)
+    return tuple(key)
+
+
+def _gathered(a, *index, dims):
+    if len(dims) == 1 and picks.fits(a, index[0]):
+        i, d = index[0], dims[0]
+        out, fine = picks.rows(a, i.reshape(-1), d, wrap=True)
+        if fine:
+            return out.reshape((*a.shape[:d], *i.shape, *a.shape[d + 1:]))
+    key = _key(a.shape, index, dims)
+    if len(dims) == 1:
+        i, d = key[-1], dims[0]
+        if not a.shape[d]:
+            return np.empty((*a.shape[:d], *i.shape, *a.shape[d + 1:]), a.dtype)
+        out = empty_array((*a.shape[:d], *i.shape, *a.shape[d + 1:]), a.dtype)
+        return a.take(i, d, out=out, mode="clip")
+    return np.ascontiguousarray(a[key])
+
+
+def scatter_rows(out, places, rows):
+    """out[places[k]] += rows[k], in the order of k; both are 2-d, `out` is row-major. Half types are summed in float32."""
+    if not rows.size:
+        return out
+    if out.dtype.itemsize == 2 and dtypes.FROM_NUMPY[out.dtype].kind == FLOAT:
+        out[...] = scatter_rows(out.astype(np.float32), places, rows.astype(np.float32)).astype(out.dtype)
+        return out
+    n = out.shape[1]
+    if n != 1:
+        places = (places[:, None] * n + np.arange(n)).reshape(-1)
+    (np.logical_or if out.dtype == np.bool_ else np.add).at(out.reshape(-1), places, rows.reshape(-1))
+    return out
+
+
+def add_at(out, index, values, dims):
+    """out[index] += values, in index order, where `index` are arrays for the dimensions `dims` (int64, checked)."""
+    rest = [d for d in range(out.ndim) if d not in dims]
+    shape = np.broadcast_shapes(*[i.shape for i in index])
+    place, n = np.zeros(shape, np.int64), 1
+    for i, d in zip(reversed(index), reversed(dims)):
+        place = place + i * n
+        n *= out.shape[d]
+    adjacent = dims[-1] - dims[0] == len(dims) - 1
+    at = dims[0] if adjacent else 0
+    moved = np.moveaxis(values, range(at, at + len(shape)), range(len(shape)))
+    inner = int(np.prod([out.shape[d] for d in rest], dtype=np.int64))
+    rows = np.ascontiguousarray(moved).reshape(place.size, inner)
+    order = (*dims, *rest)
+    flat = np.ascontiguousarray(out.transpose(order)).reshape(n, inner)
+    same = np.may_share_memory(flat, out)
+    scatter_rows(flat, place.reshape(-1), rows)
+    if not same:
+        out.transpose(order)[...] = flat.reshape([out.shape[d] for d in order])
+    return out
+
+
+def _put_slices(out, values, *index, dims, accumulate):
+    """Write or add slices by an index of one dimension, or of several that lie as one, with a kernel."""
+    d, end = dims[0], dims[0] + len(dims)
+    shape = index[0].shape if len(dims) == 1 else np.broadcast_shapes(*[i.shape for i in index])
+    if dims[-1] != end - 1 or values.shape != _result_shape(out.shape, shape, dims) or not values.flags.c_contiguous:
+        return False
+    rest, wrap = (out.shape[:d], out.shape[end:]), len(dims) == 1
+    if wrap:
+        at, = index
+    elif out.flags.c_contiguous and out.size and values.size and all(i.dtype == np.int64 for i in index):
+        at = _one_index(index, shape, out.shape[d:end])
+        out = out.reshape(*rest[0], -1, *rest[1])
+    else:
+        return False
+    return at.flags.c_contiguous and picks.put(out, at.reshape(-1), values.reshape(*rest[0], at.size, *rest[1]), d, accumulate, wrap=wrap)
+
+
+def _one_index(index, shape, sizes):
+    """Places along several dimensions taken as one; -1 where one of them has no such place."""
+    k = len(index)
+    if k not in _one_places:
+        from ..ir import scalar as s
+        xs = s.args(2 * k)
+        _one_places[k] = Pointwise("one_place", (s.one_place(xs[:k], xs[k:]),), 2 * k)
+    at = memory.empty(shape, np.dtype(np.int64))
+    entries.scratch(at, at.nbytes)
+    _one_places[k]([*index, *[np.array([n], np.int64) for n in sizes]], [at])
+    return at
+
+
+_one_places: dict = {}
+
+
+def _sum_at(g, *index, size, dims):
+    out = np.zeros(size, g.dtype)
+    if _put_slices(out, g, *index, dims=dims, accumulate=True):
+        return out
+    return add_at(out, [in_bounds(i, size[d], d) for i, d in zip(index, dims)], g, dims)
+
+
+class _Places:
+    """Places named by index tensors of examples, as places in the whole batch: `index` for `dims` of what has the batch dimension in front.
+
+    `moved` puts a result of such an index, which has the batch dimension in front too, in the order that the op has it in; `back` undoes it.
+    """
+
+    def __init__(self, n, index, batched, dims):
+        adjacent = dims[-1] - dims[0] == len(dims) - 1
+        depth = max([i._array.ndim - b for i, b in zip(index, batched)])
+        self.index, self.dims = index, tuple([d + 1 for d in dims])
+        self.source, self.target = (), ()
+        if any(batched):
+            along = literal(np.arange(n)).reshape((n, *[1] * depth)).expand((n, *_one_shape(index, batched)))
+            self.index = [along, *[i if b else repeated(i, n) for i, b in zip(index, batched)]]
+            self.dims = (0, *self.dims)
+            if adjacent and dims[0]:
+                self.source, self.target = range(1 + dims[0], 1 + dims[0] + depth), range(1, 1 + depth)
+        elif not adjacent:
+            self.source, self.target = (0,), (depth,)
+
+    def moved(self, x):
+        return x.movedim(tuple(self.source), tuple(self.target)) if self.source else x
+
+    def back(self, x):
+        return x.movedim(tuple(self.target), tuple(self.source)) if self.source else x
+
+
+def _one_shape(index, batched):
+    return next(i._array.shape[1:] if b else i._array.shape for i, b in zip(index, batched))
+
+
+def _index_each(op, n, inputs, batched, attrs):
+    x, *index = inputs
+    at = _Places(n, index, batched[1:], attrs["dims"])
+    return at.back(apply(op, (x if batched[0] else repeated(x, n), *at.index), {"dims": at.dims}))
+
+
+def _index_sum_each(op, n, inputs, batched, attrs):
+    g, *index = inputs
+    at = _Places(n, index, batched[1:], attrs["dims"])
+    return apply(op, (at.moved(g if batched[0] else repeated(g, n)), *at.index), {"size": (n, *attrs["size"]), "dims": at.dims})
+
+
+def _put_each(op, n, inputs, batched, attrs):
+    x, values, *index = inputs
+    at = _Places(n, index, batched[2:], attrs["dims"])
+    x = x if batched[0] else repeated(x, n)
+    shape = _result_shape(x._array.shape[1:], _one_shape(index, batched[2:]), attrs["dims"])
+    values = aligned(values, len(shape)) if batched[1] else values
+    values = at.moved(values.expand((n, *shape)))
+    return apply(op, (x, values, *at.index), {**attrs, "dims": at.dims})
+
+
+def _index_vjp(g, _y, _x, *index, dims):
+    return [apply(index_sum_op, (g, *index), {"size": tuple(_x.shape), "dims": dims}), *[None] * len(index)]
+
+
+def _index_sum_vjp(g, _y, _g, *index, size, dims):
+    return [apply(index_op, (g, *index), {"dims": dims}), *[None] * len(index)]
+
+
+def _i(*values):
+    return tensor(list(values), dtype=dtypes.int64)
+
+
+_advanced = [((3, 2), [[0, -1, 0]], (0,)), ((2, 3), [[[0, 1], [2, 2]]], (1,)), ((3, 4), [[0, 1, 0], [3, 3, 0]], (0, 1)),
+             ((2, 3, 4), [[0, 1], [1, -1]], (0, 2)), ((3,), [[]], (0,)), ((4,), [2], (0,))]
+
+
+def _gather_samples(make):
+    for shape, index, at in _advanced:
+        yield Sample(make(*shape), *[tensor(i, dtype=dtypes.int64) for i in index], dims=at)
+
+
+def _sum_samples(make):
+    for shape, index, at in _advanced:
+        i = [np.array(k, np.int64) for k in index]
+        yield Sample(make(*_gathered(np.empty(shape), *i, dims=at).shape), *map(wrap, i), size=shape, dims=at)
+
+
+index_op = Op("index", _gathered, _index_vjp, samples=_gather_samples, linear=(0,), batch=_index_each)
+index_op.doc = "Elements at index tensors of one shape, one for each of the dimensions `dims`."
+index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples, linear=(0,), batch=_index_sum_each)
+index_sum_op.moves = lambda out, g, *index, size, dims: [(out, 0)]
+index_sum_op.put = lambda out, g, *index, size, dims: _put_slices(out, g, *index, dims=dims, accumulate=True)
+index_op.memo = True
+index_op.picks = lambda a, *index, dims: (dims[0], False, True) if dims[-1] - dims[0] == len(dims) - 1 else None
+index_op.saves = index_sum_op.saves = frozenset(range(1, 65))            # the index tensors only
+
+
+# ---- writing at index tensors ----------------------------------------------------------------------------------------
+class _PutOp(Op):
+    """self[index] = values, or += values in index order."""
+
+    def forward(self, a, values, *index, dims, accumulate):
+        r = np.array(a, order="C")
+        self.write(r, values, *index, dims=dims, accumulate=accumulate)
+        return r
+
+    put = staticmethod(_put_slices)
+
+    @staticmethod
+    def write(a, values, *index, dims, accumulate):
+        """The in-place form: into `a` itself."""
+        if _put_slices(a, values, *index, dims=dims, accumulate=accumulate):
+            return a
+        key = _key(a.shape, index, dims)
+        shape = _result_shape(a.shape, np.broadcast_shapes(*[i.shape for i in index]), dims)
+        if values.shape != shape:
+            values = _fitted(values, shape)
+        if accumulate:
+            add_at(a, [key[d] for d in dims], values, dims)
+        else:
+            if np.may_share_memory(a, values):
+                values = values.copy()
+            a[key] = values
+        return a
+
+
+def _fitted(values, shape):
+    while values.ndim > len(shape) and values.shape[0] == 1:
+        values = values[0]
+    try:
+        return np.broadcast_to(values, shape)
+    except ValueError:
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+                           f"shape {list(shape)}") from None
+
+
+def _result_shape(shape, index_shape, dims):
+    rest = [s for d, s in enumerate(shape) if d not in dims]
+    at = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    return (*rest[:at], *index_shape, *rest[at:])
+
+
+def _put_vjp(g, _y, _x, _values, *index, dims, accumulate, needs):
+    gx, gv = g, None
+    if not accumulate and needs[0]:
+        gx = apply(put_op, (g, scalar_tensor(0, g.dtype), *index), {"dims": dims, "accumulate": False})
+    if needs[1]:
+        gv = apply(index_op, (g, *index), {"dims": dims})
+        if gv.ndim < len(_values.shape):
+            gv = gv.reshape((1,) * (len(_values.shape) - gv.ndim) + tuple(gv.shape))
+        gv = gv.sum_to_size(tuple(_values.shape))
+    return [gx, gv, *[None] * len(index)]
+
+
+def _put_samples(make):
+    for shape, index, at in _advanced:
+        i = [np.array(k, np.int64) for k in index]
+        result = _gathered(np.empty(shape), *i, dims=at).shape
+        for accumulate in (False, True):
+            if accumulate or len(set(zip(*[k.reshape(-1).tolist() for k in i]))) == i[0].size:
+                yield Sample(make(*shape), make(*result), *map(wrap, i), dims=at, accumulate=accumulate)
+    yield Sample(make(3, 2), make(), _i(1, 2), dims=(0,), accumulate=False)
+
+
+put_op = _PutOp("index_put", None, _put_vjp, samples=_put_samples, linear=(0, 1), batch=_put_each)
+put_op.saves = frozenset(range(2, 66))

@@ -1,0 +1,159 @@
+"""Tensors joined: cat, stack and their kin."""
+import builtins
+import itertools
+
+import numpy as np
+
+from .. import dtypes
+from . import dims
+from .batching import shifted
+from .creation import empty_array
+from .registry import Op, apply, is_tensor
+from .samples import Sample
+from .split import split_op, unbind_op
+from .surface import FUNCTIONS, function, give_out
+from .view import atleast_1d, atleast_2d, atleast_3d
+
+
+def _cat(*arrays, dim):
+    first = arrays[0]
+    n = sum([a.shape[dim] for a in arrays])
+    out = empty_array((*first.shape[:dim], n, *first.shape[dim + 1:]), first.dtype)
+    return np.concatenate(arrays, dim, out=out)
+
+
+def _side_by_side(out, *arrays, dim):
+    ends = list(itertools.accumulate([a.shape[dim] for a in arrays]))
+    return [(out[(builtins.slice(None),) * dim + (builtins.slice(end - a.shape[dim], end),)], a) for a, end in zip(arrays, ends)]
+
+
+def _cat_vjp(g, _y, *_xs, dim):
+    parts = apply(split_op, (g,), {"sizes": tuple([x.shape[dim] for x in _xs]), "dim": dim})
+    return list(parts)
+
+
+cat_op = Op("cat", _cat, _cat_vjp, samples=lambda make: [
+    Sample(make(2, 3), make(1, 3), dim=0), Sample(make(2, 3), make(2, 0), make(2, 1), dim=1), Sample(make(3), dim=0)],
+    linear=range(1 << 20), batch=shifted("dim"))
+cat_op.total, cat_op.moves = True, _side_by_side
+
+
+def _list(tensors, op):
+    if is_tensor(tensors) or not isinstance(tensors, tuple | list):
+        if is_tensor(tensors):
+            return tensors.unbind(0) if op != "cat" else _not_a_list(tensors, op)
+        tensors = tuple(tensors) if hasattr(tensors, "__iter__") else _not_a_list(tensors, op)
+    for i, t in enumerate(tensors):
+        if not is_tensor(t):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+    return tensors
+
+
+def _not_a_list(tensors, op):
+    raise TypeError(f"{op}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+
+
+def common_type(tensors):
+    """The tensors converted to their common type."""
+    d = tensors[0].dtype
+    for t in tensors:
+        if t.dtype is not d:
+            d = dtypes.result_of([x.dtype for x in tensors if x._array.ndim], [x.dtype for x in tensors if not x._array.ndim], [])
+            return [x if x.dtype is d else x.to(d) for x in tensors]
+    return tensors
+
+
+@function("concat", "concatenate", method=False)
+def cat(tensors, dim=0, *, axis=None, out=None):
+    """Tensors joined along a dimension.
+
+    >>> import whet
+    >>> whet.cat([whet.tensor([1, 2]), whet.tensor([3])])
+    tensor([1, 2, 3])
+    """
+    tensors = _list(tensors, "cat")
+    if not tensors:
+        raise ValueError("cat(): expected a non-empty list of Tensors")
+    if axis is not None:
+        dim = axis
+    for i, t in enumerate(tensors):
+        if not t._array.ndim:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    tensors = common_type(tensors)
+    kept = [t for t in tensors if t._array.shape != (0,)] or tensors[:1]      # empty vectors join with anything
+    n = kept[0]._array.ndim
+    d = dims.one(dim, n)
+    want = kept[0]._array.shape
+    for i, t in enumerate(kept):
+        s = t._array.shape
+        if len(s) != n:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {n} and {len(s)}")
+        if s[:d] != want[:d] or s[d + 1:] != want[d + 1:]:
+            e = next(k for k in range(n) if k != d and s[k] != want[k])
+            raise RuntimeError(f"Sizes of tensors must match except in dimension {d}. Expected size {want[e]} but got size {s[e]} "
+                               f"for tensor number {i} in the list.")
+    r = apply(cat_op, tuple(kept), {"dim": d})
+    return r if out is None else give_out("cat", r, out)
+
+
+def _stack(*arrays, dim):
+    first = arrays[0]
+    out = empty_array((*first.shape[:dim], len(arrays), *first.shape[dim:]), first.dtype)
+    if dim == 0 and len(arrays) > 4:
+        return np.stack(arrays, 0, out=out)
+    for part, a in _stacked(out, *arrays, dim=dim):
+        part[...] = a
+    return out
+
+
+def _stacked(out, *arrays, dim):
+    return [(out[(builtins.slice(None),) * dim + (i, ...)], a) for i, a in enumerate(arrays)]
+
+
+stack_op = Op("stack", _stack, lambda g, _y, *_xs, dim: list(apply(unbind_op, (g,), {"dim": dim})), samples=lambda make: [
+    Sample(make(2, 3), make(2, 3), dim=0), Sample(make(2, 3), make(2, 3), dim=2), Sample(make(), make(), dim=0),
+    Sample(make(0), dim=1)], linear=range(1 << 20), batch=shifted("dim", least=0))
+stack_op.total, stack_op.moves = True, _stacked
+
+
+@function(method=False)
+def stack(tensors, dim=0, *, axis=None, out=None):
+    """Tensors of one shape joined along a new dimension.
+
+    >>> import whet
+    >>> whet.stack([whet.tensor([1, 2]), whet.tensor([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    tensors = _list(tensors, "stack")
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    if axis is not None:
+        dim = axis
+    want = tensors[0]._array.shape
+    for i, t in enumerate(tensors):
+        if t._array.shape != want:
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(want)} at entry 0 and "
+                               f"{list(t._array.shape)} at entry {i}")
+    r = apply(stack_op, tuple(common_type(tensors)), {"dim": dims.one(dim, len(want) + 1)})
+    return r if out is None else give_out("stack", r, out)
+
+
+def _join(name, grow, doc):
+    def join(tensors):
+        tensors = _list(tensors, name)
+        if not tensors:
+            raise RuntimeError(f"{name} expects a non-empty TensorList")
+        grown = [grow(t) for t in tensors]
+        return cat(grown, {"hstack": 0 if grown[0].ndim == 1 else 1, "vstack": 0, "dstack": 2, "column_stack": 1}[name])
+    join.__name__ = join.__qualname__ = name
+    join.__doc__ = doc
+    return function(method=False, out=True)(join)
+
+
+hstack = _join("hstack", atleast_1d, "Tensors joined side by side.")
+vstack = _join("vstack", atleast_2d, "Tensors joined as rows.")
+dstack = _join("dstack", atleast_3d, "Tensors joined along the third dimension.")
+column_stack = _join("column_stack", lambda t: t.reshape(-1, 1) if t.ndim < 2 else t, "1-d tensors joined as columns, others side "
+                                                                                      "by side.")
+FUNCTIONS["row_stack"] = FUNCTIONS["vstack"]

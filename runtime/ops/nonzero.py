@@ -1,0 +1,66 @@
+"""Where a tensor is not zero."""
+import numpy as np
+
+from .. import dtypes
+from .batching import by_rows
+from .creation import cast_number
+from .from_data import tensor
+from .registry import Op, apply
+from .samples import Sample
+from .surface import function
+
+
+def _nonzero(a):
+    if not a.ndim:
+        return np.zeros((int(bool(a)), 0), np.int64)
+    if a.ndim == 1:
+        return np.flatnonzero(a).reshape(-1, 1)
+    return np.stack(np.nonzero(a), 1)
+
+
+nonzero_op = Op("nonzero", _nonzero, samples=lambda make: [Sample(tensor([[1, 0], [0, 2]])), Sample(make(0)), Sample(make())])
+
+
+@function(out=True)
+def nonzero(input, *, as_tuple=False):
+    """The indices of all elements that are not zero, as rows (or one tensor for each dimension).
+
+    >>> import whet
+    >>> whet.nonzero(whet.tensor([0, 3, 0, 4]))
+    tensor([[1],
+            [3]])
+    """
+    if not as_tuple:
+        return apply(nonzero_op, (input,), {})
+    if not input._array.ndim:
+        input = input.reshape(1)
+    return apply(nonzero_op, (input,), {}).unbind(1)
+
+
+@function()
+def argwhere(input):
+    """The indices of all elements that are not zero, as rows."""
+    return apply(nonzero_op, (input,), {})
+
+
+def _nonzero_static(a, size, fill_value):
+    out = np.empty((size, a.ndim), np.int64)
+    out.fill(cast_number(fill_value, dtypes.int64))
+    rows = _nonzero(a)[:size]
+    out[:len(rows)] = rows
+    return out
+
+
+nonzero_static_op = Op("nonzero_static", _nonzero_static, samples=lambda make: [
+    Sample(tensor([[1, 0], [0, 2]]), size=3, fill_value=-1), Sample(tensor([True, True]), size=1, fill_value=0)])
+
+
+@function()
+def nonzero_static(input, *, size, fill_value=-1):
+    """`nonzero` with a given number of rows: cut, or filled up with `fill_value`."""
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    return apply(nonzero_static_op, (input,), {"size": size, "fill_value": fill_value})
+
+
+by_rows(nonzero_op, nonzero_static_op)

@@ -1,0 +1,139 @@
+"""Padding: by a constant, by reflection, by the edge, around."""
+import builtins
+
+import numpy as np
+
+from ..indexing import sizes
+from .registry import MoveOp, Op, apply, check_tensors
+from .samples import Sample
+from .view import numpy_index
+
+
+def _pad_parts(shape, pads):
+    """For constant padding that may also cut: (new shape, where the old values go, which old values)."""
+    new, to, of = [], [], []
+    for n, (before, after) in zip(shape, pads):
+        new.append(n + before + after)
+        lo, hi = max(-before, 0), n - max(-after, 0)
+        of.append((lo, max(hi, lo), 1))
+        to.append((max(before, 0), max(before, 0) + max(hi - lo, 0), 1))
+    return tuple(new), tuple(to), tuple(of)
+
+
+def _pad(out, a, pads, value):
+    _, to, of = _pad_parts(a.shape, pads)
+    return [(out, value), (out[numpy_index(to)], a[numpy_index(of)])]
+
+
+def _pad_vjp(g, _y, _x, pads, value):
+    return [apply(pad_op, (g,), {"pads": tuple([(-b, -a) for b, a in pads]), "value": 0})]
+
+
+def _pad_each(op, n, inputs, batched, attrs):
+    attrs = {**attrs, "pads": ((0, 0), *attrs["pads"])}
+    if "shape" in attrs:
+        attrs["shape"] = (n, *attrs["shape"])
+    return apply(op, inputs, attrs)
+
+
+pad_op = MoveOp("pad", lambda a, pads, value: _pad_parts(a.shape, pads)[0], _pad, _pad_vjp, samples=lambda make: [
+    Sample(make(2, 3), pads=((0, 0), (1, 2)), value=0.5), Sample(make(3, 4), pads=((1, -1), (-2, 1)), value=0.0),
+    Sample(make(0, 2), pads=((1, 1), (0, 0)), value=1.0)], batch=_pad_each)
+pad_op.jvp = lambda inputs, tangents, outs, attrs: apply(pad_op, tangents, {**attrs, "value": 0})
+pad_op.doc = "Constant padding: `pads` has (before, after) for each dimension, negative to cut."
+
+
+def pad_sources(n, before, after, mode):
+    """For each place of a padded dimension, the place of the input that it shows."""
+    k = np.arange(-before, n + after)
+    if mode == "replicate":
+        return k.clip(0, n - 1)
+    if mode == "circular":                                    # of what is left after cutting
+        cut = max(-before, 0)
+        left = n - cut - max(-after, 0)
+        return np.arange(-max(before, 0), left + max(after, 0)) % left + cut
+    period = 2 * (n - 1) or 1
+    k = np.abs(k) % period
+    return np.where(k >= n, period - k, k)
+
+
+def _pad_by_index(a, pads, mode):
+    for d, (before, after) in enumerate(pads):
+        if before or after:
+            a = a.take(pad_sources(a.shape[d], before, after, mode), d)
+    return a
+
+
+def _unpad_by_index(g, shape, pads, mode):
+    for d in range(len(shape) - 1, -1, -1):
+        before, after = pads[d]
+        if not (before or after):
+            continue
+        src = pad_sources(shape[d], before, after, mode)
+        out = np.zeros((*g.shape[:d], shape[d], *g.shape[d + 1:]), g.dtype)
+        at = (builtins.slice(None),) * d
+        lo, hi = max(before, 0), max(before, 0) + min(shape[d], shape[d] + min(before, 0), shape[d] + min(after, 0), len(src))
+        for i in [*range(0, lo), *range(hi, len(src))]:
+            out[(*at, src[i])] += g[(*at, i)]
+        if hi > lo:
+            out[(*at, builtins.slice(src[lo], src[lo] + hi - lo))] += g[(*at, builtins.slice(lo, hi))]
+        g = out
+    return g
+
+
+def _pad_by_index_vjp(g, _y, _x, pads, mode):
+    return [apply(unpad_by_index_op, (g,), {"shape": tuple(_x.shape), "pads": pads, "mode": mode})]
+
+
+def _mode_samples(make, inner):
+    for mode in ("reflect", "replicate", "circular"):
+        for shape, pads in (((2, 4), ((0, 0), (2, 3))), ((3, 4), ((1, 2), (3, 0))), ((2, 5), ((0, 0), (-1, 2)))):
+            if inner:
+                yield Sample(make(*[n + b + a for n, (b, a) in zip(shape, pads)]), shape=shape, pads=pads, mode=mode)
+            else:
+                yield Sample(make(*shape), pads=pads, mode=mode)
+
+
+pad_by_index_op = Op("pad_by_index", _pad_by_index, _pad_by_index_vjp, samples=lambda make: _mode_samples(make, False), linear=(0,), batch=_pad_each)
+unpad_by_index_op = Op("unpad_by_index", _unpad_by_index, lambda g, _y, _x, shape, pads, mode: [
+    apply(pad_by_index_op, (g,), {"pads": pads, "mode": mode})], samples=lambda make: _mode_samples(make, True), linear=(0,), batch=_pad_each)
+
+
+def pad(input, pad, mode="constant", value=None):
+    """Dimensions lengthened (or, by negative amounts, cut), given from the last one backwards: (before, after, before, ...)."""
+    check_tensors("pad", input=input)
+    amounts = sizes((pad,), "pad", "pad")
+    n = input._array.ndim
+    if len(amounts) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(amounts) // 2 > n:
+        raise RuntimeError(f"Padding length should be less than or equal to two times the input dimension but got padding length "
+                           f"{len(amounts)} and input of dimension {n}")
+    k = len(amounts) // 2
+    pads = ((0, 0),) * (n - k) + tuple([(amounts[2 * i], amounts[2 * i + 1]) for i in range(k - 1, -1, -1)])
+    shape = input._array.shape
+    for d, (before, after) in enumerate(pads):
+        if shape[d] + before + after < 0:
+            raise RuntimeError(f"The input size {shape[d]}, plus negative padding {before} and {after}, resulted in a negative "
+                               f"output size, which is invalid. Check dimension {d} of your input.")
+    if mode == "constant":
+        return apply(pad_op, (input,), {"pads": pads, "value": 0 if value is None else value})
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if value:
+        raise ValueError(f"Padding mode \"{mode}\" doesn't take in value argument")
+    if not (k == 1 and n in (2, 3) or k == 2 and n in (3, 4) or k == 3 and n in (4, 5)):
+        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
+    for d, (before, after) in enumerate(pads):
+        if before == after == 0:
+            continue
+        if mode == "reflect" and (before >= shape[d] or after >= shape[d]):
+            raise RuntimeError("Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
+                               f"({before}, {after}) at dimension {d} of input {list(shape)}")
+        if mode == "circular" and (before > shape[d] or after > shape[d]):
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        if not shape[d]:
+            raise RuntimeError(f"pad: Expected a non-empty dimension {d} for mode '{mode}', got input of shape {list(shape)}")
+        if shape[d] + before + after < 1:
+            raise RuntimeError(f"pad: the output of dimension {d} would be empty: input {list(shape)}, padding ({before}, {after})")
+    return apply(pad_by_index_op, (input,), {"pads": pads, "mode": mode})

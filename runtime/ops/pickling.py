@@ -1,0 +1,96 @@
+"""Deep copies and pickles of tensors: views of one memory stay views of one memory."""
+import copyreg
+import weakref
+
+import numpy as np
+
+from ..ir.spans import address
+from ..tensor import Tensor, owner, shown, wrap
+from .convert import copy_array
+from .surface import method
+
+
+def _region(a):
+    """The block of memory under `a` as a 1-d array of bytes (the same object for every view of it), and where `a` starts in it."""
+    root = owner(a)
+    dense = root.flags.c_contiguous or root.flags.f_contiguous
+    if not a.size or not dense or root.dtype == np.uint8 and root.nbytes > 4 * a.nbytes + 4096:
+        return np.ascontiguousarray(a), None
+    return root, address(a) - address(root)
+
+
+def _place(root, at, dtype, shape, strides):
+    """The array that `_region` took apart."""
+    if at is None:
+        return root.view(dtype.np).reshape(shape)
+    flat = root.reshape(-1, order="A").view(np.uint8)
+    return np.ndarray(shape, dtype.np, flat, at, strides)
+
+
+_blocks: dict = {}
+
+
+def _put_back(t, root):
+    """Note that a tensor was put back over a block. Each such tensor has a version cell of its own, which writes to the others do not reach."""
+    key, whole = id(root), root.nbytes == t._array.nbytes
+    if key in _blocks:
+        _blocks[key][1].shown = 1
+    else:
+        _blocks[key] = weakref.ref(root, lambda _: _blocks.pop(key, None)), t._shared()
+        if whole:
+            return
+    shown(t)
+
+
+@method()
+def __deepcopy__(self, memo):
+    """An independent copy of a leaf; tensors that share memory still share it when they are copied together."""
+    if id(self) in memo:
+        return memo[id(self)]
+    if self.grad_fn is not None:
+        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                           "moment. If you were attempting to deepcopy a module, this may be because of a "
+                           "whet.nn.utils.weight_norm usage.")
+    from copy import deepcopy
+    a = self._array
+    root, at = _region(a)
+    if at is None:
+        new = copy_array(a)
+    else:
+        key = ("whet storage", id(root))
+        copied = memo.get(key)
+        if copied is None:
+            copied = memo[key] = root.copy(order="K")
+            memo.setdefault(id(memo), []).append(root)      # keep the id taken
+        new = _place(copied, at, self.dtype, a.shape, a.strides)
+    t = Tensor._make_subclass(self.__class__, wrap(new), bool(self._rg & 1))
+    if at is not None:
+        _put_back(t, copied)
+    memo[id(self)] = t
+    if self._grad is not None:
+        t._grad = deepcopy(self._grad, memo)
+    for k, v in getattr(self, "__dict__", {}).items():
+        t.__dict__[k] = deepcopy(v, memo)
+    return t
+
+
+def _rebuild(cls, root, at, dtype, shape, strides, requires_grad, attributes):
+    t = Tensor._make_subclass(cls, wrap(_place(root, at, dtype, shape, strides)), requires_grad)
+    _put_back(t, root)
+    if attributes:
+        t.__dict__.update(attributes)
+    return t
+
+
+@method()
+def __reduce_ex__(self, protocol):
+    """Pickling: the memory (once for all its views), the geometry, and whether a gradient is wanted."""
+    if self.grad_fn is not None:
+        raise RuntimeError("pickling a tensor with history is not supported: detach() it first")
+    a = self._array
+    root, at = _region(a)
+    return _rebuild, (self.__class__, root, at, self.dtype, a.shape, a.strides, bool(self._rg & 1),
+                      dict(getattr(self, "__dict__", {})))
+
+
+copyreg.constructor(_rebuild)  # type: ignore[arg-type]

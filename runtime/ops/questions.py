@@ -1,0 +1,91 @@
+"""What can be asked of a tensor's type, and the type that operands meet in."""
+from .. import dtypes
+from ..dtypes import COMPLEX
+from ..tensor import Tensor
+from . import pointwise as p
+from .registry import apply, is_tensor
+from .storage import UntypedStorage
+from .surface import FUNCTIONS, function
+
+
+@function(method=False)
+def is_tensor_(obj):
+    """Is the object a tensor?"""
+    return isinstance(obj, Tensor)
+
+
+FUNCTIONS["is_tensor"] = FUNCTIONS.pop("is_tensor_")
+is_tensor_.__name__ = is_tensor_.__qualname__ = "is_tensor"
+
+
+def _question(name):
+    ask = getattr(Tensor, name)
+
+    def question(input):
+        if not is_tensor(input):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {input.__class__.__name__}")
+        return ask(input)
+    question.__name__ = question.__qualname__ = name
+    question.__doc__ = ask.__doc__
+    function(method=False)(question)
+
+
+for _name in ("is_floating_point", "is_complex", "is_conj", "is_neg", "is_signed", "is_inference", "numel"):
+    _question(_name)
+
+
+@function()
+def is_nonzero(input):
+    """Is the single element different from zero?"""
+    if input.numel() != 1:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if input.numel() == 0 else
+                           "Boolean value of Tensor with more than one value is ambiguous")
+    return bool(input)
+
+
+@function(method=False)
+def is_storage(obj):
+    """Is the object a storage?"""
+    return isinstance(obj, UntypedStorage)
+
+
+@function(method=False)
+def is_same_size(input, other):
+    """Have the two tensors the same shape?"""
+    return input._array.shape == other._array.shape
+
+
+@function(method=False)
+def result_type(tensor1, tensor2):
+    """The type of an arithmetic result of the two operands.
+
+    >>> import whet
+    >>> whet.result_type(whet.tensor([1, 2]), 1.0)
+    whet.float32
+    """
+    dims, zeros, numbers = [], [], []
+    for x in (tensor1, tensor2):
+        if is_tensor(x):
+            (dims if x._array.ndim else zeros).append(x.dtype)
+        else:
+            numbers.append(dtypes.of_number(x))
+    return dtypes.result_of(dims, zeros, numbers)
+
+
+# ---- complex numbers -------------------------------------------------------------------------------------------------
+@function()
+def conj(input):
+    """The complex conjugate; a real tensor itself."""
+    return apply(p.conj_op, (input,), {}) if input.dtype.kind == COMPLEX else input
+
+
+@function()
+def resolve_conj(input):
+    """The tensor itself: conjugation is never lazy."""
+    return input
+
+
+@function()
+def resolve_neg(input):
+    """The tensor itself: negation is never lazy."""
+    return input

@@ -1,0 +1,135 @@
+"""Elements and tensors repeated."""
+import numpy as np
+
+from .. import dtypes, indexing
+from ..indexing import sizes
+from . import dims
+from .batching import by_rows, shifted
+from .creation import literal, zeros
+from .registry import Op, apply, is_tensor
+from .samples import Sample
+from .surface import FUNCTIONS, METHODS, function, method
+from .view import reshape
+
+
+def _repeat_shape(input, repeats, op):
+    n = input._array.ndim
+    if len(repeats) < n:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    if any(r < 0 for r in repeats):
+        raise RuntimeError(f"{op}: repeats must be non-negative, got {list(repeats)}")
+    return (1,) * (len(repeats) - n) + input._array.shape
+
+
+def _repeated(input, repeats, op="repeat"):
+    shape = _repeat_shape(input, repeats, op)
+    split = tuple([k for r, s in zip(repeats, shape) for k in (1, s)])
+    wide = tuple([k for r, s in zip(repeats, shape) for k in (r, s)])
+    r = input.reshape(split).expand(wide)
+    final = tuple([r * s for r, s in zip(repeats, shape)])
+    return reshape(r, final) if any(k != 1 for k in repeats) else reshape(r, final).clone()
+
+
+@method()
+def repeat(self, *repeats):
+    """The tensor repeated along each dimension, copied.
+
+    >>> import whet
+    >>> whet.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    r = _repeated(self, sizes(repeats, "repeat", "repeats"))
+    return r.clone() if np.may_share_memory(r._array, self._array) else r
+
+
+@function()
+def tile(input, dims):
+    """`repeat`, where missing repeats of leading dimensions are one."""
+    reps = sizes((dims,), "tile", "dims")
+    reps = (1,) * (input._array.ndim - len(reps)) + reps
+    return repeat(input, *reps)
+
+
+METHODS["tile"] = lambda self, *dims: tile(self, dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims)
+
+
+def _repeat_each(a, repeats, dim):
+    return np.repeat(a, repeats, dim)
+
+
+def _repeat_each_vjp(g, _y, _x, repeats, dim):
+    if isinstance(repeats, int):
+        shape = tuple(_x.shape)
+        return [g.reshape(*shape[:dim + 1], repeats, *shape[dim + 1:]).sum(dim + 1)]
+    index = literal(np.repeat(np.arange(len(repeats)), repeats))
+    return [zeros(_x.shape, dtype=g.dtype).index_add(dim, index, g)]
+
+
+repeat_interleave_op = Op("repeat_interleave", _repeat_each, _repeat_each_vjp, samples=lambda make: [
+    Sample(make(2, 3), repeats=2, dim=1), Sample(make(3, 2), repeats=(2, 0, 1), dim=0), Sample(make(3), repeats=0, dim=0)],
+    linear=(0,), batch=shifted("dim"))
+
+
+def _check_length(have, n, dim):
+    if have != n:
+        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {have} and input.size({dim}) = {n}")
+
+
+def _check_repeats(total, shape, dim, output_size):
+    indexing.checked_size((*shape[:dim], total, *shape[dim + 1:]), "repeat_interleave")
+    if output_size is not None and output_size != total:
+        raise RuntimeError(f"repeat_interleave: allocated size {output_size} does not match the required size {total}")
+
+
+def _repeated_places(repeats, shape, dim, output_size):
+    if repeats.size and repeats.min() < 0:
+        raise RuntimeError("repeats can not be negative")
+    _check_repeats(sum(repeats.tolist()), shape, dim, output_size)
+    return np.repeat(np.arange(repeats.size), repeats)
+
+
+repeated_places_op = Op("repeated_places", _repeated_places, samples=lambda make: [
+    Sample(literal(np.array([2, 0, 1])), shape=(3, 2), dim=0, output_size=3)])
+by_rows(repeated_places_op)
+
+
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Each element repeated, along one dimension or (with none) of the flattened tensor.
+
+    >>> import whet
+    >>> whet.repeat_interleave(whet.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    """
+    if repeats is None:
+        from .sequences import arange
+        return repeat_interleave(arange(input.numel()), input, 0, output_size=output_size)
+    if dim is None:
+        input, dim = input.reshape(-1), 0
+    d = dims.one(dim, input._array.ndim)
+    n = input._array.shape[d]
+    if is_tensor(repeats):
+        if repeats.dtype not in (dtypes.int32, dtypes.int64):
+            raise RuntimeError("repeats has to be Long or Int tensor")
+        if repeats.ndim > 1:
+            raise RuntimeError("repeat_interleave only accept 0D or 1D vector as repeat")
+        if repeats.numel() != 1:
+            _check_length(repeats.numel(), n, d)
+            index = apply(repeated_places_op, (repeats,), {"shape": input._array.shape, "dim": d, "output_size": output_size})
+            return FUNCTIONS["index_select"](input, d, index)
+        repeats = repeats.reshape(()).item()
+    if isinstance(repeats, int):
+        if repeats < 0:
+            raise RuntimeError("Repeats must be non-negative")
+    else:
+        repeats = tuple(repeats)
+        _check_length(len(repeats), n, d)
+        if any(r < 0 for r in repeats):
+            raise RuntimeError("repeats can not be negative")
+    total = n * repeats if isinstance(repeats, int) else sum(repeats)
+    _check_repeats(total, input._array.shape, d, output_size)
+    return apply(repeat_interleave_op, (input,), {"repeats": repeats, "dim": d})
+
+
+repeat_interleave.__module__ = "whet"
+FUNCTIONS["repeat_interleave"] = METHODS["repeat_interleave"] = repeat_interleave

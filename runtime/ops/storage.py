@@ -1,0 +1,219 @@
+"""The memory behind a tensor: storages, resizing, sharing."""
+import numpy as np
+
+from .. import devices, indexing
+from ..autograd import modes
+from ..dtypes import FROM_NUMPY
+from ..ir.spans import address, span
+from ..tensor import contiguous_format, owner, shown, wrap
+from .convert import _resize_each
+from .creation import new_array
+from .registry import Op, is_tensor
+from .samples import Sample
+from .surface import method
+
+
+class UntypedStorage:
+    """The memory under a tensor and its views, as bytes."""
+
+    def __init__(self, array):
+        root = owner(array)
+        self._root = root
+        self._low, self._high = span(root) if root.size else (0, 0)
+
+    def data_ptr(self):
+        """The address of the first byte."""
+        return self._low
+
+    def nbytes(self):
+        """The number of bytes."""
+        return self._high - self._low
+
+    size = __len__ = nbytes
+    device = devices.CPU
+
+    def bytes(self):
+        """The bytes as an array that shares the memory."""
+        n = self.nbytes()
+        if not n:
+            return np.empty(0, np.uint8)
+        return indexing.strided(self._root.reshape(-1)[:1].view(np.uint8) if self._root.flags.c_contiguous else
+                                np.lib.stride_tricks.as_strided(self._root.view(np.dtype(f"V{self._root.itemsize}")),
+                                                                (1,)).view(np.uint8),
+                                (n,), (1,))
+
+    def __getitem__(self, i):
+        r = self.bytes()[i]
+        return UntypedStorage(r) if isinstance(i, slice) else int(r)
+
+    def tolist(self):
+        """The bytes as a list of ints."""
+        return self.bytes().tolist()
+
+    def __eq__(self, other):
+        return isinstance(other, UntypedStorage) and (self._low, self._high) == (other._low, other._high)
+
+    def __hash__(self):
+        return hash((self._low, self._high))
+
+    def __repr__(self):
+        return f"<whet.UntypedStorage of {self.nbytes()} bytes at {self._low:#x}>"
+
+
+class TypedStorage:
+    """The memory under a tensor and its views, as elements."""
+
+    def __init__(self, array):
+        self._untyped, self.dtype = UntypedStorage(array), FROM_NUMPY[array.dtype]
+
+    def untyped(self):
+        """The same memory as bytes."""
+        return self._untyped
+
+    def _elements(self):
+        return self._untyped.bytes().view(self.dtype.np)
+
+    def size(self):
+        """The number of elements."""
+        return self._untyped.nbytes() // self.dtype.itemsize
+
+    __len__ = size
+
+    def nbytes(self):
+        """The number of bytes."""
+        return self._untyped.nbytes()
+
+    def data_ptr(self):
+        """The address of the first byte."""
+        return self._untyped.data_ptr()
+
+    def tolist(self):
+        """The elements as a list."""
+        return wrap(self._elements()).tolist()
+
+    def __getitem__(self, i):
+        return wrap(self._elements())[i].item()
+
+    def __setitem__(self, i, value):
+        self._elements()[i] = value
+
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def __repr__(self):
+        return f"<whet.TypedStorage of {self.size()} elements of {self.dtype}>"
+
+
+@method()
+def untyped_storage(self):
+    """The memory under this tensor, as bytes."""
+    return UntypedStorage(shown(self)._array)
+
+
+@method()
+def storage(self):
+    """The memory under this tensor, as elements."""
+    return TypedStorage(shown(self)._array)
+
+
+def _refuse_resize(t, op):
+    if t.requires_grad:
+        raise RuntimeError(f"{op}: cannot resize variables that require grad")
+
+
+@method()
+def resize_(self, *sizes, memory_format=contiguous_format):
+    """Give this tensor another shape: in its memory if that is large enough, else in new memory. Values stay in memory order."""
+    _refuse_resize(self, "resize_")
+    shape = indexing.checked_size(indexing.sizes(sizes, "resize_"), "resize_")
+    a = self._array
+    if shape == a.shape:
+        return self
+    n = int(np.prod(shape, dtype=np.int64))
+    if modes.state.observers:
+        return modes.state.observers[-1].inplace(_resize_op, self, (), {"size": shape})
+    self._array = _resized(a, shape, n)
+    self._bump("resize_")
+    return self
+
+
+def _resized(a, shape, n):
+    if not n:
+        return np.empty(shape, a.dtype)
+    room = UntypedStorage(a)
+    left = (room._high - address(a)) // a.itemsize if a.size else 0
+    if n <= left:
+        return indexing.strided(a, shape, indexing.dense_strides(shape))
+    new = new_array((n,), a.dtype)
+    if left:
+        new[:left] = indexing.strided(a, (left,), (1,))
+    return new.reshape(shape)
+
+
+def _refilled(a, size):
+    out = np.zeros(size, a.dtype)
+    n = min(a.size, out.size)
+    out.reshape(-1)[:n] = a.reshape(-1)[:n]
+    return out
+
+
+_resize_op = Op("resize", _refilled, batch=_resize_each, samples=lambda make: [Sample(make(2, 3), size=(3, 2)), Sample(make(2, 3), size=(2,))])
+
+
+@method()
+def resize_as_(self, other, *, memory_format=None):
+    """`resize_` to the shape of another tensor."""
+    return resize_(self, other._array.shape)
+
+
+@method()
+def resize(self, *sizes):
+    """The tensor viewed in another shape of the same number of elements."""
+    return self.view(indexing.sizes(sizes, "resize"))
+
+
+@method()
+def resize_as(self, other):
+    """The tensor viewed in the shape of another."""
+    return self.view(other._array.shape)
+
+
+@method()
+def set_(self, source=None, storage_offset=0, size=None, stride=None):
+    """Let this tensor use the memory (and shape) of another."""
+    _refuse_resize(self, "set_")
+    if source is None:
+        self._array, self._cell = np.empty(0, self._array.dtype), None
+        return self
+    if not is_tensor(source):
+        raise TypeError(f"set_(): argument 'source' must be Tensor, not {source.__class__.__name__}")
+    if source.dtype is not self.dtype:
+        raise RuntimeError(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}")
+    a = source._array
+    if size is not None:
+        size = tuple(size)
+        a = indexing.strided(a, size, tuple(stride) if stride is not None else indexing.dense_strides(size),
+                             storage_offset - source.storage_offset())
+    self._array, self._cell, self._base = a, source._shared(), None
+    return self
+
+
+@method()
+def share_memory_(self):
+    """Move the tensor to memory that forked processes share."""
+    import mmap
+    a = self._array
+    if a.size and not is_shared(a):
+        shared = np.frombuffer(mmap.mmap(-1, a.nbytes), np.uint8).view(a.dtype).reshape(a.shape)
+        shared[...] = a
+        self._array = shared
+        shown(self)
+    return self
+
+
+def is_shared(a):
+    """Does an array lie in a memory map?"""
+    import mmap
+    while isinstance(a, np.ndarray | memoryview):
+        a = a.base if isinstance(a, np.ndarray) else a.obj
+    return isinstance(a, mmap.mmap)
