@@ -6,8 +6,9 @@ standard's, so that code written against the standard runs on tensors.
 import builtins as _b
 import math as _math
 
-from . import fft as _fft
 from . import linalg as _linalg
+from .array_api_fft import fft as fft
+from .array_api_wrappers import _like, _named, _one, _pair, _two, _whole
 from .devices import get_default_device as _default_device
 from .dtypes import BOOL as _BOOL
 from .dtypes import COMPLEX as _COMPLEX
@@ -67,56 +68,6 @@ _DTYPES = {"bool": bool, "int8": int8, "int16": int16, "int32": int32, "int64": 
 def __array_namespace_info__():
     """What this namespace can do, which types it has and which it takes by default."""
     return _Info()
-
-
-def _named(name, fn, doc=None):
-    fn.__name__ = fn.__qualname__ = name
-    fn.__module__ = __name__
-    fn.__doc__ = doc or f"`{name}` of the array API standard."
-    return fn
-
-
-# ---- elements ------------------------------------------------------------------------------------------------------------
-def _one(name, ours=None):
-    call = _F[ours or name]
-
-    def fn(x, /):
-        return call(x)
-    return _named(name, fn)
-
-
-def _whole(name):
-    """A rounding, which leaves whole numbers as they are."""
-    call = _F[name]
-
-    def fn(x, /):
-        return call(x) if x.dtype.kind >= _FLOAT else x.clone()
-    return _named(name, fn)
-
-
-def _pair(x1, x2):
-    """Two operands, one of which may be a number: it takes the other's type."""
-    if isinstance(x1, _Tensor):
-        return x1, x2 if isinstance(x2, _Tensor) else _like(x1, x2)
-    return _like(x2, x1), x2
-
-
-def _like(x, number):
-    if not isinstance(number, int | _b.float | complex):
-        raise TypeError(f"an operand must be a tensor or a number, not {type(number).__name__}")
-    t = x.dtype
-    kind = _BOOL if isinstance(number, _b.bool) else _INT if isinstance(number, int) else _FLOAT if isinstance(number, _b.float) else _COMPLEX
-    if kind > t.kind and not (kind == _COMPLEX and t.kind == _FLOAT):
-        raise TypeError(f"a {type(number).__name__} does not go with {t}")
-    return _F["full"]((), number, dtype=t.to_complex() if kind == _COMPLEX and t.kind == _FLOAT else t)
-
-
-def _two(name, ours=None):
-    call = _F[ours or name]
-
-    def fn(x1, x2, /):
-        return call(*_pair(x1, x2))
-    return _named(name, fn)
 
 
 for _n in ("abs acos acosh asin asinh atan atanh conj cos cosh exp expm1 imag isfinite isinf isnan log log1p log2 log10 logical_not negative "
@@ -631,35 +582,5 @@ for _n in "cholesky det eigh eigvalsh inv matrix_power qr slogdet solve svdvals"
     setattr(linalg, _n, staticmethod(getattr(_linalg, _n)))
 for _n in "matmul tensordot vecdot matrix_transpose".split():
     setattr(linalg, _n, staticmethod(globals()[_n]))
-
-
-class fft:                                          # noqa: N801
-    """The standard's `fft`."""
-    fftfreq, rfftfreq = staticmethod(_fft.fftfreq), staticmethod(_fft.rfftfreq)
-
-    @staticmethod
-    def fftshift(x, /, *, axes=None):
-        """Frequency zero in the middle."""
-        return _fft.fftshift(x, axes)
-
-    @staticmethod
-    def ifftshift(x, /, *, axes=None):
-        """Frequency zero at the start again."""
-        return _fft.ifftshift(x, axes)
-
-
-def _transform(name, many):
-    call = getattr(_fft, name)
-    if many:
-        def fn(x, /, *, s=None, axes=None, norm="backward"):
-            return call(x, s, axes, norm)
-    else:
-        def fn(x, /, *, n=None, axis=-1, norm="backward"):
-            return call(x, n, axis, norm)
-    return staticmethod(_named(name, fn))
-
-
-for _n in "fft ifft fftn ifftn rfft irfft rfftn irfftn hfft ihfft".split():
-    setattr(fft, _n, _transform(_n, _n.endswith("n")))
 
 __all__ = [_n for _n in dir() if not _n.startswith("_")]

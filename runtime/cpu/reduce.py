@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 from whet.cpu import pool
-from whet.cpu.rows import BF16, DTYPES, NAMES, REFERENCE, Plan, remember, rows
+from whet.cpu.row_kernels import BF16, DTYPES, NAMES
+from whet.cpu.rows import REFERENCE, Plan, remember, rows
 from whet.ir import rows as R
 from whet.ir import scalar as sc
 from whet.passes.lower_llvm.scalar import Unsupported

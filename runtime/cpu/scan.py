@@ -4,7 +4,8 @@ import math
 import numpy as np
 from whet.cpu import memory, native
 from whet.cpu.reduce import accumulator
-from whet.cpu.rows import BF16, DTYPES, NAMES, REFERENCE, contiguous
+from whet.cpu.row_kernels import BF16, DTYPES, NAMES
+from whet.cpu.rows import REFERENCE, contiguous
 
 _found: dict = {}
 

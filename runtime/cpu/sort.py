@@ -8,7 +8,8 @@ import math
 import numpy as np
 from whet.cpu import memory, native
 from whet.cpu.reduce import reduce
-from whet.cpu.rows import NAMES, REFERENCE, SUPPORTED, contiguous
+from whet.cpu.row_kernels import NAMES, SUPPORTED
+from whet.cpu.rows import REFERENCE, contiguous
 
 _PACKED = SUPPORTED - {"i64", "u64", "f64"}
 FEW, SHORT = 128, 1 << 14          # one in so many, of so few: they are found without packing all

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import whet
 from whet.cpu import pool, scan
-from whet.cpu.rows import BF16, DTYPES, NAMES
+from whet.cpu.row_kernels import BF16, DTYPES, NAMES
 
 rng = np.random.default_rng(3)
 

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 from whet.cpu import sort
-from whet.cpu.rows import BF16, DTYPES, NAMES
+from whet.cpu.row_kernels import BF16, DTYPES, NAMES
 
 rng = np.random.default_rng(11)
 REAL = [n for n in DTYPES if n[0] != "c"]

@@ -220,7 +220,7 @@ def test_forward_hooks_with_kwargs_and_always():
 
 
 def test_global_hooks():
-    from whet.nn.global_hooks import register_module_forward_hook, register_module_forward_pre_hook
+    from whet.nn.module import register_module_forward_hook, register_module_forward_pre_hook
     seen = []
     handles = [register_module_forward_pre_hook(lambda m, a: seen.append(type(m).__name__)),
                register_module_forward_hook(lambda m, a, out: seen.append("done"))]

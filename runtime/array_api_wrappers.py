@@ -1,0 +1,59 @@
+"""Our functions with the signatures of the array API standard: what `array_api.py` makes its names with."""
+import builtins as _b
+
+from .dtypes import BOOL as _BOOL
+from .dtypes import COMPLEX as _COMPLEX
+from .dtypes import FLOAT as _FLOAT
+from .dtypes import INT as _INT
+from .ops.surface import FUNCTIONS as _F
+from .tensor import Tensor as _Tensor
+
+
+def _named(name, fn, doc=None):
+    fn.__name__ = fn.__qualname__ = name
+    fn.__module__ = "whet.array_api"
+    fn.__doc__ = doc or f"`{name}` of the array API standard."
+    return fn
+
+
+# ---- elements ------------------------------------------------------------------------------------------------------------
+def _one(name, ours=None):
+    call = _F[ours or name]
+
+    def fn(x, /):
+        return call(x)
+    return _named(name, fn)
+
+
+def _whole(name):
+    """A rounding, which leaves whole numbers as they are."""
+    call = _F[name]
+
+    def fn(x, /):
+        return call(x) if x.dtype.kind >= _FLOAT else x.clone()
+    return _named(name, fn)
+
+
+def _pair(x1, x2):
+    """Two operands, one of which may be a number: it takes the other's type."""
+    if isinstance(x1, _Tensor):
+        return x1, x2 if isinstance(x2, _Tensor) else _like(x1, x2)
+    return _like(x2, x1), x2
+
+
+def _like(x, number):
+    if not isinstance(number, int | _b.float | complex):
+        raise TypeError(f"an operand must be a tensor or a number, not {type(number).__name__}")
+    t = x.dtype
+    kind = _BOOL if isinstance(number, _b.bool) else _INT if isinstance(number, int) else _FLOAT if isinstance(number, _b.float) else _COMPLEX
+    if kind > t.kind and not (kind == _COMPLEX and t.kind == _FLOAT):
+        raise TypeError(f"a {type(number).__name__} does not go with {t}")
+    return _F["full"]((), number, dtype=t.to_complex() if kind == _COMPLEX and t.kind == _FLOAT else t)
+
+
+def _two(name, ours=None):
+    call = _F[ours or name]
+
+    def fn(x1, x2, /):
+        return call(*_pair(x1, x2))
+    return _named(name, fn)
