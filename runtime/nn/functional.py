@@ -29,6 +29,7 @@ from ..ops.activation import (
 )
 from ..ops.contract import bilinear, linear
 from ..ops.embedding import embedding, embedding_bag, one_hot
+from ..ops.fractional import POOLS as _FRACTIONAL_POOLS
 from ..ops.loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -75,7 +76,7 @@ from ..ops.window import fold, unfold
 conv1d, conv2d, conv3d, conv_tbc = _F["conv1d"], _F["conv2d"], _F["conv3d"], _F["conv_tbc"]
 conv_transpose1d, conv_transpose2d, conv_transpose3d = _F["conv_transpose1d"], _F["conv_transpose2d"], _F["conv_transpose3d"]
 native_channel_shuffle = channel_shuffle
-globals().update(_POOLS)
+globals().update({**_POOLS, **_FRACTIONAL_POOLS})
 
 relu = _activation("relu", _p.relu.op)
 relu6 = _activation("relu6", _p.relu6.op)
@@ -93,12 +94,6 @@ relu_, celu_, elu_, selu_, hardtanh_, leaky_relu_, rrelu_, threshold_ = map(
     _in_place, (relu, celu, elu, selu, hardtanh, leaky_relu, rrelu, threshold))
 
 globals().update(_guarded(globals()))
-
-
-def __getattr__(name):
-    if name.startswith("fractional_max_pool"):
-        raise NotImplementedError(f"{name} is not supported")
-    raise AttributeError(f"module 'whet.nn.functional' has no attribute {name!r}")
 
 
 __all__ = sorted(n for n, x in globals().items() if not n.startswith("_") and not isinstance(x, _types.ModuleType))

@@ -446,12 +446,25 @@ for _n in ("max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "adaptive_avg
     FUNCTIONS[_n] = POOLS[_n]
 
 
+def _blocks(name, kernel, dilation, padding, stride):
+    """The attributes of sliding blocks."""
+    at = {k: tuple_of(v, 2, name, k) for k, v in dict(kernel=kernel, dilation=dilation, padding=padding, stride=stride).items()}
+    _positive(name, kernel_size=at["kernel"], dilation=at["dilation"], stride=at["stride"])
+    if min(at["padding"]) < 0:
+        raise RuntimeError(f"{name}: padding should be non-negative, but got {at['padding']}")
+    return at
+
+
+def _block_counts(size, at):
+    """How many blocks an image has along each axis."""
+    return [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in zip(size, at["kernel"], at["dilation"], at["padding"], at["stride"])]
+
+
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """Sliding blocks as columns: (N, C * block, L)."""
     x, batched = _planes("unfold", input, 2)
-    at = {k: tuple_of(v, 2, "unfold", k) for k, v in dict(kernel=kernel_size, dilation=dilation, padding=padding, stride=stride).items()}
-    _positive("unfold", **{k: at[k] for k in ("kernel", "dilation", "stride")})
-    count = [(x.shape[2 + i] + 2 * at["padding"][i] - at["dilation"][i] * (at["kernel"][i] - 1) - 1) // at["stride"][i] + 1 for i in (0, 1)]
+    at = _blocks("unfold", kernel_size, dilation, padding, stride)
+    count = _block_counts(x.shape[2:], at)
     if min(count) < 1:
         raise RuntimeError(f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={at['kernel']}, dilation={at['dilation']}, "
                            f"padding={at['padding']}, calculated shape of the array of sliding blocks as {tuple(count)}, but its components "
@@ -462,12 +475,13 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """Sum columns of sliding blocks back into an image."""
-    at = {k: tuple_of(v, 2, "fold", k) for k, v in dict(kernel=kernel_size, dilation=dilation, padding=padding, stride=stride).items()}
+    x, batched = _planes("fold", input, 1)
+    at = _blocks("fold", kernel_size, dilation, padding, stride)
     size = tuple_of(output_size, 2, "fold", "output_size")
-    x, batched = (input, True) if input.ndim == 3 else (input.unsqueeze(0), False)
-    blocks = math.prod((size[i] + 2 * at["padding"][i] - at["dilation"][i] * (at["kernel"][i] - 1) - 1) // at["stride"][i] + 1 for i in (0, 1))
-    if x.ndim != 3 or x.shape[1] % math.prod(at["kernel"]) or x.shape[2] != blocks:
-        raise RuntimeError(f"fold: expected input's sizes (N, C * {math.prod(at['kernel'])}, {blocks}) for output_size={size}, "
+    counts = _block_counts(size, at)
+    if min(counts) < 1 or x.shape[1] % math.prod(at["kernel"]) or x.shape[2] != math.prod(counts):
+        raise RuntimeError(f"fold: expected input's sizes (N, C * {math.prod(at['kernel'])}, {' * '.join(map(str, counts))}) for output_size={size}, "
+                           f"kernel_size={at['kernel']}, dilation={at['dilation']}, padding={at['padding']}, stride={at['stride']}, "
                            f"got {tuple(input.shape)}")
     y = apply(fold_op, (x,), dict(output_size=size, **at))
     return y if batched else y.squeeze(0)

@@ -17,7 +17,7 @@ VARIADIC = {"Tensor", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "b
 def functions(module):
     """The public functions of a module, by name."""
     for name in dir(module):
-        fn = getattr(module, name, None) if not name.startswith("_") and not name.startswith("fractional") else None
+        fn = getattr(module, name, None) if not name.startswith("_") else None
         if callable(fn) and not isinstance(fn, type) and str(getattr(fn, "__module__", "")).startswith("whet"):
             yield name, fn
 

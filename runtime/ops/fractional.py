@@ -1,0 +1,101 @@
+"""Fractional max pools: windows of one size at pseudo-random distances, so that any output size can be had."""
+import math
+
+from ..dtypes import int64
+from .creation import zeros
+from .registry import is_tensor
+from .sequences import arange
+from .surface import FUNCTIONS, compile_function, guard
+from .window import tuple_of
+
+AXES = {2: ("height", "width"), 3: ("time", "height", "width")}
+
+
+def _starts(sample, size, count, kernel):
+    """Where the windows of each plane begin along an axis: the steps are one fraction, rounded down from a random start, and the last window
+    ends where the plane does."""
+    last = zeros(*sample.shape, min(count, 1), dtype=int64) + (size - kernel)
+    if count < 2:
+        return last
+    step, sample = (size - kernel) / (count - 1), sample.unsqueeze(-1)
+    begin = ((arange(count - 1) + sample) * step).long() - (sample * step).long()
+    return FUNCTIONS["cat"]([begin, last], -1)
+
+
+def _places(samples, spatial, out, kernel):
+    """The places in their planes that each window holds: (N, C, *out, taps)."""
+    n, apart = len(out), 1
+    total = zeros((), dtype=int64)
+    for d in reversed(range(n)):
+        sample = samples[..., d if n == 3 else 1 - d]            # of two numbers the first is for the width
+        at = _starts(sample, spatial[d], out[d], kernel[d]).unsqueeze(-1) + arange(kernel[d])
+        shape = [*at.shape[:2], *[1] * (2 * n)]
+        shape[2 + d], shape[2 + n + d] = out[d], kernel[d]
+        total = total + at.reshape(shape) * apart
+        apart *= spatial[d]
+    return total.reshape(*total.shape[:2], *out, math.prod(kernel))
+
+
+def _output_size(name, x, n, size, ratio):
+    if size is None and ratio is None:
+        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+    if size is not None:
+        return tuple_of(size, n, name, "output_size")
+    ratios = tuple(ratio) if isinstance(ratio, tuple | list) else (ratio,) * n
+    if len(ratios) != n:
+        raise ValueError(f"{name} requires output_ratio to either be a single number or a tuple of {n}, but got {ratio}")
+    return tuple([int(s * r) for s, r in zip(x.shape[-n:], ratios)])
+
+
+def _check_sizes(name, n, spatial, out, kernel):
+    for axis, size, count, k in zip(AXES[n], spatial, out, kernel):
+        if k <= 0 or count < 0:
+            raise RuntimeError(f"{name}(): kernel_size must be positive and output_size not negative, but got {kernel} and {out}")
+        if count + k - 1 > size:
+            raise RuntimeError(f"{name}(): pool {axis} {k} too large relative to input {axis} {size} for {count} outputs")
+
+
+def _drawn(name, samples, x, n):
+    """One number in [0, 1) for each plane and axis."""
+    if samples is None:
+        return FUNCTIONS["rand"](*x.shape[:2], n, dtype=x.dtype)
+    if samples.dtype is not x.dtype:
+        raise RuntimeError(f"{name}: Expect _random_samples to have the same dtype as input, but got {samples.dtype} and {x.dtype}")
+    if samples.ndim != 3 or samples.shape[0] < x.shape[0] or samples.shape[1] != x.shape[1] or samples.shape[2] != n:
+        raise RuntimeError(f"{name}: Expect _random_samples of sizes {[*x.shape[:2], n]}, but got {list(samples.shape)}")
+    return samples[:x.shape[0]]
+
+
+def fractional_max_pool(input, kernel, size, ratio, samples, n):
+    """(the largest of each window, its place in the plane)"""
+    name = f"fractional_max_pool{n}d"
+    if not is_tensor(input):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    if input.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor for input, but got {tuple(input.shape)}")
+    x = input if input.ndim == n + 2 else input.unsqueeze(0)
+    spatial, kernel = tuple(x.shape[2:]), tuple_of(kernel, n, name, "kernel_size")
+    out = _output_size(name, x, n, size, ratio)
+    _check_sizes(name, n, spatial, out, kernel)
+    places = _places(_drawn(name, samples, x, n), spatial, out, kernel)
+    taps = x.flatten(2).gather(2, places.flatten(2)).reshape(places.shape)
+    best, tap = taps.max(-1)
+    place = places.gather(-1, tap.unsqueeze(-1)).squeeze(-1)
+    return (best, place) if input.ndim == n + 2 else (best.squeeze(0), place.squeeze(0))
+
+
+def _publish():
+    """{name: function} in two and three dimensions, with and without the places."""
+    params = "input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None"
+    found = {}
+    for n in (2, 3):
+        call = f"fractional_max_pool(input, kernel_size, output_size, output_ratio, _random_samples, {n})"
+        for name, result in ((f"fractional_max_pool{n}d", f"{call} if return_indices else {call}[0]"),
+                             (f"fractional_max_pool{n}d_with_indices", call)):
+            f = compile_function(name, f"def {name}({params}):\n    return {result}", {"fractional_max_pool": fractional_max_pool})
+            f.__doc__ = f"The largest value of each window, over {n} spatial dimensions; windows are at pseudo-random distances."
+            found[name] = guard(f)
+    return found
+
+
+POOLS = _publish()
