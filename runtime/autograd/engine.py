@@ -50,7 +50,7 @@ def _in_part(node, need, targets):
 def run(roots, gradients, keep, create, targets=None, accumulate=True, level=None):
     """Propagate `gradients` from the edges `roots`. Returns {edge or id(leaf): gradient} for the targets (a dict of keys). `level`: the
     function transform (autograd/levels.py) whose history it is; the layers beneath it record what runs, whether it does or not."""
-    grads, leaves, captured = {}, {}, {}
+    grads, leaves = {}, {}
     start = []
     for e, g in zip(roots, gradients):
         if isinstance(e, Base):
@@ -70,68 +70,81 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True, level=Non
                 n.open()
             order = _reach(start)
             need = None if targets is None else _needed(order, targets)
-    modes.set_flags(before | modes.GRAD if create else before & ~modes.GRAD)
-    outer, state.pending = state.pending, (grads, leaves)
-    if level is not None:
-        quiet, level.quiet = level.quiet, level.quiet or not create and bool(before & modes.GRAD)
+    outer, quiet = state.pending, level is not None and level.quiet
+
+    def end():
+        state.pending = outer
+        if level is not None:
+            level.quiet = quiet
+        modes.set_flags(before & ~modes.SPECIAL | state.flags & modes.SPECIAL)
     try:
-        for node in reversed(order):
-            g = grads.pop(node, None)
-            if g is None or (need is not None and node not in need):
-                continue
-            if type(node) is OutputOf:
-                if node.pre_hooks:
-                    g = _run_pre_hooks(node.pre_hooks, g)
-                if targets is not None and node in targets:
-                    captured[node] = g
-                parent = node.parent
-                slots = grads.get(parent)
-                if slots is None:
-                    slots = grads[parent] = [None] * parent.nout
-                have = slots[node.index]                # the backward reads an output under an edge of its own: its part comes apart
-                slots[node.index] = g if have is None else have + g
-                continue
+        try:
+            state.pending = grads, leaves
+            if level is not None:
+                level.quiet = quiet or not create and bool(before & modes.GRAD)
+            modes.set_flags(before | modes.GRAD if create else before & ~modes.GRAD)
+            return _walk(order, grads, leaves, keep, create, targets, need, accumulate)
+        finally:
+            end()
+    finally:
+        end()                       # again: an interrupt may come in the midst of it
+
+
+def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
+    """Take the gradients through the nodes, newest first, and finish the leaves."""
+    captured, state = {}, modes.state
+    for node in reversed(order):
+        g = grads.pop(node, None)
+        if g is None or (need is not None and node not in need):
+            continue
+        if type(node) is OutputOf:
             if node.pre_hooks:
                 g = _run_pre_hooks(node.pre_hooks, g)
             if targets is not None and node in targets:
                 captured[node] = g
-                if not any(e is not None and (e in need or id(e) in targets) for e in node.edges):
-                    continue
-            try:
-                results = node.op.backward(node, g)
-            except BaseException:
-                if not keep and isinstance(node, Shortcut):
-                    node.broke_off()
-                raise
-            if node.post_hooks:
-                results = _run_post_hooks(node, results, g)
-            if state.anomaly:
-                _check_nan(node, results)
-            if not keep:
-                node.release()
-            for e, r in zip(node.edges, results):
-                if r is None or e is None:
-                    continue
-                if isinstance(e, Base):
-                    if targets is None or id(e) in targets:
-                        _give_leaf(leaves, e, r)
-                else:
-                    have = grads.get(e)
-                    grads[e] = r if have is None else have + r
-            del results, g
-        if targets is not None:
-            for k, (leaf, g) in leaves.items():
-                captured[k] = _leaf_hooks(leaf, g)
-            if not accumulate:
-                return captured
-        for k in list(leaves):
-            leaf, g = leaves.pop(k)
-            _accumulate(leaf, _leaf_hooks(leaf, g), create)
-    finally:
-        state.pending = outer
-        if level is not None:
-            level.quiet = quiet
-        modes.set_flags(before & ~modes.SPECIAL | modes.state.flags & modes.SPECIAL)
+            parent = node.parent
+            slots = grads.get(parent)
+            if slots is None:
+                slots = grads[parent] = [None] * parent.nout
+            have = slots[node.index]                # the backward reads an output under an edge of its own: its part comes apart
+            slots[node.index] = g if have is None else have + g
+            continue
+        if node.pre_hooks:
+            g = _run_pre_hooks(node.pre_hooks, g)
+        if targets is not None and node in targets:
+            captured[node] = g
+            if not any(e is not None and (e in need or id(e) in targets) for e in node.edges):
+                continue
+        try:
+            results = node.op.backward(node, g)
+        except BaseException:
+            if not keep and isinstance(node, Shortcut):
+                node.broke_off()
+            raise
+        if node.post_hooks:
+            results = _run_post_hooks(node, results, g)
+        if state.anomaly:
+            _check_nan(node, results)
+        if not keep:
+            node.release()
+        for e, r in zip(node.edges, results):
+            if r is None or e is None:
+                continue
+            if isinstance(e, Base):
+                if targets is None or id(e) in targets:
+                    _give_leaf(leaves, e, r)
+            else:
+                have = grads.get(e)
+                grads[e] = r if have is None else have + r
+        del results, g
+    if targets is not None:
+        for k, (leaf, g) in leaves.items():
+            captured[k] = _leaf_hooks(leaf, g)
+        if not accumulate:
+            return captured
+    for k in list(leaves):
+        leaf, g = leaves.pop(k)
+        _accumulate(leaf, _leaf_hooks(leaf, g), create)
     return captured
 
 

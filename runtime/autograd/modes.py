@@ -28,6 +28,17 @@ def set_flags(flags):
     tell(flags)
 
 
+def enter(flags):
+    """Begin a mode: set the flags and give back what they were; or, where an interrupt comes in the midst of it, leave them as they were."""
+    before = state.flags
+    try:
+        set_flags(flags)
+        return before
+    except BaseException:
+        set_flags(before)
+        raise
+
+
 def refresh():
     """Work out SPECIAL again after anomaly mode, hooks or observers changed."""
     special = SPECIAL if state.anomaly or state.saved_hooks or state.observers or state.autocast else 0
@@ -110,7 +121,11 @@ class _Mode:
         return type(self)()
 
     def __exit__(self, *exc):
-        set_flags(self._before & ~SPECIAL | state.flags & SPECIAL)
+        try:
+            set_flags(self._before & ~SPECIAL | state.flags & SPECIAL)
+        except BaseException:            # an interrupt came in the midst of it
+            set_flags(self._before & ~SPECIAL | state.flags & SPECIAL)
+            raise
 
 
 class _Bare(_Mode):
@@ -127,8 +142,7 @@ class no_grad(_Bare):
     __slots__ = ()
 
     def __enter__(self):
-        self._before = state.flags
-        set_flags(self._before & ~GRAD)
+        self._before = enter(state.flags & ~GRAD)
 
 
 class enable_grad(_Bare):
@@ -136,9 +150,7 @@ class enable_grad(_Bare):
     __slots__ = ()
 
     def __enter__(self):
-        self._before = state.flags
-        if not self._before & INFERENCE:
-            set_flags(self._before | GRAD)
+        self._before = enter(state.flags if state.flags & INFERENCE else state.flags | GRAD)
 
 
 class set_grad_enabled(_Mode):
@@ -159,7 +171,7 @@ class set_grad_enabled(_Mode):
         return type(self)(self.mode)
 
     def __enter__(self):
-        set_flags(self._before | GRAD if self.mode else self._before & ~GRAD)
+        enter(self._before | GRAD if self.mode else self._before & ~GRAD)
 
 
 class inference_mode(_Mode):
@@ -179,8 +191,7 @@ class inference_mode(_Mode):
         return type(self)(self.mode)
 
     def __enter__(self):
-        self._before = state.flags
-        set_flags((self._before & ~GRAD | INFERENCE) if self.mode else (self._before | GRAD) & ~INFERENCE)
+        self._before = enter((state.flags & ~GRAD | INFERENCE) if self.mode else (state.flags | GRAD) & ~INFERENCE)
 
 
 class set_detect_anomaly(_Mode):

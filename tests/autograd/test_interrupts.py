@@ -1,4 +1,8 @@
 """Interrupts at some of the lines that a traced step runs: `python -m tests.interrupts` takes all."""
+import pytest
+import whet
+from whet.autograd import modes
+
 from tests import interrupts
 
 
@@ -13,3 +17,28 @@ def test_what_is_left_behind_is_found(monkeypatch):
     monkeypatch.setattr(Session, "close", lambda self: None)
     _, wrong, _ = interrupts.run(0, at=10**9)
     assert "observers" in wrong
+
+
+def test_an_interrupt_of_a_backward_leaves_no_mode(monkeypatch):
+    """At each line that begins or ends a walk through the nodes."""
+    monkeypatch.setattr(interrupts, "_is_ours", lambda name: name.endswith("autograd/engine.py"))
+    interrupts.run(0)
+    turns = interrupts.run(0)[0].turns
+    places = sorted({n for (code, _), turn in turns.items() if code.co_name in ("run", "end") for n in turn})
+    assert len(places) > 30
+    assert [at for at in places if interrupts.run(0, at)[1]] == []
+
+
+def test_an_interrupt_of_a_mode_that_begins_or_ends_leaves_the_one_before(monkeypatch):
+    def interrupted(flags, tell=modes.tell):
+        monkeypatch.setattr(modes, "tell", tell)
+        raise interrupts.Interrupt
+    before = modes.state.flags
+    for mode in (whet.no_grad, whet.inference_mode):
+        with pytest.raises(interrupts.Interrupt), mode():
+            monkeypatch.setattr(modes, "tell", interrupted)
+        assert modes.state.flags == before
+        monkeypatch.setattr(modes, "tell", interrupted)
+        with pytest.raises(interrupts.Interrupt), mode():
+            pass
+        assert modes.state.flags == before
