@@ -32,7 +32,8 @@ from ..program.program import ARENA, Miss
 from ..report.reasons import Calls
 from ..verify.same_bits import same_bits, template
 from .purity import Watch, resume
-from .recorder import Refused, where
+from .refused import Refused
+from .user_lines import where
 
 # what code that is tried may call of ours: functions of these files, but of modules only their calls, and nothing of these names
 HARMLESS = ("<whet>", "/ops/", "/tensor.py", "/tensor_base.py", "/nn/", "/autograd/modes.py")

@@ -9,7 +9,8 @@ from ..effects.result_recipes import Results
 from ..gradient.eager_graph import leaves_of, saved_by
 from ..guards.signature import counted
 from ..report.reasons import Keeps, OfNumPy, Prints
-from .recorder import Refused, escaped
+from .recorder import escaped
+from .refused import Refused
 
 
 class Findings:

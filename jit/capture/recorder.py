@@ -8,23 +8,16 @@ What the run makes is freed when eager frees it: see `value_layouts.py`.
 import sys
 import weakref
 
-import numpy as np
 from whet import dtypes
 from whet.autograd import inplace as ip
 from whet.autograd import modes
-from whet.cpu.reduce import reduce
-from whet.dtypes import COMPLEX, FROM_NUMPY
-from whet.formatting import OPTIONS
 from whet.ir.graph import Node, Ref
 from whet.ops import pointwise_family, registry
 from whet.ops.creation import copied, empty_op
-from whet.tensor import Tensor, contiguous_format
+from whet.tensor import contiguous_format
 
-from ..guards.outside_state import ours
 from ..report.reasons import (
-    Explained,
     Foreign,
-    HandsOut,
     InPlaceShape,
     Large,
     Memory,
@@ -33,40 +26,24 @@ from ..report.reasons import (
     Raises,
     Reason,
     Settings,
-    TooManyNumbers,
-    WritesFirst,
 )
 from .numpy_arrays import Arrays
-from .purity import Watch, library_file, own_file, short
+from .outside_calls import Call
+from .purity import Watch
+from .questions import Questions
 from .random_streams import Streams
-from .stand_ins import Call
+from .refused import Refused
+from .user_lines import user, where
 from .value_layouts import Originals, Values
-from .varying_numbers import EXACT, FACTS, NUMBERS, SAFE, Number, plain, tensor_behind, tensor_of, value_of
+from .varying_numbers import NUMBERS, plain, tensor_behind, value_of
 from .varying_texts import Texts
 
-GUARDED = 64                     # elements of a tensor whose value may be a guard
 ERRORS = RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
 # numbers that vary make tensors of these types as they make them themselves
 FILLED = {float: (dtypes.float32, dtypes.float64), int: (dtypes.float32, dtypes.float64, dtypes.int64), bool: ()}
 
 
-class Refused(Explained):
-    """Why a run cannot be replayed."""
-
-
-class Late(Refused):
-    """Python reads a number at a `line` where a replay cannot go back any more: it is to be taken as it comes, if it can be."""
-
-    def __init__(self, what, line):
-        super().__init__(WritesFirst(what, line))
-        self.line = line
-
-
-class Wrong(Refused):
-    """A program was compiled wrongly."""
-
-
-class Recorder(registry.Observer):
+class Recorder(Questions):
     """The observer of one run."""
 
     def __init__(self, reachable, lines=frozenset(), watched=(), exact=False):
@@ -88,7 +65,7 @@ class Recorder(registry.Observer):
         self.cells = []                      # what counts the versions of tensors that the run made around arrays
         self.running = None                  # the op that runs, its operands and attributes, until its results are noted
         self.settings = []                   # objects of ours whose attributes were read, of those that the World does not watch
-        self.acts = []                       # what was done outside of Python's state: see stand_ins.py
+        self.acts = []                       # what was done outside of Python's state: see outside_calls.py
         self.outward = None                  # what does such things
         self.runner = None                   # the code that calls the function
         self.reason, self.passing = None, False              # why it is no recording; is that so at some calls only?
@@ -330,126 +307,6 @@ class Recorder(registry.Observer):
             self.refuse(Memory("a tensor that was there before got a history"))
         return t
 
-    def ask(self, question, tensors):
-        """Python goes on from what a question says of some tensors: a replay asks it again."""
-        try:
-            ins = self.operands(tensors)
-        except Refused as e:
-            self.refuse(e.reason)
-            return question(*[t._array for t in tensors])
-        answer = question(*[t._array for t in tensors])
-        self.nodes.append(Node("ask", None, ins, {"question": question}, [], where(), answer))
-        if hasattr(question, "facts"):       # for kernels to ask
-            a = tensors[0]._array
-            self.nodes[-1].roots = [(fact, bool(reduce("any", a, pre=fact))) for fact in question.facts(a)]
-        return answer
-
-    # ---- numbers that vary -------------------------------------------------------------------------------------------
-    def numbers(self, op, inputs):
-        """The operands with Numbers as tensors of no dimension, where that gives the same kernel; else as values that a replay must find."""
-        if not any(type(x) in NUMBERS for x in inputs):
-            return inputs
-        if isinstance(op, pointwise_family.PointwiseOp):
-            arrays = [x._array if registry.is_tensor(x) else value_of(x) if type(x) in NUMBERS else x for x in inputs]
-            kernel, number, t = op.plan(arrays)
-            with modes.no_grad():
-                made = [tensor_behind(x).to(FROM_NUMPY[op._number(value_of(x), number, t).dtype]) if type(x) in NUMBERS and t.kind != COMPLEX else x
-                        for x in inputs]
-            if not any(type(x) in NUMBERS for x in made):
-                other, _, u = op.plan([x._array if registry.is_tensor(x) else x for x in made])
-                if u is t and str(other.roots) == str(kernel.roots):
-                    return tuple(made)
-        return tuple([plain(x) if type(x) in NUMBERS else x for x in inputs])
-
-    def pin(self, t):
-        """A number's value goes into what Python does: a replay needs the same."""
-        if id(t) not in self.pinned:
-            self.pinned.add(id(t))
-            self.nodes.append(Node("guard", None, (Ref(self.value(t)),), {}, [], where(), t._array.copy()))
-
-    def item(self, t):
-        """The Number for `t.item()`; None where Python gets a plain one."""
-        a = t._array
-        if a.size == 1 and a.dtype.kind in "fiu" and where() in self.lines and (self.values.number(a) is not None or id(a) in self.reachable) \
-                and not (a.dtype == np.uint64 and a.item() > SAFE):
-            with modes.no_grad():
-                x, wanted = t.detach().reshape(()), dtypes.float64 if a.dtype.kind == "f" else dtypes.int64
-                x = x.clone() if x.dtype is wanted else x.to(wanted)
-            bound = 0
-            if a.dtype.kind != "f":
-                bound = max(abs(int(x)) for x in (np.iinfo(a.dtype).min, np.iinfo(a.dtype).max))
-                if bound >= EXACT and -SAFE <= a.item() <= SAFE:
-                    self.ask(_small if a.dtype.kind == "i" else _small_and_positive, (x,))
-                    bound = SAFE
-            return Number(x._array.item(), x, self, bound)
-        self.concretize(t)
-        return None
-
-    def asked(self, t, what):
-        """Somebody asks for a fact of a tensor that no guard holds: of one from outside it is a number that varies; of one that was made here
-        it is the same each time, unless it shows memory from outside."""
-        if ours(sys._getframe(2).f_code):
-            return None
-        if what == "version" and any(t._cell is c for c in self.cells):
-            return None                      # (it begins anew at each call)
-        n = self.values.number(t._array)
-        owner = self.outside.get(None if n is None else self.memory.get(n, n))
-        of = t
-        if self.is_made(t) or n is not None and owner is None:         # (`.data` of what was made here has no number of its own)
-            if owner is None or what == "history":
-                return None
-            of = owner                       # memory from outside is shown: from there it is a fixed number of steps
-        if what not in FACTS or of._array.itemsize != t._array.itemsize or of._cell is not t._cell:
-            self.refuse(Memory(f"it asks for the {what} of a tensor from outside"))
-            return None
-        state = modes.state
-        before, state.observers = state.observers, ()
-        start, steps = FACTS[what](of), FACTS[what](t)
-        state.observers = before
-        if what == "version":                # as it was before the run wrote
-            start -= sum(x.kind == "write" and x.value is of._cell for x in self.nodes)
-        steps -= start
-        stands = tensor_of(start)
-        self.facts[id(stands)] = what, of
-        self.enter(stands._array, stands)
-        number = Number(stands._array.item(), stands, self, EXACT >> 1)
-        return (plain(number) if self.exact else number) + steps
-
-    def shown(self, t):
-        """A tensor becomes text: a replay needs the same numbers, and the same settings of how they are shown."""
-        if t._node is not None and not self.is_made(t):
-            self.refuse(Prints("a tensor from outside with a history became text", "Print x.detach(), or its number by .item()."))
-        self.settings.append(OPTIONS)
-        self.concretize(t)
-
-    def laid(self, t):
-        """Note the line that makes a tensor around an array: whoever uses it is told of it."""
-        if self.values.number(t._array) is None:
-            self.foreign[id(t._array)] = sys._getframe(2).f_code.co_name, where()
-        if t._base is None and not self.is_made(t) and self.reachable.get(id(t._array)) is not t:
-            self.cells.append(t._cell)
-
-    def exposed(self, t):
-        """What stands for the array that shows a tensor's memory."""
-        if self.exact or type(t) is not Tensor or t._array.dtype not in FROM_NUMPY or t._array.dtype.kind == "V":
-            self.refuse(HandsOut("a tensor's memory was handed to NumPy"))
-            return None
-        t._shared().shown = 1
-        x = self.numpys.of(t)
-        return None if self.reason else x
-
-    def concretize(self, t):
-        """Python is about to see the value."""
-        try:
-            n = self.value(t)
-        except Refused as e:
-            self.refuse(e.reason)
-            return
-        if t._array.size > GUARDED:
-            self.refuse(TooManyNumbers(f"{t._array.size} numbers of a tensor became Python's"))
-        else:
-            self.nodes.append(Node("guard", None, (Ref(n),), {}, [], where(), t._array.copy()))
-
 
 def _nothing():
     pass
@@ -457,14 +314,6 @@ def _nothing():
 
 def _modest(a):
     return bool(abs(a.item()) <= 1e38)
-
-
-def _small(a):
-    return bool(-SAFE <= a.item() <= SAFE)
-
-
-def _small_and_positive(a):              # (an unsigned number, which as a signed one may be negative)
-    return bool(0 <= a.item() <= SAFE)
 
 
 def _plain(attrs):
@@ -496,22 +345,6 @@ def _counted(t, outside):
 def _reshape(op, t, attrs):
     from whet.ops.view import reshape_now
     return reshape_now(op, t, attrs)
-
-
-def user():
-    """The user's frame that runs now."""
-    f = sys._getframe(1)
-    while f is not None and own_file(f.f_code.co_filename):
-        f = f.f_back
-    return f
-
-
-def where():
-    """The user's line that runs now: neither ours nor the standard library's."""
-    f = user()
-    while f is not None and (library_file(f.f_code.co_filename) or own_file(f.f_code.co_filename)):
-        f = f.f_back
-    return "" if f is None else f"{short(f.f_code.co_filename)}:{f.f_lineno}"
 
 
 def escaped(refs, held):

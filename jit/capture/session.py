@@ -20,9 +20,11 @@ from ..guards.outside_state import Unwatchable, World
 from ..guards.signature import Exchanged, Run
 from ..policy import timing
 from ..report.reasons import Large
+from .outside_calls import Outward
 from .purity import Watch
-from .recorder import Recorder, Refused
-from .stand_ins import Outward, real
+from .recorder import Recorder
+from .refused import Refused
+from .stand_ins import real
 from .varying_numbers import Number, reclaim, settle
 
 

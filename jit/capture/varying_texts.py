@@ -1,7 +1,7 @@
 """Texts of numbers that vary: `print(f"loss {loss:.3f}")`.
 
 A formatted Number is text, and what becomes of text nobody sees. But where the code says that it goes into one f-string, and that straight
-into a call that is noted (see `stand_ins.py`), it is enough that a replay makes the text anew. `sources` reads that from the code; the text of a
+into a call that is noted (see `outside_calls.py`), it is enough that a replay makes the text anew. `sources` reads that from the code; the text of a
 Number that goes another way makes its value a guard.
 """
 import dis

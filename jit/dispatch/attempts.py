@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 from ..capture.findings import Findings
-from ..capture.recorder import Late, Wrong
+from ..capture.refused import Late, Wrong
 from ..capture.session import Session, Unrecorded
 from ..guards import sizes
 from ..policy import timing

@@ -2,7 +2,7 @@
 import collections
 from typing import Any, NoReturn
 
-from ..capture.recorder import Wrong
+from ..capture.refused import Wrong
 from ..errors import TraceError, warn
 from .subject import Subject
 

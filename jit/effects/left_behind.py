@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..capture.numpy_arrays import Array, real_of
-from ..capture.recorder import Refused
+from ..capture.refused import Refused
 from ..capture.varying_numbers import NUMBERS, tensor_behind
 from ..guards.outside_state import ABSENT
 from ..report.reasons import Changes

@@ -1,7 +1,7 @@
 """Where a replay finds the tensors that were there before a run."""
 from typing import Any
 
-from ..capture.recorder import Refused
+from ..capture.refused import Refused
 from ..report.reasons import Memory
 
 

@@ -11,7 +11,7 @@ from whet.tensor_base import Base
 
 from ..capture.containers import elements, kind_of, values
 from ..capture.numpy_arrays import Array, real_of, tensor_of
-from ..capture.recorder import Refused
+from ..capture.refused import Refused
 from ..capture.stand_ins import StandIn, real
 from ..capture.varying_numbers import NUMBERS, tensor_behind, value_of
 from ..gradient.eager_graph import History, inside, leaving, used_up

@@ -20,7 +20,7 @@ from whet.passes.partition import NOTHING
 from whet.tensor import wrap
 from whet.tensor_base import Base
 
-from ..capture.recorder import Refused, Wrong
+from ..capture.refused import Refused, Wrong
 from ..program import builder
 from ..program.program import Miss
 from ..report.reasons import PythonBackward

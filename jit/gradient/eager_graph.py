@@ -15,7 +15,7 @@ from whet.autograd.node import RELEASED, Node, OutputOf, Packed, SavedOutput, wi
 from whet.tensor import wrap
 from whet.tensor_base import Base
 
-from ..capture.recorder import Refused
+from ..capture.refused import Refused
 from ..report.reasons import PythonBackward
 
 

@@ -40,7 +40,8 @@ from whet.utils.hooks import Hooks
 
 from ..capture import numpy_arrays
 from ..capture.containers import OWN, elements, fill, values
-from ..capture.stand_ins import CACHED, StandIn, cached_by, stands
+from ..capture.outside_calls import cached_by, stands
+from ..capture.stand_ins import CACHED, StandIn
 from ..capture.varying_numbers import TELLTALE
 from ..effects.python_state import GROWING, SETTABLE, Slot, named
 from ..report.reasons import Calls, Changed, Draws, Explained, Inspects, Reaches, TooMuch, full_thing, thing

@@ -15,8 +15,9 @@ from whet.tensor import Size, Tensor, wrap
 from whet.tensor_base import Base
 
 from ..capture.numpy_arrays import takes
-from ..capture.recorder import Refused, counters
-from ..capture.stand_ins import Call
+from ..capture.outside_calls import Call
+from ..capture.recorder import counters
+from ..capture.refused import Refused
 from ..effects.python_state import look, named
 from ..report.reasons import Memory, Settings
 from .outside_state import PLAIN, attributes, exact, not_of_c

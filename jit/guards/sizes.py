@@ -7,7 +7,7 @@ one in its sizes alone is made eagerly, under the recorder's eyes, and where it 
 
 Such a call is not watched for what a recording cannot see, if the recorded run showed that it need not be: Python does the same if all
 that it is told is the same, and the user's code was told nothing that depends on sizes. It had tensors, and asked for no number, text or
-shape (`tells`), and it caught no error (`catches`). What prints, or reaches what could (see stand_ins.py), is watched each time.
+shape (`tells`), and it caught no error (`catches`). What prints, or reaches what could (see outside_calls.py), is watched each time.
 """
 import functools
 import inspect

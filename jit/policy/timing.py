@@ -18,7 +18,7 @@ from whet.autograd.node import OutputOf, edge_of, next_number
 from whet.cpu import haste
 from whet.tensor import wrap
 
-from ..capture.recorder import Refused
+from ..capture.refused import Refused
 from ..gradient.eager_graph import inside, walk
 from ..guards.signature import Given
 

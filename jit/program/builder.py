@@ -23,7 +23,7 @@ from whet.passes.lower_llvm.scalar import Unsupported
 from whet.passes.pipeline import planned, rewrite
 from whet.passes.uses import is_view, written
 
-from ..capture.recorder import Late, Refused
+from ..capture.refused import Late, Refused
 from ..capture.value_layouts import Addresses
 from ..verify.same_bits import template
 from . import chains, contractions, moves, plan_cache

@@ -5,7 +5,7 @@ from whet.autograd.node import OutputOf
 from whet.cpu import memory
 from whet.ir.graph import Type
 
-from ..capture.recorder import Refused
+from ..capture.refused import Refused
 from ..gradient.backward import Backward
 from ..gradient.eager_graph import inside
 from ..program import builder

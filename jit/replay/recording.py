@@ -56,7 +56,7 @@ class Recording:
         self.doubtful = False                # could another thread have done what this does? Then it is recorded once more before it is used
         self.told = self.checks = None       # what the recorder was told; when it is compared with a new recording (see recheck.py)
         self.writes, self.backward = False, None
-        self.acts, self.only_acts = (), True # what is done outside of Python's state (see stand_ins.py); is that all that a call does?
+        self.acts, self.only_acts = (), True # what is done outside of Python's state (see outside_calls.py); is that all that a call does?
         self.inputs = []                     # of the leaves, which are around NumPy arrays that the function reaches from outside, too
         self.views = [t for t in self.tensors if t._base is not None]
         self.shapes, self.sized = (), None   # of the tensors among the arguments; where the user's code was told a size (see sizes.py)

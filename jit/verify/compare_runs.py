@@ -1,7 +1,7 @@
 """A call that is recorded again: its run and the recording that it might have replayed."""
 from typing import Any
 
-from ..capture.recorder import Refused
+from ..capture.refused import Refused
 from . import recheck
 from .program_check import ProgramCheck
 

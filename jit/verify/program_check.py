@@ -5,7 +5,7 @@ import numpy as np
 from whet.cpu import memory
 from whet.ir.spans import address, span
 
-from ..capture.recorder import Refused, Wrong
+from ..capture.refused import Refused, Wrong
 from ..gradient.backward import near
 from ..program.program import Miss
 from ..report.reasons import Drifts, Memory, Rewrites

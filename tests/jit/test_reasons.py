@@ -127,7 +127,8 @@ def test_a_reason_says_what_where_and_what_instead(f):
 
 def test_a_tensor_from_elsewhere_is_told_by_the_line_that_made_it():
     """Not by the line that uses it."""
-    from whet.jit.capture.recorder import Recorder, where
+    from whet.jit.capture.recorder import Recorder
+    from whet.jit.capture.user_lines import where
     rec = Recorder([])
     array = np.ones(3, np.float32)
     before = whet.autograd.modes.state.observers

@@ -1,0 +1,197 @@
+"""What a recorded run finds in the place of a NumPy array: it looks like one, and tells `numpy_arrays.py` what is done with it.
+"""
+import functools
+import operator
+import types
+
+import numpy as np
+from whet.autograd import modes
+
+from ..report.reasons import OfNumPy
+from .varying_numbers import HOLDS, NUMBERS, SETTLED
+
+GEOMETRY = frozenset(("shape", "dtype", "ndim", "size", "strides", "itemsize", "nbytes"))
+VIEWS = frozenset(("T", "mT", "real"))       # attributes that show the same memory
+BEYOND = frozenset(("resize", "setflags", "setfield", "byteswap", "tofile", "dump", "flags", "ctypes", "data", "base", "__dlpack__"))
+
+
+def unwrapped(x):
+    """The same with arrays of NumPy's, and numbers of Python's that nobody is told of."""
+    t = type(x)
+    if t is Array:
+        return real_of(x)
+    if t in NUMBERS:
+        return SETTLED[t](x)
+    if t in (tuple, list):
+        return t([unwrapped(y) for y in x])
+    if t is slice:
+        return slice(*map(unwrapped, (x.start, x.stop, x.step)))
+    return {k: unwrapped(y) for k, y in x.items()} if t is dict else x
+
+
+class Array:
+    """Stands for an array of NumPy's, or for one of its numbers."""
+    __slots__ = ("real", "tensor", "recorder", "made_of", "__weakref__")
+    __class__ = property(lambda self: type(real_of(self)))
+
+    def __whet_array__(self):
+        """The memory, for whet to go on from."""
+        return tensor_of(self)._array
+
+    def __array__(self, dtype=None, copy=None):
+        if live(self):
+            arrays_of(self).hand(self)
+        real = real_of(self)
+        return np.asarray(real, dtype) if copy is None else np.array(real, dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        function = getattr(ufunc, method)
+        if not live(self):
+            return function(*unwrapped(inputs), **unwrapped(kwargs))
+        return arrays_of(self).call(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}",
+                                    ufunc if method == "__call__" else function, inputs, kwargs)
+
+    def __array_function__(self, function, types_, args, kwargs):
+        if not live(self):
+            return function(*unwrapped(args), **unwrapped(kwargs))
+        module = (getattr(function, "__module__", None) or "numpy").removeprefix("numpy").lstrip(".")
+        return arrays_of(self).call(f"{module}.{function.__name__}".lstrip("."), function, args, kwargs)
+
+    def __getattr__(self, name):
+        real = real_of(self)
+        if name in ("__array_interface__", "__array_struct__"):
+            raise AttributeError(name)       # NumPy is to ask for `__array__`
+        found = getattr(real, name)
+        if name in GEOMETRY or not live(self):
+            return found
+        arrays = arrays_of(self)
+        if name in VIEWS and type(found) is np.ndarray:
+            if found is real:
+                return self
+            part = arrays.shown(found, (tensor_of(self),))
+            if part is not None:
+                return part
+        if name in BEYOND:
+            arrays.rec.refuse(OfNumPy(f"it asks for `{name}` of a NumPy array"))
+            return found
+        if name == "item":
+            return functools.partial(_item, self)
+        if isinstance(found, types.BuiltinFunctionType):
+            return functools.partial(_method, self, name)
+        arrays.pin(self)
+        return found
+
+    def __setattr__(self, name, value):
+        if live(self):
+            arrays_of(self).rec.refuse(OfNumPy(f"it sets `{name}` of a NumPy array"))
+        setattr(real_of(self), name, unwrapped(value))
+
+    def __len__(self):
+        return len(real_of(self))
+
+    def __iter__(self):
+        if not live(self):
+            return iter(real_of(self))
+        iter(real_of(self))                  # what has no elements says so
+        return iter([self[i] for i in range(len(self))])
+
+    def __copy__(self):
+        return self.copy()
+
+    def __deepcopy__(self, memo):
+        return self.copy()
+
+    def __reduce_ex__(self, protocol):
+        return _plain(self).__reduce_ex__(protocol)
+
+    def __format__(self, spec):
+        return format(_shown(self), spec)
+
+
+# what an Array holds, and how it is given that: by no name that the user's code could find
+_members = {name: vars(Array)[name] for name in ("real", "tensor", "recorder", "made_of")}
+real_of, tensor_of, recorder_of, made_of = (member.__get__ for member in _members.values())
+_set = {name: member.__set__ for name, member in _members.items()}
+for _name in _members:
+    delattr(Array, _name)
+Array.__name__ = Array.__qualname__ = "ndarray"
+
+
+def stand_for(real, tensor, recorder, made_of):
+    """Something that stands for an array or for a number of NumPy's; `tensor` is around the same memory."""
+    x = object.__new__(Array)
+    for name, value in ("real", real), ("tensor", tensor), ("recorder", recorder), ("made_of", made_of):
+        _set[name](x, value)
+    return x
+
+
+def live(x):
+    """Is its recording going on, in this thread?"""
+    return recorder_of(x) in modes.state.observers
+
+
+def arrays_of(x):
+    """The arrays of the run that it is of."""
+    return recorder_of(x).numpys
+
+
+def _plain(x):
+    """The array itself, for Python to go on from: a replay needs the same numbers."""
+    if live(x):
+        arrays_of(x).hand(x)
+    return real_of(x)
+
+
+def _shown(x):
+    """The same, to become text."""
+    if live(x):
+        arrays_of(x).rec.read(lambda: repr(np.get_printoptions()))
+    return _plain(x)
+
+
+def _item(x, *args):
+    """item()"""
+    if live(x) and not args and tensor_of(x)._array.size == 1:
+        number = recorder_of(x).item(tensor_of(x))
+        return real_of(x).item() if number is None else number
+    if live(x):
+        arrays_of(x).pin(x)
+    return real_of(x).item(*args)
+
+
+def _method(x, name, *args, **kwargs):
+    """A method of an array, or of a number of NumPy's."""
+    real = real_of(x)
+    if not live(x):
+        return getattr(real, name)(*unwrapped(args), **unwrapped(kwargs))
+    kind = type(real).__name__
+    return arrays_of(x).call(f"{kind}.{name}", getattr(type(real), name), (x, *args), kwargs)
+
+
+def _operator(name, python, reflected=False):
+    def method(self, *others):
+        args = (*others, self) if reflected else (self, *others)
+        if not live(self):
+            return python(*unwrapped(args))
+        return arrays_of(self).call(f"operator.{python.__name__}", python, args, {})
+    setattr(Array, name, method)
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and", "or", "xor"):
+    _python = getattr(operator, _name + "_" if _name in ("and", "or") else _name)
+    _operator(f"__{_name}__", _python)
+    _operator(f"__r{_name}__", _python, True)
+    _operator(f"__i{_name}__", getattr(operator, f"i{_name}"))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "abs", "invert", "getitem", "setitem", "contains"):
+    _operator(f"__{_name}__", getattr(operator, _name))
+
+
+def _handing(name, python):
+    setattr(Array, name, lambda self: python(_plain(self)))
+
+
+for _name, _python in dict(bool=bool, int=int, float=float, complex=complex, index=operator.index, hash=hash).items():
+    _handing(f"__{_name}__", _python)
+Array.__repr__, Array.__str__ = (lambda self: repr(_shown(self))), (lambda self: str(_shown(self)))
+SETTLED[Array] = real_of
+HOLDS.add(Array)

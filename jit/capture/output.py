@@ -1,0 +1,77 @@
+"""Writing, warning and logging once more, as a line of the user's code does it."""
+import io
+import logging
+import sys
+import types
+import warnings
+
+METHODS = ("write", "writelines", "flush")      # by which streams are written to
+
+
+def is_framework(frame):
+    """Does a frame run code of ours?"""
+    from ..guards.outside_state import ours
+    return ours(frame.f_code)
+
+
+def is_pythons_own(x):
+    """Is this a stream or handler of Python's own?"""
+    if x is not None and not isinstance(x, io.IOBase | logging.Handler):
+        return False
+    for name in METHODS if isinstance(x, io.IOBase) else ("handle", "emit", "format", "filter"):
+        method = getattr(type(x), name, None)
+        if isinstance(method, types.FunctionType) and not _is_of_the_standard_library(method):
+            return False
+    return not (isinstance(x, logging.Handler) and (x.filters or type(x.formatter) not in (type(None), logging.Formatter)))
+
+
+def _is_of_the_standard_library(function):
+    return function.__globals__.get("__name__", "").partition(".")[0] in sys.stdlib_module_names
+
+
+def handlers_of(logger):
+    """The handlers that a message to a logger comes to."""
+    while logger is not None:
+        yield from logger.handlers
+        logger = logger.parent if logger.propagate else None
+
+
+def shows_warnings_plainly():
+    """Has nobody put a function of his own in the place of those that show warnings?"""
+    show = getattr(warnings, "_showwarnmsg_impl", None)
+    return getattr(warnings.showwarning, "__module__", None) == "warnings" \
+        and (type(show) is types.BuiltinFunctionType or getattr(show, "__module__", None) == "warnings")
+
+
+def frame_above(frame, left):
+    """The frame that called the framework, or one so many above."""
+    while frame is not None and is_framework(frame):
+        frame = frame.f_back
+    while left and frame is not None:
+        frame, left = frame.f_back, left - 1
+    return frame
+
+
+def line_at(frame):
+    """The file, the line and the globals that a frame is at."""
+    return ("sys", 1, vars(sys)) if frame is None else (frame.f_code.co_filename, frame.f_lineno, frame.f_globals)
+
+
+def warn_at(where, left, message, category):
+    """Warn of a line; `where` is None: of one that is so many frames above the traced function."""
+    file, line, names = where or line_at(frame_above(sys._getframe(1), left))
+    registry = names.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(message, category, file, line, names.get("__name__", "<string>"), registry)
+
+
+def warn_of(frame, message, category):
+    """Warn of the line that a frame is at."""
+    warn_at(line_at(frame), 0, message, category)
+
+
+def log_at(logger, level, where, msg, *args):
+    """Log as the line would that is meant."""
+    if logger is logging.root and not logger.handlers:
+        logging.basicConfig()
+    if logger.isEnabledFor(level):
+        logger.handle(logger.makeRecord(logger.name, level, where[0], where[1], msg, args, None, where[2]))
