@@ -255,7 +255,7 @@ def _start(tensors, gradients, what):
             raise TypeError(f"{what}: element {i} is not a Tensor but {type(t).__name__}")
         e = edge_of(t)
         if e is None:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn" + _beyond([t]))
         if g is None:
             if t._array.size != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
@@ -273,6 +273,15 @@ def _start(tensors, gradients, what):
         roots.append(e)
         gs.append(g)
     return roots, gs
+
+
+def _beyond(tensors):
+    """What to add to an error about the history of tensors inside of a transform."""
+    level = _level_of(tensors)
+    if level is None:
+        return ""
+    return (f" Inside of a {level.name}, tensors have a history back to what it was given or was made inside; that of tensors from outside "
+            f"lies outside of it. To differentiate by such a one, give it to {level.name} as an argument, and use func.grad(f, argnums) inside.")
 
 
 def _level_of(tensors):
@@ -350,7 +359,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         g = got.get(k)
         if g is None and not allow_unused:
             raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
-                               "this is the desired behavior.")
+                               "this is the desired behavior." + _beyond(outputs))
         if g is None and materialize_grads:
             from ..ops.creation import zeros_like
             g = zeros_like(t)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..ops import registry
 from ..ops.convert import copy_op
+from ..ops.creation import zeros
 from ..ops.strided import region_of_copy, with_region
 from ..tensor import new
 from . import function_levels as functions
@@ -32,14 +33,15 @@ class DualTensor(LevelTensor):
         base = self._base
         if base is not None and base._tangent is not self._base_tangent:
             self._base_tangent = base._tangent
-            self._tangent = None if base._tangent is None else self.level.beneath(region_of_copy, base._tangent, self.place(base))[1]
+            self._tangent = None if base._tangent is None else self.level.derive(_part, (base._tangent,), self.place(base))[0]
         return self._tangent
 
     @tangent.setter
     def tangent(self, tangent):
         base = self._base
         if base is not None:
-            base._tangent, tangent = self.level.beneath(_with_part, base, tangent, self.place(base))
+            base._tangent, tangent = self.level.derive(_with_part, (base._tangent, tangent), base.value.shape, base.dtype, self.place(base),
+                                                              count=2)
             self._base_tangent = base._tangent
         self._tangent = tangent
 
@@ -51,13 +53,18 @@ class DualTensor(LevelTensor):
         return where
 
 
-def _with_part(base, tangent, where):
+def _part(tangents, where):
+    """The part of a tangent that lies in a region."""
+    return region_of_copy(*tangents, where)[1:]
+
+
+def _with_part(tangents, shape, dtype, where):
     """(the base's tangent with another one in a region, that region)"""
-    before = base._tangent
+    before, tangent = tangents
     if before is None:
         if tangent is None:
             return None, None
-        before = base.value.new_zeros(base.value.shape)
+        before = zeros(shape, dtype=dtype)
     whole = with_region(before, where, tangent)
     return whole, region_of_copy(whole, where)[1]
 
@@ -90,6 +97,13 @@ class ForwardLevel(Level):
             return tuple([self.tensor(y, t) for y, t in zip(outs, tangents)])
         return self.tensor(outs, tangents)
 
+    def derive(self, compute, tangents, *known, count=1):
+        """compute(tangents, *known): tangents, `count` of them, in the layer beneath."""
+        return self.beneath(compute, tangents, *known)
+
+    def overwrites(self, value):
+        """A tensor of the layer beneath is about to be written to."""
+
     def finish(self, op, inputs, attrs, outs):
         super().finish(op, inputs, attrs, outs)
         if op.is_view:
@@ -100,7 +114,8 @@ class ForwardLevel(Level):
         result = args[0] if op is copy_op else self.computed_for(op, t, args, attrs)
         tangent = result.tangent if self.owns(result) else None
         if tangent is not None:
-            tangent = self.beneath(_laid_like, tangent, t.value)
+            tangent, = self.derive(_laid_like, (tangent,), t.shape, t.dtype)
+        self.overwrites(t.value)
         self.beneath(t.value.copy_, result.value if self.owns(result) else result)
         t.tangent = tangent
 
@@ -122,9 +137,10 @@ def _run(op, values, tangents, attrs):
     return outs, op.jvp(values, tangents, outs, attrs)
 
 
-def _laid_like(tangent, value):
-    tangent = tangent if tangent.shape == value.shape else tangent.expand(value.shape)
-    return tangent if tangent.dtype is value.dtype else tangent.to(value.dtype)
+def _laid_like(tangents, shape, dtype):
+    tangent, = tangents
+    tangent = tangent if tangent.shape == shape else tangent.expand(shape)
+    return (tangent if tangent.dtype is dtype else tangent.to(dtype),)
 
 
 # ---- the public calls ------------------------------------------------------------------------------------------------
@@ -155,7 +171,7 @@ class dual_level:
 
 
 def _innermost():
-    return next((o for o in reversed(modes.state.observers) if isinstance(o, ForwardLevel)), None)
+    return next((o for o in reversed(modes.state.observers) if type(o) is ForwardLevel), None)
 
 
 def enter_dual_level():

@@ -241,12 +241,12 @@ def with_tangents(level, cls, args, kwargs):
     tangents = [a.tangent if level.owns(a) else None for a in args]
     made = _Call(cls, kwargs, _Inside(), [False] * len(args))
     outs, saved, saved_for_jvp = level.beneath(made.apply, values)
-    found = level.beneath(_tangents, made, outs, saved, saved_for_jvp, tangents)
+    found = level.derive(_tangents, tangents, made, outs, saved, saved_for_jvp, count=len(outs))
     outs = [level.tensor(o, t) if registry.is_tensor(o) else o for o, t in zip(outs, found)]
     return _finished(level, made, cls, args, outs, saved, level.tensor)
 
 
-def _tangents(done, outs, saved, saved_for_jvp, tangents):
+def _tangents(tangents, done, outs, saved, saved_for_jvp):
     if all(t is None for t in tangents):
         return [None] * len(outs)
     if "jvp" in methods(done.cls):

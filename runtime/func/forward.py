@@ -1,23 +1,30 @@
 """Forward mode: `jvp` and `linearize`."""
 from ..autograd.forward_ad import ForwardLevel
-from ..autograd.modes import enable_grad
-from .reverse import checked_output, given, gradients, run
+from ..autograd.linear import LinearLevel
+from .reverse import checked_output
 from .trees import like, mapped, tensors
 
 
-def _checked(primals, tangents):
+def _checked(primals, tangents, name="jvp"):
     """The tensors of primals and tangents, which must fit each other."""
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
-        raise RuntimeError(f"jvp(f, primals, tangents): Expected primals and tangents to be tuples, got {type(primals)} and {type(tangents)}")
+        raise RuntimeError(f"{name}(f, primals, tangents): Expected primals and tangents to be tuples, got {type(primals)} and {type(tangents)}")
     xs, vs = tensors(primals), tensors(tangents)
     if len(vs) != len(xs):
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure")
+        raise RuntimeError(f"{name}(f, primals, tangents): Expected primals and tangents to have the same python structure")
     for x, v in zip(xs, vs):
         if x.shape != v.shape:
-            raise RuntimeError(f"jvp(f, primals, tangents): primal of shape {tuple(x.shape)} and tangent of shape {tuple(v.shape)} differ")
+            raise RuntimeError(f"{name}(f, primals, tangents): primal of shape {tuple(x.shape)} and tangent of shape {tuple(v.shape)} differ")
+    return _differentiable(xs, name), vs
+
+
+def _differentiable(xs, name):
+    for x in xs:
         if x.dtype.kind < 2:
-            raise RuntimeError(f"jvp: only Tensors of floating point and complex dtype can be differentiated, got {x.dtype}")
-    return xs, vs
+            raise RuntimeError(f"{name}: only Tensors of floating point and complex dtype can be differentiated, got {x.dtype}")
+    if not xs:
+        raise RuntimeError(f"{name}: Expected at least one Tensor to differentiate by")
+    return xs
 
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
@@ -40,16 +47,23 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
 def linearize(func, *primals):
     """(func(*primals), the function that takes tangents of the primals to the output's)
 
-    The function is evaluated once; the products that follow are the gradient of its backward, which is linear.
-    """
-    with enable_grad():
-        inputs, out, _, recorded = run(func, primals, False, "linearize")
-        outs = tensors(out)
-        dummies = [y.new_zeros(y.shape).requires_grad_() for y in outs]
-        gs = gradients(outs, tensors(inputs), dummies, True)
+    The function is evaluated once; what becomes of tangents is written down, and computed whenever there are some.
 
-    def tangent(*tangents):
-        with enable_grad():
-            again = recorded or any(v.requires_grad for v in tensors(tangents))
-            return given(like(out, gradients(gs, dummies, tensors(tangents), again)), again)
-    return given(out, recorded), tangent
+    >>> import whet
+    >>> y, push = whet.func.linearize(lambda x: x ** 2, whet.tensor([1., 2.]))
+    >>> push(whet.tensor([1., 10.]))
+    tensor([ 2., 40.])
+    """
+    with LinearLevel() as level:
+        inputs, slots = zip(*[level.variable_of(x) for x in _differentiable(tensors(primals), "linearize")])
+        out, _ = checked_output(func(*like(primals, inputs)), False, "linearize")
+        pairs = [(t.value, t.tangent) if level.owns(t) else (t, None) for t in tensors(out)]
+    steps = level.linear([slot for _, slot in pairs if slot is not None])
+
+    def push(*tangents):
+        _, vs = _checked(primals, tangents, "linearize")
+        found = dict(zip(slots, vs))
+        for step in steps:
+            step.run(found)
+        return like(out, [found[slot] if slot in found else y.new_zeros(y.shape) for y, slot in pairs])
+    return like(out, [y for y, _ in pairs]), push

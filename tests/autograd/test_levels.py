@@ -89,6 +89,24 @@ def test_writes_in_place(f):
     close(func.jacfwd(func.jacrev(f))(x[0]), func.jacrev(func.jacrev(f))(x[0]))
 
 
+@pytest.mark.parametrize("f", [written, written_view, lambda x: _overwritten(x, x * x), lambda x: _overwritten(x.clone(), x.sin())])
+def test_a_linear_function_knows_what_was_there_before_a_write(f):
+    x, v, w = numbers(3).exp(), numbers(3), numbers(3)
+    out, push = func.linearize(f, x.clone())
+    for t in (v, w):
+        want, slope = func.jvp(f, (x.clone(),), (t,))
+        close(out, want)
+        close(push(t), slope)
+
+
+def _overwritten(x, y):
+    z = x * y
+    y.mul_(x).add_(z)
+    part = z[1:]
+    part.copy_(y[:-1])
+    return z * y + part.sum()
+
+
 def test_a_batch_is_written_into_the_users_memory():
     x = numbers(2, 3)
     want = x * 2
@@ -200,6 +218,47 @@ def test_a_functions_own_rules():
     close(func.jvp(Ruled.apply, (x,), (whet.ones_like(x),))[1], 20 * x)
     close(whet.vmap(func.grad(Ruled.apply))(x), 2 * x)
     close(func.grad(lambda x: whet.vmap(Ruled.apply)(x).sum())(x), 10 * x)
+
+
+def test_a_function_is_linearized_once():
+    calls, x, c = [], numbers(4), whet.tensor(2.0, dtype=whet.float64, requires_grad=True)
+
+    def f(x):
+        calls.append(1)
+        return {"a": Scaled.apply(x, c), "b": (Ruled.apply(x) * c, x.new_ones(2), x.argmax())}
+    out, push = func.linearize(f, x)
+    assert out["b"][2] == x.argmax()
+    for v in (numbers(4), numbers(4)):
+        got = push(v)
+        close(got["a"], v * x.exp() * 2)
+        close(got["b"][0], 20 * x * v * 2)
+        assert (got["b"][1] == 0).all() and got["b"][2] == 0
+    close(whet.vmap(lambda v: push(v)["a"])(whet.eye(4, dtype=whet.float64)), (x.exp() * 2).diag())
+    close(whet.autograd.grad(push(x)["a"].sum(), c)[0], (x * x.exp()).sum())
+    close(func.grad(lambda v: push(v)["a"].sum())(x), x.exp() * 2)
+    assert len(calls) == 1
+
+
+def test_a_linear_function_whose_numbers_changed_is_an_error():
+    x = numbers(3)
+    _, push = func.linearize(lambda x: x * x, x)
+    x.add_(1)
+    with pytest.raises(RuntimeError, match="inplace"):
+        push(x)
+    with pytest.raises(RuntimeError, match="linearize.*shape"):
+        func.linearize(lambda x: x * x, x)[1](numbers(2))
+    with pytest.raises(RuntimeError, match="linearize"):
+        func.linearize(lambda x: x, whet.tensor(1))
+
+
+@pytest.mark.parametrize("f", [lambda x, w: whet.autograd.grad((x * w).sum(), w)[0], lambda x, w: (x * w).sum().backward(),
+                               lambda x, w: whet.autograd.grad(x.detach().requires_grad_().sum(), w)])
+@pytest.mark.parametrize("inside", [lambda f: whet.vmap(f)(whet.ones(2, 3)), lambda f: func.jvp(f, (whet.ones(3),), (whet.ones(3),))])
+def test_differentiating_by_a_leaf_from_outside_is_explained(inside, f):
+    w = whet.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="outside of it.*func.grad"):
+        inside(lambda x: f(x, w))
+    assert w.grad is None
 
 
 # ---- control flow, checkpoints, traces ---------------------------------------------------------------------------------
