@@ -2,7 +2,7 @@
 import sys
 import warnings
 
-from .guards.outside_state import ours
+from .guards.origin import ours
 
 
 class TraceWarning(UserWarning):

@@ -15,7 +15,7 @@ from whet.passes.pipeline import REWRITES
 from .dispatch.calls import Calls
 from .dispatch.subject import Subject
 from .guards import native_entry
-from .guards.outside_state import TRACES
+from .guards.visitors_of_callables import TRACES
 from .report import explain, page, summary, verbosity
 
 VERIFY = "sample", "first", "always", "off"      # see `trace`

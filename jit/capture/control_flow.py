@@ -25,7 +25,9 @@ from whet.ops import control
 from whet.ops.registry import Op, is_tensor
 from whet.tensor import Tensor
 
-from ..guards.outside_state import Unwatchable, World, ours
+from ..guards.origin import ours
+from ..guards.outside_state import world_of
+from ..guards.visitors import Unwatchable
 from ..program import builder
 from ..program.loops import Rounds
 from ..program.program import ARENA, Miss
@@ -345,7 +347,7 @@ class Before:
     def __init__(self, *objects):
         self.world, self.why = None, None
         try:
-            self.world = World(objects[0], objects[1:])
+            self.world = world_of(objects[0], objects[1:])
         except Unwatchable as e:
             self.why = str(e)
         self.settings = modes.state.flags, dtypes.get_default_dtype(), pool._threads

@@ -10,7 +10,7 @@ METHODS = ("write", "writelines", "flush")      # by which streams are written t
 
 def is_framework(frame):
     """Does a frame run code of ours?"""
-    from ..guards.outside_state import ours
+    from ..guards.origin import ours
     return ours(frame.f_code)
 
 

@@ -24,7 +24,7 @@ from whet.passes.lower_llvm.calls import profile_function as L
 from whet.tensor import Tensor
 from whet.tensor_base import Base
 
-from ..guards.outside_state import LIBRARY, computes, our_file, ours, standard
+from ..guards.origin import LIBRARY, computes, our_file, ours, standard
 from ..guards.sizes import ASIDE, catches, tells
 from ..report.reasons import Calls, Draws, Inspects
 

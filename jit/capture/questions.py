@@ -15,7 +15,7 @@ from whet.ir.graph import Node, Ref
 from whet.ops import pointwise_family, registry
 from whet.tensor import Tensor
 
-from ..guards.outside_state import ours
+from ..guards.origin import ours
 from ..report.reasons import HandsOut, Memory, Prints, TooManyNumbers
 from .refused import Refused
 from .user_lines import where

@@ -16,8 +16,9 @@ from whet.autograd.node import next_number
 from whet.cpu import haste
 
 from ..effects.python_state import Swapped
-from ..guards.outside_state import Unwatchable, World
+from ..guards.outside_state import Search, world_of
 from ..guards.signature import Exchanged, Run
+from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..report.reasons import Large
 from .outside_calls import Outward
@@ -101,31 +102,34 @@ class Session:
         """Find what the function can reach from outside."""
         given, fn = self.call.given, self.subject.fn
 
-        def searched(loose: Any) -> World:
-            return World(fn, given.others, loose, grows=True, numpy=bool(given.arrays))
-        world = self.model.world if self.is_unwatched else searched(self.loose)
+        def searched(loose: Any) -> Search:
+            return Search(fn, given.others, loose, numpy=bool(given.arrays))
+        search = None if self.is_unwatched else searched(self.loose)
+        world = self.model.world if search is None else search.world
         if world.exact and not self.learned.numbers_are_known:
             self.loose = self.lines = frozenset()
             self.numbers_become_known()
-            world = searched(frozenset())
+            search = searched(frozenset())
+            world = search.world
         if world.solid and not self.learned.arrays_are_known:
             self.arrays_become_known()
         if world.entangled(self.leaves):
-            world = searched(frozenset())
+            search = searched(frozenset())
+            world = search.world
         self.world = world
         self.is_searched()
         self.slots = [s.fetch(world.tensors, self.leaves) for s in world.slots]
         self.leaves = [*self.leaves, *self.slots]
         more = [*self.leaves, *self.args, *self.kwargs.values()]
         apart = frozenset(given.arrays or ())
-        self.whole = world.grown(more, apart) if world.begun \
-            else World(fn, [*given.others, *more], skipped=apart)
+        self.whole = world_of(fn, [*given.others, *more], apart) if search is None \
+            else search.further(more, apart)
 
     def exchange(self) -> None:
         """Prepare the recorder and all that stands for something else during the run."""
         given, whole = self.call.given, self.whole
         self.run = run = Run(self.world, whole, self.leaves, given.boxes, next_number())
-        self.rec = rec = Recorder(run.tensors, self.lines, [a for a, *_ in whole.arrays],
+        self.rec = rec = Recorder(run.tensors, self.lines, whole.arrays,
                                   self.learned.numbers_are_known)
         rec.codes = whole.codes
         self.number_arguments(given.numbers)

@@ -107,7 +107,7 @@ class FirstRecording(Session):
             # A tensor of a freed graph may be exchanged for another only where the run overwrites it.
             has_history = not s.is_number and t is not None and (t._node is not None or t._base is not None)
             if id(t) in rec.pinned or has_history and rec.values.number(t._array) is not None:
-                bound.append((id(s.owner), s.name))
+                bound.append(s.spot.key)
         self.learned.fix(bound)
         return not bound
 

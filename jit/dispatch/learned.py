@@ -1,7 +1,5 @@
 """What the calls of a function have taught: which of its numbers vary. By this calls are told apart."""
-import collections
 from collections.abc import Hashable, Iterable
-from operator import is_
 from typing import Any
 
 import numpy as np
@@ -11,8 +9,9 @@ from whet.cpu import pool
 from whet.tensor_base import Base
 
 from ..capture.varying_numbers import tensor_of, varies
-from ..effects.python_state import GROWING, several
+from ..guards.places import Change
 from ..guards.signature import Given
+from ..guards.slots import several
 
 SEEN = 4                         # calls of which the numbers among the arguments are remembered
 
@@ -82,20 +81,15 @@ class Learned:
         self.seen.append([(k, x if type(x) in (int, float) else None) for k, x in named])
         del self.seen[:-SEEN]
 
-    def loosen(self, changes: Iterable[Any]) -> None:
+    def loosen(self, changes: Iterable[Change]) -> None:
         """Numbers and tensors that were exchanged, and lists that grew, may be any from now on."""
         if self.numbers_are_known:
             return
-        for kind, owner, name, before, now in changes:
-            if name is None:
-                if kind == "items" and type(owner) in GROWING and now is not None \
-                        and len(now) > len(before) and all(map(is_, now, before)):
-                    self.loose.add((id(owner), None))
-            elif kind == "items" and type(owner) is collections.deque and len(owner) == owner.maxlen \
-                    and (id(owner), None) not in self.fixed:
-                self.loose.add((id(owner), None))        # It is full: what is old falls out.
-            elif _may_be_exchanged(before, now):
-                self.loose.add((id(owner), name))
+        for c in changes:
+            if c.grows() and (id(c.owner), None) not in self.fixed:
+                self.loose.add((id(c.owner), None))
+            elif c.name is not None and _may_be_exchanged(c.before, c.now):
+                self.loose.add(c.key)
         self.loose -= self.fixed
 
     def fix(self, places: Iterable[Any]) -> None:

@@ -1,29 +1,23 @@
 """What a run left in Python's state, as recipes by which a replay lays it there again."""
-import os
-import types
 from collections.abc import Callable
 from typing import Any
 
 from ..capture.numpy_arrays import Array, real_of
 from ..capture.refused import Refused
 from ..capture.varying_numbers import NUMBERS, tensor_behind
-from ..guards.outside_state import ABSENT
+from ..guards.places import Change, Elements
 from ..report.reasons import Changes
-from .python_state import CONTENTS, SETTABLE, found
-
-VARIABLES = getattr(os.environ, "_data", None)           # Who sets one tells the system, too.
-FROZEN = tuple | frozenset | types.MappingProxyType
 
 
 class LeftBehind:
-    """`effects`: (kind, owner, name, recipe of the new value) of what was changed, `growths`: what was
+    """`effects`: (spot, recipe of the new value) of what was changed, `growths`: what was
     appended to lists, `filled`: what containers among the arguments hold afterwards."""
 
     def __init__(self, run: Any, results: Any, swapped: Any, learned: Any) -> None:
         self.run, self.results, self.swapped = run, results, swapped
         slots, leaves = run.world.slots, run.leaves
         there = leaves[len(leaves) - len(slots):]
-        self.slots = {(id(s.owner), s.name): t for s, t in zip(slots, there)}
+        self.slots = {s.spot.key: t for s, t in zip(slots, there)}
         self.tuples = {place: there for place, (_, there) in swapped.tuples.items()}
         self.known: set[Any] = {id(grown.real) for grown, _ in swapped.lists}        # what is accounted for
         self.effects: list[Any] = []
@@ -42,78 +36,74 @@ class LeftBehind:
         for grown, _ in self.swapped.lists:
             if grown.read:
                 learned.fix([(id(grown.real), None)])
-                change = "items", grown.real, None, None, None
+                change = Change(Elements(grown.real), None)
                 raise Refused(Changes(self.run.world, change, "a list that it both reads and appends to"))
 
     # ---- what differs from before ------------------------------------------------------------------------
     def changed(self, learned: Any) -> None:
         """Describe what the run changed of what it could reach."""
         changes = self.run.world.changes()
-        whole = {id(owner) for kind, owner, name, *_ in changes if kind in CONTENTS and (
-            name is None or not isinstance(owner, dict | list) or owner is VARIABLES)}
-        for kind, owner, name, _, new in changes:
-            if self.is_what_was_there(owner, name, new):
+        whole = {id(c.owner) for c in changes if c.is_of_all}
+        for c in changes:
+            if self.is_what_was_there(c.key, c.now):
                 continue
-            if self.describe(kind, owner, name, new, id(owner) in whole):
+            if self.describe(c, id(c.owner) in whole):
                 continue
-            if id(owner) not in self.known:
+            if id(c.owner) not in self.known:
                 learned.loosen(changes)
-                raise Refused(Changes(self.run.world, (kind, owner, name, None, new)))
+                raise Refused(Changes(self.run.world, c))
 
-    def is_what_was_there(self, owner: Any, name: Any, new: Any) -> bool:
+    def is_what_was_there(self, place: Any, new: Any) -> bool:
         """Is it the number, the numbers or the array for which something stood during the run?"""
-        place = id(owner), name
         if type(new) in NUMBERS:
             return tensor_behind(new) is self.slots.get(place)
         if type(new) is tuple:
             return new is self.tuples.get(place)
         return type(new) is Array and place in self.slots and real_of(new) is self.slots[place]._array
 
-    def describe(self, kind: str, owner: Any, name: Any, new: Any, is_whole: bool) -> bool:
+    def describe(self, change: Change, is_whole: bool) -> bool:
         """Note how a replay makes a change; False where it is not noted. `is_whole`: all that the owner holds
         is laid anew."""
         def laid(make: Callable[[Any], Any], x: Any) -> Any:
             try:
                 return make(x)
             except Refused as e:
-                place = kind, owner, name, None, x
-                raise Refused(e.reason.left(self.run.world, place)) from None
-        results = self.results
-        if kind in CONTENTS and is_whole:
-            if id(owner) in self.known or isinstance(owner, FROZEN):
+                raise Refused(e.reason.left(self.run.world, change)) from None
+        owner, spot = change.owner, change.spot
+        if change.place.has_contents and is_whole:
+            contents = change.place.contents()
+            if id(owner) in self.known or contents is None:
                 return False
             self.known.add(id(owner))
-            what = kind if owner is not VARIABLES else "environment"
-            self.effects.append((what, owner, None, laid(results.contents, owner)))
+            self.effects.append((contents, laid(self.results.contents, owner)))
             return True
-        if kind == "context" and new is not ABSENT \
-                or name is not None and kind in SETTABLE and owner is not VARIABLES:
-            self.effects.append((kind, owner, name, laid(results.describe, new)))
-            return True
-        return False
+        if spot is not None:
+            self.effects.append((spot, laid(self.results.describe, change.now)))
+        return spot is not None
 
     def exchanged(self) -> None:
         """Describe what the run left where a number or an array was: it may be what was there this time."""
-        self.known |= {(id(owner), name) for _, owner, name, _ in self.effects}
+        self.known |= {spot.key for spot, _ in self.effects}
         for s in self.run.world.slots:
-            place = id(s.owner), s.name
-            now = found((s.kind, s.owner, s.name)) if s.is_number or s.is_array else None
+            place = s.spot.key
+            now = s.spot.found() if s.is_number or s.is_array else None
             if now is None or place in self.known:       # None: it was deleted.
                 continue
             if type(now) is not Array and type(now) not in NUMBERS and now is not self.tuples.get(place):
-                self.effects.append((s.kind, s.owner, s.name, self.results.describe(now)))
-        self.known |= self.slots.keys() | {(id(owner), name) for _, owner, name, _ in self.effects}
+                self.effects.append((s.spot, self.results.describe(now)))
+        self.known |= self.slots.keys() | {spot.key for spot, _ in self.effects}
 
     # ---- containers among the arguments ------------------------------------------------------------------
     def contents_of_arguments(self) -> list[Any]:
         """What containers among the arguments hold, of those that the run changed."""
         run, filled = self.run, {}
         boxes = {id(x): i for i, x in enumerate(run.boxes) if isinstance(x, list | dict)}
-        for kind, owner, name, _, _ in run.whole.changes():
+        for c in run.whole.changes():
+            owner = c.owner
             if id(owner) in filled:
                 continue
             if id(owner) in boxes and id(owner) not in run.world.seen:
                 filled[id(owner)] = boxes[id(owner)], self.results.contents(owner)
-            elif id(owner) not in self.known and (id(owner), name) not in self.known:
-                raise Refused(Changes(run.whole, (kind, owner, name, None, None)))
+            elif id(owner) not in self.known and c.key not in self.known:
+                raise Refused(Changes(run.whole, c))
         return list(filled.values())

@@ -15,10 +15,13 @@ from ..capture.refused import Refused
 from ..capture.stand_ins import StandIn, real
 from ..capture.varying_numbers import NUMBERS, tensor_behind, value_of
 from ..gradient.eager_graph import History, inside, leaving, used_up
-from ..guards.outside_state import CONSTANT, HEAP, PLAIN, attributes, standard
+from ..guards.immutable_types import CONSTANT, PLAIN
+from ..guards.instances import attributes
+from ..guards.origin import HEAP, standard
 from ..guards.signature import counted
+from ..guards.tensor_facts import named
 from ..report.reasons import Foreign, Returns, full_thing, thing
-from .python_state import GROWING, named
+from .python_state import GROWING
 
 
 class Dead:

@@ -1,16 +1,15 @@
 """The rows of a table that compare the arguments of a call, and what lies in slots of Python's state."""
 import struct
-import types
 
 import numpy as np
 from whet import dtypes
 from whet.tensor import Tensor
 from whet.tensor_base import Base
 
-from ..effects.python_state import get, named
-from .cpython_layouts import layouts, namespace, word
-from .native_entry import MISSED, L
+from .cpython_layouts import layouts
+from .native_entry import L
 from .table_rows import No
+from .tensor_facts import named
 
 
 def _bits(x):
@@ -70,9 +69,9 @@ def arguments(t, r, args, kwargs, numbers, leaves):
     if any(s.item is not None or s.is_array for s in r.world.slots):
         raise No
     for i, (s, leaf) in enumerate(zip(r.world.slots, leaves.slots), free):
-        t["slots"].extend([*spot(t, s.kind, s.owner, s.name), i])
+        t["slots"].extend([*s.spot.read_row(t), i])
         if s.is_number:
-            any_number(i, get(s.kind, s.owner, s.name), leaf)
+            any_number(i, s.spot.get(), leaf)
         else:
             tensors.append((i, leaf))
     first = {}
@@ -92,21 +91,6 @@ def arguments(t, r, args, kwargs, numbers, leaves):
             at += 1
         t["known"][at % size] = x
     return count
-
-
-def spot(t, kind, owner, name):
-    """Where an object lies that may be any: (kind, where, what there)."""
-    x = get(kind, owner, name)
-    if kind == "vars" or kind == "global" and type(owner) is types.MappingProxyType:
-        owner = namespace(owner)
-    if kind in ("dict", "some", "global", "vars") and isinstance(owner, dict) and type(name) is str and dict.get(owner, name, MISSED) is x:
-        return L.ENTRY, t.id(owner), t.id(name)
-    if kind == "items" and isinstance(owner, list) and layouts.list:
-        return L.ITEM, t.id(owner), name
-    offset = layouts.cell if kind == "cell" else layouts.slot(owner, name) if kind == "slot" and not isinstance(owner, type) else None
-    if offset is None or word(id(owner) + offset) != id(x):
-        raise No
-    return L.WORD, t.id(owner) + offset, 0
 
 
 def _tensor(t, r, x, leaf):

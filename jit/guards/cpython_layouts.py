@@ -58,11 +58,11 @@ class Layouts:
 layouts: Any = Layouts() if native.enabled() and tensor_base.native_apply is not None else None
 
 
-def namespace(c):
-    """The dict behind a class, or a view of it; an empty one where it cannot be found."""
-    proxy = c if type(c) is types.MappingProxyType else vars(c)
+def namespace(c: Any) -> Any:
+    """The dict behind a class, or behind a view of it; None where it cannot be found."""
+    proxy = vars(c) if isinstance(c, type) else c
     if layouts.proxy is None or type(proxy) is not types.MappingProxyType:
-        return {}
+        return None
     return C.cast(word(id(proxy) + layouts.proxy), C.py_object).value
 
 
@@ -71,3 +71,19 @@ def holds(x, what):
     before = (-24,) if type(x).__flags__ & MANAGED_DICT else ()
     found = [at for at in (*before, *range(native.HEAD, min(type(x).__basicsize__, 512), 8)) if word(id(x) + at) == id(what)]
     return found[0] if len(found) == 1 else None
+
+
+def self_description(owner: Any, held: list[tuple[str, Any]]) -> list[tuple[int, Any]] | None:
+    """Where a function or class holds what it says of itself: (offset, object) of each.
+
+    None where that is not plain. Of equal names all offsets are given."""
+    out = []
+    for name, x in held:
+        if name in ("__dataclass_fields__", "__match_args__"):
+            continue                         # functions have none
+        end = min(type(owner).__basicsize__, 1024)
+        at = [o for o in range(native.HEAD, end, 8) if word(id(owner) + o) == id(x)]
+        if not at:
+            return None
+        out += [(o, x) for o in at]
+    return out

@@ -5,7 +5,6 @@ import numpy as np
 from whet.cpu import entries
 
 from ..program.native_runner import machine
-from .argument_rows import spot
 from .native_entry import L
 from .table_rows import No
 
@@ -19,7 +18,7 @@ def simple(r):
 
 def left_by(r):
     """What a replay makes for Python's state, as recipes: for its places, then for the lists that grow."""
-    return [*(spec for *_, spec in r.effects), *(spec for _, grown in r.growths for spec in grown)]
+    return [*(spec for _, spec in r.effects), *(spec for _, grown in r.growths for spec in grown)]
 
 
 class Steps:
@@ -144,9 +143,7 @@ def launch(t, r, leaves):
         for spec in (*left_by(r), r.results):
             steps.add(spec)
         steps.done()
-        if any(kind in ("vars", "context", "local", "environment") or name is None for kind, _, name, _ in r.effects):    # (classes have caches)
-            raise LookupError
-        rows = [spot(t, kind, owner, name) for kind, owner, name, _ in r.effects]
+        rows = [spot.write_row(t) for spot, _ in r.effects]
         if any(type(real) is not list for real, _ in r.growths):
             raise LookupError
         rows += [(L.END, t.id(real), 0) for real, grown in r.growths for _ in grown]

@@ -18,9 +18,10 @@ from ..capture.numpy_arrays import takes
 from ..capture.outside_calls import Call
 from ..capture.recorder import counters
 from ..capture.refused import Refused
-from ..effects.python_state import look, named
 from ..report.reasons import Memory, Settings
-from .outside_state import PLAIN, attributes, exact, not_of_c
+from .immutable_types import PLAIN, exact
+from .instances import attributes, not_of_c
+from .tensor_facts import look, named
 
 
 class Given:

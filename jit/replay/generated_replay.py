@@ -3,7 +3,6 @@ from whet.autograd.node import next_number
 from whet.tensor import wrap
 
 from ..capture.varying_numbers import FACTS, tensor_of
-from ..effects.python_state import put
 from ..gradient.freed_graphs import Pit, used_up
 from ..guards.native_entry import MISSED
 from ..guards.result_steps import left_by
@@ -38,7 +37,7 @@ def _written(r, leaves):
     p, b = r.program, r.backward
     if r.acts or r.marks or p.draws and p.may_miss:
         raise LookupError
-    env = dict(wrap=wrap, MISSED=MISSED, Miss=Miss, used_up=used_up, Pit=Pit, next_number=next_number, lock=r.lock, program=p, make=r.make, put=put,
+    env = dict(wrap=wrap, MISSED=MISSED, Miss=Miss, used_up=used_up, Pit=Pit, next_number=next_number, lock=r.lock, program=p, make=r.make,
                tensor_of=tensor_of)
     names = [f"a{i}" for i in leaves.order]
     everything = f"[{', '.join(f'a{i}' for i in range(len(names)))}]"
@@ -88,10 +87,7 @@ def _written(r, leaves):
     lines += [f"leaf{i}, grad_of{i} = {thing(place)}, {value}" for i, (place, value) in enumerate(grads)]
     lines += [f"{', '.join(f'n{i}' for i in range(len(left)))}, out = {', '.join((*left, out))}"] if left else [f"out = {out}"]
     lines += [f"leaf{i}._grad = grad_of{i}" for i in range(len(grads))]           # (until here those that were there before are)
-    for i, (kind, owner, name, _) in enumerate(r.effects):
-        place, key = given(f"owner{i}", owner), given(f"name{i}", name)
-        lines.append(f"{place}[{key}] = n{i}" if type(owner) in (dict, list) and name is not None
-                     else f"put({kind!r}, {place}, {key}, n{i})")
+    lines += [spot.statement(i, f"n{i}", given) for i, (spot, _) in enumerate(r.effects)]
     at = len(r.effects)
     for i, (real, grown) in enumerate(r.growths):
         lines.append(f"{given(f'list{i}', real)}.extend([{', '.join(f'n{at + k}' for k in range(len(grown)))}])")

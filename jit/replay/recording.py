@@ -12,11 +12,11 @@ from whet.ops.registry import view_of
 from whet.tensor import wrap
 
 from ..capture.varying_numbers import FACTS, tensor_of
-from ..effects.python_state import put
 from ..effects.result_recipes import Dead
 from ..gradient.freed_graphs import Pit
 from ..guards import native_entry, native_table, table_index
 from ..guards.native_entry import MISSED
+from ..guards.places import Change
 from ..policy.timing import Trial
 from ..program.program import Miss
 from ..report.reasons import Changed, Misses, Reason, Replaced
@@ -129,7 +129,7 @@ class Recording:
         for s in self.world.slots:
             t = s.fetch(self.world.tensors, leaves)
             if t is None:
-                self.missed.add(Changed(self.world, (s.kind, s.owner, s.name, None, None), "is of another kind"))
+                self.missed.add(Changed(self.world, Change(*s.cells[0]), "is of another kind"))
                 return None
             leaves = [*leaves, t]
         return leaves
@@ -240,15 +240,15 @@ class Recording:
             node = b.node(env, [self.at(place, leaves) for place in b.places], outside, tie)
             made["exits"], made["number"] = b.exits(node), node.seq
         grads = [(self.at(place, leaves), None if spec is None else self.make(spec, env, leaves, made)) for place, spec in self.grads]
-        left = [self.make(spec, env, leaves, made) for _, _, _, spec in self.effects]
+        left = [self.make(spec, env, leaves, made) for _, spec in self.effects]
         added = [[self.make(spec, env, leaves, made) for spec in specs] for _, specs in self.growths]
         filled = [self.make(spec, env, leaves, made) for _, spec in self.filled]
         out = self.make(self.results, env, leaves, made)
         acted = [[self.make(spec, env, leaves, made) for spec in c.specs] for c in self.acts]
         for t, g in grads:                   # (until here those that were there before are)
             t._grad = g
-        for (kind, owner, name, _), value in zip(self.effects, left):
-            put(kind, owner, name, value)
+        for (spot, _), value in zip(self.effects, left):
+            spot.put(value)
         for (real, _), values in zip(self.growths, added):
             real += values
         for (i, _), values in zip(self.filled, filled):

@@ -10,8 +10,8 @@ from whet.ir.graph import Graph, Input
 from whet.tensor_base import Base
 
 from ..guards import result_steps
-from ..guards.outside_state import PLAIN
-from .names import arguments, described, differing, inside, is_tensor, line_of, names_of, said, slot_name, type_of, varies
+from ..guards.immutable_types import PLAIN
+from .names import Names, arguments, described, differing, is_tensor, line_of, said, slot_name, type_of, varies
 from .unfused import unfused
 
 
@@ -38,16 +38,16 @@ def given(traced, args, kwargs=None):
 # ---- graphs ------------------------------------------------------------------------------------------------------------
 def graphs(traced, key, r):
     """The graph that was recorded, and the one that the passes left."""
-    names, p = names_of(r.world, traced.fn, key)[0], r.program
+    names, p = Names(r.world, traced.fn, key), r.program
     paths = [path for path, d in arguments(traced.fn, key) if is_tensor(d) or varies(d)]
-    paths += [slot_name(s, names, traced, r) for s in r.world.slots]
+    paths += [slot_name(s, names) for s in r.world.slots]
     inputs = [Input(n, *described(place, paths, names)) for n, (place, _) in zip(p.outside, r.given)]
     results: list = []
     wanted(r.results, "", results)
     for place, spec in r.grads:
         wanted(spec, f"gradient of {described(place, paths, names)[1]}", results)
-    for _, _, name, spec in r.effects:
-        wanted(spec, f"left in {name}", results)
+    for spot, spec in r.effects:
+        wanted(spec, f"left in {spot.name}", results)
     for i, (_, specs) in enumerate((*r.growths, *r.filled)):
         for spec in specs if i < len(r.growths) else [specs]:
             wanted(spec, "left in a list" if i < len(r.growths) else "left in an argument", results)
@@ -79,14 +79,13 @@ def wanted(spec, name, out):
 def guarded(traced, key, r):
     """What is compared before a replay: {"what", "is", "line"}, the line being where the code names it."""
     out = [{"what": path, "is": said(d), "line": ""} for path, d in arguments(traced.fn, key)]
-    names, cells, attributes = names_of(r.world, traced.fn, key)
-    done = set()
+    names, done = Names(r.world, traced.fn, key), set()
     for place in r.world.places:
-        if place[0] == "function" or place[0] not in ("global", "cell") and attributes.get(id(place[1]), id(place[1])) not in names:
+        if not place.is_shown(names):
             continue
-        for what, x in inside(place, names, cells, attributes):
+        for what, x in place.inside(names):
             tensor = isinstance(x, Base)
-            what = names.get(id(x), what) if tensor else what
+            what = names.found.get(id(x), what) if tensor else what
             if (tensor or type(x) in PLAIN) and "._" not in what and what not in done:
                 done.add(what)
                 shown = type_of(x) if tensor else repr(x)

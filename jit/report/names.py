@@ -12,8 +12,9 @@ from whet.ir.graph import Type
 from whet.tensor_base import Base
 
 from ..capture.varying_numbers import DTYPES
-from ..effects.python_state import named
-from ..guards.outside_state import PLAIN, ours, standard
+from ..guards.immutable_types import PLAIN
+from ..guards.origin import ours, standard
+from ..guards.tensor_facts import named
 from .reasons import thing
 
 
@@ -107,59 +108,73 @@ def differing(fn, keys):
     return out
 
 
-def names_of(world, fn, key):
-    """How the function reaches what is outside: (id -> `model.weight` or `table['w']`, of several ways the plainest; id of a cell -> its
-    variable; id of an instance's dict -> that of the instance)."""
-    names = {d[1]: path for path, d in arguments(fn, key) if type(d) is tuple and len(d) == 2 and d[0] not in PLAIN}
-    names[id(fn)] = "self" if hasattr(fn, "forward") else ""
-    if getattr(fn, "__self__", None) is not None:
-        names[id(fn.__self__)] = "self"
-    cells = {id(c): name for x in (getattr(fn, "__func__", fn), *world.seen.values()) if isinstance(x, types.FunctionType)
-             for name, c in zip(x.__code__.co_freevars, x.__closure__ or ())}
-    held = [x for x in world.seen.values() if type(x) is not type and (named(x) if isinstance(x, Base) else hasattr(x, "__dict__"))]
-    attributes = {id(vars(x)): id(x) for x in held if type(vars(x)) is dict}
-    plain = lambda name: (name.count("[") + name.count("'s "), len(name))
-    for _ in range(4):                       # (a plainer name of an owner gives what is in it a plainer one)
-        before = dict(names)
-        for place in world.places:
-            for name, x in inside(place, names, cells, attributes):
-                if type(x) not in PLAIN and (id(x) not in names or plain(name) < plain(names[id(x)])):
-                    names[id(x)] = name
-        if names == before:
-            break
-    return names, cells, attributes
+class Names:
+    """How a function reaches what is outside: `found` has names by id, such as `model.weight` or
+    `table['w']`, of several ways the plainest; `cells` variables by the id of their cell, and
+    `attributes` the id of an instance by that of its dict."""
+
+    def __init__(self, world, fn, key):
+        met = world.seen.values()
+        self.found = {d[1]: path for path, d in arguments(fn, key)
+                      if type(d) is tuple and len(d) == 2 and d[0] not in PLAIN}
+        self.found[id(fn)] = "self" if hasattr(fn, "forward") else ""
+        if getattr(fn, "__self__", None) is not None:
+            self.found[id(fn.__self__)] = "self"
+        functions = [x for x in (getattr(fn, "__func__", fn), *met) if isinstance(x, types.FunctionType)]
+        self.cells = {id(c): name for x in functions
+                      for name, c in zip(x.__code__.co_freevars, x.__closure__ or ())}
+        held = [x for x in met if type(x) is not type
+                and (named(x) if isinstance(x, Base) else hasattr(x, "__dict__"))]
+        self.attributes = {id(vars(x)): id(x) for x in held if type(vars(x)) is dict}
+        for _ in range(4):                   # a plainer name of an owner gives what is in it one, too
+            before = dict(self.found)
+            for place in world.places:
+                for name, x in place.inside(self):
+                    if type(x) not in PLAIN and self.is_plainer(name, x):
+                        self.found[id(x)] = name
+            if self.found == before:
+                break
+
+    def is_plainer(self, name, x):
+        """Is a name of an object plainer than the one that is known?"""
+        known = self.found.get(id(x))
+        return known is None or _plainness(name) < _plainness(known)
+
+    def of_object(self, x):
+        """The name of an object, or ""."""
+        return self.found.get(id(x), "")
+
+    def of(self, x):
+        """The same, of the dict of an instance that of the instance."""
+        return self.found.get(self.attributes.get(id(x), id(x)), "")
+
+    def of_tensor(self, t):
+        """The name of a tensor, or of what is around the same array."""
+        return self.of_object(t) or self.of_object(t._array)
+
+    def knows(self, x):
+        """Has it a name, even if that says nothing?"""
+        return self.attributes.get(id(x), id(x)) in self.found
+
+    def of_entry(self, d, k):
+        """The name of what a dict holds."""
+        if id(d) in self.attributes:
+            return f"{self.of(d)}.{k}"
+        said = repr(k) if type(k) in PLAIN else self.of_object(k) or type(k).__name__
+        return f"{self.of(d)}[{said}]"
+
+    def of_cell(self, cell):
+        """The variable that a cell is of."""
+        return self.cells.get(id(cell), "a closed-over variable")
 
 
-def inside(place, names, cells, attributes):
-    """(name, object) of what a place of a World holds."""
-    kind, owner, what, objects = place
-    if kind == "function":
-        defaults = [*(objects[1] or ()), *(objects[2] or {}).values()]
-        return [(f"{owner.__name__}'s default", x) for x in defaults]
-    if kind == "global":
-        return [(what, x) for x in objects]
-    if kind == "cell":
-        return [(cells.get(id(owner), "a closed-over variable"), x) for x in objects]
-    if kind in ("dict", "some"):
-        base = names.get(attributes.get(id(owner), id(owner)), "")
-        said = lambda k: repr(k) if type(k) in PLAIN else names.get(id(k)) or type(k).__name__
-        return [(f"{base}.{k}" if id(owner) in attributes else f"{base}[{said(k)}]", x) for k, x in zip(what[1] if kind == "some" else what, objects)]
-    base = names.get(id(owner), "")
-    if kind == "items":
-        return [(f"{base}[{i}]", x) for i, x in enumerate(objects)]
-    if kind == "slot":
-        return [(f"{base}.{what}", x) for x in objects]
-    return [(f"{base}.{k}", x) for k, x in zip(what, objects)] if kind == "vars" else []
+def _plainness(name):
+    return name.count("[") + name.count("'s "), len(name)
 
 
-def slot_name(s, names, traced, r):
-    """What the user calls a place where anything may lie."""
-    cells, attributes = names_of(r.world, traced.fn, ((), None))[1:]
-    place = s.kind, s.owner, s.name if s.kind in ("global", "slot") else [s.name], [s]
-    if s.kind == "some":
-        place = "dict", *place[1:]
-    found = inside(place, names, cells, attributes)
-    name = found[0][0] if found else str(s.name)
+def slot_name(s, names):
+    """What the user calls a slot."""
+    name = s.spot.called(names) or str(s.spot.name)
     return name if s.item is None else f"{name}[{s.item}]"
 
 
@@ -171,7 +186,7 @@ def described(place, paths, names):
     if kind == "grad":
         where, name = described(what, paths, names)
         return f"gradient of {where}", f"{name}.grad" if name else ""
-    return "outside", names.get(id(what)) or names.get(id(what._array), "")
+    return "outside", names.of_tensor(what)
 
 
 def type_of(t):
@@ -219,7 +234,7 @@ def line_of(codes, name, reads=True):
 def codes_of(world, fn):
     """The code of what a World has met, also where its walk has not come to it yet; the function's own first."""
     out: dict = {}
-    for x in (fn, getattr(fn, "forward", None), *world.seen.values(), *(world.stack or ())):
+    for x in (fn, getattr(fn, "forward", None), *world.seen.values(), *world.stack):
         for f in vars(x).values() if isinstance(x, type) and not standard(x.__module__) else (x,):
             code = _code_of(f)
             if code is not None and not ours(code):
@@ -249,25 +264,16 @@ def last_word(name):
 
 def place_of(world, fn, key, x):
     """What the user calls an object that a World has met, and the line that reads it; where only a method of it has a name, that of the method."""
-    names = names_of(world, fn, key)[0]
+    names = Names(world, fn, key)
     methods = [m for m in world.seen.values() if type(m) in METHODS and m.__self__ is x]
-    name = next((names[id(m)] for m in (x, *methods) if names.get(id(m))), "").lstrip(".")
+    name = next((said for m in (x, *methods) if (said := names.of_object(m))), "").lstrip(".")
     return name, line_of(codes_of(world, fn), last_word(name))
 
 
-def of_change(world, fn, key, kind, owner, what, reads):
+def of_change(world, fn, key, change, reads):
     """What the user calls a place that holds something else, and the line that reads it, or the one that sets it."""
-    names, cells, attributes = names_of(world, fn, key)
-    place = next((p for p in world.places if p[0] == kind and p[1] is owner and
-                  (what is None or kind not in ("global", "slot") or p[2] == what)), None)
-    name = names.get(attributes.get(id(owner), id(owner)), "")
-    if place is not None and what is not None:
-        found = inside(place, names, cells, attributes)
-        keys = list(place[2][1] if kind == "some" else place[2] if kind in ("dict", "vars") else range(len(found)) if kind == "items" else [what])
-        name = next((n for k, (n, _) in zip(keys, found) if k == what), name)
-    elif place is not None and kind in ("global", "cell"):
-        name = place[2] if kind == "global" else cells.get(id(owner), "")
-    name = name.lstrip(".")
-    if not name or kind in ("function", "patched", "setting", "said", "abstract", "holder", "absent", "bare"):
-        return world.said(kind, owner), ""
+    names, place, spot = Names(world, fn, key), change.place, change.spot
+    name = (place.called(names) if spot is None else spot.called(names)).lstrip(".")
+    if not name or place.says_itself:
+        return place.say(change.owner), ""
     return f"`{name}`", line_of(codes_of(world, fn), last_word(name), reads)

@@ -264,17 +264,17 @@ class Changed(Reason):
     def __init__(self, world, change, so="is another"):
         super().__init__("something that it reads has changed")
         self.so = so
-        self.world, (self.kind, self.owner, self.name, *values) = world, change
-        self.before, self.now = map(_value, values)
+        self.world, self.change = world, change.bare()
+        self.before, self.now = _value(change.before), _value(change.now)
 
     def same(self):
-        return self.kind, id(self.owner), str(self.name)
+        return type(self.change.place), id(self.change.owner), str(self.change.name)
 
     def named(self, fn, key):
         from . import names
-        name, where = names.of_change(self.world, fn, key, self.kind, self.owner, self.name, reads=True)
-        if self.name is None:
-            out = Reason(f"{name} holds more, or less, than it did" if self.kind not in ("holder", "absent", "bare") else name, where)
+        name, where = names.of_change(self.world, fn, key, self.change, reads=True)
+        if self.change.index is None:
+            out = Reason(f"{name} holds more, or less, than it did" if not self.change.place.says_itself else name, where)
             out.instead = self.GROWS
             return out
         out = Reason(f"{name} is {self.now}, not {self.before}" if self.now != self.before else f"{name} {self.so}", where)
@@ -292,7 +292,7 @@ class Changes(Changed):
 
     def named(self, fn, key):
         from . import names
-        name, where = names.of_change(self.world, fn, key, self.kind, self.owner, self.name, reads=False)
+        name, where = names.of_change(self.world, fn, key, self.change, reads=False)
         out = Reason(f"it changes Python's state: {name}" + (f", {self.why}" if self.why else ""), where)
         out.instead = self.instead
         return out

@@ -14,7 +14,8 @@ from whet.ir.text import lines
 from whet.tensor_base import Base
 
 from ..effects.result_recipes import Dead
-from ..guards.outside_state import CONSTANT, PLAIN
+from ..guards.immutable_types import CONSTANT, PLAIN
+from ..guards.spots import Spot
 
 EARLIEST = 16                    # the first call of a recording that is recorded again
 BUDGET = 0.01                    # of the time that the calls take
@@ -131,7 +132,7 @@ def difference(was, now):
 
     def by_place(a, b):
         """Are effects on Python's state the same, in whatever order?"""
-        a, b = ({(e[0], id(e[1]), exact(e[2])) if len(e) == 4 else id(e[0]): e[-1] for e in effects} for effects in (a, b))
+        a, b = ({(type(x), id(x.owner), exact(x.name)) if isinstance(x, Spot) else id(x): spec for x, spec in effects} for effects in (a, b))
         return a.keys() == b.keys() and all(alike(x, b[k]) for k, x in a.items())
     if not alike(was.places, now.places):
         return "read other tensors"

@@ -1,0 +1,40 @@
+"""What instances hold: attributes, slots, and state that C keeps where nobody can look."""
+import collections
+import types
+from typing import Any
+
+from .immutable_types import PLAIN
+from .origin import HEAP
+
+# types of C whose instances hold nothing but what can be looked at
+OPEN = frozenset((
+    *PLAIN, object, types.SimpleNamespace, list, tuple, dict, set, frozenset, collections.deque,
+    collections.OrderedDict, collections.defaultdict))
+
+
+def slots_of(c: type) -> list[str]:
+    """The names of the slots of a class."""
+    held = c.__dict__
+    if "__slots__" not in held:
+        return []
+    return [k for k, d in held.items() if type(d) is types.MemberDescriptorType]
+
+
+def hidden(t: type) -> type | None:
+    """The base of a class that keeps state where nobody can look, or None."""
+    for b in t.__mro__:
+        if type(vars(b).get("__new__")) is types.BuiltinFunctionType and b not in OPEN \
+                and not b.__module__.startswith("whet"):
+            return b
+    return None
+
+
+def not_of_c(t: type) -> bool:
+    """Do the instances of a class hold nothing but attributes?"""
+    return all(b is object or b.__flags__ & HEAP for b in t.__mro__) and hidden(t) is None
+
+
+def attributes(x: Any) -> list[tuple[str, Any]]:
+    """The names and values of what such an instance holds."""
+    held = [(n, getattr(x, n)) for c in type(x).__mro__ for n in slots_of(c) if hasattr(x, n)]
+    return [*getattr(x, "__dict__", {}).items(), *held]

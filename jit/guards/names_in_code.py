@@ -1,0 +1,90 @@
+"""What some code does with names, read from its instructions: which globals, attributes and modules
+it names, and whether it could notice that something stands for a number, a list or a type."""
+import functools
+import types
+from typing import Any
+
+from ..capture.varying_numbers import TELLTALE
+from .bytecode import instructions, second_is_constant
+
+# what looks names up that may be made at run time; of the first four the second argument is the name
+ASKED = frozenset(("getattr", "hasattr", "setattr", "delattr"))
+LOOKUPS = ASKED | {"__dict__", "attrgetter", "vars", "__getattribute__", "getmembers",
+                   "getmembers_static", "getattr_static"}
+TEXTS = frozenset("str repr ascii format print __str__ __repr__ __format__".split())
+# methods that must give exactly a number of Python's
+EXACT = frozenset(("__bool__", "__int__", "__float__", "__index__", "__hash__", "__complex__",
+                   "__length_hint__"))
+STRICT = frozenset(("ldexp", "seed", "Random"))  # what wants Python's own numbers nevertheless
+JOINING = frozenset(("concat", "iconcat"))       # what joins lists without asking them
+GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"))
+ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM",
+                        "LOAD_SUPER_ATTR"))
+FORMATS = frozenset(("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"))
+
+
+class NamesInCode:
+    """The names in some code, without the code that is nested in it.
+
+    `globals`: (name, is it something else than called there?); `imports`: (module, level)."""
+    __slots__ = ("exact", "direct", "typed", "shown", "looks_up", "attributes", "globals", "imports")
+
+    def __init__(self, code: types.CodeType) -> None:
+        texts = [x for x in code.co_consts if type(x) is str]
+        said = {*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars}
+        # would somebody notice a Number where a number of Python's should be?
+        self.exact = not STRICT.isdisjoint(code.co_names) or not TELLTALE.isdisjoint(code.co_names) \
+            or not TELLTALE.isdisjoint(texts) or code.co_name in EXACT and code.co_filename[:1] != "<"
+        self.direct = not JOINING.isdisjoint(code.co_names)  # C works on lists past their methods
+        self.typed = False                   # would somebody notice a stand-in by its type?
+        self.shown = not TEXTS.isdisjoint(said) or not TEXTS.isdisjoint(texts)   # becomes text?
+        self.looks_up = not LOOKUPS.isdisjoint(code.co_names) and _looks_up(code)
+        self.attributes: set[str] = set()
+        self.globals: dict[tuple[str, bool], None] = {}
+        self.imports: dict[tuple[str, int], None] = {}
+        self._read(code)
+
+    def _read(self, code: types.CodeType) -> None:
+        constants: tuple[Any, ...] = None, None  # the last two: of an import, its level and names
+        last, before = None, None
+        for name, arg, value in instructions(code):
+            self._notice(code, name, arg, value, last, before)
+            last, before = value if name == "LOAD_GLOBAL" else None, name
+            if name == "LOAD_CONST":
+                constants = constants[-1], value
+            elif name in GLOBALS:
+                self.globals[value, name == "LOAD_GLOBAL" and not arg & 1] = None
+            elif name == "IMPORT_NAME":
+                self.imports[value, constants[0]] = None
+                self.attributes.add(value)
+            elif name in ATTRIBUTES:
+                self.attributes.add(value)
+
+    def _notice(self, code: types.CodeType, name: str, arg: int, value: Any, last: str | None,
+                before: str | None) -> None:
+        """Note what an instruction could tell; `last`: the global that the one before has loaded."""
+        if name in ("LOAD_ATTR", "LOAD_METHOD"):     # a method of all numbers or lists takes just those
+            self.exact |= last in ("int", "float")
+            self.direct |= last == "list"
+        if last == "type" and value != "self":
+            self.exact = self.typed = True
+        maxlen = name in ("KW_NAMES", "LOAD_CONST") and code.co_consts[arg] == ("maxlen",) \
+            or name in ("PRECALL", "CALL") and arg == 2 and before != "PRECALL" and "deque" in code.co_names
+        if maxlen and before != "LOAD_CONST" and (before != "LOAD_FAST" or code.co_name != "__init__"):
+            self.exact = True
+        self.shown |= name in FORMATS
+        self.exact |= last == "pow"          # with three arguments it takes Python's own
+
+
+@functools.lru_cache(4096)
+def names_in(code: types.CodeType) -> NamesInCode:
+    """What some code does with names."""
+    return NamesInCode(code)
+
+
+def _looks_up(code: types.CodeType) -> bool:
+    """Could it look up a name that was made at run time?"""
+    found = list(instructions(code))
+    asked = [i for i, (name, _, value) in enumerate(found) if name == "LOAD_GLOBAL" and value in ASKED]
+    return not (LOOKUPS - ASKED).isdisjoint(code.co_names) or not asked \
+        or not all(second_is_constant(found, i) for i in asked)

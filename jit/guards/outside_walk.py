@@ -1,0 +1,413 @@
+"""The walk over what a function can reach, which finds the places that it reads from.
+
+It starts at the function and at the arguments, and follows containers, instances, classes and
+functions of the user's: `visitors_*.py` say for each type of object what it leads to. What cannot be
+watched, such as an open file, a generator or a lock, raises `Unwatchable`.
+"""
+import builtins
+import decimal
+import io
+import logging
+import sys
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from whet.tensor import Tensor
+from whet.tensor_base import Base
+
+from ..capture import numpy_arrays
+from ..capture.containers import OWN
+from ..capture.outside_calls import cached_by, stands
+from ..capture.stand_ins import CACHED
+from ..report.reasons import Calls, Inspects, TooMuch
+from .immutable_types import PLAIN, one, same_key
+from .names_in_code import names_in
+from .object_places import SAID, ArrayLayout, ClassAttribute, FrameworkState, SelfDescription, Setting
+from .origin import HEAP, computes, is_ours, module_of, standard
+from .places import GROWS, AttributesDict, Elements, Global, Members, OtherEntries, Place, entries
+from .slots import Slot
+from .spots import BuiltinName, Spot
+from .visitors import Unwatchable, Visit
+from .visitors_of_callables import CALLABLES, named_in
+from .visitors_of_containers import CONTAINERS
+from .visitors_of_objects import LIGHT, OBJECTS
+
+MOST = 20_000                    # things that are watched
+# what calls a function that it is given, and nobody sees that; some do so with a key only
+HIGHER = frozenset("""
+    map filter sorted min max sort reduce accumulate starmap takewhile dropwhile filterfalse groupby
+    partial partialmethod iter defaultdict call methodcaller""".split())
+KEYED = frozenset(("sorted", "min", "max", "sort"))
+FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))    # how one looks past all names
+UNNAMED = ("__builtins__", "__spec__", "__loader__")     # of a module, what globals() is not asked for
+BY_NAME, CONVERTING = (type, getattr, setattr, vars), (float, int)
+VISITORS = [*LIGHT.all, *CONTAINERS.all, *CALLABLES.all, *OBJECTS.all]
+UNSEEN = frozenset(visit for _, visit in LIGHT.all)      # what they visit is not remembered
+
+_errors = getattr(np._core.umath, "_extobj_contextvar", None)         # what NumPy holds them by
+_last: tuple[Any, Any] = (None, None)
+
+
+def _decimals() -> Any:
+    """How decimal numbers are computed with."""
+    c = decimal.getcontext()
+    traps = [yes for _, yes in c.traps.items()]
+    return one((c.prec, c.rounding, c.Emin, c.Emax, c.capitals, c.clamp, *traps))
+
+
+def _numpy_errors() -> Any:
+    """How NumPy takes errors in numbers."""
+    global _last
+    now = _errors and _errors.get()
+    if now is None or now is not _last[0]:
+        _last = now, one(tuple(np.geterr().values()))
+    return _last[1]
+
+
+# what no object holds, and functions of C go by: each as one object for one way to be
+SETTINGS: dict[str, Callable[[], Any]] = {"numpy": _numpy_errors, "decimal": _decimals}
+
+
+class Walk:
+    """What was met so far, and what is still to be looked at.
+
+    `loose`: keys of spots whose numbers or tensors may be any, and (id, None) of lists that only grow;
+    `skipped`: ids of arrays that are looked after elsewhere."""
+
+    def __init__(self, fn: Any, arguments: Iterable[Any] = (), loose: Any = frozenset(),
+                 skipped: Any = frozenset(), numpy: bool = False) -> None:
+        self.places: list[Any] = []
+        self.loose, self.skipped = loose, skipped
+        self.slots: list[Slot] = []
+        self.growing: dict[int, tuple[Any, list[Spot]]] = {}
+        self.passable: Any = None            # a function of C that does more than compute
+        self.met: dict[int, Any] = {}        # what could have a stand-in, but lies where none can
+        self.outward: dict[int, tuple[Any, list[Spot]]] = {}     # what has a stand-in during a run
+        self.tensors: dict[int, Any] = {}
+        self.bare: list[Any] = []            # tensors without attributes
+        self.grads: list[Any] = []           # gradients: at the end those that nothing else leads to
+        self.exact = self.direct = self.typed = self.shown = self.looks_up = False   # see NamesInCode
+        self.asking = False                  # could others ask functions and classes for their names?
+        self.settings = {"numpy"} if numpy else set()    # of SETTINGS, that results may go by
+        self.builtins: set[str] = set()      # names of Python's own that were looked up
+        self.called: dict[Any, Any] = {}     # a type that makes numbers, and is it only called there?
+        self.codes: set[types.CodeType] = set()
+        self.read: set[Any] = set()          # code that was gone through, and with whose globals
+        self.attributes: set[str] = set()    # that code names
+        self.modules: dict[int, Any] = {}    # (module, names already looked up in it), by id
+        self.frameworks: set[Any] = set()    # classes of ours that are watched
+        self.abstract = False                # is it watched what abstract classes know of others?
+        self.seen: dict[int, Any] = {}       # by id, kept alive
+        self.visitors: dict[type, Visit] = {}  # what visits objects of a type
+        self.builtins_id = id(vars(builtins))            # of these those are compared that code looks up
+        self.stack = [fn, *arguments]
+        self.framework(Tensor)
+        nn = sys.modules.get("whet.nn.module")
+        if nn is not None:                   # hooks of all modules
+            self.add(ClassAttribute(nn.Module, "_hooks"))
+            self.stack.append(nn.hooks.for_all)
+
+    def copied(self) -> "Walk":
+        """The walk as far as it has come, to go on from."""
+        new = object.__new__(Walk)
+        for name, x in vars(self).items():
+            setattr(new, name, x.copy() if type(x) in (list, dict, set) else x)
+        new.outward = {i: (x, spots.copy()) for i, (x, spots) in self.outward.items()}
+        new.modules = {i: (m, done.copy()) for i, (m, done) in self.modules.items()}
+        return new
+
+    # ---- going on --------------------------------------------------------------------------------
+    def walk(self) -> None:
+        """Visit what is on the stack, and what that leads to."""
+        again = True
+        while again:
+            while self.stack:
+                self.visit(self.stack.pop())
+            again = any([self.module(m, done) for m, done in list(self.modules.values())])
+
+    def visit(self, x: Any) -> None:
+        t, i = type(x), id(x)
+        if t in PLAIN or i in self.seen or i in self.skipped or i == self.builtins_id:
+            return
+        visitor = self.visitors.get(t)
+        if visitor is None:
+            visitor = self.visitors[t] = visitor_for(t)
+        if visitor not in UNSEEN:
+            if len(self.seen) >= MOST:
+                raise Unwatchable(TooMuch(f"it reaches more than {MOST} objects"))
+            self.seen[i] = x
+            if stands(x):
+                self.met[i] = x
+        visitor(self, x)
+
+    def add(self, place: Place) -> None:
+        """One more place, and what lies there."""
+        self.places.append(place)
+        found = place.found()
+        outward = any(map(stands, found))
+        if (self.loose or outward) and place.can_be_set:
+            found = [x for i, x in enumerate(found) if not self.replaced(place, i, x)]
+        self.stack += found
+
+    def replaced(self, place: Place, i: int, x: Any) -> bool:
+        """Does the run find something else in the place of this object? Note it."""
+        outward = stands(x)
+        if not outward and not self.loose:
+            return False
+        spot = place.spot(i)
+        if spot is None:
+            return outward
+        slot = self.slot(spot, place, i, x)
+        if outward and not (slot and type(x) is np.ndarray):
+            self.stands_in(spot, x)
+        return slot or outward
+
+    def stands_in(self, spot: Spot, x: Any) -> None:
+        """A stand-in will lie in a spot."""
+        if type(x) is CACHED:
+            self.exact = True                # it would keep a Number
+            held = [y for r in cached_by(x) for y in (r if type(r) is tuple else (r,))]
+            self.stack += [x.__wrapped__, *(y for y in held if isinstance(y, Base))]
+        self.outward.setdefault(id(x), (x, []))[1].append(spot)
+
+    def slot(self, spot: Spot, place: Place, i: int, x: Any) -> bool:
+        """Is this a spot where anything may lie? Note it."""
+        if type(x) in GROWS and (id(x), None) in self.loose:
+            self.growing.setdefault(id(x), (x, []))[1].append(spot)
+            return True
+        if spot.key not in self.loose or not Slot.takes(x):
+            return False
+        there = [s for s in self.slots
+                 if s.spot.owner is spot.owner and same_key(s.spot.name, spot.name)]
+        if not there:
+            there = Slot.at(spot, x)
+            self.slots += there
+        for s in there:
+            s.cells.append((place, i))
+        return True
+
+    # ---- what several visitors do ----------------------------------------------------------------
+    def namespace(self, d: Any) -> None:
+        """A dict, or a view of one: its keys and values."""
+        place = entries(d)
+        self.stack += [k for k in place.names if type(k) not in PLAIN]
+        self.add(place)
+
+    def named(self, x: Any) -> None:
+        """The attributes of a function, or of what else is called."""
+        if vars(x):
+            self.places.append(AttributesDict(x))
+        self.namespace(vars(x))
+
+    def other_entries(self, d: dict[Any, Any], skipped: Iterable[Any]) -> None:
+        """A dict but for some names."""
+        self.add(OtherEntries(d, skipped))
+
+    def passed_on(self, f: Any) -> None:
+        """A function of C that is a value: others call it, and nobody sees that."""
+        if not computes(f.__module__ or "", f.__name__):
+            name = f"{f.__module__ or type(f.__self__).__name__}.{f.__name__}"
+            raise Unwatchable(Calls(name, passes=True))
+
+    def module(self, m: types.ModuleType, done: set[str]) -> bool:
+        """Look up what the code that has been seen names in a module; is there anything new?"""
+        held = vars(m)
+        wanted = self.attributes | {"__getattr__"}           # which gives what is not there
+        new = [name for name in sorted(wanted - done) if name in held]
+        done |= wanted
+        for name in new:
+            self.add(Global(held, name))
+        return bool(new)
+
+    def framework(self, t: type) -> None:
+        """A class of ours, or one that is made from such: somebody may patch it, or the functions
+        that layers are made of."""
+        functional = sys.modules.get("whet.nn.functional")
+        for b in t.__mro__:
+            if b in self.frameworks or b.__module__.partition(".")[0] != "whet":
+                continue
+            watched = functional is None or functional in self.frameworks
+            for x in (b,) if b is Tensor or watched else (b, functional):
+                self.frameworks.update(getattr(x, "__mro__", (x,)))
+                place = FrameworkState(x)
+                self.places.append(place)
+                strange, containers = place.objects[0].parts(is_ours)
+                self.stack += strange + containers * (x is b)
+
+    # ---- code ------------------------------------------------------------------------------------
+    def code(self, code: types.CodeType, names_of: dict[str, Any]) -> None:
+        """The globals that some code and the functions inside it name; what it names in modules comes
+        at the end."""
+        if (code, id(names_of)) in self.read:
+            return
+        self.read.add((code, id(names_of)))
+        self.codes.add(code)
+        if "globals" in code.co_names:
+            self.other_entries(names_of, UNNAMED)
+        names = names_in(code)
+        self.exact |= names.exact
+        self.direct |= names.direct
+        self.typed |= names.typed
+        self.shown |= names.shown
+        self.looks_up |= names.looks_up
+        self.attributes |= names.attributes
+        for name, not_called in names.globals:
+            self.add(Global(names_of, name))
+            if name not in names_of:
+                self.builtin(code, name, names_of, not_called)
+        for name, level in names.imports:
+            name = _absolute(name, level, names_of)
+            for n in {name, name.partition(".")[0]}:
+                if n in sys.modules:
+                    self.add(Global(sys.modules, n))  # type: ignore[arg-type]
+        for c in code.co_consts:
+            if isinstance(c, types.CodeType):
+                self.code(c, names_of)
+            for s in c if type(c) is tuple else (c,):
+                if type(s) is str and len(s) < 100:
+                    self.attributes.update(named_in(s))
+
+    def builtin(self, code: types.CodeType, name: str, names_of: dict[str, Any],
+                not_called: bool) -> None:
+        """A name that some code looks up among Python's own."""
+        if names_of.get("__builtins__", builtins) not in (builtins, vars(builtins)):
+            raise Unwatchable(f"{code.co_name} has other builtins than Python's")
+        f = getattr(builtins, name, None)
+        key = id(names_of), name
+        if f in CONVERTING:                  # as a type it has no stand-in
+            only = not not_called and self.called.get(key, (0, 0, True))[2]
+            self.called[key] = names_of, f, only
+        if f is id:                          # a stand-in for everybody would be asked all the time
+            self.stand_in_for(f, names_of, "id")
+            self.places.append(Global(vars(builtins), "id"))
+        elif f is not None and name not in self.builtins:
+            self.builtins.add(name)
+            self.add(Global(vars(builtins), name))
+            if f in BY_NAME:                 # what is done with it by its own name is seen
+                self.stack.pop()
+        if not_called and type(f) is types.BuiltinFunctionType and not stands(f):
+            self.passed_on(f)
+
+    def stand_in_for(self, f: Any, names_of: dict[str, Any], name: str) -> None:
+        """A stand-in for one of Python's own functions, in one module alone."""
+        self.outward.setdefault(id(f), (f, []))[1].append(BuiltinName(names_of, name))
+
+    # ---- the end ---------------------------------------------------------------------------------
+    def finish(self) -> None:
+        """What the walk leads to besides."""
+        self.grads = [g for g in self.grads if id(g) not in self.seen]
+        self.stack += self.grads
+        self.walk()
+        self.say_of_themselves()
+        self.numpy_arrays()
+        for name in sorted(self.settings):
+            self.places.append(Setting(name, SETTINGS[name]))
+        if self.looks_up:
+            self.data([vars(m) for m, _ in self.modules.values() if not standard(m.__name__)])
+        for names_of, f, only in self.called.values() if not self.exact else ():
+            if only:
+                self.stand_in_for(f, names_of, f.__name__)
+        for i in self.met.keys() & self.outward.keys():      # also where no stand-in can be:
+            del self.outward[i]              # it is the real one everywhere
+        self.refuse()
+
+    def refuse(self) -> None:
+        """Raise where something was met that cannot be watched together with the rest."""
+        if self.typed and any(isinstance(x, io.IOBase | logging.Logger) for x, _ in self.outward.values()):
+            raise Unwatchable(Inspects("it asks for types, and reaches a stream or a logger"))
+        if self.passable is not None and self.hands_on():
+            self.passed_on(self.passable)
+        if "datetime64" in self.attributes:
+            raise Unwatchable(Inspects("it asks NumPy for dates, of which some are the clock's"))
+        if not FRAMES.isdisjoint(self.attributes):
+            raise Unwatchable(Inspects("it looks at frames"))
+        if "_base" in self.attributes:
+            raise Unwatchable(Inspects(
+                "it asks for the `_base` of something, which is compared nowhere"))
+
+    def hands_on(self) -> bool:
+        """Could some code give a function to one that calls it, and nobody sees that?"""
+        # Python's own have no method `sort`, unless they are asked of something
+        own = KEYED - {"sort"} if id(builtins) not in self.modules else set()
+        named = self.builtins | self.attributes - own
+        return not HIGHER.isdisjoint(named if "key" in self.attributes else named - KEYED)
+
+    def numpy_arrays(self) -> None:
+        """Those that a run finds stand-ins for are compared by how they lie in memory, others by
+        their numbers."""
+        named = self.attributes | self.builtins
+        self.solid = self.exact or not numpy_arrays.EXACT.isdisjoint(named)
+        found = [x for i, (x, _) in self.outward.items() if type(x) is np.ndarray and i not in self.met]
+        if found:
+            self.settings.add("numpy")
+        for x in found:
+            if self.solid:
+                del self.outward[id(x)]
+                self.stack.append(x)
+            else:
+                self.places.append(ArrayLayout(x))
+        self.walk()
+        self.inputs = {} if self.solid else {id(x): x for x in found}
+
+    def say_of_themselves(self) -> None:
+        """Watch what functions and classes say of themselves, as far as anybody asks for it."""
+        names: tuple[str, ...] = ()
+        done: set[int] = set()
+        while True:
+            now = SAID if self.asking else tuple(
+                n for n in SAID if n in self.attributes or self.shown and n in SAID[1:4:2])
+            done = done if now == names else set()
+            names = now
+            found = [x for x in self.seen.values() if id(x) not in done and _speaks(x)]
+            for x in found:
+                done.add(id(x))
+                if names:
+                    self.add(SelfDescription(x, names))
+                if "__globals__" in self.attributes and isinstance(x, types.FunctionType):
+                    self.other_entries(x.__globals__, UNNAMED)
+            if not found:
+                return
+            self.walk()
+
+    def data(self, found: list[Any]) -> None:
+        """Compare containers and objects that hold attributes, with those in them. The use of other
+        things in them is noticed."""
+        met: set[int] = set()
+        while found:
+            x = found.pop()
+            if id(x) in met or id(x) in self.seen or id(x) == self.builtins_id:
+                continue
+            met.add(id(x))
+            if isinstance(x, tuple(OWN)):
+                place: Place = entries(x) if isinstance(x, dict | types.MappingProxyType) \
+                    else Members(x) if isinstance(x, set | frozenset) else Elements(x)
+                self.places.append(place)
+                found += place.objects
+            elif not (isinstance(x, types.ModuleType) or callable(x) or standard(module_of(type(x)))) \
+                    and isinstance(getattr(x, "__dict__", None), dict):
+                found.append(x.__dict__)
+            if len(found) > MOST:
+                raise Unwatchable(TooMuch(
+                    f"it looks up names, and reaches more than {MOST} objects in modules"))
+
+
+def visitor_for(t: type) -> Visit:
+    """What visits objects of a type."""
+    return next(visit for fits, visit in VISITORS if fits(t))
+
+
+def _speaks(x: Any) -> bool:
+    """Is it a function or class of the user's?"""
+    if type(x) is types.FunctionType:
+        return not standard(x.__globals__.get("__name__") or "")
+    return isinstance(x, type) and bool(x.__flags__ & HEAP) and not standard(module_of(x))
+
+
+def _absolute(name: str, level: int, names_of: dict[str, Any]) -> str:
+    """The module that an import names, relative ones from their package."""
+    if not level:
+        return name
+    parts = (names_of.get("__package__") or "").split(".")
+    return ".".join([*parts[:len(parts) - level + 1], *([name] if name else [])])

@@ -1,0 +1,87 @@
+"""Slots: spots whose number or tensor is another at each call. A recording takes it as it comes,
+like an argument that nobody passes."""
+from typing import Any
+
+import numpy as np
+from whet.tensor import wrap
+from whet.tensor_base import Base
+
+from ..capture import numpy_arrays
+from ..capture.varying_numbers import tensor_of, varies
+from .spots import Spot
+from .tensor_facts import look, spent
+
+
+class Slot:
+    """A spot, or with `item` one number of the tuple that lies there."""
+    __slots__ = ("spot", "item", "size", "cells", "is_number", "is_array", "type", "look")
+
+    def __init__(self, spot: Spot, value: Any, item: int | None = None) -> None:
+        self.spot, self.item = spot, item
+        self.cells: list[tuple[Any, int]] = []   # where a World holds it: places, with an index
+        self.size, value = (None, value) if item is None else (len(value), value[item])
+        self.type, self.is_array = type(value), type(value) is np.ndarray
+        self.is_number = not (self.is_array or isinstance(value, Base))
+        self.look = numpy_arrays.layout(value) if self.is_array else \
+            None if self.is_number else look(value)
+
+    @staticmethod
+    def takes(value: Any) -> bool:
+        """Can such a value come from a slot, or from several?"""
+        if isinstance(value, Base):
+            return not value._extra and (value._node is None or spent(value._node))
+        return varies(value) or numpy_arrays.takes(value) or several(value)
+
+    @staticmethod
+    def at(spot: Spot, value: Any) -> "list[Slot]":
+        """The slots of a spot."""
+        items = range(len(value)) if several(value) else (None,)
+        return [Slot(spot, value, i) for i in items]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells it from others."""
+        return *self.spot.key, self.item, self.size
+
+    def fetch(self, known: dict[int, Any], leaves: list[Any]) -> Any:
+        """The tensor that is there now, or that stands for the number.
+
+        None where it is of another kind, or known under another name."""
+        there = v = self.spot.found()
+        if v is None:
+            return None
+        if self.item is not None:
+            if type(v) is not tuple or len(v) != self.size:
+                return None
+            v = v[self.item]
+        t = self.tensor(v, known, leaves)
+        if t is not None:
+            for place, i in self.cells:
+                place.objects[i] = there
+        return t
+
+    def tensor(self, v: Any, known: dict[int, Any], leaves: list[Any]) -> Any:
+        """A value of the slot's kind as a tensor; None for others."""
+        if type(v) is not self.type:
+            return None
+        if self.is_number:
+            return tensor_of(v) if varies(v) else None
+        if self.is_array:
+            if numpy_arrays.layout(v) != self.look or any(v is x._array for x in leaves):
+                return None
+            return wrap(v)
+        if v.requires_grad is None or look(v) != self.look or id(v) in known:
+            return None                      # asking for the flag brings a view up to date
+        return None if any(v is x for x in leaves) else v
+
+    def there(self) -> Any:
+        """The number, tensor or array that is there."""
+        v = self.spot.get()
+        return v if self.item is None else v[self.item]
+
+
+def several(value: Any) -> bool:
+    """Is this a tuple of numbers and tensors, each of which may be another at each call?"""
+    return type(value) is tuple and len(value) > 0 \
+        and all([varies(x) or isinstance(x, Base) and Slot.takes(x) for x in value]) \
+        and len(set(map(id, value))) == len(value)

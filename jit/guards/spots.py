@@ -1,0 +1,240 @@
+"""Spots: single positions in Python's state. A spot is read, and something is laid there past
+whatever would notice. Each kind of position is a class."""
+import builtins
+import collections
+import operator
+import os
+import types
+from collections.abc import Callable
+from typing import Any
+
+from ..capture import containers
+from ..capture.containers import elements, kind_of
+from .cpython_layouts import layouts, namespace, word
+from .native_entry import MISSED, L
+from .table_rows import No
+
+CONTENTS = "contents"            # the name of a position whose owner has no other
+
+
+class Spot:
+    """`name` of `owner`."""
+    __slots__ = ("owner", "name")
+
+    def __init__(self, owner: Any, name: Any = CONTENTS) -> None:
+        self.owner, self.name = owner, name
+
+    @property
+    def key(self) -> tuple[int, Any]:
+        """What tells it from others."""
+        return id(self.owner), self.name
+
+    def get(self) -> Any:
+        """What lies there; an error where nothing does."""
+        raise NotImplementedError
+
+    def put(self, value: Any) -> None:
+        """Lay something there."""
+        raise NotImplementedError
+
+    def found(self) -> Any:
+        """What lies there; None where nothing does any more."""
+        try:
+            return self.get()
+        except (AttributeError, LookupError, ValueError):
+            return None
+
+    def called(self, names: Any) -> str:
+        """What the user calls it. `names`: see `report/names.py`."""
+        return names.of(self.owner)
+
+    def read_row(self, t: Any) -> tuple[int, int, int]:
+        """Where machine code finds what lies there: (kind, where, what there)."""
+        raise No
+
+    def write_row(self, t: Any) -> tuple[int, int, int]:
+        """Where machine code lays something."""
+        return self.read_row(t)
+
+    def statement(self, i: int, value: str, given: Callable[[str, Any], str]) -> str:
+        """Python code that lays a value there; `given` names objects."""
+        return f"{given(f'put{i}', self.put)}({value})"
+
+
+class Entry(Spot):
+    """An entry of a dict."""
+    __slots__ = ()
+
+    def get(self) -> Any:
+        return kind_of(self.owner).__getitem__(self.owner, self.name)
+
+    def put(self, value: Any) -> None:
+        kind_of(self.owner).__setitem__(self.owner, self.name, value)
+
+    def called(self, names: Any) -> str:
+        return names.of_entry(self.owner, self.name)
+
+    def read_row(self, t: Any) -> tuple[int, int, int]:
+        d, name = self.owner, self.name
+        if type(d) is types.MappingProxyType:
+            d = namespace(d)
+        if not isinstance(d, dict) or type(name) is not str \
+                or dict.get(d, name, MISSED) is not self.found():
+            raise No
+        return L.ENTRY, t.id(d), t.id(name)
+
+    def statement(self, i: int, value: str, given: Callable[[str, Any], str]) -> str:
+        if type(self.owner) not in (dict, list):
+            return super().statement(i, value, given)
+        return f"{given(f'owner{i}', self.owner)}[{given(f'name{i}', self.name)}] = {value}"
+
+
+class GlobalName(Entry):
+    """A name of a module."""
+    __slots__ = ()
+
+    def called(self, names: Any) -> str:
+        return self.name
+
+
+class Element(Entry):
+    """An element of a list or a deque."""
+    __slots__ = ()
+
+    def called(self, names: Any) -> str:
+        return f"{names.of_object(self.owner)}[{self.name}]"
+
+    def read_row(self, t: Any) -> tuple[int, int, int]:
+        if not isinstance(self.owner, list) or not layouts.list:
+            raise No
+        return L.ITEM, t.id(self.owner), self.name
+
+
+class Variable(Spot):
+    """The variable of an enclosing function."""
+    __slots__ = ()
+
+    def get(self) -> Any:
+        return self.owner.cell_contents
+
+    def put(self, value: Any) -> None:
+        self.owner.cell_contents = value
+
+    def called(self, names: Any) -> str:
+        return names.of_cell(self.owner)
+
+    def read_row(self, t: Any) -> tuple[int, int, int]:
+        return _word_row(t, self.owner, layouts.cell, self.get())
+
+
+class Attribute(Spot):
+    """An attribute that is a slot of its class."""
+    __slots__ = ()
+
+    def get(self) -> Any:
+        return getattr(self.owner, self.name)
+
+    def put(self, value: Any) -> None:
+        object.__setattr__(self.owner, self.name, value)
+
+    def called(self, names: Any) -> str:
+        return f"{names.of_object(self.owner)}.{self.name}"
+
+    def read_row(self, t: Any) -> tuple[int, int, int]:
+        return _word_row(t, self.owner, layouts.slot(self.owner, self.name), self.get())
+
+
+class ClassAttribute(Spot):
+    """An attribute of a class."""
+    __slots__ = ()
+
+    def get(self) -> Any:
+        return vars(self.owner)[self.name]
+
+    def put(self, value: Any) -> None:
+        type.__setattr__(self.owner, self.name, value)
+
+    def called(self, names: Any) -> str:
+        return f"{names.of_object(self.owner)}.{self.name}"
+
+    def read_row(self, t: Any) -> tuple[int, int, int]:
+        return Entry(namespace(self.owner), self.name).read_row(t)
+
+    def write_row(self, t: Any) -> tuple[int, int, int]:
+        raise No                             # CPython keeps what it finds in classes in caches
+
+
+class ContextValue(Spot):
+    """What a context variable holds."""
+    __slots__ = ()
+
+    def get(self) -> Any:
+        return self.owner.get()
+
+    def put(self, value: Any) -> None:
+        self.owner.set(value)
+
+
+class LocalAttribute(Spot):
+    """An attribute of a `threading.local`, as this thread sees it."""
+    __slots__ = ()
+
+    def get(self) -> Any:
+        return vars(self.owner)[self.name]
+
+    def put(self, value: Any) -> None:
+        vars(self.owner)[self.name] = value
+
+
+class BuiltinName(Spot):
+    """A name of Python's own, as one module sees it: the module has it while it is another."""
+    __slots__ = ()
+
+    def get(self) -> Any:
+        return self.owner.get(self.name)
+
+    def put(self, value: Any) -> None:
+        self.owner[self.name] = value
+        if value is getattr(builtins, self.name):
+            del self.owner[self.name]
+
+
+class Contents(Spot):
+    """All that a container holds."""
+    __slots__ = ()
+
+    def __init__(self, owner: Any) -> None:
+        super().__init__(owner, None)
+
+    def put(self, value: Any) -> None:
+        owner = self.owner
+        if isinstance(owner, dict):
+            kind, there = kind_of(owner), elements(owner)
+            if not all(map(operator.is_, there, value)) or len(there) > len(value):
+                kind.clear(owner)            # entries were not only set or added
+            kind.update(owner, value)
+        elif isinstance(owner, list | collections.deque):
+            containers.fill(owner, value)
+        else:                                # what stays keeps its place in the order
+            set.difference_update(owner, set(elements(owner)).difference(value))
+            set.update(owner, value)
+
+
+class Environment(Contents):
+    """The variables of the process. Who sets one tells the system, too."""
+    __slots__ = ()
+
+    def put(self, value: Any) -> None:
+        for k in self.owner.keys() | value.keys():
+            if self.owner.get(k) != value.get(k):
+                decoded = os.environ.decodekey(k)
+                if k in value:
+                    os.environ[decoded] = os.environ.decodevalue(value[k])
+                else:
+                    del os.environ[decoded]
+
+
+def _word_row(t: Any, owner: Any, offset: int | None, held: Any) -> tuple[int, int, int]:
+    if offset is None or word(id(owner) + offset) != id(held):
+        raise No
+    return L.WORD, t.id(owner) + offset, 0

@@ -1,0 +1,28 @@
+"""What a tensor is besides its numbers."""
+import ctypes as C
+from typing import Any
+
+from whet.tensor_base import Base
+
+NOTHING: dict[str, Any] = {}
+FLAGS = 0x500                    # of an array: is it aligned, may it be written to?
+
+
+def named(t: Any) -> dict[str, Any]:
+    """The attributes that somebody gave a tensor. Its dict is not made to find out."""
+    if Base.__dictoffset__ > 0 and not C.c_void_p.from_address(id(t) + Base.__dictoffset__).value:
+        return NOTHING
+    return vars(t)
+
+
+def look(t: Any) -> tuple[Any, ...]:
+    """What a tensor is, its numbers aside."""
+    a = t._array
+    return (type(t), a.dtype, a.shape, a.strides, t._rg, t._grad is None, t._node is None,
+            t._base is None, a.flags.num & FLAGS, bool(t._extra))
+
+
+def spent(node: Any) -> bool:
+    """Was the graph that starts at a node differentiated and freed?"""
+    of = getattr(node, "parent", node)
+    return bool(of.released) and not node.pre_hooks and not of.pre_hooks

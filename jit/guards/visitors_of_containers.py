@@ -1,0 +1,79 @@
+"""What tensors and containers lead to, on the walk over what a function can reach."""
+import collections
+import types
+from typing import Any
+
+from whet.tensor_base import Base
+
+from ..capture.containers import elements
+from ..report.reasons import Reaches
+from .immutable_types import PLAIN
+from .object_places import TypeOf
+from .places import Attribute, AttributesDict, Cell, Elements, Members
+from .tensor_facts import named
+from .visitors import Unwatchable, Visitors
+from .visitors_of_objects import instance
+
+# what is compared by identity, to whom it is the same
+BY_IDENTITY = Base, type, types.FunctionType, types.BuiltinFunctionType
+CONTAINERS = Visitors()
+
+
+@CONTAINERS.of(Base)
+def tensor(walk: Any, t: Any) -> None:
+    walk.tensors[id(t)] = t
+    if type(t) is not Base or named(t):
+        walk.places.append(AttributesDict(t))
+        walk.namespace(vars(t))
+        walk.framework(type(t))
+    else:
+        walk.bare.append(t)
+    if t._extra:                             # hooks
+        walk.stack.append(t._extra)
+    if t._grad is not None:
+        walk.grads.append(t._grad)
+
+
+@CONTAINERS.of(list, tuple, collections.deque)
+def sequence(walk: Any, x: Any) -> None:
+    walk.add(Elements(x))
+    if type(x) not in (list, tuple, collections.deque):
+        instance(walk, x)
+
+
+@CONTAINERS.of(set, frozenset)
+def set_(walk: Any, x: Any) -> None:
+    odd = {type(e).__name__ for e in elements(x)
+           if not (type(e) in PLAIN or isinstance(e, BY_IDENTITY))}
+    if odd:
+        kinds = ", ".join(sorted({type(e).__name__ for e in elements(x)}))
+        raise Unwatchable(Reaches(f"a set of {kinds}", x, walk, Reaches.OF_SETS))
+    walk.add(Members(x))
+    if type(x) not in (set, frozenset):
+        instance(walk, x)
+
+
+@CONTAINERS.of(dict)
+def dict_(walk: Any, x: Any) -> None:
+    walk.namespace(x)
+    if isinstance(x, collections.defaultdict):
+        walk.add(Attribute(x, "default_factory"))
+    if type(x) not in (dict, collections.OrderedDict, collections.defaultdict):
+        instance(walk, x)
+
+
+@CONTAINERS.of_just(types.MappingProxyType)
+def view_of_a_dict(walk: Any, x: Any) -> None:
+    walk.namespace(x)
+
+
+@CONTAINERS.of_just(types.CellType)
+def cell(walk: Any, x: Any) -> None:
+    walk.add(Cell(x))
+
+
+@CONTAINERS.of(types.ModuleType)
+def module(walk: Any, x: Any) -> None:
+    walk.modules[id(x)] = x, set()
+    if type(x) is not types.ModuleType:
+        walk.add(TypeOf(x))

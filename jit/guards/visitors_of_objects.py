@@ -1,0 +1,194 @@
+"""What instances and values of other kinds lead to, on the walk over what a function can reach."""
+import array
+import collections
+import contextlib
+import contextvars
+import dataclasses
+import datetime
+import decimal
+import enum
+import fractions
+import os
+import pathlib
+import random
+import re
+import sys
+import threading
+import types
+import uuid
+import weakref
+from typing import Any
+
+import numpy as np
+from whet.autograd import modes
+from whet.random import Generator
+from whet.utils.hooks import Hooks
+
+from ..capture.stand_ins import StandIn
+from ..report.reasons import Draws, Reaches, full_thing, thing
+from .immutable_types import CONSTANT
+from .instances import hidden, slots_of
+from .object_places import ArrayContents, Context, PackagePath, ThreadLocal, TypeOf
+from .origin import module_of, standard
+from .places import Attribute, AttributesDict
+from .visitors import Unwatchable, Visitors
+
+WATCHED = 1 << 16                # bytes of a NumPy array that are compared at each call
+# of the standard library, what nobody changes: to use it is to call it, which is seen
+VALUES = (datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, decimal.Decimal,
+          fractions.Fraction, pathlib.PurePath, re.Pattern, uuid.UUID)
+# classes of the standard library that are data
+DATA = frozenset((
+    types.SimpleNamespace, collections.ChainMap, collections.UserDict, collections.UserList,
+    contextlib.nullcontext, dataclasses.Field, type(dataclasses.MISSING), type(dataclasses.KW_ONLY),
+    type(dataclasses._FIELD), type(dataclasses._HAS_DEFAULT_FACTORY)))  # type: ignore[attr-defined]
+NUMPY_FUNCTION = type(np.sum)
+LIGHT = Visitors()               # of what is not remembered: nothing can lie there that is another
+OBJECTS = Visitors()
+
+
+# ---- what nobody can change ----------------------------------------------------------------------
+@LIGHT.of(types.GenericAlias, types.UnionType)
+def alias(walk: Any, x: Any) -> None:
+    walk.stack += [getattr(x, "__origin__", None), *x.__args__]
+
+
+@LIGHT.where(lambda t: issubclass(t, (np.ufunc, np.generic, NUMPY_FUNCTION)) and t is not np.void)
+def number_or_function_of_numpy(walk: Any, x: Any) -> None:
+    walk.settings.add("numpy")
+
+
+@LIGHT.where(lambda t: issubclass(t, (*CONSTANT, StandIn)) and t is not np.void)
+def constant(walk: Any, x: Any) -> None:
+    """It leads to nothing."""
+
+
+# ---- values --------------------------------------------------------------------------------------
+@OBJECTS.where(lambda t: issubclass(t, int | float | complex | str | bytes)
+               and standard(module_of(t)) and not issubclass(t, enum.Enum))
+def number_or_text_of_a_kind_of_its_own(walk: Any, x: Any) -> None:
+    walk.namespace(getattr(x, "__dict__", {}))
+
+
+@OBJECTS.where(lambda t: module_of(t) == "typing")
+def annotation(walk: Any, x: Any) -> None:
+    if hasattr(x, "__dict__"):
+        walk.named(x)
+
+
+@OBJECTS.where(lambda t: t is object or issubclass(t, Generator) or t is type(modes.state)
+               or issubclass(t, enum.Enum) and standard(module_of(t)))
+def known_otherwise(walk: Any, x: Any) -> None:
+    """Draws of random numbers are recorded; the modes are a part of what tells calls apart."""
+
+
+@OBJECTS.where(lambda t: issubclass(t, VALUES) and standard(module_of(t)))
+def value(walk: Any, x: Any) -> None:
+    if isinstance(x, decimal.Decimal):
+        walk.settings.add("decimal")
+
+
+@OBJECTS.of(enum.Enum)
+def member(walk: Any, x: Any) -> None:
+    """Its attributes and its value may be changed."""
+    instance(walk, x)
+
+
+# ---- arrays --------------------------------------------------------------------------------------
+@OBJECTS.of(np.ndarray, np.void)
+def numpy_array(walk: Any, x: Any) -> None:
+    if type(x) not in (np.ndarray, np.void) or x.nbytes > WATCHED or x.dtype.hasobject:
+        what = f"a NumPy array of {x.nbytes} bytes, whose numbers may change unseen"
+        raise Unwatchable(Reaches(what, x, walk, Reaches.OF_ARRAYS))
+    walk.add(ArrayContents(x))
+    walk.settings.add("numpy")
+
+
+@OBJECTS.of_just(bytearray, array.array)
+def array_of_python(walk: Any, x: Any) -> None:
+    if memoryview(x).nbytes > WATCHED:
+        raise Unwatchable(Reaches(full_thing(type(x)), x, walk))
+    walk.add(ArrayContents(x))
+    walk.settings.add("numpy")
+
+
+# ---- objects of the standard library -------------------------------------------------------------
+@OBJECTS.of_just(contextvars.ContextVar)
+def context_variable(walk: Any, x: Any) -> None:
+    walk.add(Context(x))
+
+
+@OBJECTS.of_just(threading.local)
+def thread_local(walk: Any, x: Any) -> None:
+    walk.add(ThreadLocal(x))
+
+
+@OBJECTS.of_just(random.Random)
+def pythons_generator(walk: Any, x: Any) -> None:
+    """To use its numbers is to call it, which is seen."""
+    walk.namespace(vars(x))
+    walk.passable = x.getrandbits
+
+
+@OBJECTS.where(lambda t: t.__name__ == "_NamespacePath" and t.__module__ == "_frozen_importlib_external")
+def package_path(walk: Any, x: Any) -> None:
+    walk.add(PackagePath(x))
+
+
+@OBJECTS.of_just(type(os.environ))
+def environment(walk: Any, x: Any) -> None:
+    walk.namespace(x._data)
+
+
+@OBJECTS.of_just(weakref.ref)
+def weak_reference(walk: Any, x: Any) -> None:
+    """Handles of hooks have those: what is held for it keeps no object of the user's alive."""
+    if x() is not None and not isinstance(x(), Hooks):
+        raise Unwatchable(Reaches(full_thing(type(x)), x, walk))
+    walk.stack.append(x())
+
+
+@OBJECTS.where(lambda t: hasattr(t, "__next__"))
+def iterator(walk: Any, x: Any) -> None:
+    what = f"{thing(type(x))}, which moves on when it is read"
+    raise Unwatchable(Reaches(what, x, walk, Reaches.OF_ITERATORS))
+
+
+def _is_data(t: type) -> bool:
+    """An instance of a class of ours is data, of the standard library mostly not."""
+    parser = sys.modules.get("argparse")     # seldom imported
+    return t.__module__.partition(".")[0] == "whet" or t in DATA \
+        or parser is not None and t is parser.Namespace
+
+
+@OBJECTS.where(lambda t: module_of(t) == "builtins" or standard(module_of(t)) and not _is_data(t))
+def unknown(walk: Any, x: Any) -> None:
+    draws = isinstance(x, np.random.RandomState | np.random.Generator)
+    raise Unwatchable(Reaches(full_thing(type(x)), x, walk, Draws.instead if draws else None))
+
+
+# ---- instances -----------------------------------------------------------------------------------
+@OBJECTS.where(lambda t: hidden(t) is not None)
+def partly_of_c(walk: Any, x: Any) -> None:
+    base: Any = hidden(type(x))
+    what = f"{full_thing(type(x))}, which is a kind of {base.__qualname__}"
+    raise Unwatchable(Reaches(what, x, walk))
+
+
+@OBJECTS.of(object)
+def instance(walk: Any, x: Any) -> None:
+    """An object by its attributes, and what its class does."""
+    t = type(x)
+    walk.add(TypeOf(x))
+    walk.framework(t)
+    if hasattr(x, "__dict__"):
+        walk.places.append(AttributesDict(x))
+        skipped = next((vars(b)["_unwatched"] for b in t.__mro__ if "_unwatched" in vars(b)
+                        and module_of(b).startswith("whet")), None)
+        if skipped:                          # caches of our own classes
+            walk.other_entries(x.__dict__, skipped)
+        else:
+            walk.namespace(x.__dict__)
+    for c in t.__mro__:
+        for name in slots_of(c):
+            walk.add(Attribute(x, name))
