@@ -45,6 +45,7 @@ UNNAMED = ("__builtins__", "__spec__", "__loader__")     # of a module, what glo
 BY_NAME, CONVERTING = (type, getattr, setattr, vars), (float, int)
 VISITORS = [*LIGHT.all, *CONTAINERS.all, *CALLABLES.all, *OBJECTS.all]
 UNSEEN = frozenset(visit for _, visit in LIGHT.all)      # what they visit is not remembered
+OF_LASTING_TYPES: dict[type, Visit] = {}         # of types that no class statement has made
 
 _errors = getattr(np._core.umath, "_extobj_contextvar", None)         # what NumPy holds them by
 _last: tuple[Any, Any] = (None, None)
@@ -100,7 +101,7 @@ class Walk:
         self.frameworks: set[Any] = set()    # classes of ours that are watched
         self.abstract = False                # is it watched what abstract classes know of others?
         self.seen: dict[int, Any] = {}       # by id, kept alive
-        self.visitors: dict[type, Visit] = {}  # what visits objects of a type
+        self.visitors = dict(OF_LASTING_TYPES)       # what visits objects of a type
         self.builtins_id = id(vars(builtins))            # of these those are compared that code looks up
         self.stack = [fn, *arguments]
         self.framework(Tensor)
@@ -395,7 +396,10 @@ class Walk:
 
 def visitor_for(t: type) -> Visit:
     """What visits objects of a type."""
-    return next(visit for fits, visit in VISITORS if fits(t))
+    visitor = next(visit for fits, visit in VISITORS if fits(t))
+    if not t.__flags__ & HEAP:
+        OF_LASTING_TYPES[t] = visitor
+    return visitor
 
 
 def _speaks(x: Any) -> bool:
