@@ -27,6 +27,7 @@ from ..report.reasons import (
     Reason,
     Settings,
 )
+from .memory_ceiling import Ceiling
 from .numpy_arrays import Arrays
 from .outside_calls import Call
 from .purity import Watch
@@ -54,7 +55,7 @@ class Recorder(Questions):
         self.lines = lines                   # where `item()` gave numbers that vary
         # tensors that stand for numbers; weak references to those; ids of the tensors whose value Python went on from
         self.hidden, self.lent, self.pinned = [], [], set()
-        self.nodes, self.values = [], Values()
+        self.nodes, self.values, self.ceiling = [], Values(), Ceiling()
         self.arrays, self.memory = self.values.arrays, self.values.memory      # how values lie, and in the memory of which others
         self.outside, self.originals = {}, Originals(self.arrays)    # value number -> the tensor that was there before; what those held
         self.made = {}                       # id of a tensor made inside -> a weak reference to it
@@ -184,6 +185,7 @@ class Recorder(Questions):
             left, self.running = self.running, before
         if left:
             self.note("op", op, ins, attrs, out)
+        self.ceiling.look()
         return out
 
     def computed(self, outs):

@@ -198,6 +198,17 @@ class Run:
         """Did no other thread of Python run meanwhile? What one changed looks as if the run had done it."""
         return _others() == self.others
 
+    def release(self, rec):
+        """The recording is made: let go of the gradients that the run has replaced and nobody reads, as eager has done."""
+        replaced = {id(g): g for t, g in zip(self.tensors, self.grads) if g is not None and t._grad is not g}
+        for t in (*rec.outside.values(), *self.leaves):
+            replaced.pop(id(t), None)
+        for g in replaced.values():
+            rec.reachable.pop(id(g._array), None)
+        rec.anchors = [t._array for t in rec.reachable.values()]
+        self.whole.let_go([g for g in self.whole.grads if id(g) not in replaced])
+        self.tensors, self.grads, self.looks = (), (), ()
+
     def unseen(self, rec, place_of):
         """What was counted as a write to tensors from outside, and is none: (place, who counted it)."""
         seen, places = collections.Counter(id(n.value) for n in rec.nodes if n.kind == "write"), counted(self.tensors, place_of)

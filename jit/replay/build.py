@@ -14,7 +14,6 @@ from ..report.reasons import Memory, Prints, PythonBackward
 from ..verify.program_check import ProgramCheck
 from .recording import Recording
 
-UNUSED = 1 << 25                 # bytes that may lie unused in the allocator: to get them again costs a few ms
 # what a run of the backward may raise that the call itself did not
 UNRECORDED = Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueError
 
@@ -31,8 +30,8 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     r = _recording(session, found, program)
     r.expect([a for _, a in r.given])
     r.given = [(place, Type.of(a)) for place, a in r.given]
-    if memory.stats()["cached"] > UNUSED:
-        memory.empty_cache()                 # A program's blocks have other sizes than those of the run.
+    session.run.release(rec)
+    rec.ceiling.make_room(memory.taken(program.arena))
     made = ProgramCheck(session.subject, rec, r, program, found.outside).run(found.draws, {n: n for n in values})
     if back is not None:
         back.check(rec, made)

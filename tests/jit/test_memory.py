@@ -2,15 +2,18 @@
 import gc
 import random
 import warnings
+import weakref
 
 import numpy as np
 import pytest
 import whet
-from whet import jit, nn
+from whet import jit, nn, optim
 from whet.cpu import memory, native
 from whet.ir.parse import parse
 from whet.ir.view import amount
+from whet.jit.capture import memory_ceiling
 from whet.jit.program.arena import ALIGN, Own, Piece, Ranges, plan
+from whet.jit.verify.program_check import ProgramCheck
 from whet.jit.verify.reproducer import differing
 from whet.nn import functional as F
 
@@ -449,3 +452,74 @@ def test_recording_is_given_up_wherever_it_takes_too_much(limit, monkeypatch):
             got, want = t(x), f(again)
             assert [a.tolist() for a in got] == [a.tolist() for a in want] and x.grad.tolist() == again.grad.tolist()
             assert [a.requires_grad for a in got] == [a.requires_grad for a in want]
+
+
+# ---- while a call is recorded --------------------------------------------------------------------------------------------
+def trained(widths):
+    """A step of a model whose layers are all of other sizes, so that no temporary takes the place of another layer's."""
+    model = nn.Sequential(*[nn.Linear(a, b) for a, b in zip(widths, widths[1:])])
+    opt = optim.AdamW(model.parameters())
+
+    def step(x):
+        loss = model(x).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss.detach()
+    return model, step
+
+
+def held():
+    """The bytes that the process holds in large blocks."""
+    stats = memory.stats()
+    return stats["live"] + stats["cached"]
+
+
+@compiled
+def test_a_recorded_run_holds_little_more_than_what_is_alive(monkeypatch):
+    _, step = trained([300, 400, 500, 600, 700, 800, 900])
+    most, seen, look = [0], [], memory_ceiling.Ceiling.look
+
+    def looked(self):
+        most[0] = max(most[0], memory.stats()["live"])
+        look(self)
+        seen.append(held() / (most[0] + most[0] / memory_ceiling.SLACK + memory_ceiling.FLOOR))
+    monkeypatch.setattr(memory_ceiling.Ceiling, "look", looked)
+    memory.empty_cache()
+    jit.trace(step)(whet.randn(4, 300))
+    assert len(seen) > 100 and max(seen) <= 1
+
+
+@compiled
+def test_what_the_run_has_let_go_of_makes_room_for_the_program(monkeypatch):
+    held_by_run, run = [], ProgramCheck.run
+    monkeypatch.setattr(ProgramCheck, "run", lambda self, *args: held_by_run.append(held()) or run(self, *args))
+    x = whet.randn(1 << 20)
+    memory.empty_cache()
+    before = held()
+    jit.trace(lambda x: ((x * 2).cumsum(0) + (x * 3).cumsum(0)).sum())(x)
+    assert held_by_run[0] - before < x.nbytes
+
+
+def test_gradients_that_the_run_replaced_are_gone_when_the_program_runs(monkeypatch):
+    model, step = trained([30, 40, 50])
+    f, alive, run = jit.trace(step), [], ProgramCheck.run
+    f(whet.randn(4, 30))
+    refs = [weakref.ref(p.grad._array) for p in model.parameters()]
+    monkeypatch.setattr(ProgramCheck, "run", lambda self, *args: alive.extend(r() for r in refs) or run(self, *args))
+    f(whet.randn(4, 30))
+    assert alive == [None] * 4
+
+
+@compiled
+@pytest.mark.parametrize("before, alive, unused, size, fits", [
+    (0, 100, 10, 0, True), (0, 100, 20, 0, False), (130, 100, 20, 0, True), (0, 100, 10, 10, False), (0, 100, 0, 10, True)])
+def test_the_ceiling_is_what_was_held_or_little_more_than_what_was_alive(before, alive, unused, size, fits, monkeypatch):
+    emptied = []
+    monkeypatch.setattr(memory, "empty_cache", lambda: emptied.append(True))
+    ceiling, mb = memory_ceiling.Ceiling(), 1 << 20
+    ceiling.before, ceiling.most = before * mb, alive * mb
+    ceiling.live, ceiling.cached = (type("Word", (), {"value": n * mb}) for n in (alive, unused))
+    ceiling.make_room(size * mb)
+    ceiling.look()
+    assert bool(emptied) != fits
