@@ -10,7 +10,7 @@ import struct
 import numpy as np
 
 from .parse import ParseError, parse
-from .text import short, types, write
+from .values import short, types
 
 MAGIC = b"whet graph 1\n"
 DIGEST = 16
@@ -29,7 +29,7 @@ def dumps(g):
     True
     """
     table: list = []
-    text = write(g, table).encode()
+    text = g.text(table).encode()
     out = [MAGIC, struct.pack("<QQ", len(text), len(table)), text]
     for a in table:
         raw = np.ascontiguousarray(a).tobytes()

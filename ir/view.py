@@ -5,7 +5,7 @@ says is in its box, all of it in its tooltip: the line of text, the user's line,
 """
 import html
 
-from . import cost, text
+from . import cost
 from .graph import walk
 from .layout import Layout, layers
 
@@ -137,7 +137,7 @@ def boxes(g, plan, colours, notes):
 
 def box_of(g, n, colours, note, names, named, far):
     moved = cost.moved(n, g.types)
-    title = "\n".join([text.head(n), *(f"  {text.head(m)}" for m in n.flat() if n.members), f"{amount(moved)} moved", *([n.line] if n.line else []),
+    title = "\n".join([n.head(), *(f"  {m.head()}" for m in n.flat() if n.members), f"{amount(moved)} moved", *([n.line] if n.line else []),
                        *([note] if note else [])])
     title += "".join(f"\n← {names[v]} : {g.types[v]}" for v in named if v in names)
     if n.kind == "op" and n.op.is_view:

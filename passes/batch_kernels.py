@@ -7,7 +7,7 @@ The kernels have the same expressions on the same types; their operands are cont
 or writes is touched, and nothing of what it reads is written, before the last of them, where the launch stands.
 """
 from whet.ir import scalar as S
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import Many, Ref
 from whet.ir.kernel import Pointwise
 from whet.passes import fuse_pointwise
 from whet.passes.fuse_rows import NAMES
@@ -58,7 +58,7 @@ def one_part(node, arrays):
     if node.kind != "fused":
         return None
     out = arrays[node.outs[0]]
-    if out.size > LARGE or not all(arrays[node.attrs.get("into", {}).get(o, o)].flags.c_contiguous for o in node.outs):
+    if out.size > LARGE or not all(arrays[node.into.get(o, o)].flags.c_contiguous for o in node.outs):
         return None
     access, dtypes = "", []
     for x in node.ins:
@@ -87,8 +87,6 @@ def _until(node, i, uses):
 def _joined(group):
     members, into = group.members, {}
     for m in members:
-        into.update(m.attrs.get("into", {}))
-    node = Node("many", None, tuple(x for m in members for x in m.ins), {"into": into} if into else {}, [o for m in members for o in m.outs],
-                members[-1].line, members)
-    node.roots = group.kernel
-    return node
+        into.update(m.into)
+    ins, outs = tuple(x for m in members for x in m.ins), [o for m in members for o in m.outs]
+    return Many(ins, outs, members[-1].line, members, group.kernel, into)

@@ -10,7 +10,7 @@ right where nothing else reads what lies between, and nothing is written meanwhi
 between would not stay in the cache anyway, and the second operands, which every block of rows goes over, are not much larger than one. """
 from math import prod
 
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import Chain, Ref
 from whet.passes.fuse_epilogues import contraction
 from whet.passes.fuse_rows import alone
 from whet.passes.uses import Uses
@@ -46,7 +46,7 @@ def chains(nodes, root, arrays, visible):
             ins = dict.fromkeys(x for m in members for x in m.refs() if x not in made)
             for k in chain:
                 out[k] = None
-            out[chain[-1]] = Node("chain", None, tuple(ins), {}, members[-1].outs, members[-1].line, members)
+            out[chain[-1]] = Chain(tuple(ins), members[-1].outs, members[-1].line, members)
     return [n for n in out if n is not None]
 
 

@@ -11,7 +11,6 @@ bit (x + 0 is not: -0 + 0 is 0). Such a result must be one that is only read, an
 from whet.ir import scalar as S
 from whet.ir.graph import Ref
 from whet.passes.fuse_pointwise import fusible
-from whet.passes.merge_repeats import renamed
 from whet.passes.uses import Uses, following, is_view
 
 ONES = {("mul", 0): 1, ("mul", 1): 1, ("div", 1): 1, ("sub", 1): 0}        # (operation, which operand): the number that changes nothing
@@ -23,7 +22,7 @@ def drop_identities(nodes, root, arrays, visible):
     base = {}                                # view -> what it is a view of
     viewed = {root[node.ins[0]] for node in nodes if is_view(node)}
     for i, node in enumerate(nodes):
-        node = renamed(node, new)
+        node = node.renamed(new)
         if is_view(node):
             for o in node.outs:
                 b = base[o] = base.get(node.ins[0], node.ins[0])

@@ -10,7 +10,7 @@ from eager's by (K + 8) * eps * (sum of |x * w * s| + |b * s| + |mean * s| + |bi
 in the last place of the largest term.
 """
 import numpy as np
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import OpNode, Ref
 from whet.passes.uses import Uses, is_view
 
 CONTRACTIONS = ("convolution", "linear")
@@ -44,7 +44,7 @@ def fold_batch_norm(nodes, root, arrays, visible, steady, log):
             op, o = REGISTRY[name], len(arrays)
             arrays.append(op.forward(*[arrays[x] if type(x) is Ref else x for x in ins], **attrs))
             root[o] = root[ins[0]] if op.is_view else o
-            made.append(Node("op", op, ins, attrs, [o], line))
+            made.append(OpNode(op, ins, attrs, [o], line))
             return Ref(o)
         _, mean, invstd, weight, bias = n.ins
         w, b = first.ins[1], first.ins[2] if len(first.ins) > 2 else None
@@ -54,7 +54,7 @@ def fold_batch_norm(nodes, root, arrays, visible, steady, log):
         start = make("neg", mean) if b is None else make("sub", make("view", b, size=arrays[mean].shape), mean)
         shift = make("view", make("add", make("mul", start, scale), bias), size=(channels,))
         kept.update(o for m in made for o in m.outs)
-        joined = Node("op", first.op, (first.ins[0], scaled, shift), first.attrs, n.outs, n.line)
+        joined = OpNode(first.op, (first.ins[0], scaled, shift), first.attrs, n.outs, n.line)
         out[maker[x]], out[i] = None, [*made, joined]
         log.append(f"fold_batch_norm put {n.op.name} into the weights of {first.op.name}" + (f" ({n.line})" if n.line else ""))
     if kept:                                 # what they are made of is worth keeping as well

@@ -6,7 +6,7 @@
 (What the recorded run computed is no guide: it may have been written to since, by a write that nobody reads and that is in the list no more.)
 """
 import numpy as np
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import OpNode, Ref
 from whet.passes.merge_repeats import LONG
 from whet.passes.uses import Uses, is_view
 
@@ -60,8 +60,7 @@ def fold_constants(nodes, root, arrays, visible):
         if node.outs and node.outs[0] in found.known and node.refs() and node.op.pure and not is_view(node) \
                 and all(found[o].strides == arrays[o].strides for o in node.outs):
             for o in node.outs:
-                out.append(Node("op", REGISTRY["constant"], (), {"array": found[o]}, [o], node.line))
-                out[-1].source = node
+                out.append(OpNode(REGISTRY["constant"], (), {"array": found[o]}, [o], node.line, node))
         else:
             out.append(node)
     return out

@@ -9,7 +9,7 @@ written in between. `value` are the two nodes that the new one stands for, argum
 the others are the operands after the contraction's own.
 """
 from whet.ir import scalar as S
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import Contract, Ref
 
 from .fuse_pointwise import fusible, kernel
 
@@ -49,9 +49,8 @@ def joined(first, node):
     at, rest = [], []
     for k, r in enumerate(node.ins):         # (a number may equal what it makes)
         (at if type(r) is Ref and r == first.outs[0] else rest).append(k)
-    made = Node("contract", first.op, (*first.ins, *[node.ins[k] for k in rest]), first.attrs, node.outs, node.line, [first, node])
-    made.roots = S.substitute(node.roots[0], {at[0]: S.arg(0), **{k: S.arg(i + 1) for i, k in enumerate(rest)}}),
-    return made
+    root = S.substitute(node.roots[0], {at[0]: S.arg(0), **{k: S.arg(i + 1) for i, k in enumerate(rest)}})
+    return Contract((*first.ins, *[node.ins[k] for k in rest]), node.outs, node.line, first, node, (root,))
 
 
 def contraction(node, arrays):

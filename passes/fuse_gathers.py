@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 from whet.ir import kernel as K
 from whet.ir import scalar as S
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import Part, Picks, Ref
 from whet.passes import fuse_moves
 from whet.passes.uses import Uses, following, written
 
@@ -46,7 +46,7 @@ def picks(nodes, root, arrays, visible):
         gathers = [m for m in members if picking(m, arrays)]
         more = len(at) > 1 or any(len(m.ins) > 2 for m in gathers)         # (one with an index has a kernel of its own)
         node = joined(members, arrays, fuse_moves.wanted(at, uses, visible)) if gathers and more else None
-        if type(node) is Node:
+        if type(node) is Picks:
             made[at[-1]] = node
             gone.update(at)
     return [made.get(i, node) for i, node in enumerate(nodes) if i in made or i not in gone]
@@ -131,8 +131,8 @@ def joined(members, arrays, outs):
         return "a kernel would not keep the bits of what it gathers"
     if len(kernel.types) + len(roots) >= fuse_moves.MOST:
         return f"a kernel would have more than {fuse_moves.MOST} operands"
-    node = Node("picks", None, tuple(ins), {}, list(outs), members[-1].line, members)
-    node.roots = fuse_moves.Part(kernel.box, tuple([S.substitute(e, {-1: S.arg(len(kernel.types))}) for e in roots]), tuple(kernel.operands)),
+    part = Part(kernel.box, tuple([S.substitute(e, {-1: S.arg(len(kernel.types))}) for e in roots]), tuple(kernel.operands))
+    node = Picks(tuple(ins), list(outs), members[-1].line, members, (part,))
     return node if _walked(node, arrays, outs) else "its slices are too short"
 
 

@@ -11,14 +11,12 @@ by the expressions that the nodes compute, in the same types: no bit changes. Wh
 
 A group stands where the last of its nodes was: nothing may want one before, nor write to what it reads.
 """
-import ctypes as C
 from bisect import bisect_right
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 from whet.ir import scalar as S
-from whet.ir.graph import Node, Ref, Type
+from whet.ir.graph import Part, Parts, Ref
 from whet.ir.spans import address
 from whet.passes import fuse_pointwise
 from whet.passes.fuse_rows import NAMES
@@ -36,25 +34,6 @@ SMALL = 1 << 14                  # elements of which launches cost more than pas
 HALVES = ("f16", "bf16")
 
 
-@dataclass(frozen=True)
-class Part:
-    """One kernel: `box` has (first, last + 1) for each dimension of the results, `roots` their expressions. `operands`: for each argument the
-    number of the node's operand, and None or (bytes from its first element, shape, strides) of what is read of it. `shared`: is it one
-    kernel with other parts that have the same expressions, however their operands lie?"""
-    box: tuple
-    roots: tuple
-    operands: tuple
-    shared: bool = False
-
-    def inputs(self, ins):
-        """The arrays that the kernel reads, given the node's operands."""
-        return [ins[k] if view is None else _seen(ins[k], *view) for k, view in self.operands]
-
-    def of(self, out):
-        """The part of a result."""
-        return out[tuple([slice(*b) for b in self.box])]
-
-
 def parts(nodes, root, arrays, visible):
     """The list with such groups as "parts" nodes; `value` are the nodes that one stands for, `roots` the `Part`s."""
     if not any(moves(node) for node in nodes):
@@ -68,7 +47,7 @@ def parts(nodes, root, arrays, visible):
             for again in (True, False):
                 at = _around(i, nodes, uses, arrays, visible, taken, again)
                 made = at and joined([nodes[k] for k in at], arrays, wanted(at, uses, visible))
-                if type(made) is Node:
+                if type(made) is Parts:
                     groups[at[-1]] = made
                     taken.update(at)
                     break
@@ -190,9 +169,7 @@ def joined(members, arrays, outs):
         out.append(part)
     if len({(p.roots, None if p.shared else p.box) for p in out}) > MOST_PARTS:
         return f"it would be more than {MOST_PARTS} kernels"
-    node = Node("parts", None, tuple(ins), {}, list(outs), members[-1].line, members)
-    node.roots = tuple(out)
-    return node
+    return Parts(tuple(ins), list(outs), members[-1].line, members, tuple(out))
 
 
 def why(a, b, arrays):
@@ -398,10 +375,3 @@ class Kernel:
         """An expression in the type in which memory would hold it."""
         name = NAMES[self.arrays[x].dtype.name]
         return e if S.typeof(e, self.types) == name else S.cast(e, name)
-
-
-def _seen(a, offset, shape, strides):
-    """A view of an array's memory."""
-    low, high = Type(a.dtype, shape, strides).span
-    memory = (C.c_uint8 * (high - low)).from_address(address(a) + offset + low)
-    return np.ndarray(shape, a.dtype, memory, -low, strides)

@@ -10,7 +10,7 @@ value would be needed before the kernel runs.
 from bisect import insort
 
 from whet.ir import scalar as S
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import Fused, Ref
 from whet.passes.uses import Uses, following, is_view, steady, touched
 
 MOST = 40                        # operands and results of a kernel
@@ -84,9 +84,8 @@ def write_through(nodes, root, arrays, visible):
             continue
         if not kernels:
             before = out[k] = alone(before, arrays)
-        into = before.attrs.setdefault("into", {})
-        if place not in into.values():
-            into[x], out[i] = place, None
+        if place not in before.into.values():
+            out[k], out[i] = before.putting({**before.into, x: place}), None
             at = readers.users[root[place]]
             at.remove(i)                     # (it is written to there now)
             insort(at, k)
@@ -179,6 +178,4 @@ def kernel(members, nodes, users, arrays, visible):
         known[n.outs[0]] = e
     inside = {id(n) for n in members}
     outs = [v for v in known if v in visible or any(id(nodes[u]) not in inside for u in users.get(v, ()))]
-    node = Node("fused", None, tuple(ins), {}, outs, members[-1].line, members)
-    node.roots = tuple(known[v] for v in outs)
-    return node
+    return Fused(tuple(ins), outs, members[-1].line, members, tuple(known[v] for v in outs))

@@ -11,13 +11,13 @@ seen through views that put its axes back or repeat it along them. A result is s
 stands where the last of its nodes was, so nothing may want one before, nor write to what it reads. The stages compute what the nodes
 compute alone, in the same types, and a reduction's order is that of `ir.rows`: no bit changes.
 """
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 from whet.ir import rows as R
 from whet.ir import scalar as S
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import Ref, Rows
+from whet.ir.row_layout import Placed, kind_of, left, one_each, spread
 from whet.passes import fuse_pointwise
 from whet.passes.lower_llvm.elements.pointwise import work
 from whet.passes.uses import Uses, drop_unused, is_view
@@ -33,26 +33,6 @@ NAMES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16
 NUMBERS = ("f32", "f64", "i32", "i64")       # types of numbers that a kernel of rows takes by value
 AGAIN = 32                       # instructions that are done again for each reduction of what they make
 STAGE = 1 << 20                  # what stages define is numbered from here on, until the operands are known
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """A program, and how each of its operands lies in the shape (see `spread`)."""
-    program: R.Program
-    shape: tuple
-    axes: tuple
-    places: tuple
-
-    def operands(self, ins):
-        """The arrays and numbers that the program is run with."""
-        out = []
-        for x, o, place in zip(ins, self.program.operands, self.places, strict=True):
-            if o.kind in ("scalar", "index"):
-                out.append(x if x is None else x.item())
-            else:
-                x = spread(x, self.shape, self.axes, place)
-                out.append(x if o.kind == "full" else one_row(x, self.axes) if o.kind == "col" else one_each(x, self.axes))
-        return out
 
 
 class _Group:
@@ -187,41 +167,6 @@ def _put(nodes, root, groups, uses, visible):
 
 
 # ---- shapes ------------------------------------------------------------------------------------------------------------
-def left(shape, axes):
-    """The shape of a row value: with axes of size 1, and without them."""
-    return tuple(1 if a in axes else n for a, n in enumerate(shape)), tuple(n for a, n in enumerate(shape) if a not in axes)
-
-
-def spread(x, shape, axes, place):
-    """An operand as one on the whole shape. It lies there as broadcasting has it ("whole"), or lacks the axes ("plain"), or has nothing
-    else ("axes")."""
-    if place != "whole":
-        there = [a for a in range(len(shape)) if (a in axes) == (place == "axes")]
-        x = np.broadcast_to(x, tuple(shape[a] for a in there))
-        x = x[tuple(slice(None) if a in there else None for a in range(len(shape)))]
-    return np.broadcast_to(x, shape)
-
-
-def one_each(x, axes):
-    """Of a full array that is the same along the axes, one number a row."""
-    return x[tuple(slice(0, 1) if a in axes else slice(None) for a in range(x.ndim))]
-
-
-def one_row(x, axes):
-    """Of a full array in which all rows are the same, one."""
-    return x[tuple(slice(None) if a in axes else 0 for a in range(x.ndim))]
-
-
-def kind_of(x, axes):
-    """How an operand, spread to the full shape, varies: "full", "row" or "col"."""
-    moves = [a for a, (n, s) in enumerate(zip(x.shape, x.strides, strict=True)) if n > 1 and s]
-    if not any(a in axes for a in moves):
-        return "row"
-    if all(a in axes for a in moves) and any(n > 1 for a, n in enumerate(x.shape) if a not in axes) and one_row(x, axes).flags.c_contiguous:
-        return "col"
-    return "full"
-
-
 def way(shape, axes, fulls, rows_, sizes):
     """How arrays of these strides can be walked without a copy: "rows" (elements of a row lie side by side, or in pieces), "columns" (rows
     do), None (neither). `fulls` has the strides of full operands and results, `rows_` those of row operands; `sizes` their item sizes."""
@@ -283,8 +228,8 @@ class _Builder:
             return None
         self.keep()
         members = [nodes[k] for k in sorted({*at, *self.views(at)})]
-        node = Node("rows", None, tuple(self.ins), {"axes": self.axes}, outs, nodes[at[-1]].line, members)
-        node.roots = Rows(self.finished(), self.shape, self.axes, tuple(self.places))
+        work = Placed(self.finished(), self.shape, self.axes, tuple(self.places))
+        node = Rows(tuple(self.ins), outs, nodes[at[-1]].line, members, self.axes, work)
         return node if self.suits(node) else None
 
     def views(self, at):

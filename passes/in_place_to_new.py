@@ -49,4 +49,4 @@ def _renamed(node, old, new, outs):
     if not any(x == old for x in node.refs()) and not (outs and old in node.outs):
         return node
     ins = tuple([Ref(new) if type(x) is Ref and x == old else x for x in node.ins])
-    return node.of(ins, [new if outs and o == old else o for o in node.outs])
+    return node.to(ins, [new if outs and o == old else o for o in node.outs]) if outs and old in node.outs else node.of(ins)

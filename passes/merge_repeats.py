@@ -8,7 +8,6 @@ Two nodes are the same if their op, operands and attributes are, and nobody wrot
 result is only read, in the layout that it has, and nobody outside can tell it from the first.
 """
 import numpy as np
-from whet.ir.graph import Ref
 from whet.passes.uses import Uses, is_view
 
 LONG = 64                        # elements of an array among the attributes
@@ -19,7 +18,7 @@ def merge_repeats(nodes, root, arrays, visible):
     uses, seen, new, out = Uses(nodes, root), {}, {}, []
     viewed = {root[node.ins[0]] for node in nodes if is_view(node)}
     for i, node in enumerate(nodes):
-        node = renamed(node, new)
+        node = node.renamed(new)
         key = meaning(node) if node.kind == "op" and not is_view(node) and node.op.pure and not node.op.random else None
         if key is not None:
             before = seen.get(key)
@@ -31,14 +30,6 @@ def merge_repeats(nodes, root, arrays, visible):
             seen[key] = i, node
         out.append(node)
     return out
-
-
-def renamed(node, new):
-    """A node with operands that have become others."""
-    if not any(type(x) is Ref and x in new for x in node.ins):
-        return node
-    ins = tuple(Ref(new[x]) if type(x) is Ref and x in new else x for x in node.ins)
-    return node.of(ins)
 
 
 def meaning(node):

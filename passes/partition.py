@@ -13,10 +13,9 @@ the operands of the forward and what the backward wants: a value costs what it t
 """
 from collections import deque
 
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import OpNode, Ref
 from whet.passes import fuse_pointwise
 from whet.passes.lower_llvm.elements.pointwise import work
-from whet.passes.merge_repeats import renamed
 from whet.passes.uses import is_view, memories, written
 
 MOST = 400                       # values in one piece of a graph: more is not looked at
@@ -34,7 +33,7 @@ class Partition:
 
     def __init__(self, wanted, again, dropped, sources, copies, choice):
         self.dropped = dropped
-        self.again, self.copies, self.choice = {o: renamed(n, copies) for o, n in again.items()}, copies, choice
+        self.again, self.copies, self.choice = {o: n.renamed(copies) for o, n in again.items()}, copies, choice
         self.kept = list(dict.fromkeys([n for n in wanted if n not in dropped] + [copies.get(n, n) for n in sources]))
 
     def forward(self, nodes):
@@ -46,16 +45,16 @@ class Partition:
                 for x in node.refs():
                     if x in todo:
                         made[int(x)] = c = todo.pop(x)
-                        out.append(Node("op", op, (Ref(x),), {}, [c], node.line))
-                node = renamed(node, made)
+                        out.append(OpNode(op, (Ref(x),), {}, [c], node.line))
+                node = node.renamed(made)
             out.append(node)
-        return out + [Node("op", op, (Ref(x),), {}, [c], "") for x, c in todo.items()]
+        return out + [OpNode(op, (Ref(x),), {}, [c], "") for x, c in todo.items()]
 
     def backward(self, nodes):
         """A backward with what it computes again, each thing where it is first read."""
         out, there = [], set()
         for node in nodes:
-            node = renamed(node, self.copies)
+            node = node.renamed(self.copies)
             stack = [int(x) for x in node.refs()]
             while stack:
                 x = stack[-1]
@@ -72,7 +71,7 @@ class Partition:
 
     def all(self):
         """Everything that can be computed again, in order."""
-        return self.backward([Node("op", None, tuple(map(Ref, self.dropped)), {}, [], "")])[:-1]
+        return self.backward([OpNode(None, tuple(map(Ref, self.dropped)), {}, [], "")])[:-1]
 
     def keepers(self, holders):
         """`holders` (value -> those who want it, as bits) with who wants a kept value for the sake of a dropped one."""

@@ -13,7 +13,7 @@ absolute values, or the product. What may overflow in one order and not in the o
 import math
 
 import numpy as np
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import OpNode, Ref
 from whet.passes.uses import Uses
 
 
@@ -75,7 +75,7 @@ def chains(nodes, root, arrays, visible):
                 o = len(arrays)
                 arrays.append(n.op.forward(*[arrays[x] for x in ins]))
                 root[o] = o
-            made.append(Node("op", n.op, ins, n.attrs, [o], n.line))
+            made.append(OpNode(n.op, ins, n.attrs, [o], n.line))
             return Ref(o)
         build(0, len(parts) - 1)
         out = [m for j, n in enumerate(nodes) if j not in gone for m in (made if j == i else [n])]
@@ -122,7 +122,7 @@ def numbers(nodes, root, arrays, visible):
             both = float(kind(before[1]) + kind(here[1]) if n.op.name == "add" else kind(before[1]) * kind(here[1]))
         if not math.isfinite(both) or both == 0 and n.op.name == "mul":
             continue
-        joined = Node("op", n.op, (before[0], both), n.attrs, n.outs, n.line)
+        joined = OpNode(n.op, (before[0], both), n.attrs, n.outs, n.line)
         return [joined if j == i else m for j, m in enumerate(nodes) if j != k], f"made one of two operations {n.op.name}" + _at(n)
     return None
 

@@ -9,7 +9,7 @@ bytes lie between products), this is asked again, and where it is not as it was,
 import functools
 
 import numpy as np
-from whet.ir.graph import GROUPS, Node, Ref, Type, exact
+from whet.ir.graph import Group, Node, OpNode, Ref, Type, exact
 from whet.passes import chain_products, fuse_epilogues, fuse_gathers, fuse_moves, fuse_pointwise, fuse_rows
 from whet.passes.fold_constants import constants, content
 from whet.passes.merge_repeats import frozen
@@ -115,7 +115,7 @@ class _Again:
         """One node of the list; None where it cannot be made."""
         if x.kind == "roll":
             return x if all(self.still(m) for m in x.flat()) else None
-        if x.kind in GROUPS:
+        if isinstance(x, Group):
             return self.group(x)
         i = self.at.get(id(x.source or x))
         if i is None:                        # a copy that a pass put there
@@ -128,13 +128,13 @@ class _Again:
             o = x.outs[0]
             if self.constants[o].strides != self.arrays[o].strides:
                 return None
-            return Node("op", x.op, (), {"array": self.constants[o]}, x.outs, x.line)
+            return OpNode(x.op, (), {"array": self.constants[o]}, x.outs, x.line)
         if i not in self.other:
             return x
         ins = tuple([p if type(p) is Ref else q for p, q in zip(x.ins, b.ins, strict=True)])
-        made = Node(x.kind, x.op, ins, b.attrs if x.kind == b.kind else {}, x.outs, x.line, b.value if x.kind == b.kind else None)
-        made.roots = b.roots
-        return made
+        if isinstance(x, OpNode):            # a write that became an operation has none of its attributes
+            return OpNode(x.op, ins, b.attrs if isinstance(b, OpNode) else {}, x.outs, x.line)
+        return b.of(ins)
 
     def still(self, node):
         """Is a node, and all that it reads and makes, as it was?"""
@@ -151,7 +151,7 @@ class _Again:
     def group(self, x):
         """A group made of its nodes."""
         members = [self.node(m) for m in x.value]
-        if None in members or not all(fuse_pointwise.in_order(self.arrays[place]) for place in x.attrs.get("into", {}).values()):
+        if None in members or not all(fuse_pointwise.in_order(self.arrays[place]) for place in x.into.values()):
             return None
         if all(a is b or not a.members and alike(a, b) for a, b in zip(x.value, members)) \
                 and (x.kind != "rows" or all(self.scale.get(n) == n for n in x.roots.shape)) and x.kind not in ("parts", "picks"):
@@ -166,11 +166,9 @@ class _Again:
             made = fuse_rows.again(x, members, tuple([self.scale[n] for n in x.roots.shape]), self.root, self.arrays)
         else:
             return None
-        if type(made) is not Node or made.outs != x.outs or made.refs() != x.refs():
+        if not isinstance(made, Node) or made.outs != x.outs or made.refs() != x.refs():
             return None
-        if "into" in x.attrs:
-            made.attrs["into"] = x.attrs["into"]
-        return made
+        return made.putting(x.into) if x.into else made
 
 
 def _beside(n):

@@ -13,7 +13,7 @@ ordinary nodes.
 Only nodes that compute are rolled: no write, no guard, nothing that may fail, nothing that is visible. The kernels are those of the
 unrolled list, in its order: no bit changes.
 """
-from whet.ir.graph import Loop, Node, Ref
+from whet.ir.graph import Loop, Ref, Roll
 
 LEAST = 8                        # rounds
 WORK = 96                        # operations that a loop must do: going into it costs as much as a launch or two
@@ -194,9 +194,8 @@ class _State:
             if kind == "kept":
                 for r, v in enumerate(what):
                     self.kept[v] = memory[0], (r * several + memory[1]) * arrays[v].nbytes
-        loop = Loop(rounds, several, body, inputs, results, nodes[i:stop])
-        loop.blocks = {base for base, _ in self.kept.values()}
-        node = Node("roll", None, tuple(refs), {}, outs, nodes[i].line, loop)
+        loop = Loop(rounds, several, body, inputs, results, nodes[i:stop], frozenset(base for base, _ in self.kept.values()))
+        node = Roll(tuple(refs), outs, nodes[i].line, loop)
         return [n for n in hoisted if n.outs[0] not in gone] + [node] + sunk
 
     def used(self, x, i, stop):
@@ -265,12 +264,4 @@ def again(node, ins):
     for x, y in zip(node.ins, ins, strict=True):
         if type(x) is Ref and names.setdefault(int(x), y) != y:
             return None
-    return renamed(node, names)
-
-
-def renamed(node, names):
-    """The node, and those that it stands for, with other names for what they read."""
-    ins = tuple([names.get(int(x), x) if type(x) is Ref else x for x in node.ins])
-    new = Node(node.kind, node.op, ins, node.attrs, node.outs, node.line, [renamed(m, names) for m in node.value] if node.members else node.value)
-    new.roots = node.roots
-    return new
+    return node.renamed(names).by_itself()

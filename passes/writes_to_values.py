@@ -9,7 +9,7 @@ what was copied, and a copy that the next one covers is dropped. Copies are made
 write to the places themselves again.
 """
 import numpy as np
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import Ref, Write
 from whet.passes.uses import following, is_view, steady, touched, written
 
 
@@ -28,7 +28,7 @@ def values(nodes, root, arrays):
             made = len(arrays)
             arrays.append(np.empty_like(arrays[place]))
             root[made] = made
-            out += [node.as_value(made), Node("write", REGISTRY["copy"], (place, Ref(made)), {}, [], node.line)]
+            out += [node.as_value(made), Write(REGISTRY["copy"], (place, Ref(made)), {}, node.line)]
         else:
             out.append(node)
     return out

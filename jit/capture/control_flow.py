@@ -19,7 +19,7 @@ from whet import dtypes
 from whet.autograd import modes
 from whet.cpu import pool
 from whet.cpu.memory import empty
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import OpNode, Ref
 from whet.ir.spans import address
 from whet.ops import control
 from whet.ops.registry import Op, is_tensor
@@ -294,7 +294,7 @@ def put(rec, at, first, results, op):
         b.place(operands)
     op.join()
     del rec.nodes[at:]
-    rec.nodes.append(Node("op", op, tuple(map(Ref, operands)), {}, list(results), where()))
+    rec.nodes.append(OpNode(op, tuple(map(Ref, operands)), {}, list(results), where()))
     rec.forget(made.difference(results))
 
 

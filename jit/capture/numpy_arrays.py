@@ -12,7 +12,7 @@ import weakref
 import numpy as np
 from whet.autograd import modes
 from whet.dtypes import FROM_NUMPY
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import Guard, Ref, Write
 from whet.ir.spans import address, span
 from whet.ops.numpy_calls import Told, Unsaid, find, numpy_call, raising
 from whet.ops.registry import REGISTRY, apply, is_tensor
@@ -95,7 +95,7 @@ class Arrays:
             rec.refuse(OfNumPy(f"it goes on from {real.size} numbers of a NumPy array"))
             return
         n = rec.value(tensor_of(x))
-        rec.nodes.append(Node("guard", None, (Ref(n),), {}, [], where(), tensor_of(x)._array.copy()))
+        rec.nodes.append(Guard(Ref(n), tensor_of(x)._array.copy(), where()))
 
     def hand(self, x):
         """Others get the array itself: what it holds must stay."""
@@ -287,7 +287,7 @@ class Arrays:
                 return target if made is real_of(target) else made
         if rec.reason is None:
             n, m = rec.value(tensor_of(target)), rec.value(made)
-            rec.nodes.append(Node("write", REGISTRY["copy"], (Ref(n), Ref(m)), {}, [], where(), False))
+            rec.nodes.append(Write(REGISTRY["copy"], (Ref(n), Ref(m)), {}, where(), None, False))
         rec.originals.write(real_of(target))
         np.copyto(real_of(target), made._array)
         self.wrote = True

@@ -11,7 +11,7 @@ from whet.autograd import modes
 from whet.cpu.reduce import reduce
 from whet.dtypes import COMPLEX, FROM_NUMPY
 from whet.formatting import OPTIONS
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import Ask, Guard, Ref
 from whet.ops import pointwise_family, registry
 from whet.tensor import Tensor
 
@@ -35,10 +35,11 @@ class Questions(registry.Observer):
             self.refuse(e.reason)
             return question(*[t._array for t in tensors])
         answer = question(*[t._array for t in tensors])
-        self.nodes.append(Node("ask", None, ins, {"question": question}, [], where(), answer))
+        asks = None
         if hasattr(question, "facts"):       # for kernels to ask
             a = tensors[0]._array
-            self.nodes[-1].roots = [(fact, bool(reduce("any", a, pre=fact))) for fact in question.facts(a)]
+            asks = [(fact, bool(reduce("any", a, pre=fact))) for fact in question.facts(a)]
+        self.nodes.append(Ask(question, ins, answer, where(), asks))
         return answer
 
     def numbers(self, op, inputs):
@@ -61,7 +62,7 @@ class Questions(registry.Observer):
         """A number's value goes into what Python does: a replay needs the same."""
         if id(t) not in self.pinned:
             self.pinned.add(id(t))
-            self.nodes.append(Node("guard", None, (Ref(self.value(t)),), {}, [], where(), t._array.copy()))
+            self.nodes.append(Guard(Ref(self.value(t)), t._array.copy(), where()))
 
     def item(self, t):
         """The Number for `t.item()`; None where Python gets a plain one."""
@@ -144,7 +145,7 @@ class Questions(registry.Observer):
         if t._array.size > GUARDED:
             self.refuse(TooManyNumbers(f"{t._array.size} numbers of a tensor became Python's"))
         else:
-            self.nodes.append(Node("guard", None, (Ref(n),), {}, [], where(), t._array.copy()))
+            self.nodes.append(Guard(Ref(n), t._array.copy(), where()))
 
 
 def _small(a):

@@ -11,7 +11,7 @@ import weakref
 from whet import dtypes
 from whet.autograd import inplace as ip
 from whet.autograd import modes
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import Draw, OpNode, Ref, Write
 from whet.ops import pointwise_family, registry
 from whet.ops.creation import copied, empty_op
 from whet.tensor import contiguous_format
@@ -184,7 +184,7 @@ class Recorder(Questions):
         finally:
             left, self.running = self.running, before
         if left:
-            self.note("op", op, ins, attrs, out)
+            self.note(op, ins, attrs, out)
         self.ceiling.look()
         return out
 
@@ -192,14 +192,15 @@ class Recorder(Questions):
         """What the op that runs has made, before hooks see it."""
         if self.running and modes.state.saved_hooks:
             (op, ins, attrs), self.running = self.running, None
-            self.note("op", op, ins, attrs, outs)
+            self.note(op, ins, attrs, outs)
 
     def raised(self, op):
         """An op raised an error: whether it does again may depend on the numbers."""
         if op.may_fail or not isinstance(sys.exc_info()[1], (*ERRORS, registry.Stopped)):
             self.refuse(Raises(f"{op.name} raised an error"))
 
-    def note(self, kind, op, ins, attrs, out):
+    def note(self, op, ins, attrs, out, position=None):
+        """An op made something; of a draw of random numbers `position` is where the generator was."""
         outs = []
         for t in out if type(out) is tuple else (out,):
             known = self.values.number(t._array)
@@ -215,14 +216,14 @@ class Recorder(Questions):
             except MemoryError as e:
                 self.refuse(Large(str(e)))
                 return
-            if kind == "op" and op.is_view:
+            if op.is_view:
                 self.memory[outs[-1]] = self.memory.get(ins[0], ins[0])
                 if op.reach and t._array.size and not self.values.inside(outs[-1]):
                     self.refuse(Memory(f"{op.name} shows memory outside of the tensor that the function was given"))
                     return
         if "array" in attrs:                 # a constant: as it is now, whatever is written to it later
             attrs = {**attrs, "array": copied(attrs["array"])}
-        self.nodes.append(Node(kind, op, ins, attrs, outs, where()))
+        self.nodes.append(OpNode(op, ins, attrs, outs, where()) if position is None else Draw(op, attrs, outs, where(), position))
 
     def draw(self, generator, op, shape):
         """Random numbers: drawn anew at each replay."""
@@ -231,9 +232,7 @@ class Recorder(Questions):
         stream = self.streams.drawn(generator, op.blocks(shape))
         seed, offset = generator.take(op.blocks(shape))
         out = registry.execute(op, (), dict(shape=shape, seed=seed, offset=offset))
-        self.note("draw", op, (), dict(shape=shape, generator=stream), out)
-        if self.nodes and self.nodes[-1].kind == "draw":
-            self.nodes[-1].value = seed, offset
+        self.note(op, (), dict(shape=shape, generator=stream), out, (seed, offset))
         return out
 
     def read(self, setting):
@@ -273,13 +272,13 @@ class Recorder(Questions):
             except BaseException:
                 self.raised(op)
                 raise
-            self.note("op", op, ins, attrs, t)
+            self.note(op, ins, attrs, t)
             return t
         if made and op.name == "resize" and not t._array.size:       # (`out=`: what it gets is new memory)
             new = {"size": attrs["size"], "dtype": t.dtype}
             t._array = empty_op.forward(**new)
             t._bump("resize_")
-            self.note("op", empty_op, (), new, t)
+            self.note(empty_op, (), new, t)
             return t
         if op.is_view or op.name == "resize":
             self.refuse(InPlaceShape(f"{op.name}_ changes a tensor's shape in place"))
@@ -304,7 +303,7 @@ class Recorder(Questions):
         except BaseException:
             self.raised(op)
             raise
-        self.nodes.append(Node("write", op, ins, attrs, [], where(), t._cell))
+        self.nodes.append(Write(op, ins, attrs, where(), t._cell))
         if t._node is not node and not self.is_made(t):
             self.refuse(Memory("a tensor that was there before got a history"))
         return t

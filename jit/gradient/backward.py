@@ -331,7 +331,7 @@ class _Run:
                     total = ADD.forward(made[have], made[more])
                 n = rec.values.made(total)
                 made[n] = total
-                self.nodes.append(graph.Node("op", ADD, (Ref(have), Ref(more)), {}, [n], ""))
+                self.nodes.append(graph.OpNode(ADD, (Ref(have), Ref(more)), {}, [n], ""))
                 self.values[first] = n
             self.sums[first] = others
 

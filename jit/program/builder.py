@@ -10,10 +10,9 @@ from whet.cpu.rows import rows
 from whet.dtypes import FROM_NUMPY
 from whet.ir import scalar as S
 from whet.ir import verify
-from whet.ir.graph import Graph, Input, Node, Ref, Type
+from whet.ir.graph import Graph, Group, Input, Ref, Type
 from whet.ir.spans import address, span
 from whet.ops.pointwise_family import PointwiseOp
-from whet.ops.registry import REGISTRY
 from whet.passes.fuse_epilogues import CONTRACTIONS
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.calls.launch_list import CHECK, RECORD
@@ -647,8 +646,7 @@ def guarded(forbidden):
 
 def apart(node):
     """The nodes that one stands for."""
-    into = node.attrs.get("into", {}) if node.kind in ("fused", "parts") else {}
-    return [*node.members, *(Node("write", REGISTRY["copy"], (place, Ref(o)), {}, [], node.line) for o, place in into.items())]
+    return node.apart() if isinstance(node, Group) else list(node.members)
 
 
 def _alike(a, b):

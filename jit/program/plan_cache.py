@@ -80,7 +80,7 @@ def _op(n):
 def _name_of(op):
     if op.base is None:
         return op.name
-    from whet.ir.text import name_of  # (a gradient)
+    from whet.ir.op import name_of  # (a gradient)
     return name_of(op)
 
 
@@ -130,7 +130,7 @@ class _Writer(pickle.Pickler):
 
     def persistent_id(self, x):
         t = type(x)
-        if t is Node:
+        if isinstance(x, Node):
             return self.places.get(id(x))
         if isinstance(x, Op):
             return _name_of(x)
@@ -150,7 +150,7 @@ class _Reader(pickle.Unpickler):
         if type(what) is str:
             if what in REGISTRY:
                 return REGISTRY[what]
-            from whet.ir.parse import find_op
+            from whet.ir.op import find_op
             return find_op(what)
         i, key = what
         return self.nodes[i].value if key is None else self.nodes[i].attrs[key]

@@ -2,7 +2,6 @@
 import re
 
 from whet.ir.graph import SHOWN, Ref
-from whet.ir.text import type_text
 from whet.passes import fuse_gathers, fuse_moves
 from whet.passes.fuse_pointwise import MOST, MOST_NODES, dense, lying
 
@@ -50,7 +49,7 @@ def why(g, k, i, users, epochs):
         if not t.size:
             return "there are no elements"
         if not dense(t):
-            return f"the result of {n.op.name} has gaps: {type_text(t)}"
+            return f"the result of {n.op.name} has gaps: {t}"
         odd = [x for x in n.ins if type(x) is not Ref and type(x) not in (int, float, bool)]
         if odd:
             return f"{n.op.name} has an operand that is no tensor and no number: {odd[0]!r}"
@@ -58,7 +57,7 @@ def why(g, k, i, users, epochs):
     if first.shape != second.shape:
         return f"their shapes differ: {list(first.shape)} and {list(second.shape)}"
     if lying(first) != lying(second):
-        return f"their elements lie in other orders: {type_text(first)} and {type_text(second)}"
+        return f"their elements lie in other orders: {first} and {second}"
     too_large = f"a kernel would be too large (more than {MOST} operands or {MOST_NODES} nodes)"
     return _between(g, k, i, users) or f"another node needs one of them before, or {too_large}"
 

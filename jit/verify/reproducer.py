@@ -14,10 +14,10 @@ from time import perf_counter
 import numpy as np
 import whet
 from whet.cpu import cache
-from whet.ir.graph import Graph, Input, Node
+from whet.ir.graph import Draw, Graph, Input
 from whet.ir.interpret import step
 from whet.ir.parse import parse
-from whet.ir.text import short, types, write
+from whet.ir.values import short, types
 from whet.passes import pipeline
 from whet.random import Generator
 
@@ -48,8 +48,9 @@ def compiled(g, arrays, env, without=()):
         s._seed, s._offset = seed, offset
 
     def copy(n):
-        attrs = {k: streams[v] if n.kind == "draw" and k == "generator" else v for k, v in n.attrs.items()}
-        return Node(n.kind, n.op, n.ins, attrs, list(n.outs), n.line, n.value)
+        if type(n) is Draw:
+            return Draw(n.op, {**n.attrs, "generator": streams[n.attrs["generator"]]}, n.outs, n.line, n.position)
+        return n
     none = np.empty(0, np.uint8)
     with pipeline.without(*without):
         program = builder.build([copy(n) for n in g.nodes], [env.get(v, none) for v in range(max(env) + 1)], [x.value for x in g.inputs],
@@ -210,7 +211,7 @@ def report(nodes, arrays, given, results):
         passes = culprits(g, inputs)
         said = "it is so with no pass at all: a kernel is wrong" if passes is None else f"right without {' and '.join(passes)}"
         table: list = []
-        text = write(g, table)
+        text = g.text(table)
         parse(text, [np.ascontiguousarray(a).reshape(-1) for a in table])
         body = FILE.format(said=said, version=whet.__version__, graph=text, passes=passes or [],
                            inputs=[i if random and a.dtype.kind in "fV" else packed(a) for i, a in enumerate(inputs)],

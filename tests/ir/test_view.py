@@ -16,7 +16,6 @@ from whet.ir import cost, fold, layout, view
 from whet.ir.fold import Folded, View
 from whet.ir.interpret import interpret
 from whet.ir.layout import Layout, layers, nearest
-from whet.ir.text import head
 from whet.ir.view import dependencies, to_networkx
 from whet.jit.report import page
 from whet.jit.report.explain import given
@@ -72,7 +71,7 @@ def test_pictures_are_whole_and_alone(name):
         root = ElementTree.fromstring(said)
         titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")]
         for n in g.nodes:
-            assert any(t.startswith(head(n)) and n.line in t for t in titles)
+            assert any(t.startswith(n.head()) and n.line in t for t in titles)
         assert "<script" not in said and "href" not in said and "url(" not in said and said.count("http") == 1
         assert said == view.svg(g)
 

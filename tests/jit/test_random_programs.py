@@ -8,7 +8,7 @@ import pytest
 import whet
 from whet import jit
 from whet.ir import interpret
-from whet.ir.graph import Node
+from whet.ir.graph import OpNode
 from whet.passes import pipeline
 
 from tests import fuzz_jit, fuzz_models
@@ -82,7 +82,7 @@ def test_programs_are_replayed_in_several_ways(monkeypatch):
 
     def harmful(nodes, root, arrays, visible):
         if name not in dict(pipeline.PASSES):
-            nodes = [Node("op", n.op, (n.ins[0], 3), {}, n.outs, n.line) for n in nodes]
+            nodes = [OpNode(n.op, (n.ins[0], 3), {}, n.outs, n.line) for n in nodes]
         return nodes
     monkeypatch.setattr(pipeline, "PASSES", [*pipeline.PASSES, ("harmful", harmful)])
     seed = next(s for s in range(0, 100, 2) if pipeline.names()[s // 2 % len(pipeline.names())] == name)

@@ -10,7 +10,7 @@ import whet
 from whet import jit
 from whet.cpu import native
 from whet.ir import scalar as S
-from whet.ir.graph import Node, Ref
+from whet.ir.graph import OpNode, Ref
 from whet.jit.program import builder
 from whet.jit.verify import reproducer
 from whet.ops.registry import REGISTRY
@@ -32,7 +32,7 @@ def broken(monkeypatch, name, change):
 
 
 def exp_is_expm1(nodes, root, arrays, visible):
-    return [Node("op", REGISTRY["expm1"], n.ins, n.attrs, n.outs, n.line) if n.kind == "op" and n.op.name == "exp" else n for n in nodes]
+    return [OpNode(REGISTRY["expm1"], n.ins, n.attrs, n.outs, n.line) if n.kind == "op" and n.op.name == "exp" else n for n in nodes]
 
 
 def found(f, *args, calls=4):
@@ -92,7 +92,7 @@ def test_a_wrong_kernel_needs_no_pass(monkeypatch):
 def test_values_that_matter_are_kept(monkeypatch, capsys):
     """Whole numbers are not replaced by others: they are in the file, with their strides."""
     def wrong(nodes, root, arrays, visible):
-        return [Node("op", REGISTRY["relu"], n.ins, n.attrs, n.outs, n.line) if n.kind == "op" and n.op.name == "abs" else n for n in nodes]
+        return [OpNode(REGISTRY["relu"], n.ins, n.attrs, n.outs, n.line) if n.kind == "op" and n.op.name == "abs" else n for n in nodes]
     broken(monkeypatch, "writes", wrong)
     x = whet.tensor([[3, -1], [2, -7], [0, -2]]).t()
     _, path = found(jit.trace(lambda x: ((x + 1).abs(),)), x)
@@ -105,7 +105,7 @@ def test_values_that_matter_are_kept(monkeypatch, capsys):
 
 def test_a_wrong_backward(monkeypatch):
     def wrong(nodes, root, arrays, visible):
-        return [Node("op", REGISTRY["mul"], (*n.ins[:1], n.ins[0]), n.attrs, n.outs, n.line)
+        return [OpNode(REGISTRY["mul"], (*n.ins[:1], n.ins[0]), n.attrs, n.outs, n.line)
                 if n.kind == "op" and n.op.name == "tanh_grad" and type(n.ins[0]) is Ref else n for n in nodes]
     broken(monkeypatch, "outright", wrong)
     w = whet.randn(3, requires_grad=True)

@@ -6,7 +6,6 @@ from whet import jit
 from whet.cpu import native
 from whet.ir.interpret import Diverged, interpret
 from whet.ir.parse import ParseError, parse
-from whet.ir.text import write
 from whet.ir.verify import VerifyError, verify
 from whet.jit.report.explain import given
 from whet.passes import pipeline
@@ -33,7 +32,7 @@ def rolled(f, *args, loops=1, calls=3, grads=()):
     facts = t.explain(data=True)
     assert not facts["refused"] and str(t.graph).count(" = roll ") == loops, t.explain()
     table = []
-    g = parse(write(t.graph, table), table)
+    g = parse(t.graph.text(table), table)
     assert verify(g) == t.graph and str(g) == str(t.graph)
     arrays = [x._array for x in given(t, args)]
     assert [a.tobytes() for a in interpret(g, *arrays)[:len(t.recorded.results)]] \

@@ -1,0 +1,88 @@
+"""What the compiler knows of an op: the facts that a definition in `whet.ops` states, and how an op is found by its name."""
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from .scalar import Expr
+
+# words that begin a line of a graph: an op of such a name is written in quotes
+KEYWORDS = frozenset((
+    "input", "draw", "write", "guard", "ask", "return", "stream", "graph", "into", "uncounted",
+    "fused", "rows", "parts", "picks", "contract", "chain", "many"))
+_NAME = re.compile(r"[A-Za-z_]\w*\Z")
+
+
+class Op(Protocol):
+    """An op's facts; `whet.ops.registry.Op` says more of each."""
+    name: str
+    family: str
+    base: Any                    # the op that it is a gradient of
+    is_view: bool                # the result lies in the first operand's memory
+    pure: bool
+    random: bool
+    memo: bool                   # a call can be replayed as its one launch, or view
+    launches: bool
+    at_result: bool              # its gradient may read the result in the place of the operand
+    forward: Callable[..., Any]
+    write: Callable[..., Any] | None
+    reach: Callable[..., tuple[int, int]] | None
+    moves: Callable[..., list[tuple[Any, Any]]] | None
+    picks: Callable[..., tuple[int, bool, bool] | None] | None
+    put: Callable[..., Any] | None
+    as_rows: Callable[..., Any]
+    result: Any
+    gradient: Callable[..., Any]
+    _number: Callable[..., Any]
+
+    @property
+    def may_fail(self) -> bool:
+        """Can a call raise, or make another shape, for other data?"""
+
+    @property
+    def root(self) -> Expr:
+        """A pointwise op's expression."""
+
+    def plan(self, inputs: list[Any]) -> tuple[Any, Any, Any]:
+        """(the kernel, the type of numbers, the type of the result) of a pointwise op for such operands."""
+
+    def blocks(self, shape: Iterable[int]) -> int:
+        """How far a draw of random numbers moves its generator."""
+
+    def program(self, dtype: str) -> Any:
+        """The row program of an op over rows."""
+
+
+def name_of(op: Op) -> str:
+    """An op's name; the gradients of complex operands have names of their own."""
+    return op.name + (".complex" if _is_complex(op) else "")
+
+
+def name_text(op: Op) -> str:
+    """An op by its name, as a graph's text has it."""
+    return name_of(op) if _NAME.match(op.name) and op.name not in KEYWORDS else json.dumps(name_of(op))
+
+
+def _is_complex(op: Op) -> bool:
+    made: Mapping[Any, Any] = getattr(op.base, "_grads", {})
+    return any(type(k) is tuple and type(got) is tuple and got[0] is op for k, got in made.items())
+
+
+def find_op(name: str) -> Any:
+    """The op of a name: a defined one, or the gradient of a pointwise op, `mul_grad0`, also `.complex`. None where there is none."""
+    from whet.ops.registry import REGISTRY
+    name, complex_ = (name[:-8], True) if name.endswith(".complex") else (name, False)
+    if name in REGISTRY and not complex_:
+        return REGISTRY[name]
+    if name.count("_grad") > 4:
+        return None
+    before, found, i = name.rpartition("_grad")
+    base = find_op(before) if found else None
+    if base is None or not hasattr(base, "gradient") or i and not i.isdecimal() \
+            or int(i or 0) >= base.nin or bool(i) != (base.nin > 1):
+        return None
+    got = base.gradient(int(i or 0), complex_)
+    return got[0] if type(got) is tuple else None

@@ -1,0 +1,70 @@
+"""How operands of a row program lie in its shape: whole, without the axes that it reduces, or along these alone."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import rows
+from .values import Array
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A program, and how each of its operands lies in the shape (see `spread`)."""
+    program: rows.Program
+    shape: Shape
+    axes: tuple[int, ...]
+    places: tuple[str, ...]
+
+    def operands(self, ins: Iterable[Any]) -> list[Any]:
+        """The arrays and numbers that the program is run with."""
+        out = []
+        for x, o, place in zip(ins, self.program.operands, self.places, strict=True):
+            if o.kind in ("scalar", "index"):
+                out.append(x if x is None else x.item())
+            else:
+                x = spread(x, self.shape, self.axes, place)
+                out.append(x if o.kind == "full" else one_row(x, self.axes) if o.kind == "col" else one_each(x, self.axes))
+        return out
+
+
+def left(shape: Shape, axes: Sequence[int]) -> tuple[Shape, Shape]:
+    """The shape of a row value: with axes of size 1, and without them."""
+    return tuple(1 if a in axes else n for a, n in enumerate(shape)), tuple(
+        n for a, n in enumerate(shape) if a not in axes)
+
+
+def spread(x: Array, shape: Shape, axes: Sequence[int], place: str) -> Array:
+    """An operand as one on the whole shape. It lies there as broadcasting has it ("whole"), or lacks the axes ("plain"), or has nothing
+    else ("axes")."""
+    if place != "whole":
+        there = [a for a in range(len(shape)) if (a in axes) == (place == "axes")]
+        x = np.broadcast_to(x, tuple(shape[a] for a in there))
+        x = x[tuple(slice(None) if a in there else None for a in range(len(shape)))]
+    return np.broadcast_to(x, shape)
+
+
+def one_each(x: Array, axes: Sequence[int]) -> Array:
+    """Of a full array that is the same along the axes, one number a row."""
+    return x[tuple(slice(0, 1) if a in axes else slice(None) for a in range(x.ndim))]
+
+
+def one_row(x: Array, axes: Sequence[int]) -> Array:
+    """Of a full array in which all rows are the same, one."""
+    return x[tuple(slice(None) if a in axes else 0 for a in range(x.ndim))]
+
+
+def kind_of(x: Array, axes: Sequence[int]) -> str:
+    """How an operand, spread to the full shape, varies: "full", "row" or "col"."""
+    moves = [a for a, (n, s) in enumerate(zip(x.shape, x.strides, strict=True)) if n > 1 and s]
+    if not any(a in axes for a in moves):
+        return "row"
+    if all(a in axes for a in moves) and any(n > 1 for a, n in enumerate(x.shape) if a not in axes) \
+            and one_row(x, axes).flags.c_contiguous:
+        return "col"
+    return "full"

@@ -1,0 +1,131 @@
+"""Values: what a node reads and makes. A value is a number; a `Type` is what is known of the tensor before it exists."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = np.ndarray[Any, Any]
+DType: TypeAlias = np.dtype[Any]
+
+
+class Ref(int):
+    """A value's number, as an operand."""
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"%{int(self)}"
+
+
+@functools.lru_cache(None)
+def types() -> tuple[dict[str, Any], dict[DType, str]]:
+    """(letters -> whet type, NumPy type -> letters)"""
+    from whet import dtypes
+    return {d.short: d for d in dtypes.ALL.values()}, {d.np: d.short for d in dtypes.ALL.values()}
+
+
+def short(dtype: DType) -> str:
+    """f32 for float32."""
+    found = types()[1].get(dtype)
+    if found is None:                        # a second name of a type
+        from whet import dtypes
+        return str(dtypes.from_numpy(dtype).short)
+    return found
+
+
+class Type:
+    """The NumPy data type of a tensor, its sizes, and its strides in bytes."""
+    __slots__ = ("dtype", "shape", "strides", "size", "nbytes", "contiguous")
+
+    def __init__(self, dtype: DType, shape: Iterable[int], strides: Iterable[int] | None = None) -> None:
+        self.dtype, self.shape = dtype, tuple(shape)
+        dense = _dense(self.shape, dtype.itemsize)
+        self.strides = dense if strides is None else tuple(strides)
+        self.size = 1
+        for n in self.shape:
+            self.size *= n
+        self.nbytes = self.size * dtype.itemsize
+        self.contiguous = self.strides == dense or not self.size or all(
+            n == 1 or s == d for n, s, d in zip(self.shape, self.strides, dense))
+
+    @classmethod
+    def of(cls, a: Array) -> Type:
+        """The type of an array."""
+        return cls(a.dtype, a.shape, a.strides)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def extent(self) -> int:
+        """How many bytes the elements take, those that lie in one place counted once."""
+        n: int = self.dtype.itemsize if self.size else 0
+        for size, stride in zip(self.shape, self.strides):
+            n *= size if stride else 1
+        return n
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where its memory begins and ends, in bytes from the first element."""
+        if not self.size:
+            return 0, 0
+        ends = [(n - 1) * s for n, s in zip(self.shape, self.strides)]
+        return sum(e for e in ends if e < 0), sum(e for e in ends if e > 0) + self.dtype.itemsize
+
+    def fits(self, other: Type) -> bool:
+        """Has another type the same elements and sizes, however they lie?"""
+        return (self.dtype, self.shape) == (other.dtype, other.shape)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Type and (self.dtype, self.shape, self.strides) == (
+            other.dtype, other.shape, other.strides)
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self.shape, self.strides))
+
+    def __str__(self) -> str:
+        """`f32[4,3]`; with the strides where they are not those of C order."""
+        dense = self.strides == _dense(self.shape, self.dtype.itemsize)
+        strides = "" if dense else "@(" + ",".join(map(str, self.strides)) + ")"
+        return f"{short(self.dtype)}[{','.join(map(str, self.shape))}]{strides}"
+
+    __repr__ = __str__
+
+
+def _dense(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """The strides of sizes that lie in C order."""
+    out = []
+    for n in reversed(shape):
+        out.append(itemsize)
+        itemsize *= max(n, 1)
+    return tuple(out[::-1])
+
+
+class Input:
+    """A value that is there before the first node: where it comes from, and what the user calls it.
+
+    `place` is "argument 0" for the first tensor among the arguments, "outside" for what the function reached
+    for, or "gradient of ..." one of these. A program of a backward is given "saved" and "gradient" ones."""
+    __slots__ = ("value", "place", "name")
+
+    def __init__(self, value: int, place: str, name: str = "") -> None:
+        self.value, self.place, self.name = value, place, name
+
+    @property
+    def outside(self) -> bool:
+        """Is it something else than an argument?"""
+        return not self.place.startswith("argument")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Input and (self.value, self.place, self.name) == (
+            other.value, other.place, other.name)
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.place, self.name))
+
+    def __repr__(self) -> str:
+        return f"Input({self.value}, {self.place!r}, {self.name!r})"
