@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from . import kernel
+from . import kernel as kernels
 from .nodes import NOTHING, SHOWN, Env, Node, Positions, Streams, Types, Write, made_types, operands
 from .notation import Table, exact, types_text, value_text
 from .op import KEYWORDS, Op, name_text
@@ -211,13 +211,17 @@ def _into(reader: Reader) -> list[tuple[int, int]]:
 # ---- pointwise ---------------------------------------------------------------------------------------------------------
 class Fused(Group):
     """Pointwise nodes as one kernel. `roots` are the expressions of its results."""
-    __slots__ = ("roots",)
+    __slots__ = ("exprs",)
     kind, what = "fused", "kernel"
 
     def __init__(self, ins: tuple[Any, ...], outs: Sequence[int], line: str, members: Sequence[Node],
                  roots: tuple[Expr, ...] = (), into: Mapping[int, int] = NOTHING) -> None:
         super().__init__(None, ins, NOTHING, outs, line, members, into)
-        self.roots = roots
+        self.exprs = roots
+
+    @property
+    def roots(self) -> tuple[Expr, ...]:
+        return self.exprs
 
     @property
     def steady(self) -> bool:
@@ -232,16 +236,16 @@ class Fused(Group):
 class Many(Group):
     """Small kernels that do the same on tensors of different sizes, as one launch. `kernel` is that of one part."""
     __slots__ = ("kernel",)
-    kind, what = "many", "kernel"
-    kernel: kernel.Pointwise | None
+    kind, what = "many", "row kernel"
+    kernel: kernels.Pointwise | None
 
     def __init__(self, ins: tuple[Any, ...], outs: Sequence[int], line: str, members: Sequence[Node],
-                 kernel: kernel.Pointwise | None = None, into: Mapping[int, int] = NOTHING) -> None:
+                 kernel: kernels.Pointwise | None = None, into: Mapping[int, int] = NOTHING) -> None:
         super().__init__(None, ins, NOTHING, outs, line, members, into)
         self.kernel = kernel
 
     @property
-    def roots(self) -> kernel.Pointwise | None:
+    def roots(self) -> kernels.Pointwise | None:
         return self.kernel
 
     @property
@@ -355,14 +359,18 @@ class Picks(Parts):
 class Contract(Group):
     """A product or a convolution, and a pointwise kernel that is applied to each element as it is stored. Argument 0 of its expression is what
     the contraction made, the others are the operands behind the contraction's own."""
-    __slots__ = ("roots",)
+    __slots__ = ("exprs",)
     kind, what = "contract", "row kernel"
     op: Op
 
     def __init__(self, ins: tuple[Any, ...], outs: Sequence[int], line: str, first: Node, then: Node,
                  roots: tuple[Expr, ...] = (), into: Mapping[int, int] = NOTHING) -> None:
         super().__init__(first.op, ins, first.attrs, outs, line, [first, then], into)
-        self.roots = roots
+        self.exprs = roots
+
+    @property
+    def roots(self) -> tuple[Expr, ...]:
+        return self.exprs
 
     @property
     def first(self) -> Node:

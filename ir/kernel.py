@@ -3,10 +3,16 @@
 A pointwise kernel computes its roots at each point of a space whose sizes come at run time. The structure that code is made for
 is `Pointwise`; sizes and strides are in a `Walk`, the collapsed form of what the operands look like in memory.
 """
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
-from whet.ir import scalar
+from . import scalar
+
+Sizes = tuple[int, ...]
 
 SMALL = 8               # an edge below this is not worth a transposed tile
 TILE = 64               # rows of a panel of tiles, and columns of a tile
@@ -26,23 +32,24 @@ class Pointwise:
     g(ather) by a stride, t(ransposed) by a stride, but to the next element along the other dimension of the tile. A digit is a gather
     whose stride is so many elements.
     """
-    roots: tuple
-    dtypes: tuple           # of the inputs
-    results: tuple          # of the roots
+    roots: tuple[scalar.Expr, ...]
+    dtypes: tuple[str, ...]         # of the inputs
+    results: tuple[str, ...]        # of the roots
     space: str
     access: str
     stream: bool = False    # the result, larger than the cache, is written past it
 
     @property
-    def key(self):
+    def key(self) -> str:
         """The kernel, described completely."""
         types = f"{','.join(self.dtypes)}->{','.join(self.results)}"
         return f"pointwise/{self.space}{'/stream' * self.stream}/{self.access}/{types}/{text(self.roots)}"
 
 
-def text(roots):
+def text(roots: tuple[scalar.Expr, ...]) -> str:
     """Expressions as one line for each operation, shared parts once; equal texts compute equal results."""
-    lines, name = [], {}
+    lines: list[str] = []
+    name: dict[int, str] = {}
     for e in scalar.walk(*roots):
         if e.op == "arg":
             name[id(e)] = f"x{e.value}"
@@ -60,16 +67,16 @@ class Walk:
     """How to visit a space: `shape` with the innermost dimension last, and the byte strides of each operand in it."""
     space: str
     access: str
-    shape: tuple
-    strides: tuple
+    shape: Sizes
+    strides: tuple[Sizes, ...]
 
 
-def spread(a, shape):
+def spread(a: Any, shape: Sizes) -> Sizes:
     """The strides of an array broadcast to a shape that it fits: 0 along what it has once (NumPy's `broadcast_to` makes a view to tell)."""
     return (0,) * (len(shape) - len(a.shape)) + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)])
 
 
-def collapse(shape, strides, order):
+def collapse(shape: Sizes, strides: Sequence[Sizes], order: int) -> tuple[Sizes, list[Sizes]]:
     """The same elements in as few dimensions as possible: those of size 1 dropped, the others merged where they can be, the
     outermost first by the strides of operand `order`.
 
@@ -79,7 +86,8 @@ def collapse(shape, strides, order):
     """
     dims = [d for d, n in enumerate(shape) if n != 1]
     dims.sort(key=lambda d: -abs(strides[order][d]))
-    sizes, steps = [], []
+    sizes: list[int] = []
+    steps: list[list[int]] = []
     for d in dims:
         step = [s[d] for s in strides]
         if sizes and all(out == inner * shape[d] for out, inner in zip(steps[-1], step)):
@@ -91,7 +99,7 @@ def collapse(shape, strides, order):
     return tuple(sizes), [tuple(step[k] for step in steps) for k in range(len(strides))]
 
 
-def plan(shape, strides, itemsizes, inputs):
+def plan(shape: Sizes, strides: Sequence[Sizes], itemsizes: Sequence[int], inputs: int) -> Walk:
     """The way to walk operands of these byte strides and element sizes, in the memory order of the first result, which is the
     operand after `inputs` others."""
     sizes, steps = collapse(shape, strides, inputs)
@@ -112,7 +120,7 @@ def plan(shape, strides, itemsizes, inputs):
     return Walk("tiles", "".join(turned), walk.shape, walk.strides)
 
 
-def anyhow(shape, strides, inputs):
+def anyhow(shape: Sizes, strides: Sequence[Sizes], inputs: int) -> Walk:
     """A walk along the longest dimension, an element at a time, for which one kernel does whatever the strides are."""
     sizes, steps = collapse(shape, strides, inputs)
     dims = sorted(range(len(sizes)), key=lambda d: sizes[d])
@@ -120,35 +128,36 @@ def anyhow(shape, strides, inputs):
                 tuple([tuple([s[d] for d in dims]) or (0,) for s in steps or [()] * len(strides)]))
 
 
-def near(walk, itemsizes):
+def near(walk: Walk, itemsizes: Iterable[int]) -> Walk:
     """The walk with those gathers told whose elements lie close."""
     access = "".join(str(s[-1] // b) if a == "g" and b >= 4 and s[-1] in range(2 * b, APART * b + 1, b) else a
                      for a, s, b in zip(walk.access, walk.strides, itemsizes, strict=True))
     return Walk(walk.space, access, walk.shape, walk.strides)
 
 
-def _tiles(sizes, steps, itemsizes, row, inner):
+def _tiles(sizes: Sizes, steps: Sequence[Sizes], itemsizes: Iterable[int], row: int, inner: int) -> Walk:
     """A walk in tiles of these two dimensions."""
     dims = [d for d in range(len(sizes)) if d not in (row, inner)] + [row, inner]
-    order = lambda v: tuple(v[d] for d in dims)
+    def order(v: Sizes) -> Sizes:
+        return tuple(v[d] for d in dims)
     return Walk("tiles", _access(steps, itemsizes, inner), order(sizes), tuple(map(order, steps)))
 
 
-def _access(steps, itemsizes, inner):
+def _access(steps: Iterable[Sizes], itemsizes: Iterable[int], inner: int) -> str:
     return "".join("v" if s[inner] == b else "s" if s[inner] == 0 else "g" for s, b in zip(steps, itemsizes))
 
 
-def _across(sizes, steps, itemsizes, access):
+def _across(sizes: Sizes, steps: Iterable[Sizes], itemsizes: Iterable[int], access: str) -> int | None:
     """The dimension along which most of the gathered inputs are contiguous."""
-    votes = {}
+    votes: dict[int, int] = {}
     for step, b, a in zip(steps, itemsizes, access):
         for d in range(len(sizes) - 1):
             if a == "g" and step[d] == b and sizes[d] >= SMALL:
                 votes[d] = votes.get(d, 0) + 1
-    return max(votes, key=votes.get, default=None)
+    return max(votes, key=votes.__getitem__, default=None)
 
 
-def units(walk):
+def units(walk: Walk) -> int:
     """The number of work units of a walk: elements of a flat one, else pieces of rows or of panels of TILE rows."""
     if walk.space == "flat":
         return walk.shape[0]
@@ -158,13 +167,13 @@ def units(walk):
     return prod(outer) * pieces(walk)
 
 
-def pieces(walk):
+def pieces(walk: Walk) -> int:
     """Into how many pieces the inner dimension is cut."""
     n = walk.shape[-1]
     return -(-n // CHUNK) if n > 2 * CHUNK else 1
 
 
-def tables(walk):
+def tables(walk: Walk) -> list[int]:
     """What a kernel needs to know of a walk that is not flat, as one list of integers:
 
     the inner size, that of a piece, by how much the place of a piece grows with its number (0 if there is one); each operand's

@@ -3,20 +3,31 @@
 The usual four steps: a layer for each box; long edges go through points in the layers between; the order in a layer follows the
 neighbours' means; places are the nearest to the neighbours that do not overlap (least squares under an order: isotonic regression).
 """
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
 GAP, ROW = 18, 30                        # between boxes of a layer, and between layers
 SWEEPS, SETTLE = 16, 60                  # rounds for the order in the layers, and for the places
 POINT = 8                                # room for an edge that passes
 
+Key = Any                                # what is drawn, as something that can be a key
+Edge = tuple[Key, Key]
+Size = tuple[float, float]
 
-def layers(keys, edges, late=()):
+
+def layers(keys: Iterable[Key], edges: Iterable[Edge], late: Collection[Key] = ()) -> dict[Key, int]:
     """A layer for each key, below those that lead to it: as high as possible; then what feeds more than it reads, and what is in `late`, goes
     down to where it is needed. The edges have no cycles."""
-    above: dict = {k: [] for k in keys}
-    below: dict = {k: [] for k in keys}
+    above: dict[Key, list[Key]] = {k: [] for k in keys}
+    below: dict[Key, list[Key]] = {k: [] for k in above}
     for a, b in dict.fromkeys(edges):
         below[a].append(b)
         above[b].append(a)
-    layer, waiting = {}, {k: len(above[k]) for k in above}
+    layer: dict[Key, int] = {}
+    waiting = {k: len(above[k]) for k in above}
     order = [k for k in above if not waiting[k]]
     for k in order:
         layer[k] = 1 + max((layer[a] for a in above[k]), default=-1)
@@ -31,14 +42,14 @@ def layers(keys, edges, late=()):
     return {k: n - low for k, n in layer.items()}
 
 
-def narrow(layer, edges, most):
+def narrow(layer: Mapping[Key, int], edges: Iterable[Edge], most: int) -> dict[Key, int]:
     """The same layers with at most so many boxes each: where there are more, those that come later go further down, with what is below them."""
-    above: dict = {}
+    above: dict[Key, list[Key]] = {}
     for a, b in edges:
         above.setdefault(b, []).append(a)
-    out: dict = {}
-    held: dict = {}
-    for k in sorted(layer, key=layer.get):   # (those above come first)
+    out: dict[Key, int] = {}
+    held: dict[int, int] = {}
+    for k in sorted(layer, key=layer.__getitem__):   # (those above come first)
         n = max((out[a] + 1 for a in above.get(k, ())), default=0)
         while held.get(n, 0) >= most:
             n += 1
@@ -52,7 +63,7 @@ class Layout:
 
     After it: `place[key]` is (x of the middle, y of the top), `path[from, to]` the points that an edge goes through, `width`, `height`."""
 
-    def __init__(self, sizes, edges, layer, effort=1.0):
+    def __init__(self, sizes: Mapping[Key, Size], edges: Iterable[Edge], layer: Mapping[Key, int], effort: float = 1.0) -> None:
         self.sizes, self.keys, self.layer = dict(sizes), list(sizes), dict(layer)
         self.edges = [e for e in dict.fromkeys(edges) if e[0] != e[1]]
         self.points()
@@ -61,10 +72,11 @@ class Layout:
         self.rows = self.ordered()
         self.placed()
 
-    def points(self):
+    def points(self) -> None:
         """Long edges as chains of points; edges from one box share theirs."""
-        self.links, chain = [], {}
-        self.via = {}
+        self.links: list[Edge] = []
+        self.via: dict[Edge, list[Key]] = {}
+        chain: dict[Key, Key] = {}
         for a, b in self.edges:
             last, passed = a, []
             for n in range(self.layer[a] + 1, self.layer[b]):
@@ -77,15 +89,16 @@ class Layout:
                 last = point
             self.via[a, b] = passed
             self.links.append((last, b))
-        self.up, self.down = {}, {}
+        self.up: dict[Key, list[Key]] = {}
+        self.down: dict[Key, list[Key]] = {}
         for a, b in self.links:
             self.down.setdefault(a, []).append(b)
             self.up.setdefault(b, []).append(a)
 
-    def ordered(self):
+    def ordered(self) -> list[list[Key]]:
         """The rows, each in the order that crosses least of those tried."""
-        rows = [[] for _ in range(1 + max(self.layer.values(), default=-1))]
-        seen = set()
+        rows: list[list[Key]] = [[] for _ in range(1 + max(self.layer.values(), default=-1))]
+        seen: set[Key] = set()
         for k in self.keys:                  # depth first, so that what belongs together starts together
             stack = [k]
             while stack:
@@ -97,7 +110,7 @@ class Layout:
         best, least = [list(r) for r in rows], self.crossings(rows)
         for sweep in range(int(self.rounds)):
             near, order = (self.up, rows) if sweep % 2 == 0 else (self.down, rows[::-1])
-            at = {}
+            at: dict[Key, int] = {}
             for row in order:
                 old = {k: i for i, k in enumerate(row)}
                 mean = {k: sum(found) / len(found) if (found := [at[y] for y in near.get(k, ()) if y in at]) else old[k] for k in row}
@@ -108,12 +121,11 @@ class Layout:
                 best, least = [list(r) for r in rows], n
         return best
 
-    def crossings(self, rows):
+    def crossings(self, rows: Iterable[Sequence[Key]]) -> int:
         """How many lines cross."""
-        from bisect import bisect_right, insort
         at, total = {k: i for row in rows for i, k in enumerate(row)}, 0
         for row in rows:
-            ends: list = []
+            ends: list[int] = []
             for k in row:
                 mine = sorted(at[b] for b in self.down.get(k, ()))
                 total += sum(len(ends) - bisect_right(ends, b) for b in mine)
@@ -121,15 +133,15 @@ class Layout:
                     insort(ends, b)
         return total
 
-    def placed(self):
+    def placed(self) -> None:
         """The coordinates."""
-        x = {}
+        x: dict[Key, float] = {}
         for row in self.rows:
             at = 0.0
             for k in row:
                 x[k] = at + self.sizes[k][0] / 2
                 at += self.sizes[k][0] + GAP
-        chains: dict = {}                    # the points of one edge want to be one line
+        chains: dict[Key, list[Key]] = {}                    # the points of one edge want to be one line
         for k in self.layer:
             if is_point(k):
                 chains.setdefault(k[1], []).append(k)
@@ -150,7 +162,8 @@ class Layout:
                 for k, at in zip(row, nearest(wanted, weights, apart)):
                     x[k] = at
         left = min((x[k] - self.sizes[k][0] / 2 for k in x), default=0)
-        y, self.place = 0.0, {}
+        y = 0.0
+        self.place: dict[Key, tuple[float, float]] = {}
         for row in self.rows:
             tall = max((self.sizes[k][1] for k in row), default=0)
             for k in row:
@@ -162,14 +175,15 @@ class Layout:
         self.path = {e: [(self.place[p][0], self.place[p][1], self.tall[self.layer[p]]) for p in via] for e, via in self.via.items()}
 
 
-def is_point(key):
+def is_point(key: Key) -> bool:
     """Is it a point of a long edge?"""
     return type(key) is tuple and key[0] == "point"
 
 
-def nearest(wanted, weights, apart):
+def nearest(wanted: Iterable[float], weights: Iterable[float], apart: Iterable[float]) -> list[float]:
     """The places nearest to the wanted ones (least squares) where each is at least `apart` from the one before."""
-    shift, blocks = 0.0, []                  # a block: (sum of weights, weighted mean, how many)
+    shift = 0.0
+    blocks: list[tuple[float, float, int]] = []      # (sum of weights, weighted mean, how many)
     shifts = []
     for at, weight, gap in zip(wanted, weights, apart):
         shift += gap

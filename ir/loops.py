@@ -179,9 +179,9 @@ class Roll(Node):
         """What it keeps lies in one piece of memory, which a later loop may go along."""
         loop, blocks = self.loop, env.setdefault("blocks", {})
         self.keep(env, blocks, types)
-        begins, before = self.begins(env, blocks, types), {}
+        begins, before = self.begins(env, blocks, types), Env()
         for r in range(loop.rounds):
-            inner = {}
+            inner = Env()
             for name, (kind, value, *more) in loop.inputs.items():
                 if kind == "along":
                     inner[name] = _part(begins[value], more[0] + r * more[1], types[name])

@@ -1,17 +1,24 @@
 """Drawings as a PNG file. It is drawn by matplotlib, which need not be installed."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .view import Drawing
+
 SCALE = 1 / 72                           # inches of a drawing's unit: letters are as large as on a page
 LARGEST = 30_000                         # pixels of a side
 DPI = 144
 
 
-def write(path, drawings):
+def write(path: Any, drawings: Sequence[Drawing]) -> None:
     """Write drawings, from left to right, as one picture."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("a .png is drawn by matplotlib, which is not installed: pip install matplotlib, or name a .html or .svg file") from None
-    gap = 40
+    gap = 40.0
     width = sum(d.width for d in drawings) + gap * (len(drawings) + 1)
     height = max(d.height for d in drawings) + 2 * gap
     dpi = min(DPI, LARGEST / (max(width, height) * SCALE))
@@ -28,7 +35,7 @@ def write(path, drawings):
     figure.savefig(path, format="png")
 
 
-def draw(axes, d, left, top):
+def draw(axes: Any, d: Drawing, left: float, top: float) -> None:
     """Draw one, with its corner there."""
     from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
     from matplotlib.path import Path
@@ -43,7 +50,7 @@ def draw(axes, d, left, top):
     for k, box in d.boxes.items():
         x, y = d.at.place[k]
         x, y, w, h = x + left, y + top, box.width, box.height
-        round_ = h / 2 if box.round else 5
+        round_ = h / 2 if box.round else 5.0
         axes.add_patch(FancyBboxPatch((x - w / 2 + round_, y + round_), w - 2 * round_, h - 2 * round_, facecolor=box.colour, edgecolor="#90a4ae",
                                       boxstyle=f"round,pad={round_},rounding_size={round_}"))
         for i, (text, kind) in enumerate(box.lines):

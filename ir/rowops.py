@@ -3,63 +3,68 @@
 Each is a function of types that gives a program; halves are computed in f32. `n` is the row length as a number of the accumulation
 type. What a program takes and gives is in its first line; row outputs come in the order in which they are stored.
 """
-import functools
+from __future__ import annotations
 
-from whet.ir import rows as R
-from whet.ir import scalar as sc
+import functools
+from collections.abc import Callable
+
+from . import rows as R
+from . import scalar as sc
 
 
 class Writer:
     """Writes a program down: operands first, then stages, each giving the expressions that later ones use."""
 
-    def __init__(self, name, dtype):
+    def __init__(self, name: str, dtype: str) -> None:
         self.name, self.dtype, self.acc = name, dtype, "f32" if dtype in ("f16", "bf16") else dtype
-        self.operands, self.stages, self.next = [], [], 0
+        self.operands: list[R.Operand] = []
+        self.stages: list[R.Stage] = []
+        self.next = 0
 
-    def _arg(self):
+    def _arg(self) -> sc.Expr:
         self.next += 1
         return sc.arg(self.next - 1)
 
-    def operand(self, kind, dtype=None):
+    def operand(self, kind: str, dtype: str | None = None) -> sc.Expr:
         """An operand, seen in the accumulation type unless it has a type of its own."""
         dtype = dtype or self.dtype
         self.operands.append(R.Operand(dtype, kind))
         x = self._arg()
         return sc.cast(x, self.acc) if dtype in ("f16", "bf16") else x
 
-    def full(self): return self.operand("full")
-    def row(self): return self.operand("row", self.acc)
-    def col(self): return self.operand("col")
-    def number(self): return self.operand("scalar", self.acc)
+    def full(self) -> sc.Expr: return self.operand("full")
+    def row(self) -> sc.Expr: return self.operand("row", self.acc)
+    def col(self) -> sc.Expr: return self.operand("col")
+    def number(self) -> sc.Expr: return self.operand("scalar", self.acc)
 
-    def reduce(self, kind, e):
+    def reduce(self, kind: str, e: sc.Expr) -> sc.Expr:
         self.stages.append(R.Reduce(kind, e))
         return self._arg()
 
-    def keep(self, e):
+    def keep(self, e: sc.Expr) -> sc.Expr:
         self.stages.append(R.Keep(e))
         return self._arg()
 
-    def store(self, e):
+    def store(self, e: sc.Expr) -> None:
         """A full output, in the operands' type."""
         self.stages.append(R.Store(self._out(e)))
 
-    def store_row(self, e, dtype=None):
+    def store_row(self, e: sc.Expr, dtype: str | None = None) -> None:
         """A row output; in the accumulation type by default, since it is mostly kept for the way back."""
         self.stages.append(R.StoreRow(self._out(e) if dtype else e))
 
-    def _out(self, e):
+    def _out(self, e: sc.Expr) -> sc.Expr:
         return e if self.dtype == self.acc else sc.cast(e, self.dtype)
 
-    def program(self):
+    def program(self) -> R.Program:
         return R.Program(self.name, tuple(self.operands), tuple(self.stages))
 
 
-def program(write):
+def program(write: Callable[..., None]) -> Callable[..., R.Program]:
     """A function `write(w, **choices)` as a cached function (dtype, **choices) -> Program."""
     @functools.lru_cache(None)
     @functools.wraps(write)
-    def make(dtype, **choices):
+    def make(dtype: str, **choices: bool) -> R.Program:
         w = Writer(write.__name__, dtype)
         write(w, **choices)
         return w.program()
@@ -68,7 +73,7 @@ def program(write):
 
 # ---- softmax and its kin ------------------------------------------------------------------------------------------
 @program
-def softmax(w):
+def softmax(w: Writer) -> None:
     """x -> softmax(x)"""
     x = w.full()
     e = w.keep(sc.exp(x - w.reduce("max", x)))
@@ -76,14 +81,14 @@ def softmax(w):
 
 
 @program
-def softmax_backward(w):
+def softmax_backward(w: Writer) -> None:
     """g, y -> the gradient of x, y being softmax(x)"""
     g, y = w.full(), w.full()
     w.store(y * (g - w.reduce("sum", g * y)))
 
 
 @program
-def log_softmax(w):
+def log_softmax(w: Writer) -> None:
     """x -> log_softmax(x)"""
     x = w.full()
     m = w.reduce("max", x)
@@ -92,14 +97,14 @@ def log_softmax(w):
 
 
 @program
-def log_softmax_backward(w):
+def log_softmax_backward(w: Writer) -> None:
     """g, y -> the gradient of x, y being log_softmax(x)"""
     g, y = w.full(), w.full()
     w.store(g - sc.exp(y) * w.reduce("sum", g))
 
 
 @program
-def logsumexp(w):
+def logsumexp(w: Writer) -> None:
     """x -> row: log(sum(exp(x))); infinite where the greatest element is"""
     x = w.full()
     m = w.reduce("max", x)
@@ -108,7 +113,7 @@ def logsumexp(w):
 
 
 @program
-def logsumexp_backward(w):
+def logsumexp_backward(w: Writer) -> None:
     """g (row), x, y (row) -> the gradient of x, y being logsumexp(x)"""
     g, x, y = w.operand("row"), w.full(), w.operand("row")
     w.store(g * sc.exp(x - y))
@@ -116,23 +121,24 @@ def logsumexp_backward(w):
 
 # ---- cross entropy over class indices -----------------------------------------------------------------------------
 @program
-def cross_entropy(w, smooth=False):
+def cross_entropy(w: Writer, smooth: bool = False) -> None:
     """x, class (row, i64), [smoothing, n] -> row: the loss of each row, row: logsumexp(x) for the way back"""
     x, t, i = w.full(), w.operand("row", "i64"), w.operand("index", "i64")
-    smoothing, n = (w.number(), w.number()) if smooth else (None, None)
+    numbers = (w.number(), w.number()) if smooth else None
     m = w.reduce("max", x)
     s = w.reduce("sum", sc.exp(x - m))
     picked = w.reduce("sum", sc.where(sc.eq(i, t), x, 0))
     lse = m + sc.log(s)
     loss = lse - picked
-    if smooth:
+    if numbers is not None:
+        smoothing, n = numbers
         loss = (1 - smoothing) * loss + smoothing * (lse - w.reduce("sum", x) / n)
     w.store_row(loss, w.dtype)
     w.store_row(lse)
 
 
 @program
-def cross_entropy_backward(w, smooth=False):
+def cross_entropy_backward(w: Writer, smooth: bool = False) -> None:
     """g (row), x, class (row, i64), logsumexp(x) (row), [smoothing, n] -> the gradient of x"""
     g, x, t, lse, i = w.operand("row"), w.full(), w.operand("row", "i64"), w.row(), w.operand("index", "i64")
     p = sc.exp(x - lse)
@@ -145,7 +151,7 @@ def cross_entropy_backward(w, smooth=False):
 
 # ---- norms and moments --------------------------------------------------------------------------------------------
 @program
-def layer_norm(w, weight=True, bias=True):
+def layer_norm(w: Writer, weight: bool = True, bias: bool = True) -> None:
     """x, [weight (col)], [bias (col)], eps, n -> (x - mean) / sqrt(var + eps) * weight + bias, row: mean, row: 1 / sqrt(var +
     eps)"""
     x = w.full()
@@ -155,14 +161,14 @@ def layer_norm(w, weight=True, bias=True):
     d = x - mean
     r = 1 / sc.sqrt(w.reduce("sum", d * d) / n + eps)
     y = d * r
-    y = y * scale if weight else y
-    w.store(y + shift if bias else y)
+    y = y if scale is None else y * scale
+    w.store(y if shift is None else y + shift)
     w.store_row(mean)
     w.store_row(r)
 
 
 @program
-def layer_norm_backward(w, weight=True):
+def layer_norm_backward(w: Writer, weight: bool = True) -> None:
     """g, x, mean (row), r (row), [weight (col)], n -> the gradient of x"""
     g, x, mean, r = w.full(), w.full(), w.row(), w.row()
     g = g * w.col() if weight else g
@@ -173,7 +179,7 @@ def layer_norm_backward(w, weight=True):
 
 
 @program
-def layer_norm_backward_weight(w):
+def layer_norm_backward_weight(w: Writer) -> None:
     """Along the rows' own axis. g, x, mean (col), r (col) -> row: the gradient of weight, row: that of bias"""
     g, x, mean, r = w.full(), w.full(), w.operand("col", w.acc), w.operand("col", w.acc)
     w.store_row(w.reduce("sum", g * ((x - mean) * r)), w.dtype)
@@ -181,18 +187,18 @@ def layer_norm_backward_weight(w):
 
 
 @program
-def rms_norm(w, weight=True):
+def rms_norm(w: Writer, weight: bool = True) -> None:
     """x, [weight (col)], eps, n -> x / sqrt(mean(x * x) + eps) * weight, row: 1 / sqrt(mean(x * x) + eps)"""
     x = w.full()
     scale = w.col() if weight else None
     eps, n = w.number(), w.number()
     r = 1 / sc.sqrt(w.reduce("sum", x * x) / n + eps)
-    w.store(x * r * scale if weight else x * r)
+    w.store(x * r if scale is None else x * r * scale)
     w.store_row(r)
 
 
 @program
-def rms_norm_backward(w, weight=True):
+def rms_norm_backward(w: Writer, weight: bool = True) -> None:
     """g, x, r (row), [weight (col)], n -> the gradient of x"""
     g, x, r = w.full(), w.full(), w.row()
     g = g * w.col() if weight else g
@@ -202,7 +208,7 @@ def rms_norm_backward(w, weight=True):
 
 
 @program
-def var_mean(w, root=False):
+def var_mean(w: Writer, root: bool = False) -> None:
     """x, n, freedom (n less the correction, at least 0) -> row: the variance (or its root), row: the mean"""
     x, n, freedom = w.full(), w.number(), w.number()
     mean = w.reduce("sum", x) / n
@@ -214,7 +220,7 @@ def var_mean(w, root=False):
 
 # ---- batch norm: a row is a channel ---------------------------------------------------------------------------------
 @program
-def batch_norm(w):
+def batch_norm(w: Writer) -> None:
     """x, weight (row), bias (row), eps, n -> (x - mean) * r * weight + bias; rows: mean, r = 1 / sqrt(var + eps), var"""
     x, scale, shift = w.full(), w.row(), w.row()
     eps, n = w.number(), w.number()
@@ -229,7 +235,7 @@ def batch_norm(w):
 
 
 @program
-def batch_norm_backward(w):
+def batch_norm_backward(w: Writer) -> None:
     """g, x, mean (row), r (row), weight (row), n -> the gradient of x; rows: that of weight, that of bias"""
     g, x, mean, r, scale, n = w.full(), w.full(), w.row(), w.row(), w.row(), w.number()
     h = (x - mean) * r
@@ -240,7 +246,7 @@ def batch_norm_backward(w):
 
 
 @program
-def normalize(w):
+def normalize(w: Writer) -> None:
     """x, mean (row), r (row), weight (row), bias (row) -> (x - mean) * r * weight + bias: batch norm along everything but
     channels"""
     x, mean, r, scale, shift = w.full(), w.row(), w.row(), w.row(), w.row()

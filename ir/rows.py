@@ -24,10 +24,14 @@ may be left out: they hold the identity.
 Extrema are exact and need no order: NaN if any element is NaN (the canonical quiet NaN), +0 above -0. Positions are those of the
 first greatest (or least) element; a NaN counts as greatest (or least), zeros of both signs are equal. The greatest of no elements
 is the least number of the type (and the least the greatest), its position 0. """
-import functools
-from dataclasses import dataclass, field
+from __future__ import annotations
 
-from whet.ir import scalar
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from . import scalar
 
 LANES, BLOCK = 32, 4096
 SUMS = ("sum", "prod")
@@ -67,26 +71,34 @@ class StoreRow:
     expr: scalar.Expr
 
 
+Stage: TypeAlias = Reduce | Keep | Store | StoreRow
+
+
 @dataclass(frozen=True)
 class Pass:
     """One walk over the row: the stages (by number) that need no row scalar of this walk or of a later one."""
-    stages: tuple
-    rows: tuple          # StoreRow stages that can be computed when this walk is over
+    stages: tuple[int, ...]
+    rows: tuple[int, ...]          # StoreRow stages that can be computed when this walk is over
+
+
+NAMES = {Keep: "keep", Store: "store", StoreRow: "store_row"}        # of stages, as they are shown
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
     """A checked row program; `values[i]` is (dtype, kind) of arg(i), kinds being those of operands and "kept"."""
     name: str
-    operands: tuple
-    stages: tuple
-    values: tuple = field(init=False)
-    results: tuple = field(init=False)      # for each stage the first arg that it defines
-    outputs: tuple = field(init=False)      # (stage, dtype) of each output in order
+    operands: tuple[Operand, ...]
+    stages: tuple[Stage, ...]
+    values: tuple[tuple[str, str], ...] = field(init=False)
+    results: tuple[int, ...] = field(init=False)    # for each stage the first arg that it defines
+    outputs: tuple[tuple[int, str], ...] = field(init=False)       # (stage, dtype) of each output in order
     key: str = field(init=False)            # describes the program completely
 
-    def __post_init__(self):
-        values, results, outputs = [(o.dtype, o.kind) for o in self.operands], [], []
+    def __post_init__(self) -> None:
+        values = [(o.dtype, o.kind) for o in self.operands]
+        results: list[int] = []
+        outputs: list[tuple[int, str]] = []
         for k, s in enumerate(self.stages):
             where = f"{self.name}, stage {k}"
             results.append(len(values))
@@ -110,10 +122,10 @@ class Program:
         for name, v in (("values", tuple(values)), ("results", tuple(results)), ("outputs", tuple(outputs)), ("key", self._key())):
             object.__setattr__(self, name, v)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return made, (self.name, self.operands, self.stages)
 
-    def _key(self):
+    def _key(self) -> str:
         order = scalar.walk(*(s.expr for s in self.stages))
         at = {e: k for k, e in enumerate(order)}
         nodes = (f"{e.op}{'' if e.value is None else repr(e.value)}({','.join(str(at[a]) for a in e.args)})" for e in order)
@@ -121,7 +133,7 @@ class Program:
         return ";".join((*(f"{o.kind}:{o.dtype}" for o in self.operands), *nodes, *stages))
 
     @staticmethod
-    def _check(where, s, t):
+    def _check(where: str, s: Reduce, t: str) -> None:
         if s.kind not in KINDS:
             raise ValueError(f"{where}: unknown reduction {s.kind!r}")
         if s.kind in SUMS and t not in ("f32", "f64", "i64"):
@@ -131,17 +143,17 @@ class Program:
         if s.kind in ("max", "min", *INDEXED) and t in ("c64", "c128"):
             raise ValueError(f"{where}: complex numbers have no order")
 
-    def __str__(self):
-        def sig(o):
+    def __str__(self) -> str:
+        def sig(o: Operand) -> str:
             return o.kind if o.kind == "index" else f"{o.dtype}[{ {'full': 'r,i', 'row': 'r', 'col': 'i', 'scalar': ''}[o.kind]}]"
         lines = [f"{self.name}({', '.join(f'x{i}: {sig(o)}' for i, o in enumerate(self.operands))}):"]
         for s, at in zip(self.stages, self.results, strict=True):
-            what = s.kind if isinstance(s, Reduce) else {Keep: "keep", Store: "store", StoreRow: "store_row"}[type(s)]
+            what = s.kind if isinstance(s, Reduce) else NAMES[type(s)]
             names = "" if isinstance(s, Store | StoreRow) else f"x{at}, x{at + 1} = " if what in INDEXED else f"x{at} = "
             lines.append(f"  {names}{what} {s.expr}")
         return "\n".join(lines)
 
-    def block_outputs(self):
+    def block_outputs(self) -> list[tuple[int, str]]:
         """What a block of a row gives when rows are shared out in blocks: (stage, dtype) of what is stored and of each result."""
         outs = []
         for k, (s, at) in enumerate(zip(self.stages, self.results, strict=True)):
@@ -152,10 +164,11 @@ class Program:
         return outs
 
     @functools.cached_property
-    def passes(self):
+    def passes(self) -> list[Pass]:
         """The fewest walks over the row, as Passes in order."""
         ready = [0] * len(self.operands)        # the walk in which a value can be used
-        walks, rows = {}, {}
+        walks: dict[int, list[int]] = {}
+        rows: dict[int, list[int]] = {}
         for k, s in enumerate(self.stages):
             at = max((ready[i] for i in scalar.uses(s.expr)), default=0)
             if isinstance(s, Reduce):
@@ -169,12 +182,12 @@ class Program:
 
 
 @functools.lru_cache(4096)
-def made(name, operands, stages):
+def made(name: str, operands: tuple[Operand, ...], stages: tuple[Stage, ...]) -> Program:
     """The program of these: equal ones are one, with one plan for each layout."""
     return Program(name, operands, stages)
 
 
-def run(program, operands, n, to_dtype):
+def run(program: Program, operands: Sequence[Any], n: int, to_dtype: Callable[[str], Any]) -> list[Any]:
     """The program with NumPy on 2-d operands (rows, n), slow and sure up to the order of sums: the outputs in order.
 
     Row operands are (rows, 1), column operands (1, n), scalars NumPy scalars, index operands None."""
@@ -197,9 +210,9 @@ def run(program, operands, n, to_dtype):
             elif s.kind in ("max", "min"):
                 ends = (False, True) if t.kind == "b" else (-np.inf, np.inf)
                 ends = (np.iinfo(t).min, np.iinfo(t).max) if t.kind in "iu" else ends
-                f, start = (np.max, ends[0]) if s.kind == "max" else (np.min, ends[1])
-                vals.append(f(wide, 1, keepdims=True, initial=start).astype(t, copy=False))
+                extremum, start = (np.max, ends[0]) if s.kind == "max" else (np.min, ends[1])
+                vals.append(extremum(wide, 1, keepdims=True, initial=start).astype(t, copy=False))
             else:
-                f = {"sum": np.sum, "prod": np.prod, "any": np.any, "all": np.all}[s.kind]
-                vals.append(f(wide, 1, keepdims=True).astype(t, copy=False))
+                fold: Any = {"sum": np.sum, "prod": np.prod, "any": np.any, "all": np.all}[s.kind]
+                vals.append(fold(wide, 1, keepdims=True).astype(t, copy=False))
     return outs

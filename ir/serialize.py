@@ -4,19 +4,22 @@
 
 Loading runs nothing, and bytes that are not such a file raise ValueError.
 """
+from __future__ import annotations
+
 import hashlib
 import struct
 
 import numpy as np
 
+from .graph import Graph
 from .parse import ParseError, parse
-from .values import short, types
+from .values import Array, short, types
 
 MAGIC = b"whet graph 1\n"
 DIGEST = 16
 
 
-def dumps(g):
+def dumps(g: Graph) -> bytes:
     """The graph as bytes.
 
     >>> import whet
@@ -28,7 +31,7 @@ def dumps(g):
     >>> loads(dumps(double.recorded)) == double.recorded
     True
     """
-    table: list = []
+    table: list[Array] = []
     text = g.text(table).encode()
     out = [MAGIC, struct.pack("<QQ", len(text), len(table)), text]
     for a in table:
@@ -38,11 +41,11 @@ def dumps(g):
     return body + _digest(body)
 
 
-def _digest(body):
+def _digest(body: bytes) -> bytes:
     return hashlib.blake2b(body, digest_size=DIGEST).digest()
 
 
-def loads(raw):
+def loads(raw: bytes) -> Graph:
     """The graph that `dumps` made bytes of; ValueError for other bytes."""
     raw = bytes(raw)
     if not raw.startswith(MAGIC):
@@ -52,7 +55,7 @@ def loads(raw):
         raise ValueError("the graph's bytes are damaged: their digest is another")
     at = len(MAGIC)
 
-    def take(n):
+    def take(n: int) -> bytes:
         nonlocal at
         if n > len(body) - at:
             raise ValueError("the graph's bytes end too early")
