@@ -235,7 +235,7 @@ def replace(root: Expr, old: Expr, new: Expr) -> Expr:
     return done[id(root)]
 
 
-def types(roots: Iterable[Expr], dtypes: Mapping[int, str] | Sequence[str]) -> dict[int, Any]:
+def types(roots: Iterable[Expr], dtypes: Mapping[int, str | None] | Sequence[str | None]) -> dict[int, Any]:
     """The type of every expression under the roots by `id`, given the arguments' types; None for a bare number."""
     known: dict[int, Any] = {}
     for e in walk(*roots):
@@ -255,6 +255,6 @@ def types(roots: Iterable[Expr], dtypes: Mapping[int, str] | Sequence[str]) -> d
     return known
 
 
-def typeof(root: Expr, dtypes: Mapping[int, str] | Sequence[str]) -> Any:
+def typeof(root: Expr, dtypes: Mapping[int, str | None] | Sequence[str | None]) -> Any:
     """The type of an expression, given its arguments' types; None for a bare number."""
     return types([root], dtypes)[id(root)]

@@ -48,7 +48,7 @@ def interpret(g: Graph, *arrays: Any, streams: Sequence[Sequence[int]] | None = 
         env[x.value] = a
     with np.errstate(all="ignore"):
         for n in g.nodes:
-            n.run(env, g.types, positions)
+            step(n, env, g.types, positions)
     return [env[v] for v, _ in g.results]
 
 

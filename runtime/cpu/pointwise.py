@@ -6,6 +6,7 @@ operands, and how to make the results; an expression or type without a compiled 
 import functools
 import os
 from math import prod
+from typing import Any
 
 import numpy as np
 from whet.cpu import haste, memory, native
@@ -134,7 +135,7 @@ class _Typed:
     __slots__ = ("roots", "names", "dtypes", "sizes", "kernels", "compiled")
 
     def __init__(self, op, inputs, outs):
-        self.names = tuple(FROM_NUMPY[a.dtype].short if a.dtype in FROM_NUMPY else None for a in inputs)
+        self.names: tuple[Any, ...] = tuple(FROM_NUMPY[a.dtype].short if a.dtype in FROM_NUMPY else None for a in inputs)
         known = S.types(op.roots, self.names)
         types = [known[id(r)] for r in op.roots]
         if None in types:
