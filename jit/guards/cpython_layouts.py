@@ -1,4 +1,4 @@
-"""Where CPython's own objects keep what a table compares, proved on examples when this is imported."""
+"""Where CPython's own objects keep what a table compares: proved on examples at import."""
 import ctypes as C
 import sys
 import types
@@ -15,7 +15,7 @@ def word(at):
 
 
 class Layouts:
-    """Where objects keep what is compared, proved on examples; None where that is not as expected."""
+    """Where objects keep what is compared; None where that is not as expected."""
 
     def __init__(self):
         head = native.HEAD
@@ -67,9 +67,10 @@ def namespace(c: Any) -> Any:
 
 
 def holds(x, what):
-    """Where in an object the address of something that it holds lies; None where that is not plain."""
+    """Where in an object the address of something that it holds lies; None if not in one place."""
     before = (-24,) if type(x).__flags__ & MANAGED_DICT else ()
-    found = [at for at in (*before, *range(native.HEAD, min(type(x).__basicsize__, 512), 8)) if word(id(x) + at) == id(what)]
+    within = range(native.HEAD, min(type(x).__basicsize__, 512), 8)
+    found = [at for at in (*before, *within) if word(id(x) + at) == id(what)]
     return found[0] if len(found) == 1 else None
 
 

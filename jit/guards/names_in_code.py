@@ -7,7 +7,7 @@ from typing import Any
 from ..capture.varying_numbers import TELLTALE
 from .bytecode import instructions, second_is_constant
 
-# what looks names up that may be made at run time; of the first four the second argument is the name
+# what looks up names that may be made at run time; ASKED takes them as a second argument
 ASKED = frozenset(("getattr", "hasattr", "setattr", "delattr"))
 LOOKUPS = ASKED | {"__dict__", "attrgetter", "vars", "__getattribute__", "getmembers",
                    "getmembers_static", "getattr_static"}
@@ -27,14 +27,16 @@ class NamesInCode:
     """The names in some code, without the code that is nested in it.
 
     `globals`: (name, is it something else than called there?); `imports`: (module, level)."""
-    __slots__ = ("exact", "direct", "typed", "shown", "looks_up", "attributes", "globals", "imports")
+    __slots__ = ("exact", "direct", "typed", "shown", "looks_up", "attributes", "globals",
+                 "imports")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]
         said = {*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars}
         # would somebody notice a Number where a number of Python's should be?
-        self.exact = not STRICT.isdisjoint(code.co_names) or not TELLTALE.isdisjoint(code.co_names) \
-            or not TELLTALE.isdisjoint(texts) or code.co_name in EXACT and code.co_filename[:1] != "<"
+        self.exact = not (STRICT | TELLTALE).isdisjoint(code.co_names) \
+            or not TELLTALE.isdisjoint(texts) \
+            or code.co_name in EXACT and code.co_filename[:1] != "<"
         self.direct = not JOINING.isdisjoint(code.co_names)  # C works on lists past their methods
         self.typed = False                   # would somebody notice a stand-in by its type?
         self.shown = not TEXTS.isdisjoint(said) or not TEXTS.isdisjoint(texts)   # becomes text?
@@ -62,15 +64,17 @@ class NamesInCode:
 
     def _notice(self, code: types.CodeType, name: str, arg: int, value: Any, last: str | None,
                 before: str | None) -> None:
-        """Note what an instruction could tell; `last`: the global that the one before has loaded."""
-        if name in ("LOAD_ATTR", "LOAD_METHOD"):     # a method of all numbers or lists takes just those
+        """Note what an instruction could tell; `last`: the global that was just loaded."""
+        if name in ("LOAD_ATTR", "LOAD_METHOD"):     # methods of numbers or lists take just those
             self.exact |= last in ("int", "float")
             self.direct |= last == "list"
         if last == "type" and value != "self":
             self.exact = self.typed = True
         maxlen = name in ("KW_NAMES", "LOAD_CONST") and code.co_consts[arg] == ("maxlen",) \
-            or name in ("PRECALL", "CALL") and arg == 2 and before != "PRECALL" and "deque" in code.co_names
-        if maxlen and before != "LOAD_CONST" and (before != "LOAD_FAST" or code.co_name != "__init__"):
+            or name in ("PRECALL", "CALL") and arg == 2 and before != "PRECALL" \
+            and "deque" in code.co_names
+        if maxlen and before != "LOAD_CONST" \
+                and (before != "LOAD_FAST" or code.co_name != "__init__"):
             self.exact = True
         self.shown |= name in FORMATS
         self.exact |= last == "pow"          # with three arguments it takes Python's own
@@ -85,6 +89,7 @@ def names_in(code: types.CodeType) -> NamesInCode:
 def _looks_up(code: types.CodeType) -> bool:
     """Could it look up a name that was made at run time?"""
     found = list(instructions(code))
-    asked = [i for i, (name, _, value) in enumerate(found) if name == "LOAD_GLOBAL" and value in ASKED]
+    asked = [i for i, (name, _, value) in enumerate(found)
+             if name == "LOAD_GLOBAL" and value in ASKED]
     return not (LOOKUPS - ASKED).isdisjoint(code.co_names) or not asked \
         or not all(second_is_constant(found, i) for i in asked)

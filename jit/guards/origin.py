@@ -8,8 +8,8 @@ from typing import Any
 HEAP = 1 << 9                    # a flag of types: made by a class statement
 # functions of C that only compute: by name, and by module
 PURE = frozenset("""
-    len isinstance issubclass getattr hasattr setattr delattr abs min max sum any all sorted iter next
-    callable divmod pow round chr ord format repr ascii bin hex oct __build_class__ id globals vars
+    len isinstance issubclass getattr hasattr setattr delattr abs min max sum any all sorted iter
+    next callable divmod pow round chr ord format repr ascii bin hex oct __build_class__ id globals vars
     """.split())
 MODULES = frozenset(("math", "cmath", "operator", "_operator", "itertools", "_functools",
                      "_collections", "_abc", "_struct", "_bisect", "_heapq"))
@@ -45,7 +45,8 @@ def is_ours(v: Any) -> bool:
         if type(v) in (staticmethod, classmethod) else v
     if type(f) is types.FunctionType:
         return ours(f.__code__) or f.__code__.co_filename.startswith("<")
-    return type(f) is not functools.partial and (isinstance(f, type) or standard(module_of(type(f))))
+    return type(f) is not functools.partial \
+        and (isinstance(f, type) or standard(module_of(type(f))))
 
 
 def module_of(x: Any) -> str:
@@ -64,9 +65,10 @@ def module_of(x: Any) -> str:
 
 
 def standard(module: str) -> bool:
-    """Is a module, by its name, Python's own, or NumPy, or ours: nothing that a user's function changes?"""
+    """Is a module, by its name, Python's own, NumPy or ours: nothing that users change?"""
     top = module.partition(".")[0]
-    return top in sys.stdlib_module_names and top != "__main__" or top in ("numpy", "ml_dtypes", "whet")
+    return top in sys.stdlib_module_names and top != "__main__" \
+        or top in ("numpy", "ml_dtypes", "whet")
 
 
 def computes(module: str, name: str) -> bool:

@@ -1,5 +1,6 @@
-"""What a function reads besides its arguments' numbers: found before a recording by a walk, compared
-before each replay."""
+"""What a function reads besides its arguments' numbers.
+
+It is found before a recording by a walk, and compared before each replay."""
 from collections.abc import Iterable
 from typing import Any
 
@@ -33,7 +34,7 @@ class World:
         return [p.owner for p in self.places if type(p) is ArrayContents]
 
     def _arrange(self) -> None:
-        """Have places of one class compared together: what is as it was is found so at C's speed."""
+        """Have places of one class compared together, at C's speed as long as nothing differs."""
         kinds: dict[type[Place], list[Place]] = {}
         for place in self.places:
             kinds.setdefault(type(place), []).append(place)
@@ -80,7 +81,8 @@ class World:
         out: list[Change] = []
         for place in self.places:
             for c in place.changes():
-                if c.index is None or not any(o.owner is c.owner and same_key(o.name, c.name) for o in out):
+                if c.index is None or not any(o.owner is c.owner and same_key(o.name, c.name)
+                                              for o in out):
                     out.append(c)
         return out
 
@@ -111,7 +113,7 @@ class Search:
         self.world = finished(walk)
 
     def further(self, arguments: list[Any], skipped: Any) -> World:
-        """The world of these arguments as well: as if searched anew, but nothing is looked at twice.
+        """The world of these arguments as well: as if searched anew, with one look at each thing.
 
         Only once: what it goes on from holds gradients, which are soon others."""
         walk, self._begun = self._begun, None

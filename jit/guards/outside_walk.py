@@ -1,8 +1,8 @@
 """The walk over what a function can reach, which finds the places that it reads from.
 
 It starts at the function and at the arguments, and follows containers, instances, classes and
-functions of the user's: `visitors_*.py` say for each type of object what it leads to. What cannot be
-watched, such as an open file, a generator or a lock, raises `Unwatchable`.
+functions of the user's: `visitors_*.py` say for each type of object what it leads to. What cannot
+be watched, such as an open file, a generator or a lock, raises `Unwatchable`.
 """
 import builtins
 import decimal
@@ -24,7 +24,14 @@ from ..capture.stand_ins import CACHED
 from ..report.reasons import Calls, Inspects, TooMuch
 from .immutable_types import PLAIN, one, same_key
 from .names_in_code import names_in
-from .object_places import SAID, ArrayLayout, ClassAttribute, FrameworkState, SelfDescription, Setting
+from .object_places import (
+    SAID,
+    ArrayLayout,
+    ClassAttribute,
+    FrameworkState,
+    SelfDescription,
+    Setting,
+)
 from .origin import HEAP, computes, is_ours, module_of, standard
 from .places import GROWS, AttributesDict, Elements, Global, Members, OtherEntries, Place, entries
 from .slots import Slot
@@ -40,8 +47,9 @@ HIGHER = frozenset("""
     map filter sorted min max sort reduce accumulate starmap takewhile dropwhile filterfalse groupby
     partial partialmethod iter defaultdict call methodcaller""".split())
 KEYED = frozenset(("sorted", "min", "max", "sort"))
-FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))    # how one looks past all names
-UNNAMED = ("__builtins__", "__spec__", "__loader__")     # of a module, what globals() is not asked for
+# how one looks past all names
+FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
+UNNAMED = ("__builtins__", "__spec__", "__loader__")     # what nobody asks globals() for
 BY_NAME, CONVERTING = (type, getattr, setattr, vars), (float, int)
 VISITORS = [*LIGHT.all, *CONTAINERS.all, *CALLABLES.all, *OBJECTS.all]
 UNSEEN = frozenset(visit for _, visit in LIGHT.all)      # what they visit is not remembered
@@ -74,8 +82,8 @@ SETTINGS: dict[str, Callable[[], Any]] = {"numpy": _numpy_errors, "decimal": _de
 class Walk:
     """What was met so far, and what is still to be looked at.
 
-    `loose`: keys of spots whose numbers or tensors may be any, and (id, None) of lists that only grow;
-    `skipped`: ids of arrays that are looked after elsewhere."""
+    `loose`: keys of spots whose numbers or tensors may be any, and (id, None) of lists that only
+    grow; `skipped`: ids of arrays that are looked after elsewhere."""
 
     def __init__(self, fn: Any, arguments: Iterable[Any] = (), loose: Any = frozenset(),
                  skipped: Any = frozenset(), numpy: bool = False) -> None:
@@ -88,12 +96,13 @@ class Walk:
         self.outward: dict[int, tuple[Any, list[Spot]]] = {}     # what has a stand-in during a run
         self.tensors: dict[int, Any] = {}
         self.bare: list[Any] = []            # tensors without attributes
-        self.grads: list[Any] = []           # gradients: at the end those that nothing else leads to
-        self.exact = self.direct = self.typed = self.shown = self.looks_up = False   # see NamesInCode
-        self.asking = False                  # could others ask functions and classes for their names?
+        self.grads: list[Any] = []           # at the end those gradients that nothing else leads to
+        # see NamesInCode
+        self.exact = self.direct = self.typed = self.shown = self.looks_up = False
+        self.asking = False                  # could others ask functions and classes for names?
         self.settings = {"numpy"} if numpy else set()    # of SETTINGS, that results may go by
         self.builtins: set[str] = set()      # names of Python's own that were looked up
-        self.called: dict[Any, Any] = {}     # a type that makes numbers, and is it only called there?
+        self.called: dict[Any, Any] = {}     # types that make numbers: are they only called?
         self.codes: set[types.CodeType] = set()
         self.read: set[Any] = set()          # code that was gone through, and with whose globals
         self.attributes: set[str] = set()    # that code names
@@ -102,7 +111,7 @@ class Walk:
         self.abstract = False                # is it watched what abstract classes know of others?
         self.seen: dict[int, Any] = {}       # by id, kept alive
         self.visitors = dict(OF_LASTING_TYPES)       # what visits objects of a type
-        self.builtins_id = id(vars(builtins))            # of these those are compared that code looks up
+        self.builtins_id = id(vars(builtins))            # those are compared that code looks up
         self.stack = [fn, *arguments]
         self.framework(Tensor)
         nn = sys.modules.get("whet.nn.module")
@@ -239,8 +248,9 @@ class Walk:
 
     # ---- code ------------------------------------------------------------------------------------
     def code(self, code: types.CodeType, names_of: dict[str, Any]) -> None:
-        """The globals that some code and the functions inside it name; what it names in modules comes
-        at the end."""
+        """The globals that some code and the functions inside it name.
+
+        What it names in modules comes at the end."""
         if (code, id(names_of)) in self.read:
             return
         self.read.add((code, id(names_of)))
@@ -316,7 +326,8 @@ class Walk:
 
     def refuse(self) -> None:
         """Raise where something was met that cannot be watched together with the rest."""
-        if self.typed and any(isinstance(x, io.IOBase | logging.Logger) for x, _ in self.outward.values()):
+        if self.typed and any(isinstance(x, io.IOBase | logging.Logger)
+                              for x, _ in self.outward.values()):
             raise Unwatchable(Inspects("it asks for types, and reaches a stream or a logger"))
         if self.passable is not None and self.hands_on():
             self.passed_on(self.passable)
@@ -340,7 +351,8 @@ class Walk:
         their numbers."""
         named = self.attributes | self.builtins
         self.solid = self.exact or not numpy_arrays.EXACT.isdisjoint(named)
-        found = [x for i, (x, _) in self.outward.items() if type(x) is np.ndarray and i not in self.met]
+        found = [x for i, (x, _) in self.outward.items()
+                 if type(x) is np.ndarray and i not in self.met]
         if found:
             self.settings.add("numpy")
         for x in found:
@@ -386,7 +398,8 @@ class Walk:
                     else Members(x) if isinstance(x, set | frozenset) else Elements(x)
                 self.places.append(place)
                 found += place.objects
-            elif not (isinstance(x, types.ModuleType) or callable(x) or standard(module_of(type(x)))) \
+            elif not (isinstance(x, types.ModuleType) or callable(x)) \
+                    and not standard(module_of(type(x))) \
                     and isinstance(getattr(x, "__dict__", None), dict):
                 found.append(x.__dict__)
             if len(found) > MOST:

@@ -30,7 +30,7 @@ Check = Callable[[], bool]
 class Place:
     """`objects` is what `owner` held."""
     __slots__ = ("owner", "objects")
-    can_be_set = False                       # may the run lay something there, which replays repeat?
+    can_be_set = False                       # may something be laid there, which replays repeat?
     has_contents = False                     # can it be filled as a whole?
     says_itself = False                      # does `say` tell more than a name of it would?
 
@@ -62,7 +62,8 @@ class Place:
         if now is None or len(now) != len(self.objects):
             return [Change(self, None, self.objects, now)]
         return [Change(self, None if a is ABSENT or b is ABSENT else i, b, a)
-                for i, (a, b) in enumerate(zip(now, self.objects)) if a is not b and not equal(a, b)]
+                for i, (a, b) in enumerate(zip(now, self.objects))
+                if a is not b and not equal(a, b)]
 
     def name_of(self, i: int) -> Any:
         """The name of one of the objects."""
@@ -203,7 +204,8 @@ class Entries(Place):
 
     def table(self, t: Any, objects: list[Any]) -> bool:
         d = self.owner
-        if not isinstance(d, dict) or any(getattr(type(d), m) is not getattr(dict, m) for m in READ):
+        if not isinstance(d, dict) \
+                or any(getattr(type(d), m) is not getattr(dict, m) for m in READ):
             return False
         t.whole(d, self.names, objects)
         return True

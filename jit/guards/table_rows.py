@@ -1,4 +1,5 @@
-"""What the rows of a table are gathered in, and the order in which machine code hands over what a recording is given."""
+"""What the rows of a table are gathered in, and the order in which machine code hands over what a
+recording is given."""
 ANY = object()
 
 
@@ -27,12 +28,14 @@ class Rows:
 
 
 class Leaves:
-    """What a recording is given, in the order in which machine code hands it over: the tensors, then the numbers that may be any."""
+    """What a recording is given, in the order in which machine code hands it over: the tensors, then
+    the numbers that may be any. `leaf`: an object -> which of the recording's leaves it is, `place`:
+    where machine code puts it."""
 
     def __init__(self, leaves, slots, numbers):
         self.slots = slots
         self.number = [id(x) in numbers for x in leaves]
         self.order = sorted(range(len(leaves)), key=self.number.__getitem__)
         self.tensors = len(leaves) - len(numbers)
-        self.leaf = {id(x): i for i, x in enumerate(leaves)}             # an object -> which of the recording's leaves it is,
-        self.place = {id(leaves[i]): k for k, i in enumerate(self.order)}        # and where machine code puts it
+        self.leaf = {id(x): i for i, x in enumerate(leaves)}
+        self.place = {id(leaves[i]): k for k, i in enumerate(self.order)}

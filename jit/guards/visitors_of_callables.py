@@ -22,8 +22,8 @@ from .visitors import Unwatchable, Visitors
 ASKING = frozenset(("dataclasses", "inspect", "typing"))
 # modules whose functions take numbers as they are, even if they are none of Python's
 LENIENT = frozenset("""
-    builtins logging warnings whet numpy math cmath operator _operator itertools _functools functools
-    collections _collections _collections_abc abc _abc typing types enum dataclasses contextlib
+    builtins logging warnings whet numpy math cmath operator _operator itertools _functools
+    functools collections _collections _collections_abc abc _abc typing types enum dataclasses contextlib
     contextvars copy copyreg _heapq _bisect _struct os sys inspect weakref argparse numbers io _io
     string re _thread keyword random _random""".split())
 # of which methods may be called, unlike those of other foreign ones
@@ -88,7 +88,7 @@ def function(walk: Any, fn: types.FunctionType) -> None:
         walk.add(FunctionParts(fn))
         walk.stack += fn.__closure__ or ()
         walk.named(fn)
-        # a wrapper of the standard library's, such as a dataclass has: what it wraps is on the stack
+        # what a wrapper of the standard library's wraps is on the stack
         if not standard(fn.__globals__.get("__name__", "")):
             walk.code(fn.__code__, fn.__globals__)
 

@@ -130,7 +130,8 @@ def pythons_generator(walk: Any, x: Any) -> None:
     walk.passable = x.getrandbits
 
 
-@OBJECTS.where(lambda t: t.__name__ == "_NamespacePath" and t.__module__ == "_frozen_importlib_external")
+@OBJECTS.where(lambda t: t.__name__ == "_NamespacePath"
+               and t.__module__ == "_frozen_importlib_external")
 def package_path(walk: Any, x: Any) -> None:
     walk.add(PackagePath(x))
 
