@@ -5,7 +5,8 @@ from typing import Any
 from ..capture.numpy_arrays import Array, real_of
 from ..capture.refused import Refused
 from ..capture.varying_numbers import NUMBERS, tensor_behind
-from ..guards.places import Change, Elements
+from ..guards.container_places import Elements
+from ..guards.places import Change
 from ..report.reasons import Changes
 
 

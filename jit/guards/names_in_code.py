@@ -93,3 +93,11 @@ def _looks_up(code: types.CodeType) -> bool:
              if name == "LOAD_GLOBAL" and value in ASKED]
     return not (LOOKUPS - ASKED).isdisjoint(code.co_names) or not asked \
         or not all(second_is_constant(found, i) for i in asked)
+
+
+def absolute(name: str, level: int, names_of: dict[str, Any]) -> str:
+    """The module that an import names, relative ones from their package."""
+    if not level:
+        return name
+    parts = (names_of.get("__package__") or "").split(".")
+    return ".".join([*parts[:len(parts) - level + 1], *([name] if name else [])])

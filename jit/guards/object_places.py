@@ -1,6 +1,5 @@
 """Places of functions, classes and other objects that are no containers. See `places.py`."""
 import abc
-import array
 import contextvars
 import functools
 import operator
@@ -8,19 +7,17 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
 from whet.cpu import native
 
-from ..capture import numpy_arrays
 from ..capture.containers import elements, fill, values
 from . import class_state, spots
+from .container_places import keys_are
 from .cpython_layouts import holds, layouts, namespace, self_description, word
-from .immutable_types import equal, one
+from .immutable_types import equal
 from .native_entry import MISSED
-from .places import ABSENT, Change, Check, Place, Single, keys_are
+from .places import ABSENT, Change, Check, Place, Single
 from .spots import Spot
 from .table_rows import ANY
-from .tensor_facts import named
 
 # what functions and classes say of themselves; of a class the first two are no entries of its dict
 SAID = ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__",
@@ -348,71 +345,3 @@ class PackagePath(Place):
 
     def same(self, alike: Callable[[Any, Any], bool] = tuple.__eq__) -> bool:
         return super().same(tuple.__eq__)
-
-
-# ---- arrays --------------------------------------------------------------------------------------
-class ArrayContents(Place):
-    """How the numbers of an array lie in its memory, and their bytes."""
-    __slots__ = ()
-
-    def __init__(self, owner: Any) -> None:
-        self.owner = owner
-        super().__init__(owner, self.look())
-
-    def look(self) -> Sequence[Any]:
-        x = self.owner
-        if type(x) in (np.ndarray, np.void):
-            return (x.dtype, x.shape, x.strides), x.tobytes()
-        return (None, bytes(x)) if type(x) is bytearray else (x.typecode, x.tobytes())
-
-    def same(self, alike: Callable[[Any, Any], bool] = bool.__eq__) -> bool:
-        return tuple(self.look()) == tuple(self.objects)
-
-    def restore(self) -> None:
-        (layout, data), x = self.objects, self.owner
-        if type(x) is bytearray:
-            x[:] = data
-        elif type(x) is array.array:
-            x[:] = array.array(layout, data)
-        elif layout == (x.dtype, x.shape, x.strides):
-            was = np.frombuffer(data, x.dtype).reshape(x.shape)
-            parts = (x.dtype.names or ()) if type(x) is np.void else (...,)
-            for part in parts:
-                x[part] = was[part]
-
-
-class ArrayLayout(Place):
-    """How an array lies in memory whose numbers are an input."""
-    __slots__ = ()
-
-    def __init__(self, owner: Any) -> None:
-        self.owner = owner
-        super().__init__(owner, self.look())
-
-    def look(self) -> Sequence[Any]:
-        return (one(numpy_arrays.layout(self.owner)),)
-
-
-class BareTensors(Place):
-    """Tensors to which nobody gave attributes; `owner` is a list of them."""
-    __slots__ = ()
-    says_itself = True
-
-    def __init__(self, owner: list[Any]) -> None:
-        super().__init__(owner, ())
-
-    def look(self) -> Sequence[Any] | None:
-        return None if any(map(named, self.owner)) else ()
-
-    def changes(self) -> list[Change]:
-        return [Change(self, None, owner=t) for t in self.owner if named(t)]
-
-    def restore(self) -> None:
-        for t in self.owner:
-            named(t).clear()
-
-    def say(self, owner: Any) -> str:
-        return f"a {type(owner).__qualname__} got attributes"
-
-    def table(self, t: Any, objects: list[Any]) -> bool:
-        return True                          # the rows of the tensors themselves compare that

@@ -5,11 +5,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..report.reasons import Changed
+from .array_places import ArrayContents, BareTensors
+from .container_places import entries
 from .immutable_types import same_key
-from .object_places import ArrayContents, BareTensors
+from .name_places import AbsentNames
 from .origin import standard
 from .outside_walk import Walk
-from .places import AbsentNames, Change, Place, entries
+from .places import Change, Place
 
 
 class World:

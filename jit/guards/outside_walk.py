@@ -5,12 +5,11 @@ functions of the user's: `visitors_*.py` say for each type of object what it lea
 be watched, such as an open file, a generator or a lock, raises `Unwatchable`.
 """
 import builtins
-import decimal
 import io
 import logging
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,18 +21,15 @@ from ..capture.containers import OWN
 from ..capture.outside_calls import cached_by, stands
 from ..capture.stand_ins import CACHED
 from ..report.reasons import Calls, Inspects, TooMuch
-from .immutable_types import PLAIN, one, same_key
-from .names_in_code import names_in
-from .object_places import (
-    SAID,
-    ArrayLayout,
-    ClassAttribute,
-    FrameworkState,
-    SelfDescription,
-    Setting,
-)
+from .array_places import ArrayLayout
+from .container_places import GROWS, Elements, Members, OtherEntries, entries
+from .immutable_types import PLAIN, same_key
+from .name_places import AttributesDict, Global
+from .names_in_code import absolute, names_in
+from .number_settings import SETTINGS
+from .object_places import SAID, ClassAttribute, FrameworkState, SelfDescription, Setting
 from .origin import HEAP, computes, is_ours, module_of, standard
-from .places import GROWS, AttributesDict, Elements, Global, Members, OtherEntries, Place, entries
+from .places import Place
 from .slots import Slot
 from .spots import BuiltinName, Spot
 from .visitors import Unwatchable, Visit
@@ -54,29 +50,6 @@ BY_NAME, CONVERTING = (type, getattr, setattr, vars), (float, int)
 VISITORS = [*LIGHT.all, *CONTAINERS.all, *CALLABLES.all, *OBJECTS.all]
 UNSEEN = frozenset(visit for _, visit in LIGHT.all)      # what they visit is not remembered
 OF_LASTING_TYPES: dict[type, Visit] = {}         # of types that no class statement has made
-
-_errors = getattr(np._core.umath, "_extobj_contextvar", None)         # what NumPy holds them by
-_last: tuple[Any, Any] = (None, None)
-
-
-def _decimals() -> Any:
-    """How decimal numbers are computed with."""
-    c = decimal.getcontext()
-    traps = [yes for _, yes in c.traps.items()]
-    return one((c.prec, c.rounding, c.Emin, c.Emax, c.capitals, c.clamp, *traps))
-
-
-def _numpy_errors() -> Any:
-    """How NumPy takes errors in numbers."""
-    global _last
-    now = _errors and _errors.get()
-    if now is None or now is not _last[0]:
-        _last = now, one(tuple(np.geterr().values()))
-    return _last[1]
-
-
-# what no object holds, and functions of C go by: each as one object for one way to be
-SETTINGS: dict[str, Callable[[], Any]] = {"numpy": _numpy_errors, "decimal": _decimals}
 
 
 class Walk:
@@ -269,7 +242,7 @@ class Walk:
             if name not in names_of:
                 self.builtin(code, name, names_of, not_called)
         for name, level in names.imports:
-            name = _absolute(name, level, names_of)
+            name = absolute(name, level, names_of)
             for n in {name, name.partition(".")[0]}:
                 if n in sys.modules:
                     self.add(Global(sys.modules, n))  # type: ignore[arg-type]
@@ -420,11 +393,3 @@ def _speaks(x: Any) -> bool:
     if type(x) is types.FunctionType:
         return not standard(x.__globals__.get("__name__") or "")
     return isinstance(x, type) and bool(x.__flags__ & HEAP) and not standard(module_of(x))
-
-
-def _absolute(name: str, level: int, names_of: dict[str, Any]) -> str:
-    """The module that an import names, relative ones from their package."""
-    if not level:
-        return name
-    parts = (names_of.get("__package__") or "").split(".")
-    return ".".join([*parts[:len(parts) - level + 1], *([name] if name else [])])

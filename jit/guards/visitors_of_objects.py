@@ -26,11 +26,12 @@ from whet.utils.hooks import Hooks
 
 from ..capture.stand_ins import StandIn
 from ..report.reasons import Draws, Reaches, full_thing, thing
+from .array_places import ArrayContents
 from .immutable_types import CONSTANT
 from .instances import hidden, slots_of
-from .object_places import ArrayContents, Context, PackagePath, ThreadLocal, TypeOf
+from .name_places import Attribute, AttributesDict
+from .object_places import Context, PackagePath, ThreadLocal, TypeOf
 from .origin import module_of, standard
-from .places import Attribute, AttributesDict
 from .visitors import Unwatchable, Visitors
 
 WATCHED = 1 << 16                # bytes of a NumPy array that are compared at each call

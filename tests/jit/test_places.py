@@ -12,8 +12,12 @@ import numpy as np
 import pytest
 import whet
 from whet import jit
-from whet.jit.guards import object_places, places, spots
-from whet.jit.guards.outside_walk import SETTINGS
+from whet.jit.guards import array_places as A
+from whet.jit.guards import container_places as C
+from whet.jit.guards import name_places as N
+from whet.jit.guards import object_places as O
+from whet.jit.guards import places, spots
+from whet.jit.guards.number_settings import SETTINGS
 
 from tests.together import bits
 
@@ -66,24 +70,23 @@ def filled(key, value):
     return lambda place: place.owner.__setitem__(key, value)
 
 
-P, O = places, object_places
 # name -> (how it is made, what changes it, is it put back?)
 KINDS = {
-    "entries": (lambda: P.entries({"a": 1}), filled("a", 2), True),
-    "more entries": (lambda: P.entries({"a": 1}), filled("b", 2), True),
-    "environment": (lambda: P.entries(os.environ._data), lambda p: os.environ.update(WHET_A="1"), True),
-    "other entries": (lambda: P.OtherEntries({"a": 1, "b": 2}, ("b",)), filled("a", 3), True),
-    "elements": (lambda: P.Elements([1, 2]), filled(0, 3), True),
-    "deque": (lambda: P.Elements(collections.deque([1], 1)), lambda p: p.owner.append(2), True),
-    "members": (lambda: P.Members({1}), lambda p: p.owner.add(2), True),
-    "global": (lambda: P.Global({"a": 1}, "a"), filled("a", 2), True),
-    "missing global": (lambda: P.Global({}, "a"), filled("a", 2), True),
-    "cell": (lambda: P.Cell(cell()), changed("cell_contents", 2), True),
-    "empty cell": (lambda: P.Cell(types.CellType()), changed("cell_contents", 2), True),
-    "attribute": (lambda: P.Attribute(of_a_thing(), "a"), changed("a", 2), True),
-    "missing attribute": (lambda: P.Attribute(Thing(), "a"), changed("a", 2), True),
-    "dict of attributes": (lambda: P.AttributesDict(Plain()), changed("__dict__", {}), False),
-    "absent names": (lambda: P.AbsentNames({}, frozenset("a")), filled("a", 1), False),
+    "entries": (lambda: C.entries({"a": 1}), filled("a", 2), True),
+    "more entries": (lambda: C.entries({"a": 1}), filled("b", 2), True),
+    "environment": (lambda: C.entries(os.environ._data), lambda p: os.environ.update(WHET_A="1"), True),
+    "other entries": (lambda: C.OtherEntries({"a": 1, "b": 2}, ("b",)), filled("a", 3), True),
+    "elements": (lambda: C.Elements([1, 2]), filled(0, 3), True),
+    "deque": (lambda: C.Elements(collections.deque([1], 1)), lambda p: p.owner.append(2), True),
+    "members": (lambda: C.Members({1}), lambda p: p.owner.add(2), True),
+    "global": (lambda: N.Global({"a": 1}, "a"), filled("a", 2), True),
+    "missing global": (lambda: N.Global({}, "a"), filled("a", 2), True),
+    "cell": (lambda: N.Cell(cell()), changed("cell_contents", 2), True),
+    "empty cell": (lambda: N.Cell(types.CellType()), changed("cell_contents", 2), True),
+    "attribute": (lambda: N.Attribute(of_a_thing(), "a"), changed("a", 2), True),
+    "missing attribute": (lambda: N.Attribute(Thing(), "a"), changed("a", 2), True),
+    "dict of attributes": (lambda: N.AttributesDict(Plain()), changed("__dict__", {}), False),
+    "absent names": (lambda: N.AbsentNames({}, frozenset("a")), filled("a", 1), False),
     "type": (lambda: O.TypeOf(Plain()), changed("__class__", type("Other", (), {})), True),
     "class": (lambda: O.ClassBody(type("Made", (), {"a": 1})), changed("a", 2), True),
     "attribute of a class": (lambda: O.ClassAttribute(Plain, "kind"), changed("kind", 2), True),
@@ -97,10 +100,10 @@ KINDS = {
     "context": (lambda: O.Context(kept()), lambda p: p.owner.set(2), True),
     "local": (lambda: O.ThreadLocal(local()), changed("a", 2), True),
     "path": (lambda: O.PackagePath(["a"]), lambda p: p.owner.append("b"), False),
-    "array": (lambda: O.ArrayContents(np.zeros(2)), filled(0, 1.0), True),
-    "bytes": (lambda: O.ArrayContents(bytearray(b"ab")), filled(0, 1), True),
-    "layout": (lambda: O.ArrayLayout(np.zeros((2, 3))), changed("shape", (3, 2)), False),
-    "bare tensors": (lambda: O.BareTensors([whet.ones(1)]), lambda p: setattr(p.owner[0], "label", 1), True),
+    "array": (lambda: A.ArrayContents(np.zeros(2)), filled(0, 1.0), True),
+    "bytes": (lambda: A.ArrayContents(bytearray(b"ab")), filled(0, 1), True),
+    "layout": (lambda: A.ArrayLayout(np.zeros((2, 3))), changed("shape", (3, 2)), False),
+    "bare tensors": (lambda: A.BareTensors([whet.ones(1)]), lambda p: setattr(p.owner[0], "label", 1), True),
 }
 
 

@@ -1,0 +1,78 @@
+"""Places of arrays and tensors. See `places.py`."""
+import array
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..capture import numpy_arrays
+from .immutable_types import one
+from .places import Change, Place
+from .tensor_facts import named
+
+
+class ArrayContents(Place):
+    """How the numbers of an array lie in its memory, and their bytes."""
+    __slots__ = ()
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+        super().__init__(owner, self.look())
+
+    def look(self) -> Sequence[Any]:
+        x = self.owner
+        if type(x) in (np.ndarray, np.void):
+            return (x.dtype, x.shape, x.strides), x.tobytes()
+        return (None, bytes(x)) if type(x) is bytearray else (x.typecode, x.tobytes())
+
+    def same(self, alike: Callable[[Any, Any], bool] = bool.__eq__) -> bool:
+        return tuple(self.look()) == tuple(self.objects)
+
+    def restore(self) -> None:
+        (layout, data), x = self.objects, self.owner
+        if type(x) is bytearray:
+            x[:] = data
+        elif type(x) is array.array:
+            x[:] = array.array(layout, data)
+        elif layout == (x.dtype, x.shape, x.strides):
+            was = np.frombuffer(data, x.dtype).reshape(x.shape)
+            parts = (x.dtype.names or ()) if type(x) is np.void else (...,)
+            for part in parts:
+                x[part] = was[part]
+
+
+class ArrayLayout(Place):
+    """How an array lies in memory whose numbers are an input."""
+    __slots__ = ()
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+        super().__init__(owner, self.look())
+
+    def look(self) -> Sequence[Any]:
+        return (one(numpy_arrays.layout(self.owner)),)
+
+
+class BareTensors(Place):
+    """Tensors to which nobody gave attributes; `owner` is a list of them."""
+    __slots__ = ()
+    says_itself = True
+
+    def __init__(self, owner: list[Any]) -> None:
+        super().__init__(owner, ())
+
+    def look(self) -> Sequence[Any] | None:
+        return None if any(map(named, self.owner)) else ()
+
+    def changes(self) -> list[Change]:
+        return [Change(self, None, owner=t) for t in self.owner if named(t)]
+
+    def restore(self) -> None:
+        for t in self.owner:
+            named(t).clear()
+
+    def say(self, owner: Any) -> str:
+        return f"a {type(owner).__qualname__} got attributes"
+
+    def table(self, t: Any, objects: list[Any]) -> bool:
+        return True                          # the rows of the tensors themselves compare that

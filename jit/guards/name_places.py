@@ -1,0 +1,207 @@
+"""Places of single names: globals, variables, attributes, and names that must stay absent. See
+`places.py`."""
+import itertools
+import operator
+import types
+from collections.abc import Sequence
+from typing import Any
+
+from . import spots
+from .cpython_layouts import layouts
+from .native_entry import MISSED
+from .places import ABSENT, Change, Check, Place, Single
+from .spots import Spot
+
+_same = operator.is_
+
+
+class Global(Single):
+    """A name of a module, or of what else is looked up as one."""
+    __slots__ = ("name",)
+
+    def __init__(self, owner: Any, name: str) -> None:
+        super().__init__(owner, (owner[name],) if name in owner else ())
+        self.name = name
+
+    def look(self) -> Sequence[Any] | None:
+        return (self.owner[self.name],) if self.name in self.owner else ()
+
+    @classmethod
+    def check(cls, places: "list[Global]") -> Check:
+        there = [(p.owner, p.name, p.objects) for p in places if p.objects]
+        missing = [(p.owner, p.name) for p in places if not p.objects]
+
+        def same() -> bool:
+            for d, name, (x,) in there:
+                if d.get(name, ABSENT) is not x:
+                    return False
+            for d, name in missing:
+                if name in d:
+                    return False
+            return True
+        return same
+
+    def name_of(self, i: int) -> Any:
+        return self.name
+
+    def spot(self, i: int) -> Spot | None:
+        return spots.GlobalName(self.owner, self.name)
+
+    def restore(self) -> None:
+        if self.objects:
+            self.owner[self.name], = self.objects
+        else:
+            self.owner.pop(self.name, None)
+
+    def is_shown(self, names: Any) -> bool:
+        return True
+
+    def say(self, owner: Any) -> str:
+        return f"the global `{self.name}` changed"
+
+    def table(self, t: Any, objects: list[Any]) -> bool:
+        t.name(self.owner, self.name, objects[0] if objects else MISSED)
+        return True
+
+
+class Cell(Single):
+    """The variable of an enclosing function."""
+    __slots__ = ()
+
+    def __init__(self, owner: types.CellType) -> None:
+        self.owner = owner
+        super().__init__(owner, self.look())
+
+    def look(self) -> tuple[Any, ...]:
+        try:
+            return (self.owner.cell_contents,)
+        except ValueError:
+            return ()
+
+    @classmethod
+    def check(cls, places: "list[Cell]") -> Check:
+        there = [(p.owner, p.objects) for p in places if p.objects]
+        empty = [p for p in places if not p.objects]
+
+        def same() -> bool:
+            try:
+                for cell, (x,) in there:
+                    if cell.cell_contents is not x:
+                        return False
+            except ValueError:
+                return False
+            return all([p.same() for p in empty])
+        return same
+
+    def spot(self, i: int) -> Spot | None:
+        return spots.Variable(self.owner)
+
+    def restore(self) -> None:
+        if self.objects:
+            self.owner.cell_contents, = self.objects
+        else:
+            del self.owner.cell_contents
+
+    def is_shown(self, names: Any) -> bool:
+        return True
+
+    def say(self, owner: Any) -> str:
+        return "a variable of an enclosing function changed"
+
+    def table(self, t: Any, objects: list[Any]) -> bool:
+        if layouts.cell is None:
+            return False
+        t.word(t.id(self.owner) + layouts.cell, t.id(objects[0]) if objects else 0)
+        return True
+
+
+class Attribute(Single):
+    """An attribute that is a slot of its owner's class, or held by an object of C's."""
+    __slots__ = ("name",)
+
+    def __init__(self, owner: Any, name: str) -> None:
+        self.owner, self.name = owner, name
+        super().__init__(owner, self.look())
+
+    def look(self) -> tuple[Any, ...]:
+        try:
+            return (getattr(self.owner, self.name),)
+        except AttributeError:
+            return ()
+
+    def name_of(self, i: int) -> Any:
+        return self.name
+
+    def spot(self, i: int) -> Spot | None:
+        return spots.Attribute(self.owner, self.name)
+
+    def called(self, names: Any) -> str:
+        return names.of(self.owner)
+
+    def restore(self) -> None:
+        if self.objects:
+            setattr(self.owner, self.name, *self.objects)
+        else:
+            delattr(self.owner, self.name)
+
+    def say(self, owner: Any) -> str:
+        return f"an attribute of a {type(owner).__qualname__} changed"
+
+    def table(self, t: Any, objects: list[Any]) -> bool:
+        offset = layouts.slot(self.owner, self.name)
+        if offset is None:
+            return False
+        t.word(t.id(self.owner) + offset, t.id(objects[0]) if objects else 0)
+        return True
+
+
+class AttributesDict(Place):
+    """The very dict that holds the attributes of an object: another could be put in its place."""
+    __slots__ = ()
+    says_itself = True
+
+    def __init__(self, owner: Any) -> None:
+        super().__init__(owner, (object.__getattribute__(owner, "__dict__"),))
+
+    def look(self) -> Sequence[Any] | None:
+        return (object.__getattribute__(self.owner, "__dict__"),)
+
+    @classmethod
+    def check(cls, places: "list[AttributesDict]") -> Check:
+        owners, held = [p.owner for p in places], [p.objects[0] for p in places]
+        get = object.__getattribute__
+        return lambda: all(map(_same, map(get, owners, itertools.repeat("__dict__")), held))
+
+    def changes(self) -> list[Change]:
+        return [] if self.same() else [Change(self, None)]
+
+    def say(self, owner: Any) -> str:
+        return f"the attributes of a {type(owner).__qualname__} were replaced"
+
+    def table(self, t: Any, objects: list[Any]) -> bool:
+        t.held(self.owner, objects[0])
+        return True
+
+
+class AbsentNames(Place):
+    """Names that a module of the user's has not, and that code asks it for."""
+    __slots__ = ("names",)
+    says_itself = True
+
+    def __init__(self, owner: dict[str, Any], names: frozenset[str]) -> None:
+        super().__init__(owner, ())
+        self.names = names
+
+    def look(self) -> Sequence[Any] | None:
+        return () if self.owner.keys().isdisjoint(self.names) else None
+
+    def changes(self) -> list[Change]:
+        return [] if self.same() else [Change(self, None)]
+
+    def say(self, owner: Any) -> str:
+        return f"the module {owner.get('__name__')} got a name"
+
+    def table(self, t: Any, objects: list[Any]) -> bool:
+        for k in self.names:
+            t.name(self.owner, k, MISSED)
+        return True

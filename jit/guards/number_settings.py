@@ -1,0 +1,31 @@
+"""Settings that no object holds and that functions of C go by."""
+import decimal
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .immutable_types import one
+
+_errors = getattr(np._core.umath, "_extobj_contextvar", None)         # what NumPy holds them by
+_last: tuple[Any, Any] = (None, None)
+
+
+def _decimals() -> Any:
+    """How decimal numbers are computed with."""
+    c = decimal.getcontext()
+    traps = [yes for _, yes in c.traps.items()]
+    return one((c.prec, c.rounding, c.Emin, c.Emax, c.capitals, c.clamp, *traps))
+
+
+def _numpy_errors() -> Any:
+    """How NumPy takes errors in numbers."""
+    global _last
+    now = _errors and _errors.get()
+    if now is None or now is not _last[0]:
+        _last = now, one(tuple(np.geterr().values()))
+    return _last[1]
+
+
+# what no object holds, and functions of C go by: each as one object for one way to be
+SETTINGS: dict[str, Callable[[], Any]] = {"numpy": _numpy_errors, "decimal": _decimals}
