@@ -1,5 +1,7 @@
-"""The rows of a table that compare the arguments of a call, and what lies in slots of Python's state."""
+"""The rows of a table that compare the arguments of a call, and what lies in slots of Python's
+state."""
 import struct
+from typing import Any
 
 import numpy as np
 from whet import dtypes
@@ -8,95 +10,138 @@ from whet.tensor_base import Base
 
 from .cpython_layouts import layouts
 from .native_entry import L
-from .table_rows import No
-from .tensor_facts import named
+from .table_rows import Leaves, No, Rows
+from .tensor_facts import FLAGS, named
+
+MAX_ARRAY_DIMS = 32              # that the machine code for arguments goes through
+WORD_SIZE = 1 << 64
 
 
-def _bits(x):
-    return struct.unpack("<q", struct.pack("<d", x))[0]
-
-
-def arguments(t, r, args, kwargs, numbers, leaves):
+def arguments(t: Rows, r: Any, args: Any, kwargs: Any, numbers: Any, leaves: Leaves) -> int:
     """Rows for the arguments, and for what lies in slots; how many."""
-    rows, free, count, tensors = t["rows"], len(args) + 1, 0, []
-    if len(leaves.order) > L.MAX_LEAVES or free > L.MAX_OBJECTS:
+    rows = ArgumentRows(t, r, leaves, len(args) + 1)
+    if len(leaves.order) > L.MAX_LEAVES:
         raise No
+    rows.given(args, kwargs, numbers)
+    rows.slots()
+    rows.all_tensors()
+    _hashed(t["known"], r.world.tensors)
+    return rows.count
 
-    def row(kind, i, *words):
-        nonlocal count
-        count += 1
-        rows.extend([kind, i, len(words) + 3, *words])
 
-    def parts(xs):
-        nonlocal free
-        start, free = free, free + len(xs)
-        if free > L.MAX_OBJECTS:
+class ArgumentRows:
+    """The rows for a recording.
+
+    Machine code numbers the objects of a call: positional arguments, then
+    the dict of the others, then the parts of containers in the order in which it opens them."""
+
+    def __init__(self, t: Rows, r: Any, leaves: Leaves, free: int) -> None:
+        self.t, self.r, self.leaves = t, r, leaves
+        self.count = 0
+        self.free = free                     # the number of the next object
+        self.todo: list[tuple[int, Any]] = []
+        self.tensors: list[tuple[int, Any]] = []         # whose rows come last
+
+    def row(self, kind: int, i: int, *words: int) -> None:
+        """One row, for the object of this number."""
+        self.count += 1
+        self.t["rows"].extend([kind, i, len(words) + 3, *words])
+
+    def parts(self, xs: Any) -> int:
+        """The parts of a container become objects; the number of the first."""
+        start, self.free = self.free, self.free + len(xs)
+        if self.free > L.MAX_OBJECTS:
             raise No
-        todo.extend(zip(range(start, free), xs))
+        self.todo.extend(zip(range(start, self.free), xs))
         return start
 
-    def any_number(i, x, leaf):
-        row(L.ANY_FLOAT if type(x) is float else L.ANY_INT, i, leaves.place[id(leaf)])
-    todo = [*enumerate(args), *([(len(args), kwargs)] if kwargs else [])]
-    varying = {i: numbers[i] for i in range(len(args)) if i in numbers}
-    if kwargs:                               # (their values are the first parts)
-        varying |= {free + k: numbers[name] for k, name in enumerate(kwargs) if name in numbers}
-        todo.insert(0, todo.pop())
-    for i, x in todo:                        # (grows)
-        k = type(x)
-        if isinstance(x, Base):
-            tensors.append((i, x))
-        elif i in varying:
-            any_number(i, x, varying[i])
-        elif k is float:
-            row(L.FLOAT, i, _bits(x))
-        elif k is int and -1 << 63 <= x < 1 << 63:
-            row(L.INT, i, x)
-        elif k in (str, bytes):
-            row(L.EQUAL, i, t.id(x))
-        elif k is tuple:
-            row(L.TUPLE, i, len(x), parts(x))
-        elif k is list and layouts.list:
-            row(L.LIST, i, len(x), parts(x))
-        elif k is dict and all(type(key) is str for key in x):
-            row(L.DICT, i, len(x), parts(list(x.values())), *[t.id(key) for key in x])
-        elif x is None or x is True or x is False or x is ... or id(x) in r.world.seen or isinstance(x, dtypes.dtype):
-            row(L.SAME, i, t.id(x))
+    def any_number(self, i: int, x: Any, leaf: Any) -> None:
+        """A number that may be any."""
+        kind = L.ANY_FLOAT if type(x) is float else L.ANY_INT
+        self.row(kind, i, self.leaves.place[id(leaf)])
+
+    def given(self, args: Any, kwargs: Any, numbers: Any) -> None:
+        """The arguments; `numbers`: those that may be any."""
+        varying = {i: numbers[i] for i in range(len(args)) if i in numbers}
+        if kwargs:                           # their values are the first parts
+            names = enumerate(kwargs, self.free)
+            varying |= {i: numbers[name] for i, name in names if name in numbers}
+            self.todo.append((len(args), kwargs))
+        self.todo.extend(enumerate(args))
+        for i, x in self.todo:               # it grows meanwhile
+            if isinstance(x, Base):
+                self.tensors.append((i, x))
+            elif i in varying:
+                self.any_number(i, x, varying[i])
+            else:
+                self.constant(i, x)
+
+    def constant(self, i: int, x: Any) -> None:
+        """An object that must be as it was."""
+        t, kind = self.t, type(x)
+        if kind is float:
+            self.row(L.FLOAT, i, *struct.unpack("<q", struct.pack("<d", x)))
+        elif kind is int and -1 << 63 <= x < 1 << 63:
+            self.row(L.INT, i, x)
+        elif kind in (str, bytes):
+            self.row(L.EQUAL, i, t.id(x))
+        elif kind is tuple:
+            self.row(L.TUPLE, i, len(x), self.parts(x))
+        elif kind is list and layouts.list:
+            self.row(L.LIST, i, len(x), self.parts(x))
+        elif kind is dict and all(type(key) is str for key in x):
+            start = self.parts(list(x.values()))
+            self.row(L.DICT, i, len(x), start, *[t.id(key) for key in x])
+        elif x is None or x is True or x is False or x is ... or isinstance(x, dtypes.dtype) \
+                or id(x) in self.r.world.seen:
+            self.row(L.SAME, i, t.id(x))
         else:
             raise No
-    if free + len(r.world.slots) > L.MAX_OBJECTS:
-        raise No
-    if any(s.item is not None or s.is_array for s in r.world.slots):
-        raise No
-    for i, (s, leaf) in enumerate(zip(r.world.slots, leaves.slots), free):
-        t["slots"].extend([*s.spot.read_row(t), i])
-        if s.is_number:
-            any_number(i, s.spot.get(), leaf)
-        else:
-            tensors.append((i, leaf))
-    first = {}
-    for i, x in tensors:
-        if first.setdefault(id(x), i) == i:
-            row(L.TENSOR, i, leaves.place[id(x)], *_tensor(t, r, x, leaves.leaf[id(x)]))
-        else:
-            row(L.AGAIN, i, leaves.place[id(x)])
-    if len(first) != leaves.tensors:
-        raise No
-    known = r.world.tensors
-    size = 1 << (2 * len(known)).bit_length()
-    t["known"].extend([0] * size)
-    for x in known:
-        at = ((x >> 4) * L.GOLDEN % (1 << 64)) >> 40
-        while t["known"][at % size]:
+
+    def slots(self) -> None:
+        """What lies in slots of Python's state."""
+        slots = self.r.world.slots
+        if self.free + len(slots) > L.MAX_OBJECTS \
+                or any(s.item is not None or s.is_array for s in slots):
+            raise No
+        for i, (s, leaf) in enumerate(zip(slots, self.leaves.slots), self.free):
+            self.t["slots"].extend([*s.spot.read_row(self.t), i])
+            if s.is_number:
+                self.any_number(i, s.spot.get(), leaf)
+            else:
+                self.tensors.append((i, leaf))
+
+    def all_tensors(self) -> None:
+        """The tensors among all of these."""
+        first: dict[int, int] = {}
+        for i, x in self.tensors:
+            place = self.leaves.place[id(x)]
+            if first.setdefault(id(x), i) == i:
+                self.row(L.TENSOR, i, place, *self.tensor(x, self.leaves.leaf[id(x)]))
+            else:
+                self.row(L.AGAIN, i, place)
+        if len(first) != self.leaves.tensors:
+            raise No
+
+    def tensor(self, x: Any, leaf: int) -> list[int]:
+        """The words that a tensor is compared with."""
+        a, r, t = x._array, self.r, self.t
+        if type(x) is not Tensor or x._extra or named(x) or type(a) is not np.ndarray \
+                or a.ndim > MAX_ARRAY_DIMS or not a.flags.aligned:
+            raise No
+        own = r.identity[leaf]
+        there = (not r.without[leaf]) | (x._node is not None) << 1 | (x._base is not None) << 2
+        sizes = [w for pair in zip(a.shape, a.strides) for w in pair]
+        return [t.id(type(x)), t.id(a.dtype), a.ndim, x._rg, a.flags.num & FLAGS, there,
+                0 if own is None else t.id(own), *sizes]
+
+
+def _hashed(table: list[int], addresses: Any) -> None:
+    """Lay addresses into a table in which machine code finds them."""
+    size = 1 << (2 * len(addresses)).bit_length()
+    table.extend([0] * size)
+    for x in addresses:
+        at = ((x >> 4) * L.GOLDEN % WORD_SIZE) >> 40
+        while table[at % size]:
             at += 1
-        t["known"][at % size] = x
-    return count
-
-
-def _tensor(t, r, x, leaf):
-    a = x._array
-    if type(x) is not Tensor or a.ndim > 32 or x._extra or named(x) or not a.flags.aligned or type(a) is not np.ndarray:
-        raise No
-    own, there = r.identity[leaf], (not r.without[leaf]) | (x._node is not None) << 1 | (x._base is not None) << 2
-    return (t.id(type(x)), t.id(a.dtype), a.ndim, x._rg, a.flags.num & 0x500, there, 0 if own is None else t.id(own),
-            *[w for pair in zip(a.shape, a.strides) for w in pair])
+        table[at % size] = x
