@@ -2,7 +2,7 @@
 import weakref
 
 from . import inplace, modes
-from .node import Node, OutputOf, Packed, SavedOutput, changed, tied
+from .node import Node, OutputOf, Packed, SavedOutput, changed, is_of_this_layer, tied
 
 
 class _FunctionOp:
@@ -265,7 +265,7 @@ def _save(ctx, outs, node):
                                                                and x._node is None)), None)
         made_here = at is not None and outs[at]._node is not None and (
             outs[at]._node is node or getattr(outs[at]._node, "parent", None) is node or any(outs[at] is d for d in ctx._dirty))
-        if hooks:
+        if hooks and is_of_this_layer(x):
             kept.append((Packed(x, hooks[-1]), _Output(at) if made_here else edge_of(x)))
         else:
             kept.append((SavedOutput(outs[at], at), 0) if made_here else (x, x._version))

@@ -71,12 +71,13 @@ class Level(registry.Observer):
 
     def __enter__(self):
         self.flags, self.hooks = state.flags, state.saved_hooks
+        state.saved_hooks = ()               # hooks are those of the layer that they were set in: what a level saves does not outlive it
         state.observers += (self,)
         modes.refresh()
         return self
 
     def __exit__(self, *exc):
-        state.observers = tuple([o for o in state.observers if o is not self])
+        state.observers, state.saved_hooks = tuple([o for o in state.observers if o is not self]), self.hooks
         modes.refresh()
 
     @property
@@ -245,12 +246,30 @@ class Level(registry.Observer):
         return made
 
     def cond(self, pred, true_fn, false_fn, operands):
-        """The branch that the predicate says. A recording has one for each way."""
-        return (true_fn if pred else false_fn)(*operands)
+        """The branch that the predicate says, of which a recording has one for each way; both, where it says another for each example."""
+        if not self.differs(pred):
+            return (true_fn if pred else false_fn)(*operands)
+        from ..func.trees import like, tensors
+        pred = pred.reshape(()) != 0
+        yes, no = true_fn(*operands), false_fn(*operands)
+        return like(yes, [_chosen(pred, a, b) for a, b in zip(tensors(yes), tensors(no), strict=True)])
 
     def while_loop(self, cond_fn, body_fn, carried):
-        from ..ops.control import rounds
-        return rounds(cond_fn, body_fn, carried)
+        """Rounds for all examples, as long as there is one that goes on."""
+        from ..ops.control import rounds_apart
+
+        def goes_on(*carried):
+            answer = cond_fn(*carried)
+            return answer if registry.is_tensor(answer) and self.differs(answer) else bool(answer)
+        return rounds_apart(self.any_of, _chosen, goes_on, body_fn, carried)
+
+    def differs(self, t):
+        """Is it another number for each example of a batch, at this level or at one beneath?"""
+        return self.beneath(_differs, t.value if self.owns(t) else t)
+
+    def any_of(self, t):
+        """Is it true for any example?"""
+        return bool(t) if isinstance(t, bool) else self.beneath(_any_of, t.value if self.owns(t) else t)
 
     def function(self, cls, args, kwargs):
         """A call of an `autograd.Function`."""
@@ -279,6 +298,24 @@ def _concretize(t):
 def _exposed(t):
     if state.observers[-1].exposed(t) is not None:
         state.observers[-1].refuse("NumPy is handed the memory of a tensor inside of a transform")
+
+
+def _differs(t):
+    level = innermost()
+    return level is not None and level.differs(t)
+
+
+def _any_of(t):
+    level = innermost()
+    return bool(t) if level is None else level.any_of(t)
+
+
+def _chosen(pred, a, b):
+    """`a` for the examples where `pred` is true, else `b`."""
+    from ..ops.surface import FUNCTIONS
+    if isinstance(pred, bool):
+        return a if pred else b
+    return FUNCTIONS["where"](pred.reshape(()), a, b)
 
 
 def innermost():

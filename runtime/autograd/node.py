@@ -65,6 +65,13 @@ class SavedOutput:
         return s
 
 
+def is_of_this_layer(x):
+    """Is a tensor of the transform that the code which runs now is in? The history of others lies in outer layers: hooks would cut it off."""
+    observers = modes.state.observers
+    owns = getattr(observers[-1], "owns", None) if observers else None
+    return owns is None or owns(x)
+
+
 class Packed:
     """A saved tensor that went through the user's pack hook."""
     __slots__ = ("value", "hook")
@@ -157,7 +164,7 @@ class Node:
                     raise RuntimeError("Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
                                        "tensor and use it in autograd.")
                 versions.append(x._version)
-                kept.append(Packed(x, hooks[-1]) if hooks else x)
+                kept.append(Packed(x, hooks[-1]) if hooks and is_of_this_layer(x) else x)
             else:
                 kept.append(Meta(x))
                 versions.append(0)
@@ -171,12 +178,13 @@ class Node:
         """The inputs as the backward sees them; raises if one was changed since."""
         if self.released:
             raise RuntimeError(RELEASED)
+        packed = False
         for i, (x, v) in enumerate(zip(self.inputs, self.versions)):
             if type(x) is Packed:
-                return tuple(y.unpack(e) if type(y) is Packed else y for y, e in zip(self.inputs, self.edges))
-            if v is not None and hasattr(x, "_array") and x._version != v and self.op.reads(i, self.edges):
+                packed = True
+            elif v is not None and hasattr(x, "_array") and x._version != v and self.op.reads(i, self.edges):
                 raise changed(self.op, x._array, x._version, v, x)
-        return self.inputs
+        return tuple([x.unpack(e) if type(x) is Packed else x for x, e in zip(self.inputs, self.edges)]) if packed else self.inputs
 
     def saved_outputs(self):
         """The outputs, tied to this node again so that a second derivative flows through them."""

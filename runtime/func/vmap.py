@@ -129,32 +129,11 @@ class BatchLevel(Level):
         return functions.batched(self, cls, args, kwargs)
 
     # ---- control flow ----
-    def cond(self, pred, true_fn, false_fn, operands):
-        if not self.has_batch(pred):
-            return super().cond(pred, true_fn, false_fn, operands)
-        pred = pred.reshape(()) != 0
-        yes, no = true_fn(*operands), false_fn(*operands)
-        return like(yes, [_chosen(pred, a, b) for a, b in zip(tensors(yes), tensors(no), strict=True)])
-
-    def while_loop(self, cond_fn, body_fn, carried):
-        from ..ops.control import rounds_apart
-        return rounds_apart(self.any_of, _chosen, cond_fn, body_fn, carried)
+    def differs(self, t):
+        return self.has_batch(t) or super().differs(t)
 
     def any_of(self, t):
-        """Is it true for any of the examples?"""
-        return self.beneath(_truth, t.value) if self.has_batch(t) else bool(t)           # a plain answer is one for all
-
-
-def _truth(t):
-    return bool(t.any())
-
-
-def _chosen(pred, a, b):
-    """`a` for the examples where `pred` is true, else `b`."""
-    from ..ops.surface import FUNCTIONS
-    if isinstance(pred, bool):
-        return a if pred else b
-    return FUNCTIONS["where"](pred.reshape(()), a, b)
+        return super().any_of(self.beneath(t.value.any) if self.has_batch(t) else t)
 
 
 # ---- the transform ---------------------------------------------------------------------------------------------------

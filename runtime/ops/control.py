@@ -123,18 +123,22 @@ def rounds(cond_fn, body_fn, carried, done=lambda what, now: None):
             _stays("while_loop: Expected body_fn_output and carried_inputs", i, x, y)
         carried = made
         done("made", carried)
+    return _copied(carried, given)
+
+
+def _copied(carried, given):
+    """The results of a loop: copies of those that are still what was given."""
     return like(carried, iter([x.clone() if is_tensor(x) and any(x is g for g in given) else x for x in leaves(carried)]))
 
 
 def rounds_apart(any_of, chosen, cond_fn, body_fn, carried):
     """A while_loop for several examples at once: it goes on while `any_of(answer)`, and those that are done keep what they carry, by
     `chosen(answer, new, old)`."""
-    going = None
+    going, given = True, leaves(carried)
     while True:
-        answer = cond_fn(*carried)
-        going = answer if going is None else going & answer
+        going = cond_fn(*carried) & going
         if not any_of(going):
-            return carried
+            return _copied(carried, given)
         made = body_fn(*carried)
         made = tuple(made) if isinstance(made, tuple | list) else (made,)
         if structure(made) != structure(carried):

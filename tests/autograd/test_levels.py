@@ -284,6 +284,39 @@ def test_checkpoints_inside_and_outside():
     close(func.jvp(f, (x,), (whet.ones_like(x),))[1], slope(x))
 
 
+@pytest.mark.parametrize("f", [lambda x: whet.vmap(func.grad(lambda y: checkpoint(lambda y: y * y * y * x.sum(), y)))(x).sum(),
+                               lambda x: checkpoint(func.hessian(lambda y: (y * y * y * x).sum()), x).sum(),
+                               lambda x: func.jvp(lambda y: whet.vmap(lambda y: checkpoint(lambda y: y * y * x[0], y))(y), (x,), (x,))[1].sum()])
+def test_a_checkpoint_inside_keeps_the_history_of_what_is_outside(f, monkeypatch):
+    x = numbers(3)
+    got = func.grad(f)(x)
+    monkeypatch.setitem(globals(), "checkpoint", lambda f, x: f(x))
+    close(got, func.grad(f)(x))
+
+
+def test_hooks_see_what_is_saved_in_the_layer_that_they_were_set_in():
+    seen, x = [], numbers(3).requires_grad_()
+    with whet.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t) or t, lambda t: t):
+        y = whet.vmap(func.grad(lambda a: a.sin() * a))(x).sum()
+    assert seen and not any(t._stands_for_another for t in seen)
+    close(whet.autograd.grad(y, x)[0], 2 * x.cos() - x * x.sin())
+
+
+def test_control_flow_of_a_batch_that_an_inner_transform_meets():
+    x = whet.tensor([0.3, -0.7, 1.2], dtype=whet.float64)
+    f = lambda x: whet.cond(x > 0, lambda x: x * x, lambda x: -x, (x,))  # noqa: E731
+    g = lambda x: whet.while_loop(lambda a: a.abs() < 2, lambda a: (a * 3,), (x,))[0]  # noqa: E731
+    for h, slope in ((f, [0.6, -1.0, 2.4]), (g, [9.0, 3.0, 3.0])):
+        want = whet.tensor(slope, dtype=whet.float64)
+        close(whet.vmap(lambda x, h=h: func.jvp(h, (x,), (x * 0 + 1,))[1])(x), want)
+        close(whet.vmap(lambda x, h=h: func.linearize(h, x)[1](x * 0 + 1))(x), want)
+        close(whet.vmap(lambda x, h=h: whet.vmap(lambda y: h(x) * y)(whet.ones(2)))(x)[:, 1], h_of_each(h, x))
+
+
+def h_of_each(h, x):
+    return whet.stack([h(y) for y in x])
+
+
 @pytest.mark.parametrize("f", [lambda x: whet.vmap(func.grad(lambda a: a.sin() * a))(x), func.hessian(lambda x: (x.sin() * x).sum() ** 2),
                                lambda x: func.jvp(lambda x: x.tanh() * x, (x,), (x,))[1], whet.vmap(lambda r: written(whet.stack([r, r, r])))])
 def test_a_traced_transform_is_replayed_with_the_same_bits(f):
