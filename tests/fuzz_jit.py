@@ -530,7 +530,7 @@ def interpreted():
         draws = [n for n in self.recorded if n.kind == "draw"]
         streams = {id(n.attrs["generator"]): n.attrs["generator"] for n in draws}.values()
         streams = [s.now() if type(s) is Position else (s._seed, s._offset) for s in streams]
-        ends = [(s, p.now()) for s, p in self.ends]
+        ends = [(s, p.now()) for s, p in (self.draws.ends if self.draws else ())]
         before = [a.copy() for a in given]
         try:
             made = dict(zip(self.results, interpret(g, *given, streams=streams)))

@@ -29,8 +29,9 @@ from ..guards.origin import ours
 from ..guards.outside_state import world_of
 from ..guards.visitors import Unwatchable
 from ..program import builder
+from ..program.launch_lists import ARENA
 from ..program.loops import Rounds
-from ..program.program import ARENA, Miss
+from ..program.misses import Miss
 from ..report.reasons import Calls
 from ..verify.same_bits import same_bits, template
 from .purity import Watch, resume
@@ -73,11 +74,11 @@ class Body:
 
     def launches(self):
         """The one list of launches that it is, with what that works on: places of operands, ("made", place of a result), and `ARENA`."""
-        if self.program.alone is None or self.program.checks:
+        alone = self.program.only_launches
+        if alone is None or self.program.checks:
             return None
-        _, at, count, values = self.program.alone
         operands, made = dict(zip(self.given, self.at)), {ARENA: ARENA, **{n: ("made", i) for i, n in enumerate(self.results)}}
-        return at, count, [operands[n] if n in operands else made[n] for n in values]
+        return alone.address, alone.words, [operands[n] if n in operands else made[n] for n in alone.values]
 
     def __call__(self, arrays):
         env = self.program([arrays[i] for i in self.at])

@@ -13,7 +13,7 @@ AS = {} if L is None else {np.dtype(np.float64): L.AS_FLOAT, np.dtype(np.int64):
 
 def simple(r):
     """Is a replay nothing but one list of launches, and views?"""
-    return not (r.writes or r.bumps or r.grads or r.backward or r.acts or r.marks or r.program.draws) and r.program.plain is not None
+    return not (r.writes or r.bumps or r.grads or r.backward or r.acts or r.marks or r.program.draws) and r.program.launches_and_views is not None
 
 
 def left_by(r):
@@ -136,7 +136,7 @@ def launch(t, r, leaves):
         rest = [0] * (L.MAX_DIMS - a.ndim)
         t["fresh"].extend([t.id(a.dtype), a.ndim, int(entries.row_major(a)), *a.shape, *rest, *a.strides, *rest])
     moving = []
-    long, words, length, passed = p.plain
+    long, words, length, passed = p.launches_and_views
     where = {n: place for n, (place, _) in zip(p.outside, r.given)}
     try:
         steps = Steps(t, r, leaves, fresh, where)

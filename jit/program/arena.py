@@ -24,15 +24,6 @@ class Piece:
         self.last = step
 
 
-class Own(int):
-    """An address in a piece, as a word: the bytes from its beginning."""
-
-    def __new__(cls, offset, piece):
-        self = super().__new__(cls, offset)
-        self.piece = piece
-        return self
-
-
 class Ranges:
     """Which memory an address lies in: the latest that was said of it."""
 

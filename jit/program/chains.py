@@ -6,11 +6,12 @@ memory. So each link must be one launch whose units are rows, or tiles of rows, 
 from typing import NamedTuple
 
 import numpy as np
-from whet.cpu import entries, gemm, memory, native, pool
+from whet.cpu import gemm, memory, native, pool
 from whet.cpu.conv_plan import scratch
 from whet.cpu.rows import Plan
+from whet.cpu.taped_launches import Tape
 from whet.ir.graph import Ref
-from whet.passes.lower_llvm.calls import row_blocks as lowered
+from whet.passes.lower_llvm.calls import row_blocks as L
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.scalar import Unsupported
 
@@ -35,15 +36,15 @@ class Link(NamedTuple):
 SCRATCH = object()               # among a link's arguments
 
 
-def launches(program, node):
-    """The words of a node's launches, and their number; None where its links are done one after the other."""
-    tape, held, inside, known = entries.Tape(), dict(program.held), {}, []
+def launches(b, node):
+    """The entries of a node's launches; None where its links are done one after the other."""
+    tape, held, inside, known = Tape(), dict(b.held), {}, []
     for m in node.members[:-1]:
-        a = program.arrays[m.outs[0]]
+        a = b.arrays[m.outs[0]]
         held[m.outs[0]] = inside[m.outs[0]] = memory.empty(a.shape, a.dtype)
-    held[node.outs[0]] = program.memory(node.outs[0])
+    held[node.outs[0]] = b.places.memory(node.outs[0])
     try:
-        links = [_rows(m, held) if m.kind == "rows" else _product(program, m, held, tape, known) for m in node.members]
+        links = [_rows(m, held) if m.kind == "rows" else _product(b, m, held, tape, known) for m in node.members]
     except Unsupported:
         return None
     tiles = {(link.tile, link.rows, link.matrices) for link in links if link is not None and link.tile}
@@ -52,48 +53,53 @@ def launches(program, node):
     (tile, rows, matrices), = tiles
     if any(link.rows != rows * matrices for link in links if not link.tile):
         return None
-    between, down = list(inside.values()), -(-rows // tile)
+    _together(tape, links, list(inside.values()), tile, rows, matrices)
+    return b.tapes.entries(tape, [*(held[x] for m in node.members for x in m.refs() if x not in inside), held[node.outs[0]], *known])
+
+
+def _together(tape, links, between, tile, rows, matrices):
+    """Put the launch on a tape that goes through all links. `between`: what lies between them."""
+    down = -(-rows // tile)
     threads = min([pool.get_num_threads(), *(link.room for link in links if link.room)])
     sizes = [-(-y.shape[-1] * y.itemsize // 64) * 64 for y in between]                     # of a row
     high = min(max(TILES, min(BLOCK // (sum(sizes) * tile), down * matrices // (4 * threads))), down)        # tiles of a block
     blocks, places = -(-down // high), [sum(sizes[:k]) * tile * high for k in range(len(sizes) + 1)]
-    table, args, need = [rows, blocks, high * tile, places[-1], len(links)], [], places[-1] * threads
+    table, args, need = [*L.Blocks(rows, blocks, high * tile, places[-1], len(links))], [], places[-1] * threads
     whole = need + sum(link.scratch for link in links)
     room = scratch(whole)
     tape.need(room, whole)
     for link in links:
-        table += [link.kernel, down if link.tile else rows, high if link.tile else high * tile, len(link.args)]
+        table += L.Link(link.kernel, down if link.tile else rows, high if link.tile else high * tile, len(link.args))
         for a in link.args:
             k = next((k for k, y in enumerate(between) if isinstance(a, np.ndarray) and np.may_share_memory(a, y)), None)
-            table += (0, 0) if k is None else (between[k].shape[-1] * between[k].itemsize, places[k])
+            table += L.Between(0, 0) if k is None else L.Between(between[k].shape[-1] * between[k].itemsize, places[k])
             args.append(0 if k is not None else room[need:] if a is SCRATCH else a)
         need += link.scratch
-    kernel = native.kernel("chain", lowered.emit)
+    kernel = native.kernel("chain", L.emit)
     tape.launches.append((kernel, matrices * blocks, share_out.word(1, threads), np.array(table, np.int64), room, *args))
-    return program.words(tape, [*(held[x] for m in node.members for x in m.refs() if x not in inside), held[node.outs[0]], *known])
 
 
 def _operands(m, held):
     return [held[x] if type(x) is Ref else x for x in m.ins]
 
 
-def _product(program, m, held, tape, known):
+def _product(b, m, held, tape, known):
     """A product as a link. What packs its second operand goes on the tape."""
     got = product(m, _operands(m, held))
     found = gemm.by_rows(*got) if got is not None else None
     if found is None:
         return None
-    (a, b, _, operands), plan, y = got, found.plan, held[m.outs[0]]
+    (x, w, _, operands), plan, y = got, found.plan, held[m.outs[0]]
     if plan.shape != y.shape or plan.dtype != y.dtype:
         return None
     if found.packing is not None:
         size, dtype, *packs, table = found.packing
-        data = program.part(memory.empty(size, dtype))
-        tape.launches.append((*packs, b, data, table))
+        data = b.places.part(memory.empty(size, dtype))
+        tape.launches.append((*packs, w, data, table))
         known.append(data)
-        b = data
+        w = data
     room = SCRATCH if plan.scratch else None
-    args = [a, b, y, plan.table, room, *operands]
+    args = [x, w, y, plan.table, room, *operands]
     return Link(plan.kernel, found.tile, found.rows, found.matrices, args, plan.scratch, share_out.room(plan.grain))
 
 

@@ -5,6 +5,7 @@ by some bytes. So what a round makes is what the next one reads, without a copy,
 """
 import numpy as np
 from whet.cpu import native
+from whet.passes.lower_llvm.calls import repeated_lists as L
 
 from .native_runner import machine
 
@@ -35,9 +36,8 @@ class Rounds:
 
     def arguments(self, table, most):
         """The machine code and what it is called with."""
-        code = machines()
-        return code["rounds"], [machine()[0], *self.begins, self.pred, most, len(self.new), table, self.new, self.places, self.sources, self.steps,
-                                self.out]
+        return machines()["rounds"], L.Rounds(machine()[0], *self.begins, self.pred, most, len(self.new), table, self.new, self.places,
+                                              self.sources, self.steps, self.out)
 
     def __call__(self, value):
         """Run until the predicate is false; gives how many rounds there were."""
@@ -59,7 +59,4 @@ class Word:
 
 def machines():
     """The addresses of `rounds` and `fill`."""
-    def source():
-        from whet.passes.lower_llvm.calls import repeated_lists
-        return repeated_lists.source()
-    return native.image("jit/rounds", source, ["rounds", "fill"])
+    return native.image("jit/rounds", L.source, ["rounds", "fill"])

@@ -1,115 +1,105 @@
-"""The launches of nodes that eager does in NumPy or Python: elements that only move, random numbers, and what Python saw of values.
+"""The launches of nodes that eager does in NumPy or Python: elements that only move, random
+numbers, and what Python saw of values.
 
-A program with them is one list for machine code. Each gives (words, their number), or None where Python does the node.
+A program with them is one list for machine code. Each function gives the entries, or None where
+Python does the node.
 """
+
 import numpy as np
-from whet.cpu import entries, memory
+from whet.cpu import memory, taped_launches
 from whet.cpu.pointwise import Pointwise, move
 from whet.cpu.reduce import reduce
-from whet.ir.graph import Ref
 
 from .native_runner import machine
 
-PIECES = 500                     # copies of a node: more of them Python makes at once
+PIECES = 500  # copies of a node: more of them Python makes at once
 
 
-def can(node):
-    """Is a node one of these?"""
-    if node.kind in ("op", "write"):
-        return node.op.moves is not None or node.op.put is not None or node.kind == "op" and not node.ins and not node.op.random
-    return node.kind in ("guard", "ask", "draw")
+def constant(b, node):
+    """A copy of what an op without operands makes."""
+    out, made = b.places.memory(node.outs[0]), np.asarray(node.op.forward(**node.attrs))
+    return copied(b, out, made, [out, made]) if out.shape == made.shape else None
 
 
-def launches(program, node, ins):
-    """The words of a node's launches, and their number."""
-    if node.kind == "draw":
-        return _drawn(program, node)
-    if node.kind == "guard":
-        return _same(program, node, ins[0])
-    if node.kind == "ask":
-        return _asked(program, node, ins[0])
-    if node.kind == "op" and not ins:
-        out, made = program.memory(node.outs[0]), np.asarray(node.op.forward(**node.attrs))
-        return _copied(program, out, made, [out, made]) if out.shape == made.shape else None
-    return _moved(program, node, ins)
-
-
-def _moved(program, node, ins):
-    """Copies to parts of the result (or of what is written to), then a kernel that puts more there."""
-    op, words, count = node.op, [], 0
-    if node.kind == "write":
-        out, rest, pairs = ins[0], ins[1:], []
-        if any(program.entwined(node.ins[0], x) for x in node.ins[1:] if type(x) is Ref):
-            return None
-    else:
-        out = program.memory(node.outs[0])
-        rest, pairs = (ins, []) if op.write is None else (ins[1:], [(out, ins[0])])
+def moved(b, node, rest, out):
+    """Copies to parts of the result, or of what is written to, then a kernel that puts more there.
+    `rest`: the operands without that; an op that makes a new value from the first one by writing
+    to it begins with a copy."""
+    op, entries, pairs, known = node.op, [], [], [out, *rest]
+    if node.kind != "write" and op.write is not None:
+        pairs, rest = [(out, rest[0])], rest[1:]
     if op.put is not None:
-        program.as_indices(rest)
+        b.as_indices(rest)
     if op.moves is not None:
         pairs = [*pairs, *op.moves(out, *rest, **node.attrs)]
     if len(pairs) > PIECES:
         return None
     for part, x in pairs:
-        got = _copied(program, part, x, [out, *ins])
+        got = copied(b, part, x, known)
         if got is None:
             return None
-        words, count = words + got[0], count + got[1]
+        entries += got
     if op.put is None:
-        return words, count
+        return entries
     done = []
-    got = program.take(lambda: done.append(op.put(out, *rest, **node.attrs)), [out, *rest], node=node)
-    return (words + got[0], count + got[1]) if got is not None and done == [True] else None
+    got = b.take(lambda: done.append(op.put(out, *rest, **node.attrs)), [out, *rest], node=node)
+    return [*entries, *got] if got is not None and done == [True] else None
 
 
-def _copied(program, part, x, known):
+def copied(b, part, x, known):
     """A copy to a part of an array."""
     if not part.size:
-        return [], 0
+        return []
     if type(x) in (bool, int, float):
         x = np.asarray(x, part.dtype)
         known = [*known, x]
     if type(x) is not np.ndarray or x.dtype != part.dtype or x.itemsize > 8:
         return None
-    return program.take(lambda: move(part, np.broadcast_to(x, part.shape)), known)
+    return b.take(lambda: move(part, np.broadcast_to(x, part.shape)), known)
 
 
-def _drawn(program, node):
+def drawn(b, node):
     """A draw of random numbers; its last block may be longer than the result."""
-    draw, out, (seed, at) = node.op.draw, program.memory(node.outs[0]), program.drawn[program.seats[id(node)]].reshape(2, 1)
+    draw, out = node.op.draw, b.places.memory(node.outs[0])
+    seed, at = b.draws.of(node).reshape(2, 1)
     if not out.flags.c_contiguous:
         return None
-    flat = out.reshape(-1) if draw.room(out.size) == out.size else program.part(memory.empty(draw.room(out.size), out.dtype))
-    known = [flat, program.drawn, draw.counters(out.size)]
-    got = program.take(lambda: draw.into(flat, out.size, seed.reshape(()), at.reshape(())), known)
-    if got is None or flat.size == out.size:
+    room = draw.room(out.size)
+    fits = room == out.size
+    flat = out.reshape(-1) if fits else b.places.part(memory.empty(room, out.dtype))
+    known = [flat, b.draws.numbers, draw.counters(out.size)]
+    got = b.take(lambda: draw.into(flat, out.size, seed.reshape(()), at.reshape(())), known)
+    if got is None or fits:
         return got
-    rest = _copied(program, out, flat[:out.size].reshape(out.shape), [out, flat])
-    return None if rest is None else (got[0] + rest[0], got[1] + rest[1])
+    rest = copied(b, out, flat[:out.size].reshape(out.shape), [out, flat])
+    return None if rest is None else [*got, *rest]
 
 
-def _same(program, node, x):
+def same(b, node, x):
     """The value that Python went on from must be there again."""
     if not x.size or not x.flags.c_contiguous:
         return None
-    wanted, same, tape = node.value.copy(), np.zeros(1, np.int64), entries.Tape()
-    tape.launches.append((machine()[2], 1, 1, x, wanted, x.nbytes // 8, x.nbytes % 8, same))
-    got = program.words(tape, [x, wanted, same])
-    return None if got is None else (got[0] + program.checked(same, 1, node), got[1])
+    wanted, flag, tape = node.value.copy(), np.zeros(1, np.int64), taped_launches.Tape()
+    tape.launches.append((machine()[2], 1, 1, x, wanted, x.nbytes // 8, x.nbytes % 8, flag))
+    got = b.tapes.entries(tape, [x, wanted, flag])
+    return None if got is None else [*got, b.tapes.check(flag, 1, node)]
 
 
-def _asked(program, node, x):
-    """A question must have the answer that it had: each of its facts is true of some element again, or of none."""
-    words, count = [], 0
+def asked(b, node, x):
+    """A question must have the answer that it had: each of its facts is true of some element
+    again, or of none."""
+    entries = []
     for fact, answer in node.roots or ():
         flag, made = np.zeros(1, np.int64), []
         place = flag.view(np.bool_)[:1].reshape(())
         if x.size == 1:
             kernel = Pointwise("asked", (fact,), 1)
-            got = program.take(lambda kernel=kernel, place=place: kernel([x.reshape(())], [place]), [x, flag])
+            got = b.take(lambda kernel=kernel, place=place: kernel([x.reshape(())], [place]),
+                         [x, flag])
         else:
-            got = program.take(lambda fact=fact, made=made: made.append(reduce("any", x, pre=fact)), [x], made, [place])
+            got = b.take(lambda fact=fact, made=made: made.append(reduce("any", x, pre=fact)),
+                         [x], made, [place])
         if got is None:
             return None
-        words, count = words + got[0] + program.checked(flag, answer, node), count + got[1]
-    return (words, count) if count else None
+        entries += [*got, b.tapes.check(flag, answer, node)]
+    return entries or None

@@ -65,13 +65,13 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
               if place_of(t)[0] == "object" and world.tensors.get(id(t)) is t}
     nodes = rec.nodes if back is None or back.part is None else back.part.forward(rec.nodes)
     rewrites = session.subject.rewrites
-    program = builder.build(nodes, rec.arrays, found.outside, values, steady, () if back is not None else rewrites,
-                      like and like.program, rec.streams.ends())
-    program.recorded = rec.nodes
+    notes: list[str] = []
     if back is not None:
-        back.part = None
-        program.notes = [f"{name} left it alone: gradients flow through its results" for name in rewrites]
-    return program
+        notes = [f"{name} left it alone: gradients flow through its results" for name in rewrites]
+        back.part, rewrites = None, ()
+    return builder.build(
+        nodes, rec.arrays, found.outside, values, steady=steady, rewrites=rewrites,
+        like=like and like.program, ends=rec.streams.ends(), recorded=rec.nodes, notes=notes)
 
 
 def _recording(session: Any, found: Any, program: Program) -> Recording:

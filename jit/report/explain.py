@@ -11,6 +11,7 @@ from whet.tensor_base import Base
 
 from ..guards import result_steps
 from ..guards.immutable_types import PLAIN
+from ..program.launch_lists import LaunchList
 from .names import Names, arguments, described, differing, is_tensor, line_of, said, slot_name, type_of, varies
 from .unfused import unfused
 
@@ -127,7 +128,7 @@ def most_called(traced):
 
 def in_python(r):
     """The nodes that a call leaves to Python: those that no kernel computes, and views where its results need more than them."""
-    return r.program.called if result_steps.simple(r) else [step for step in r.program.steps if type(step) is not tuple]
+    return r.program.called if result_steps.simple(r) else [step for step in r.program.steps if not isinstance(step, LaunchList)]
 
 
 def facts(traced, light=False):

@@ -33,7 +33,7 @@ class ProgramCheck:
             raise Refused(Memory("it writes to a tensor from outside where the recorder does not look"))
         given, made, spare = self.replayed(generators, values)
         want = self.wanted(values)
-        if self.program.meaning is not None:
+        if self.program.rewritten is not None:
             want = self.rewritten(want, spare)
         wrong = {n for n in values if n in want and not same_bits(made[n], want[n])}
         changed = {n for n, m, a in zip(self.program.outside, self.outside, given) if n in want
@@ -53,7 +53,7 @@ class ProgramCheck:
         for g in generators:
             g._seed, g._offset = rec.streams.starts[id(g)]
         try:
-            spare = None if self.program.meaning is None else copies(rec, self.outside, pattern, spare=True)
+            spare = None if self.program.rewritten is None else copies(rec, self.outside, pattern, spare=True)
             given = copies(rec, self.outside, pattern, spare=False)
             env = self.program(given)
             return given, {n: env[n] for n in values}, spare             # The arena is let go of.
@@ -73,7 +73,7 @@ class ProgramCheck:
 
     def rewritten(self, want: dict[int, Any], spare: Any) -> dict[int, Any]:
         """The bits of a program with named rewrites are those of what the rewrites made."""
-        said = self.program.said(dict(zip(self.program.outside, spare)))
+        said = self.program.meaning(dict(zip(self.program.outside, spare)))
         if not all(near(said[n], a) for n, a in want.items()):
             names = ", ".join(self.subject.rewrites)
             raise Refused(Rewrites(f"a rewrite moved a result by more than its rounding ({names})"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from whet.passes.lower_llvm.calls import share_out
 
-from . import entries, memory, native, pool
+from . import memory, native, pool, taped_launches
 from .window import out_sizes
 
 ELEM = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
@@ -45,7 +45,7 @@ def scratch(size):
     """At least `size` bytes, aligned to 64, that this thread may use until it asks again."""
     found = getattr(_local, "memory", None)
     found = _local.memory = memory.scratch(size, found)
-    entries.scratch(found, size)
+    taped_launches.scratch(found, size)
     return found
 
 

@@ -6,8 +6,6 @@ function of shapes, strides, types, attributes and numbers, with one launch at m
 """
 import ctypes as C
 import functools
-import struct
-import threading
 
 import numpy as np
 
@@ -16,8 +14,7 @@ from ..autograd import modes
 from ..dtypes import FROM_NUMPY
 from ..ir.spans import address, span
 from . import native, pool
-
-_state = threading.Lock()
+from .taped_launches import GivenNumber, Operand, Reader, Result, Table, Tape, Verdict, Word, bits
 
 
 class _Layout:
@@ -114,57 +111,9 @@ def _types(L, at):
 
 
 # ---- recipes --------------------------------------------------------------------------------------------------------
-class Tape:
-    """What a call launched; or with `dry`, would launch."""
-
-    def __init__(self, dry=False):
-        self.launches, self.numbers, self.thread, self.dry = [], {}, threading.get_ident(), dry
-        self.verdicts, self.partial, self.scratch = [], [], {}
-
-    def need(self, array, size):
-        """Say that launches of the call need `size` bytes of memory meanwhile: as many as the largest of those that share it."""
-        self.scratch[id(array)] = array, max(size, self.scratch.get(id(array), (array, 0))[1])
-
-    def __call__(self, *args):
-        if threading.get_ident() != self.thread:
-            return False
-        self.launches.append(args)
-        return self.dry
-
-
 _recipes: list = []
 _retired: list = []
 _known: set = set()
-_local = threading.local()
-
-
-def number(i, array):
-    """Say that `array`, about to be an argument of a launch, is the number given as operand i."""
-    tape = getattr(_local, "tape", None)
-    if tape is not None:
-        tape.numbers[id(array)] = i, array
-
-
-def verdict(array):
-    """Say that the kernel about to be launched sets `array`, one integer, where it refuses the data; the forward then goes another way."""
-    tape = getattr(_local, "tape", None)
-    if tape is not None:
-        tape.verdicts.append(array)
-
-
-def partial(array):
-    """Say that `array` holds what launches of the call put there for its later ones, and nothing else; gives it back."""
-    tape = getattr(_local, "tape", None)
-    if tape is not None:
-        tape.partial.append(array)
-    return array
-
-
-def scratch(array, size):
-    """Say that `array`, about to be an argument of launches (as a whole or in parts), is memory that they need meanwhile: `size` bytes of it."""
-    tape = getattr(_local, "tape", None)
-    if tape is not None:
-        tape.need(array, size)
 
 
 registry = None            # whet.ops.registry, once there is one
@@ -193,13 +142,8 @@ def first(op, inputs, attrs):
         layout += tuple(attrs.items())
     if op.refused and layout in op.refused or not (op.is_view or op.dynamic_numbers or _apart(arrays, kinds)):
         return registry.apply_python(op, inputs, attrs)
-    tape = _local.tape = Tape()
-    taping = native.taping(tape)
-    try:
-        with _state, taping, taping:
-            result = op.forward(*arrays, **attrs)
-    finally:
-        _local.tape = None
+    tape = Tape()
+    result = tape.listen(op.forward, *arrays, **attrs)
     made = result if type(result) is tuple else (result,)
     recipe = None if type(result) is tuple and len(result) == 1 else _recipe(op, attrs, kinds, arrays, made, tape)
     if recipe is not None:
@@ -270,7 +214,7 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
         kernel, total, grain, *args = tape.launches[0]
         if any(m.size == 0 for m in made) or len(args) > L.MAX_SLOTS or not isinstance(total, int) or total <= 0:
             return None
-        slots = _slots(op, args, tensors, made, tape)
+        slots = _slots(op, tensors, made, tape)
         if slots is None or {v & 255 for k, v in slots if k == L.RESULT} != set(range(len(made))):
             return None
         put(L.R["kernel"], kernel)
@@ -303,7 +247,7 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
         if k == L.TENSOR:
             _layout(put, at + 8, a)
         elif k in (L.FLOAT, L.INT):
-            put(at + 8, _bits(a))
+            put(at + 8, bits(float(a)))
     for i, (m, off) in enumerate(zip(made, offsets)):
         at = L.R["outs"] + i * L.OUT
         put(at, id(m.dtype))
@@ -332,10 +276,6 @@ def _meta(a):
     return Shape(a.shape, FROM_NUMPY[a.dtype])
 
 
-def _bits(x):
-    return struct.unpack("<q", struct.pack("<d", float(x)))[0]
-
-
 def _layout(put, at, a):
     put(at, id(a.dtype))
     put(at + 8, a.ndim)
@@ -344,60 +284,35 @@ def _layout(put, at, a):
         put(at + 16 + 8 * (L.MAX_DIMS + d), st)
 
 
-def _slots(op, args, tensors, made, tape):
-    """Each argument as (kind, value): something of an operand or a result, a number, or a constant.
+def _slots(op, tensors, made, tape):
+    """Each argument of a call's one launch as a pair, (kind, value); None where one of them is no such thing.
 
     The arguments of a pointwise kernel are its operands themselves, in order, so that operands may share memory; elsewhere an address
     tells (`_apart` saw to that)."""
-    out, left = [], list(tensors) if op.dynamic_numbers else []
-    for a in args:
-        if a is None:
-            out.append((L.CONST, 0))
-        elif isinstance(a, np.ndarray):
-            at = address(a)
-            if any(a is v for v in tape.verdicts):
-                if a[0]:
-                    return None
-                out.append((L.VERDICT, 0))
-                continue
-            if id(a) in tape.numbers:
-                kind = {"f": {4: L.F32, 8: L.F64}.get(a.dtype.itemsize), "i": L.I64 if a.dtype.itemsize == 8 else None}.get(a.dtype.kind)
-                if kind is None:
-                    return None
-                out.append((kind, tape.numbers[id(a)][0]))
-                continue
-            if left and a is left[0][1]:
-                out.append((L.DATA, left.pop(0)[0]))
-                continue
-            found = _within(at, made, L.RESULT) or _within(at, [t for _, t in tensors], L.DATA)
-            if found and found[0] == L.DATA and op.dynamic_numbers:
-                return None
-            if found:
-                kind, which, offset = found
-                which = which if kind == L.RESULT else tensors[which][0]
-                out.append((kind, which | offset << 8))
-            elif a.dtype == np.int64 and a.ndim == 1:               # a table of sizes and strides, which the plan made
-                out.append((L.CONST, at))
-            else:
-                return None
-        elif isinstance(a, float):
-            out.append((L.CONST, _bits(a)))
-        elif isinstance(a, int):
-            if _within(a, made, L.RESULT) or _within(a, [t for _, t in tensors], L.DATA):
-                return None
-            out.append((L.CONST, a if a < 1 << 63 else a - (1 << 64)))
-        else:
-            return None
-    return out
+    found = Reader(tape, [a for _, a in tensors], made, in_order=op.dynamic_numbers).launches()
+    if found is None:
+        return None
+    slots = [_slot(x, tensors) for x in found[0].arguments]
+    return None if None in slots else slots
 
 
-def _within(at, arrays, kind):
-    for k, a in enumerate(arrays):
-        if a.size:
-            low, high = span(a)
-            if low <= at < high:
-                return kind, k, at - address(a)
-    return None
+def _slot(x, tensors):
+    """One argument as (kind, value)."""
+    if type(x) is Word:
+        return L.CONST, x.value
+    if type(x) is Operand:
+        return L.DATA, tensors[x.which][0] | x.offset << 8
+    if type(x) is Result:
+        return L.RESULT, x.which | x.offset << 8
+    if type(x) is GivenNumber:
+        kind = _NUMBERS.get(x.array.dtype.str[1:])
+        return None if kind is None else (getattr(L, kind), x.operand)
+    if type(x) is Verdict:
+        return None if x.flag[0] else (L.VERDICT, 0)
+    return (L.CONST, address(x.array)) if type(x) is Table else None
+
+
+_NUMBERS = {"f4": "F32", "f8": "F64", "i8": "I64"}     # the kinds of slots by the types of numbers that kernels read
 
 
 def _mix(h, x):

@@ -23,7 +23,7 @@ from whet.passes.lower_llvm.products import few_rows, one_row
 from whet.passes.lower_llvm.products import gemm as kernels
 from whet.passes.lower_llvm.scalar import Unsupported
 
-from . import entries, haste, memory, native, pool
+from . import haste, memory, native, pool, taped_launches
 from .pointwise import move
 
 SHORT = {np.dtype(t): s for t, s in (
@@ -190,7 +190,7 @@ def _run(plan, arrays):
         except IndexError:
             pass
         scratch = memory.scratch(plan.scratch, scratch)
-        entries.scratch(scratch, plan.scratch)
+        taped_launches.scratch(scratch, plan.scratch)
     if plan.parts:
         at = [address(x) for x in arrays]
         for part in plan.parts:

@@ -6,7 +6,7 @@ import math
 import os
 
 import numpy as np
-from whet.cpu import entries, haste, memory, native, pointwise, pool
+from whet.cpu import haste, memory, native, pointwise, pool, taped_launches
 from whet.ir import rows as R
 from whet.ir import scalar as sc
 
@@ -441,7 +441,7 @@ class Plan:
             for addr, total, args, reads_out, parts, numbers, combiners in steps:
                 for a, j in reads_out:
                     known[a] = outs[j]
-                made = [entries.partial(empty(shape, t)) if j is None else outs[j] for j, t in parts]
+                made = [taped_launches.partial(empty(shape, t)) if j is None else outs[j] for j, t in parts]
                 launch(addr, total, grain, *[known[a] for a in args], *made, *numbers)
                 for a, at, combined in combiners:
                     for j, y in enumerate(combined(*made[at:at + 2])):
@@ -511,13 +511,13 @@ def combiner(kind, dtype, shape):
         addr = native.kernel(f"combine/{kind}/{dtype}{'/wide' * wide}", emit)
 
         def pairwise(parts, *_):
-            out = entries.partial(memory.empty((outer, columns), out_type))
+            out = taped_launches.partial(memory.empty((outer, columns), out_type))
             native.launch(addr, outer, 1 << 20, parts, out, spans, columns)
             return [out]
         return pairwise
     plan = Plan(span_program(kind, dtype), (np.empty(shape, DTYPES[dtype]),), (1,))
     if kind in R.EXACT:
-        return lambda parts, *_: [entries.partial(y) for y in plan(parts)]
+        return lambda parts, *_: [taped_launches.partial(y) for y in plan(parts)]
 
     def positions(parts, at):
         best = plan(parts)[0][:, None]

@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from . import entries, memory, native
+from . import memory, native, taped_launches
 
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 
@@ -58,7 +58,7 @@ def rows(a, index, axis, wrap=False):
 
 def _run(kernel, a, index, out, outer, n, count, inner, grain):
     bad = np.zeros(1, np.int64)
-    entries.verdict(bad)
+    taped_launches.verdict(bad)
     by_outer = outer >= 16
     native.launch(kernel, outer if by_outer else count, grain, a, index, out, bad, outer, n, count, inner, int(by_outer))
     return not bad[0]
@@ -92,7 +92,7 @@ def put(a, index, source, axis, add, each=False, wrap=False):
         take.emit_bounds(module, symbol)
     kernel = native.kernel(f"take/put/{elem}/{add}/{each}/{wrap}", emit)
     bad = np.zeros(1, np.int64)
-    entries.verdict(bad)
+    taped_launches.verdict(bad)
     native.launch(native.kernel("take/bounds", bounds), index.size, 1 << 14, index, n if wrap else 0, 2 * n if wrap else n, bad)
     if bad[0]:
         return False

@@ -4,7 +4,7 @@ import builtins
 import numpy as np
 
 from .. import dtypes
-from ..cpu import entries, memory
+from ..cpu import memory, taped_launches
 from ..cpu import take as picks
 from ..cpu.pointwise import Pointwise
 from ..dtypes import FLOAT
@@ -117,7 +117,7 @@ def _one_index(index, shape, sizes):
         xs = s.args(2 * k)
         _one_places[k] = Pointwise("one_place", (s.one_place(xs[:k], xs[k:]),), 2 * k)
     at = memory.empty(shape, np.dtype(np.int64))
-    entries.scratch(at, at.nbytes)
+    taped_launches.scratch(at, at.nbytes)
     _one_places[k]([*index, *[np.array([n], np.int64) for n in sizes]], [at])
     return at
 

@@ -15,7 +15,7 @@ from .. import dtypes, tensor_base
 from ..autograd import modes
 from ..autograd.engine import cast_gradient
 from ..autograd.node import Shape
-from ..cpu import entries
+from ..cpu import entries, taped_launches
 from ..cpu.pointwise import Pointwise
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
 from . import registry
@@ -220,7 +220,7 @@ class PointwiseOp(Op):
         xs = [x if type(x) is np.ndarray else self._number(x, number, t) for x in arrays]
         for i, x in enumerate(arrays):
             if type(x) is not np.ndarray:
-                entries.number(i, xs[i])
+                taped_launches.number(i, xs[i])
         try:
             return kernel(xs, None if out is None else [out])[0]
         except ValueError:

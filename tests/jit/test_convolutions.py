@@ -412,15 +412,15 @@ def test_copies_that_share_memory():
 def test_weights_are_packed_once():
     layer, f, x = with_packed_weight()
     r, = next(iter(f._table.values()))
-    guard, = r.program.guards
+    guard, = r.program.steady.guards
     with whet.no_grad():
         f(x)
         f(x)
-        version = guard.record[2]
-        assert version == layer.weight._version and guard.record[3] == layer.weight._array.__array_interface__["data"][0]
+        version = guard.state[2]
+        assert version == layer.weight._version and guard.state[3] == layer.weight._array.__array_interface__["data"][0]
         layer.weight.mul_(2)
         f(x)
-        assert guard.record[2] == version + 1
+        assert guard.state[2] == version + 1
 
 
 def test_cells_are_never_in_a_circle():
@@ -501,7 +501,7 @@ def test_kept_weights(x, w, at, kept, dtype, threads):
         for t in (plain, with_epilogue):
             same(t(x), t.fn(x))
             if native.enabled() and dtype is whet.float32 and targets.current().name == "avx512":     # (it depends on the vectors' width)
-                assert bool(next(iter(t._table.values()))[0].program.guards) == kept
+                assert bool(next(iter(t._table.values()))[0].program.steady.guards) == kept
     finally:
         pool.set_num_threads(before)
 
@@ -523,7 +523,7 @@ def test_kept_matrices(a, b, dtype):
             held.mul_(2)
             same(f(x), f.fn(x))
         if native.enabled():
-            kept.append(bool(next(iter(f._table.values()))[0].program.guards))
+            kept.append(bool(next(iter(f._table.values()))[0].program.steady.guards))
     rows = int(np.prod(a[:-1]))
     if native.enabled() and dtype is whet.float32:
         assert kept == [n < rows <= 1024 for n in few]

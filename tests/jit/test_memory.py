@@ -12,7 +12,7 @@ from whet.cpu import memory, native
 from whet.ir.parse import parse
 from whet.ir.view import amount
 from whet.jit.capture import memory_ceiling
-from whet.jit.program.arena import ALIGN, Own, Piece, Ranges, plan
+from whet.jit.program.arena import ALIGN, Piece, Ranges, plan
 from whet.jit.verify.program_check import ProgramCheck
 from whet.jit.verify.reproducer import differing
 from whet.nn import functional as F
@@ -70,8 +70,6 @@ def test_the_latest_word_on_an_address_holds():
     r = Ranges()
     r.put(100, 200, "a"), r.put(300, 400, "b"), r.put(100, 200, "c")
     assert [r.at(x) for x in (99, 100, 199, 200, 350)] == [None, (100, "c"), (100, "c"), None, (300, "b")]
-    p = Piece(8)
-    assert Own(5, p) == 5 and Own(5, p).piece is p
 
 
 # ---- peaks -------------------------------------------------------------------------------------------------------------

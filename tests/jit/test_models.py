@@ -250,5 +250,5 @@ def test_a_training_step_is_one_list_of_launches(name):
     r = max((r for rs in fn._table.values() for r in rs), key=lambda r: r.calls)
     assert r.calls >= 10
     if native.enabled():
-        assert not [n for n in r.program.called] and r.program.alone is not None
+        assert not [n for n in r.program.called] and r.program.only_launches is not None
         assert r.ready is not None           # machine code compares, at all calls

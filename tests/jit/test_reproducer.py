@@ -11,7 +11,7 @@ from whet import jit
 from whet.cpu import native
 from whet.ir import scalar as S
 from whet.ir.graph import OpNode, Ref
-from whet.jit.program import builder
+from whet.jit.program import node_kinds
 from whet.jit.verify import reproducer
 from whet.ops.registry import REGISTRY
 from whet.passes import pipeline
@@ -79,11 +79,11 @@ def test_the_file_runs_alone(monkeypatch):
 
 @compiled
 def test_a_wrong_kernel_needs_no_pass(monkeypatch):
-    real = builder.Pointwise
+    real = node_kinds.Pointwise
 
     def wrong(name, roots, n):
         return real(name, tuple(S.const(1.0) + r if name == "copy" else r for r in roots), n)
-    monkeypatch.setattr(builder, "Pointwise", wrong)
+    monkeypatch.setattr(node_kinds, "Pointwise", wrong)
     f = jit.trace(lambda x, y: (x.copy_(y), y.exp()))
     said, _ = found(f, whet.zeros(4), whet.ones(4))
     assert "a kernel is wrong" in said and "1 of 2 operations" in said

@@ -404,7 +404,7 @@ def trace_of(f):
 
 
 def test_a_number_is_read_after_large_tensors_were_written(monkeypatch):
-    monkeypatch.setattr(sys.modules["whet.jit.program.builder"], "KEPT", 1000)
+    monkeypatch.setattr(sys.modules["whet.jit.program.liveness"], "LARGEST_COPY", 1000)
 
     def make():
         layer, total, right = nn.Linear(20, 20), 0.0, 0

@@ -173,8 +173,8 @@ def test_folded_weights_are_computed_once(monkeypatch):
         for _ in range(3):
             want = f(x)
         p = next(iter(f._table.values()))[0].program
-        assert set(p.lasting) and set(p.derived) and len(p.guards) > 10
-        shapes = {p.arrays[value].shape for value in p.derived}
+        assert p.steady.lasting and p.steady.derived and len(p.steady.guards) > 10
+        shapes = {p.arrays[value].shape for value in p.steady.derived}
         for a in p.keep:                     # what is kept is used as it is
             if type(a) is np.ndarray and a.shape in shapes:
                 a[...] = 0

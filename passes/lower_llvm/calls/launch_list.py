@@ -1,24 +1,62 @@
 """A list of kernel launches as data, and the machine code that runs it: what is left of a traced function between two Python steps.
 
 Arguments: the address of the list, the number of its words, then the addresses of the arrays that change from call to call.
-A launch is words: kernel, total, grain (and room, see share_out.py), count, then for each argument a pair. (-1, value) is the value itself,
-(i, offset) an address `offset` bytes into array i.
-
-A launch whose result is kept from call to call has four words before it: 0, the address of a record, the number of the array that it
-reads, and how many words are passed over if that array is as it was: the record holds its tensor, and of the last time the tensor's
-version cell, the sum of the versions (of writes through `.data` too), and the array's address. Memory that is `shown` is never as it was.
-
-A *check* is four words: 1, the address of a word that a launch before it wrote, what that must hold, and where the former address is put if it
-does not: the list ends there. So a launch that reads by indices from data follows the check of those.
+The list has launches, and among them what is said by a mark in the place of a kernel. The records below are its layout, for this
+file and for `jit/program/launch_entries.py`, which writes lists.
 """
+from typing import NamedTuple
+
 from ..builder import Module, Val
 from . import share_out as launching
 from .op_layouts import C, T
+from .word_records import Address, load, size
 
 MOST = 2000                      # arguments of a launch
 MOVING = 4000                    # arrays that change from call to call
-RECORD, CHECK = 0, 1               # the first words of what is no launch
+SKIP, CHECK = 0, 1               # marks; kernels lie at larger addresses
+VALUE = -1                       # in the place of an array: the argument is a word
 NAMES = ["program", "run", "same"]
+
+
+class Launch(NamedTuple):
+    """Run a kernel. `grain`: with the room, see share_out.py. The arguments follow, `count` of them."""
+    kernel: Address
+    total: int
+    grain: int
+    count: int
+
+
+class Argument(NamedTuple):
+    """The address `offset` bytes into an array, or with `VALUE` in the place of that, `offset` itself."""
+    array: int
+    offset: int
+
+
+class Skip(NamedTuple):
+    """Pass over `words` words that make what is kept from call to call, if the array that they read is as it was.
+    `state` is the address of a `State`. Memory that is shown to others is never as it was."""
+    mark: int
+    state: Address
+    array: int
+    words: int
+
+
+class State(NamedTuple):
+    """A tensor, and of the last time its version cell, the sum of the versions with those of writes through `.data`, and where the
+    array lay."""
+    tensor: Address
+    cell: Address
+    version: int
+    address: int
+
+
+class Check(NamedTuple):
+    """End the list if the word at `flag`, which a launch before it wrote, is not `wanted`: the address is put where `told` points.
+    So a launch that reads by indices from data follows the check of those."""
+    mark: int
+    flag: Address
+    wanted: int
+    told: Address
 
 
 def source():
@@ -32,43 +70,42 @@ def source():
     slots = f.alloca("i64", MOST)
 
     def launch(at):
-        kernel, total, grain, n = (f.load(ty, f.at(at, i, "i64")) for i, ty in enumerate(("ptr", "i64", "i64", "i64")))
+        to = load(f, at, Launch)
 
         def slot(i):
-            pair = f.at(at, i * 2 + 4, "i64")
-            which, value = f.load("i64", pair), f.load("i64", f.at(pair, 1, "i64"))
-            base, = f.if_(f.cmp("slt", which, 0), lambda: [f.const("i64", 0)], lambda: [f.load("i64", f.at(args, which + 2, "i64"))])
-            f.store(base + value, f.at(slots, i, "i64"))
-        f.loop(0, n, 1, slot)
-        launching.emit(f, kernel, slots, total, grain)
-        return f.at(at, n * 2 + 4, "i64")
+            given = load(f, f.at(at, i * size(Argument) + size(Launch), "i64"), Argument)
+            base, = f.if_(f.cmp("slt", given.array, 0), lambda: [f.const("i64", 0)], lambda: [f.load("i64", f.at(args, given.array + 2, "i64"))])
+            f.store(base + given.offset, f.at(slots, i, "i64"))
+        f.loop(0, to.count, 1, slot)
+        launching.emit(f, to.kernel, slots, to.total, to.grain)
+        return f.at(at, to.count * size(Argument) + size(Launch), "i64")
 
-    def kept(at):
-        record, which, skip = (f.load(ty, f.at(at, i, "i64")) for i, ty in ((1, "ptr"), (2, "i64"), (3, "i64")))
-        tensor, cell, version, address = (f.load(ty, f.at(record, i, "i64")) for i, ty in enumerate(("ptr", "ptr", "i64", "i64")))
-        mine = f.cmp("eq", f.load("ptr", f.bytes_at(tensor, T["cell"])), cell)
-        here = f.load("i64", f.at(args, which + 2, "i64"))
+    def skip(at):
+        to = load(f, at, Skip)
+        was = load(f, to.state, State)
+        mine = f.cmp("eq", f.load("ptr", f.bytes_at(was.tensor, T["cell"])), was.cell)
+        here = f.load("i64", f.at(args, to.array + 2, "i64"))
 
         def count(c, now, shown):
             return (f.load("ptr", f.bytes_at(c, C["aside"])), now + f.load("i64", f.bytes_at(c, C["v"])),
                     shown | f.load("i64", f.bytes_at(c, C["shown"])))
         zero = f.const("i64", 0)
-        _, now, shown = f.while_(lambda c, *_: f.cmp("ne", c, 0), count, [cell, zero, zero])
-        same = mine & f.cmp("eq", shown, 0) & f.cmp("eq", now, version) & f.cmp("eq", here, address)
-        f.store(now, f.at(record, 2, "i64"))
-        f.store(here, f.at(record, 3, "i64"))
-        return f.at(at, f.sel(same, skip + 4, 4), "i64")
+        _, now, shown = f.while_(lambda c, *_: f.cmp("ne", c, 0), count, [was.cell, zero, zero])
+        same = mine & f.cmp("eq", shown, 0) & f.cmp("eq", now, was.version) & f.cmp("eq", here, was.address)
+        f.store(now, f.at(to.state, State._fields.index("version"), "i64"))
+        f.store(here, f.at(to.state, State._fields.index("address"), "i64"))
+        return f.at(at, f.sel(same, to.words + size(Skip), size(Skip)), "i64")
 
     def check(at):
-        word, wanted, told = (f.load(ty, f.at(at, i, "i64")) for i, ty in ((1, "ptr"), (2, "i64"), (3, "ptr")))
+        to = load(f, at, Check)
 
         def stop():
-            f.store(word, told)
+            f.store(to.flag, to.told)
             return [end]
-        return f.if_(f.cmp("eq", f.load("i64", word), wanted), lambda: [f.at(at, 4, "i64")], stop)
+        return f.if_(f.cmp("eq", f.load("i64", to.flag), to.wanted), lambda: [f.at(at, size(Check), "i64")], stop)
     f.while_(lambda at: f.cmp("ult", at, end), lambda at: f.if_(
         f.cmp("ugt", f.load("i64", at), CHECK), lambda: [launch(at)],
-        lambda: f.if_(f.cmp("eq", f.load("i64", at), RECORD), lambda: [kept(at)], lambda: check(at))), [words])
+        lambda: f.if_(f.cmp("eq", f.load("i64", at), SKIP), lambda: [skip(at)], lambda: check(at))), [words])
     _run(m)
     _checks(m)
     return m.text()

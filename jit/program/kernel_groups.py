@@ -1,0 +1,91 @@
+"""How the groups that passes make are launched: each is one kernel, or one for each part.
+
+A function here takes the builder, a node and its operands' stand-ins, and gives entries for the
+list of launches, or None where there is no kernel for the group as one.
+"""
+
+import numpy as np
+from whet.cpu import native, taped_launches
+from whet.cpu.pointwise import GRAIN_NS, Pointwise
+from whet.cpu.rows import rows
+from whet.passes.lower_llvm.elements import many_tensors
+from whet.passes.lower_llvm.elements.pointwise import nanoseconds
+from whet.passes.lower_llvm.scalar import Unsupported
+
+from .launch_entries import Fixed, Launch, Number
+
+
+def into(b, node):
+    """Memory for the results of a node, some of which are written to where others are."""
+    places = node.attrs.get("into", {})
+    return [b.held[places[o]] if o in places else b.places.memory(o) for o in node.outs]
+
+
+def fused(b, node, ins):
+    """One pointwise kernel."""
+    outs, kernel = into(b, node), Pointwise("fused", node.roots, len(ins))
+    b.places.inherit(node)
+    return b.take(lambda: kernel(ins, outs), [*ins, *outs])
+
+
+def row_program(b, node, ins):
+    """Reductions, what feeds them and what comes of them."""
+    work, made = node.roots, []
+
+    def run():
+        outs = rows(work.program, work.operands(ins), work.axes)
+        shapes = [b.arrays[o].shape for o in node.outs]
+        made.extend(y.reshape(shape) for y, shape in zip(outs, shapes, strict=True))
+    return b.take(run, ins, made, node.outs)
+
+
+def parts(b, node, ins):
+    """A kernel for each part of the results."""
+    outs, entries = into(b, node), []
+    for part in node.roots:
+        xs, ys = part.inputs(ins), [part.of(y) for y in outs]
+        kernel = Pointwise("parts", part.roots, len(part.operands), part.shared)
+        got = b.take(lambda xs=xs, ys=ys, kernel=kernel: kernel(xs, ys), [*ins, *outs])
+        if got is None:
+            return None
+        entries += got
+    return entries
+
+
+def gathers(b, node, ins):
+    """A kernel that gathers, and notes where it would read outside of a table."""
+    (part,), bad = node.roots, np.zeros(1, np.int64)
+    outs = [b.places.memory(o) for o in node.outs]
+    xs, kernel = [*part.inputs(ins), bad], Pointwise("picks", part.roots, len(part.operands) + 1)
+
+    def run():
+        taped_launches.verdict(bad)
+        kernel(xs, outs)
+    checked = next(m for m in node.flat() if m.op.may_fail)
+    entries = b.take(run, [*ins, *outs], node=checked)
+    bad[0] = 0  # stand-ins hold any numbers
+    return entries
+
+
+def many(b, node):
+    """One kernel over many tensors: a table of their blocks and sizes, then each operand's
+    addresses."""
+    places, members = node.attrs.get("into", {}), node.value
+    sizes = [b.arrays[m.outs[0]].size for m in members]
+    blocks = [-(-n // many_tensors.BLOCK) for n in sizes]
+    table = np.stack([np.cumsum([0, *blocks])[:-1], sizes], 1, dtype=np.int64).reshape(-1)
+    try:
+        kernel = native.kernel(f"many/{node.roots.key}",
+                               lambda module, symbol: many_tensors.emit(node.roots, module, symbol))
+    except Unsupported:
+        return None
+    grain = max(1, int(GRAIN_NS / nanoseconds(node.roots) * sum(blocks) / sum(sizes)))
+    values = [x for operand in zip(*[m.ins for m in members]) for x in operand]
+    values += [places.get(o, o) for out in zip(*[m.outs for m in members]) for o in out]
+    given = [Fixed(table), Number(len(members)), *[_where(b, x) for x in values]]
+    return [Launch(kernel, sum(blocks), grain, given)]
+
+
+def _where(b, x):
+    """Where a value is, or a number."""
+    return Fixed(x) if type(x) is np.ndarray else b.places.argument(b.places.memory(x))

@@ -1,0 +1,140 @@
+"""The last stages: the place of each piece in the arena, and lists of words for machine code."""
+
+import ctypes as C
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from whet.cpu import guard, memory, native
+from whet.ir.graph import Node
+
+from .arena import Piece, plan, plan_apart
+from .launch_entries import Entry, Fixed, InArena, Launch, Number, Places
+
+ARENA = -1  # where a call keeps the arena among its arrays
+MOST_ARRAYS = 1000  # that one list of launches is given
+LONG = 5  # grains of work from which other threads of Python's run meanwhile
+
+
+class LaunchList(NamedTuple):
+    """A list for machine code: `words` words at `address`, and the values whose arrays it is
+    given, the arena last. `long`: other threads of Python's run meanwhile."""
+
+    long: bool
+    address: int
+    words: int
+    values: list[int]
+
+
+# ---- steps of a program that is being built -----------------------------------------------------
+class Launched(NamedTuple):
+    """The entries of a node."""
+
+    entries: list[Entry]
+
+    def pieces(self) -> Iterator[Piece]:
+        """The pieces that it works on."""
+        for e in self.entries:
+            yield from (a.piece for a in e.arguments() if type(a) is InArena)
+
+
+class Called(NamedTuple):
+    """A node that Python does, and the pieces that its operands lie in."""
+
+    node: Node
+    looks: list[Piece]
+
+    def pieces(self) -> Iterable[Piece]:
+        """The pieces that it works on."""
+        return self.looks
+
+
+class Viewed(NamedTuple):
+    """A view of what moves: Python makes it where somebody asks."""
+
+    node: Node
+    looks: list[Piece]
+
+    def pieces(self) -> Iterable[Piece]:
+        """The pieces that it works on."""
+        return self.looks
+
+
+class Kept(NamedTuple):
+    """Pieces that are looked at until the end."""
+
+    looks: list[Piece]
+
+    def pieces(self) -> Iterable[Piece]:
+        """The pieces that it works on."""
+        return self.looks
+
+
+Step = Launched | Called | Viewed | Kept
+
+
+# ---- the arena ----------------------------------------------------------------------------------
+def find_places(steps: list[Step], heirs: list[tuple[Piece, Piece]]) -> tuple[int, Any]:
+    """Find the place of each piece that steps work on: the bytes to take at a call, and under a
+    guard the pages among them that nobody may touch. What is large enough begins at a round
+    address."""
+    pieces = []
+    for i, step in enumerate(steps):
+        for piece in step.pieces():
+            if piece.first is None:
+                pieces.append(piece)
+            piece.touch(i)
+    if not pieces:
+        return 0, ()
+    return plan_apart(pieces) if guard.SIDE else (max(plan(pieces, heirs), memory.SMALLEST), ())
+
+
+def guarded(forbidden: list[int]) -> Iterator[Launched]:
+    """The steps that keep everybody off pages of the arena, if there are any."""
+    arena = Piece(0)
+    arena.offset = 0
+    for k in range(0, len(forbidden), MOST_ARRAYS):
+        pages = [InArena(arena, at) for at in forbidden[k : k + MOST_ARRAYS]]
+        kernel = native.kernel("guard/forbid", guard.forbid)
+        yield Launched([Launch(kernel, 1, 1, [Number(len(pages)), *pages])])
+
+
+# ---- words --------------------------------------------------------------------------------------
+class ListWriter:
+    """Writes launches that follow each other as lists. `moving` are the roots that move; `keep`
+    gets what the lists have in memory, `launches` is how many launches they have."""
+
+    def __init__(self, moving: list[int], arena: int, keep: list[Any]) -> None:
+        self.moving, self.arena, self.keep = moving, arena, keep
+        self.steps: list[LaunchList | Node] = []
+        self.launches = 0
+        self.entries: list[Entry] = []
+        self.places: dict[int, int] = {}
+
+    def add(self, step: Step) -> None:
+        """One more step. A view needs no number that the list being made up computes."""
+        if isinstance(step, Launched):
+            given = {p for e in step.entries for p in e.positions()}
+            if len(self.places.keys() | given) > MOST_ARRAYS:
+                self.end()
+            for p in sorted(given - self.places.keys()):
+                self.places[p] = len(self.places)
+            self.entries += step.entries
+        elif isinstance(step, Called | Viewed):
+            if isinstance(step, Called):
+                self.end()
+            self.steps.append(step.node)
+
+    def end(self) -> None:
+        """Write down the list that is being made up."""
+        entries, self.entries = self.entries, []
+        if not entries:
+            return
+        places, self.places = self.places, {}
+        words = [w for e in entries for w in e.words(Places(places, len(places)))]
+        buffer = (C.c_int64 * len(words))(*words)
+        self.keep.append(buffer)
+        self.keep += [a.array for e in entries for a in e.arguments() if type(a) is Fixed]
+        self.launches += sum(e.launches for e in entries)
+        values = [*(self.moving[p] for p in places), *([ARENA] if self.arena else [])]
+        long = sum(e.work for e in entries) >= LONG
+        self.steps.append(LaunchList(long, C.addressof(buffer), len(words), values))

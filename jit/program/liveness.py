@@ -1,0 +1,99 @@
+"""The first stage: whose memory each value lies in, which nodes somebody sees, what must be undone.
+
+A value has a *root*: the memory that it lies in. A view lies in its operand's.
+"""
+
+from typing import NamedTuple
+
+from whet.ir.graph import Ref
+
+from ..capture.refused import Late, Refused
+
+LARGEST_COPY = 1 << 22  # bytes that are copied at each call, for a replay that may miss late
+
+
+class Roots:
+    """The roots of values. `moving` are the roots whose address comes with a call: what is given,
+    results, and what Python makes; `position` tells which of them one is."""
+
+    def __init__(self, nodes, outside, results):
+        self.root = {n: n for n in outside}
+        for node in nodes:
+            for out in node.outs:
+                view = node.kind == "op" and node.op.is_view
+                self.root[out] = self.root[node.ins[0]] if view else out
+        self.recorded = dict(self.root)  # building gives some views a root of their own
+        self.moving = list(dict.fromkeys([*outside, *(self.root[n] for n in results)]))
+        self.position = {r: i for i, r in enumerate(self.moving)}
+        given = set(outside)
+        self.fresh = [r for r in self.moving if r not in given]  # a call makes memory for these
+
+    def __getitem__(self, n):
+        return self.root[n]
+
+    def moves(self, n):
+        """Does a value lie in memory that a call brings?"""
+        return self.root[n] in self.position
+
+    def set_free(self, n):
+        """From now on a value is a root that moves."""
+        self.root[n] = n
+        self.position[n] = len(self.moving)
+        self.moving.append(n)
+
+
+def seen_nodes(nodes, root, outside, results):
+    """The nodes whose doing somebody sees, in order."""
+    kept, roots, values = [], {root[n] for n in results} | set(outside), set(results)
+    for node in reversed(nodes):
+        if node.kind == "write":
+            wanted = root[node.ins[0]] in roots or node.op.may_fail
+        elif node.kind == "op":
+            wanted = any(o in values for o in node.outs) or node.op.may_fail
+        else:
+            wanted = True
+        if wanted:
+            kept.append(node)
+            values.update(x for x in node.ins if type(x) is Ref)
+            roots.update(root[x] for x in node.ins if type(x) is Ref)
+    return kept[::-1]
+
+
+class Order(NamedTuple):
+    """`may_miss`: can a replay find that a value is another? `written`: the values from outside
+    that are written to; `undone`: those of them that are written to before that may happen."""
+
+    may_miss: bool
+    written: set
+    undone: list
+
+
+def order_of(nodes, root, outside, arrays):
+    """The order of writes and of what may miss: a replay that misses must have changed nothing,
+    so what is written outside before is kept, to be put back."""
+    outside, written, undone, may_miss = set(outside), {}, [], False
+    for node in nodes:
+        writes = node.kind == "write"
+        fails = node.kind in ("guard", "ask") or (node.kind == "op" or writes) and node.op.may_fail
+        may_miss |= fails
+        if written and fails:
+            undone = list(written)
+            if sum(arrays[n].nbytes for n in undone) > LARGEST_COPY:
+                what = "large tensors from outside are written before a call may turn out otherwise"
+                late = Late(what, node.line)
+                raise late if node.kind == "guard" else Refused(late.reason)
+        if writes and root[node.ins[0]] in outside:
+            written[root[node.ins[0]]] = True
+    return Order(may_miss, set(written), undone)
+
+
+def last_uses(nodes, root):
+    """The roots that are needed no more after each node: node's place -> roots."""
+    last: dict = {}
+    for i, node in enumerate(nodes):
+        for x in (*node.refs(), *node.outs, *node.attrs.get("into", {}).values()):
+            last[root[x]] = i
+    dying: dict = {}
+    for r, i in last.items():
+        dying.setdefault(i, []).append(r)
+    return dying

@@ -1,0 +1,21 @@
+"""A replay that is given up."""
+
+from ..report.reasons import Branches, Explained, Raises, Reason
+
+
+class Miss(Explained):
+    """A value or a shape is another than when it was recorded: the replay is given up, nothing
+    outside has been changed. `line`: where Python read a number that is another."""
+
+    def __init__(self, why="", line=None):
+        super().__init__(why)
+        self.line = line
+
+
+def broken(node) -> Reason:
+    """What is otherwise than it was at a guard, a question, or an op that refuses its data."""
+    if node.kind == "guard":
+        return Branches("the number of a tensor that Python goes on from is another", node.line)
+    if node.kind == "ask":
+        return Branches("a question about a tensor's numbers has another answer", node.line)
+    return Raises(f"{node.op.name} raises an error", node.line)

@@ -1,0 +1,221 @@
+"""The kinds of nodes: how each is launched by machine code, and what Python does where it is not.
+
+A kind gives the entries of a node's launches (`launches`), or None where Python does it (`run`).
+A group that has no kernel as one `splits` into the nodes that it stands for.
+"""
+
+import numpy as np
+from whet.cpu.pointwise import Pointwise
+from whet.dtypes import FROM_NUMPY
+from whet.ir import scalar as S
+from whet.ir.graph import Group as GroupNode
+from whet.ir.graph import Ref
+from whet.ops.pointwise_family import PointwiseOp
+from whet.passes.fuse_epilogues import CONTRACTIONS
+
+from ..report.reasons import Shapes
+from ..verify.same_bits import template
+from . import chains, contractions, kernel_groups, moves, rolled_loops
+from .misses import Miss, broken
+from .value_places import lies_as
+
+
+class Kind:
+    """What is known of nodes of a kind. A node's operands are `ins`: stand-ins for `launches`,
+    which gets the builder, and arrays for `run`, which gets the program and a call's arrays."""
+
+    def launches(self, b, node):
+        """The entries of a node's launches, or None."""
+        ins = [b.held[x] if type(x) is Ref else x for x in node.ins]
+        if any(b.arrays[o].size == 0 for o in node.outs):
+            return None
+        if any(type(x) is np.ndarray and x.dtype.kind == "c" for x in ins):
+            return None
+        return self.entries(b, node, ins)
+
+    def entries(self, b, node, ins):
+        """The same for operands that kernels can read, and results that have elements."""
+        raise NotImplementedError
+
+    def run(self, node, ins, program, env):
+        """Do it now: the results' arrays go into `env`."""
+        raise NotImplementedError
+
+    def splits(self, compiled):
+        """Where no kernel does it, is it done as its members? `compiled`: are there kernels?"""
+        return False
+
+
+class Group(Kind):
+    """Nodes that one kernel does. In their place NumPy would give other bits."""
+
+    def __init__(self, entries):
+        self.entries = entries
+
+    def splits(self, compiled):
+        return True
+
+
+class Fused(Group):
+    """Pointwise nodes of one shape."""
+
+    def splits(self, compiled):
+        return compiled
+
+    def run(self, node, ins, program, env):
+        into = node.attrs.get("into", {})
+        outs = [env[into[o]] if o in into else env[o] for o in node.outs]
+        outs = [template(program.arrays[o]) if a is None else a for o, a in zip(node.outs, outs)]
+        for o, r in zip(node.outs, Pointwise("fused", node.roots, len(ins))(ins, outs)):
+            env[o] = r
+
+
+class Roll(Group):
+    """A loop."""
+
+    def __init__(self):
+        super().__init__(None)
+
+    def launches(self, b, node):
+        return rolled_loops.launches(b, node.value)
+
+
+class Call(Kind):
+    """An op that makes values. `forward` says what it means."""
+
+    def entries(self, b, node, ins):
+        op = node.op
+        if op.name in CONTRACTIONS:
+            entries = contractions.launches(b, node, ins)
+            if entries is not None or not op.memo:
+                return entries
+        if not ins and not op.random:
+            return moves.constant(b, node)
+        if op.moves is not None or op.put is not None:
+            return moves.moved(b, node, ins, b.places.memory(node.outs[0]))
+        return self.taped(b, node, ins) if op.memo or op.launches else None
+
+    def taped(self, b, node, ins):
+        """The launches that eager makes for it."""
+        op, made = node.op, []
+        if op.may_fail:
+            b.as_indices(ins[1:])
+
+        def run():
+            r = op.forward(*ins, **node.attrs)
+            made.extend(r if type(r) is tuple else (r,))
+        return b.take(run, ins, made, node.outs, node)
+
+    def run(self, node, ins, program, env):
+        laid(node, node.op.forward(*ins, **node.attrs), program, env)
+
+
+class Draw(Kind):
+    """Random numbers."""
+
+    def entries(self, b, node, ins):
+        return moves.drawn(b, node)
+
+    def run(self, node, ins, program, env):
+        seed, offset = map(int, program.draws.of(node))
+        made = node.op.forward(shape=node.attrs["shape"], seed=seed, offset=offset)
+        laid(node, made, program, env)
+
+
+class Write(Kind):
+    """An op that changes its first operand."""
+
+    def entries(self, b, node, ins):
+        others = [x for x in node.ins[1:] if type(x) is Ref]
+        if node.op.moves is not None or node.op.put is not None:
+            entwined = any(b.places.overlap(node.ins[0], x) for x in others)
+            return None if entwined else moves.moved(b, node, ins[1:], ins[0])
+        others = [x for x in others if x != node.ins[0]]
+        if ins[0].size == 0 or not ins[0].flags.aligned:
+            return None
+        if any(b.places.overlap(node.ins[0], x) for x in others):
+            return None
+        return self.one_kernel(b, node, ins)
+
+    def one_kernel(self, b, node, ins):
+        """A copy, or a pointwise op on what has the operand's type and sizes."""
+        a, op = ins[0], node.op
+        if node.attrs:
+            return None
+        others = [x for x in ins[1:] if type(x) is np.ndarray]
+        if op.name == "copy":
+            (src,) = others
+            have, wanted = FROM_NUMPY[src.dtype].short, FROM_NUMPY[a.dtype].short
+            root = S.arg(0) if have == wanted else S.cast(S.arg(0), wanted)
+            kernel = Pointwise("copy", (root,), 1)
+            return b.take(lambda: kernel([src], [a]), ins)
+        if not isinstance(op, PointwiseOp) or op.result is not None:
+            return None
+        if not all(x.dtype == a.dtype and (x.shape == a.shape or x.ndim == 0) for x in others):
+            return None
+        kernel, number, t = op.plan(ins)
+        if t is not FROM_NUMPY[a.dtype]:
+            return None
+        xs = [x if type(x) is np.ndarray else op._number(x, number, t) for x in ins]
+        return b.take(lambda: kernel(xs, [a]), xs)
+
+    def run(self, node, ins, program, env):
+        if node.op.write is not None:
+            node.op.write(*ins, **node.attrs)
+        else:
+            np.copyto(ins[0], node.op.forward(*ins, **node.attrs), casting="unsafe")
+
+
+class Guard(Kind):
+    """A value that Python went on from must be there again."""
+
+    def entries(self, b, node, ins):
+        return moves.same(b, node, ins[0])
+
+    def run(self, node, ins, program, env):
+        if ins[0].tobytes() != node.value.tobytes():
+            raise Miss(broken(node), node.line)
+
+
+class Ask(Kind):
+    """A question about values must have the answer that it had."""
+
+    def entries(self, b, node, ins):
+        return moves.asked(b, node, ins[0])
+
+    def run(self, node, ins, program, env):
+        if node.attrs["question"](*ins) != node.value:
+            raise Miss(broken(node))
+
+
+KINDS = {
+    "op": Call(),
+    "write": Write(),
+    "draw": Draw(),
+    "guard": Guard(),
+    "ask": Ask(),
+    "fused": Fused(kernel_groups.fused),
+    "rows": Group(kernel_groups.row_program),
+    "parts": Group(kernel_groups.parts),
+    "picks": Group(kernel_groups.gathers),
+    "many": Group(lambda b, node, ins: kernel_groups.many(b, node)),
+    "contract": Group(contractions.launches),
+    "chain": Group(lambda b, node, ins: chains.launches(b, node)),
+    "roll": Roll(),
+}
+
+
+def members(node):
+    """The nodes that one stands for."""
+    return node.apart() if isinstance(node, GroupNode) else list(node.members)
+
+
+def laid(node, made, program, env):
+    """What an op made as it lay when it was recorded."""
+    for o, r in zip(node.outs, made if type(made) is tuple else (made,)):
+        r, like = np.asarray(r), program.arrays[o]
+        if not lies_as(r, like):
+            raise Miss(Shapes(f"what {node.op.name} gives has another shape", node.line))
+        if r.strides != like.strides:
+            r = np.lib.stride_tricks.as_strided(r, r.shape, like.strides)
+        env[o] = r

@@ -1,0 +1,39 @@
+"""Random numbers of a program: each draw has a seed and a position that a call writes first."""
+
+import numpy as np
+from whet.random import Position
+
+
+class Draws:
+    """The draws of some nodes. `ends`: (generator of random numbers, the `Position` where a call
+    leaves it), of those that a call does more with than draw."""
+
+    def __init__(self, nodes, ends):
+        draws, streams = [n for n in nodes if n.kind == "draw"], {}
+        self.numbers = np.zeros((len(draws), 2), np.uint64)  # seed and position of each draw
+        self.seats, self.ends = {id(n): i for i, n in enumerate(draws)}, ends
+        for i, n in enumerate(draws):
+            g = n.attrs["generator"]
+            _, places, starts = streams.setdefault(id(g), (g, [], [0]))
+            places.append(i)
+            starts.append(starts[-1] + n.op.blocks(n.attrs["shape"]))
+        self.streams = [
+            (g, np.array(places), np.array(starts[:-1], np.uint64), starts[-1])
+            for g, places, starts in streams.values()
+        ]
+
+    def of(self, node):
+        """The two numbers of a draw."""
+        return self.numbers[self.seats[id(node)]]
+
+    def take(self):
+        """Give each draw its numbers, with one turn for each stream, and leave the generators
+        where the recorded run left them."""
+        ends = [(g, p.now()) for g, p in self.ends]
+        begins = [s.now() if type(s) is Position else None for s, *_ in self.streams]
+        ended = {id(g): (g._seed, g._offset) for g, _ in ends}
+        for (s, places, starts, total), begin in zip(self.streams, begins):
+            seed, at = begin or ended.get(id(s)) or s.take(total)
+            self.numbers[places, 0], self.numbers[places, 1] = seed, starts + np.uint64(at)
+        for g, (seed, at) in ends:
+            g._seed, g._offset = seed, at

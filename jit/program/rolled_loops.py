@@ -1,0 +1,102 @@
+"""The launches of an unrolled loop that passes rolled up: a program that machine code repeats."""
+
+import numpy as np
+from whet.ir.graph import Type
+
+from .arena import Piece
+from .launch_entries import InArena, Launch, Number
+from .launch_lists import ARENA
+from .loops import Rounds, machines
+from .tape_entries import MOST_ARGUMENTS
+
+
+def launches(b, loop):
+    """A loop as two launches: one puts addresses into a table, the other goes round. None where
+    that cannot be."""
+    body = b.inner(loop.body, list(loop.inputs), list(loop.results))
+    if body.only_launches is None or body.checks:
+        return None
+    addresses = _Addresses(b, loop)
+    if not addresses.inputs():
+        return None
+    addresses.results()
+    moves, first = addresses.moves, addresses.first
+    if None in first.values() or not moves:
+        return None
+    if body.arena:
+        first[ARENA] = InArena(Piece(body.arena), 0)
+    alone = body.only_launches
+    rounds = Rounds(None, (alone.address, alone.words, alone.values), moves)
+    filled = rounds.table(lambda name: first[name])
+    if len(filled) > MOST_ARGUMENTS - 2:
+        return None
+    b.blocks.update(addresses.blocks)
+    return _entries(b, loop, body, rounds, filled)
+
+
+def _entries(b, loop, body, rounds, filled):
+    """The launch that fills the table, and the one that goes round."""
+    b.keep += [body, rounds]
+    b.tapes.hasty |= body.hasty
+    table = b.places.part(np.empty(len(filled), np.int64))
+    code, args = rounds.arguments(table, loop.rounds)
+    where = b.places.argument
+    words = [Number(x) if type(x) is int else x for x in filled]
+    given = [where(x) if type(x) is np.ndarray else Number(x) for x in args]
+    fill = [where(table), Number(len(filled)), *words]
+    return [Launch(machines()["fill"], 1, 1, fill), Launch(code, 1, 1, given)]
+
+
+class _Addresses:
+    """Where what a body works on lies in the first round (`first`), and whose address each gets
+    after a round, with the bytes added (`moves`)."""
+
+    def __init__(self, b, loop):
+        self.b, self.loop, self.moves, self.first, self.blocks = b, loop, {}, {}, {}
+
+    def inputs(self):
+        """What comes from outside, or from the round before; False where it has no place."""
+        b, known = self.b, self.loop.blocks
+        for name, (kind, value, *more) in self.loop.inputs.items():
+            rows = kind == "along"
+            if value not in b.held or rows and value in known and value not in b.blocks:
+                return False
+            self.first[name] = b.places.argument(b.held[value], more[0] if rows else 0)
+            if kind == "carried":
+                self.moves[name] = more[0], 0
+            elif rows:
+                self.moves[name] = name, more[1]
+        return True
+
+    def results(self):
+        """What the body makes for outside or the next round."""
+        carried = {result for result, _ in self.moves.values()}
+        for result, (kind, values, *more) in self.loop.results.items():
+            if kind == "kept":
+                self.kept(result, values, *more)
+            else:
+                self.last(result, values, result in carried)
+
+    def kept(self, result, values, head, s):
+        """A result that is kept of every round: they lie one after the other."""
+        b, loop, a = self.b, self.loop, self.b.arrays[result]
+        if head not in self.blocks:
+            rows = Type(a.dtype, (loop.rounds * loop.several, *a.shape))
+            self.blocks[head] = b.places.part(b.places.addresses.like(rows))
+        block = self.blocks[head]
+        for value, i in zip(values, range(s, len(block), loop.several)):
+            b.places.hold(value, block[i, ...])
+        self.moves[result] = result, loop.several * a.nbytes
+        self.first[result] = b.places.argument(block[s, ...])
+
+    def last(self, result, value, carried):
+        """A result of which the last is kept: where the next round reads it, two pieces of memory
+        take turns."""
+        places = self.b.places
+        mine, other = places.memory(value), places.part(places.addresses.like(self.b.arrays[result]))
+        if carried:
+            spare = "spare", result
+            self.moves[result], self.moves[spare] = (spare, 0), (result, 0)
+            mine, other = (mine, other) if self.loop.rounds % 2 else (other, mine)
+            self.first[spare] = places.argument(other)
+        self.first[result] = places.argument(mine)

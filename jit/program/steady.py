@@ -1,0 +1,95 @@
+"""What is made of steady tensors alone: it is kept between calls as long as nobody writes to them.
+
+Weights are put into the order that their kernels read once, and rewrites fold them once: machine
+code passes over such launches while the version of each tensor is what it was.
+"""
+
+import ctypes as C
+
+import numpy as np
+from whet import tensor_base
+from whet.cpu import memory
+from whet.ir.graph import Ref
+from whet.ir.spans import address
+from whet.passes.lower_llvm.calls import launch_list as L
+from whet.passes.lower_llvm.calls.word_records import size
+from whet.passes.uses import is_view
+
+from .launch_entries import UnlessWritten
+
+
+class Steady:
+    """`tensors` are among what each call is given, by value, and no call writes to them. `lasting`
+    are the values that rewrites want to be kept, `written` the values that calls write to."""
+
+    def __init__(self, tensors, lasting, written, roots, arrays):
+        self.tensors, self.lasting, self.written = tensors, lasting, written
+        self.roots, self.arrays = roots, arrays
+        self.derived = {}  # value -> the steady ones that it is made of
+        self.packed = {}  # facts of weights in an order of their own -> their memory
+        self.guards = []
+
+    def sources(self, node):
+        """The steady values that a node's results depend on, where those are to be kept, and
+        nothing else matters to them; or None. Without native cells no version can be compared."""
+        if not node.outs or not self.lasting.issuperset(node.outs) or node.attrs.get("into"):
+            return None
+        moves = not self.roots.position.keys().isdisjoint(node.outs)
+        kinds = ("op", "fused", "rows", "many")
+        if moves or node.kind not in kinds or is_view(node) or tensor_base.NativeNode is None:
+            return None
+        found = [self.derived.get(r) or ([r] if r in self.tensors else None)
+                 for r in (self.roots[x] for x in node.refs())]
+        return None if None in found else list(dict.fromkeys(n for ns in found for n in ns))
+
+    def behind(self, operand):
+        """The steady values that an operand lies in or is made of; None where it changes."""
+        if type(operand) is not Ref or tensor_base.NativeNode is None:
+            return None
+        r = self.roots[operand]
+        found = self.derived.get(r) or ([r] if r in self.tensors else None)
+        if found is None or self.overwritten(found):
+            return None
+        return found
+
+    def overwritten(self, values):
+        """Does a call write to the memory of some of them by another name?"""
+        return any(
+            np.may_share_memory(self.tensors[k]._array, self.arrays[n])
+            for n in self.written
+            for k in values
+        )
+
+    def unless_written(self, sources, entries):
+        """Entries that are passed over as long as nobody writes to what they read."""
+        guards = [Guard(self.tensors[n], self.roots.position[n]) for n in sources]
+        self.guards += guards
+        return [UnlessWritten(guards, entries)]
+
+    def order(self, operand, w, count, dtype, how):
+        """Memory for weights in their kernel's order: (what tells it from others, the memory, is
+        it new?). Weights that several contractions want in one order are put into it once."""
+        facts = tuple([x.tobytes() if type(x) is np.ndarray else x for x in how])
+        lies = address(w), w.shape, w.strides
+        key = self.roots[operand], *lies, count, dtype, facts
+        found = self.packed.get(key)
+        return key, memory.empty(count, dtype) if found is None else found, found is None
+
+
+class Guard:
+    """What machine code compares before it passes over a launch: the tensor's version cell, its
+    version, and where its memory lies.
+
+    The tensor's memory is that of the recording as long as its array is; a new array wants
+    `forget`.
+    """
+
+    def __init__(self, tensor, position):
+        self.tensor, self.position = tensor, position
+        self.state = (C.c_int64 * size(L.State))()
+        self.forget()
+
+    def forget(self):
+        """The next call does the launch."""
+        self.cell = self.tensor._shared()
+        self.state[:] = L.State(tensor=id(self.tensor), cell=id(self.cell), version=-1, address=0)

@@ -1,0 +1,104 @@
+"""The translation of what a node would launch into entries of a list.
+
+A node's kernels are run on stand-ins by a dry tape (`cpu/taped_launches.py`); each argument that
+the tape tells of becomes an argument of an entry by its type.
+"""
+
+import ctypes as C
+
+import numpy as np
+from whet.cpu import haste
+from whet.cpu import taped_launches as T
+from whet.ir.spans import address
+from whet.passes.lower_llvm.scalar import Unsupported
+
+from .arena import Piece
+from .launch_entries import Check, Fixed, InArena, Launch, Number
+from .value_places import lies_as
+
+MOST_ARGUMENTS = 60
+# what says that numbers in stand-ins do not suit a kernel's runner, or that there is no kernel
+REFUSALS = IndexError, RuntimeError, ValueError, Unsupported
+
+
+class TapeEntries:
+    """Makes entries of tapes. `checks` tells the node of each check by the address that it looks
+    at; `stopped` is 0, or the address of the check that ended a list. `hasty` are the keys of
+    kernels that may be compiled in haste so far."""
+
+    def __init__(self, arrays, places):
+        self.arrays, self.places = arrays, places
+        self.checks, self.stopped, self.hasty = {}, C.c_int64(), set()
+        self.rooms = {}  # id of scratch memory -> its piece, of one node
+
+    def begin(self):
+        """The next node has scratch memory of its own."""
+        self.rooms = {}
+
+    def take(self, run, known, made=(), outs=(), node=None):
+        """Run something on stand-ins: the entries of its launches, or None where they cannot be
+        repeated. `outs`: the values, or arrays, that what it made is. A kernel that checks its
+        data is one of a node, and a check follows it."""
+        tape = T.Tape(dry=True)
+        try:
+            tape.listen(run)
+        except REFUSALS:
+            return None
+        if tape.verdicts and node is None:
+            return None
+        given = [n if type(n) is np.ndarray else self.arrays[n] for n in outs]
+        if not all(map(lies_as, made, given)) or not all(_launched(tape, m) for m in made):
+            return None
+        mine = [n if type(n) is np.ndarray else self.places.memory(n) for n in outs]
+        return self.entries(tape, known, made, mine, node)
+
+    def entries(self, tape, known, made=(), mine=(), node=None):
+        """A tape's launches as entries; None where there are none, or an argument is something
+        unknown. `known` are operands, `made` what is on the tape for our arrays `mine`."""
+        if any(len(args) > MOST_ARGUMENTS for _, _, _, *args in tape.launches):
+            return None
+        operands, out = [x for x in known if type(x) is np.ndarray], []
+        for kernel, *_ in tape.launches:
+            self.hasty.add(haste.behind(kernel))
+        for launch in T.Reader(tape, operands, made).launches() or ():
+            given = [self.argument(x, operands, mine) for x in launch.arguments]
+            if None in given:
+                return None
+            out.append(Launch(launch.kernel, launch.total, max(launch.grain, 1), given))
+            out += [self.check(x.flag, 0, node) for x in launch.arguments if type(x) is T.Verdict]
+        return out or None
+
+    def argument(self, x, operands, mine):
+        """An argument of a tape's launch as one of an entry."""
+        return TRANSLATIONS[type(x)](self, x, operands, mine)
+
+    def scratch(self, x):
+        """Memory that a node's launches share: a piece, as large as the largest of them wants."""
+        piece = self.rooms.setdefault(id(x.memory), Piece(0))
+        piece.size = max(piece.size, x.size, 1)
+        return InArena(piece, x.offset)
+
+    def check(self, flag, wanted, node):
+        """The entry that ends the list where a launch put another number into `flag`."""
+        self.checks[address(flag)] = node
+        return Check(flag, int(wanted), self.stopped)
+
+
+TRANSLATIONS = {
+    T.Word: lambda t, x, operands, mine: Number(x.value),
+    T.Operand: lambda t, x, operands, mine: t.places.argument(operands[x.which], x.offset),
+    T.Result: lambda t, x, operands, mine: t.places.argument(mine[x.which], x.offset),
+    T.Scratch: lambda t, x, operands, mine: t.scratch(x),
+    T.GivenNumber: lambda t, x, operands, mine: Fixed(x.array),
+    T.Verdict: lambda t, x, operands, mine: Fixed(x.flag),
+    T.Table: lambda t, x, operands, mine: Fixed(x.array),
+}
+
+
+def _launched(tape, made):
+    """Did a launch make this? Otherwise NumPy computed it."""
+    return any(
+        type(a) is np.ndarray and np.may_share_memory(a, made)
+        for _, _, _, *args in tape.launches
+        for a in args
+    )

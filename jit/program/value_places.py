@@ -1,0 +1,165 @@
+"""The second stage: where each value lies while a program runs.
+
+Each value has a stand-in, an array of its type and strides without memory behind it. Its address
+tells what it stands for: memory that moves, a piece of the arena, or else itself.
+"""
+
+import numpy as np
+from whet.ir.graph import Type
+from whet.ir.spans import address, span
+
+from ..capture.value_layouts import Addresses
+from .arena import Piece, Ranges
+from .launch_entries import Fixed, InArena, Moving
+
+
+def alike(a, b):
+    """Have two arrays the same type, sizes and strides?"""
+    return a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
+
+
+def lies_as(a, b):
+    """Do two arrays' elements lie alike? The stride of a dimension of size one leads nowhere, and
+    depends on how it was made."""
+    return a.shape == b.shape and a.dtype == b.dtype and (
+        not a.size or all(s == t or n == 1 for n, s, t in zip(a.shape, a.strides, b.strides))
+    )
+
+
+class ValuePlaces:
+    """The stand-ins of values, `held`, and what they stand for. `arrays` tell how each value lay
+    when it was recorded, `roots` whose memory it lies in."""
+
+    def __init__(self, arrays, roots):
+        self.arrays, self.roots = arrays, roots
+        self.held = {}  # value -> stand-in
+        self.names = {}  # id of a stand-in -> the values that it stands for
+        self.ranges = Ranges()  # addresses -> a piece, or (position, first element) of what moves
+        self.addresses = Addresses()
+        self.parts = []  # stand-ins of pieces: no other may come to lie where one is
+        self.own = set()  # roots that lie in pieces
+        self.free = {}  # (bytes, type) -> stand-ins whose values nobody needs any more
+        self.heirs = []  # (piece, one that may take its place)
+        self.shown = {}  # value that Python looks at -> (its piece, bytes to its first element)
+
+    def hold(self, n, a):
+        """Let an array stand for value n."""
+        self.held[n] = a
+        self.names.setdefault(id(a), []).append(n)
+        if n in self.roots.position and a.size:
+            self.ranges.put(*span(a), (self.roots.position[n], address(a)))
+        return a
+
+    def memory(self, n):
+        """Memory for value n, laid out as it was when recorded."""
+        if n in self.held:
+            return self.held[n]
+        a = self.arrays[n]
+        if n in self.roots.position:
+            return self.hold(n, self.addresses.like(a))
+        self.own.add(n)
+        blocks = self.free.get((a.nbytes, a.dtype)) if a.flags.c_contiguous else None
+        if blocks:
+            return self.hold(n, self.part(blocks.pop().reshape(-1).view().reshape(a.shape)))
+        return self.hold(n, self.part(self.addresses.like(a)))
+
+    def part(self, a):
+        """Let an array stand for a piece of the arena."""
+        self.parts.append(a)
+        if a.size:
+            low, high = span(a)
+            self.ranges.put(low, high, Piece(high - low))
+        return a
+
+    def release(self, roots):
+        """Nobody needs some memory any more: other values may lie in what is the program's."""
+        for r in roots:
+            a = self.held[r] if r in self.own and r not in self.roots.position else None
+            if a is not None and a.flags.c_contiguous:
+                self.free.setdefault((a.nbytes, a.dtype), []).append(a)
+
+    def move(self, node):
+        """The results of a node that Python computes are roots that move."""
+        for o in node.outs:
+            if self.roots[o] != o or o not in self.roots.position:
+                self.roots.set_free(o)
+                self.hold(o, self.held[o] if o in self.held else self.addresses.like(self.arrays[o]))
+            elif o not in self.held:
+                self.hold(o, self.addresses.like(self.arrays[o]))
+
+    def view(self, node):
+        """Views of our own memory, made once; of memory that moves, as they lie in its stand-in.
+        False where they do not lie as they did."""
+        if node.ins[0] not in self.held:
+            return False
+        made = node.op.forward(self.held[node.ins[0]], *node.ins[1:], **node.attrs)
+        made = made if type(made) is tuple else (made,)
+        if not all(alike(v, self.arrays[o]) for v, o in zip(made, node.outs)):
+            return False
+        for o, v in zip(node.outs, made):
+            self.hold(o, v)
+        return True
+
+    # ---- asking ----------------------------------------------------------------------------------
+    def piece(self, x):
+        """Where a value lies in the arena: (the piece, the bytes to its first element), or None."""
+        a = self.held.get(x)
+        if a is None or not a.size:
+            return None
+        low, what = self.ranges.at(span(a)[0]) or (0, None)
+        return (what, address(a) - low) if type(what) is Piece else None
+
+    def argument(self, a, offset=0):
+        """An address in an array as an argument; None for one in a stand-in for memory that moves
+        in a way not known here."""
+        low, what = (self.ranges.at(span(a)[0]) if a.size else None) or (0, None)
+        if type(what) is Piece:
+            return InArena(what, address(a) - low + offset)
+        if what is not None:
+            position, first = what
+            return Moving(position, address(a) - first + offset)
+        if any(self.held[n] is a and self.roots.moves(n) for n in self.names.get(id(a), ())):
+            return None
+        return Fixed(a, offset)
+
+    def overlap(self, x, y):
+        """Do two values share memory? Where they come from outside, their stand-ins never do."""
+        return np.may_share_memory(self.held[x], self.held[y]) or np.may_share_memory(
+            self.arrays[x], self.arrays[y]
+        )
+
+    def look(self, node):
+        """The pieces that a step of Python's finds its operands in."""
+        found = []
+        for x in (*node.refs(), *node.attrs.get("into", {}).values()):
+            at = None if self.roots.moves(x) else self.piece(x)
+            if at is not None:
+                self.shown[int(x)] = at
+                found.append(at[0])
+        return found
+
+    def inherit(self, node):
+        """A pointwise kernel may put a result where an operand is that nobody needs any more, if
+        element lies on element."""
+        refs, into = dict.fromkeys(node.refs()), node.attrs.get("into", {})
+        busy = {self.roots[x] for x in into.values()}
+        for x in refs:
+            root, old = self.roots[x], self.piece(x)
+            others = any(y is not x and self.roots[y] == root for y in refs)
+            if old is None or root in busy or others or not self.held[x].flags.c_contiguous:
+                continue
+            self.heirs += [
+                (old[0], self.piece(o)[0])
+                for o in node.outs
+                if o not in into and o in self.own and not self.roots.moves(o)
+                and alike(self.held[x], self.held[o]) and old[0].size == self.held[x].nbytes
+            ]
+
+    def where(self):
+        """Of the values that Python looks at, those that lie in the arena: value -> (offset, how
+        it lies)."""
+        return {
+            n: (piece.offset + at, Type.of(self.arrays[n]))
+            for n, (piece, at) in self.shown.items()
+            if piece.offset is not None
+        }

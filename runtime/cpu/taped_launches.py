@@ -1,0 +1,230 @@
+"""What a call launches, written down as it runs, and what each argument of a launch is.
+
+The native entries make a recipe of such a call, and programs make entries of their list: both read
+a tape by `read`, and put their own words in the place of what it says of each argument.
+"""
+
+import struct
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..ir.spans import address, span
+from . import native
+
+_local = threading.local()
+_one_at_a_time = threading.Lock()
+POINTERS = 1 << 16  # no address is smaller, and hardly any number of a launch is larger
+
+
+class Tape:
+    """What a call launched; or with `dry`, would launch."""
+
+    def __init__(self, dry: bool = False) -> None:
+        self.launches: list[tuple[Any, ...]] = []
+        self.numbers: dict[int, tuple[int, np.ndarray]] = {}
+        self.verdicts: list[np.ndarray] = []
+        self.scratch: dict[int, tuple[np.ndarray, int]] = {}
+        self.partial: list[np.ndarray] = []
+        self.thread, self.dry = threading.get_ident(), dry
+
+    def need(self, array: np.ndarray, size: int) -> None:
+        """Say that launches of the call need `size` bytes of memory meanwhile: as many as the
+        largest of those that share it."""
+        self.scratch[id(array)] = array, max(size, self.scratch.get(id(array), (array, 0))[1])
+
+    def __call__(self, *args: Any) -> bool:
+        if threading.get_ident() != self.thread:
+            return False
+        self.launches.append(args)
+        return self.dry
+
+    def listen(self, run: Callable[..., Any], *args: Any, **attrs: Any) -> Any:
+        """Run something, and take down what it launches."""
+        taping = native.taping(self)
+        _local.tape = self
+        try:
+            with _one_at_a_time, taping, taping:
+                return run(*args, **attrs)
+        finally:
+            _local.tape = None
+
+
+# ---- what kernels' runners say of the arguments to come -----------------------------------------
+def number(i: int, array: np.ndarray) -> None:
+    """Say that `array`, about to be an argument of a launch, is the number given as operand i."""
+    tape = getattr(_local, "tape", None)
+    if tape is not None:
+        tape.numbers[id(array)] = i, array
+
+
+def verdict(array: np.ndarray) -> None:
+    """Say that the kernel about to be launched sets `array`, one integer, where it refuses the
+    data; the forward then goes another way."""
+    tape = getattr(_local, "tape", None)
+    if tape is not None:
+        tape.verdicts.append(array)
+
+
+def partial(array: np.ndarray) -> np.ndarray:
+    """Say that `array` holds what launches of the call put there for its later ones, and nothing
+    else; gives it back."""
+    tape = getattr(_local, "tape", None)
+    if tape is not None:
+        tape.partial.append(array)
+    return array
+
+
+def scratch(array: np.ndarray, size: int) -> None:
+    """Say that `array`, about to be an argument of launches (as a whole or in parts), is memory
+    that they need meanwhile: `size` bytes of it."""
+    tape = getattr(_local, "tape", None)
+    if tape is not None:
+        tape.need(array, size)
+
+
+# ---- what an argument is ------------------------------------------------------------------------
+class Word(NamedTuple):
+    """The word itself: a number, or nothing."""
+
+    value: int
+
+
+class Operand(NamedTuple):
+    """An address so many bytes from the first element of an operand."""
+
+    which: int
+    offset: int
+
+
+class Result(NamedTuple):
+    """An address so many bytes from the first element of a result."""
+
+    which: int
+    offset: int
+
+
+class GivenNumber(NamedTuple):
+    """The address of a number that is an operand, in the type that the kernel reads."""
+
+    operand: int
+    array: np.ndarray
+
+
+class Verdict(NamedTuple):
+    """The address of a word that the kernel sets where it refuses the data."""
+
+    flag: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """An address in memory that holds nothing before the call and after it; `size`: of that."""
+
+    memory: np.ndarray
+    size: int
+    offset: int
+
+
+class Table(NamedTuple):
+    """The address of integers that a plan wrote down for the kernel."""
+
+    array: np.ndarray
+
+
+Argument = Word | Operand | Result | GivenNumber | Verdict | Scratch | Table
+
+
+class Launch(NamedTuple):
+    """A launch by what its arguments are."""
+
+    kernel: int
+    total: int
+    grain: int
+    arguments: list[Argument]
+
+
+def bits(x: float) -> int:
+    """A number of double precision as a word."""
+    return struct.unpack("<q", struct.pack("<d", x))[0]  # type: ignore[no-any-return]
+
+
+class Reader:
+    """Says what the arguments of a tape's launches are. `operands` and `results` are arrays;
+    operands that share memory with each other are told apart by the array itself, and with
+    `in_order` by that alone: each is then an argument once, in the order of the operands."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        operands: Sequence[np.ndarray],
+        results: Sequence[np.ndarray],
+        in_order: bool = False,
+    ) -> None:
+        self.tape, self.operands, self.results = tape, operands, results
+        self.known = {id(x): i for i, x in enumerate(operands) if x.size}
+        self.flags = {id(v) for v in tape.verdicts}
+        self.in_order, self.next = in_order, 0
+
+    def launches(self) -> list[Launch] | None:
+        """What was launched; None where an argument is something unknown."""
+        made = []
+        for kernel, total, grain, *args in self.tape.launches:
+            found: list[Argument] = []
+            for a in args if total > 0 else ():
+                argument = self.argument(a)
+                if argument is None:
+                    return None
+                found.append(argument)
+            if total > 0:
+                made.append(Launch(kernel, total, grain, found))
+        return made
+
+    def argument(self, a: Any) -> Argument | None:
+        """What an argument is; None where that is unknown."""
+        if isinstance(a, np.ndarray):
+            return self.array(a)
+        if a is None:
+            return Word(0)
+        if isinstance(a, float):
+            return Word(bits(a))
+        if not isinstance(a, int) or a > POINTERS and self.points_to_known(a):
+            return None
+        return Word(a if a < 1 << 63 else a - (1 << 64))
+
+    def points_to_known(self, at: int) -> bool:
+        """Is a number an address in an operand or a result?"""
+        spans = [span(x) for x in (*self.results, *self.operands) if x.size]
+        return any(low <= at < high for low, high in spans)
+
+    def array(self, a: np.ndarray) -> Argument | None:
+        """What an array among the arguments is."""
+        if id(a) in self.flags:
+            return Verdict(a)
+        for i, m in enumerate(self.results):
+            if m.size and np.may_share_memory(a, m):
+                return Result(i, address(a) - address(m))
+        if id(a) in self.known or any(np.may_share_memory(a, x) for x in self.operands if x.size):
+            return self.operand(a)
+        for m, size in self.temporary():
+            if np.may_share_memory(a, m):
+                return Scratch(m, size, address(a) - address(m))
+        if id(a) in self.tape.numbers:
+            return GivenNumber(*self.tape.numbers[id(a)])
+        return Table(a) if a.dtype == np.int64 and a.ndim == 1 and a.flags.owndata else None
+
+    def operand(self, a: np.ndarray) -> Operand | None:
+        """Where in which operand an array lies that does."""
+        if self.in_order:
+            i, self.next = self.next, self.next + 1
+            return Operand(i, 0) if i < len(self.operands) and a is self.operands[i] else None
+        i = self.known.get(id(a), -1)
+        if i < 0:
+            i = next(i for i, x in enumerate(self.operands) if x.size and np.may_share_memory(a, x))
+        return Operand(i, address(a) - address(self.operands[i]))
+
+    def temporary(self) -> Iterable[tuple[np.ndarray, int]]:
+        """The memory that the call needs for itself, and how many bytes of it."""
+        yield from self.tape.scratch.values()
+        yield from ((m, m.nbytes) for m in self.tape.partial)
