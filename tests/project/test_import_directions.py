@@ -4,6 +4,8 @@ import pathlib
 
 import pytest
 
+from tests.project import import_circles
+
 ROOT = pathlib.Path(__file__).parents[2]
 # folder -> the folders that it may import at all, and those it may import only inside functions (loaded when first needed)
 ALLOWED = {"ir": (set(), {"runtime"}), "passes": ({"ir"}, {"runtime"}), "jit": ({"passes", "ir", "runtime"}, set()), "runtime": ({"ir"}, set())}
@@ -73,3 +75,15 @@ def test_op_files_know_no_target():
     for path in sorted((ROOT / "runtime" / "ops").rglob("*.py")):
         for module, _ in imported(path):
             assert module.split(".")[0] not in ("llvmlite", "triton"), f"{path} imports {module}"
+
+
+def test_no_new_circles_of_imports():
+    g = import_circles.graph()
+    g.remove_edges_from(import_circles.listed())
+    assert not import_circles.circles(g), "these modules import each other: let one of them not know the other"
+
+
+def test_an_import_backwards_that_is_not_needed_is_not_listed():
+    g, listed = import_circles.graph(), import_circles.listed()
+    spare = set(listed) - set(import_circles.needed(g, listed))
+    assert not spare, "run `python -m tests.project.import_circles --write`"
