@@ -145,9 +145,8 @@ def _numbers(a, indent):
 
 def tensor_str(t):
     """The text of a tensor: its numbers, then what is not obvious about it."""
-    from .tensor import Tensor
     kind = type(t)
-    prefix = "tensor(" if kind is Tensor or kind.__name__ == "Parameter" else f"{kind.__name__}("
+    prefix = "tensor(" if "_prints_as_tensor" in vars(kind) else f"{kind.__name__}("
     a, indent, suffixes = t._array, len(prefix), []
     default = dtypes.get_default_dtype()
     obvious = t.dtype in (default, default.to_complex(), dtypes.int64, dtypes.bool_)

@@ -2,6 +2,9 @@
 
 The fields live in `tensor_base.Base`; `Tensor` adds everything else. Ops attach their methods in `whet/ops/__init__.py`.
 """
+from collections.abc import Callable
+from typing import ClassVar
+
 import numpy as np
 
 from . import devices, dtypes
@@ -50,11 +53,13 @@ class Tensor:
     """
     __slots__ = ()
     __array_priority__ = 1000
+    _prints_as_tensor = True
     __hash__ = object.__hash__
 
+    _from_arguments: ClassVar[Callable]          # what `Tensor(...)` makes: ops/from_data.py says it
+
     def __new__(cls, *args, device=None, **kwargs):
-        from .ops.from_data import legacy_tensor
-        t = legacy_tensor(*args, device=device, **kwargs)
+        t = Tensor._from_arguments(*args, device=device, **kwargs)
         return t if cls is Tensor else t._as(cls)
 
     def __init__(self, *args, **kwargs):
@@ -391,11 +396,6 @@ class Tensor:
 
     def is_pinned(self, device=None):
         return False
-
-    def is_shared(self):
-        """Is the memory shared with forked processes? (See `share_memory_`.)"""
-        from .ops.storage import is_shared
-        return is_shared(self._array)
 
     @property
     def name(self):

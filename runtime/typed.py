@@ -1,6 +1,7 @@
 """`whet.FloatTensor`, `whet.LongTensor`, ...: the names of types from PyTorch's first years, which programs still use."""
 from . import dtypes
-from .tensor import Tensor
+from .ops.surface import FUNCTIONS
+from .tensor import Size, Tensor
 
 
 class TensorType(type):
@@ -10,13 +11,12 @@ class TensorType(type):
 
     def __call__(cls, *args):
         """Uninitialised, from sizes; or from a sequence or an array."""
-        import whet
-        if len(args) == 1 and not isinstance(args[0], int | whet.Size):
+        if len(args) == 1 and not isinstance(args[0], int | Size):
             data = args[0]
             if isinstance(data, Tensor) and data.dtype is not cls.dtype:
                 raise TypeError(f"expected {cls.__name__} (got {data.type()})")
-            return whet.tensor(data, dtype=cls.dtype) if not isinstance(data, Tensor) else data.detach()
-        return whet.empty(*(args or (0,)), dtype=cls.dtype)
+            return FUNCTIONS["tensor"](data, dtype=cls.dtype) if not isinstance(data, Tensor) else data.detach()
+        return FUNCTIONS["empty"](*(args or (0,)), dtype=cls.dtype)
 
     def __instancecheck__(cls, x):
         return isinstance(x, Tensor) and x.dtype is cls.dtype

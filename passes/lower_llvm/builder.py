@@ -121,12 +121,16 @@ def at_once(products):
 class Module:
     """Functions, declarations and read-only tables that become one object file.
 
-    `brief`: little code is wanted rather than fast code. `checked`: accesses to memory of known bounds are tested (see `checked.py`), and
-    messages say what is being written, `writing`."""
+    `brief`: little code is wanted rather than fast code. `writing`: what is being written, for
+    messages of a module whose accesses to memory are tested, see `checked.py`."""
 
-    def __init__(self, brief=False, checked=False):
+    def __init__(self, brief=False):
         self.decls, self.tables, self.fns, self.once, self.brief = {}, {}, [], set(), brief
-        self.checked, self.writing = checked, ""
+        self.writing = ""
+
+    def new_fn(self, name, args, ret, linkage, attrs):
+        """A function of this kind of module."""
+        return Fn(self, name, args, ret, linkage, attrs)
 
     def declare(self, name, ret, args, attrs=""):
         self.decls.setdefault(name, f"declare {ret} @{name}({', '.join(args)}) {attrs}")
@@ -142,10 +146,7 @@ class Module:
         self.tables.setdefault(name, text)
 
     def fn(self, name, args, ret="void", linkage="", attrs=""):
-        kind = Fn
-        if self.checked:
-            from .checked import CheckedFn as kind
-        f = kind(self, name, args, ret, linkage, attrs)
+        f = self.new_fn(name, args, ret, linkage, attrs)
         self.fns.append(f)
         return f
 

@@ -12,7 +12,7 @@ that a result shows what was read before it was written.
 import os
 import sys
 
-from .builder import BITS, Fn, Val, parts
+from .builder import BITS, Fn, Module, Val, parts
 
 SHOWN = 160  # characters of a kernel's key in a message
 RIM = 64  # bytes before and after what a kernel reserves
@@ -258,3 +258,10 @@ class CheckedFn(Fn):
             self.unless(
                 self.reduced("and", same), "wrote beside memory that it reserved", place=place
             )
+
+
+class CheckedModule(Module):
+    """A module whose functions test their accesses to memory."""
+
+    def new_fn(self, name, args, ret, linkage, attrs):
+        return CheckedFn(self, name, args, ret, linkage, attrs)

@@ -117,7 +117,7 @@ class _CopySlicesOp:
 
     @staticmethod
     def backward(node, g):
-        from ..ops.strided import region_of_copy, with_region
+        from ..ops.regions import region_of_copy, with_region
         fn = node.attrs["fn"]
         whole, region = region_of_copy(g, node.attrs["where"])
         others = list(fn.op.backward(fn, region.clone()))

@@ -16,9 +16,8 @@ import numpy as np
 from whet.ir import kernel as K
 from whet.ir import scalar
 from whet.ir.spans import address
-from whet.passes.lower_llvm import targets
-from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.modules import new_module
 from whet.passes.lower_llvm.products import few_rows, one_row
 from whet.passes.lower_llvm.products import gemm as kernels
 from whet.passes.lower_llvm.scalar import Unsupported
@@ -466,7 +465,7 @@ def _choose(short, dst, m, n, k, a, b, count, tail, one, packed, threads):
 def _bring(part, dtype):
     """Let kernels that are compiled or loaded from now on call a part that they share."""
     def text():
-        module = Module(checked=targets.CHECKED)
+        module = new_module()
         module.writing = f"gemm/part/{part}/{dtype}"
         kernels.emit_part(module, part, dtype)
         return module.text()

@@ -18,7 +18,6 @@ import threading
 import warnings
 
 import numpy as np
-from whet.passes.lower_llvm import targets
 
 from . import cache, flat, guard, haste, heap, pool
 from .launch_code import _MESSAGES, MAX_ARGS, _runtime_text
@@ -71,8 +70,8 @@ def kernels(wanted):
 
 def _module(keys, emits, brief=False):
     """The IR text of kernels, and their symbols in it."""
-    from whet.passes.lower_llvm.builder import Module
-    module, symbols = Module(brief, targets.CHECKED), {key: f"kernel{i or ''}" for i, key in enumerate(keys)}
+    from whet.passes.lower_llvm.modules import new_module
+    module, symbols = new_module(brief), {key: f"kernel{i or ''}" for i, key in enumerate(keys)}
     for key, symbol in symbols.items():
         module.writing = key
         emits[key](module, symbol)

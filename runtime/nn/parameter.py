@@ -9,6 +9,8 @@ from ..tensor import Tensor
 class Parameter(Tensor):
     """A tensor that becomes a parameter of the Module it is assigned to; it shares memory with `data`."""
 
+    _prints_as_tensor = True
+
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
             data = whet.empty(0)

@@ -13,7 +13,7 @@ for _family in ("pointwise", "arithmetic", "creation", "from_data", "sequences",
                 "toplevel"):
     __import__(f"{__name__}.{_family}")
 
-from .host import publish  # noqa: E402  (linalg is made of other ops)
+from .linalg_names import publish  # noqa: E402  (linalg is made of other ops)
 from .registry import OURS, REGISTRY  # noqa: E402
 
 publish()

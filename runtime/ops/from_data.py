@@ -166,7 +166,7 @@ def array_of(data, dtype=None):
         if isinstance(data, str | bytes):
             raise TypeError(f"new(): invalid data type '{t.__name__}'")
         if hasattr(data, "__dlpack__"):
-            from .interop import import_dlpack
+            from .dlpack import import_dlpack
             return array_of(import_dlpack(data), dtype)
         if hasattr(data, "__array_interface__") or not isinstance(data, numbers.Number) and hasattr(data, "__array__"):
             return array_of(np.asarray(data), dtype)
@@ -230,7 +230,7 @@ def _list_array(values, own, dtype, shape):
 
 def convert(a, dtype):
     """An array in another type, as `Tensor.to` converts."""
-    from .convert import cast_array
+    from .casting import cast_array
     return cast_array(a, dtype)
 
 
@@ -437,3 +437,6 @@ def legacy_tensor(*args, device=None, dtype=None, data=None, requires_grad=False
         if not hasattr(type(x), "__index__") or isinstance(x, bool):
             raise TypeError(f"new(): data must be a sequence (got {type(x).__name__})")
     return empty(*args, dtype=d)
+
+
+Tensor._from_arguments = staticmethod(legacy_tensor)

@@ -9,8 +9,7 @@ from . import dims
 from .batching import shifted
 from .creation import empty_array, zeros
 from .from_data import tensor
-from .index import put_in
-from .index_ops import in_bounds, index_op, put_op
+from .index_ops import in_bounds, index_op, put_in, put_op
 from .pointwise_family import inplace
 from .registry import Op, apply, ask, has_negative, is_tensor
 from .samples import Sample
@@ -67,12 +66,6 @@ def check_index(op, index, message=None):
 
 def along(a, d):
     return (FULL,) * d + (a,)
-
-
-def pad_to(x, shape):
-    """Zeros appended to each dimension up to `shape`."""
-    from .pad import pad_op
-    return apply(pad_op, (x,), {"pads": tuple([(0, n - m) for n, m in zip(shape, x.shape)]), "value": 0})
 
 
 # ---- gather ----------------------------------------------------------------------------------------------------------

@@ -16,9 +16,9 @@ from ..tensor import Tensor, wrap
 from .convert import copy_op
 from .creation import literal
 from .from_data import as_tensor, number, tensor
-from .index_ops import _fitted, _gathered, _result_shape, in_bounds, index_op, put_op
+from .index_ops import _gathered, fits, index_op, put_in, put_op
+from .masks import masked_fill_
 from .nonzero import nonzero
-from .pointwise_family import inplace
 from .registry import apply, is_tensor, view_of
 from .surface import METHODS, function, method
 from .view import slice_op
@@ -249,14 +249,6 @@ def _as_value(t, value):
     raise TypeError(f"can't assign a {type(value).__name__} to a whet.{t.dtype.letter}Tensor")
 
 
-def fits(value, array):
-    """Is the value a number that the array's type surely holds?"""
-    kind = type(value)
-    if kind is float:
-        return array.dtype.kind == "f" and -65504.0 <= value <= 65504.0
-    return kind is int and array.dtype.kind in "fi" and -128 <= value < 128
-
-
 def __setitem__(self, index, value):
     """Write to a part of the tensor."""
     if ip.writes_at_once(self):
@@ -298,7 +290,6 @@ def __setitem__(self, index, value):
         (d, mask), = found.at.items()
         m, shape = mask._array, t._array.shape
         if m.dtype == np.bool_ and m.ndim and m.shape == shape[d:d + m.ndim]:
-            from .masks import masked_fill_
             after = len(shape) - d - m.ndim
             masked_fill_(t, mask.reshape(m.shape + (1,) * after) if after else mask, value if value.dtype is t.dtype else value.to(t.dtype))
             return
@@ -329,15 +320,6 @@ def _fitted_part(part, src):
 
 
 METHODS["__setitem__"] = __setitem__
-
-
-def put_in(t, places, dims, values, accumulate):
-    """t[places] = values (or +=), recorded."""
-    if values._array.ndim:
-        _fitted(values._array, _result_shape(t._array.shape, places[0]._array.shape, dims))
-    for i, d in zip(places, dims):
-        in_bounds(i._array, t._array.shape[d], d)
-    return inplace(put_op, t, (values, *places), {"dims": dims, "accumulate": accumulate})
 
 
 def _put_arguments(t, indices, values):

@@ -12,6 +12,7 @@ from ..tensor import wrap
 from .batching import aligned, repeated
 from .creation import empty_array, literal
 from .from_data import scalar_tensor, tensor
+from .pointwise_family import inplace
 from .registry import Op, apply
 from .samples import Sample
 
@@ -291,3 +292,20 @@ def _put_samples(make):
 
 put_op = _PutOp("index_put", None, _put_vjp, samples=_put_samples, linear=(0, 1), batch=_put_each)
 put_op.saves = frozenset(range(2, 66))
+
+
+def fits(value, array):
+    """Is the value a number that the array's type surely holds?"""
+    kind = type(value)
+    if kind is float:
+        return array.dtype.kind == "f" and -65504.0 <= value <= 65504.0
+    return kind is int and array.dtype.kind in "fi" and -128 <= value < 128
+
+
+def put_in(t, places, dims, values, accumulate):
+    """t[places] = values (or +=), recorded."""
+    if values._array.ndim:
+        _fitted(values._array, _result_shape(t._array.shape, places[0]._array.shape, dims))
+    for i, d in zip(places, dims):
+        in_bounds(i._array, t._array.shape[d], d)
+    return inplace(put_op, t, (values, *places), {"dims": dims, "accumulate": accumulate})

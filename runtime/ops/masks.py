@@ -9,10 +9,10 @@ from ..ir import scalar as s
 from .batching import aligned, all_batched, repeated
 from .creation import zeros
 from .from_data import number, tensor
-from .gather import WriteOp, pad_to
-from .index import fits
-from .index_ops import index_op
+from .gather import WriteOp
+from .index_ops import fits, index_op
 from .nonzero import nonzero
+from .pad import pad_to
 from .pointwise_family import PointwiseOp, inplace
 from .registry import Op, apply, ask, is_tensor
 from .samples import Sample, booleans, reals

@@ -137,3 +137,8 @@ def pad(input, pad, mode="constant", value=None):
         if shape[d] + before + after < 1:
             raise RuntimeError(f"pad: the output of dimension {d} would be empty: input {list(shape)}, padding ({before}, {after})")
     return apply(pad_by_index_op, (input,), {"pads": pads, "mode": mode})
+
+
+def pad_to(x, shape):
+    """Zeros appended to each dimension up to `shape`."""
+    return apply(pad_op, (x,), {"pads": tuple([(0, n - m) for n, m in zip(shape, x.shape)]), "value": 0})

@@ -1,16 +1,19 @@
 """Other elements over the same memory: reinterpreted, and the parts of complex numbers."""
 
+import builtins
+
 import numpy as np
 
 from .. import dtypes, indexing
 from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY
+from ..indexing import sizes
 from .batching import broadcast, native
 from .creation import finish
 from .registry import Op, apply, is_tensor
 from .samples import Sample
 from .strided import element_strides, extent
-from .surface import FUNCTIONS, METHODS, function
-from .view import ViewOp
+from .surface import FUNCTIONS, METHODS, function, method
+from .view import ViewOp, view_op
 
 
 # ---- other element types over the same memory ------------------------------------------------------------------------
@@ -168,3 +171,19 @@ def complex(real, imag, *, out=None):
 def polar(abs, angle, *, out=None):
     """The complex numbers of the given absolute values and angles."""
     return finish(complex(abs * angle.cos(), abs * angle.sin()), "polar", out, False)
+
+
+@method()
+def view(self, *shape):
+    """The same memory in another shape, or (given a dtype) as elements of another type.
+
+    >>> import whet
+    >>> whet.arange(6).view(2, -1)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
+    if len(shape) == 1 and (type(shape[0]) is dtypes.dtype or isinstance(shape[0], builtins.type)):
+        return view_as_type(self, dtypes.as_dtype(shape[0]))
+    if not shape:
+        raise TypeError("view() received an invalid combination of arguments - got (), but expected a shape or a dtype")
+    return apply(view_op, (self,), {"size": indexing.infer_size(sizes(shape, "view"), self._array.size)})

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..ir.spans import address
 from ..tensor import Tensor, owner, shown, wrap
-from .convert import copy_array
+from .casting import copy_array
 from .surface import method
 
 

@@ -20,7 +20,7 @@ from ..cpu.pointwise import Pointwise
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
 from . import registry
 from .batching import aligned, example_ndim
-from .registry import Op, apply
+from .registry import REGISTRY, Op, apply
 
 _scalar = None
 
@@ -346,8 +346,7 @@ NO_ATTRS: dict = {}
 
 
 def _zeros(x):
-    from .creation import zeros
-    return zeros(x.shape, dtype=x.dtype)
+    return apply(REGISTRY["zeros"], (), {"size": x.shape, "dtype": x.dtype})
 
 
 # ---- calling conventions -------------------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ from . import dims
 from .batching import aligned, all_batched, at_index, example_ndim, repeated, shifted
 from .creation import empty_array, zeros
 from .from_data import number, scalar_tensor
-from .gather import WriteOp, along, check_index, gather, longs, pad_to, places_of, writes
+from .gather import WriteOp, along, check_index, gather, longs, places_of, writes
 from .index_ops import add_at, in_bounds, index_op, scatter_rows
+from .pad import pad_to
 from .pointwise_family import inplace
 from .registry import Op, apply, ask, asked, is_tensor
 from .samples import Sample

@@ -203,7 +203,7 @@ def share_memory_(self):
     """Move the tensor to memory that forked processes share."""
     import mmap
     a = self._array
-    if a.size and not is_shared(a):
+    if a.size and not is_shared(self):
         shared = np.frombuffer(mmap.mmap(-1, a.nbytes), np.uint8).view(a.dtype).reshape(a.shape)
         shared[...] = a
         self._array = shared
@@ -211,9 +211,11 @@ def share_memory_(self):
     return self
 
 
-def is_shared(a):
-    """Does an array lie in a memory map?"""
+@method()
+def is_shared(self):
+    """Is the memory shared with forked processes? See `share_memory_`."""
     import mmap
+    a = self._array
     while isinstance(a, np.ndarray | memoryview):
         a = a.base if isinstance(a, np.ndarray) else a.obj
     return isinstance(a, mmap.mmap)

@@ -23,6 +23,17 @@ class _Local(Node):
         self.metadata = tuple((t._array.shape, t.dtype) for t in outs)
 
 
+def of(op, inputs, tangents, outs, attrs):
+    """The tangents of an op's results: by its own rule, if it has one. None is zero."""
+    own = op.jvp(inputs, tangents, outs, attrs)
+    if own is not NotImplemented:
+        return own
+    moving = [i for i, t in enumerate(tangents) if t is not None]
+    if all([i in op.linear for i in moving]):
+        return linear(op, inputs, tangents, attrs)
+    return product(op, inputs, tangents, attrs) if op.product else transposed(op, inputs, tangents, outs, attrs)
+
+
 def linear(op, inputs, tangents, attrs):
     """Of an op that is linear in all of the operands `op.linear` together."""
     return apply(op, tuple([_or_zero(x, t) if i in op.linear else x for i, (x, t) in enumerate(zip(inputs, tangents))]), attrs)

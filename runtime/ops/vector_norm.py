@@ -73,15 +73,6 @@ def _rescaled(x, r, attrs):
     return exact
 
 
-@function(out=True)
-def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
-    """The norm of a tensor: `p` a number, "fro" or "nuc"."""
-    if p == "nuc":
-        from .. import linalg
-        return linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
-
-
 @function()
 def dist(input, other, p=2):
     """The p-norm of the difference."""

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from .. import dtypes, indexing
+from .. import indexing
 from ..autograd import inplace as ip
 from ..autograd import modes
 from ..autograd.node import Node
@@ -47,23 +47,6 @@ view_op = ViewOp("view", _view, lambda g, _y, _x, size: [reshape(g, _x.shape)], 
 reshape_op = MoveOp("reshape", lambda a, size: size, lambda out, a, size: [(out.reshape(a.shape), a)],
                     lambda g, _y, _x, size: [reshape(g, _x.shape)], samples=lambda make: [
     Sample(make(2, 3).t(), size=(6,)), Sample(make(2, 3, 4).transpose(1, 2), size=(2, 12))], batch=shifted(sizes=("size",), least=0))
-
-
-@method()
-def view(self, *shape):
-    """The same memory in another shape, or (given a dtype) as elements of another type.
-
-    >>> import whet
-    >>> whet.arange(6).view(2, -1)
-    tensor([[0, 1, 2],
-            [3, 4, 5]])
-    """
-    if len(shape) == 1 and (type(shape[0]) is dtypes.dtype or isinstance(shape[0], builtins.type)):
-        from .parts import view_as_type
-        return view_as_type(self, dtypes.as_dtype(shape[0]))
-    if not shape:
-        raise TypeError("view() received an invalid combination of arguments - got (), but expected a shape or a dtype")
-    return apply(view_op, (self,), {"size": indexing.infer_size(sizes(shape, "view"), self._array.size)})
 
 
 def reshape(input, shape):

@@ -11,7 +11,8 @@ import pytest
 from whet.cpu import guard, native
 from whet.jit.program import arena
 from whet.passes.lower_llvm import targets
-from whet.passes.lower_llvm.builder import Module, Val, vec
+from whet.passes.lower_llvm.builder import Val, vec
+from whet.passes.lower_llvm.checked import CheckedModule
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mprotect")
 
@@ -105,7 +106,7 @@ COUNT = 32
 
 def outcome(emit, n):
     """How a checked kernel ends, whose first argument is a number."""
-    m = Module(checked=True)
+    m = CheckedModule()
     m.writing = "a 100 % test"
     f = m.fn("kernel", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     number = f.load("i64", f.args[0])
@@ -172,7 +173,7 @@ def test_what_is_written_beside_a_kernels_memory_is_seen_at_its_end():
 
 @pytest.mark.skipif(os.environ.get("WHET_CPU") == "numpy", reason="nothing is compiled")
 def test_fresh_memory_is_no_number():
-    m = Module(checked=True)
+    m = CheckedModule()
     f = m.fn("kernel", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     f.store(f.load("float", f.at(f.alloca("float", COUNT), COUNT - 1)), f.load("ptr", f.args[0]))
     out = np.zeros(1, "f4")

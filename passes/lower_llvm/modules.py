@@ -1,0 +1,11 @@
+"""Modules for kernels: with tests of each access to memory where `WHET_CHECK=2` asks for them."""
+from . import targets
+from .builder import Module
+
+
+def new_module(brief: bool = False) -> Module:
+    """An empty module. `brief`: little code is wanted rather than fast code."""
+    if targets.CHECKED:
+        from .checked import CheckedModule
+        return CheckedModule(brief)
+    return Module(brief)
