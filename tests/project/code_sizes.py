@@ -4,7 +4,7 @@
     python -m tests.project.code_sizes --write    # shorten the list of exceptions to what is needed
 
 `sizes_of_code.json` beside this file lists the exceptions. `--write` lowers its figures and drops
-entries; it never raises one, and adds none.
+entries; it never raises one, and adds none. Long lines are counted by folder, so that code can move.
 """
 import argparse
 import ast
@@ -44,7 +44,7 @@ def limit(kind: str, path: str) -> int:
     """How much of a kind a file, or a function of it, may have."""
     if kind == "file lines":
         return JIT_FILE_LINES if path.startswith("jit/") else FILE_LINES
-    return {"function lines": FUNCTION_LINES, "branches": BRANCHES, "long lines": 0}[kind]
+    return {"function lines": FUNCTION_LINES, "branches": BRANCHES}[kind]
 
 
 def measured() -> Sizes:
@@ -58,7 +58,9 @@ def measured() -> Sizes:
         path, text = file.relative_to(ROOT).as_posix(), file.read_text()
         lines = text.splitlines()
         note("file lines", path, path, len(lines))
-        note("long lines", path, path, sum(len(line) > COLUMNS for line in lines))
+        folder = path.partition("/")[0]
+        long = sum(len(line) > COLUMNS for line in lines)
+        sizes["long lines"][folder] = sizes["long lines"].get(folder, 0) + long
         for name, function in functions(ast.parse(text)):
             start = min([function.lineno, *(d.lineno for d in function.decorator_list)])
             note("function lines", path, f"{path}:{name}", (function.end_lineno or 0) - start + 1)
