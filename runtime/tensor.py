@@ -2,9 +2,6 @@
 
 The fields live in `tensor_base.Base`; `Tensor` adds everything else. Ops attach their methods in `whet/ops/__init__.py`.
 """
-from collections.abc import Callable
-from typing import ClassVar
-
 import numpy as np
 
 from . import devices, dtypes
@@ -41,6 +38,11 @@ class Size(tuple):
         return Size(tuple.__mul__(self, n))
 
 
+def _before_the_ops(*args, **kwargs):
+    """What `Tensor(...)` makes before the ops are there."""
+    raise RuntimeError("Tensor(...): whet.ops is not loaded yet")
+
+
 @extend
 class Tensor:
     """A multi-dimensional array that can be differentiated through.
@@ -56,7 +58,7 @@ class Tensor:
     _prints_as_tensor = True
     __hash__ = object.__hash__
 
-    _from_arguments: ClassVar[Callable]          # what `Tensor(...)` makes: ops/from_data.py says it
+    _from_arguments = staticmethod(_before_the_ops)          # ops/from_data.py brings it
 
     def __new__(cls, *args, device=None, **kwargs):
         t = Tensor._from_arguments(*args, device=device, **kwargs)
