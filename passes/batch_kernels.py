@@ -11,6 +11,7 @@ from whet.ir.graph import Many, Ref
 from whet.ir.kernel import Pointwise
 from whet.passes import fuse_pointwise
 from whet.passes.fuse_rows import NAMES
+from whet.passes.listing import Listing
 from whet.passes.uses import Uses, following, written
 
 LARGE = 1 << 16                  # elements that are worth a launch of their own
@@ -22,12 +23,13 @@ class _Group:
         self.kernel, self.at, self.members, self.until = kernel, [], [], float("inf")
 
 
-def many(nodes, root, arrays, visible):
+def many(g: Listing) -> Listing:
     """The list with such kernels as "many" nodes; `value` are the nodes that one stands for, `roots` is the kernel of one part."""
+    nodes, root, arrays = g.nodes, g.root, g.arrays
     before = None
     while before is None or len(nodes) < before:             # what was between parts may be parts now
         before, nodes = len(nodes), once(nodes, root, arrays)
-    return nodes
+    return g.of(nodes)
 
 
 def once(nodes, root, arrays):

@@ -9,21 +9,25 @@ comes of one row of its first operand, a row of a row program of one row, so any
 right where nothing else reads what lies between, and nothing is written meanwhile to what the chain reads; only worth it where what lies
 between would not stay in the cache anyway, and the second operands, which every block of rows goes over, are not much larger than one. """
 from math import prod
+from typing import Any
 
 from whet.ir.graph import Chain, Ref
 from whet.passes.fuse_epilogues import contraction
 from whet.passes.fuse_rows import alone
+from whet.passes.listing import Listing
 from whet.passes.uses import Uses
 
 LEAST = 1 << 25                  # bytes between the products: less is not far from the next one
 MOST = 1 << 22                   # bytes of the matrices that a row meets
 
 
-def chains(nodes, root, arrays, visible):
+def chains(g: Listing) -> Listing:
     """The list with chains at the places of their last nodes; `value` are the nodes that one stands for."""
+    nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     uses, chain_of, link = Uses(nodes, root, views=True), {}, list(nodes)
     for j, node in enumerate(nodes):
-        product, x = _product(node, arrays), None
+        product = _product(node, arrays)
+        x: Any = None
         if product is not None:
             x = product.ins[0]
         else:
@@ -47,7 +51,7 @@ def chains(nodes, root, arrays, visible):
             for k in chain:
                 out[k] = None
             out[chain[-1]] = Chain(tuple(ins), members[-1].outs, members[-1].line, members)
-    return [n for n in out if n is not None]
+    return g.of([n for n in out if n is not None])
 
 
 def wanted(nodes, arrays):

@@ -8,11 +8,13 @@
 They wait for nothing else, so that what they read need not be kept for long.
 """
 from whet.passes.fuse_pointwise import mappable
+from whet.passes.listing import Listing
 from whet.passes.uses import is_view
 
 
-def later(nodes, root, arrays, visible):
+def later(g: Listing) -> Listing:
     """The list in that order."""
+    nodes, arrays = g.nodes, g.arrays
     out, waiting, late = [], [], set()       # nodes that wait, and what they make
     for node in nodes:
         needs = not late.isdisjoint(node.refs())
@@ -25,4 +27,4 @@ def later(nodes, root, arrays, visible):
             out += waiting
             waiting, late = [], set()
         out.append(node)
-    return out + waiting
+    return g.of(out + waiting)

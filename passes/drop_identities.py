@@ -11,13 +11,15 @@ bit (x + 0 is not: -0 + 0 is 0). Such a result must be one that is only read, an
 from whet.ir import scalar as S
 from whet.ir.graph import Ref
 from whet.passes.fuse_pointwise import fusible
+from whet.passes.listing import Listing
 from whet.passes.uses import Uses, following, is_view
 
 ONES = {("mul", 0): 1, ("mul", 1): 1, ("div", 1): 1, ("sub", 1): 0}        # (operation, which operand): the number that changes nothing
 
 
-def drop_identities(nodes, root, arrays, visible):
+def drop_identities(g: Listing) -> Listing:
     """The list without them."""
+    nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     uses, new, out, places = Uses(nodes, root), {}, [], {}
     base = {}                                # view -> what it is a view of
     viewed = {root[node.ins[0]] for node in nodes if is_view(node)}
@@ -39,7 +41,7 @@ def drop_identities(nodes, root, arrays, visible):
                 new[o] = int(x)
                 continue
         out.append(node)
-    return out
+    return g.of(out)
 
 
 def lying(a):

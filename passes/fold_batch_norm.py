@@ -11,15 +11,17 @@ in the last place of the largest term.
 """
 import numpy as np
 from whet.ir.graph import OpNode, Ref
+from whet.passes.listing import Listing
 from whet.passes.uses import Uses, is_view
 
 CONTRACTIONS = ("convolution", "linear")
 
 
-def fold_batch_norm(nodes, root, arrays, visible, steady, log):
+def fold_batch_norm(g: Listing, steady, log):
     """The list with batch norms folded, and the values that depend on the `steady` ones (which are there before every call, and nobody writes
     to) and are worth keeping. `log` gets what was done, and why batch norms were left alone."""
     from whet.ops.registry import REGISTRY
+    nodes, visible, root, arrays = g.nodes, g.visible, dict(g.root), list(g.arrays)
     uses, maker, known = Uses(nodes, root, views=True), {}, set(steady)
     for i, n in enumerate(nodes):
         maker.update((o, i) for o in n.outs)
@@ -59,7 +61,8 @@ def fold_batch_norm(nodes, root, arrays, visible, steady, log):
         log.append(f"fold_batch_norm put {n.op.name} into the weights of {first.op.name}" + (f" ({n.line})" if n.line else ""))
     if kept:                                 # what they are made of is worth keeping as well
         kept.update(o for n in nodes if n.kind == "op" and not is_view(n) and known.issuperset(n.outs) for o in n.outs)
-    return [m for n in out if n is not None for m in (n if type(n) is list else [n])], kept
+    made = [m for n in out if n is not None for m in (n if type(n) is list else [n])]
+    return Listing(made, root, arrays, visible), kept
 
 
 def why_not(n, first, k, nodes, uses, root, arrays, visible, known):

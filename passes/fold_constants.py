@@ -7,6 +7,7 @@
 """
 import numpy as np
 from whet.ir.graph import OpNode, Ref
+from whet.passes.listing import Listing
 from whet.passes.merge_repeats import LONG
 from whet.passes.uses import Uses, is_view
 
@@ -52,8 +53,9 @@ def constants(nodes, root, arrays, visible):
     return found
 
 
-def fold_constants(nodes, root, arrays, visible):
+def fold_constants(g: Listing) -> Listing:
     """The list with them."""
+    nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     from whet.ops.registry import REGISTRY
     found, out = constants(nodes, root, arrays, visible), []
     for node in nodes:
@@ -63,4 +65,4 @@ def fold_constants(nodes, root, arrays, visible):
                 out.append(OpNode(REGISTRY["constant"], (), {"array": found[o]}, [o], node.line, node))
         else:
             out.append(node)
-    return out
+    return g.of(out)

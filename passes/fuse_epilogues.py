@@ -10,14 +10,16 @@ the others are the operands after the contraction's own.
 """
 from whet.ir import scalar as S
 from whet.ir.graph import Contract, Ref
+from whet.passes.listing import Listing
 
 from .fuse_pointwise import fusible, kernel
 
 CONTRACTIONS = frozenset(("convolution", "matmul", "linear"))
 
 
-def epilogues(nodes, root, arrays, visible):
+def epilogues(g: Listing) -> Listing:
     """The list with contractions that take in the pointwise node that alone reads them. (`into` must not be there yet: see `write_through`.)"""
+    nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     users, epochs, epoch, maker = {}, [], 0, {}
     for i, node in enumerate(nodes):
         for x in node.refs():
@@ -36,12 +38,12 @@ def epilogues(nodes, root, arrays, visible):
                  and arrays[x].shape == arrays[y].shape]
         if not ready:
             continue
-        x = max(ready, key=maker.get)        # of two, the later one has the other's result to read
+        x = max(ready, key=maker.__getitem__)        # of two, the later one has the other's result to read
         first = out[maker[x]]
         if node.kind != "fused":
             node = kernel([node], nodes, users, arrays, visible | {y})
         out[maker[x]], out[i] = None, joined(first, node)
-    return [n for n in out if n is not None]
+    return g.of([n for n in out if n is not None])
 
 
 def joined(first, node):

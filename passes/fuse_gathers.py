@@ -17,16 +17,18 @@ from whet.ir import kernel as K
 from whet.ir import scalar as S
 from whet.ir.graph import Part, Picks, Ref
 from whet.passes import fuse_moves
+from whet.passes.listing import Listing
 from whet.passes.uses import Uses, following, written
 
 RUN = 32                         # elements side by side that a slice should have
 MOST = 8                         # gathers of a kernel: each has a few thousand bytes of the stack
 
 
-def picks(nodes, root, arrays, visible):
+def picks(g: Listing) -> Listing:
     """The list with such groups as "picks" nodes; `value` are the nodes that one stands for, `roots` its one `Part`."""
+    nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     if not any(picking(node, arrays) for node in nodes):
-        return nodes
+        return g
     uses = Uses(nodes, root, views=True)
     changes = [i for i, node in enumerate(nodes) if written(node)]
     groups = {}                              # node -> the places of its group
@@ -49,7 +51,7 @@ def picks(nodes, root, arrays, visible):
         if type(node) is Picks:
             made[at[-1]] = node
             gone.update(at)
-    return [made.get(i, node) for i, node in enumerate(nodes) if i in made or i not in gone]
+    return g.of([made.get(i, node) for i, node in enumerate(nodes) if i in made or i not in gone])
 
 
 def picking(node, arrays):

@@ -20,6 +20,7 @@ from whet.ir.graph import Part, Parts, Ref
 from whet.ir.spans import address
 from whet.passes import fuse_pointwise
 from whet.passes.fuse_rows import NAMES
+from whet.passes.listing import Listing
 from whet.passes.lower_llvm.elements.pointwise import work
 from whet.passes.uses import Uses
 
@@ -34,10 +35,11 @@ SMALL = 1 << 14                  # elements of which launches cost more than pas
 HALVES = ("f16", "bf16")
 
 
-def parts(nodes, root, arrays, visible):
+def parts(g: Listing) -> Listing:
     """The list with such groups as "parts" nodes; `value` are the nodes that one stands for, `roots` the `Part`s."""
+    nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     if not any(moves(node) for node in nodes):
-        return nodes
+        return g
     uses = Uses(nodes, root, views=True)
     groups, taken = {}, set()
     for readers in (True, False):
@@ -51,7 +53,7 @@ def parts(nodes, root, arrays, visible):
                     groups[at[-1]] = made
                     taken.update(at)
                     break
-    return [groups.get(i, node) for i, node in enumerate(nodes) if i in groups or i not in taken]
+    return g.of([groups.get(i, node) for i, node in enumerate(nodes) if i in groups or i not in taken])
 
 
 def moves(node):

@@ -11,6 +11,7 @@ from bisect import insort
 
 from whet.ir import scalar as S
 from whet.ir.graph import Fused, Ref
+from whet.passes.listing import Listing
 from whet.passes.uses import Uses, following, is_view, steady, touched
 
 MOST = 40                        # operands and results of a kernel
@@ -25,8 +26,9 @@ class _Group:
         self.at, self.lying = [i], lying
 
 
-def fuse(nodes, root, arrays, visible):
+def fuse(g: Listing) -> Listing:
     """The list with fused nodes. `root` tells which memory a value lies in, `visible` which values are seen from outside."""
+    nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     uses = Uses(nodes, root, views=True)
     groups = {}                              # node -> its group
     for i, node in enumerate(nodes):
@@ -48,10 +50,10 @@ def fuse(nodes, root, arrays, visible):
         elif i == group.at[-1]:
             made = kernel([nodes[k] for k in group.at], nodes, uses.users, arrays, visible)
             out += [made] if made.outs else []               # (else nobody reads it)
-    return out
+    return g.of(out)
 
 
-def write_through(nodes, root, arrays, visible):
+def write_through(g: Listing) -> Listing:
     """The list without copies of what one fused node made for them: it writes to their place itself (`attrs["into"]`: value -> place).
 
         %3 = fused(%0, %1){...}
@@ -59,6 +61,7 @@ def write_through(nodes, root, arrays, visible):
 
     A view that is such a place is made before the kernel.
     """
+    nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     uses, readers, out, early = Uses(nodes, root, views=True), Uses(nodes, root), list(nodes), {}
     ways = [i for i, node in enumerate(nodes) if not steady(node)]
     for i, node in enumerate(nodes):
@@ -94,7 +97,7 @@ def write_through(nodes, root, arrays, visible):
     for v in sorted(early):
         first.setdefault(early[v], []).append(nodes[v])
         out[v] = None
-    return [n for i, node in enumerate(out) for n in (*first.get(i, ()), node) if n is not None]
+    return g.of([n for i, node in enumerate(out) for n in (*first.get(i, ()), node) if n is not None])
 
 
 def fusible(node, arrays):

@@ -19,6 +19,7 @@ from whet.ir import scalar as S
 from whet.ir.graph import Ref, Rows
 from whet.ir.row_layout import Placed, kind_of, left, one_each, spread
 from whet.passes import fuse_pointwise
+from whet.passes.listing import Listing
 from whet.passes.lower_llvm.elements.pointwise import work
 from whet.passes.uses import Uses, drop_unused, is_view
 
@@ -41,8 +42,9 @@ class _Group:
         self.again = ()                      # of its nodes, those that others compute for themselves too
 
 
-def rows(nodes, root, arrays, visible):
+def rows(g: Listing) -> Listing:
     """The list with groups of reductions and pointwise nodes as "rows" nodes; `value` are the nodes that one stands for, `roots` is its `Rows`."""
+    nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     uses, groups = Uses(nodes, root), {}
 
     def join(other, group, i):
@@ -64,7 +66,7 @@ def rows(nodes, root, arrays, visible):
                     if other is not None and other.space == group.space:
                         group = join(other, group, i)
     _repeat(groups, uses, arrays, visible)
-    return _put(nodes, root, groups, uses, visible)
+    return drop_unused(g.of(_put(nodes, root, groups)))
 
 
 def _start(i, node, arrays):
@@ -145,7 +147,7 @@ def again(node, members, shape, root, arrays):
     return _built((shape, node.roots.axes), Uses(members, root), arrays, set(node.outs), at)
 
 
-def _put(nodes, root, groups, uses, visible):
+def _put(nodes, root, groups):
     """The list with each group at the place of its last node, and views of what it makes after it."""
     out, inside, gone = [], {}, set()
     for group in groups.values():
@@ -163,7 +165,7 @@ def _put(nodes, root, groups, uses, visible):
                 waiting.setdefault(id(group), []).append(node)
         elif i == groups[i].at[-1]:
             out += [groups[i].node, *waiting.get(id(groups[i]), ())]
-    return drop_unused(out, root, None, visible)
+    return out
 
 
 # ---- shapes ------------------------------------------------------------------------------------------------------------

@@ -9,13 +9,15 @@ had before get new ones. Only where the value is memory of its own, made by a ke
 and where the operation's result has its type.
 """
 from whet.ir.graph import Ref
+from whet.passes.listing import Listing
 
 from .fuse_epilogues import contraction
 from .fuse_pointwise import fusible
 
 
-def outright(nodes, root, arrays, visible):
-    """The list without such writes. New values are added to `arrays` and `root`."""
+def outright(g: Listing) -> Listing:
+    """The list without such writes. It has new values."""
+    nodes, root, arrays = g.nodes, dict(g.root), list(g.arrays)
     maker, views = {}, {r for n, r in root.items() if n != r}
     for i, node in enumerate(nodes):
         for o in node.outs:
@@ -41,7 +43,7 @@ def outright(nodes, root, arrays, visible):
         for at in range(k, i + 1):
             out[at] = _renamed(out[at], y, earlier, at < i)
         maker[earlier], maker[y] = k, i
-    return out
+    return Listing(out, root, arrays, g.visible)
 
 
 def _renamed(node, old, new, outs):

@@ -8,13 +8,15 @@ Two nodes are the same if their op, operands and attributes are, and nobody wrot
 result is only read, in the layout that it has, and nobody outside can tell it from the first.
 """
 import numpy as np
+from whet.passes.listing import Listing
 from whet.passes.uses import Uses, is_view
 
 LONG = 64                        # elements of an array among the attributes
 
 
-def merge_repeats(nodes, root, arrays, visible):
+def merge_repeats(g: Listing) -> Listing:
     """The list without nodes that were there before."""
+    nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     uses, seen, new, out = Uses(nodes, root), {}, {}, []
     viewed = {root[node.ins[0]] for node in nodes if is_view(node)}
     for i, node in enumerate(nodes):
@@ -29,7 +31,7 @@ def merge_repeats(nodes, root, arrays, visible):
                 continue
             seen[key] = i, node
         out.append(node)
-    return out
+    return g.of(out)
 
 
 def meaning(node):

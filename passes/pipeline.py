@@ -1,5 +1,5 @@
-"""The passes over a recorded list of nodes, in order. Each is a function (nodes, root, arrays, visible) -> nodes that changes no bit:
-`root` tells which memory a value lies in, `arrays` what each value was when recorded, `visible` which values are seen from outside.
+"""The passes over a recorded list of nodes, in order. Each is a function `Listing -> Listing` that changes no bit, and nothing of the listing
+that it is given.
 """
 import contextlib
 
@@ -15,6 +15,7 @@ from whet.passes.fuse_moves import parts
 from whet.passes.fuse_pointwise import fuse, write_through
 from whet.passes.fuse_rows import rows
 from whet.passes.in_place_to_new import outright
+from whet.passes.listing import Listing
 from whet.passes.merge_repeats import merge_repeats
 from whet.passes.partition import partition
 from whet.passes.read_results import read_results
@@ -55,14 +56,15 @@ REWRITES = {"fold_batch_norm": fold_batch_norm, "reassociate": reassociate}
 
 def rewrite(nodes, root, arrays, visible, names, steady):
     """(the nodes after the rewrites of these names, values to keep between calls, what was done or left alone and why)"""
-    kept, log, known, root_of = set(), [], len(arrays), root
-    root = memories(nodes, root, arrays)
+    kept, log, known = set(), [], len(arrays)
+    g = Listing(nodes, memories(nodes, root, arrays), arrays, visible)
     for name, one in REWRITES.items():
         if name in names:
-            nodes, more = one(nodes, root, arrays, visible, steady, log)
+            g, more = one(g, steady, log)
             kept |= more
-    root_of.update((o, root_of[n.ins[0]] if is_view(n) else o) for n in nodes for o in n.outs if o >= known)
-    return nodes, kept, log
+    arrays += g.arrays[known:]
+    root.update((o, root[n.ins[0]] if is_view(n) else o) for n in g.nodes for o in n.outs if o >= known)
+    return g.nodes, kept, log
 
 
 def planned(nodes, root, arrays, visible, check=None, plan=None, kept=None):
@@ -73,7 +75,7 @@ def planned(nodes, root, arrays, visible, check=None, plan=None, kept=None):
     made = plan.again(new, root, arrays) if plan is not None and plan.passes == passes else None
     if made is not None:
         if check is not None:
-            check(made)
+            check(made, arrays)
         return made, plan
     name = kept.name(new, passes) if kept is not None and OURS.issuperset(PASSES) else None
     if name is None or not kept.again(name, new, passes, root, arrays):
@@ -81,22 +83,23 @@ def planned(nodes, root, arrays, visible, check=None, plan=None, kept=None):
         if name is not None:
             kept.keep(name, new)
     elif check is not None:
-        check(new.made)
+        check(new.made, arrays)
     return new.made, new
 
 
 def optimize(nodes, root, arrays, visible, check=None):
-    """The nodes after all passes; `root` and `arrays` get what they add. `check(nodes)` is called before and after each."""
-    known, root_of = len(arrays), root
-    root = memories(nodes, root, arrays)
+    """The nodes after all passes; `root` and `arrays` get what they add. `check(nodes, arrays)` is called before and after each."""
+    known = len(arrays)
+    g = Listing(nodes, memories(nodes, root, arrays), arrays, visible)
     for _, one in PASSES:
         if check is not None:
-            check(nodes)
-        nodes = one(nodes, root, arrays, visible)
+            check(g.nodes, g.arrays)
+        g = one(g)
     if check is not None:
-        check(nodes)
-    root_of.update((n, n) for n in range(known, len(arrays)))
-    return nodes
+        check(g.nodes, g.arrays)
+    arrays += g.arrays[known:]
+    root.update((n, n) for n in range(known, len(arrays)))
+    return g.nodes
 
 
 def names():

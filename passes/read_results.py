@@ -9,13 +9,15 @@
 Which operations are such says `at_result` of the op. It is done where the result is read later than the operand otherwise would be.
 """
 from whet.ir.graph import Ref
+from whet.passes.listing import Listing
 from whet.passes.uses import Uses, following
 
 
-def read_results(nodes, root, arrays, visible):
+def read_results(g: Listing) -> Listing:
     """The list with gradients at results."""
+    nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     if not any(operand(node) is not None for node in nodes):
-        return nodes
+        return g
     made, out = {}, []                       # (op, operand) -> (place, result)
     uses, seen = Uses(nodes, root), {root.get(v, v) for v in visible}
 
@@ -33,7 +35,7 @@ def read_results(nodes, root, arrays, visible):
         at = operand(node)
         y = None if at is None else result(node, at, i)
         out.append(node if y is None else node.of((*node.ins[:at], y, *node.ins[at + 1:])))
-    return out
+    return g.of(out)
 
 
 def operand(node):

@@ -14,16 +14,17 @@ import math
 
 import numpy as np
 from whet.ir.graph import OpNode, Ref
+from whet.passes.listing import Listing
 from whet.passes.uses import Uses
 
 
-def reassociate(nodes, root, arrays, visible, steady, log):
+def reassociate(g: Listing, steady, log):
     """The list with chains in the other order; `log` gets what was done. Nothing is kept between calls."""
-    out = list(nodes)
+    out, visible, root, arrays = list(g.nodes), g.visible, dict(g.root), list(g.arrays)
     while True:                              # (each time round changes one chain, whose parts are then gone)
         found = chains(out, root, arrays, visible) or numbers(out, root, arrays, visible)
         if found is None:
-            return out, set()
+            return Listing(out, root, arrays, visible), set()
         out, said = found
         log.append(f"reassociate {said}")
 

@@ -14,6 +14,7 @@ Only nodes that compute are rolled: no write, no guard, nothing that may fail, n
 unrolled list, in its order: no bit changes.
 """
 from whet.ir.graph import Loop, Ref, Roll
+from whet.passes.listing import Listing
 
 LEAST = 8                        # rounds
 WORK = 96                        # operations that a loop must do: going into it costs as much as a launch or two
@@ -23,8 +24,9 @@ PATIENCE = 20                    # how often each node is looked at in vain
 ENOUGH = 12                      # nodes of a body: a shorter one is several rounds long, so that going round costs nothing beside them
 
 
-def roll(nodes, root, arrays, visible):
-    """The list with loops. New names are added to `arrays`."""
+def roll(g: Listing) -> Listing:
+    """The list with loops. It has new names."""
+    nodes, root, visible, arrays = g.nodes, g.root, g.visible, list(g.arrays)
     kinds, looks = {}, []
     for node in nodes:
         try:
@@ -78,7 +80,7 @@ def roll(nodes, root, arrays, visible):
         else:
             out += found
             i += p * rounds
-    return out
+    return Listing(out, root, arrays, visible)
 
 
 def look(node, arrays):

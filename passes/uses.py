@@ -2,6 +2,7 @@
 from bisect import bisect_right
 
 from whet.ir.spans import span
+from whet.passes.listing import Listing
 
 
 class Uses:
@@ -69,11 +70,11 @@ def steady(node):
     return node.kind in ("fused", "rows", "parts", "many") or node.kind in ("op", "write") and not node.op.may_fail
 
 
-def drop_unused(nodes, root, arrays, visible):
+def drop_unused(g: Listing) -> Listing:
     """The list without operations whose results nobody reads; writes count as readers."""
-    kept, values = [], set(visible)
-    for node in reversed(nodes):
+    kept, values = [], set(g.visible)
+    for node in reversed(g.nodes):
         if node.kind != "op" or node.op.may_fail or not values.isdisjoint(node.outs):
             kept.append(node)
             values.update(node.refs())
-    return kept[::-1]
+    return g.of(kept[::-1])

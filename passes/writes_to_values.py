@@ -10,12 +10,15 @@ write to the places themselves again.
 """
 import numpy as np
 from whet.ir.graph import Ref, Write
+from whet.passes.listing import Listing
 from whet.passes.uses import following, is_view, steady, touched, written
 
 
-def writes(nodes, root, arrays, visible):
-    """The list with pointwise writes as values; `arrays` and `root` get those."""
-    return late(forward(values(nodes, root, arrays), root, arrays, visible), root)
+def writes(g: Listing) -> Listing:
+    """The list with pointwise writes as values."""
+    root, arrays = dict(g.root), list(g.arrays)
+    made = forward(values(g.nodes, root, arrays), root, arrays, g.visible)
+    return Listing(late(made, root), root, arrays, g.visible)
 
 
 def values(nodes, root, arrays):

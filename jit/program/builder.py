@@ -70,10 +70,10 @@ class Passed:
         self.nodes, self.plan = planned(
             nodes, root, self.arrays, visible, check, plan, plan_cache)
 
-    def check(self, nodes):
+    def check(self, nodes, arrays):
         """Is this a graph that means something? Asked between passes where the settings want it."""
         inputs = [Input(n, "") for n in self.outside]
-        verify.verify(Graph.of(nodes, self.arrays, inputs, [(n, "") for n in self.results]))
+        verify.verify(Graph.of(nodes, arrays, inputs, [(n, "") for n in self.results]))
 
 
 class ProgramBuilder:

@@ -87,8 +87,8 @@ def test_recorded_graphs_and_programs_are_right(name):
 def test_a_pass_that_breaks_a_graph_is_caught(monkeypatch):
     from whet.passes import pipeline
 
-    def breaks(nodes, root, arrays, visible):
-        return nodes[1:]
+    def breaks(g):
+        return g.of(g.nodes[1:])
     monkeypatch.setattr(v, "CHECK", True)
     monkeypatch.setattr(pipeline, "PASSES", [("breaks", breaks), *pipeline.PASSES])
     with pytest.raises(VerifyError, match="used before it is made"):

@@ -80,10 +80,10 @@ def test_programs_are_replayed_in_several_ways(monkeypatch):
     assert fuzz_jit.compare(doubling(8, 3))["why"] is None
     name, one = pipeline.PASSES[1]
 
-    def harmful(nodes, root, arrays, visible):
+    def harmful(g):
         if name not in dict(pipeline.PASSES):
-            nodes = [OpNode(n.op, (n.ins[0], 3), {}, n.outs, n.line) for n in nodes]
-        return nodes
+            return g.of([OpNode(n.op, (n.ins[0], 3), {}, n.outs, n.line) for n in g.nodes])
+        return g
     monkeypatch.setattr(pipeline, "PASSES", [*pipeline.PASSES, ("harmful", harmful)])
     seed = next(s for s in range(0, 100, 2) if pipeline.names()[s // 2 % len(pipeline.names())] == name)
     why = fuzz_jit.compare(doubling(seed, 3))["why"]

@@ -12,6 +12,7 @@ from whet.ir.parse import parse
 from whet.nn import functional as F
 from whet.ops.registry import REGISTRY
 from whet.passes import pipeline
+from whet.passes.listing import Listing
 from whet.passes.read_results import read_results
 
 from tests.together import bits, traced
@@ -22,6 +23,34 @@ def several(x, y):
     z = (x * 2 + y).tanh()
     x.copy_(z * 0.5)
     return (z * y).sum(-1), z.mean(0)
+
+
+def test_a_pass_changes_nothing_that_it_is_given(monkeypatch):
+    """Neither the nodes nor what is known of their values: it makes a listing of its own."""
+    changed = set()
+
+    def unrolled(x, y):
+        for _ in range(40):
+            x = (x @ y * 0.5 + 1).tanh().sin()
+        z = x @ y
+        z.add_(1)
+        return z
+
+    def updated(x, y):
+        x.mul_(0.9).add_(y)
+
+    def watched(name, real):
+        def one(g):
+            before = [n.facts() for n in g.nodes], dict(g.root), len(g.arrays), set(g.visible)
+            made = real(g)
+            assert ([n.facts() for n in g.nodes], dict(g.root), len(g.arrays), set(g.visible)) == before, name
+            changed.update([name] if made.nodes != g.nodes else [])
+            return made
+        return one
+    monkeypatch.setattr(pipeline, "PASSES", [(name, watched(name, real)) for name, real in pipeline.PASSES])
+    for f in several, unrolled, updated:
+        jit.trace(f)(whet.randn(8, 8), whet.randn(8, 8))
+    assert changed >= {"outright", "writes", "fuse", "epilogues", "write_through", "roll"}
 
 
 @pytest.mark.parametrize("name", [name for name, _ in pipeline.PASSES])
@@ -646,7 +675,7 @@ graph "f":
 def test_gradients_read_results_where_that_lets_operands_go(before, after, read):
     typed = lambda line: line if line.startswith("write") else f"{line} : f32[4,5]"
     g = parse(READS.format(before=typed(before), after=typed(after)).strip() + "\n")
-    nodes = read_results(g.nodes, g.roots(), g.types, {9})
+    nodes = read_results(Listing(g.nodes, g.roots(), g.types, {9})).nodes
     assert [int(n.ins[0]) for n in nodes if n.op.name == "relu_grad"] == [read]
     x = np.random.default_rng(0).standard_normal((4, 5)).astype("f4")
     one, other = (interpret(Graph(ns, g.types, g.inputs, g.results), x.copy())[0] for ns in (g.nodes, nodes))
@@ -655,7 +684,7 @@ def test_gradients_read_results_where_that_lets_operands_go(before, after, read)
 
 def test_the_operand_of_a_gradient_that_is_a_result_is_read():
     g = parse(READS.format(before="%4 = neg(%0) : f32[4,5]", after="%9 = mul(%8, %2) : f32[4,5]").strip() + "\n")
-    assert read_results(g.nodes, g.roots(), g.types, {9, 1}) == g.nodes
+    assert read_results(Listing(g.nodes, g.roots(), g.types, {9, 1})).nodes == g.nodes
 
 
 @pytest.mark.parametrize("op", [op for op in REGISTRY.values() if getattr(op, "at_result", False)], ids=str)
