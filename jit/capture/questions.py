@@ -67,7 +67,7 @@ class Questions(registry.Observer):
     def item(self, t):
         """The Number for `t.item()`; None where Python gets a plain one."""
         a = t._array
-        if a.size == 1 and a.dtype.kind in "fiu" and where() in self.lines and (self.values.number(a) is not None or id(a) in self.reachable) \
+        if a.size == 1 and a.dtype.kind in "fiu" and self.items_vary and (self.values.number(a) is not None or id(a) in self.reachable) \
                 and not (a.dtype == np.uint64 and a.item() > SAFE):
             with modes.no_grad():
                 x, wanted = t.detach().reshape(()), dtypes.float64 if a.dtype.kind == "f" else dtypes.int64

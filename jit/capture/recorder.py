@@ -47,12 +47,12 @@ FILLED = {float: (dtypes.float32, dtypes.float64), int: (dtypes.float32, dtypes.
 class Recorder(Questions):
     """The observer of one run."""
 
-    def __init__(self, reachable, lines=frozenset(), watched=(), exact=False):
+    def __init__(self, reachable, items_vary=False, watched=(), exact=False):
         self.reachable = {id(t._array): t for t in reachable}
         self.anchors = [t._array for t in reachable]         # (no other array gets the id of one)
         self.watched, self.borrowed = watched, {}    # NumPy arrays that are guarded; tensors around them
         self.exact = exact                   # would somebody notice a Number?
-        self.lines = lines                   # where `item()` gave numbers that vary
+        self.items_vary = items_vary         # are the numbers that Python asks tensors for taken as they come?
         # tensors that stand for numbers; weak references to those; ids of the tensors whose value Python went on from
         self.hidden, self.lent, self.pinned = [], [], set()
         self.nodes, self.values, self.ceiling = [], Values(), Ceiling()

@@ -34,12 +34,12 @@ class Unrecorded(Exception):
 
 
 class Session:
-    """A recorded run. `loose` and `lines`: places in Python's state, and lines with `item()`, whose numbers
-    are taken as they come."""
+    """A recorded run. `loose`: places in Python's state whose numbers are taken as they come. `items_vary`:
+    so are numbers that Python asks tensors for."""
 
-    def __init__(self, subject: Any, learned: Any, call: Any, loose: Any, lines: Any) -> None:
+    def __init__(self, subject: Any, learned: Any, call: Any, loose: Any, items_vary: bool) -> None:
         self.subject, self.learned, self.call = subject, learned, call
-        self.loose, self.lines = loose, lines
+        self.loose, self.items_vary = loose, items_vary
         self.args, self.kwargs, self.leaves = call.args, call.kwargs, call.given.leaves
         self.model: Any = None               # a recording that this one is like, but for sizes
         self.is_unwatched = False            # a model shows that nothing needs to be watched for
@@ -107,7 +107,7 @@ class Session:
         search = None if self.is_unwatched else searched(self.loose)
         world = self.model.world if search is None else search.world
         if world.exact and not self.learned.numbers_are_known:
-            self.loose = self.lines = frozenset()
+            self.loose, self.items_vary = frozenset(), False
             self.numbers_become_known()
             search = searched(frozenset())
             world = search.world
@@ -129,7 +129,7 @@ class Session:
         """Prepare the recorder and all that stands for something else during the run."""
         given, whole = self.call.given, self.whole
         self.run = run = Run(self.world, whole, self.leaves, given.boxes, next_number())
-        self.rec = rec = Recorder(run.tensors, self.lines, whole.arrays,
+        self.rec = rec = Recorder(run.tensors, self.items_vary, whole.arrays,
                                   self.learned.numbers_are_known)
         rec.codes = whole.codes
         self.number_arguments(given.numbers)

@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 from ..capture.findings import Findings
-from ..capture.refused import Late, Wrong
+from ..capture.refused import Wrong
 from ..capture.session import Session, Unrecorded
 from ..guards import sizes
 from ..policy import timing
@@ -43,7 +43,8 @@ class FirstRecording(Session):
 
     def __init__(self, attempts: Attempts, call: Any) -> None:
         learned = attempts.learned
-        super().__init__(attempts.subject, learned, call, frozenset(learned.loose), frozenset(learned.lines))
+        super().__init__(attempts.subject, learned, call, frozenset(learned.loose),
+                         not learned.numbers_are_known)
         self.policy, self.refusals, self.recordings = attempts.policy, attempts.refusals, attempts.recordings
         self.became, self.run_seconds, self.recording = "refused", math.inf, None
         self.has_model = False
@@ -115,7 +116,7 @@ class FirstRecording(Session):
         """A recording is there to be used."""
         call, model = self.call, self.model
         cost = self.searched + recheck.NODE * len(self.rec.nodes)
-        r.told, r.checks = (self.loose, self.lines), recheck.Checks(self.subject.verify, cost)
+        r.told, r.checks = (self.loose, self.items_vary), recheck.Checks(self.subject.verify, cost)
         if r.doubtful:
             r.checks.at = 0
         r.kind, r.key = call.kind, call.key
@@ -134,8 +135,6 @@ class FirstRecording(Session):
         if self.is_unwatched:                # The next call is recorded in full.
             self.model.led(False)
             self.recordings.watched.add(self.call.key)
-        elif type(error) is Late and self.learned.may_vary(error.line):
-            self.learned.lines.add(error.line)           # The next call is recorded so.
         else:
             self.refusals.failed(self.call.key, error, self.rec.passing)
 

@@ -22,7 +22,6 @@ class Learned:
     def __init__(self) -> None:
         self.varying: set[Any] = set()       # places of arguments whose numbers vary
         self.loose: set[Any] = set()         # places in Python's state where they do
-        self.lines: set[Any] = set()         # lines with `item()` where they do
         self.fixed: set[Any] = set()         # of all of these, those that Python went on from
         self.seen: list[list[Any]] = []      # the numbers among the arguments of the last new kinds
         self.numbers_are_known = False       # somebody would notice a Number: none is taken as it comes
@@ -61,8 +60,6 @@ class Learned:
         if self.numbers_are_known:
             return False
         for r in before:
-            if r.line is not None and r.line not in self.fixed:
-                self.lines.add(r.line)
             self.loosen(r.world.changes())
         found = len(self.varying)
         if is_new:
@@ -101,11 +98,7 @@ class Learned:
     def fix_numbers(self) -> None:
         """Somebody would notice a Number: none is taken as it comes."""
         self.numbers_are_known = True
-        self.varying, self.loose, self.lines = set(), set(), set()
-
-    def may_vary(self, line: Any) -> bool:
-        """Can the numbers of a line with `item()` be taken as they come, which they are not yet?"""
-        return not self.numbers_are_known and line not in self.fixed | self.lines
+        self.varying, self.loose = set(), set()
 
 
 def _may_be_exchanged(before: Any, now: Any) -> bool:

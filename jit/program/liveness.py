@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from whet.ir.graph import Ref
 
-from ..capture.refused import Late, Refused
+from ..capture.refused import Refused
+from ..report.reasons import WritesFirst
 
 LARGEST_COPY = 1 << 22  # bytes that are copied at each call, for a replay that may miss late
 
@@ -80,8 +81,7 @@ def order_of(nodes, root, outside, arrays):
             undone = list(written)
             if sum(arrays[n].nbytes for n in undone) > LARGEST_COPY:
                 what = "large tensors from outside are written before a call may turn out otherwise"
-                late = Late(what, node.line)
-                raise late if node.kind == "guard" else Refused(late.reason)
+                raise Refused(WritesFirst(what, node.line))
         if writes and root[node.ins[0]] in outside:
             written[root[node.ins[0]]] = True
     return Order(may_miss, set(written), undone)

@@ -5,11 +5,7 @@ from ..report.reasons import Branches, Explained, Raises, Reason
 
 class Miss(Explained):
     """A value or a shape is another than when it was recorded: the replay is given up, nothing
-    outside has been changed. `line`: where Python read a number that is another."""
-
-    def __init__(self, why="", line=None):
-        super().__init__(why)
-        self.line = line
+    outside has been changed."""
 
 
 def broken(node) -> Reason:

@@ -174,7 +174,7 @@ class Guard(Kind):
 
     def run(self, node, ins, program, env):
         if ins[0].tobytes() != node.value.tobytes():
-            raise Miss(broken(node), node.line)
+            raise Miss(broken(node))
 
 
 class Ask(Kind):

@@ -103,7 +103,7 @@ class Program:
         """A list ended at a check."""
         word = C.c_int64.from_address(self.stopped.value)
         node, word.value, self.stopped.value = self.checks[self.stopped.value], 0, 0
-        raise Miss(broken(node), node.line if node.kind == "guard" else None)
+        raise Miss(broken(node))
 
     def do(self, node: Node, env: list[Any]) -> None:
         """A step that Python does."""

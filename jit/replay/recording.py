@@ -40,7 +40,6 @@ class Recording:
         self.settings = None                 # that calls begin with: what gradients are for, the default type, threads (they are in the key)
         self.marks = ()                      # (place, flags) of leaves that require a gradient afterwards, or no longer do
         self.positions = None                # of the random numbers that it draws, and where it leaves generators
-        self.line = None                     # where Python read a number that was another
         self.tensors = [t for t, _ in tensors]             # reached from outside
         self.arrays, self.flags = [t._array for t in self.tensors], [t._rg for t in self.tensors]
         self.bare, self.extras = [g is None for _, g in tensors], [t._extra for t in self.tensors]
@@ -185,7 +184,6 @@ class Recording:
                 return self.run(leaves, boxes)
             self.missed.add(self.world.difference() or self.unlike())
         except Miss as e:
-            self.line = e.line
             self.missed.add(e.reason if e.reason.what else "a tensor has another layout, or overlaps with another one otherwise")
         return MISSED
 

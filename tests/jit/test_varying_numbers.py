@@ -3,7 +3,7 @@ import warnings
 
 import pytest
 import whet
-from whet import tensor
+from whet import nn, optim, tensor
 
 m, n = tensor([[True, False, True], [False, True, False]]), tensor([[True, True, False], [False, False, False]])
 k = tensor([[1, 0, 2], [2, 1, 0]])
@@ -217,3 +217,19 @@ def test_a_number_that_calls_of_another_kind_changed_is_known_to_vary():
         assert step(x).tolist() == [float(state["steps"])] * len(x)
     calls = step.explain(data=True)["calls"]
     assert calls["recorded"] == 3 and calls["replayed"] == 4, calls
+
+
+def test_a_number_that_is_only_logged_is_taken_as_it_comes_from_the_first_recording_on():
+    """A step that returns `loss.item()` is replayed from its third call on: the first one makes gradients, the second is what all others are."""
+    model = nn.Linear(4, 3)
+    opt = optim.SGD(model.parameters(), lr=0.1)
+
+    @whet.jit.trace
+    def step(x):
+        loss = model(x).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss.item()
+    losses = [step(whet.full((2, 4), float(k))) for k in range(8)]
+    assert len(set(losses)) == 8 and step._policy.summary().replayed == 6
