@@ -3,14 +3,15 @@ from typing import Any
 
 from whet.autograd.node import edge_of
 
+from ..effects.describe_results import Results
 from ..effects.left_behind import LeftBehind
-from ..effects.places import Places
-from ..effects.result_recipes import Results
+from ..effects.recipes import Constant
 from ..gradient.eager_graph import leaves_of, saved_by
 from ..guards.signature import counted
 from ..report.reasons import Keeps, OfNumPy, Prints
 from .recorder import escaped
 from .refused import Refused
+from .tensor_sources import Sources
 
 
 class Findings:
@@ -24,12 +25,12 @@ class Findings:
             raise Refused(rec.reason)
         rec.texts.settle()
         run.unchanged(rec)
-        self.place_of = Places(run, rec.borrowed, rec.facts)
+        self.source_of = Sources(run, rec.borrowed, rec.facts)
         self.results = self.recipes()
         self.grads = [
-            (self.place_of(t), None if t._grad is None else self.results.tensor(t._grad))
+            (self.source_of(t), Constant(None) if t._grad is None else self.results.tensor(t._grad))
             for t, g in zip(run.tensors, run.grads) if t._grad is not g]
-        self.left = LeftBehind(run, self.results, self.swapped, session.learned).all()
+        self.left = LeftBehind(run, self.results, self.swapped, session.learned).laid_again()
         self.result = self.results.describe(out)
         if self.outward.overtaken():
             raise Refused(Prints("a tensor is printed, and written to afterwards"))
@@ -38,22 +39,17 @@ class Findings:
         problem = rec.numpys.problem(bool(self.results.alive))
         if problem is not None:
             raise Refused(OfNumPy(problem))
-        self.values = [*self.results.values, *self.results.items]
+        self.values = [*self.results.values, *self.results.numbers]
 
     def recipes(self) -> Results:
         """What makes recipes of the run's results."""
-        run, place_of = self.run, self.place_of
+        run, source_of = self.run, self.source_of
         edges: dict[int, Any] = {}
         for t in run.tensors:
             e = edge_of(t)
             if e is not None:
-                edges.setdefault(id(e), place_of(t))
-        results = Results(self.rec, place_of, lambda e: edges.get(id(e)), run.whole.seen, run.world.seen,
-                          run.boxes, run.first)
-        results.leaves = [(t, ("argument", i)) for i, t in enumerate(run.leaves)]
-        results.tuples = {i: results.boxes[id(was)] for i, (_, was) in run.tuples.items()
-                          if id(was) in results.boxes}
-        return results
+                edges.setdefault(id(e), source_of(t))
+        return Results(self.rec, run, source_of, lambda e: edges.get(id(e)), run.tuples)
 
     def nothing_escaped(self) -> None:
         """Raise Refused where somebody still uses a tensor of the run that it does not return."""
@@ -62,21 +58,21 @@ class Findings:
         kept = [*results.tensors, *bases, *saved_by([t._node for t in results.alive], first), *rec.hidden]
         ids = {id(t) for t in kept}
         others = [ref for i, ref in rec.made.items() if i not in ids]
-        loose = escaped(others, leaves_of([t._node for _, t in results.dead], first))
+        loose = escaped(others, leaves_of([t._node for _, t in results.freed], first))
         if loose is not None:
             raise Refused(Keeps(f"a tensor of shape {list(loose.shape)} that it made is still in use "
                                 "afterwards, but not returned", rec.line_of(loose)))
 
     def account(self) -> None:
         """What the run took from outside, which writes it counted, and what it drew."""
-        rec, place_of = self.rec, self.place_of
+        rec, source_of = self.rec, self.source_of
         self.outside = list(rec.outside)
         self.draws, self.positions = rec.streams.moved(), rec.streams.key(rec.nodes)
-        at = counted(rec.outside.values(), place_of)
+        at = counted(rec.outside.values(), source_of)
         writes = [n for n in rec.nodes if n.kind == "write"]
         self.bumps = [(at[id(n.value)], n.value.writer) for n in writes if id(n.value) in at]
-        self.bumps += self.run.unseen(rec, place_of)
+        self.bumps += self.run.unseen(rec, source_of)
 
     def sharing(self) -> list[Any]:
-        """Pairs of places of the tensors that are around one array."""
-        return self.place_of.sharing([*self.run.tensors, *self.rec.borrowed.values()])
+        """Pairs of sources of the tensors that are around one array."""
+        return self.source_of.sharing([*self.run.tensors, *self.rec.borrowed.values()])

@@ -58,10 +58,10 @@ def stands(x):
 
 class Call:
     """A call that a replay repeats: what does it, with what, and how many nodes were recorded before."""
-    __slots__ = ("does", "args", "kwargs", "after", "specs", "ready", "calm")
+    __slots__ = ("does", "args", "kwargs", "after", "recipes", "ready", "calm")
 
     def __init__(self, does, args, kwargs, after, ready=None, calm=None):
-        self.does, self.args, self.kwargs, self.after, self.specs = does, args, kwargs, after, None
+        self.does, self.args, self.kwargs, self.after, self.recipes = does, args, kwargs, after, None
         self.ready = ready or _yes           # would it do its part, without raising, as things are now?
         self.calm = calm or _yes             # would it run no code of the user's?
 
@@ -290,14 +290,7 @@ class Outward:
     def describe(self, results):
         """The calls' arguments as recipes."""
         for c in self.rec.acts:
-            c.specs, c.args = [self.described(x, results) for x in c.args], None
-
-    @staticmethod
-    def described(x, results):
-        """An argument as a recipe."""
-        if isinstance(x, Text):
-            return "text", [p if type(p) is str else (results.describe(p[0]), p[1]) for p in x.pieces]
-        return ("const", x) if isinstance(x, type) else results.describe(x)
+            c.recipes, c.args = [results.argument(x) for x in c.args], None
 
     def overtaken(self):
         """Is a tensor written to after it was printed?"""

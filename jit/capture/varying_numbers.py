@@ -11,6 +11,7 @@ import math
 import operator
 import types
 import weakref
+from typing import Any
 
 import numpy as np
 from whet import dtypes
@@ -33,7 +34,7 @@ def varies(v):
 
 
 # facts of tensors that no guard holds
-FACTS = {"version": operator.attrgetter("_version"), "place in memory": operator.methodcaller("storage_offset"),
+FACTS: dict[str, Any] = {"version": operator.attrgetter("_version"), "place in memory": operator.methodcaller("storage_offset"),
          "address": operator.methodcaller("data_ptr")}
 
 

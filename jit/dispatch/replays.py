@@ -65,7 +65,7 @@ class Replays:
             r.counted += 1
             return self.subject.fn(*call.args, **call.kwargs), timing.clock() - start
         try:
-            out = r.replay(call.given.leaves, call.given.boxes)
+            out = r.call(call.given.leaves, call.given.boxes)
             renewed = out is not MISSED and r.prepare(call.args, call.kwargs, call.given)
         finally:
             r.lock.release()
@@ -144,7 +144,7 @@ def _serves(r: Any, given: Any) -> bool:
         leaves = r.reach(given.leaves)
         if leaves is None or not r.fits(leaves, given.boxes):
             return False
-        r.arrays_of(leaves)
+        r.replay.checked(leaves)
         return True
     except Miss:
         return False

@@ -8,6 +8,7 @@ from ..capture.varying_numbers import NUMBERS, tensor_behind
 from ..guards.container_places import Elements
 from ..guards.places import Change
 from ..report.reasons import Changes
+from .lay_state import Left
 
 
 class LeftBehind:
@@ -28,9 +29,9 @@ class LeftBehind:
         self.growths = [(grown.real, [results.describe(x) for x in grown.added]) for grown, _ in swapped.lists]
         self.filled = self.contents_of_arguments()
 
-    def all(self) -> tuple[Any, Any, Any]:
-        """The three together."""
-        return self.effects, self.growths, self.filled
+    def laid_again(self) -> Left:
+        """How a replay lays the three."""
+        return Left(self.effects, self.growths, self.filled)
 
     def only_appended(self, learned: Any) -> None:
         """A list that the run appends to must not be read by it."""

@@ -21,6 +21,7 @@ from whet.tensor import wrap
 from whet.tensor_base import Base
 
 from ..capture.refused import Refused, Wrong
+from ..capture.tensor_sources import Search
 from ..program import builder
 from ..program.program import Miss
 from ..report.reasons import PythonBackward
@@ -35,17 +36,16 @@ SUBSETS = 3                      # of so many results every choice has its own b
 class Backward:
     """What was learned of the backward of some results: the op of the node that a replay makes."""
     name, saves_output, nondiff_outputs, saves = "traced_call", False, frozenset(), None
-    cells = None                             # value -> the cell that counts its versions, by number (see `Recording.tie`)
     trial = None                             # the rounds in which the recording's calls are timed (see timing.py)
 
-    def __init__(self, rec, results, values, start, place_of_edge, like=None):
+    def __init__(self, rec, results, values, start, source_of_edge, like=None):
         """Run the backward of the results, and of some of them alone, under the recorder's eyes. `values`: all that the call returns, `like`:
         the backward of another recording, whose programs may be of the same nodes."""
         roots = list(dict.fromkeys(edge_of(t) for t in results))
         self.exit = [roots.index(edge_of(t)) for t in results]         # result -> which of the node's outputs it is
         self.history = h = History(rec, roots, start)
-        self.places = [place_of_edge(e) for e in h.borders]
-        if None in self.places:
+        self.sources = Search([source_of_edge(e) for e in h.borders])
+        if None in self.sources.sources:
             raise Refused(PythonBackward("its gradients flow to a tensor that is not within reach"))
         self.plain = [type(r) is not OutputOf for r in roots]
         forward, rng = rec.nodes, np.random.default_rng(0)
@@ -156,30 +156,37 @@ class Backward:
         if {h.keys[key] for key, _ in found} != wanted.keys() or not all(_alike(g._array, wanted[h.keys[key]]) for key, g in found):
             raise Refused(PythonBackward("a second derivative would read what the first does not"))
 
-    def node(self, env, tensors, outside, tie):
-        """The node of a replayed call. `tensors`: what stands at each place, `outside`: value -> the tensor that it is, `tie`: gives a tensor
-        the version cell that counts for a value."""
-        node = Call(self, tuple([edge_of(t) for t in tensors]), {}, len(self.plain))
+    def settle(self, outside, cells):
+        """Note how a replay comes by what is saved. `outside`: the values that the forward's program is given, in order, `cells`: value ->
+        the cell that counts its versions."""
+        at = {n: i for i, n in enumerate(outside)}
+        self.saving = [(n, at.get(n), cells.get(n)) for n in self.saved]
+        self.history.cells = None
+
+    def begin(self, making, tensors):
+        """Make the node of a replayed call. `tensors`: those that the forward's program was given."""
+        node = Call(self, tuple([edge_of(t) for t in self.sources.find(making.leaves)]), {}, len(self.plain))
         inputs, versions = [], []
-        for n in self.saved:
-            t = outside.get(n)
-            if t is None:
-                t = wrap(env[n])
-                if n in self.cells:
-                    tie(t, self.cells[n])
+        for n, given, cell in self.saving:
+            if given is not None:
+                t = tensors[given]
+            else:
+                t = wrap(making.env[n])
+                if cell is not None:
+                    cell.tie(t, making)
             inputs.append(t)
             versions.append(t._version)
         node.inputs, node.versions, node.gone, node.ran = inputs, versions, 0, 0
-        return node
+        making.ends, making.number = self.ends(node), node.seq
 
-    def exits(self, node):
-        """The edges of the outputs. A plain one is an object that can become eager's node."""
+    def ends(self, node):
+        """The edge of each result. That of a plain one is an object that can become eager's node."""
         if self.plain == [True]:
-            return [node]
+            return [node] * len(self.exit)
         outs = [OutputOf(node, k) for k in range(len(self.plain))]
         outs = [Door(node, o) if plain else o for o, plain in zip(outs, self.plain)]
         node.doors = [weakref.ref(o) for o in outs]
-        return outs
+        return [outs[k] for k in self.exit]
 
     def backward(self, node, g):
         """Gradients for the edges."""

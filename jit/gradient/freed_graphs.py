@@ -1,71 +1,116 @@
 """Results whose graph the recorded run has differentiated and freed: the errors that eager raises, and eager's nodes for who looks."""
+from __future__ import annotations
+
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from whet.autograd.node import RELEASED, OutputOf, Shortcut, edge_of
 from whet.tensor import wrap
 
+from ..capture.refused import Refused
+from ..capture.tensor_sources import Search, Source
+from .eager_graph import History, inside, leaving
+
+
+class FreedEnd:
+    """The end of a freed graph: its op, and the `sources` of what the graph leads to, None for a leaf that the run made. It is root
+    `root` of the freed `graph`, which it leaves over the edges `keys`."""
+
+    def __init__(self, node: Any, start: int, source_of_edge: Callable[[Any], Source | None]):
+        self.index, of = (node.index, node.parent) if type(node) is OutputOf else (None, node)
+        self.name, self.nout = of.op.name, of.nout
+        self.sources = Search([source_of_edge(e) for _, _, e in leaving(inside([node], start))])
+        self.graph: FreedGraph | None = None
+        self.root: int | None = None
+        self.keys: list[int] = []
+
+    def same(self, other: FreedEnd) -> bool:
+        """Is it the same end, of a recording that does the same?"""
+        return (self.name, self.index, self.root) == (other.name, other.index, other.root) \
+            and self.sources.same(other.sources)
+
+
+class FreedGraph:
+    """Graphs that were used up and share nodes, with their `ends` and the results there. `history`: the nodes, None where hooks or a
+    Function belong to them, `size`: how many edges lead out."""
+
+    def __init__(self, rec: Any, ends: list[tuple[FreedEnd, Any]], start: int):
+        roots = list(dict.fromkeys(t._node for _, t in ends))
+        order = inside(roots, start)
+        edges = leaving(order)
+        self.size = len(edges)
+        for end, t in ends:
+            within = set(inside([t._node], start))
+            end.graph, end.root = self, roots.index(t._node)
+            end.keys = [k for k, (i, _, _) in enumerate(edges) if order[i] in within]
+        self.history: History | None = None
+        try:
+            self.history = History(rec, roots, start)
+            self.history.forget()
+        except Refused:
+            self.history = None
+
 
 class _Gone:
     """The op of a graph that has been freed."""
-    saves_output, nondiff_outputs = False, frozenset()
+    saves_output, nondiff_outputs = False, frozenset[int]()
 
-    def __init__(self, name):
+    def __init__(self, name: str):
         self.name = name
 
-    def backward(self, node, g):
+    def backward(self, node: Any, g: Any) -> Any:
         """Raise what eager raises."""
         raise RuntimeError(RELEASED)
 
 
 class _Used(Shortcut):
-    """The node of a result whose graph has been differentiated and freed, until somebody looks at that graph (`dead`, a `results.Dead`)."""
-    __slots__ = ("dead", "pit")
+    """The node of a result whose graph was freed, until somebody looks at that graph."""
+    __slots__ = ("end", "freed")
 
-    def open(self):
-        if self.dead is not None:
-            self.pit.open(self.dead.graph)
+    def open(self) -> None:
+        """Put eager's nodes in its place."""
+        if self.end is not None:
+            self.freed.open(self.end.graph)
 
-    def stale(self):
-        return self.dead is not None         # (for some inputs alone there may be a way)
+    def stale(self) -> bool:
+        """Must who wants only some gradients look at the graph? There may be a way for those."""
+        return self.end is not None
 
 
-class Pit:
-    """The graphs that a call has used up. `ends`: those of the results, with the latter's edges, weakly."""
+class FreedGraphs:
+    """The graphs that one call has used up. `number`: the call's place among all nodes, `ends`: those of the results, with the latter's
+    edges, weakly."""
     __slots__ = ("number", "ends")
 
-    def __init__(self, number):
+    def __init__(self, number: int):
         self.number, self.ends = number, []
 
-    def edge(self, dead, leaves):
-        """The edge of a result. `leaves`: what stands at the places (None: a leaf that nobody else knows)."""
-        for d, of in self.ends:
-            if d.graph is dead.graph and d.root == dead.root and (out := of()) is not None:
+    def edge(self, end: FreedEnd, leaves: list[Any]) -> Any:
+        """The edge of a result. `leaves`: what is found at the end's sources, None for a leaf that nobody else knows."""
+        for other, of in self.ends:
+            if other.graph is end.graph and other.root == end.root and (out := of()) is not None:
                 return out
-        node = _Used(_Gone(dead.name), tuple([wrap(np.empty(0)) if x is None else edge_of(x) for x in leaves]), {}, dead.nout)
-        node.seq, node.released, node.dead, node.pit = self.number, True, dead, self
-        out = node if dead.index is None else OutputOf(node, dead.index)
-        self.ends.append((dead, weakref.ref(out)))
+        edges = tuple([wrap(np.empty(0)) if x is None else edge_of(x) for x in leaves])
+        node = _Used(_Gone(end.name), edges, {}, end.nout)
+        node.seq, node.released, node.end, node.freed = self.number, True, end, self
+        out = node if end.index is None else OutputOf(node, end.index)
+        self.ends.append((end, weakref.ref(out)))
         return out
 
-    def open(self, graph):
+    def open(self, graph: FreedGraph) -> None:
         """Put eager's nodes in the place of a graph's ends."""
-        h, exits, edges = graph.history, {}, [None] * graph.size
+        h = graph.history
         if h is None:
             return
-        for dead, of in self.ends:
+        exits: dict[int, Any] = {}
+        edges: list[Any] = [None] * graph.size
+        for end, of in self.ends:
             out = of()
-            if dead.graph is graph and out is not None:
-                node = out if dead.index is None else out.parent
-                exits[h.roots[dead.root]], node.dead = out, None
-                for k, e in zip(dead.keys, node.edges):
+            if end.graph is graph and out is not None:
+                node = out if end.index is None else out.parent
+                exits[h.roots[end.root]], node.end = out, None
+                for k, e in zip(end.keys, node.edges):
                     edges[k] = e
         h.make({}, edges, exits, self.number)
-
-
-def used_up(a, dead, leaves, pit):
-    """A tensor whose graph, which led to some tensors, has been differentiated and freed."""
-    t = wrap(a)
-    t._rg |= 1
-    t._node = pit.edge(dead, leaves)
-    return t

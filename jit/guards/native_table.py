@@ -6,7 +6,7 @@ recording does the rest. See `passes/lower_llvm/calls/traced_calls.py` for the t
 """
 import numpy as np
 
-from ..replay.generated_replay import rest
+from ..replay.replay import after_table
 from .argument_rows import arguments
 from .native_entry import L, enter
 from .outside_rows import outside
@@ -18,7 +18,7 @@ def table(r, args, kwargs, given):
     """(the table as an array, what it points to) for calls like this one; None where a table does not do, or the world has moved on.
 
     To be made when `r` fits."""
-    if enter is None or r.shared or r.filled or len({type(x) for x in given.boxes}) < len(given.boxes) or r.boxed:
+    if enter is None or r.guards.shared or r.replay.left.filled or len({type(x) for x in given.boxes}) < len(given.boxes) or r.returns_a_box:
         return None                          # (which containers are one is not compared,
     if any(like(x, y) for x in given.boxes for y in r.world.seen.values()):
         return None                          # nor whether one of them is reached from outside, too)
@@ -32,7 +32,7 @@ def table(r, args, kwargs, given):
         described = arguments(t, r, args, kwargs, given.numbers, leaves)
         header = dict(flags=r.settings[0], nargs=len(args), names=len(kwargs), rows=described, leaves=leaves.tensors, numbers=len(numbers),
                       slots=len(r.world.slots), **outside(t, r))
-        header.update(launch(t, r, leaves) or dict(kind=L.PYTHON, finish=t.id(rest(r, leaves))))
+        header.update(launch(t, r, leaves) or dict(kind=L.PYTHON, finish=t.id(after_table(r, leaves))))
     except No:
         return None
     words = [0] * L.HEADER

@@ -131,11 +131,12 @@ def outside(rows: Rows, r: Any) -> dict[str, int]:
     t.name(vars(dtypes), "_default", r.settings[1])
     for d, pairs in t.names.values():
         t.dictionary(d, word(id(d) + L.TAG) if layouts.tags else 0, False, pairs)
-    for x, a, rg, extra, bare in zip(r.tensors, r.arrays, r.flags, r.extras, r.bare):
+    g = r.guards
+    for x, a, rg, extra, bare in zip(g.tensors, g.arrays, g.flags, g.extras, g.has_no_grad):
         if extra is not None or (x._grad is None) != bare:
             raise No
         t.tensor(x, a, rg, bare)
-    for x in r.views:
+    for x in g.views:
         t.history(x)
     return t.header()
 

@@ -4,128 +4,168 @@ import ctypes as C
 import numpy as np
 from whet.cpu import entries
 
+from ..capture.tensor_sources import Argument, InPython
 from ..program.native_runner import machine
 from .native_entry import L
 from .table_rows import No
 
 AS = {} if L is None else {np.dtype(np.float64): L.AS_FLOAT, np.dtype(np.int64): L.AS_INT}       # numbers that the state gets
+# The steps that make a tensor, and the same where it is not given itself.
+HIDDEN = {} if L is None else {L.NEW: L.HIDDEN, L.VIEW: L.HIDDEN_VIEW}
 
 
 def simple(r):
     """Is a replay nothing but one list of launches, and views?"""
-    return not (r.writes or r.bumps or r.grads or r.backward or r.acts or r.marks or r.program.draws) and r.program.launches_and_views is not None
-
-
-def left_by(r):
-    """What a replay makes for Python's state, as recipes: for its places, then for the lists that grow."""
-    return [*(spec for _, spec in r.effects), *(spec for _, grown in r.growths for spec in grown)]
+    does = r.replay
+    return not (does.overlaps or does.bumps or does.grads or does.backward or does.acts or does.marks or r.program.draws) \
+        and r.program.launches_and_views is not None
 
 
 class Steps:
-    """The steps that build results and what is laid into Python's state. (A class, not closures: those would hold the recording in a circle.)"""
+    """The steps that build results and what is laid into Python's state: what recipes emit. A class, not closures: those would hold the
+    recording in a circle."""
 
-    def __init__(self, t, r, leaves, fresh, where):
-        self.t, self.arrays, self.leaves, self.fresh, self.where = t, r.program.arrays, leaves, fresh, where
-        self.shown, self.build, self.made, self.hidden, self.sources = r.program.shown, [], {}, [], []
-        self.free, self.views = set(fresh.values()), len(fresh)          # arrays that are in no tensor; how many tensors there may be
+    def __init__(self, t, r, leaves, fresh, sources):
+        self.t, self.arrays, self.leaves, self.fresh, self.sources_of = t, r.program.arrays, leaves, fresh, sources
+        self.shown = r.program.shown
+        self.build: list[int] = []           # the steps, three words each
+        self.made: dict = {}                 # recipe of a tensor -> which of the tensors that are made it is
+        self.containers: set = set()
+        self.hidden: list[int] = []          # tensors that only views of theirs show
+        self.sources: list = []              # arrays that views are made of, and the call does not make
+        self.free = set(fresh.values())      # arrays that are in no tensor yet
+        self.tensors = len(fresh)            # how many tensors there may be
 
-    def add(self, spec):
-        """One more recipe."""
-        (kind, what), t, leaves, fresh, made, build = spec, self.t, self.leaves, self.fresh, self.made, self.build
-        if kind == "value":
-            k, number, dead, base, rg = what
-            if k in made:
-                build.extend([L.ONCE_MORE, made[k], 0])
-                return
-            if dead is not None:
-                raise LookupError
-            if base is None and not rg and number in fresh:
-                made[k] = self.take(number)
-                build.extend([L.NEW, made[k], 0])
-            else:
-                self.view(k, number, base, rg)
-        elif kind == "item" and what in fresh and self.arrays[what].dtype in AS:
-            build.extend([AS[self.arrays[what].dtype], self.take(what), 0])
-        elif kind == "item" and self.where.get(what, ("",))[0] == "argument" and leaves.number[self.where[what][1]]:
-            build.extend([L.ARGUMENT, leaves.order.index(self.where[what][1]), 0])
-        elif kind == "again":
-            build.extend([L.ONCE_MORE, made[what], 0])
-        elif kind == "const":
-            build.extend([L.CONST, t.id(what), 0])
-        elif kind == "place" and what[0] == "argument" and not leaves.number[what[1]]:
-            build.extend([L.ARGUMENT, leaves.order.index(what[1]), 0])
-        elif kind == "place" and what[0] == "object":
-            build.extend([L.CONST, t.id(what[1]), 0])
-        elif kind in (list, tuple):
-            what = what[1] if kind is list else what
-            for x in what:
-                self.add(x)
-            build.extend([L.PAIR if kind is tuple else L.SERIES, len(what), 0])
-        elif kind is dict:
-            _, what = what
-            at = len(t["keys"])
-            t["keys"].extend(t.id(k) for k, _ in what)
-            for _, x in what:
-                self.add(x)
-            build.extend([L.TABLE, len(what), at])
+    def add(self, what, a, b=0):
+        """One more step."""
+        self.build.extend([what, a, b])
+
+    def constant(self, x):
+        """Give an object."""
+        self.add(L.CONST, self.t.id(x))
+
+    def argument(self, i):
+        """Give a tensor among the leaves."""
+        if self.leaves.number[i]:
+            raise InPython
+        self.add(L.ARGUMENT, self.leaves.order.index(i))
+
+    def number(self, value):
+        """Give a number that the program made, or one among the leaves as it came."""
+        source = self.sources_of.get(value)
+        if value in self.fresh and self.arrays[value].dtype in AS:
+            self.add(AS[self.arrays[value].dtype], self.take(value))
+        elif type(source) is Argument and self.leaves.number[source.index]:
+            self.add(L.ARGUMENT, self.leaves.order.index(source.index))
         else:
-            raise LookupError
+            raise InPython
 
-    def take(self, number):
+    def again(self, recipe):
+        """Give a tensor once more, if it was made before."""
+        if recipe not in self.made:
+            return False
+        self.add(L.ONCE_MORE, self.made[recipe])
+        return True
+
+    def once(self, recipe):
+        """A container is made here, and nowhere else."""
+        if recipe in self.containers:
+            raise InPython
+        self.containers.add(recipe)
+
+    def tuple(self, n):
+        """Make a tuple of what the last steps gave."""
+        self.add(L.PAIR, n)
+
+    def list(self, n):
+        """Make a list of what the last steps gave."""
+        self.add(L.SERIES, n)
+
+    def keys(self, keys):
+        """Note the keys of a dict; gives where."""
+        at = len(self.t["keys"])
+        self.t["keys"].extend(self.t.id(k) for k in keys)
+        return at
+
+    def dict(self, n, at):
+        """Make a dict of keys that were noted and of what the last steps gave."""
+        self.add(L.TABLE, n, at)
+
+    def is_fresh(self, value):
+        """Is a value an array that the call makes?"""
+        return value in self.fresh
+
+    def take(self, value):
         """Which of the fresh arrays a value is, that no other tensor has."""
-        self.free.remove(self.fresh[number])
-        return self.fresh[number]
+        if self.fresh[value] not in self.free:
+            raise InPython
+        self.free.remove(self.fresh[value])
+        return self.fresh[value]
 
-    def array(self, n):
+    def new(self, recipe):
+        """Make a tensor around an array that no other tensor has."""
+        at = self.take(recipe.value)
+        self.made[recipe] = at
+        self.add(L.NEW, at)
+
+    def leaf(self, i, value):
+        """Where the array of a leaf is found, or the number that it stands for."""
+        number = L.FLOAT_LEAF if self.arrays[value].dtype == np.float64 else L.INT_LEAF
+        return number if self.leaves.number[i] else L.LEAF, self.leaves.order.index(i)
+
+    def held(self, x):
+        """Where the array of a tensor from outside is found."""
+        return L.OBJECT, self.t.id(x)
+
+    def array(self, value):
         """Where the array of a value is found that was not made by the call's Python, as a pair."""
-        if n in self.fresh:
-            return L.FRESH, self.fresh[n]
-        kind, what = self.where[n]
-        if kind == "argument":
-            number = L.FLOAT_LEAF if self.arrays[n].dtype == np.float64 else L.INT_LEAF
-            return number if self.leaves.number[what] else L.LEAF, self.leaves.order.index(what)
-        if kind == "object":
-            return L.OBJECT, self.t.id(what)
-        raise LookupError
+        if value in self.fresh:
+            return L.FRESH, self.fresh[value]
+        if value not in self.sources_of:
+            raise InPython
+        return self.sources_of[value].address(self, value)
 
-    def view(self, k, number, base, rg):
-        """A tensor that is a view, of a tensor that may be seen through it alone."""
-        root, offset, a = self.shown[number]
-        of = L.NEW, 0                        # none
-        if base is not None:
-            if base[0] == "value" and base[1][0] not in self.made:
-                self.add(base)
-                self.build[-3] = {L.NEW: L.HIDDEN, L.VIEW: L.HIDDEN_VIEW}[self.build[-3]]
-                self.hidden.append(self.made[base[1][0]])
-            at = len(self.build)
-            self.add(("again", base[1][0]) if base[0] == "value" else base)
-            of = self.build[at:at + 2]
-            del self.build[at:]
+    def base(self, recipe):
+        """How a view refers to what it is a view of. A tensor that is not given itself is let go of at the end."""
+        at = len(self.build)
+        recipe.emit(self)
+        what, which = self.build[-3], self.build[-2]
+        if what in HIDDEN:
+            self.build[-3] = HIDDEN[what]
+            self.hidden.append(which)
+            return L.ONCE_MORE, which
+        del self.build[at:]
+        return what, which
+
+    def view(self, recipe, base):
+        """Make a tensor that is a view, of a tensor that may be seen through it alone."""
+        root, offset, a = self.shown[recipe.value]
+        of = (L.NEW, 0) if base is None else self.base(base)             # NEW: it is a view of none
         source = self.array(root)
         if a.ndim > L.MAX_DIMS or source[0] in (L.FLOAT_LEAF, L.INT_LEAF):
-            raise LookupError
+            raise InPython
         if source[0] != L.FRESH:
             if source not in self.sources:
                 self.sources.append(source)
             source = L.SEEN, self.sources.index(source)
-        self.made[k] = self.views
-        self.views += 1
-        self.build.extend([L.VIEW, self.made[k], len(self.t["views"])])
+        self.made[recipe] = self.tensors
+        self.add(L.VIEW, self.tensors, len(self.t["views"]))
+        self.tensors += 1
         rest = [0] * (L.MAX_DIMS - a.ndim)
-        self.t["views"].extend([*source, *of, rg, self.t.id(a.dtype), a.ndim, offset, *a.shape, *rest, *a.strides, *rest])
+        self.t["views"].extend([*source, *of, recipe.flags, self.t.id(a.dtype), a.ndim, offset, *a.shape, *rest, *a.strides, *rest])
 
     def done(self):
         """Let go of what the results hold alone, or nothing does."""
         for i in self.hidden:
-            self.build.extend([L.DROP, i, 0])
+            self.add(L.DROP, i)
         for i in sorted(self.free):
-            self.build.extend([L.DROP_ARRAY, i, 0])
+            self.add(L.DROP_ARRAY, i)
 
 
 def launch(t, r, leaves):
     """The header's words for a recording that is one list of launches; None for others."""
     p = r.program
-    if not simple(r) or r.cells:
+    if not simple(r):
         return None
     fresh = {}
     for number in p.fresh:
@@ -135,24 +175,24 @@ def launch(t, r, leaves):
         fresh[number] = len(fresh)
         rest = [0] * (L.MAX_DIMS - a.ndim)
         t["fresh"].extend([t.id(a.dtype), a.ndim, int(entries.row_major(a)), *a.shape, *rest, *a.strides, *rest])
-    moving = []
+    moving, left = [], r.replay.left
     long, words, length, passed = p.launches_and_views
-    where = {n: place for n, (place, _) in zip(p.outside, r.given)}
+    sources = dict(zip(p.outside, r.replay.inputs.sources))
     try:
-        steps = Steps(t, r, leaves, fresh, where)
-        for spec in (*left_by(r), r.results):
-            steps.add(spec)
+        steps = Steps(t, r, leaves, fresh, sources)
+        for recipe in (*r.replay.left.recipes, r.replay.result):
+            recipe.emit(steps)
         steps.done()
-        rows = [spot.write_row(t) for spot, _ in r.effects]
-        if any(type(real) is not list for real, _ in r.growths):
-            raise LookupError
-        rows += [(L.END, t.id(real), 0) for real, grown in r.growths for _ in grown]
+        rows = [spot.write_row(t) for spot, _ in left.effects]
+        if any(type(real) is not list for real, _ in left.growths):
+            raise InPython
+        rows += [(L.END, t.id(real), 0) for real, grown in left.growths for _ in grown]
         for n in passed[:-1] if p.arena else passed:         # (the last is the arena)
             moving += steps.array(n)
-    except (LookupError, No):
+    except (InPython, No, LookupError):           # (an entry is gone that a slot was in)
         t.forget("keys", "views", "fresh")
         return None
-    if max(steps.views, len(steps.sources)) > L.MAX_FRESH or len(moving) // 2 > L.MAX_MOVING or len(steps.build) // 3 > L.MAX_OBJECTS:
+    if max(steps.tensors, len(steps.sources)) > L.MAX_FRESH or len(moving) // 2 > L.MAX_MOVING or len(steps.build) // 3 > L.MAX_OBJECTS:
         t.forget("keys", "views", "fresh")
         return None
     t["build"].extend(steps.build)

@@ -18,6 +18,7 @@ from ..capture.numpy_arrays import takes
 from ..capture.outside_calls import Call
 from ..capture.recorder import counters
 from ..capture.refused import Refused
+from ..capture.tensor_sources import DataOf
 from ..report.reasons import Memory, Settings
 from .immutable_types import PLAIN, exact
 from .instances import attributes, not_of_c
@@ -177,7 +178,7 @@ def counted(tensors, place_of):
         place = place_of(t)
         for cell in counters(t):
             known.setdefault(id(cell), place)
-            place = "data", place
+            place = DataOf(place)
     return known
 
 

@@ -17,6 +17,7 @@ from whet.passes.resized import alike
 from whet.tensor import Size
 from whet.tensor_base import Base
 
+from ..capture.tensor_sources import Argument
 from .bytecode import instructions
 
 MODELS = 4                       # recordings of one kind that others are made like
@@ -92,14 +93,15 @@ def may_differ(allowed, before, args, kwargs, leaves):
 
 def unwatched(r, leaves, boxes):
     """Need a call like recording `r`, but for sizes, not be watched for what a recording cannot see?"""
-    return r.sized is None and not (r.acts or r.world.outward or r.world.slots or r.world.growing) and r.fits(leaves, boxes)
+    return r.sized is None and not (r.replay.acts or r.world.outward or r.world.slots or r.world.growing) and r.fits(leaves, boxes)
 
 
 def fits(r, leaves):
     """Could the program of recording `r` be made for tensors of these sizes? Those that were equal must be so now (see passes/resized.py)."""
     there = {0: 0, 1: 1}
     pairs = [(t._array.shape, shape) for t, shape in zip(leaves, r.shapes)]
-    pairs += [(x.shape, x.shape) for (kind, _), x in r.given if kind != "argument"]
+    inputs = r.replay.inputs
+    pairs += [(x.shape, x.shape) for source, x in zip(inputs.sources, inputs.types) if not isinstance(source, Argument)]
     return all(there.setdefault(a, b) == b and (b > 1 or a == b) for now, before in pairs for b, a in zip(now, before))
 
 

@@ -2,6 +2,7 @@
 whatever would notice. Each kind of position is a class."""
 import builtins
 import collections
+import functools
 import operator
 import os
 import types
@@ -56,9 +57,9 @@ class Spot:
         """Where machine code lays something."""
         return self.read_row(t)
 
-    def statement(self, i: int, value: str, given: Callable[[str, Any], str]) -> str:
-        """Python code that lays a value there; `given` names objects."""
-        return f"{given(f'put{i}', self.put)}({value})"
+    def setter(self) -> Callable[[Any], Any]:
+        """A function that lays something there, the shortest that there is."""
+        return self.put
 
 
 class Entry(Spot):
@@ -83,10 +84,10 @@ class Entry(Spot):
             raise No
         return L.ENTRY, t.id(d), t.id(name)
 
-    def statement(self, i: int, value: str, given: Callable[[str, Any], str]) -> str:
+    def setter(self) -> Callable[[Any], Any]:
         if type(self.owner) not in (dict, list):
-            return super().statement(i, value, given)
-        return f"{given(f'owner{i}', self.owner)}[{given(f'name{i}', self.name)}] = {value}"
+            return self.put
+        return functools.partial(self.owner.__setitem__, self.name)
 
 
 class GlobalName(Entry):

@@ -9,10 +9,13 @@ from whet.ir import cost
 from whet.ir.graph import Graph, Input
 from whet.tensor_base import Base
 
+from ..capture.tensor_sources import Outside
+from ..effects.recipes import Constant, MadeArray, Number
+from ..effects.tensor_recipes import MadeTensor, MadeView
 from ..guards import result_steps
 from ..guards.immutable_types import PLAIN
 from ..program.launch_lists import LaunchList
-from .names import Names, arguments, described, differing, is_tensor, line_of, said, slot_name, type_of, varies
+from .names import Names, arguments, differing, is_tensor, line_of, said, slot_name, type_of, varies
 from .unfused import unfused
 
 
@@ -33,7 +36,7 @@ def given(traced, args, kwargs=None):
     _, found = traced._calls.learned.key(args, kwargs or {})
     (_, r), *_ = recordings(traced)
     leaves = [*found.leaves, *(s.fetch(r.world.tensors, found.leaves) for s in r.world.slots)]
-    return [r.at(place, leaves) for place, _ in r.given]
+    return r.replay.inputs.find(leaves)
 
 
 # ---- graphs ------------------------------------------------------------------------------------------------------------
@@ -42,38 +45,41 @@ def graphs(traced, key, r):
     names, p = Names(r.world, traced.fn, key), r.program
     paths = [path for path, d in arguments(traced.fn, key) if is_tensor(d) or varies(d)]
     paths += [slot_name(s, names) for s in r.world.slots]
-    inputs = [Input(n, *described(place, paths, names)) for n, (place, _) in zip(p.outside, r.given)]
-    results: list = []
-    wanted(r.results, "", results)
-    for place, spec in r.grads:
-        wanted(spec, f"gradient of {described(place, paths, names)[1]}", results)
-    for spot, spec in r.effects:
-        wanted(spec, f"left in {spot.name}", results)
-    for i, (_, specs) in enumerate((*r.growths, *r.filled)):
-        for spec in specs if i < len(r.growths) else [specs]:
-            wanted(spec, "left in a list" if i < len(r.growths) else "left in an argument", results)
+    inputs = [Input(n, *source.described(paths, names)) for n, source in zip(p.outside, r.replay.inputs.sources)]
+    wanted = Wanted()
+    wanted.add(r.replay.result, "")
+    for source, recipe in r.replay.grads:
+        wanted.add(recipe, f"gradient of {source.described(paths, names)[1]}")
+    left = r.replay.left
+    for spot, recipe in left.effects:
+        wanted.add(recipe, f"left in {spot.name}")
+    for _, grown in left.growths:
+        for recipe in grown:
+            wanted.add(recipe, "left in a list")
+    for _, recipe in left.filled:
+        wanted.add(recipe, "left in an argument")
+    results = wanted.values
     there = {v for v, _ in results}
     results += [(v, "kept for the backward") for v in p.results if v not in there]
     name = getattr(traced.fn, "__name__", type(traced.fn).__name__)
     return tuple(Graph.of(nodes, p.arrays, inputs, results, name) for nodes in (p.recorded, p.nodes))
 
 
-def wanted(spec, name, out):
-    """The values that a result is made of."""
-    kind, what = spec if spec is not None else ("const", None)
-    if kind == "value":
-        out.append((what[1], name))
-        if what[3] is not None and what[3][0] == "value":
-            wanted(what[3], f"base of %{what[1]}", out)
-    elif kind == "item":
-        out.append((what, name))
-    elif kind in (tuple, "slice", "fields", "named", list):
-        for x in what if kind in (tuple, "slice") else what[1]:
-            wanted(x, name, out)
-    elif kind == "object" or isinstance(kind, type):
-        for held in what[3:] if kind == "object" else what[-1:]:
-            for _, x in held:
-                wanted(x, name, out)
+class Wanted:
+    """The values that results are made of, and what each is for."""
+
+    def __init__(self):
+        self.values, self.seen = [], set()
+
+    def add(self, recipe, name):
+        """Those of a result, each once."""
+        if recipe in self.seen:
+            return
+        self.seen.add(recipe)
+        if isinstance(recipe, MadeTensor | MadeView | Number | MadeArray):
+            self.values.append((recipe.value, name))
+        for part in recipe.parts():
+            self.add(part, name if not isinstance(recipe, MadeView) else f"base of %{recipe.value}")
 
 
 # ---- guards ------------------------------------------------------------------------------------------------------------
@@ -186,9 +192,9 @@ def of_recording(traced, key, r):
     p = r.program
     return {
         "told": r.sized, "calls": r.calls, "nodes": len(p.recorded), "after": len(p.nodes), "launches": p.launches,
-        "python": [str(n) for n in in_python(r)], "guards": len(r.world.places), "tensors": len(r.tensors), "slower": r.slow,
+        "python": [str(n) for n in in_python(r)], "guards": len(r.world.places), "tensors": len(r.guards.tensors), "slower": r.slow,
         "microseconds": [round(t * 1e6, 2) if t < math.inf else None for t in r.trial.seconds], "checked": r.checks.made, "rewrites": p.notes,
-        "writes": len(r.bumps), "arguments": [(path, said(d)) for path, d in arguments(traced.fn, key)],
+        "writes": len(r.replay.bumps), "arguments": [(path, said(d)) for path, d in arguments(traced.fn, key)],
         "backward": r.backward and backward(r)}
 
 
@@ -221,7 +227,8 @@ def memory(r):
     """The bytes that a call holds at most, by kind (see `Program.footprint`), with the gradients that it replaces: they are there until the
     new ones are."""
     held = r.program.footprint()
-    old = [place[1]._grad for place, spec in r.grads if place[0] == "object" and spec is not None and place[1]._grad is not None]
+    old = [source.tensor._grad for source, recipe in r.replay.grads
+           if isinstance(source, Outside) and not isinstance(recipe, Constant) and source.tensor._grad is not None]
     return {**held, "replaced": sum(taken(t._array.nbytes) for t in old)}
 
 

@@ -178,17 +178,6 @@ def slot_name(s, names):
     return name if s.item is None else f"{name}[{s.item}]"
 
 
-def described(place, paths, names):
-    """(where a tensor comes from, what the user calls it)."""
-    kind, what = place
-    if kind == "argument":
-        return f"argument {what}", paths[what]
-    if kind == "grad":
-        where, name = described(what, paths, names)
-        return f"gradient of {where}", f"{name}.grad" if name else ""
-    return "outside", names.of_tensor(what)
-
-
 def type_of(t):
     """A tensor's type."""
     return f"{dtypes.FROM_NUMPY[t._array.dtype].short}[{','.join(map(str, t._array.shape))}]" + (", requires_grad" if t._rg & 1 else "")

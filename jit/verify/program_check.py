@@ -15,11 +15,11 @@ ALIGNED = 64                     # bytes: where memory begins at multiples of th
 
 
 class ProgramCheck:
-    """The program of a recording, and the run that it is compared with. `outside`: the run's values of what
-    the program is given."""
+    """The program of a recording, and the run that it is compared with. `overlaps`: of what is written,
+    `outside`: the run's values of what the program is given."""
 
-    def __init__(self, subject: Any, rec: Any, recording: Any, program: Any, outside: list[int]) -> None:
-        self.subject, self.rec, self.recording = subject, rec, recording
+    def __init__(self, subject: Any, rec: Any, overlaps: Any, program: Any, outside: list[int]) -> None:
+        self.subject, self.rec, self.overlaps = subject, rec, overlaps
         self.program, self.outside = program, outside
 
     def run(self, generators: Any, values: dict[int, int]) -> Any:
@@ -28,7 +28,7 @@ class ProgramCheck:
         if self.subject.verify == "off":
             return None
         rec, originals = self.rec, self.rec.originals
-        if not originals.copies.keys() >= {self.outside[i] for i in self.recording.written}:
+        if not originals.copies.keys() >= {self.outside[i] for i in self.overlaps.written}:
             # A program must not write there again.
             raise Refused(Memory("it writes to a tensor from outside where the recorder does not look"))
         given, made, spare = self.replayed(generators, values)
@@ -48,7 +48,7 @@ class ProgramCheck:
     def replayed(self, generators: Any, values: dict[int, int]) -> tuple[Any, Any, Any]:
         """Run the program. Gives what it was given, what it made, and copies of the former for a rewritten
         program to be compared on."""
-        rec, pattern = self.rec, self.recording.pattern
+        rec, pattern = self.rec, self.overlaps.pattern
         after = [(g, g._seed, g._offset) for g in generators]
         for g in generators:
             g._seed, g._offset = rec.streams.starts[id(g)]

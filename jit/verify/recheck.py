@@ -11,11 +11,8 @@ import re
 
 from whet.ir.graph import Graph, exact
 from whet.ir.text import lines
-from whet.tensor_base import Base
 
-from ..effects.result_recipes import Dead
-from ..guards.immutable_types import CONSTANT, PLAIN
-from ..guards.spots import Spot
+from ..effects.recipes import Runs, same_constant
 
 EARLIEST = 16                    # the first call of a recording that is recorded again
 BUDGET = 0.01                    # of the time that the calls take
@@ -75,18 +72,18 @@ class Steps:
 
 
 class Account(Steps):
-    """All that a run did: the values from `outside` and their places, and what a `Recording` says of its result, of what it left, of the writes
+    """All that a run did: the values from `outside` and their sources, and what a `Recording` says of its result, of what it left, of the writes
     that it counted and of the random generators that it drew from."""
 
-    def __init__(self, nodes, arrays, outside, places, results, grads, left, bumps, draws):
+    def __init__(self, nodes, arrays, outside, sources, result, grads, left, bumps, draws):
         super().__init__(nodes, arrays)
-        self.places = sorted(zip(map(self.name, outside), places))
-        self.results, self.grads, self.left, self.bumps, self.draws = results, grads, left, bumps, draws
+        self.sources = dict(zip(map(self.name, outside), sources))
+        self.result, self.grads, self.left, self.bumps, self.draws = result, grads, left, bumps, draws
 
     @classmethod
     def of(cls, r):
-        p, places = r.program, [place for place, _ in r.given]
-        return cls(p.recorded, p.arrays, p.outside, places, r.results, r.grads, r.left, r.bumps, r.positions)
+        p, does = r.program, r.replay
+        return cls(p.recorded, p.arrays, p.outside, does.inputs.sources, does.result, does.grads, does.left, does.bumps, r.recorded.positions)
 
 
 def parting(was, now):
@@ -111,47 +108,37 @@ def difference(was, now):
         more = max(a, b, key=len)[min(len(a), len(b))]
         return f"{'no longer did' if len(a) > len(b) else 'also did'} {_short(more)}"
 
-    def alike(a, b):
-        """Are two recipes (see `Results`) the same?"""
-        if a is b:
-            return True
-        if type(a) is not type(b):
-            return False
-        if isinstance(a, Base):              # (the function makes new ones around a NumPy array)
-            return _around_one(a._array, b._array)
-        if type(a) is tuple and len(a) == len(b) == 2 and a[0] == b[0] == "item":
-            return was.name(a[1]) == now.name(b[1])
-        if type(a) is tuple and len(a) == len(b) == 2 and a[0] == b[0] == "value":
-            (k, n, *rest), (l, m, *others) = a[1], b[1]
-            return k == l and was.name(n) == now.name(m) and alike(rest, others)
-        if type(a) in (tuple, list):
-            return len(a) == len(b) and all(map(alike, a, b))
-        if type(a) is Dead:
-            return a.same(b) and alike(a.places, b.places)
-        return (type(a) in (*PLAIN, set, frozenset) or isinstance(a, CONSTANT)) and exact(a) == exact(b)
-
-    def by_place(a, b):
-        """Are effects on Python's state the same, in whatever order?"""
-        a, b = ({(type(x), id(x.owner), exact(x.name)) if isinstance(x, Spot) else id(x): spec for x, spec in effects} for effects in (a, b))
-        return a.keys() == b.keys() and all(alike(x, b[k]) for k, x in a.items())
-    if not alike(was.places, now.places):
+    if not _same_sources(was.sources, now.sources):
         return "read other tensors"
     if was.draws != now.draws:
         return "drew from another random number generator"
-    if not alike(was.results, now.results):
+    runs = Runs(was, now)
+    if not runs.recipes(was.result, now.result):
         return "gave a result that is made up otherwise"
-    if not alike(was.grads, now.grads):
+    if not _same_pairs(was.grads, now.grads, runs.recipes):
         return "left other gradients"
-    if not alike(was.bumps, now.bumps):
+    if not _same_pairs(was.bumps, now.bumps, same_constant):
         return "wrote to other tensors"
-    same = by_place(was.left[0], now.left[0]) and by_place(was.left[1], now.left[1]) and alike(was.left[2], now.left[2])
-    return None if same else "left something else in Python's state"
+    return None if _same_state(was.left, now.left, runs) else "left something else in Python's state"
 
 
-def _around_one(a, b):
-    """Are two arrays one, or parts of one that lie alike?"""
-    return a is b or a.base is not None and a.base is b.base and a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides \
-        and a.__array_interface__["data"] == b.__array_interface__["data"]
+def _same_sources(a, b):
+    """Were the values from outside found in the same ways?"""
+    return a.keys() == b.keys() and all(source.same(b[name]) for name, source in a.items())
+
+
+def _same_pairs(a, b, same):
+    """Was the same done with the same tensors, in the same order?"""
+    return len(a) == len(b) and all(source.same(other) and same(x, y) for (source, x), (other, y) in zip(a, b))
+
+
+def _same_state(a, b, runs):
+    """Are effects on Python's state the same? Those on places and lists may come in another order."""
+    effects, others = ({(type(spot), id(spot.owner), exact(spot.name)): x for spot, x in left.effects} for left in (a, b))
+    growths, grown = ({id(real): xs for real, xs in left.growths} for left in (a, b))
+    return effects.keys() == others.keys() and all(runs.recipes(x, others[k]) for k, x in effects.items()) \
+        and growths.keys() == grown.keys() and all(runs.lists(xs, grown[k]) for k, xs in growths.items()) \
+        and len(a.filled) == len(b.filled) and all(i == k and runs.recipes(x, y) for (i, x), (k, y) in zip(a.filled, b.filled))
 
 
 def _short(step):

@@ -252,7 +252,7 @@ def test_a_recorded_call_takes_what_an_eager_one_does_or_what_its_program_needs(
     path, = t.explain(data=True)["paths"]
     r, = (r for rs in t._table.values() for r in rs)
     needs = {k: path["memory"][k] for k in ("kept", "arena", "made")}
-    written = sum(memory.taken(r.given[i][1].nbytes) for i in r.written)
+    written = sum(memory.taken(r.replay.inputs.types[i].nbytes) for i in r.recorded.overlaps.written)
     assert used <= 1.1 * max(wanted, sum(needs.values())) + written + needs["made"]
 
 
@@ -316,7 +316,7 @@ def test_a_recording_lets_go_of_the_gradients_that_were_there():
     for _ in range(3):
         f(*args)
     _, r = jit.report.explain.recordings(f)[0]
-    assert r.calls and not any(t is model.weight or t._array.shape == (4, 4) and t._grad is None for t in r.tensors if t is not model.weight)
+    assert r.calls and not any(t is model.weight or t._array.shape == (4, 4) and t._grad is None for t in r.guards.tensors if t is not model.weight)
 
 
 @compiled

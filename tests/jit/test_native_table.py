@@ -385,7 +385,7 @@ def test_writes_that_bump_no_version_are_writes():
     for _ in range(30):
         f(whet.zeros(3), whet.zeros(3))
     r = next(iter(f._table.values()))[0]
-    assert r.writes and r.ready[0][0] == native_entry.L.PYTHON
+    assert r.replay.overlaps and r.ready[0][0] == native_entry.L.PYTHON
     for _ in range(3):
         both = []
         for call in (f, fn):

@@ -285,20 +285,20 @@ def test_a_list_of_launches_works_on_any_number_of_tensors():
 
 def test_memory_that_is_shared_is_found_among_many_tensors():
     """The pairs are those that are found two by two."""
-    from whet.jit.replay.recording import _overlaps
+    from whet.jit.replay.inputs import overlaps
     whole, rng = np.zeros(400, "f4"), np.random.default_rng(0)
     for _ in range(20):
         arrays = [whole[a:a + rng.integers(0, 30)][::rng.choice([1, 2, -1])] for a in rng.integers(0, 380, 25)]
         written = sorted(rng.choice(25, 6, replace=False).tolist())
         begin = [a.__array_interface__["data"][0] for a in arrays]
-        assert sorted(_overlaps(arrays, written)) == sorted((i, k, begin[k] - begin[i]) for i in written for k in range(25)
+        assert sorted(overlaps(arrays, written)) == sorted((i, k, begin[k] - begin[i]) for i in written for k in range(25)
                                                             if i != k and np.may_share_memory(arrays[i], arrays[k]))
 @pytest.mark.parametrize("foreign", [False, True])
 def test_written_tensors_in_memory_of_their_own_are_not_compared_two_by_two(foreign, monkeypatch):
     """Unless other libraries handed them over, which may lead to one memory in ways that cannot be seen."""
-    recording = sys.modules["whet.jit.replay.recording"]
-    asked, overlaps = [], recording._overlaps
-    monkeypatch.setattr(recording, "_overlaps", lambda *args: asked.append(1) or overlaps(*args))
+    inputs = sys.modules["whet.jit.replay.inputs"]
+    asked, overlaps = [], inputs.overlaps
+    monkeypatch.setattr(inputs, "overlaps", lambda *args: asked.append(1) or overlaps(*args))
     w = whet.ones(5, requires_grad=True)
     optimizer = whet.optim.SGD([w], lr=0.5)
 

@@ -1,0 +1,253 @@
+"""Where a replay finds the tensors that were there before the recorded run: one class for each way to one."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from whet.tensor_base import Base
+
+from .varying_numbers import FACTS, tensor_of
+
+if TYPE_CHECKING:
+    from ..guards.signature import Run
+
+
+class InPython(Exception):
+    """Machine code has no steps for this: Python does it."""
+
+
+class Source:
+    """A way to a tensor. Two sources are equal where they lead to the same tensor of one call."""
+    __slots__ = ()
+
+    def find(self, leaves: list[Any]) -> Any:
+        """The tensor in a call that is given these leaves; None where there is none."""
+        raise NotImplementedError
+
+    def same(self, other: Any) -> bool:
+        """Is it the same way in a run that was recorded again?"""
+        return bool(self == other)
+
+    def emit(self, steps: Any) -> None:
+        """Machine code's step that gives the tensor."""
+        raise InPython
+
+    def address(self, steps: Any, number: int) -> Any:
+        """Where machine code finds the tensor's array, which is value `number` of the program."""
+        raise InPython
+
+    def described(self, paths: list[str], names: Any) -> tuple[str, str]:
+        """Where the tensor comes from, and what the user calls it."""
+        raise NotImplementedError
+
+
+class Argument(Source):
+    """A tensor among the arguments or in a slot, or one that stands for a number there."""
+    __slots__ = ("index",)
+
+    def __init__(self, index: int):
+        self.index = index
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Argument and other.index == self.index
+
+    def __hash__(self) -> int:
+        return hash(self.index)
+
+    def find(self, leaves: list[Any]) -> Any:
+        return leaves[self.index]
+
+    def emit(self, steps: Any) -> None:
+        steps.argument(self.index)
+
+    def address(self, steps: Any, number: int) -> Any:
+        return steps.leaf(self.index, number)
+
+    def described(self, paths: list[str], names: Any) -> tuple[str, str]:
+        return f"argument {self.index}", paths[self.index]
+
+
+class Outside(Source):
+    """A tensor that the function reaches from outside, always the same one."""
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Base):
+        self.tensor = tensor
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Outside and other.tensor is self.tensor
+
+    def __hash__(self) -> int:
+        return id(self.tensor)
+
+    def find(self, leaves: list[Any]) -> Any:
+        return self.tensor
+
+    def same(self, other: Any) -> bool:
+        # The function makes new tensors around one NumPy array.
+        return type(other) is Outside and (self == other or _around_one(self.tensor._array, other.tensor._array))
+
+    def emit(self, steps: Any) -> None:
+        steps.constant(self.tensor)
+
+    def address(self, steps: Any, number: int) -> Any:
+        return steps.held(self.tensor)
+
+    def described(self, paths: list[str], names: Any) -> tuple[str, str]:
+        return "outside", names.of_tensor(self.tensor)
+
+
+class _Reached(Source):
+    """What is reached by way of another tensor."""
+    __slots__ = ("of",)
+
+    def __init__(self, of: Source):
+        self.of = of
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.of == self.of
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.of))
+
+    def same(self, other: Any) -> bool:
+        return type(other) is type(self) and self.of.same(other.of)
+
+
+class GradientOf(_Reached):
+    """The gradient that a tensor has when the call begins."""
+    __slots__ = ()
+
+    def find(self, leaves: list[Any]) -> Any:
+        return self.of.find(leaves)._grad
+
+    def described(self, paths: list[str], names: Any) -> tuple[str, str]:
+        where, name = self.of.described(paths, names)
+        return f"gradient of {where}", f"{name}.grad" if name else ""
+
+
+class DataOf(_Reached):
+    """`tensor.data`, which counts its own version."""
+    __slots__ = ()
+
+    def find(self, leaves: list[Any]) -> Any:
+        return self.of.find(leaves).data
+
+    def described(self, paths: list[str], names: Any) -> tuple[str, str]:
+        where, name = self.of.described(paths, names)
+        return f"data of {where}", f"{name}.data" if name else ""
+
+
+class BaseOf(_Reached):
+    """The tensor that another one is a view of."""
+    __slots__ = ()
+
+    def find(self, leaves: list[Any]) -> Any:
+        return self.of.find(leaves)._base
+
+    def described(self, paths: list[str], names: Any) -> tuple[str, str]:
+        where, name = self.of.described(paths, names)
+        return f"base of {where}", f"{name}._base" if name else ""
+
+
+class FactOf(_Reached):
+    """A number that is known of a tensor and that no guard holds: its version, or where it lies."""
+    __slots__ = ("fact",)
+
+    def __init__(self, fact: str, of: Source):
+        super().__init__(of)
+        self.fact = fact
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is FactOf and other.fact == self.fact and other.of == self.of
+
+    def __hash__(self) -> int:
+        return hash((self.fact, self.of))
+
+    def find(self, leaves: list[Any]) -> Any:
+        return tensor_of(FACTS[self.fact](self.of.find(leaves)))
+
+    def same(self, other: Any) -> bool:
+        return type(other) is FactOf and other.fact == self.fact and self.of.same(other.of)
+
+    def described(self, paths: list[str], names: Any) -> tuple[str, str]:
+        where, name = self.of.described(paths, names)
+        return f"{self.fact} of {where}", f"the {self.fact} of {name}" if name else ""
+
+
+class Search:
+    """Several sources, of which each call looks for the tensors. Those from outside are `known`, `arguments` are taken by their index, and
+    the `others` are found one by one."""
+    __slots__ = ("sources", "known", "arguments", "others")
+
+    def __init__(self, sources: list[Source | None]):
+        self.sources = sources
+        self.known: list[Any] = [s.tensor if isinstance(s, Outside) else None for s in sources]
+        self.arguments = [(i, s.index) for i, s in enumerate(sources) if isinstance(s, Argument)]
+        self.others = [(i, s) for i, s in enumerate(sources) if s is not None and not isinstance(s, Outside | Argument)]
+
+    def find(self, leaves: Any) -> list[Any]:
+        """The tensors in a call that is given these leaves; None in the place of one that is not there."""
+        found = self.known.copy()
+        for i, k in self.arguments:
+            found[i] = leaves[k]
+        for i, s in self.others:
+            found[i] = s.find(leaves)
+        return found
+
+    def same(self, other: Search) -> bool:
+        """Are they the same ways in a run that was recorded again?"""
+        return len(self.sources) == len(other.sources) \
+            and all(a is b if a is None or b is None else a.same(b) for a, b in zip(self.sources, other.sources))
+
+
+class Sources:
+    """The way to each tensor that was there before a run."""
+
+    def __init__(self, run: Run, borrowed: dict[int, Base], facts: dict[int, Any]):
+        self.arguments = {id(t): Argument(i) for i, t in enumerate(run.leaves)}
+        self.known, self.borrowed, self.facts = run.whole.tensors, borrowed, facts
+        self.owners: dict[int, Any] = {id(g): t for t, g in zip(run.tensors, run.grads) if g is not None}
+        # Gradients that are known by another name, too: pairs of sources.
+        self.twice: list[tuple[Source, Source | None]] = []
+        only_gradients = set(map(id, run.whole.grads))
+        t: Any
+        for t, g in zip(run.tensors, run.grads):
+            if g is not None and (id(g) not in only_gradients or self.owners[id(g)] is not t):
+                other: Any = self.arguments.get(id(g)) or (self(g) if id(g) in only_gradients else Outside(g))
+                self.twice.append((GradientOf(self(t)), other))
+
+    def __call__(self, t: Any) -> Any:
+        """The way to a tensor; None where it was not there, or is out of reach."""
+        if id(t) in self.arguments:
+            return self.arguments[id(t)]
+        if id(t) in self.facts:
+            fact, of = self.facts[id(t)]
+            return FactOf(fact, self(of))
+        if id(t) in self.owners and id(t) in self.known:
+            owner = self(self.owners[id(t)])
+            return None if owner is None else GradientOf(owner)
+        return Outside(t) if id(t) in self.known or id(t) in self.borrowed else None
+
+    def sharing(self, tensors: list[Base]) -> list[tuple[Any, Any]]:
+        """Pairs of sources of the tensors that are around one array, such as `x` and `x.detach()`."""
+        first: dict[int, Base] = {}
+        pairs: list[tuple[Any, Any]] = []
+        for t in tensors:
+            other = first.setdefault(id(t._array), t)
+            if other is not t:
+                pairs.append((self(other), self(t)))
+        pairs += self.twice
+        return pairs
+
+
+def within_reach(source: Source | None) -> bool:
+    """Does a source lead to something?"""
+    return source is not None and not (isinstance(source, _Reached) and not within_reach(source.of))
+
+
+def _around_one(a: Any, b: Any) -> bool:
+    """Are two arrays one, or parts of one that lie alike?"""
+    if a is b:
+        return True
+    return a.base is not None and a.base is b.base and a.dtype == b.dtype and a.shape == b.shape \
+        and a.strides == b.strides and a.__array_interface__["data"] == b.__array_interface__["data"]

@@ -1,0 +1,239 @@
+"""What a run returned or left behind becomes recipes, one for each object that is met."""
+from __future__ import annotations
+
+import collections
+import enum
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from whet.tensor import Tensor
+from whet.tensor_base import Base
+
+from ..capture.containers import elements, values
+from ..capture.numpy_arrays import Array, real_of, tensor_of
+from ..capture.refused import Refused
+from ..capture.stand_ins import StandIn, real
+from ..capture.tensor_sources import BaseOf, Source, Sources
+from ..capture.varying_numbers import NUMBERS, tensor_behind, value_of
+from ..capture.varying_texts import Text
+from ..gradient.eager_graph import inside, used_up
+from ..gradient.freed_graphs import FreedEnd, FreedGraph
+from ..guards.immutable_types import CONSTANT, PLAIN
+from ..guards.origin import standard
+from ..guards.signature import Run, counted
+from ..guards.tensor_facts import named
+from ..report.reasons import Foreign, Returns, full_thing, thing
+from . import recipes
+from .python_state import GROWING
+from .recipes import Constant, FilledText, Found, GivenArray, GivenBox, MadeArray, MadeDict, MadeTuple, Number, Recipe, TensorKeyedDict
+from .tensor_recipes import Freed, History, Leaf, LiveEnd, MadeTensor, MadeView, VersionCell
+
+
+class Results:
+    """The recipes of one run. `source_of`: the way to a tensor that was there before, `source_of_edge`: the same of what an edge of
+    autograd leads to."""
+
+    def __init__(self, rec: Any, run: Run, source_of: Sources, source_of_edge: Callable[[Any], Source | None], tuples: dict[int, Any]):
+        self.rec, self.source_of, self.source_of_edge = rec, source_of, source_of_edge
+        self.first, self.before, self.guarded = run.first, run.whole.seen, run.world.seen
+        self.arguments = [(t, source_of.arguments[id(t)]) for t in run.leaves]
+        self.boxes = {id(x): i for i, x in enumerate(run.boxes)}
+        # The tuples in which the run found stand-ins: those that were given stand for them.
+        self.exchanged = {i: self.boxes[id(was)] for i, (_, was) in tuples.items() if id(was) in self.boxes}
+        self.returns_a_box = False
+        self.known: dict[int, Recipe] = {}   # of objects that the run made, by id
+        self.holders: list[Any] = []         # these objects, so that nothing else gets their ids
+        self.tensors: list[Any] = []         # the tensors among them, and their recipes
+        self.made: list[Any] = []
+        self.numbers: list[int] = []         # values that become numbers or NumPy arrays
+        self.alive: list[Any] = []           # results whose history is not used up
+        self.freed: list[tuple[Freed, Any]] = []         # and those whose history is
+
+    @property
+    def values(self) -> list[int]:
+        """The values of the tensors."""
+        return [recipe.value for recipe in self.made]
+
+    def describe(self, x: Any) -> Recipe:
+        """The recipe of an object."""
+        if isinstance(x, Base):
+            return self.tensor(x)
+        there = self.known.get(id(x))
+        if there is not None:
+            return there
+        found = self.found(x)
+        if found is not None:
+            return found
+        return self.make(x, recipes.ANEW) or self.constant(x) or self.make(x, recipes.KINDS) or self.refuse(x)
+
+    def argument(self, x: Any) -> Recipe:
+        """The recipe of an argument of a call that acts outside of Python's state."""
+        if isinstance(x, Text):
+            return FilledText([p if type(p) is str else (self.describe(p[0]), p[1]) for p in x.pieces])
+        return Constant(x) if isinstance(x, type) else self.describe(x)
+
+    def found(self, x: Any) -> Recipe | None:
+        """The recipe of what stands for something, or is found in a call's arguments."""
+        t = type(x)
+        if issubclass(t, StandIn):
+            return Constant(real(x))
+        if t in NUMBERS:
+            n = self.rec.value(tensor_behind(x))
+            self.numbers.append(n)
+            return Number(n)
+        if t is Array or t is np.ndarray and (id(x) in self.rec.numpys.known or id(x) in self.rec.numpys.around):
+            return self.array(x)
+        if t in GROWING.values():            # the list that it stands for
+            return Constant(x.real)
+        if id(x) in self.boxes or id(x) in self.exchanged:
+            self.returns_a_box = True
+            return GivenBox(self.boxes.get(id(x), self.exchanged.get(id(x), 0)))
+        return Constant(x) if id(x) in self.guarded else None
+
+    def constant(self, x: Any) -> Recipe | None:
+        """The recipe of what is the same at each call; refuses what was there before, and is not."""
+        if type(x) in PLAIN or type(x) is tuple and not x or isinstance(x, (*CONSTANT, enum.Enum)):
+            return Constant(x)
+        if isinstance(x, types.FunctionType | type) and (id(x) in self.before or standard(x.__module__ or "")):
+            return Constant(x)
+        if id(x) in self.before:
+            raise Refused(Returns(f"{thing(type(x))} that was there before"))
+        return None
+
+    def make(self, x: Any, kinds: tuple[type[recipes.Made], ...]) -> Recipe | None:
+        """The recipe of an object that each call makes anew, of one of these kinds; None where it is of none."""
+        for kind in kinds:
+            if kind.takes(x):
+                recipe = self.known[id(x)] = kind()
+                self.holders.append(x)
+                recipe.describe(x, self)
+                return recipe
+        return None
+
+    @staticmethod
+    def refuse(x: Any) -> Recipe:
+        """Nothing is known of such an object."""
+        raise Refused(Returns(full_thing(type(x))))
+
+    def array(self, x: Any) -> Recipe:
+        """An array of NumPy's, or one of its numbers: one that was there before, or one that NumPy made in the run."""
+        numpys = self.rec.numpys
+        x = numpys.known.get(id(x), x) if type(x) is np.ndarray else x
+        known, a = real_of(x), tensor_of(x)._array
+        if id(known) in numpys.around:
+            return Constant(known)
+        source = next((source for t, source in self.arguments if t._array is known), None)
+        if source is not None:
+            return GivenArray(source)
+        numpys.described.add(id(x))
+        n = self.rec.value(tensor_of(x))
+        self.numbers.append(n)
+        return MadeArray(n, known is a)
+
+    def contents(self, x: Any) -> Recipe:
+        """What a container that was there before holds now."""
+        if isinstance(x, list | collections.deque):
+            return self.several(elements(x))
+        # Who took a number's hash went on from its value.
+        keys = [value_of(k) if type(k) in NUMBERS else k for k in elements(x)]
+        if not all(type(k) in PLAIN or id(k) in self.guarded or isinstance(k, Base) for k in keys):
+            raise Refused(Returns(f"{thing(type(x))} of objects"))
+        has_tensors = any(isinstance(k, Base) for k in keys)
+        if isinstance(x, set):
+            return self.several(sorted(keys, key=self.order)) if has_tensors else Constant(tuple(keys))
+        recipe = TensorKeyedDict() if has_tensors else MadeDict()
+        recipe.fill(dict, keys, list(values(x)), self)
+        return recipe
+
+    def several(self, xs: Any) -> Recipe:
+        """Objects as a tuple."""
+        recipe = MadeTuple()
+        recipe.describe(xs, self)
+        return recipe
+
+    def order(self, k: Any) -> Any:
+        """Where an element of a set comes, whatever the addresses of tensors are."""
+        if not isinstance(k, Base):
+            return 0, 0, repr(k)
+        source = self.source_of(k)
+        if source is None:
+            return 1, self.rec.values.number(k._array) or 0, ""
+        return 2, hash(source), type(source).__name__
+
+    def tensor(self, x: Any) -> Recipe:
+        """The recipe of a tensor."""
+        there = self.known.get(id(x))
+        if there is not None:
+            if isinstance(there, MadeTensor):
+                there.is_shared = True
+            return there
+        source = self.source_of(x)
+        if id(x) in self.rec.borrowed:
+            raise Refused(Foreign.returned())
+        if source is not None:
+            return Found(source)
+        if type(x) is not Tensor:
+            raise Refused(Returns(f"{full_thing(type(x))}, a kind of tensor"))
+        n = self.rec.value(x)
+        if x._extra or named(x):
+            raise Refused(Returns(f"a tensor with {'hooks' if x._extra else 'attributes'}"))
+        history = self.history(x) if x.requires_grad else None
+        recipe: Recipe
+        recipe = MadeTensor(n, x._rg, history) if x._base is None else MadeView(n, x._rg, history, self.base(x, n))
+        self.known[id(x)] = recipe
+        self.tensors.append(x)
+        self.made.append(recipe)
+        return recipe
+
+    def history(self, x: Any) -> History:
+        """What gradients find behind a result."""
+        if x._node is None:
+            return Leaf()
+        if used_up(x, self.first):
+            freed = Freed(FreedEnd(x._node, self.first, self.source_of_edge))
+            self.freed.append((freed, x))
+            return freed
+        self.alive.append(x)
+        return LiveEnd(len(self.alive) - 1)
+
+    def base(self, x: Any, n: int) -> Recipe:
+        """What a view of value `n` is a view of."""
+        owner = self.rec.outside.get(self.rec.memory.get(n, n))
+        if owner is not None and owner._base is x._base and self.source_of(x._base) is None and self.source_of(owner) is not None:
+            return Found(BaseOf(self.source_of(owner)))
+        return self.tensor(x._base)
+
+    def join(self) -> None:
+        """Make one of graphs that share nodes, once everything has been described: a hook in one sees what comes through another."""
+        apart: list[Any] = []
+        for one in self.freed:
+            nodes, those = set(inside([one[1]._node], self.first)), [one]
+            for other in [g for g in apart if not nodes.isdisjoint(g[0])]:
+                apart.remove(other)
+                nodes, those = nodes | other[0], other[1] + those
+            apart.append((nodes, those))
+        living = set(inside([t._node for t in self.alive], self.first))
+        for nodes, those in apart:
+            if nodes.isdisjoint(living):
+                FreedGraph(self.rec, [(freed.end, t) for freed, t in those], self.first)
+                continue
+            for freed, t in those:
+                freed.live = LiveEnd(len(self.alive))
+                self.alive.append(t)
+
+    def cells(self, saved: dict[int, Any]) -> dict[int, VersionCell]:
+        """Give each result the cell that counts its versions, where it is not alone with it, and find those of values that were `saved`
+        for a backward. The cells are known as they are at the end, or as those of a tensor from outside."""
+        counted_outside = counted(self.rec.outside.values(), self.source_of)
+        held = [(recipe, t._cell) for recipe, t in zip(self.made, self.tensors) if t._base is None and t._cell is not None]
+        users = collections.Counter(id(c) for c in (*(c for _, c in held), *saved.values()))
+        known: dict[int, VersionCell] = {}
+
+        def cell(c: Any) -> VersionCell:
+            return known.setdefault(id(c), VersionCell(c.v, counted_outside.get(id(c))))
+        for recipe, c in held:
+            if c.v or id(c) in counted_outside or users[id(c)] > 1:
+                recipe.cell = cell(c)
+        return {n: cell(c) for n, c in saved.items()}

@@ -1,0 +1,31 @@
+"""What a replay lays into Python's state, once all of it has been made."""
+from __future__ import annotations
+
+from typing import Any
+
+from .recipes import Recipe
+
+
+class Left:
+    """What a run left in Python's state. `effects`: spots and what is laid there, `growths`: lists and what is
+    appended to them, `filled`: which containers among the arguments get other contents."""
+
+    def __init__(self, effects: list[Any], growths: list[Any], filled: list[Any]):
+        self.effects, self.growths, self.filled = effects, growths, filled
+        self.recipes: list[Recipe] = [*(x for _, x in effects), *(x for _, grown in growths for x in grown), *(x for _, x in filled)]
+        self.setters = [spot.setter() for spot, _ in effects]
+
+    def __bool__(self) -> bool:
+        return bool(self.recipes)
+
+    def lay(self, built: list[Any], boxes: Any) -> None:
+        """Lay what was built by `recipes`."""
+        new = iter(built)
+        for setter in self.setters:
+            setter(next(new))
+        for real, grown in self.growths:
+            real.extend([next(new) for _ in grown])
+        for i, _ in self.filled:
+            box, contents = boxes[i], next(new)
+            box.clear()
+            box.extend(contents) if type(box) is list else box.update(contents)

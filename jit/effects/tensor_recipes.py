@@ -1,0 +1,170 @@
+"""Recipes of tensors that the run made: their memory, what they are views of, and what gradients find behind them."""
+from __future__ import annotations
+
+from typing import Any
+
+from whet.ops.registry import view_of
+from whet.tensor import wrap
+
+from ..capture.tensor_sources import InPython, Source
+from ..gradient.freed_graphs import FreedEnd
+from .recipes import Making, Recipe, Runs
+
+REQUIRES_GRAD = 1                # the bit of a tensor's flags that says so
+
+
+class VersionCell:
+    """The cell that counts the versions of some tensors: a new one that begins at `version`, or that of a tensor from outside."""
+    __slots__ = ("version", "source")
+
+    def __init__(self, version: int = 0, source: Source | None = None):
+        self.version, self.source = version, source
+
+    def tie(self, t: Any, making: Making) -> None:
+        """Give a tensor the cell of this call."""
+        cell = making.made.get(self)
+        if cell is None:
+            if self.source is None:
+                cell = t._shared()
+                cell.v = self.version
+            else:
+                cell = self.source.find(making.leaves)._shared()
+            making.made[self] = cell
+        t._cell = cell
+
+
+class History:
+    """What gradients find behind a tensor that requires one."""
+    __slots__ = ()
+
+    def attach(self, t: Any, making: Making) -> None:
+        """Give it to the tensor of this call."""
+        raise NotImplementedError
+
+    def same(self, other: Any, runs: Runs) -> bool:
+        """Is it the same in a run that was recorded again?"""
+        raise NotImplementedError
+
+
+class Leaf(History):
+    """Nothing: the run made a leaf."""
+    __slots__ = ()
+
+    def attach(self, t: Any, making: Making) -> None:
+        pass
+
+    def same(self, other: Any, runs: Runs) -> bool:
+        return type(other) is Leaf
+
+
+class LiveEnd(History):
+    """The graph of the call, which it leaves at end `index`."""
+    __slots__ = ("index",)
+
+    def __init__(self, index: int):
+        self.index = index
+
+    def attach(self, t: Any, making: Making) -> None:
+        t._node = making.ends[self.index]
+
+    def same(self, other: Any, runs: Runs) -> bool:
+        return type(other) is LiveEnd and other.index == self.index
+
+
+class Freed(History):
+    """A graph that the run differentiated and freed. Where it shares nodes with one that is alive, `live` is where it leaves that."""
+    __slots__ = ("end", "live")
+
+    def __init__(self, end: FreedEnd):
+        self.end = end
+        self.live: LiveEnd | None = None
+
+    def attach(self, t: Any, making: Making) -> None:
+        if self.live is not None:
+            self.live.attach(t, making)
+            return
+        t._node = making.freed_graphs().edge(self.end, self.end.sources.find(making.leaves))
+
+    def same(self, other: Any, runs: Runs) -> bool:
+        if type(other) is not Freed or not self.end.same(other.end):
+            return False
+        return self.live is other.live if self.live is None or other.live is None else self.live.same(other.live, runs)
+
+
+class MadeTensor(Recipe):
+    """A tensor with memory of its own. `value`: its number, `flags`: as it has them, `cell`: the cell that counts its versions where
+    others have it, too, `is_shared`: is it met more than once?"""
+    __slots__ = ("value", "flags", "history", "cell", "is_shared")
+
+    def __init__(self, value: int, flags: int, history: History | None):
+        self.value, self.history = value, history
+        self.flags = flags & ~REQUIRES_GRAD | (REQUIRES_GRAD if history is not None else 0)
+        self.cell: VersionCell | None = None
+        self.is_shared = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Is it nothing but a tensor around an array?"""
+        return not self.flags and self.history is None and self.cell is None
+
+    def build(self, making: Making) -> Any:
+        t = making.made.get(self)
+        if t is None:
+            t = making.made[self] = wrap(making.env[self.value])
+            if self.flags:
+                t._rg = self.flags
+            if self.cell is not None:
+                self.cell.tie(t, making)
+            if self.history is not None:
+                self.history.attach(t, making)
+        return t
+
+    def emit(self, steps: Any) -> None:
+        if steps.again(self):
+            return
+        if self.history is not None or self.cell is not None:
+            raise InPython
+        if self.flags or not steps.is_fresh(self.value):
+            steps.view(self, None)
+        else:
+            steps.new(self)
+
+    def same(self, other: Any, runs: Runs) -> bool:
+        return runs.values(self.value, other.value) and self.flags == other.flags and _same_history(self, other, runs)
+
+
+class MadeView(Recipe):
+    """A tensor that is a view of another."""
+    __slots__ = ("value", "flags", "history", "base")
+
+    def __init__(self, value: int, flags: int, history: History | None, base: Recipe):
+        self.value, self.history, self.base = value, history, base
+        self.flags = flags & ~REQUIRES_GRAD | (REQUIRES_GRAD if history is not None else 0)
+
+    def build(self, making: Making) -> Any:
+        t = making.made.get(self)
+        if t is None:
+            base = self.base.build(making)
+            t = making.made[self] = view_of(base, making.env[self.value])
+            t._rg = self.flags
+            if self.history is not None:
+                self.history.attach(t, making)
+        return t
+
+    def emit(self, steps: Any) -> None:
+        if steps.again(self):
+            return
+        if self.history is not None:
+            raise InPython
+        steps.view(self, self.base)
+
+    def same(self, other: Any, runs: Runs) -> bool:
+        return runs.values(self.value, other.value) and self.flags == other.flags and runs.recipes(self.base, other.base) \
+            and _same_history(self, other, runs)
+
+    def parts(self) -> list[Recipe]:
+        return [self.base]
+
+
+def _same_history(a: Any, b: Any, runs: Runs) -> bool:
+    return a.history is b.history if a.history is None or b.history is None else bool(a.history.same(b.history, runs))

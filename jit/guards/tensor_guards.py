@@ -1,0 +1,106 @@
+"""What is compared of the tensors that a recording reaches from outside, and which objects the arguments are."""
+from __future__ import annotations
+
+from operator import attrgetter, is_
+from typing import Any
+
+from whet.ir.graph import Type
+from whet.tensor_base import Base
+
+from ..capture.refused import Refused
+from ..capture.tensor_sources import Source, within_reach
+from ..report.reasons import Changed, Memory, Reason, Replaced
+from .places import Change
+from .signature import Run
+
+_array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
+_refreshed = attrgetter("requires_grad")     # Asking brings a view up to date with its base.
+
+
+class TensorGuards:
+    """How the tensors from outside were before a run, and what the arguments were to the function."""
+
+    def __init__(self, run: Run, program: Any, shared: list[tuple[Source, Source]]):
+        world = run.world
+        if not all(within_reach(source) for pair in shared for source in pair):
+            raise Refused(Memory("a gradient and another tensor are one array"))
+        world.let_go(run.leaves)
+        self.world, self.program, self.shared = world, program, shared
+        had = {id(t): g is not None for t, g in zip(run.tensors, run.grads)}
+        flags = {id(t): look[1] for t, look in zip(run.tensors, run.looks)}
+        self.tensors: list[Base] = list(world.tensors.values())
+        self.views = [t for t in self.tensors if t._base is not None]
+        self.arrays = [t._array for t in self.tensors]
+        self.flags = [flags.get(id(t), t._rg) for t in self.tensors]
+        self.has_no_grad = [not had.get(id(t), False) for t in self.tensors]
+        self.extras = [t._extra for t in self.tensors]
+        # Which tensor, NumPy array or container from outside each argument is; None for others.
+        self.leaf_tensors = [world.tensors.get(id(t)) for t in run.leaves]
+        self.leaf_arrays = [world.inputs.get(id(t._array)) for t in run.leaves]
+        self.boxes = [world.seen.get(id(x)) for x in run.boxes]
+        self.leaf_has_grad = [had[id(t)] for t in run.leaves]
+
+    def reach(self, leaves: list[Any]) -> tuple[list[Any] | None, Reason | None]:
+        """The leaves with the tensors in slots; or None, and why: one of these is of another kind."""
+        for s in self.world.slots:
+            t = s.fetch(self.world.tensors, leaves)
+            if t is None:
+                return None, Changed(self.world, Change(*s.cells[0]), "is of another kind")
+            leaves = [*leaves, t]
+        return leaves, None
+
+    def fit(self, leaves: list[Any], boxes: Any = ()) -> bool:
+        """Is everything that the function read outside of its arguments as it was?"""
+        return self.arguments_fit(leaves, boxes) and self.tensors_fit() and self.sharing_fits(leaves) and self.world.difference() is None
+
+    def arguments_fit(self, leaves: list[Any], boxes: Any) -> bool:
+        """Is an argument an object from outside just where it was the same one?"""
+        known, inputs, seen = self.world.tensors, self.world.inputs, self.world.seen
+        if inputs and not all(map(is_, [inputs.get(id(t._array)) for t in leaves], self.leaf_arrays)):
+            return False
+        if boxes and not all(map(is_, [seen.get(id(x)) for x in boxes], self.boxes)):
+            return False
+        return all(map(is_, [known.get(id(t)) for t in leaves], self.leaf_tensors))
+
+    def tensors_fit(self) -> bool:
+        """Are the tensors from outside as they were, but for their numbers?"""
+        ts = self.tensors
+        if not ts:
+            return True
+        for t in self.views:
+            _refreshed(t)
+        if list(map(_flags, ts)) != self.flags or [g is None for g in map(_grad, ts)] != self.has_no_grad \
+                or not all(map(is_, map(_extra, ts), self.extras)):
+            return False
+        if not all(map(is_, map(_array, ts), self.arrays)):
+            arrays = list(map(_array, ts))
+            if not all(a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype for a, b in zip(arrays, self.arrays)):
+                return False
+            self.arrays = arrays
+            self.program.forget()
+        return True
+
+    def sharing_fits(self, leaves: list[Any]) -> bool:
+        """Are the tensors that were around one array so now?"""
+        for source, other in self.shared:
+            t, u = source.find(leaves), other.find(leaves)
+            if t is None or u is None or t._array is not u._array:
+                return False
+        return True
+
+    def difference(self) -> Reason:
+        """In what a call does not fit."""
+        return self.world.difference() or self.unlike()
+
+    def unlike(self) -> Reason:
+        """In what a tensor from outside, or an argument, is not as it was."""
+        for t, a, flags, bare, extra in zip(self.tensors, self.arrays, self.flags, self.has_no_grad, self.extras):
+            if t._array is not a and (t._array.shape, t._array.dtype) != (a.shape, a.dtype):
+                return Replaced(t, f"is {Type.of(t._array)}, not {Type.of(a)}", self.world)
+            if t._rg != flags:
+                return Replaced(t, "no longer asks for gradients as it did", self.world)
+            if (t._grad is None) != bare:
+                return Replaced(t, "has no gradient, as it had" if t._grad is None else "has a gradient, as it had not", self.world)
+            if t._extra is not extra:
+                return Replaced(t, "has other hooks", self.world)
+        return Reason("an argument is a tensor that the function reaches from outside, too, or no longer is one")

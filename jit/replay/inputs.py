@@ -1,0 +1,105 @@
+"""What a program is given in a replay: where its arrays are found, how they must lie, and which may share memory."""
+from __future__ import annotations
+
+from operator import is_, itemgetter
+from typing import Any
+
+import numpy as np
+from whet.cpu import heap
+from whet.ir.graph import Type
+from whet.ir.spans import address, span
+
+from ..capture.tensor_sources import DataOf, GradientOf, Outside, Search, Source
+
+REQUIRES_GRAD = 1
+
+
+class Inputs:
+    """The tensors whose arrays a program is given, in its order, and the types that these had."""
+
+    def __init__(self, sources: list[Source], arrays: list[Any]):
+        self.sources, self.types = sources, [Type.of(a) for a in arrays]
+        self.search = Search(list(sources))
+        # A table compares the layouts of arguments and of tensors from outside, and knows no others.
+        self.unseen_by_tables = [(i, s) for i, s in self.search.others if not isinstance(s, DataOf)]
+
+    def find(self, leaves: Any) -> list[Any]:
+        """The tensors of a call; None in the place of one that is not there."""
+        return self.search.find(leaves)
+
+    def all_lie_alike(self, tensors: list[Any]) -> bool:
+        """Is everything laid out as it was when it was recorded?"""
+        return all([_lies_as(t, s, like) for t, s, like in zip(tensors, self.sources, self.types)])
+
+    def others_lie_alike(self, tensors: list[Any]) -> bool:
+        """The same of what no table has compared."""
+        return all([_lies_as(tensors[i], s, self.types[i]) for i, s in self.unseen_by_tables])
+
+
+def _lies_as(t: Any, source: Source, like: Type) -> bool:
+    if t is None:
+        return False
+    a = t._array
+    # Gradients flow to a gradient only where somebody made a graph of it: the program knows of none.
+    return a.shape == like.shape and a.strides == like.strides and a.dtype == like.dtype \
+        and not (isinstance(source, GradientOf) and t._rg)
+
+
+class Overlaps:
+    """Which of the arrays that a program writes share memory with which of all. It must be so again at each call.
+
+    Mostly the arrays of tensors from outside are the very same objects, and the others have memory of their own: this is seen at once."""
+
+    def __init__(self, arrays: list[Any], written: list[int], inputs: Inputs):
+        self.written, self.pattern = written, overlaps(arrays, written)
+        self.fixed_places = [i for i, s in enumerate(inputs.sources) if isinstance(s, Outside)]
+        self.fixed_arrays = [arrays[i] for i in self.fixed_places]
+        self.moving = [(i, i in written) for i, s in enumerate(inputs.sources) if not isinstance(s, Outside)]
+        # A getter of one gives no tuple: it gets the one twice.
+        twice = 2 if len(self.fixed_places) == 1 else 1
+        self.fixed = itemgetter(*self.fixed_places * twice) if self.fixed_places else _nothing
+        self.fixed_arrays *= twice
+        memories = {i: _memory(arrays[i]) for i in self.fixed_places}
+        self.written_memory = {memories[i] for i in written if i in memories}
+        self.fixed_memory = set(memories.values())
+        is_fixed = set(self.fixed_places).issuperset
+        self.moving_overlap_nothing = None not in self.fixed_memory and all(is_fixed((i, k)) for i, k, _ in self.pattern)
+
+    def are_as_before(self, arrays: list[Any]) -> bool:
+        """Do the arrays overlap just as they did?"""
+        if self.moving_overlap_nothing and all(map(is_, self.fixed(arrays), self.fixed_arrays)):
+            seen = set(self.written_memory)
+            for i, is_written in self.moving:
+                a = arrays[i]
+                m = id(a.base) if type(a.base) is heap.Block else _memory(a)
+                if m is None or m in seen or is_written and m in self.fixed_memory:
+                    break
+                seen.add(m)
+            else:
+                return True
+        return overlaps(arrays, self.written) == self.pattern
+
+
+def _nothing(arrays: list[Any]) -> tuple[()]:
+    return ()
+
+
+def _memory(a: Any) -> int | None:
+    """What an array's memory belongs to, by its id; None where something else may lead to the same memory (another library, say)."""
+    while type(a) is np.ndarray and a.base is not None:
+        a = a.base
+    return id(a) if type(a) is np.ndarray and a.flags.owndata or type(a) is heap.Block else None
+
+
+def overlaps(arrays: list[Any], written: list[int]) -> tuple[tuple[int, int, int], ...]:
+    """Which of the written arrays share memory with which of all, and how far apart they begin."""
+    spans = sorted([(*span(a), i) for i, a in enumerate(arrays) if a.size])
+    changed = set(written)
+    found: list[tuple[int, int, int]] = []
+    reaching: list[tuple[int, int]] = []
+    for low, high, i in spans:
+        reaching = [(end, k) for end, k in reaching if end > low]
+        for _, k in reaching:
+            found += [(a, b, address(arrays[b]) - address(arrays[a])) for a, b in ((i, k), (k, i)) if a in changed]
+        reaching.append((high, i))
+    return tuple(sorted(found))

@@ -1,0 +1,159 @@
+"""What a call by a recording does, stage by stage.
+
+    find   the tensors that the program is given, and see that they lie and overlap as they did
+    ask    whether what acts outside of Python's state would go the same way
+    run    the program; until here a miss leaves nothing behind
+    count  the writes in the versions of tensors, and change what requires a gradient
+    build  the node for the backward, then all that is new: gradients, results, what goes into Python's state
+    lay    that where it belongs; until here gradients and state that were there before are
+    act    print, log and the like
+
+A call whose guards machine code has compared skips those of the checks that were among them.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+
+from whet.tensor import wrap
+
+from ..capture.tensor_sources import Outside, Search, Source
+from ..capture.varying_numbers import tensor_of
+from ..effects.lay_state import Left
+from ..effects.recipes import Making, Recipe
+from ..effects.tensor_recipes import MadeTensor
+from ..guards.native_entry import MISSED
+from ..program.program import Miss
+from .inputs import Inputs, Overlaps
+
+
+class Batch:
+    """Recipes that are built one after the other. Tensors that are nothing but an array each, and mostly all are, are built in one go."""
+
+    def __init__(self, recipes: list[Recipe]):
+        self.recipes = recipes
+        values = [x.value for x in recipes if isinstance(x, MadeTensor) and x.is_plain and not x.is_shared]
+        self.values = itemgetter(*values) if len(values) == len(recipes) > 1 else None
+
+    def build(self, making: Making) -> list[Any]:
+        """What the recipes make."""
+        return [x.build(making) for x in self.recipes] if self.values is None else list(map(wrap, self.values(making.env)))
+
+
+class Replay:
+    """The stages of a replay. What is told of each is what a run did: see `capture/`."""
+
+    def __init__(self, program: Any, inputs: Inputs, overlaps: Overlaps | None, result: Recipe, left: Left,
+                 grads: list[tuple[Source, Recipe]], bumps: list[tuple[Source, Any]], marks: list[tuple[Source, int]],
+                 acts: list[Any], generators: list[Any], backward: Any):
+        self.program, self.inputs, self.overlaps, self.result, self.left = program, inputs, overlaps, result, left
+        self.grads, self.bumps, self.marks, self.acts, self.backward = grads, bumps, marks, acts, backward
+        self.generators = generators if program.may_miss else []         # those that a miss must put back
+        self.does_nothing_but_acts = not (overlaps or bumps or grads or left or generators)
+        # Mostly all that is written lies outside: its tensors are known.
+        all_outside = all(isinstance(s, Outside) for s, _ in bumps)
+        self.bumped = [(s.tensor, writer) for s, writer in bumps if isinstance(s, Outside)] if all_outside else []
+        self.counts_others = bool(marks or not all_outside)
+        self.new_grads = Batch([recipe for _, recipe in grads])
+        self.graded = Search([source for source, _ in grads])
+        self.only_grads_and_result = not (left or acts)
+        # Mostly a call gives one new tensor, and lays nothing: it is made without further ado.
+        is_plain = isinstance(result, MadeTensor) and result.is_plain and backward is None
+        self.only_tensor = result.value if isinstance(result, MadeTensor) and is_plain and not (grads or left or acts) else None
+
+    def __call__(self, leaves: Any, boxes: Any = ()) -> Any:
+        """The result of a call whose guards were compared in Python; raises Miss where a value is another."""
+        return self.run(self.checked(leaves), leaves, boxes)
+
+    def checked(self, leaves: Any) -> list[Any]:
+        """The tensors of the program; raises Miss where they are laid out otherwise than when it was recorded."""
+        tensors = self.inputs.find(leaves)
+        if not self.inputs.all_lie_alike(tensors):
+            raise Miss
+        return tensors
+
+    def run(self, tensors: list[Any], leaves: Any, boxes: Any) -> Any:
+        """All stages but the first."""
+        arrays = [t._array for t in tensors]
+        if self.overlaps is not None and not self.overlaps.are_as_before(arrays):
+            raise Miss
+        if self.acts:
+            self.ask()
+        env = self.program(arrays) if not self.generators else self.drawn(arrays)
+        for t, writer in self.bumped:
+            t._bump(writer)
+        if self.counts_others:
+            self.count_others(leaves)
+        if self.only_tensor is not None:
+            return wrap(env[self.only_tensor])
+        making = Making(env, leaves, boxes)
+        if self.backward is not None:
+            self.backward.begin(making, tensors)
+        grads = self.new_grads.build(making) if self.grads else ()
+        if self.only_grads_and_result:
+            out = self.result.build(making)
+        else:
+            left = [x.build(making) for x in self.left.recipes]
+            out = self.result.build(making)
+            acts = [[x.build(making) for x in c.recipes] for c in self.acts]
+        if grads:
+            for t, g in zip(self.graded.find(leaves), grads):
+                t._grad = g
+        if not self.only_grads_and_result:
+            self.left.lay(left, boxes)
+            for c, args in zip(self.acts, acts):
+                c.does(*args, **c.kwargs)
+        return out
+
+    def ask(self) -> None:
+        """Would what acts outside of Python's state do its part?"""
+        for c in self.acts:
+            if not c.ready() or not (self.does_nothing_but_acts or c.calm()):
+                raise Miss("what the function prints, logs or warns would go another way")
+
+    def drawn(self, arrays: list[Any]) -> Any:
+        """Run a program that may miss after it has drawn random numbers."""
+        before = [(g, g._seed, g._offset) for g in self.generators]
+        try:
+            return self.program(arrays)
+        except Miss:
+            for g, seed, offset in before:
+                g._seed, g._offset = seed, offset
+            raise
+
+    def count_others(self, leaves: Any) -> None:
+        """The versions of what was written, if it is not all known, and the flags of leaves that require a gradient now, or no longer do."""
+        if not self.bumped:
+            for source, writer in self.bumps:
+                source.find(leaves)._bump(writer)
+        for source, flags in self.marks:
+            source.find(leaves)._rg = flags
+
+
+def after_table(recording: Any, leaves: Any) -> Callable[..., Any]:
+    """A function of what machine code hands over, in its order, that does the rest of a replay: the result or MISSED."""
+    replay, lock, order, number = recording.replay, recording.lock, leaves.order, leaves.number
+    find, unseen = replay.inputs.search.find, replay.inputs.unseen_by_tables
+    in_order = order == list(range(len(order))) and not any(number)
+
+    def arranged(given: tuple[Any, ...]) -> list[Any]:
+        own: list[Any] = [None] * len(given)
+        for i, x in zip(order, given):
+            own[i] = tensor_of(x) if number[i] else x
+        return own
+
+    def rest(*given: Any) -> Any:
+        if not lock.acquire(False):
+            return MISSED
+        try:
+            leaves = given if in_order else arranged(given)
+            tensors = find(leaves)
+            if unseen and not replay.inputs.others_lie_alike(tensors):
+                return MISSED
+            return replay.run(tensors, leaves, ())
+        except Miss:
+            return MISSED
+        finally:
+            lock.release()
+    return rest
