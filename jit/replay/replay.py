@@ -64,7 +64,7 @@ class Replay:
 
     def __call__(self, leaves: Any, boxes: Any = ()) -> Any:
         """The result of a call whose guards were compared in Python; raises Miss where a value is another."""
-        return self.run(self.checked(leaves), leaves, boxes)
+        return self.run([t._array for t in self.checked(leaves)], leaves, boxes)
 
     def checked(self, leaves: Any) -> list[Any]:
         """The tensors of the program; raises Miss where they are laid out otherwise than when it was recorded."""
@@ -73,9 +73,8 @@ class Replay:
             raise Miss
         return tensors
 
-    def run(self, tensors: list[Any], leaves: Any, boxes: Any) -> Any:
+    def run(self, arrays: list[Any], leaves: Any, boxes: Any) -> Any:
         """All stages but the first."""
-        arrays = [t._array for t in tensors]
         if self.overlaps is not None and not self.overlaps.are_as_before(arrays):
             raise Miss
         if self.acts:
@@ -89,7 +88,7 @@ class Replay:
             return wrap(env[self.only_tensor])
         making = Making(env, leaves, boxes)
         if self.backward is not None:
-            self.backward.begin(making, tensors)
+            self.backward.begin(making, self.inputs.find(leaves))
         grads = self.new_grads.build(making) if self.grads else ()
         if self.only_grads_and_result:
             out = self.result.build(making)
@@ -133,8 +132,8 @@ class Replay:
 
 def after_table(recording: Any, leaves: Any) -> Callable[..., Any]:
     """A function of what machine code hands over, in its order, that does the rest of a replay: the result or MISSED."""
-    replay, lock, order, number = recording.replay, recording.lock, leaves.order, leaves.number
-    find, unseen = replay.inputs.search.find, replay.inputs.unseen_by_tables
+    lock, run, order, number = recording.lock, recording.replay.run, leaves.order, leaves.number
+    arrays_of = _arrays(recording.replay.inputs, recording.guards)
     in_order = order == list(range(len(order))) and not any(number)
 
     def arranged(given: tuple[Any, ...]) -> list[Any]:
@@ -147,13 +146,31 @@ def after_table(recording: Any, leaves: Any) -> Callable[..., Any]:
         if not lock.acquire(False):
             return MISSED
         try:
-            leaves = given if in_order else arranged(given)
-            tensors = find(leaves)
-            if unseen and not replay.inputs.others_lie_alike(tensors):
-                return MISSED
-            return replay.run(tensors, leaves, ())
+            own = given if in_order else arranged(given)
+            return run(arrays_of(own), own, ())
         except Miss:
             return MISSED
         finally:
             lock.release()
     return rest
+
+
+def _arrays(inputs: Inputs, guards: Any) -> Callable[[Any], list[Any]]:
+    """A function that finds the arrays of a program where machine code has compared those of the tensors from outside: they are the same
+    objects at each call. What it has not compared must lie as it did."""
+    search = inputs.search
+    if search.others or not all(id(t) in guards.world.tensors for t in search.known if t is not None):
+        def found(leaves: Any) -> list[Any]:
+            tensors = search.find(leaves)
+            if not inputs.others_lie_alike(tensors):
+                raise Miss
+            return [t._array for t in tensors]
+        return found
+    known, arguments = [None if t is None else t._array for t in search.known], search.arguments
+
+    def at_once(leaves: Any) -> list[Any]:
+        arrays = known.copy()
+        for i, k in arguments:
+            arrays[i] = leaves[k]._array
+        return arrays
+    return at_once

@@ -495,7 +495,7 @@ def test_what_prints_is_watched_at_each_size(capsys):
             x = whet.randn(n, 3)
             same(f(x), fn(x))
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 18 and lines[::2] == lines[1::2] and len(recordings(f)) == 3 and all(r.acts for r in recordings(f))
+    assert len(lines) == 18 and lines[::2] == lines[1::2] and len(recordings(f)) == 3 and all(r.replay.acts for r in recordings(f))
 
 
 def test_rewrites_choose_for_each_size():
