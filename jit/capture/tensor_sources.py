@@ -1,14 +1,11 @@
 """Where a replay finds the tensors that were there before the recorded run: one class for each way to one."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from whet.tensor_base import Base
 
 from .varying_numbers import FACTS, tensor_of
-
-if TYPE_CHECKING:
-    from ..guards.signature import Run
 
 
 class InPython(Exception):
@@ -203,7 +200,7 @@ class Search:
 class Sources:
     """The way to each tensor that was there before a run."""
 
-    def __init__(self, run: Run, borrowed: dict[int, Base], facts: dict[int, Any]):
+    def __init__(self, run: Any, borrowed: dict[int, Base], facts: dict[int, Any]):
         self.arguments = {id(t): Argument(i) for i, t in enumerate(run.leaves)}
         self.known, self.borrowed, self.facts = run.whole.tensors, borrowed, facts
         self.owners: dict[int, Any] = {id(g): t for t, g in zip(run.tensors, run.grads) if g is not None}

@@ -25,9 +25,10 @@ from ..guards.origin import standard
 from ..guards.signature import Run, counted
 from ..guards.tensor_facts import named
 from ..report.reasons import Foreign, Returns, full_thing, thing
-from . import recipes
+from . import made_objects
+from .made_objects import MadeDict, MadeTuple, TensorKeyedDict
 from .python_state import GROWING
-from .recipes import Constant, FilledText, Found, GivenArray, GivenBox, MadeArray, MadeDict, MadeTuple, Number, Recipe, TensorKeyedDict
+from .recipes import Constant, FilledText, Found, GivenArray, GivenBox, MadeArray, Number, Recipe
 from .tensor_recipes import Freed, History, Leaf, LiveEnd, MadeTensor, MadeView, VersionCell
 
 
@@ -66,7 +67,7 @@ class Results:
         found = self.found(x)
         if found is not None:
             return found
-        return self.make(x, recipes.ANEW) or self.constant(x) or self.make(x, recipes.KINDS) or self.refuse(x)
+        return self.make(x, made_objects.ANEW) or self.constant(x) or self.make(x, made_objects.KINDS) or self.refuse(x)
 
     def argument(self, x: Any) -> Recipe:
         """The recipe of an argument of a call that acts outside of Python's state."""
@@ -102,7 +103,7 @@ class Results:
             raise Refused(Returns(f"{thing(type(x))} that was there before"))
         return None
 
-    def make(self, x: Any, kinds: tuple[type[recipes.Made], ...]) -> Recipe | None:
+    def make(self, x: Any, kinds: tuple[type[made_objects.Made], ...]) -> Recipe | None:
         """The recipe of an object that each call makes anew, of one of these kinds; None where it is of none."""
         for kind in kinds:
             if kind.takes(x):

@@ -25,7 +25,7 @@ from ..capture.tensor_sources import Search
 from ..program import builder
 from ..program.program import Miss
 from ..report.reasons import PythonBackward
-from ..verify.same_bits import digest, template
+from ..verify.same_bits import digest, roughly_equal, template
 from .eager_graph import History, walk
 
 ADD = REGISTRY["add"]
@@ -153,7 +153,7 @@ class Backward:
         nodes = h.make(held, h.borders, {}, 1)
         with modes.enable_grad():
             found = walk(nodes, {nodes[r]: g for r, g in zip(h.roots, gradients)}, [])
-        if {h.keys[key] for key, _ in found} != wanted.keys() or not all(_alike(g._array, wanted[h.keys[key]]) for key, g in found):
+        if {h.keys[key] for key, _ in found} != wanted.keys() or not all(roughly_equal(g._array, wanted[h.keys[key]]) for key, g in found):
             raise Refused(PythonBackward("a second derivative would read what the first does not"))
 
     def settle(self, outside, cells):
@@ -422,22 +422,3 @@ class _Way:
 
 def _bits(numbers):
     return sum(1 << i for i in numbers)
-
-
-def _alike(a, b):
-    """Are two gradients the same, but for the rounding of another formula?"""
-    wide = np.complex128 if a.dtype.kind == "c" else np.float64
-    return a.shape == b.shape and a.dtype == b.dtype and np.allclose(a.astype(wide), b.astype(wide), 0.05, 1e-3, equal_nan=True)
-
-
-def near(a, b):
-    """Are two results the same, but for the rounding of some thousand operations on numbers as large as the largest? (Of others than floats
-    nothing can be said.)"""
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    if a.dtype.kind != "f" or not a.size:
-        return True
-    bound = 4096 * np.finfo(a.dtype).eps
-    with np.errstate(all="ignore"):
-        a, b = (np.where(np.isfinite(x), x, 0).astype(np.float64) for x in (a, b))
-        return bool(np.abs(a - b).max() <= bound * np.abs(b).max())

@@ -6,10 +6,9 @@ from whet.cpu import memory
 from whet.ir.spans import address, span
 
 from ..capture.refused import Refused, Wrong
-from ..gradient.backward import near
 from ..program.program import Miss
 from ..report.reasons import Drifts, Memory, Rewrites
-from .same_bits import laid, same_bits
+from .same_bits import laid, near, same_bits
 
 ALIGNED = 64                     # bytes: where memory begins at multiples of these
 

@@ -1,0 +1,325 @@
+"""Recipes of objects that each call makes anew with their parts: containers, records, instances and functions.
+
+A container's recipe exists before those of its parts do, because a container may hold itself.
+"""
+from __future__ import annotations
+
+import collections
+import dataclasses
+import types
+from typing import Any
+
+from whet.tensor import Size
+
+from ..capture.containers import elements, kind_of, values
+from ..capture.refused import Refused
+from ..capture.tensor_sources import InPython
+from ..capture.varying_numbers import NUMBERS
+from ..guards.immutable_types import PLAIN
+from ..guards.instances import attributes
+from ..guards.origin import HEAP
+from ..report.reasons import Returns
+from .recipes import Making, Recipe, Runs, same_constant
+
+
+class Made(Recipe):
+    """An object that each call makes anew, with its parts."""
+    __slots__ = ("held",)
+
+    def __init__(self) -> None:
+        self.held: list[Recipe] = []
+
+    @staticmethod
+    def takes(x: Any) -> bool:
+        """Is this the recipe for such an object?"""
+        raise NotImplementedError
+
+    def describe(self, x: Any, results: Any) -> None:
+        """Note what an object is made of."""
+        self.held = [results.describe(y) for y in x]
+
+    def build(self, making: Making) -> Any:
+        x = making.made.get(self)
+        return self.make(making) if x is None else x
+
+    def make(self, making: Making) -> Any:
+        """A new object, noted before its parts are made if it can be changed."""
+        raise NotImplementedError
+
+    def same(self, other: Any, runs: Runs) -> bool:
+        return runs.lists(self.held, other.held)
+
+    def parts(self) -> list[Recipe]:
+        return self.held
+
+
+class MadeSlice(Made):
+    """A slice with numbers that vary."""
+    __slots__ = ()
+
+    @staticmethod
+    def takes(x: Any) -> bool:
+        return type(x) is slice
+
+    def describe(self, x: Any, results: Any) -> None:
+        super().describe((x.start, x.stop, x.step), results)
+
+    def make(self, making: Making) -> Any:
+        x = making.made[self] = slice(*[y.build(making) for y in self.held])
+        return x
+
+
+class MadeTuple(Made):
+    """A tuple."""
+    __slots__ = ()
+
+    @staticmethod
+    def takes(x: Any) -> bool:
+        return type(x) is tuple
+
+    def make(self, making: Making) -> Any:
+        x = tuple([y.build(making) for y in self.held])
+        # A list in it that holds it has built it already.
+        return making.made.setdefault(self, x)
+
+    def emit(self, steps: Any) -> None:
+        steps.once(self)
+        for y in self.held:
+            y.emit(steps)
+        steps.tuple(len(self.held))
+
+
+class MadeList(Made):
+    """A list."""
+    __slots__ = ()
+
+    @staticmethod
+    def takes(x: Any) -> bool:
+        return type(x) is list
+
+    def make(self, making: Making) -> Any:
+        x: list[Any] = []
+        making.made[self] = x
+        x += [y.build(making) for y in self.held]
+        return x
+
+    def emit(self, steps: Any) -> None:
+        steps.once(self)
+        for y in self.held:
+            y.emit(steps)
+        steps.list(len(self.held))
+
+
+class MadeRecord(Made):
+    """A tuple with a class: a named tuple, a shape, or several results of one of our functions. `named`: its attributes beside the
+    fields."""
+    __slots__ = ("type", "named")
+
+    @staticmethod
+    def takes(x: Any) -> bool:
+        return isinstance(x, tuple) and (hasattr(type(x), "_fields") or type(x).__module__.startswith("whet"))
+
+    def describe(self, x: Any, results: Any) -> None:
+        self.type = type(x)
+        super().describe(x, results)
+        more = getattr(x, "__dict__", {}) if hasattr(x, "_fields") else {}
+        self.named = [(name, results.describe(y)) for name, y in more.items()]
+
+    def make(self, making: Making) -> Any:
+        fields = [y.build(making) for y in self.held]
+        x = self.type._make(fields) if hasattr(self.type, "_make") else self.type(fields)
+        x = making.made.setdefault(self, x)
+        if self.named:
+            x.__dict__.update([(name, y.build(making)) for name, y in self.named])
+        return x
+
+    def same(self, other: MadeRecord, runs: Runs) -> bool:
+        return self.type is other.type and runs.lists(self.held, other.held) and _same_entries(self.named, other.named, runs)
+
+    def parts(self) -> list[Recipe]:
+        return [*self.held, *(y for _, y in self.named)]
+
+
+class MadeShape(MadeRecord):
+    """A shape with numbers that vary."""
+    __slots__ = ()
+
+    @staticmethod
+    def takes(x: Any) -> bool:
+        return type(x) is Size and any(type(n) in NUMBERS for n in x)
+
+
+class MadeDict(Made):
+    """A dict, by its type."""
+    __slots__ = ("type", "keys")
+
+    @staticmethod
+    def takes(x: Any) -> bool:
+        return type(x) in (dict, collections.OrderedDict) and all(type(k) in PLAIN for k in x)
+
+    def describe(self, x: Any, results: Any) -> None:
+        self.fill(type(x), list(x), list(x.values()), results)
+
+    def fill(self, kind: type, keys: list[Any], held: list[Any], results: Any) -> None:
+        """Note the entries of a dict of this type."""
+        self.type, self.keys = kind, keys
+        self.held = [results.describe(y) for y in held]
+
+    def make(self, making: Making) -> Any:
+        x = making.made[self] = self.type()
+        x.update(zip(self.keys, [y.build(making) for y in self.held]))
+        return x
+
+    def emit(self, steps: Any) -> None:
+        if self.type is not dict:
+            raise InPython
+        steps.once(self)
+        at = steps.keys(self.keys)
+        for y in self.held:
+            y.emit(steps)
+        steps.dict(len(self.keys), at)
+
+    def same(self, other: MadeDict, runs: Runs) -> bool:
+        return self.type is other.type and same_constant(self.keys, other.keys) and runs.lists(self.held, other.held)
+
+
+class TensorKeyedDict(Made):
+    """What a dict with tensors as keys holds."""
+    __slots__ = ("keys",)
+
+    def fill(self, kind: type, keys: list[Any], held: list[Any], results: Any) -> None:
+        """Note the entries, each key with its value."""
+        pairs = [(results.describe(k), results.describe(y)) for k, y in zip(keys, held)]
+        self.keys, self.held = [k for k, _ in pairs], [y for _, y in pairs]
+
+    def make(self, making: Making) -> Any:
+        return {k.build(making): y.build(making) for k, y in zip(self.keys, self.held)}
+
+    def same(self, other: TensorKeyedDict, runs: Runs) -> bool:
+        return runs.lists(self.keys, other.keys) and runs.lists(self.held, other.held)
+
+    def parts(self) -> list[Recipe]:
+        return [*self.keys, *self.held]
+
+
+class MadeSet(Made):
+    """A set of constants, which has them in the order that it had."""
+    __slots__ = ("type", "order")
+
+    @staticmethod
+    def takes(x: Any) -> bool:
+        return type(x) in (set, frozenset) and all(type(k) in PLAIN for k in x)
+
+    def describe(self, x: Any, results: Any) -> None:
+        self.type, self.order = type(x), elements(x)
+        if elements(self.type(self.order)) != self.order:
+            # What was taken from it left holes.
+            raise Refused(Returns("a set, of which the order could be another"))
+
+    def make(self, making: Making) -> Any:
+        x = making.made[self] = self.type(self.order)
+        return x
+
+    def same(self, other: MadeSet, runs: Runs) -> bool:
+        return self.type is other.type and same_constant(self.order, other.order)
+
+
+class MadeDataclass(Made):
+    """An instance of a dataclass, made without its `__init__`. `entries`: what it holds as a dict, if it is a kind of one."""
+    __slots__ = ("type", "own", "fields", "entries")
+
+    @staticmethod
+    def takes(x: Any) -> bool:
+        if not dataclasses.is_dataclass(x) or isinstance(x, type):
+            return False
+        own = kind_of(x) if isinstance(x, dict) else object
+        return all(b is object or b.__flags__ & HEAP or b in (own, dict) for b in type(x).__mro__) \
+            and all(type(k) in PLAIN for k in (elements(x) if isinstance(x, dict) else ()))
+
+    def describe(self, x: Any, results: Any) -> None:
+        held = list(zip(elements(x), values(x))) if isinstance(x, dict) else []
+        self.type, self.own = type(x), kind_of(x) if isinstance(x, dict) else object
+        self.fields = [(name, results.describe(y)) for name, y in attributes(x)]
+        self.entries = [(k, results.describe(y)) for k, y in held]
+
+    def make(self, making: Making) -> Any:
+        own: Any = self.own
+        x = making.made[self] = own.__new__(self.type)
+        for name, y in self.fields:
+            object.__setattr__(x, name, y.build(making))
+        for k, y in self.entries:
+            own.__setitem__(x, k, y.build(making))
+        return x
+
+    def same(self, other: MadeDataclass, runs: Runs) -> bool:
+        return self.type is other.type and self.own is other.own and _same_entries(self.fields, other.fields, runs) \
+            and _same_entries(self.entries, other.entries, runs)
+
+    def parts(self) -> list[Recipe]:
+        return [y for _, y in (*self.fields, *self.entries)]
+
+
+class MadeCell(Made):
+    """A variable that functions share."""
+    __slots__ = ()
+
+    @staticmethod
+    def takes(x: Any) -> bool:
+        return type(x) is types.CellType
+
+    def describe(self, x: Any, results: Any) -> None:
+        self.held = [] if x == types.CellType() else [results.describe(x.cell_contents)]
+
+    def make(self, making: Making) -> Any:
+        x = making.made[self] = types.CellType()
+        self.fill(x, making)
+        return x
+
+    def fill(self, x: Any, making: Making) -> None:
+        """Give the variable its value."""
+        for y in self.held:
+            x.cell_contents = y.build(making)
+
+
+class MadeFunction(Made):
+    """A function that the run made: each call makes its own, with its own variables."""
+    __slots__ = ("code", "names", "said")
+
+    @staticmethod
+    def takes(x: Any) -> bool:
+        return type(x) is types.FunctionType
+
+    def describe(self, x: Any, results: Any) -> None:
+        self.code, self.names = x.__code__, x.__globals__
+        super().describe(x.__closure__ or (), results)
+        said = ("__dict__", "__annotations__", "__kwdefaults__", "__defaults__", "__name__", "__qualname__", "__module__", "__doc__")
+        self.said = [(name, results.describe(getattr(x, name))) for name in said]
+
+    def make(self, making: Making) -> Any:
+        # A variable may hold the function: those that are new get their values afterwards.
+        new = [c for c in self.held if isinstance(c, MadeCell) and c not in making.made]
+        making.made.update((c, types.CellType()) for c in new)
+        closure = tuple([c.build(making) for c in self.held])
+        x = making.made[self] = types.FunctionType(self.code, self.names, closure=closure or None)
+        for c in new:
+            c.fill(making.made[c], making)
+        for name, y in self.said:
+            setattr(x, name, y.build(making))
+        return x
+
+    def same(self, other: MadeFunction, runs: Runs) -> bool:
+        return same_constant(self.code, other.code) and self.names is other.names and runs.lists(self.held, other.held) \
+            and _same_entries(self.said, other.said, runs)
+
+    def parts(self) -> list[Recipe]:
+        return [*self.held, *(y for _, y in self.said)]
+
+
+def _same_entries(a: Any, b: Any, runs: Runs) -> bool:
+    """Are pairs of a name and a recipe the same?"""
+    return len(a) == len(b) and all(same_constant(j, k) and runs.recipes(x, y) for (j, x), (k, y) in zip(a, b))
+
+
+# What immutable things are made anew for the sake of numbers in them, though they might have been there before.
+ANEW: tuple[type[Made], ...] = MadeSlice, MadeShape
+KINDS: tuple[type[Made], ...] = (MadeTuple, MadeList, MadeRecord, MadeDict, MadeSet, MadeDataclass, MadeFunction, MadeCell)
