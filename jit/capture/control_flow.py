@@ -9,164 +9,24 @@ noted can be a program (it computes, and gives tensors of its own), the node tak
 or another number of rounds becomes another recording.
 
 The code that the run did not come to (the branch not taken, a body after no round) is *tried*: it runs on the real operands with
-everything stopped that eager would not have done, see `Trial`. What cannot be tried is no node.
+everything stopped that eager would not have done, see `tried_code.py`. What cannot be tried is no node.
+The nodes themselves are in `control_nodes.py`.
 """
-import sys
-import warnings
 
 import numpy as np
-from whet import dtypes
-from whet.autograd import modes
-from whet.cpu import pool
-from whet.cpu.memory import empty
 from whet.ir.graph import OpNode, Ref
-from whet.ir.spans import address
 from whet.ops import control
-from whet.ops.registry import Op, is_tensor
+from whet.ops.registry import is_tensor
 from whet.tensor import Tensor
 
-from ..guards.origin import ours
-from ..guards.outside_state import world_of
-from ..guards.visitors import Unwatchable
-from ..program import builder
-from ..program.launch_lists import ARENA
-from ..program.loops import Rounds
 from ..program.misses import Miss
-from ..report.reasons import Calls
-from ..verify.same_bits import same_bits, template
-from .purity import Watch, resume
+from ..verify.same_bits import same_bits
+from .control_nodes import Body, Cond, While
 from .refused import Refused
+from .tried_code import Before, No, attempt, unseen
 from .user_lines import where
 
-# what code that is tried may call of ours: functions of these files, but of modules only their calls, and nothing of these names
-HARMLESS = ("<whet>", "/ops/", "/tensor.py", "/tensor_base.py", "/nn/", "/autograd/modes.py")
-OF_MODULES = frozenset("__call__ __getattr__ __getitem__ __iter__ __len__ __contains__ forward items keys values".split())
-HARMFUL = frozenset("requires_grad_ detach_ retain_grad register_hook register_post_accumulate_grad_hook backward set_ share_memory_ "
-                    "__setstate__".split())
 
-
-class No(Exception):
-    """What was noted cannot be a node."""
-
-
-class Stop(BaseException):
-    """Code that is tried was about to do more than compute."""
-
-
-# ---- nodes -------------------------------------------------------------------------------------------------------------
-class Body:
-    """Some nodes as a program: from the values of a node's operands (`given`, by their places) to results."""
-
-    def __init__(self, rec, nodes, results):
-        inside = {o for n in nodes for o in n.outs}
-        self.nodes, self.results = nodes, list(results)
-        self.given = list(dict.fromkeys(int(x) for n in nodes for x in n.refs() if x not in inside))
-        self.program = builder.build(nodes, rec.arrays, self.given, self.results)
-        origin = self.program.origin
-        if any(n not in inside or origin[n] != n for n in self.results):
-            raise No("a result is a view, or an operand")
-        if any(n.kind == "draw" or n.kind == "op" and n.op.random or n.kind == "write" and origin[n.ins[0]] not in inside for n in nodes):
-            raise No("it writes to tensors from outside, or draws random numbers")
-
-    def place(self, operands):
-        """Note where among some operands those are that it needs."""
-        self.at = [operands.index(n) for n in self.given]
-
-    def launches(self):
-        """The one list of launches that it is, with what that works on: places of operands, ("made", place of a result), and `ARENA`."""
-        alone = self.program.only_launches
-        if alone is None or self.program.checks:
-            return None
-        operands, made = dict(zip(self.given, self.at)), {ARENA: ARENA, **{n: ("made", i) for i, n in enumerate(self.results)}}
-        return alone.address, alone.words, [operands[n] if n in operands else made[n] for n in alone.values]
-
-    def __call__(self, arrays):
-        env = self.program([arrays[i] for i in self.at])
-        return [env[n] for n in self.results]
-
-
-class Control(Op):
-    """A node's op. `bodies`: name -> Body."""
-    family = "control"
-
-    def __init__(self, name, **bodies):
-        super().__init__(name, register=False)
-        self.bodies = bodies
-
-    def join(self):
-        """Called when the bodies know where their operands are."""
-
-    @property
-    def may_fail(self):
-        return any(b.program.may_miss for b in self.bodies.values())
-
-
-class Cond(Control):
-    """The results of one of two bodies."""
-
-    def forward(self, *arrays):
-        return tuple(self.bodies["true" if arrays[0].item() else "false"](arrays))
-
-
-class While(Control):
-    """What rounds of a body carry. `ways`: for each of what is carried (the first operands), (True, its place among the body's results) or
-    (False, which of what was carried it is). Where the body and the question are launches alone, machine code goes round."""
-
-    def __init__(self, name, ways, **bodies):
-        super().__init__(name, **bodies)
-        self.ways, self.rounds = ways, None
-
-    def join(self):
-        """Find out whether machine code can do it, when the bodies know their operands."""
-        ask, body = self.bodies["ask"], self.bodies["body"]
-        parts = [b.launches() for b in (ask, body)]
-        self.depths = [self.depth(k) for k in range(len(self.ways))]
-        if None in parts or None in self.depths or ask.program.arrays[ask.results[0]].dtype != bool:
-            return
-        # a result is read for as many rounds as it is handed on: so many pieces of memory, and one to write to, take turns
-        self.turns = [1 + max(d for r, d in self.depths if d and r == i) for i in range(len(body.results))]
-        moves = {k: ((i, 0) if new else i, 0) for k, (new, i) in enumerate(self.ways) if self.depths[k][1]}
-        moves.update({(i, t): ((i, (t + 1) % n), 0) for i, n in enumerate(self.turns) for t in range(n)})
-        (*question, read), (*work, used) = parts             # (results are known by their place among them, and whose turn it is)
-        self.rounds = Rounds((*question, ["pred" if type(x) is tuple else "asking" if x == ARENA else x for x in read]),
-                             (*work, [(x[1], 0) if type(x) is tuple else x for x in used]), moves, "pred")
-
-    def depth(self, k):
-        """Which result something that is carried was, and how many rounds before; 0 rounds where it stays. None where it goes in circles."""
-        rounds = 1
-        while rounds <= len(self.ways):
-            new, i = self.ways[k]
-            if new:
-                return i, rounds
-            if i == k:
-                return i, 0
-            k, rounds = i, rounds + 1
-        return None
-
-    def forward(self, *arrays):
-        ask, body = self.bodies["ask"], self.bodies["body"]
-        now, n = list(arrays), len(self.ways)
-        if self.rounds is not None:
-            memory = {(i, t): template(body.program.arrays[body.results[i]]) for i, n in enumerate(self.turns) for t in range(n)}
-            given = {**dict(enumerate(arrays)), **memory, "pred": template(ask.program.arrays[ask.results[0]])}
-            given.update({"asking": empty(ask.program.arena, np.uint8), ARENA: empty(body.program.arena, np.uint8)})
-            rounds = self.rounds(lambda name: address(given[name]))
-            for k, (i, depth) in enumerate(self.depths):
-                if 0 < depth <= rounds:
-                    now[k] = memory[i, (rounds - depth) % self.turns[i]]
-                elif depth:                  # it has not come through yet
-                    at = k
-                    for _ in range(rounds):
-                        at = self.ways[at][1]
-                    now[k] = arrays[at]
-        else:
-            while ask(now)[0].item():
-                made = body(now)
-                now[:n] = [made[i] if new else now[i] for new, i in self.ways]
-        return tuple([a.copy(order="K") if any(a is x for x in arrays) else a for a in now[:n]])
-
-
-# ---- recording ---------------------------------------------------------------------------------------------------------
 def cond(rec, pred, true_fn, false_fn, operands):
     """A cond under a recorder."""
     at = len(rec.nodes)
@@ -326,104 +186,3 @@ def said(x):
     return type(x), repr(x) if isinstance(x, float | complex) else x
 
 
-class unseen:
-    """Inside, nobody records or watches."""
-
-    def __enter__(self):
-        self.profile, self.observers = sys.getprofile(), modes.state.observers
-        sys.setprofile(None)
-        modes.state.observers = ()
-        modes.refresh()
-
-    def __exit__(self, *exc):
-        modes.state.observers = self.observers
-        modes.refresh()
-        resume(self.profile)
-
-
-# ---- Python's state ------------------------------------------------------------------------------------------------------
-class Before:
-    """What some functions reach, as it is before they run (`why`: why that cannot be said)."""
-
-    def __init__(self, *objects):
-        self.world, self.why = None, None
-        try:
-            self.world = world_of(objects[0], objects[1:])
-        except Unwatchable as e:
-            self.why = str(e)
-        self.settings = modes.state.flags, dtypes.get_default_dtype(), pool._threads
-        self.looks = [] if self.world is None else [(t, t._array, t._grad, t._rg, t._node) for t in self.world.tensors.values()]
-
-    def compare(self):
-        """Raise No where something is another now: the other branch, or another number of rounds, would not have done it."""
-        if self.world is None:
-            raise No(self.why)
-        if any(t._array is not a or t._grad is not g or t._rg != rg or t._node is not node for t, a, g, rg, node in self.looks):
-            raise No("it changes what a tensor is")
-        if self.world.changes():
-            raise No("it changes Python's state")
-        if (modes.state.flags, dtypes.get_default_dtype(), pool._threads) != self.settings:
-            raise No("it changes a setting")
-
-    def restore(self):
-        """Put all back, where it can be; what was another, in words."""
-        found = []
-        for t, a, g, rg, node in self.looks:
-            if t._array is not a or t._grad is not g or t._rg != rg or t._node is not node:
-                t._array, t._grad, t._rg, t._node = a, g, rg, node
-                found.append("it changes what a tensor is")
-        if self.world.restore():
-            found.append("it changes Python's state")
-        if (modes.state.flags, dtypes.get_default_dtype(), pool._threads) != self.settings:
-            modes.set_flags(self.settings[0])
-            dtypes.set_default_dtype(self.settings[1])
-            pool.set_num_threads(self.settings[2])
-            found.append("it changes a setting")
-        return found
-
-
-# ---- trying ------------------------------------------------------------------------------------------------------------
-class Careful(Watch):
-    """A watch that stops what it would refuse, before it happens."""
-
-    def called(self, frame):
-        code, by = frame.f_code, frame.f_back.f_code
-        if ours(code) and (by in self.codes or by is run.__code__) and (
-                code.co_name in HARMFUL or not any(x in code.co_filename for x in HARMLESS)
-                or "/nn/" in code.co_filename and "self" in code.co_varnames[:1] and code.co_name not in OF_MODULES):
-            self.refuse(Calls(code.co_name))
-        super().called(frame)
-
-
-def run(fn, operands):
-    """Call it from a place that `Careful` knows."""
-    return fn(*operands)
-
-
-def attempt(rec, fn, operands):
-    """What a function gives that eager does not come to, and the nodes of it. It runs on the real operands, and is stopped before it writes
-    to what was there before, draws random numbers, starts a backward or calls what a recording may not call; Python's state is put back."""
-    before, stopped = Before(fn, operands), []
-    if before.world is None:
-        raise No(before.why)
-
-    def stop(reason):
-        stopped.append(str(reason))
-        raise Stop(reason)
-    at = len(rec.nodes)
-    around = rec.trying, rec.since           # (code that is tried may come to another cond)
-    rec.trying, rec.since = stop, len(rec.arrays)
-    try:
-        with warnings.catch_warnings(record=True) as warned, Careful(before.world.codes, stop):
-            warnings.simplefilter("always")
-            out = run(fn, operands)
-    except (Stop, Exception) as e:
-        stopped.append(str(e))
-    finally:
-        rec.trying, rec.since = around
-        nodes = rec.nodes[at:]
-        del rec.nodes[at:]
-    stopped += before.restore()
-    if stopped or warned:
-        raise No(stopped[0] if stopped else "it warns")
-    return out, nodes

@@ -1,0 +1,124 @@
+"""The nodes of `cond` and `while_loop`: ops that hold programs, and run them by the values that they find."""
+
+import numpy as np
+from whet.cpu.memory import empty
+from whet.ir.spans import address
+from whet.ops.registry import Op
+
+from ..program import builder
+from ..program.launch_lists import ARENA
+from ..program.loops import Rounds
+from ..verify.same_bits import template
+from .tried_code import No
+
+
+class Body:
+    """Some nodes as a program: from the values of a node's operands (`given`, by their places) to results."""
+
+    def __init__(self, rec, nodes, results):
+        inside = {o for n in nodes for o in n.outs}
+        self.nodes, self.results = nodes, list(results)
+        self.given = list(dict.fromkeys(int(x) for n in nodes for x in n.refs() if x not in inside))
+        self.program = builder.build(nodes, rec.arrays, self.given, self.results)
+        origin = self.program.origin
+        if any(n not in inside or origin[n] != n for n in self.results):
+            raise No("a result is a view, or an operand")
+        if any(n.kind == "draw" or n.kind == "op" and n.op.random or n.kind == "write" and origin[n.ins[0]] not in inside for n in nodes):
+            raise No("it writes to tensors from outside, or draws random numbers")
+
+    def place(self, operands):
+        """Note where among some operands those are that it needs."""
+        self.at = [operands.index(n) for n in self.given]
+
+    def launches(self):
+        """The one list of launches that it is, with what that works on: places of operands, ("made", place of a result), and `ARENA`."""
+        alone = self.program.only_launches
+        if alone is None or self.program.checks:
+            return None
+        operands, made = dict(zip(self.given, self.at)), {ARENA: ARENA, **{n: ("made", i) for i, n in enumerate(self.results)}}
+        return alone.address, alone.words, [operands[n] if n in operands else made[n] for n in alone.values]
+
+    def __call__(self, arrays):
+        env = self.program([arrays[i] for i in self.at])
+        return [env[n] for n in self.results]
+
+
+class Control(Op):
+    """A node's op. `bodies`: name -> Body."""
+    family = "control"
+
+    def __init__(self, name, **bodies):
+        super().__init__(name, register=False)
+        self.bodies = bodies
+
+    def join(self):
+        """Called when the bodies know where their operands are."""
+
+    @property
+    def may_fail(self):
+        return any(b.program.may_miss for b in self.bodies.values())
+
+
+class Cond(Control):
+    """The results of one of two bodies."""
+
+    def forward(self, *arrays):
+        return tuple(self.bodies["true" if arrays[0].item() else "false"](arrays))
+
+
+class While(Control):
+    """What rounds of a body carry. `ways`: for each of what is carried (the first operands), (True, its place among the body's results) or
+    (False, which of what was carried it is). Where the body and the question are launches alone, machine code goes round."""
+
+    def __init__(self, name, ways, **bodies):
+        super().__init__(name, **bodies)
+        self.ways, self.rounds = ways, None
+
+    def join(self):
+        """Find out whether machine code can do it, when the bodies know their operands."""
+        ask, body = self.bodies["ask"], self.bodies["body"]
+        parts = [b.launches() for b in (ask, body)]
+        self.depths = [self.depth(k) for k in range(len(self.ways))]
+        if None in parts or None in self.depths or ask.program.arrays[ask.results[0]].dtype != bool:
+            return
+        # a result is read for as many rounds as it is handed on: so many pieces of memory, and one to write to, take turns
+        self.turns = [1 + max(d for r, d in self.depths if d and r == i) for i in range(len(body.results))]
+        moves = {k: ((i, 0) if new else i, 0) for k, (new, i) in enumerate(self.ways) if self.depths[k][1]}
+        moves.update({(i, t): ((i, (t + 1) % n), 0) for i, n in enumerate(self.turns) for t in range(n)})
+        (*question, read), (*work, used) = parts             # (results are known by their place among them, and whose turn it is)
+        self.rounds = Rounds((*question, ["pred" if type(x) is tuple else "asking" if x == ARENA else x for x in read]),
+                             (*work, [(x[1], 0) if type(x) is tuple else x for x in used]), moves, "pred")
+
+    def depth(self, k):
+        """Which result something that is carried was, and how many rounds before; 0 rounds where it stays. None where it goes in circles."""
+        rounds = 1
+        while rounds <= len(self.ways):
+            new, i = self.ways[k]
+            if new:
+                return i, rounds
+            if i == k:
+                return i, 0
+            k, rounds = i, rounds + 1
+        return None
+
+    def forward(self, *arrays):
+        ask, body = self.bodies["ask"], self.bodies["body"]
+        now, n = list(arrays), len(self.ways)
+        if self.rounds is not None:
+            memory = {(i, t): template(body.program.arrays[body.results[i]]) for i, n in enumerate(self.turns) for t in range(n)}
+            given = {**dict(enumerate(arrays)), **memory, "pred": template(ask.program.arrays[ask.results[0]])}
+            given.update({"asking": empty(ask.program.arena, np.uint8), ARENA: empty(body.program.arena, np.uint8)})
+            rounds = self.rounds(lambda name: address(given[name]))
+            for k, (i, depth) in enumerate(self.depths):
+                if 0 < depth <= rounds:
+                    now[k] = memory[i, (rounds - depth) % self.turns[i]]
+                elif depth:                  # it has not come through yet
+                    at = k
+                    for _ in range(rounds):
+                        at = self.ways[at][1]
+                    now[k] = arrays[at]
+        else:
+            while ask(now)[0].item():
+                made = body(now)
+                now[:n] = [made[i] if new else now[i] for new, i in self.ways]
+        return tuple([a.copy(order="K") if any(a is x for x in arrays) else a for a in now[:n]])
