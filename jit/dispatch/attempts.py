@@ -72,7 +72,7 @@ class FirstRecording(Session):
         model, given = self.model, self.call.given
         if model is None or not model.leads or paths or given.numbers or self.call.key in self.recordings.watched:
             return False
-        return sizes.unwatched(model, self.leaves, given.boxes)
+        return sizes.unwatched(model) and model.fits(self.leaves, given.boxes)
 
     def numbers_become_known(self) -> None:
         """Somebody would notice a Number: if some argument is one, the call has another key now."""
@@ -122,7 +122,7 @@ class FirstRecording(Session):
         r.kind, r.key = call.kind, call.key
         self.recordings.of(call.key).insert(0, r)
         self.refusals.why = None
-        r.shapes, r.sized = [t._array.shape for t in call.given.leaves], self.watch.told
+        r.sized = self.watch.told
         if not self.is_unwatched:
             self.recordings.add_model(self.model_key, r)
         r.prepare(self.args, self.kwargs, call.given)
@@ -132,6 +132,8 @@ class FirstRecording(Session):
 
     def failed(self, error: Any) -> None:
         """The run cannot be recorded: the next one may be, in another way."""
+        if type(error) is Wrong and self.model is not None:
+            self.model.family = False
         if self.is_unwatched:                # The next call is recorded in full.
             self.model.led(False)
             self.recordings.watched.add(self.call.key)

@@ -8,9 +8,12 @@ from typing import Any
 
 from whet.autograd import modes
 
+from ..guards import sizes
 from ..guards.native_entry import MISSED
 from ..policy import timing
 from ..policy.account import LOOKS, Policy
+from ..replay import families
+from ..verify import recheck
 from .attempts import Attempts
 from .invocation import Invocation
 from .learned import Learned
@@ -53,6 +56,11 @@ class Calls:
         if out is not MISSED:
             policy.pay(kind, timing.clock() - begun)
             return out
+        if self.unseen(call):
+            out = self.replays.result(call)
+            if out is not MISSED:
+                policy.unrun(kind, timing.clock() - begun)
+                return out
         why = self.against(call)
         if why is not None:
             return self.eager(call, why)
@@ -97,6 +105,29 @@ class Calls:
         reason = None if self.refusals.warned else self.policy.doubts()
         if reason is not None:
             self.refusals.say(f"is no faster traced: {reason.full()}")
+
+    # ---- calls of sizes that none had --------------------------------------------------------------------
+    def unseen(self, call: Invocation) -> bool:
+        """Make a recording for sizes that were never seen, without a run. True where there is one."""
+        recordings, key = self.recordings, call.key
+        if not recordings.models or key in recordings.by_key or key in self.refusals.by_key \
+                or key in recordings.watched or call.given.numbers or not self.attempts.lock.acquire(False):
+            return False
+        try:
+            model = recordings.model(call.args, call.kwargs, call.given)[1]
+            if model is None or not families.serves(model) or not sizes.unwatched(model) \
+                    or not self.policy.makes(call.kind):
+                return False
+            r = model.family.recording(call.given.leaves)
+            if r is None:
+                return False
+            r.kind, r.key = call.kind, key
+            r.checks = recheck.Checks(self.subject.verify, model.checks.cost)
+            recordings.begin(key, call.given.others).append(r)
+            recordings.take_in(r)
+            return True
+        finally:
+            self.attempts.lock.release()
 
     # ---- recorded calls ----------------------------------------------------------------------------------
     def against(self, call: Invocation) -> str | None:

@@ -5,6 +5,7 @@ state are laid: such a call enters no Python at all. For the others the table ha
 recording does the rest. See `passes/lower_llvm/calls/traced_calls.py` for the tables. A call that no table fits goes the long way: see `dispatch`.
 """
 import numpy as np
+from whet.cpu import entries
 
 from ..replay.replay import after_table
 from .argument_rows import arguments
@@ -12,6 +13,8 @@ from .native_entry import L, enter
 from .outside_rows import outside
 from .result_steps import launch
 from .table_rows import Leaves, No, Rows
+
+SIZES = 11                       # words of a tensor's row before its sizes and strides
 
 
 def table(r, args, kwargs, given):
@@ -51,6 +54,32 @@ def table(r, args, kwargs, given):
     for name, v in header.items():
         words[L.H[name] // 8] = v
     return np.array([w if w < 1 << 63 else w - (1 << 64) for w in words], np.int64), [r, *t.owned]
+
+
+def resized(ready, r, leaves):
+    """The table of a recording whose program is one list of launches, for one that differs from it in sizes alone, and in its list: of what is
+    compared only the arguments' sizes are others. `leaves`: the arguments' tensors. None where that may not be."""
+    words, owned = ready[0].copy(), ready[1]
+    p, at = r.program, L.H
+    if words[at["kind"] // 8] != L.LAUNCH or words[at["numbers"] // 8] or p.shown:
+        return None
+    row = words[at["rows_at"] // 8] // 8
+    for _ in range(words[at["rows"] // 8]):
+        if words[row] == L.TENSOR:
+            a = leaves[words[row + 3]]._array
+            words[row + SIZES:row + words[row + 2]] = [w for pair in zip(a.shape, a.strides) for w in pair]
+        row += words[row + 2]
+    row = words[at["fresh_at"] // 8] // 8
+    for n in p.fresh:
+        a = p.arrays[n]
+        words[row + 2] = entries.row_major(a)
+        words[row + 3:row + 3 + a.ndim] = a.shape
+        words[row + 3 + L.MAX_DIMS:row + 3 + L.MAX_DIMS + a.ndim] = a.strides
+        row += L.FRESH_WORDS
+    long, place, length, _ = p.launches_and_views
+    for name, v in dict(list=place, length=length, away=int(long), arena=p.arena, count=0, until=0).items():
+        words[at[name] // 8] = v
+    return words, [r, *owned[1:]]
 
 
 def like(x, y):

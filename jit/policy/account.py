@@ -29,7 +29,8 @@ FREE = 8                         # kinds that are recorded when first seen
 UNPROVEN = 0.25                  # of what may be spent: most for a kind that has not come often enough to pay
 LEAST = 1 / 64                   # of it: what is risked where recordings bring in next to nothing
 GUESS, TIMED = 0.4, 4            # of an eager call: a replay, until so many are timed
-FULL, RESIZED = 0.01, 0.002      # seconds that recordings take, until one was made
+FULL, RESIZED, UNRUN = 0.01, 0.002, 0.0005           # seconds that recordings take, until one was made: in full, like one, without a run
+SOUNDING = 32                    # of the calls that could have a recording without a run one in so many is eager
 KERNEL = 0.01                    # seconds that a kernel takes to compile well
 NEWEST = 0.3                     # weight of the last measurement in an average
 ASKING, RESERVE = 0.03, 0.01     # of eager's time: what asking may take, once so many seconds or less can be spent
@@ -45,7 +46,8 @@ HARVEST = 16                     # recordings whose calls are counted with each 
 class Ledger:
     """What became of a function's calls, and what they took. Counts of calls:
 
-    `replayed` by machine code or Python; `recorded` in full; `resized`: made like a recording of other sizes; `checked`: recorded again for
+    `replayed` by machine code or Python; `recorded` in full; `resized`: made like a recording of other sizes; `unseen`: the first
+    replays of sizes that no run had (they are among `replayed`); `checked`: recorded again for
     comparison; `timed`: eager in a trial; `failed`: recorded in vain. Eager calls by their reason: `new`: the first of their kind, `costly`: a
     recording costs more than may be spent, `crowded`: no room in memory, `slower`: replays of this kind take longer, `refused`: cannot be
     recorded, `busy`: another thread was recording, `unasked`: nothing could be spent, so nobody asked. `missed`: recordings that were tried
@@ -56,6 +58,7 @@ class Ledger:
     replayed: int = 0
     recorded: int = 0
     resized: int = 0
+    unseen: int = 0
     checked: int = 0
     timed: int = 0
     failed: int = 0
@@ -121,9 +124,11 @@ class Policy:
 
     def __init__(self):
         self.ledger, self.kinds, self.lock = Ledger(), {}, threading.Lock()
-        self.full, self.like = Cost(FULL), Cost(RESIZED)
+        self.full, self.like, self.bare = Cost(FULL), Cost(RESIZED), Cost(UNRUN)
+        self.asked = 0                       # how often a recording was to be made without a run
         self.made, self.held, self.bytes = 0, [], 0
         self.typical, self.asking, self.ratio = math.inf, 0.0, GUESS   # seconds of an eager call; of asking; a replay by an eager call
+        self.first = math.inf                # seconds of an eager call of sizes that are new to eager mode, too
         self.timings = 0                     # replays that the ratio is of
         self.idle = self.resting = 0         # eager calls in a row; calls that are not asked
         self.bypass = None                   # the table by which machine code makes these
@@ -155,6 +160,8 @@ class Policy:
     def ran(self, kind, seconds, asked, why):
         """A call ran eagerly in so many seconds, and took `asked` in all; `why`: a field of the ledger."""
         kind.eager = min(kind.eager, seconds)
+        if kind.calls == 1:
+            self.first = seconds if self.first == math.inf else _average(self.first, seconds)
         self.typical = seconds if self.typical == math.inf else _average(self.typical, seconds)
         self.asking = _average(self.asking, max(asked - seconds, 0.0)) if self.asking else asked - seconds
         self.count(why)
@@ -256,6 +263,21 @@ class Policy:
             return "costly"
         size = self.bytes // max(len(self.held), 1)
         return "crowded" if self.bytes + size > MEMORY and self.room(kind, size, ()) is None else None
+
+    def makes(self, kind):
+        """May a recording for a kind of other sizes be made without a run? Yes where that takes no longer than eager mode, to which sizes are
+        new as well. (Now and then no, to see how long that is.)"""
+        self.asked += 1
+        return self.asked % SOUNDING != 1 and (self.bare.seconds <= self.first or self.affords(kind, self.bare.seconds))
+
+    def unrun(self, kind, seconds):
+        """A recording was made without a run, and a call by it, in so many seconds."""
+        self.count("unseen")
+        eager = min(self.eager_seconds(kind), seconds)
+        self.bare.seconds = _average(self.bare.seconds, min(seconds, 2 * self.bare.seconds))         # (some bring kernels that eager mode needs, too)
+        self.ledger.recording += seconds - eager
+        self.ledger.spent += seconds
+        self.ledger.eager += min(self.first, seconds)
 
     def affords(self, kind, cost):
         """May a recording of a kind take so many seconds?"""

@@ -53,7 +53,7 @@ def copied(b, part, x, known):
     if type(x) in (bool, int, float):
         x = np.asarray(x, part.dtype)
         known = [*known, x]
-    if type(x) is not np.ndarray or x.dtype != part.dtype or x.itemsize > 8:
+    if not isinstance(x, np.ndarray) or x.dtype != part.dtype or x.itemsize > 8:
         return None
     return b.take(lambda: move(part, np.broadcast_to(x, part.shape)), known)
 

@@ -142,7 +142,7 @@ class Write(Kind):
         a, op = ins[0], node.op
         if node.attrs:
             return None
-        others = [x for x in ins[1:] if type(x) is np.ndarray]
+        others = [x for x in ins[1:] if isinstance(x, np.ndarray)]
         if op.name == "copy":
             (src,) = others
             have, wanted = FROM_NUMPY[src.dtype].short, FROM_NUMPY[a.dtype].short
@@ -156,7 +156,7 @@ class Write(Kind):
         kernel, number, t = op.plan(ins)
         if t is not FROM_NUMPY[a.dtype]:
             return None
-        xs = [x if type(x) is np.ndarray else op._number(x, number, t) for x in ins]
+        xs = [x if isinstance(x, np.ndarray) else op._number(x, number, t) for x in ins]
         return b.take(lambda: kernel(xs, [a]), xs)
 
     def run(self, node, ins, program, env):

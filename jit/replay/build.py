@@ -13,6 +13,7 @@ from ..program import builder
 from ..program.program import Miss, Program
 from ..report.reasons import Memory, Prints, PythonBackward
 from ..verify.program_check import ProgramCheck
+from . import families
 from .inputs import Inputs, Overlaps
 from .recording import Recorded, Recording
 from .replay import Replay
@@ -37,6 +38,13 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     is_doubtful = bool(found.left) and not session.run.alone()
     session.run.release(rec)
     rec.ceiling.make_room(memory.taken(program.arena))
+    shapes = [t._array.shape for t in session.call.given.leaves]
+
+    def compare(program: Program) -> None:
+        other = ProgramCheck(session.subject, rec, overlaps, program, found.outside)
+        other.run(found.draws, {n: n for n in values}, last=False)
+    if back is None:
+        families.grow(like, program, inputs.types, shapes, compare)
     check = ProgramCheck(session.subject, rec, overlaps, program, found.outside)
     made = check.run(found.draws, {n: n for n in values})
     if back is not None:
@@ -45,7 +53,7 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     replay = _replay(found, program, inputs, overlaps, back)
     r = Recording(session.world, session.run.settings, guards, replay, Recorded(overlaps, found.positions),
                   found.results.returns_a_box)
-    r.doubtful = is_doubtful
+    r.doubtful, r.shapes = is_doubtful, shapes
     if back is not None:
         back.trial = r.trial
     rec.originals.clear()
@@ -79,6 +87,9 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
     if back is not None:
         notes = [f"{name} left it alone: gradients flow through its results" for name in rewrites]
         back.part, rewrites = None, ()
+    made = families.program(like, nodes, rec.nodes, found.outside, values, session.call.given.leaves)
+    if made is not None:
+        return made
     return builder.build(
         nodes, rec.arrays, found.outside, values, steady=steady, rewrites=rewrites,
         like=like and like.program, ends=rec.streams.ends(), recorded=rec.nodes, notes=notes)

@@ -39,6 +39,9 @@ class Recording:
         # Where it stands among others.
         self.kind = self.key = None          # of calls that it is for: the policy's, and in the table of recordings
         self.shapes: Any = ()                # of the tensors among the arguments
+        self.family: Any = None              # recordings of other sizes like this one; False where there are none:
+        self.unsized: Any = None             # why
+        self.unseen = False                  # Was it made for sizes of which no call was run?
         self.sized = None                    # where the user's code was told a size (see sizes.py)
         self.told = self.checks = None       # what the recorder was told; when it is compared with a new recording (see recheck.py)
         self.doubtful = False                # Could another thread have done what this does? Then it is recorded once more first.
@@ -69,7 +72,13 @@ class Recording:
         if self.ready is not None:
             self.counted += calls(self.ready)
             self.ready = None
-        self.ready = native_table.table(self, args, kwargs, given)
+        sheet = getattr(self.program, "sheet", None)     # Of many recordings for one, one shows the others their table.
+        if sheet is not None and sheet.table is not None and n == 1:
+            self.ready = native_table.resized(sheet.table, self, given.leaves)
+        if self.ready is None:
+            self.ready = native_table.table(self, args, kwargs, given)
+            if sheet is not None:
+                sheet.table = self.ready
         self.finger = fingerprint(args, kwargs, given.numbers)
         self.limit()
         return True

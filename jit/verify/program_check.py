@@ -21,16 +21,17 @@ class ProgramCheck:
         self.subject, self.rec, self.overlaps = subject, rec, overlaps
         self.program, self.outside = program, outside
 
-    def run(self, generators: Any, values: dict[int, int]) -> Any:
+    def run(self, generators: Any, values: dict[int, int], last: bool = True) -> Any:
         """Raise Wrong where the program gives other bits. `values`: of the program -> of the run. Gives what
-        the program made, by value; None where nothing is compared."""
+        the program made, by value; None where nothing is compared. `last`: no other program is compared with
+        the run."""
         if self.subject.verify == "off":
             return None
         rec, originals = self.rec, self.rec.originals
         if not originals.copies.keys() >= {self.outside[i] for i in self.overlaps.written}:
             # A program must not write there again.
             raise Refused(Memory("it writes to a tensor from outside where the recorder does not look"))
-        given, made, spare = self.replayed(generators, values)
+        given, made, spare = self.replayed(generators, values, last)
         want = self.wanted(values)
         if self.program.rewritten is not None:
             want = self.rewritten(want, spare)
@@ -44,7 +45,7 @@ class ProgramCheck:
             raise Wrong(f"a replay {what}: {small}")
         return made
 
-    def replayed(self, generators: Any, values: dict[int, int]) -> tuple[Any, Any, Any]:
+    def replayed(self, generators: Any, values: dict[int, int], last: bool) -> tuple[Any, Any, Any]:
         """Run the program. Gives what it was given, what it made, and copies of the former for a rewritten
         program to be compared on."""
         rec, pattern = self.rec, self.overlaps.pattern
@@ -53,7 +54,7 @@ class ProgramCheck:
             g._seed, g._offset = rec.streams.starts[id(g)]
         try:
             spare = None if self.program.rewritten is None else copies(rec, self.outside, pattern, spare=True)
-            given = copies(rec, self.outside, pattern, spare=False)
+            given = copies(rec, self.outside, pattern, spare=not last)
             env = self.program(given)
             return given, {n: env[n] for n in values}, spare             # The arena is let go of.
         except Miss:

@@ -15,6 +15,9 @@ import ml_dtypes
 import numpy as np
 from whet.ir import kernel as K
 from whet.ir import scalar
+from whet.ir.extent import at_least, at_most, fixed
+from whet.ir.outline import broadcast_shapes
+from whet.ir.outline import table as numbers_of
 from whet.ir.spans import address
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.modules import new_module
@@ -198,7 +201,7 @@ def _run(plan, arrays):
     else:
         a, b, c, *operands = arrays
         native.launch(plan.kernel, plan.total, plan.grain, a, b, c, plan.table, scratch, *operands)
-    if scratch is not None and len(_scratch) < 8:
+    if type(scratch) is np.ndarray and len(_scratch) < 8:
         _scratch.append(scratch)
 
 
@@ -229,7 +232,7 @@ def _shape(a, b):
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(f"matmul: inner sizes differ: {a.shape} @ {b.shape}")
     try:
-        return (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+        return (*broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
     except ValueError:
         raise ValueError(f"matmul: batch sizes do not broadcast: {a.shape} @ {b.shape}") from None
 
@@ -263,7 +266,7 @@ def _packing(b):
     kernel = native.kernel(f"gemm/pack/many/{short}/{b_mode}", lambda mod, symbol: kernels.pack_b(mod, symbol, short, b_mode))
     count, panels = math.prod(b.shape[:-2]), -(-n // width)
     return (count * panels * width * max(k, 1), DTYPE[wide], kernel, count * panels, max(1, (1 << 18) // max(1, k * width)),
-            np.array([k, n, *b.strides[-2:], many, outer_step, inner_step], np.int64))
+            numbers_of([k, n, *b.strides[-2:], many, outer_step, inner_step]))
 
 
 def matmul_packed(a, packed, bias=None, epilogue=None, operands=()):
@@ -405,10 +408,10 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to):
     for x, (x_outer, x_inner) in zip("abc", batches[:3], strict=True):
         facts[f"{x}_outer"], facts[f"{x}_inner"] = x_outer, x_inner
     numbers = [facts[x] for x in kernels.DIMS] + [x for o, y in zip(more, batches[3:], strict=True) for x in (o[0], *y)]
-    grain = max(1, (UNIT_STEPS if m > FEW else UNIT_STEPS // 8) // max(1, rows * cols * k))
+    grain = at_least((UNIT_STEPS if m > FEW else UNIT_STEPS // 8) // at_least(rows * cols * k, 1), 1)
     if not in_place:                         # a thread packs B for each piece that it takes
-        grain = max(grain, min(total // sharing, ROWS_EACH // rows))
-    kernel, table = native.kernel(key, emit), np.array(numbers, np.int64)
+        grain = at_least(grain, at_most(total // sharing, ROWS_EACH // rows))
+    kernel, table = native.kernel(key, emit), numbers_of(numbers)
     return Plan(shape, DTYPE[dst], kernel, total, share_out.word(grain, threads if scratch else 0), table, scratch * threads, swapped, parts)
 
 
@@ -443,7 +446,7 @@ def _choose(short, dst, m, n, k, a, b, count, tail, one, packed, threads):
             emit = partial(one_row.one_col, count=side, adjacent=b[0] == s)
         else:
             kind, emit = ("rows", few_rows.few_rows) if b[1] == s else ("cols", few_rows.few_cols)
-            kind, emit = f"{kind}/{m}", partial(emit, m=m)
+            kind, emit = f"{kind}/{(m := fixed(m))}", partial(emit, m=m)
         return f"gemv/{short}/{kind}/{tail or ''}", partial(emit, dtype=short, dst=dst, epilogue=tail), 0, m, cols, 0
     a_mode, small = "place", kernels.shape(short).lanes * s < 64         # vectors, and with them caches
     # Rows a page apart would all meet in one cache set; and of a transposed A a register tile reads a line of each step.

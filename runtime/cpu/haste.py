@@ -11,6 +11,7 @@ import struct
 import threading
 import time
 
+from ..ir.extent import value
 from . import flat
 
 LIGHT = 1 << 15                          # elements (of a product: multiply-adds by the dozen) that take too little time to wait for better code
@@ -45,7 +46,7 @@ class work:
         self.elements = elements
 
     def __enter__(self):
-        self.before, _local.light = getattr(_local, "light", False), self.elements <= LIGHT
+        self.before, _local.light = getattr(_local, "light", False), value(self.elements) <= LIGHT
 
     def __exit__(self, *exc):
         _local.light = self.before

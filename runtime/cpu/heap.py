@@ -7,6 +7,8 @@ import os
 
 import numpy as np
 
+from ..ir.extent import sized
+from ..ir.outline import Outline
 from . import flat, guard, pool
 from .heap_layout import BLOCK_TYPE, HEAP_BYTES, LIMIT, SLOW
 
@@ -53,7 +55,7 @@ def begin(found, make_type, function):
 
     def other_arguments(shape, dtype, strides=None):
         """What the code calls with arguments that it does not take."""
-        return _empty(shape, dtype, strides) if _plain(shape, dtype) else machine(*_made_plain(shape, dtype, strides))
+        return _empty(shape, dtype, strides) if _plain(shape, dtype) or _unknown(shape, strides) else machine(*_made_plain(shape, dtype, strides))
     Block = block = make_type("whet.memory.Block", object.__basicsize__ + 16, [(52, found["block_dealloc"])], flags=1 << 18 | 1 << 7)
     for offset, thing in ((BLOCK_TYPE, block), (SLOW, other_arguments)):
         C.pythonapi.Py_IncRef(C.py_object(thing))            # the code holds them for ever
@@ -78,6 +80,11 @@ def _plain(shape, dtype):
     return type(shape) is tuple and isinstance(dtype, np.dtype) and all(type(n) is int for n in shape)
 
 
+def _unknown(shape, strides):
+    """Are sizes wanted that are not known yet?"""
+    return type(shape) in (tuple, list) and sized((*shape, *(strides or ())))
+
+
 def _made_plain(shape, dtype, strides):
     """The same arguments as machine code takes them."""
     if not _plain(shape, dtype):
@@ -94,6 +101,8 @@ def _empty(shape, dtype, strides=None):
     """empty(shape, dtype, strides=None)
 
     A new array, its contents undefined; with strides, in bytes and not negative, it takes what they reach."""
+    if _unknown(shape, strides):
+        return Outline(shape, dtype, strides)
     shape, dtype, strides = _made_plain(shape, dtype, strides)
     fenced = guard.SIDE and dtype.itemsize and not dtype.hasobject
     if strides is None and not fenced:

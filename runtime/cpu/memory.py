@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..ir.extent import Extent
+from ..ir.outline import Outline
 from . import guard, heap, native
 from .heap import _word
 from .heap_layout import CACHED, FRESH, LIMIT, LIVE, PEAK, REUSED, SMALLEST
@@ -22,6 +24,8 @@ empty: Callable[..., np.ndarray]         # made at first use, by __getattr__
 
 def scratch(size, found=None):
     """Memory for `size` bytes, aligned to 64 bytes: `found`, if that is large enough, or new. (Under a guard it ends where they do.)"""
+    if type(size) is Extent:
+        return Outline((size,), np.uint8)
     if found is not None and (found.size >= size if guard.SIDE is None else size <= found.size < size + 64):
         return found
     if guard.SIDE or size >= SMALLEST and native.enabled():

@@ -4,6 +4,7 @@ A call looks its operands' types, sizes and strides up in a table of plans. A pl
 operands, and how to make the results; an expression or type without a compiled form is planned as a run of the NumPy reference.
 """
 import functools
+import math
 import os
 from math import prod
 from typing import Any
@@ -13,6 +14,8 @@ from whet.cpu import haste, memory, native
 from whet.dtypes import FROM_NUMPY, SHORT
 from whet.ir import kernel as K
 from whet.ir import scalar as S
+from whet.ir.extent import at_least
+from whet.ir.outline import broadcast_shapes, table
 
 PLANS = 4096                    # of one op; when a program has used more, they are made again
 GRAIN_NS = 10_000
@@ -188,11 +191,11 @@ class _Plan:
             return
         self.addr, ns = kernel
         elements, self.total = self.total, K.units(walk)
-        self.grain = max(1, int(GRAIN_NS / (ns * elements / self.total)))
+        self.grain = at_least(math.floor(GRAIN_NS / (ns * elements / self.total)), 1)
         if walk.space == "flat":
             self.most = 0 if stream else (_cache_bytes() - 1) // sizes[-1]
         else:
-            self.table = np.array(K.tables(walk), np.int64)
+            self.table = table(K.tables(walk))
 
     def reference(self, inputs, outs):
         """The same with NumPy, step by step."""
@@ -214,7 +217,7 @@ def _cache_bytes():
 def _common(inputs):
     """The shape that the inputs broadcast to."""
     shapes = {a.shape for a in inputs} - {()}
-    return np.broadcast_shapes(*shapes) if len(shapes) > 1 else shapes.pop() if shapes else ()
+    return broadcast_shapes(*shapes) if len(shapes) > 1 else shapes.pop() if shapes else ()
 
 
 def _results(shape, inputs, dtypes):

@@ -78,7 +78,7 @@ def _plan(kind, x, axes, keepdims, out_dtype, pre):
         if REFERENCE or name[0] == "c":
             raise Unsupported(name)
         program = reduction_program(kind, name, None if out_dtype is None else NAMES[np.dtype(out_dtype)], pre)
-        scalars = (float(n),) if kind == "mean" else ()
+        scalars = (1.0 * n,) if kind == "mean" else ()
         shape = tuple(1 if a in ax else s for a, s in enumerate(x.shape)) if keepdims else None
         plan = Plan(program, (x, *scalars), ax, shape)
     except Unsupported:

@@ -34,7 +34,9 @@ def row_kernel(program, rank, partial=False, pieces=False):
     return native.kernel(f"rows/{rank}{'/part' * partial}{'/pieces' * pieces}/{program.key}", emit)
 
 
-def short_kernel(program, rank, vectors, whole):
+def short_kernel(program, rank, vectors, rest):
+    whole = not rest
+
     def emit(module, symbol):
         from whet.passes.lower_llvm.rows.short import ShortKernel
         ShortKernel(program, rank, vectors, whole).emit(module, symbol)
@@ -43,11 +45,11 @@ def short_kernel(program, rank, vectors, whole):
 
 @functools.lru_cache(4096)
 def short_rows(program, n):
-    """(vectors of a row, are all full?) for a kernel of short rows; None where there is none, or rows are too long for it."""
+    """(vectors of a row, elements of a last one that is not full) for a kernel of short rows; None where there is none, or rows are too long."""
     from whet.passes.lower_llvm.rows.short import MOST, walk_lanes
     lanes = walk_lanes(program)
     vectors = -(-n // min(lanes, default=1))
-    return (vectors, n % max(lanes) == 0) if vectors <= MOST and any(isinstance(s, R.Reduce) for s in program.stages) else None
+    return (vectors, n % max(lanes)) if vectors <= MOST and any(isinstance(s, R.Reduce) for s in program.stages) else None
 
 
 def narrow_kernel(program, size, pieces, how):

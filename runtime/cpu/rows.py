@@ -2,6 +2,7 @@
 
 What follows from shapes and strides (orientation, copies, long rows split over threads) is decided once and kept. It never
 changes a bit of a result: every way through here adds in the order that `ir.rows` states. """
+import functools
 import math
 import os
 
@@ -9,6 +10,7 @@ import numpy as np
 from whet.cpu import haste, memory, native, pointwise, pool, taped_launches
 from whet.ir import rows as R
 from whet.ir import scalar as sc
+from whet.ir.extent import at_least, chosen
 
 from .row_kernels import (
     DENSE,
@@ -230,7 +232,7 @@ class Plan:
             return [strides[i], steps[i], reduced.strides[0][i] if pieces > 1 else 0]
         numbers = [self.n, columns, *self._strides_in_order(len(arrays), full, lambda i: [strides[i]])]
         kernel = narrow_kernel(program, size, pieces, tuple(self._strides_in_order(len(arrays), lambda i: [hows[i]], lambda i: [hows[i]])))
-        grain = max(1, self._per_grain() // (self.n * lanes))
+        grain = at_least(self._per_grain() // (self.n * lanes), 1)
         return self._direct(kernel, outer * -(-columns // lanes), grain, numbers, order)
 
     def _strides_in_order(self, arrays, full, row):
@@ -267,10 +269,13 @@ class Plan:
             return self._split(lambda p: row_kernel(p, rank, True, reduced is not None),
                                lambda walk: [*sizes, *self._walk_strides(walk, arrays, full, row, plain)],
                                lambda walk: self.count, (self.count, 1), order)
-        grain = max(1, self._per_grain() // max(1, self.n))
+        grain = at_least(self._per_grain() // at_least(self.n, 1), 1)
         numbers = [self.n, *sizes, *self._strides_in_order(arrays, full, row)]
         short = short_rows(self.program, self.n) if not reduced and self.count >= FEW else None
-        kernel = short_kernel(self.program, rank, *short) if short else row_kernel(self.program, rank, False, reduced is not None)
+        if short:
+            kernel = chosen(functools.partial(short_kernel, self.program, rank), *short)
+        else:
+            kernel = row_kernel(self.program, rank, False, reduced is not None)
         if order == sorted(order):
             self.by_row = kernel, tuple(numbers)
         return self._direct(kernel, self.count, grain, numbers, order)
@@ -299,7 +304,7 @@ class Plan:
             return self._split(kernel,
                                lambda walk: [columns, *self._walk_strides(walk, arrays, of, row_of, lambda size: [size * columns])],
                                lambda walk: outer * self._panels(walk.program, columns, outer)[1], (outer, columns), order)
-        grain = max(1, self._per_grain() // max(1, self.n * -(-columns // panels)))
+        grain = at_least(self._per_grain() // at_least(self.n * -(-columns // panels), 1), 1)
         numbers = [self.n, columns, *self._strides_in_order(arrays, of, row_of)]
         addr = column_kernel(self.program, vectors, mode, self._masked(self.program, columns, outer), False, still)
         return self._direct(addr, units, grain, numbers, order)

@@ -98,7 +98,7 @@ def _linear_samples(make):
 
 
 def _linear(x, w, bias=None):
-    return gemm.linear(x, w, None if bias is None else np.ascontiguousarray(bias))
+    return gemm.linear(x, w, bias if bias is None or bias.flags.c_contiguous else np.ascontiguousarray(bias))
 
 
 linear_op = Op("linear", _linear, _linear_vjp, samples=_linear_samples, batch=_linear_each)

@@ -165,7 +165,7 @@ class PointwiseOp(Op):
     # ---- running it ----
     def plan(self, arrays):
         """The compiled form for these operands' types: (kernel, number type)."""
-        key = tuple([(x.dtype, x.ndim == 0) if type(x) is np.ndarray else type(x) for x in arrays])
+        key = tuple([(x.dtype, x.ndim == 0) if isinstance(x, np.ndarray) else type(x) for x in arrays])
         p = self._plans.get(key)
         if p is None:
             p = self._plans[key] = self._make_plan(arrays)
@@ -177,7 +177,7 @@ class PointwiseOp(Op):
         for i, x in enumerate(arrays):
             if i in self.keep:
                 continue
-            if type(x) is np.ndarray:
+            if isinstance(x, np.ndarray):
                 (dims if x.ndim else zeros).append(FROM_NUMPY[x.dtype])
             else:
                 numbers.append(dtypes.of_number(x))
@@ -191,7 +191,7 @@ class PointwiseOp(Op):
     def _make_plan(self, arrays):
         s = scalar()
         t = self.compute_type(arrays)
-        if not any(type(x) is np.ndarray for x in arrays):
+        if not any(isinstance(x, np.ndarray) for x in arrays):
             raise TypeError(f"{self.name}(): argument '{self.params[0].name}' (position 1) must be Tensor, not {type(arrays[0]).__name__}")
         if t.kind not in self.kinds:
             raise NotImplementedError(f"\"{self.name}\" not implemented for '{t.letter}'")
@@ -201,7 +201,7 @@ class PointwiseOp(Op):
         for i, x in enumerate(arrays):
             if i in self.keep or self.promote == "none":
                 continue
-            if (FROM_NUMPY[x.dtype].short if type(x) is np.ndarray else number) != wide:
+            if (FROM_NUMPY[x.dtype].short if isinstance(x, np.ndarray) else number) != wide:
                 by[i] = s.cast(s.arg(i), wide)
         root = self._expression(t.kind == COMPLEX)
         root = s.substitute(root, by) if by else root
@@ -217,9 +217,9 @@ class PointwiseOp(Op):
 
     def forward(self, *arrays, out=None):
         kernel, number, t = self.plan(arrays)
-        xs = [x if type(x) is np.ndarray else self._number(x, number, t) for x in arrays]
+        xs = [x if isinstance(x, np.ndarray) else self._number(x, number, t) for x in arrays]
         for i, x in enumerate(arrays):
-            if type(x) is not np.ndarray:
+            if not isinstance(x, np.ndarray):
                 taped_launches.number(i, xs[i])
         try:
             return kernel(xs, None if out is None else [out])[0]
@@ -459,13 +459,13 @@ def check_fits(r, t, name):
 
 def _write_pointwise(op, t, arrays, name):
     a = t._array
-    same = all(type(x) is not np.ndarray or x.dtype == a.dtype for x in arrays)
-    small = all(type(x) is not np.ndarray or x.shape == a.shape or x.ndim == 0 for x in arrays)
+    same = all(not isinstance(x, np.ndarray) or x.dtype == a.dtype for x in arrays)
+    small = all(not isinstance(x, np.ndarray) or x.shape == a.shape or x.ndim == 0 for x in arrays)
     if same and small and op.result is None and not any(
-            type(x) is np.ndarray and x is not a and np.may_share_memory(x, a) for x in arrays[1:]):
+            isinstance(x, np.ndarray) and x is not a and np.may_share_memory(x, a) for x in arrays[1:]):
         kernel, number, ty = op.plan(arrays)
         if ty is t.dtype:
-            kernel([x if type(x) is np.ndarray else op._number(x, number, ty) for x in arrays], [a])
+            kernel([x if isinstance(x, np.ndarray) else op._number(x, number, ty) for x in arrays], [a])
             return
     r = op.forward(*arrays)
     check_fits(r, t, name)

@@ -3,12 +3,14 @@
 A launch comes with a word, (room, grain): the units that are worth a thread, and above GRAIN_BITS how many threads there is scratch
 memory for, 0 where each thread needs none. However many threads there are by then, no more than that take part.
 """
+from whet.ir.extent import at_most
+
 GRAIN_BITS = 48
 
 
 def word(grain, room=0):
     """The word of a launch whose scratch memory is for `room` threads."""
-    return min(grain, (1 << GRAIN_BITS) - 1) | room << GRAIN_BITS
+    return at_most(grain, (1 << GRAIN_BITS) - 1) + (room << GRAIN_BITS)
 
 
 def grain(launch):

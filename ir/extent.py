@@ -1,0 +1,418 @@
+"""Sizes that are not known yet: integers with a value for now, and the expression that gives them for others.
+
+What plans a program for sizes (strides, kernels, the numbers that they are launched with, places in memory) does arithmetic and asks
+questions. Done on an `Extent`, the arithmetic is noted as an expression of a few symbols, and the answers as what must be so of other values
+for the plan to be theirs. So one run of the planning code gives the plans of all sizes that go the same way through it.
+
+An `Extent` is no int: what needs one (an index in C, a key) does not get it, and the planning ends with `Unsized`. Nothing is taken for
+constant because nobody looked.
+
+>>> from whet.ir.extent import Facts
+>>> facts = Facts([40])
+>>> n, = facts.symbols
+>>> rows = -(-n // 16)
+>>> n > 16, rows.value, (n * 4 // n)
+(True, 3, 4)
+>>> facts.source()
+['s0>16']
+>>> facts.function([n + 1, rows * 2])(50), facts.function([n])(7)
+([51, 8], None)
+"""
+import math
+
+LEAST = 2                        # no symbol is less: sizes of 0 and 1 are constants
+
+
+class Unsized(BaseException):
+    """A plan wants the number itself. (No planning code may catch it, as it does other errors, and go on.)"""
+
+
+class Facts:
+    """Symbols with their values, and what was asked of them: texts of what must be so."""
+
+    def __init__(self, values):
+        self.values, self.asked, self.atoms, self.functions = list(values), {}, {}, {}
+        self.symbols = [Extent({(f"s{i}",): 1}, v, self) for i, v in enumerate(values)]
+
+    def atom(self, text, value, least=0):
+        """A value that is no sum of products of others: an expression of its own."""
+        self.atoms[text] = least
+        return Extent({(text,): 1}, value, self)
+
+    def ask(self, text, answer):
+        """Note an answer."""
+        self.asked[text if answer else f"not {text}"] = True
+        return answer
+
+    def least(self, atom):
+        return LEAST if atom[0] == "s" and atom[1:].isdigit() else self.atoms.get(atom, 0)
+
+    def source(self):
+        """What must be so of other values."""
+        return list(self.asked)
+
+    def call(self, function, *args):
+        """The whole number that a function gives for some values: it is called anew for others."""
+        name = f"f{len(self.functions)}"
+        self.functions[name] = function
+        return self.atom(f"{name}({', '.join(map(text, args))})", function(*map(value, args)))
+
+    def function(self, words):
+        """A function of the symbols' values: the words as a list of numbers; None where something that was asked is not so."""
+        names = ", ".join(f"s{i}" for i in range(len(self.symbols)))
+        asked = " and ".join(f"({a})" for a in self.asked)
+        head = [f" if not ({asked}): return None"] if asked else []
+        body = ", ".join(str(w) if type(w) is int else text(w) for w in words)
+        made = {"floor": math.floor, **self.functions}
+        exec("\n".join([f"def evaluate({names}):", *head, f" return [{body}]"]), made)
+        return made["evaluate"]
+
+
+def text(x):
+    """An Extent, a Real or a number as an expression of Python."""
+    return x.text() if type(x) in (Extent, Real) else repr(x)
+
+
+def value(x):
+    """What it is now."""
+    return x.value if type(x) in (Extent, Real) else x
+
+
+def sized(xs):
+    """Is one of these an Extent?"""
+    return any([type(x) is Extent for x in xs])
+
+
+def fixed(x):
+    """The number itself: plans made with it are for what gives the same."""
+    if type(x) is Extent:
+        x.facts.ask(f"{x.text()}=={x.value}", True)
+    return value(x)
+
+
+def at_least(x, least):
+    """The larger one, without a question which that is."""
+    if type(x) is Extent or type(least) is Extent:
+        facts = x.facts if type(x) is Extent else least.facts
+        return facts.atom(f"max({text(x)},{text(least)})", max(value(x), value(least)), least if type(least) is int else 0)
+    return max(x, least)
+
+
+def at_most(x, most):
+    """The smaller one, without a question which that is."""
+    if type(x) is Extent or type(most) is Extent:
+        facts = x.facts if type(x) is Extent else most.facts
+        return facts.atom(f"min({text(x)},{text(most)})", min(value(x), value(most)))
+    return min(x, most)
+
+
+def chosen(function, *args):
+    """function(*args), a whole number, of the values that the arguments will have."""
+    facts = next((x.facts for x in args if type(x) is Extent), None)
+    return function(*args) if facts is None else facts.call(function, *args)
+
+
+def made(terms, value, facts):
+    """A sum of products, a number where nothing varies in it."""
+    terms = {m: c for m, c in terms.items() if c}
+    if not terms:
+        return 0
+    if len(terms) == 1 and () in terms:
+        return terms[()]
+    return Extent(terms, value, facts)
+
+
+class Extent:
+    """`terms`: products of symbols and other atoms, each a sorted tuple -> how often it counts; `value`: what it is now."""
+    __slots__ = ("terms", "value", "facts", "_text")
+
+    def __init__(self, terms, value, facts):
+        self.terms, self.value, self.facts, self._text = terms, value, facts, None
+
+    __class__ = property(lambda self: int)               # (isinstance() says so: what asks it means a number)
+
+    def text(self):
+        """The expression."""
+        if self._text is None:
+            parts = []
+            for m, c in self.terms.items():
+                atoms = "*".join(a if a[0] == "s" and a[1:].isdigit() else f"({a})" for a in m)
+                parts.append(str(c) if not m else atoms if c == 1 else f"-{atoms}" if c == -1 else f"{atoms}*{c}")
+            self._text = "+".join(parts).replace("+-", "-")
+        return self._text
+
+    def __repr__(self):
+        raise Unsized(f"a plan writes the number {self.text()}")         # (into the name of a kernel, say)
+
+    __str__ = __repr__
+
+    def __format__(self, form):
+        repr(self)
+
+    # ---- arithmetic
+    def __add__(self, other):
+        if type(other) is not Extent:
+            if type(other) is not int:
+                return _real(self) + other
+            terms = dict(self.terms)
+            terms[()] = terms.get((), 0) + other
+            return made(terms, self.value + other, self.facts)
+        terms = dict(self.terms)
+        for m, c in other.terms.items():
+            terms[m] = terms.get(m, 0) + c
+        return made(terms, self.value + other.value, self.facts)
+
+    __radd__ = __add__
+
+    def __neg__(self):
+        return Extent({m: -c for m, c in self.terms.items()}, -self.value, self.facts)
+
+    def __pos__(self):
+        return self
+
+    def __sub__(self, other):
+        return self + -other
+
+    def __rsub__(self, other):
+        return -self + other
+
+    def __mul__(self, other):
+        if type(other) is not Extent:
+            if type(other) is float:
+                return _real(self) * other
+            if type(other) is not int:
+                return NotImplemented
+            return made({m: c * other for m, c in self.terms.items()}, self.value * other, self.facts)
+        terms = {}
+        for m, c in self.terms.items():
+            for n, d in other.terms.items():
+                key = tuple(sorted(m + n))
+                terms[key] = terms.get(key, 0) + c * d
+        return made(terms, self.value * other.value, self.facts)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other):
+        exact = _divided(self, other)
+        if exact is not None:
+            return exact
+        if all(c < 0 for c in self.terms.values()):          # (rounded up, that is: of a size, no less than one)
+            least = (-self).least()
+            up = self.facts.atom(f"-(({self.text()})//({text(other)}))", -(self.value // value(other)), None if least is None else min(least, 1))
+            return -up
+        return self._atom(self, "//", other, self.value // value(other), None if self.least() is None else 0)
+
+    def __rfloordiv__(self, other):
+        return self._atom(other, "//", self, other // self.value, 0 if other >= 0 else None)
+
+    def __mod__(self, other):
+        if _divided(self, other) is not None:
+            return 0
+        return self._atom(self, "%", other, self.value % value(other), 0)
+
+    def __rmod__(self, other):
+        return self._atom(other, "%", self, other % self.value, 0)
+
+    def __divmod__(self, other):
+        return self // other, self % other
+
+    def __truediv__(self, other):
+        return _real(self) / other
+
+    def __rtruediv__(self, other):
+        return other / _real(self)
+
+    def __lshift__(self, other):
+        return self * (1 << other)
+
+    def __rshift__(self, other):
+        return self // (1 << other)
+
+    def __and__(self, other):
+        return self._atom(self, "&", other, self.value & value(other), 0)
+
+    __rand__ = __and__
+
+    def __or__(self, other):
+        if type(other) is int and other == 0:
+            return self
+        return self._atom(self, "|", other, self.value | value(other), 0)
+
+    __ror__ = __or__
+
+    def __abs__(self):
+        return self if self >= 0 else -self
+
+    def __floor__(self):
+        return self
+
+    __ceil__ = __trunc__ = __floor__
+
+    def _atom(self, a, op, b, now, least=0):
+        return self.facts.atom(f"({text(a)}){op}({text(b)})", now, least)
+
+    def bit_length(self):
+        return self.facts.atom(f"({self.text()}).bit_length()", self.value.bit_length())
+
+    # ---- questions
+    def least(self):
+        """No value of it is less, as far as that is seen at once; None where it is not."""
+        if any(c < 0 for m, c in self.terms.items() if m) or any(self.facts.least(a) is None for m in self.terms for a in m):
+            return None
+        return sum(c * math.prod([self.facts.least(a) for a in m]) for m, c in self.terms.items())
+
+    def _asked(self, op, other, now):
+        """An answer that holds of all values, or is noted."""
+        apart = self - other
+        if type(apart) is int:
+            return {"<": apart < 0, "<=": apart <= 0, ">": apart > 0, ">=": apart >= 0, "==": apart == 0}[op]
+        low, high = apart.least(), (-apart).least()
+        if low is not None:
+            if op == ">" and low > 0 or op == ">=" and low >= 0:
+                return True
+            if op == "<" and low >= 0 or op == "<=" and low > 0 or op == "==" and low > 0:
+                return False
+        if high is not None:
+            if op == "<" and high > 0 or op == "<=" and high >= 0:
+                return True
+            if op == ">" and high >= 0 or op == ">=" and high > 0 or op == "==" and high > 0:
+                return False
+        return self.facts.ask(f"{self.text()}{op}{text(other)}", now)
+
+    def __lt__(self, other):
+        return self._asked("<", other, self.value < value(other))
+
+    def __le__(self, other):
+        return self._asked("<=", other, self.value <= value(other))
+
+    def __gt__(self, other):
+        return self._asked(">", other, self.value > value(other))
+
+    def __ge__(self, other):
+        return self._asked(">=", other, self.value >= value(other))
+
+    def __eq__(self, other):
+        if type(other) is not int and (type(other) is not Extent or other.facts is not self.facts):
+            return False                     # (plans are found again by sizes: those of other symbols are no others' plans)
+        return self._asked("==", other, self.value == value(other))
+
+    def __ne__(self, other):
+        return not self == other
+
+    def __bool__(self):
+        return not self == 0
+
+    def __hash__(self):
+        return hash((id(self.facts), frozenset(self.terms.items())))
+
+    def __index__(self):
+        raise Unsized(f"a plan wants the number {self.text()}")
+
+    __int__ = __float__ = __index__
+
+
+def _divided(a, b):
+    """A quotient without a remainder, whatever the symbols are; None where there may be one. `b` is not 0."""
+    if type(b) is int:
+        if all(c % b == 0 for c in a.terms.values()):
+            return made({m: c // b for m, c in a.terms.items()}, a.value // b, a.facts)
+        return None
+    if a.terms == b.terms:
+        return 1
+    if len(b.terms) != 1:
+        return None
+    (atoms, times), = b.terms.items()
+    out = {}
+    for m, c in a.terms.items():
+        left = list(m)
+        for x in atoms:
+            if x not in left:
+                return None
+            left.remove(x)
+        if c % times:
+            return None
+        out[tuple(left)] = c // times
+    return made(out, a.value // b.value, a.facts)
+
+
+class Real:
+    """A float that comes of sizes, as an expression of Python."""
+    __slots__ = ("expression", "value", "facts")
+
+    def __init__(self, expression, value, facts):
+        self.expression, self.value, self.facts = expression, value, facts
+
+    __class__ = property(lambda self: float)
+
+    def text(self):
+        """The expression."""
+        return self.expression
+
+    def __repr__(self):
+        raise Unsized(f"a plan writes the number {self.expression}")
+
+    __str__ = __repr__
+
+    def _with(self, op, other, now, turned=False):
+        a, b = (other, self) if turned else (self, other)
+        return Real(f"({text(a)}{op}{text(b)})", now, self.facts)
+
+    def __add__(self, other):
+        return self._with("+", other, self.value + value(other))
+
+    def __radd__(self, other):
+        return self._with("+", other, value(other) + self.value, True)
+
+    def __sub__(self, other):
+        return self._with("-", other, self.value - value(other))
+
+    def __rsub__(self, other):
+        return self._with("-", other, value(other) - self.value, True)
+
+    def __mul__(self, other):
+        return self._with("*", other, self.value * value(other))
+
+    def __rmul__(self, other):
+        return self._with("*", other, value(other) * self.value, True)
+
+    def __truediv__(self, other):
+        return self._with("/", other, self.value / value(other))
+
+    def __rtruediv__(self, other):
+        return self._with("/", other, value(other) / self.value, True)
+
+    def __floor__(self):
+        return self.facts.atom(f"floor({self.expression})", math.floor(self.value))
+
+    def _asked(self, op, other, now):
+        return self.facts.ask(f"{self.expression}{op}{text(other)}", now)
+
+    def __lt__(self, other):
+        return self._asked("<", other, self.value < value(other))
+
+    def __le__(self, other):
+        return self._asked("<=", other, self.value <= value(other))
+
+    def __gt__(self, other):
+        return self._asked(">", other, self.value > value(other))
+
+    def __ge__(self, other):
+        return self._asked(">=", other, self.value >= value(other))
+
+    def __eq__(self, other):
+        return self._asked("==", other, self.value == value(other))
+
+    def __hash__(self):
+        return hash(self.expression)
+
+    def __bool__(self):
+        return self._asked("!=", 0, self.value != 0)
+
+    def __float__(self):
+        raise Unsized(f"a plan wants the number {self.expression}")
+
+    __int__ = __trunc__ = __float__
+
+
+def _real(n):
+    return Real(f"({n.text()})", n.value, n.facts)

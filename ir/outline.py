@@ -1,0 +1,335 @@
+"""Arrays without memory, whose sizes may be Extents: what ops and plans are given to find out how they go about other sizes.
+
+An `Outline` knows its type, its sizes, its strides, and where in which `Room` it begins. It does what NumPy's views do, in terms of
+Extents; what asks for its elements, or is a function of NumPy's that is not written here, ends with `Unsized`.
+"""
+import math
+
+import numpy as np
+
+from .extent import Extent, Unsized, sized
+
+
+class Room:
+    """Memory that there is not: `size` bytes. `owner` says what it stands for."""
+    __slots__ = ("size", "owner")
+
+    def __init__(self, size, owner=None):
+        self.size, self.owner = size, owner
+
+
+class Table(list):
+    """Numbers for a kernel, some of which may be Extents."""
+    __slots__ = ()
+    dtype, ndim, size, shape = np.dtype(np.int64), 1, property(len), property(lambda self: (len(self),))
+
+    def tolist(self):
+        """The numbers."""
+        return list(self)
+
+
+def table(numbers):
+    """Numbers for a kernel, in an array where they are known."""
+    return Table(numbers) if sized(numbers) else np.array(numbers, np.int64)
+
+
+def dense(shape, itemsize):
+    """The strides of sizes that lie in C order."""
+    out = []
+    for n in reversed(shape):
+        out.append(itemsize)
+        itemsize = itemsize * (n if type(n) is Extent else max(n, 1))
+    return tuple(out[::-1])
+
+
+class _Flags:
+    __slots__ = ("of",)
+
+    def __init__(self, of):
+        self.of = of
+
+    aligned, owndata = True, False
+    writeable = property(lambda self: True, lambda self, _: None)
+
+    @property
+    def c_contiguous(self):
+        """Does it lie in C order? (Along a dimension of one element it need not.)"""
+        a, step = self.of, self.of.itemsize
+        if any(type(n) is int and n == 0 for n in a.shape):
+            return True
+        for n, s in zip(reversed(a.shape), reversed(a.strides)):
+            if type(n) is int and n == 1:
+                continue
+            if s != step:
+                return False
+            step = step * n
+        return True
+
+    @property
+    def f_contiguous(self):
+        """The same in the other order."""
+        return self.of.T.flags.c_contiguous
+
+
+class Outline:
+    """See above. `room` is the memory, `offset` the bytes in it before the first element."""
+    __slots__ = ("shape", "strides", "dtype", "room", "offset", "base", "__weakref__")
+
+    def __init__(self, shape, dtype, strides=None, room=None, offset=0, base=None):
+        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+        self.strides = dense(self.shape, self.dtype.itemsize) if strides is None else tuple(strides)
+        if room is None:
+            reach = [(n - 1) * s for n, s in zip(self.shape, self.strides)]
+            room = Room(sum(reach, self.dtype.itemsize) if strides is not None else math.prod(self.shape) * self.dtype.itemsize)
+        self.room, self.offset, self.base = room, offset, base
+
+    __class__ = property(lambda self: np.ndarray)
+    ndim = property(lambda self: len(self.shape))
+    itemsize = property(lambda self: self.dtype.itemsize)
+    size = property(lambda self: math.prod(self.shape))
+    nbytes = property(lambda self: self.size * self.dtype.itemsize)
+    flags = property(_Flags)
+    T = property(lambda self: self.transpose())
+
+    @property
+    def mT(self):
+        """The last two dimensions exchanged."""
+        return self.swapaxes(-1, -2)
+
+    def __len__(self):
+        raise Unsized("a plan wants a length")
+
+    def __array__(self, *_, **__):
+        raise Unsized("a plan wants the elements")
+
+    def __array_ufunc__(self, *_, **__):
+        raise Unsized("a plan computes with elements")
+
+    def __array_function__(self, func, types, args, kwargs):
+        if func not in FUNCTIONS:
+            raise Unsized(f"a plan calls {func.__name__}")
+        return FUNCTIONS[func](*args, **kwargs)
+
+    @property
+    def __array_interface__(self):
+        raise Unsized("a plan wants an address")
+
+    # ---- views
+    def seen(self, shape, strides, offset=0):
+        """A view."""
+        return Outline(shape, self.dtype, strides, self.room, self.offset + offset, self)
+
+    def transpose(self, *axes):
+        """The dimensions in another order."""
+        axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        axes = tuple(range(self.ndim))[::-1] if not axes or axes[0] is None else [a % self.ndim for a in axes]
+        return self.seen([self.shape[a] for a in axes], [self.strides[a] for a in axes])
+
+    def swapaxes(self, a, b):
+        """Two dimensions exchanged."""
+        order = list(range(self.ndim))
+        order[a], order[b] = order[b], order[a]
+        return self.transpose(order)
+
+    def view(self, dtype=None, *_):
+        """The same elements as another type of the same size."""
+        dtype = self.dtype if dtype is None or dtype is np.ndarray else np.dtype(dtype)
+        if dtype.itemsize != self.itemsize:
+            raise Unsized("a plan takes elements for others of another size")
+        return Outline(self.shape, dtype, self.strides, self.room, self.offset, self)
+
+    def squeeze(self, axis=None):
+        """Without dimensions of one element."""
+        axes = range(self.ndim) if axis is None else [a % self.ndim for a in ((axis,) if isinstance(axis, int) else axis)]
+        gone = [a for a in axes if axis is not None or self.shape[a] == 1]
+        return self.seen([n for a, n in enumerate(self.shape) if a not in gone], [s for a, s in enumerate(self.strides) if a not in gone])
+
+    def ravel(self):
+        """In one dimension."""
+        return self.reshape(-1)
+
+    def reshape(self, *shape, order="C", copy=None):
+        """A view of other sizes; where NumPy would copy, the planning ends."""
+        shape = list(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+        for i, n in enumerate(shape):
+            if type(n) is int and n == -1:
+                shape[i] = self.size // math.prod([m for k, m in enumerate(shape) if k != i])
+        if not math.prod(shape) == self.size:
+            raise ValueError("cannot reshape an array into sizes of another product")
+        strides = _reshaped(self, shape)
+        if strides is None:
+            if copy is False:
+                raise ValueError("it would be a copy")
+            raise Unsized("a plan copies elements to reshape them")
+        return self.seen(shape, strides)
+
+    def __getitem__(self, index):
+        index = index if type(index) is tuple else (index,)
+        missing = self.ndim - sum(x is not None and x is not Ellipsis for x in index)
+        at = next((i for i, x in enumerate(index) if x is Ellipsis), None)
+        index = (*index, *[slice(None)] * missing) if at is None else (*index[:at], *[slice(None)] * missing, *index[at + 1:])
+        shape, strides, offset, d = [], [], 0, 0
+        for x in index:
+            if x is None:
+                shape.append(1)
+                strides.append(0)
+                continue
+            n, s = self.shape[d], self.strides[d]
+            d += 1
+            if type(x) is slice:
+                first, count, step = _sliced(x, n)
+                shape.append(count)
+                strides.append(s * step)
+                offset = offset + first * s
+            elif isinstance(x, int) and type(x) is not bool:
+                if not -n <= x < n:
+                    raise IndexError("index out of bounds")
+                offset = offset + (x + n if x < 0 else x) * s
+            else:
+                raise Unsized("a plan picks elements")
+        return self.seen(shape, strides, offset)
+
+    def __setitem__(self, *_):
+        raise Unsized("a plan writes elements")
+
+    def __iter__(self):
+        raise Unsized("a plan goes over elements")
+
+    def __bool__(self):
+        raise Unsized("a plan asks an element")
+
+
+def _sliced(x, n):
+    """(first, count, step) of a slice of n elements."""
+    step = 1 if x.step is None else x.step
+    if not isinstance(step, int) or step < 1:
+        raise Unsized("a plan goes backwards")
+
+    def place(i, default):
+        if i is None:
+            return default
+        i = i + n if i < 0 else i
+        return 0 if i < 0 else n if i > n else i
+    first, end = place(x.start, 0), place(x.stop, n)
+    room = end - first
+    return first, (room if step == 1 else -(-room // step)) if room > 0 else 0, step
+
+
+def _reshaped(a, shape):
+    """The strides of a view of other sizes; None where it is none (as NumPy finds them)."""
+    olds = [(n, s) for n, s in zip(a.shape, a.strides) if not (type(n) is int and n == 1)]
+    strides, i, k = [None] * len(shape), 0, 0
+    if any(type(n) is int and n == 0 for n, _ in olds):
+        return dense(shape, a.itemsize)
+    while k < len(shape):
+        if type(shape[k]) is int and shape[k] == 1:
+            k += 1
+            continue
+        if i == len(olds):
+            return None
+        first, j = k, i + 1
+        new, old = shape[k], olds[i][0]
+        k += 1
+        while not new == old:
+            if new < old:
+                if k == len(shape):
+                    return None
+                new = new * shape[k]
+                k += 1
+            else:
+                if j == len(olds) or not olds[j - 1][1] == olds[j][0] * olds[j][1]:
+                    return None
+                old = old * olds[j][0]
+                j += 1
+        step = olds[j - 1][1]
+        for d in range(k - 1, first - 1, -1):
+            strides[d] = step
+            step = step * shape[d]
+        i = j
+    last = a.itemsize
+    for d in range(len(shape) - 1, -1, -1):  # (of one element: as if it were dense)
+        if strides[d] is None:
+            strides[d] = last
+        last = strides[d] * shape[d]
+    return strides
+
+
+def broadcast_to(x, shape, subok=False):
+    """As NumPy's."""
+    shape = tuple(shape) if not isinstance(shape, int) else (shape,)
+    if type(x) is not Outline:
+        x = np.asarray(x)
+        if x.size == 1:
+            return Outline(shape, x.dtype, [0] * len(shape), Room(x.itemsize, x))
+        raise Unsized("a plan broadcasts an array")
+    lead = len(shape) - x.ndim
+    strides = [0] * lead
+    if lead < 0:
+        raise ValueError("input operand has more dimensions than allowed")
+    for n, s, m in zip(x.shape, x.strides, shape[lead:]):
+        if type(n) is int and n == 1 and not (type(m) is int and m == 1):
+            strides.append(0)
+        elif n == m:
+            strides.append(s)
+        else:
+            raise ValueError("operands could not be broadcast together")
+    return x.seen(shape, strides)
+
+
+def broadcast_shapes(*shapes):
+    """As NumPy's."""
+    if not any([sized(s) for s in shapes]):
+        return np.broadcast_shapes(*shapes)
+    out = []
+    for d in range(1, max(map(len, shapes), default=0) + 1):
+        n = 1
+        for s in shapes:
+            if len(s) >= d and not (type(s[-d]) is int and s[-d] == 1):
+                if type(n) is int and n == 1:
+                    n = s[-d]
+                elif not n == s[-d]:
+                    raise ValueError("shape mismatch: objects cannot be broadcast to a single shape")
+        out.append(n)
+    return tuple(out[::-1])
+
+
+def shares(a, b, *_):
+    """May two arrays lie in the same memory? (Where parts of one memory overlap is asked of what they are now.)"""
+    if type(a) is not Outline or type(b) is not Outline:
+        return False
+    if a.room is not b.room:
+        return False
+    (low, high), (first, end) = span(a), span(b)
+    return bool(low < end) and bool(first < high)
+
+
+def span(a):
+    """The bytes of its room that an outline's elements lie in."""
+    low = high = a.offset
+    for n, s in zip(a.shape, a.strides):
+        far = (n - 1) * s
+        if far < 0:
+            low = low + far
+        else:
+            high = high + far
+    return low, high + a.itemsize
+
+
+FUNCTIONS = {
+    np.broadcast_to: broadcast_to, np.may_share_memory: shares, np.shares_memory: shares,
+    np.expand_dims: lambda a, axis: a[tuple(None if d in {x % (a.ndim + (1 if isinstance(axis, int) else len(axis))) for x in (
+        (axis,) if isinstance(axis, int) else axis)} else slice(None) for d in range(a.ndim + (1 if isinstance(axis, int) else len(axis))))],
+    np.swapaxes: lambda a, i, j: a.swapaxes(i, j), np.transpose: lambda a, axes=None: a.transpose(axes),
+    np.squeeze: lambda a, axis=None: a.squeeze(axis), np.reshape: lambda a, shape, **_: a.reshape(shape),
+    np.concatenate: lambda arrays, axis=0, out=None, **_: out,
+    np.ndim: lambda a: a.ndim, np.shape: lambda a: a.shape, np.size: lambda a: a.size,
+    np.moveaxis: lambda a, source, to: a.transpose(_moved(a.ndim, source, to)),
+}
+
+
+def _moved(ndim, source, to):
+    source, to = ([x % ndim for x in ((y,) if isinstance(y, int) else y)] for y in (source, to))
+    order = [d for d in range(ndim) if d not in source]
+    for t, s in sorted(zip(to, source)):
+        order.insert(t, s)
+    return order

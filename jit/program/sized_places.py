@@ -1,0 +1,166 @@
+"""Where values lie, and what launches are given, in a program whose sizes are not known: outlines in the place of stand-ins."""
+import struct
+
+import numpy as np
+from whet.cpu import memory
+from whet.cpu.taped_launches import Tape
+from whet.ir.extent import Extent, Real, Unsized, at_least
+from whet.ir.outline import Outline, Room, Table, shares
+from whet.ir.spans import address
+
+from .launch_entries import Fixed, InArena, Launch, Moving, Number
+from .steady import Steady
+from .tape_entries import MOST_ARGUMENTS, REFUSALS, TapeEntries
+from .value_places import lies_as
+
+
+class Brought:
+    """The memory of an array that a call is given, or makes."""
+    __slots__ = ("position",)
+
+    def __init__(self, position):
+        self.position = position
+
+
+class Piece:
+    """A piece of the arena: `first` and `last` are the steps that touch it, `row` is where it lies."""
+    __slots__ = ("size", "first", "last", "row")
+
+    def __init__(self, size):
+        self.size, self.first, self.last, self.row = size, None, None, None
+
+    @property
+    def offset(self):
+        """Where it begins."""
+        return self.row.at
+
+
+class SizedPlaces:
+    """Where values lie: as `ValuePlaces`, of outlines."""
+
+    def __init__(self, arrays, roots):
+        self.arrays, self.roots, self.held = arrays, roots, {}
+
+    def moved(self, n):
+        """The outline of a value in memory that a call brings."""
+        t = self.arrays[n]
+        return Outline(t.shape, t.dtype, t.strides, Room(None, Brought(self.roots.position[n])))
+
+    def memory(self, n):
+        """Memory for value n."""
+        if n not in self.held:
+            t = self.arrays[n]
+            self.held[n] = self.moved(n) if n in self.roots.position else self.part(Outline(t.shape, t.dtype, t.strides))
+        return self.held[n]
+
+    def part(self, a):
+        """An outline that lies in a piece of the arena."""
+        size = a.room.size if type(a) is Outline else a.nbytes
+        return Outline(a.shape, a.dtype, a.strides, Room(size, Piece(size)))
+
+    def overlap(self, x, y):
+        """Do two values share memory?"""
+        return shares(self.held[x], self.held[y])
+
+    def inherit(self, node):
+        """Rows of the arena are shared in another way."""
+
+    def argument(self, a, offset=0):
+        """An address in an array as an argument."""
+        if type(a) is not Outline:
+            return Fixed(a, offset)
+        owner = a.room.owner
+        if type(owner) is Piece:
+            return InArena(owner, a.offset + offset)
+        if type(owner) is Brought:
+            return Moving(owner.position, a.offset + offset)
+        if isinstance(owner, np.ndarray):
+            return Fixed(owner, a.offset + offset)
+        raise Unsized("a launch works on memory that is nowhere")
+
+
+class SizedTapes(TapeEntries):
+    """Entries of what is launched on outlines."""
+
+    def take(self, run, known, made=(), outs=(), node=None):
+        tape = Tape(dry=True)
+        try:
+            tape.listen(run)
+        except REFUSALS:
+            return None
+        if tape.verdicts and node is None:
+            return None
+        given = [n if isinstance(n, np.ndarray) else self.arrays[n] for n in outs]
+        if not all(map(lies_as, made, given)):
+            return None
+        if not all(any(isinstance(a, np.ndarray) and together(a, m) for _, _, _, *args in tape.launches for a in args) for m in made):
+            return None                      # NumPy computed it
+        return self.entries(tape, known, made, [n if isinstance(n, np.ndarray) else self.places.memory(n) for n in outs], node)
+
+    def entries(self, tape, known, made=(), mine=(), node=None):
+        out, known = [], [x for x in known if isinstance(x, np.ndarray)]
+        for kernel, total, grain, *args in tape.launches:
+            if len(args) > MOST_ARGUMENTS:
+                return None
+            if total > 0:
+                out.append(Launch(kernel, total, at_least(grain, 1), [self.word(a, tape, known, made, mine) for a in args]))
+                out += [self.check(a, 0, node) for a in args if any(a is v for v in tape.verdicts)]
+        return out or None
+
+    def word(self, a, tape, known, made, mine):
+        """An argument of a launch."""
+        if a is None:
+            return Number(0)
+        if type(a) in (Extent, Real, Table):
+            return Number(a)
+        if isinstance(a, float):
+            return Number(struct.unpack("<q", struct.pack("<d", a))[0])
+        if isinstance(a, int):
+            return Number(a if a < 1 << 63 else a - (1 << 64))
+        if not isinstance(a, np.ndarray):
+            raise Unsized("an argument is of an unknown kind")
+        for m, ours in zip(made, mine):
+            if together(a, m):
+                return self.places.argument(ours, start(a) - start(m))
+        for m, size in (*tape.scratch.values(), *[(m, m.nbytes) for m in tape.partial]):
+            if together(a, m):
+                piece = self.rooms.setdefault(id(m), Piece(0))
+                piece.size = at_least(size, piece.size)
+                return InArena(piece, start(a) - start(m))
+        if type(a) is Outline or any(a is x for x in known) or any(a is v for v in tape.verdicts) or id(a) in tape.numbers \
+                or a.dtype == np.int64 and a.ndim == 1 and a.flags.owndata:
+            return self.places.argument(a)
+        raise Unsized("a launch works on memory of an unknown kind")
+
+
+class SizedSteady(Steady):
+    """What is kept between calls: weights have sizes that do not differ."""
+
+    def overwritten(self, values):
+        return bool(self.written)
+
+    def order(self, operand, w, count, dtype, how):
+        facts = tuple([x.tobytes() if type(x) is np.ndarray else x for x in how])
+        key = self.roots[operand], w.offset, w.shape, w.strides, count, dtype, facts
+        found = self.packed.get(key)
+        return key, memory.empty(count, dtype) if found is None else found, found is None
+
+
+class Row:
+    """A row of the arena."""
+    __slots__ = ("size", "last", "at")
+
+    def __init__(self):
+        self.size, self.last, self.at = 0, -1, 0
+
+
+def together(a, b):
+    """Do two arrays lie in one memory?"""
+    if type(a) is Outline:
+        return type(b) is Outline and a.room is b.room
+    return type(b) is not Outline and np.may_share_memory(a, b)
+
+
+def start(a):
+    """Where an array begins: as an address, or in its room."""
+    return a.offset if type(a) is Outline else address(a)
