@@ -68,6 +68,11 @@ class Program:
     needs: dict[int, int] = field(default_factory=dict)  # node that Python does -> bytes it takes
 
     # ---- running ---------------------------------------------------------------------------------
+    @property
+    def model(self) -> "Program":
+        """The program whose graphs describe this one: of the sizes that were recorded."""
+        return self
+
     def __call__(self, given: Sequence[np.ndarray]) -> list[Any]:
         """Run with the arrays of the outside values. Gives the environment: the array of each
         value that a step or a caller wants."""

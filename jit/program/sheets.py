@@ -16,6 +16,10 @@ class AtSizes(Program):
     """The program for certain sizes: what is views of Python's in others is shown as it lies. `sheet`: what it is a program of."""
     sheet: object = None
 
+    @property
+    def model(self):
+        return self.sheet.model
+
     def __call__(self, given):
         env = Program.__call__(self, given)
         for o, (root, offset, t) in self.shown.items():
@@ -28,7 +32,8 @@ class Sheet:
     """What a `SizedProgram` came to, as one function of the sizes: `program(values)` is the program for them, or None."""
 
     def __init__(self, sized):
-        like, self.table = sized.like, None  # (a table that machine code has for one of its programs)
+        like = self.model = sized.like
+        self.table = None                    # one that machine code has for one of its programs
         self.count, self.values, self.arrays, self.keep = sized.count, sized.values, like.arrays, sized.keep
         self.base = {f.name: getattr(like, f.name) for f in dataclasses.fields(Program)}
         self.base |= dict(called=[], local={}, steady=sized.steady, launches=sized.number, checks=sized.tapes.checks, sheet=self)

@@ -42,7 +42,7 @@ def given(traced, args, kwargs=None):
 # ---- graphs ------------------------------------------------------------------------------------------------------------
 def graphs(traced, key, r):
     """The graph that was recorded, and the one that the passes left."""
-    names, p = Names(r.world, traced.fn, key), r.program
+    names, p = Names(r.world, traced.fn, key), r.program.model
     paths = [path for path, d in arguments(traced.fn, key) if is_tensor(d) or varies(d)]
     paths += [slot_name(s, names) for s in r.world.slots]
     inputs = [Input(n, *source.described(paths, names)) for n, source in zip(p.outside, r.replay.inputs.sources)]

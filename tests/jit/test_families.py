@@ -197,3 +197,14 @@ def test_what_cannot_be_planned_says_why():
     reasons = [r.unsized for rs in f._calls.recordings.models.values() for r in rs if r.family is not None]
     assert any(r and "cumsum" in r for r in reasons)
     assert not any(families.serves(r) for rs in f._calls.recordings.models.values() for r in rs)
+
+
+def test_explain_of_a_program_for_sizes_that_never_ran():
+    """Its graphs are those of the run that was recorded: types and attributes of one size."""
+    def f(x, y):
+        x = whet.cat([x - x.sum(-1, keepdim=True), y], 1)[:, :16]
+        return x - x.mean(0, keepdim=True)
+    t = jit.trace(f)
+    for n in (9, 149, 237, 50):
+        t(whet.ones(n, 16), whet.ones(n, 16))
+    assert t.explain(data=True)["paths"]
