@@ -1,4 +1,5 @@
-"""Function transforms: gradients of each sample, ensembles, Jacobians, Hessians and products with them, eager, against `torch.func`."""
+"""Function transforms: gradients of each sample, ensembles, Jacobians, Hessians and products with
+them, eager, against `torch.func`."""
 import functools
 import warnings
 
@@ -51,8 +52,16 @@ def _digits(pool="max_pool2d", stride=1, groups=1, norm=None):
 
 
 def _digits_sizes(last=11, rows=32, groups=1):
-    return {"c1": (16, 1, 3, 3), "d1": (16,), "c2": (rows, 16 // groups, 3, 3), "d2": (rows,), "w": (10, rows * last * last), "b": (10,),
-            "g": (16,), "a": (16,)}
+    return {
+        "c1": (16, 1, 3, 3),
+        "d1": (16,),
+        "c2": (rows, 16 // groups, 3, 3),
+        "d2": (rows,),
+        "w": (10, rows * last * last),
+        "b": (10,),
+        "g": (16,),
+        "a": (16,),
+    }
 
 
 def _batch_norm(m, h, p):
@@ -69,7 +78,14 @@ def _signals(m, p, x):
     return F.linear(F.conv1d(h, p["c2"], p["d2"], padding=2).flatten(1), p["w"], p["b"])
 
 
-SIGNALS = {"c1": (16, 4, 5), "d1": (16,), "c2": (32, 16, 5), "d2": (32,), "w": (10, 1024), "b": (10,)}
+SIGNALS = {
+    "c1": (16, 4, 5),
+    "d1": (16,),
+    "c2": (32, 16, 5),
+    "d2": (32,),
+    "w": (10, 1024),
+    "b": (10,),
+}
 
 
 def _words(m, p, x):
@@ -87,7 +103,13 @@ def _sequence(m, p, x):
     return m.nn.functional.linear(m.func.functional_call(_cell(m), cell, (x,))[0][:, -1], p["w"])
 
 
-LSTM = {"weight_ih_l0": (64, 8), "weight_hh_l0": (64, 16), "bias_ih_l0": (64,), "bias_hh_l0": (64,), "w": (10, 16)}
+LSTM = {
+    "weight_ih_l0": (64, 8),
+    "weight_hh_l0": (64, 16),
+    "bias_ih_l0": (64,),
+    "bias_hh_l0": (64,),
+    "w": (10, 16),
+}
 
 
 def _made_first(make):
@@ -108,7 +130,9 @@ def _loss(m, model):
 
 
 def _per_sample(model):
-    return lambda m: (lambda p, x, y: m.func.vmap(m.func.grad(_loss(m, model)), (None, 0, 0))(p, x, y))
+    return lambda m: (
+        lambda p, x, y: m.func.vmap(m.func.grad(_loss(m, model)), (None, 0, 0))(p, x, y)
+    )
 
 
 def _ensemble(model):
@@ -134,47 +158,128 @@ def _product(m, f, x, v):
 
 
 SMALL, LABELS = _mlp_sizes(8, 32, 8), "labels"
-# name: (shapes of what is given (a dict: a model's parameters, "labels"), the function made for a module)
+# name: (shapes of what is given (a dict: a model's parameters, "labels"), the function made for a
+# module)
 ROWS = {
     "samples, MLP 64": ((_mlp_sizes(64, 128, 10), (64, 64), (64, LABELS)), _per_sample(_mlp)),
     "samples, MLP 512": ((_mlp_sizes(32, 64, 10), (512, 32), (512, LABELS)), _per_sample(_mlp)),
     "samples, CNN 16": ((CNN, (16, 3, 16, 16), (16, LABELS)), _per_sample(_cnn)),
-    "samples, digits 16": ((_digits_sizes(), (16, 1, 28, 28), (16, LABELS)), _per_sample(_digits())),
-    "samples, digits 64": ((_digits_sizes(), (64, 1, 28, 28), (64, LABELS)), _per_sample(_digits())),
-    "samples, digits 128": ((_digits_sizes(), (128, 1, 28, 28), (128, LABELS)), _per_sample(_digits())),
-    "samples, average pool 64": ((_digits_sizes(), (64, 1, 28, 28), (64, LABELS)), _per_sample(_digits("avg_pool2d"))),
-    "samples, stride 2, 64": ((_digits_sizes(6), (64, 1, 28, 28), (64, LABELS)), _per_sample(_digits(None, 2))),
-    "samples, depthwise 64": ((_digits_sizes(11, 16, 16), (64, 1, 28, 28), (64, LABELS)), _per_sample(_digits(groups=16))),
-    "samples, batch norm 64": ((_digits_sizes(), (64, 1, 28, 28), (64, LABELS)), _per_sample(_digits(norm=_batch_norm))),
-    "samples, group norm 64": ((_digits_sizes(), (64, 1, 28, 28), (64, LABELS)), _per_sample(_digits(norm=_group_norm))),
+    "samples, digits 16": (
+        (_digits_sizes(), (16, 1, 28, 28), (16, LABELS)),
+        _per_sample(_digits()),
+    ),
+    "samples, digits 64": (
+        (_digits_sizes(), (64, 1, 28, 28), (64, LABELS)),
+        _per_sample(_digits()),
+    ),
+    "samples, digits 128": (
+        (_digits_sizes(), (128, 1, 28, 28), (128, LABELS)),
+        _per_sample(_digits()),
+    ),
+    "samples, average pool 64": (
+        (_digits_sizes(), (64, 1, 28, 28), (64, LABELS)),
+        _per_sample(_digits("avg_pool2d")),
+    ),
+    "samples, stride 2, 64": (
+        (_digits_sizes(6), (64, 1, 28, 28), (64, LABELS)),
+        _per_sample(_digits(None, 2)),
+    ),
+    "samples, depthwise 64": (
+        (_digits_sizes(11, 16, 16), (64, 1, 28, 28), (64, LABELS)),
+        _per_sample(_digits(groups=16)),
+    ),
+    "samples, batch norm 64": (
+        (_digits_sizes(), (64, 1, 28, 28), (64, LABELS)),
+        _per_sample(_digits(norm=_batch_norm)),
+    ),
+    "samples, group norm 64": (
+        (_digits_sizes(), (64, 1, 28, 28), (64, LABELS)),
+        _per_sample(_digits(norm=_group_norm)),
+    ),
     "samples, conv1d 64": ((SIGNALS, (64, 4, 64), (64, LABELS)), _per_sample(_signals)),
-    "samples, embedding 64": (({"e": (200, 32), "g": (32,), "a": (32,), "w": (10, 32)}, (64, 20), (64, LABELS)), _per_sample(_words)),
+    "samples, embedding 64": (
+        ({"e": (200, 32), "g": (32,), "a": (32,), "w": (10, 32)}, (64, 20), (64, LABELS)),
+        _per_sample(_words),
+    ),
     "samples, LSTM 32": ((LSTM, (32, 12, 8), (32, LABELS)), _made_first(_per_sample(_sequence))),
     "samples, attention 16": ((ATTENTION, (16, 24, 32), (16, LABELS)), _per_sample(_attention)),
-    "ensemble, 8 MLPs": (({k: (8, *s) for k, s in _mlp_sizes(64, 128, 10).items()}, (64, 64)), _ensemble(_mlp)),
+    "ensemble, 8 MLPs": (
+        ({k: (8, *s) for k, s in _mlp_sizes(64, 128, 10).items()}, (64, 64)),
+        _ensemble(_mlp),
+    ),
     "ensemble, 4 CNNs": (({k: (4, *s) for k, s in CNN.items()}, (8, 3, 16, 16)), _ensemble(_cnn)),
-    "ensemble gradients, 8 MLPs": (({k: (8, *s) for k, s in _mlp_sizes(64, 128, 10).items()}, (64, 64), (64, LABELS)), _ensemble_gradients(_mlp)),
-    "ensemble gradients, 4 digits": (({k: (4, *s) for k, s in _digits_sizes().items()}, (16, 1, 28, 28), (16, LABELS)),
-                                     _ensemble_gradients(_digits())),
-    "ensemble gradients, 4 LSTMs": (({k: (4, *s) for k, s in LSTM.items()}, (32, 12, 8), (32, LABELS)), _made_first(_ensemble_gradients(_sequence))),
-    "jacrev, CNN": ((TINY, (1, 1, 8, 8)), lambda m: lambda p, x: m.func.jacrev(lambda x: _tiny(m, p, x))(x)),
-    "jacfwd, CNN": ((TINY, (1, 1, 8, 8)), lambda m: lambda p, x: m.func.jacfwd(lambda x: _tiny(m, p, x))(x)),
-    "hessian, CNN's input": ((TINY, (1, 1, 8, 8)), lambda m: lambda p, x: m.func.hessian(lambda x: _tiny(m, p, x).square().sum())(x)),
-    "jacrev, MLP 64 to 10": ((_mlp_sizes(64, 128, 10), (64,)), lambda m: lambda p, x: m.func.jacrev(lambda x: _mlp(m, p, x))(x)),
-    "jacfwd, MLP 8 to 8": ((SMALL, (8,)), lambda m: lambda p, x: m.func.jacfwd(lambda x: _mlp(m, p, x))(x)),
-    "jacrev of 64 points": ((SMALL, (64, 8)), lambda m: lambda p, x: m.func.vmap(m.func.jacrev(lambda x: _mlp(m, p, x)))(x)),
-    "jacfwd of 64 points": ((SMALL, (64, 8)), lambda m: lambda p, x: m.func.vmap(m.func.jacfwd(lambda x: _mlp(m, p, x)))(x)),
-    "hessian, logistic 20": (((20,), (100, 20), (100,)), lambda m: lambda w, x, y: m.func.hessian(lambda w: _logistic(m, w, x, y))(w)),
-    "hessian, Rosenbrock 50": (((50,),), lambda m: lambda x: m.func.hessian(lambda x: _rosenbrock(m, x))(x)),
-    "hessian, MLP's input": ((SMALL, (8,)), lambda m: lambda p, x: m.func.hessian(lambda x: _mlp(m, p, x).sum())(x)),
-    "hessians of 64 points": ((SMALL, (64, 8)), lambda m: lambda p, x: m.func.vmap(m.func.hessian(lambda x: _mlp(m, p, x).sum()))(x)),
-    "hvp, logistic 20": (((20,), (100, 20), (100,), (20,)),
-                         lambda m: lambda w, x, y, v: _product(m, lambda w: _logistic(m, w, x, y), w, v)),
-    "hvp, Rosenbrock 1000": (((1000,), (1000,)), lambda m: lambda x, v: _product(m, lambda x: _rosenbrock(m, x), x, v)),
-    "hvp, digits' parameters": ((_digits_sizes(), _digits_sizes(), (32, 1, 28, 28)),
-                                lambda m: lambda p, v, x: _product(m, lambda p: _digits()(m, p, x).square().mean(), p, v)),
-    "hvp, MLP's parameters": ((_mlp_sizes(64, 128, 10), _mlp_sizes(64, 128, 10), (32, 64)),
-                              lambda m: lambda p, v, x: _product(m, lambda p: _mlp(m, p, x).square().mean(), p, v)),
+    "ensemble gradients, 8 MLPs": (
+        ({k: (8, *s) for k, s in _mlp_sizes(64, 128, 10).items()}, (64, 64), (64, LABELS)),
+        _ensemble_gradients(_mlp),
+    ),
+    "ensemble gradients, 4 digits": (
+        ({k: (4, *s) for k, s in _digits_sizes().items()}, (16, 1, 28, 28), (16, LABELS)),
+        _ensemble_gradients(_digits()),
+    ),
+    "ensemble gradients, 4 LSTMs": (
+        ({k: (4, *s) for k, s in LSTM.items()}, (32, 12, 8), (32, LABELS)),
+        _made_first(_ensemble_gradients(_sequence)),
+    ),
+    "jacrev, CNN": (
+        (TINY, (1, 1, 8, 8)),
+        lambda m: lambda p, x: m.func.jacrev(lambda x: _tiny(m, p, x))(x),
+    ),
+    "jacfwd, CNN": (
+        (TINY, (1, 1, 8, 8)),
+        lambda m: lambda p, x: m.func.jacfwd(lambda x: _tiny(m, p, x))(x),
+    ),
+    "hessian, CNN's input": (
+        (TINY, (1, 1, 8, 8)),
+        lambda m: lambda p, x: m.func.hessian(lambda x: _tiny(m, p, x).square().sum())(x),
+    ),
+    "jacrev, MLP 64 to 10": (
+        (_mlp_sizes(64, 128, 10), (64,)),
+        lambda m: lambda p, x: m.func.jacrev(lambda x: _mlp(m, p, x))(x),
+    ),
+    "jacfwd, MLP 8 to 8": (
+        (SMALL, (8,)),
+        lambda m: lambda p, x: m.func.jacfwd(lambda x: _mlp(m, p, x))(x),
+    ),
+    "jacrev of 64 points": (
+        (SMALL, (64, 8)),
+        lambda m: lambda p, x: m.func.vmap(m.func.jacrev(lambda x: _mlp(m, p, x)))(x),
+    ),
+    "jacfwd of 64 points": (
+        (SMALL, (64, 8)),
+        lambda m: lambda p, x: m.func.vmap(m.func.jacfwd(lambda x: _mlp(m, p, x)))(x),
+    ),
+    "hessian, logistic 20": (
+        ((20,), (100, 20), (100,)),
+        lambda m: lambda w, x, y: m.func.hessian(lambda w: _logistic(m, w, x, y))(w),
+    ),
+    "hessian, Rosenbrock 50": (
+        ((50,),),
+        lambda m: lambda x: m.func.hessian(lambda x: _rosenbrock(m, x))(x),
+    ),
+    "hessian, MLP's input": (
+        (SMALL, (8,)),
+        lambda m: lambda p, x: m.func.hessian(lambda x: _mlp(m, p, x).sum())(x),
+    ),
+    "hessians of 64 points": (
+        (SMALL, (64, 8)),
+        lambda m: lambda p, x: m.func.vmap(m.func.hessian(lambda x: _mlp(m, p, x).sum()))(x),
+    ),
+    "hvp, logistic 20": (
+        ((20,), (100, 20), (100,), (20,)),
+        lambda m: lambda w, x, y, v: _product(m, lambda w: _logistic(m, w, x, y), w, v),
+    ),
+    "hvp, Rosenbrock 1000": (
+        ((1000,), (1000,)),
+        lambda m: lambda x, v: _product(m, lambda x: _rosenbrock(m, x), x, v),
+    ),
+    "hvp, digits' parameters": (
+        (_digits_sizes(), _digits_sizes(), (32, 1, 28, 28)),
+        lambda m: lambda p, v, x: _product(m, lambda p: _digits()(m, p, x).square().mean(), p, v),
+    ),
+    "hvp, MLP's parameters": (
+        (_mlp_sizes(64, 128, 10), _mlp_sizes(64, 128, 10), (32, 64)),
+        lambda m: lambda p, v, x: _product(m, lambda p: _mlp(m, p, x).square().mean(), p, v),
+    ),
 }
 
 
@@ -187,7 +292,9 @@ def _made(rng, shape):
 
 
 def _as(m, value):
-    return {k: m.tensor(x) for k, x in value.items()} if isinstance(value, dict) else m.tensor(value)
+    return (
+        {k: m.tensor(x) for k, x in value.items()} if isinstance(value, dict) else m.tensor(value)
+    )
 
 
 def _arrays(value):
@@ -206,7 +313,9 @@ def main(seconds=0.3):
         torch.set_num_threads(threads())
         warnings.filterwarnings("ignore", module="torch")
     rng = np.random.default_rng(0)
-    table = Table("transforms", f"function transforms, eager, f32, {threads()} thread(s)", ["torch"])
+    table = Table(
+        "transforms", f"function transforms, eager, f32, {threads()} thread(s)", ["torch"]
+    )
     for name, (shapes, make) in ROWS.items():
         given = [_made(rng, s) for s in shapes]
         fns, want = {}, None
@@ -217,7 +326,9 @@ def main(seconds=0.3):
             fns[who] = lambda f=make(m), args=args: f(*args)
             found = _arrays(fns[who]())
             for a, b in zip(found, want or found, strict=True):
-                np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-3 * max(np.abs(b).max(), 1e-6), err_msg=name)
+                np.testing.assert_allclose(
+                    a, b, rtol=2e-3, atol=2e-3 * max(np.abs(b).max(), 1e-6), err_msg=name
+                )
             want = want or found
         table.add(name, timings(fns, seconds))
     table.finish()

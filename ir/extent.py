@@ -1,11 +1,14 @@
-"""Sizes that are not known yet: integers with a value for now, and the expression that gives them for others.
+"""Sizes that are not known yet: integers with a value for now, and the expression that gives them
+for others.
 
-What plans a program for sizes (strides, kernels, the numbers that they are launched with, places in memory) does arithmetic and asks
-questions. Done on an `Extent`, the arithmetic is noted as an expression of a few symbols, and the answers as what must be so of other values
-for the plan to be theirs. So one run of the planning code gives the plans of all sizes that go the same way through it.
+What plans a program for sizes (strides, kernels, the numbers that they are launched with, places in
+memory) does arithmetic and asks questions. Done on an `Extent`, the arithmetic is noted as an
+expression of a few symbols, and the answers as what must be so of other values for the plan to be
+theirs. So one run of the planning code gives the plans of all sizes that go the same way through
+it.
 
-An `Extent` is no int: what needs one (an index in C, a key) does not get it, and the planning ends with `Unsized`. Nothing is taken for
-constant because nobody looked.
+An `Extent` is no int: what needs one (an index in C, a key) does not get it, and the planning ends
+with `Unsized`. Nothing is taken for constant because nobody looked.
 
 >>> from whet.ir.extent import Facts
 >>> facts = Facts([40])
@@ -24,7 +27,8 @@ LEAST = 2                        # no symbol is less: sizes of 0 and 1 are const
 
 
 class Unsized(BaseException):
-    """A plan wants the number itself. (No planning code may catch it, as it does other errors, and go on.)"""
+    """A plan wants the number itself. (No planning code may catch it, as it does other errors, and
+    go on.)"""
 
 
 class Facts:
@@ -58,7 +62,8 @@ class Facts:
         return self.atom(f"{name}({', '.join(map(text, args))})", function(*map(value, args)))
 
     def function(self, words):
-        """A function of the symbols' values: the words as a list of numbers; None where something that was asked is not so."""
+        """A function of the symbols' values: the words as a list of numbers; None where something
+        that was asked is not so."""
         names = ", ".join(f"s{i}" for i in range(len(self.symbols)))
         asked = " and ".join(f"({a})" for a in self.asked)
         head = [f" if not ({asked}): return None"] if asked else []
@@ -94,7 +99,11 @@ def at_least(x, least):
     """The larger one, without a question which that is."""
     if type(x) is Extent or type(least) is Extent:
         facts = x.facts if type(x) is Extent else least.facts
-        return facts.atom(f"max({text(x)},{text(least)})", max(value(x), value(least)), least if type(least) is int else 0)
+        return facts.atom(
+            f"max({text(x)},{text(least)})",
+            max(value(x), value(least)),
+            least if type(least) is int else 0,
+        )
     return max(x, least)
 
 
@@ -123,13 +132,15 @@ def made(terms, value, facts):
 
 
 class Extent:
-    """`terms`: products of symbols and other atoms, each a sorted tuple -> how often it counts; `value`: what it is now."""
+    """`terms`: products of symbols and other atoms, each a sorted tuple -> how often it counts;
+    `value`: what it is now."""
     __slots__ = ("terms", "value", "facts", "_text")
 
     def __init__(self, terms, value, facts):
         self.terms, self.value, self.facts, self._text = terms, value, facts, None
 
-    __class__ = property(lambda self: int)               # (isinstance() says so: what asks it means a number)
+    # (isinstance() says so: what asks it means a number)
+    __class__ = property(lambda self: int)
 
     def text(self):
         """The expression."""
@@ -137,12 +148,21 @@ class Extent:
             parts = []
             for m, c in self.terms.items():
                 atoms = "*".join(a if a[0] == "s" and a[1:].isdigit() else f"({a})" for a in m)
-                parts.append(str(c) if not m else atoms if c == 1 else f"-{atoms}" if c == -1 else f"{atoms}*{c}")
+                parts.append(
+                    str(c)
+                    if not m
+                    else atoms
+                    if c == 1
+                    else f"-{atoms}"
+                    if c == -1
+                    else f"{atoms}*{c}"
+                )
             self._text = "+".join(parts).replace("+-", "-")
         return self._text
 
     def __repr__(self):
-        raise Unsized(f"a plan writes the number {self.text()}")         # (into the name of a kernel, say)
+        # (into the name of a kernel, say)
+        raise Unsized(f"a plan writes the number {self.text()}")
 
     __str__ = __repr__
 
@@ -182,7 +202,9 @@ class Extent:
                 return _real(self) * other
             if type(other) is not int:
                 return NotImplemented
-            return made({m: c * other for m, c in self.terms.items()}, self.value * other, self.facts)
+            return made(
+                {m: c * other for m, c in self.terms.items()}, self.value * other, self.facts
+            )
         terms = {}
         for m, c in self.terms.items():
             for n, d in other.terms.items():
@@ -196,11 +218,18 @@ class Extent:
         exact = _divided(self, other)
         if exact is not None:
             return exact
-        if all(c < 0 for c in self.terms.values()):          # (rounded up, that is: of a size, no less than one)
+        # (rounded up, that is: of a size, no less than one)
+        if all(c < 0 for c in self.terms.values()):
             least = (-self).least()
-            up = self.facts.atom(f"-(({self.text()})//({text(other)}))", -(self.value // value(other)), None if least is None else min(least, 1))
+            up = self.facts.atom(
+                f"-(({self.text()})//({text(other)}))",
+                -(self.value // value(other)),
+                None if least is None else min(least, 1),
+            )
             return -up
-        return self._atom(self, "//", other, self.value // value(other), None if self.least() is None else 0)
+        return self._atom(
+            self, "//", other, self.value // value(other), None if self.least() is None else 0
+        )
 
     def __rfloordiv__(self, other):
         return self._atom(other, "//", self, other // self.value, 0 if other >= 0 else None)
@@ -257,7 +286,9 @@ class Extent:
     # ---- questions
     def least(self):
         """No value of it is less, as far as that is seen at once; None where it is not."""
-        if any(c < 0 for m, c in self.terms.items() if m) or any(self.facts.least(a) is None for m in self.terms for a in m):
+        if any(c < 0 for m, c in self.terms.items() if m) or any(
+            self.facts.least(a) is None for m in self.terms for a in m
+        ):
             return None
         return sum(c * math.prod([self.facts.least(a) for a in m]) for m, c in self.terms.items())
 
@@ -265,7 +296,13 @@ class Extent:
         """An answer that holds of all values, or is noted."""
         apart = self - other
         if type(apart) is int:
-            return {"<": apart < 0, "<=": apart <= 0, ">": apart > 0, ">=": apart >= 0, "==": apart == 0}[op]
+            return {
+                "<": apart < 0,
+                "<=": apart <= 0,
+                ">": apart > 0,
+                ">=": apart >= 0,
+                "==": apart == 0,
+            }[op]
         low, high = apart.least(), (-apart).least()
         if low is not None:
             if op == ">" and low > 0 or op == ">=" and low >= 0:
@@ -293,7 +330,8 @@ class Extent:
 
     def __eq__(self, other):
         if type(other) is not int and (type(other) is not Extent or other.facts is not self.facts):
-            return False                     # (plans are found again by sizes: those of other symbols are no others' plans)
+            # (plans are found again by sizes: those of other symbols are no others' plans)
+            return False
         return self._asked("==", other, self.value == value(other))
 
     def __ne__(self, other):
@@ -312,7 +350,8 @@ class Extent:
 
 
 def _divided(a, b):
-    """A quotient without a remainder, whatever the symbols are; None where there may be one. `b` is not 0."""
+    """A quotient without a remainder, whatever the symbols are; None where there may be one. `b` is
+    not 0."""
     if type(b) is int:
         if all(c % b == 0 for c in a.terms.values()):
             return made({m: c // b for m, c in a.terms.items()}, a.value // b, a.facts)

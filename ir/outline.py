@@ -1,7 +1,9 @@
-"""Arrays without memory, whose sizes may be Extents: what ops and plans are given to find out how they go about other sizes.
+"""Arrays without memory, whose sizes may be Extents: what ops and plans are given to find out how
+they go about other sizes.
 
-An `Outline` knows its type, its sizes, its strides, and where in which `Room` it begins. It does what NumPy's views do, in terms of
-Extents; what asks for its elements, or is a function of NumPy's that is not written here, ends with `Unsized`.
+An `Outline` knows its type, its sizes, its strides, and where in which `Room` it begins. It does
+what NumPy's views do, in terms of Extents; what asks for its elements, or is a function of NumPy's
+that is not written here, ends with `Unsized`.
 """
 import math
 
@@ -21,7 +23,12 @@ class Room:
 class Table(list):
     """Numbers for a kernel, some of which may be Extents."""
     __slots__ = ()
-    dtype, ndim, size, shape = np.dtype(np.int64), 1, property(len), property(lambda self: (len(self),))
+    dtype, ndim, size, shape = (
+        np.dtype(np.int64),
+        1,
+        property(len),
+        property(lambda self: (len(self),)),
+    )
 
     def tolist(self):
         """The numbers."""
@@ -80,7 +87,11 @@ class Outline:
         self.strides = dense(self.shape, self.dtype.itemsize) if strides is None else tuple(strides)
         if room is None:
             reach = [(n - 1) * s for n, s in zip(self.shape, self.strides)]
-            room = Room(sum(reach, self.dtype.itemsize) if strides is not None else math.prod(self.shape) * self.dtype.itemsize)
+            room = Room(
+                sum(reach, self.dtype.itemsize)
+                if strides is not None
+                else math.prod(self.shape) * self.dtype.itemsize
+            )
         self.room, self.offset, self.base = room, offset, base
 
     __class__ = property(lambda self: np.ndarray)
@@ -122,7 +133,11 @@ class Outline:
     def transpose(self, *axes):
         """The dimensions in another order."""
         axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        axes = tuple(range(self.ndim))[::-1] if not axes or axes[0] is None else [a % self.ndim for a in axes]
+        axes = (
+            tuple(range(self.ndim))[::-1]
+            if not axes or axes[0] is None
+            else [a % self.ndim for a in axes]
+        )
         return self.seen([self.shape[a] for a in axes], [self.strides[a] for a in axes])
 
     def swapaxes(self, a, b):
@@ -140,9 +155,16 @@ class Outline:
 
     def squeeze(self, axis=None):
         """Without dimensions of one element."""
-        axes = range(self.ndim) if axis is None else [a % self.ndim for a in ((axis,) if isinstance(axis, int) else axis)]
+        axes = (
+            range(self.ndim)
+            if axis is None
+            else [a % self.ndim for a in ((axis,) if isinstance(axis, int) else axis)]
+        )
         gone = [a for a in axes if axis is not None or self.shape[a] == 1]
-        return self.seen([n for a, n in enumerate(self.shape) if a not in gone], [s for a, s in enumerate(self.strides) if a not in gone])
+        return self.seen(
+            [n for a, n in enumerate(self.shape) if a not in gone],
+            [s for a, s in enumerate(self.strides) if a not in gone],
+        )
 
     def ravel(self):
         """In one dimension."""
@@ -167,7 +189,11 @@ class Outline:
         index = index if type(index) is tuple else (index,)
         missing = self.ndim - sum(x is not None and x is not Ellipsis for x in index)
         at = next((i for i, x in enumerate(index) if x is Ellipsis), None)
-        index = (*index, *[slice(None)] * missing) if at is None else (*index[:at], *[slice(None)] * missing, *index[at + 1:])
+        index = (
+            (*index, *[slice(None)] * missing)
+            if at is None
+            else (*index[:at], *[slice(None)] * missing, *index[at + 1 :])
+        )
         shape, strides, offset, d = [], [], 0, 0
         for x in index:
             if x is None:
@@ -288,13 +314,16 @@ def broadcast_shapes(*shapes):
                 if type(n) is int and n == 1:
                     n = s[-d]
                 elif not n == s[-d]:
-                    raise ValueError("shape mismatch: objects cannot be broadcast to a single shape")
+                    raise ValueError(
+                        "shape mismatch: objects cannot be broadcast to a single shape"
+                    )
         out.append(n)
     return tuple(out[::-1])
 
 
 def shares(a, b, *_):
-    """May two arrays lie in the same memory? (Where parts of one memory overlap is asked of what they are now.)"""
+    """May two arrays lie in the same memory? (Where parts of one memory overlap is asked of what
+    they are now.)"""
     if type(a) is not Outline or type(b) is not Outline:
         return False
     if a.room is not b.room:
@@ -316,13 +345,29 @@ def span(a):
 
 
 FUNCTIONS = {
-    np.broadcast_to: broadcast_to, np.may_share_memory: shares, np.shares_memory: shares,
-    np.expand_dims: lambda a, axis: a[tuple(None if d in {x % (a.ndim + (1 if isinstance(axis, int) else len(axis))) for x in (
-        (axis,) if isinstance(axis, int) else axis)} else slice(None) for d in range(a.ndim + (1 if isinstance(axis, int) else len(axis))))],
-    np.swapaxes: lambda a, i, j: a.swapaxes(i, j), np.transpose: lambda a, axes=None: a.transpose(axes),
-    np.squeeze: lambda a, axis=None: a.squeeze(axis), np.reshape: lambda a, shape, **_: a.reshape(shape),
+    np.broadcast_to: broadcast_to,
+    np.may_share_memory: shares,
+    np.shares_memory: shares,
+    np.expand_dims: lambda a, axis: a[
+        tuple(
+            None
+            if d
+            in {
+                x % (a.ndim + (1 if isinstance(axis, int) else len(axis)))
+                for x in ((axis,) if isinstance(axis, int) else axis)
+            }
+            else slice(None)
+            for d in range(a.ndim + (1 if isinstance(axis, int) else len(axis)))
+        )
+    ],
+    np.swapaxes: lambda a, i, j: a.swapaxes(i, j),
+    np.transpose: lambda a, axes=None: a.transpose(axes),
+    np.squeeze: lambda a, axis=None: a.squeeze(axis),
+    np.reshape: lambda a, shape, **_: a.reshape(shape),
     np.concatenate: lambda arrays, axis=0, out=None, **_: out,
-    np.ndim: lambda a: a.ndim, np.shape: lambda a: a.shape, np.size: lambda a: a.size,
+    np.ndim: lambda a: a.ndim,
+    np.shape: lambda a: a.shape,
+    np.size: lambda a: a.size,
     np.moveaxis: lambda a, source, to: a.transpose(_moved(a.ndim, source, to)),
 }
 

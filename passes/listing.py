@@ -8,11 +8,18 @@ from whet.ir.nodes import Node
 
 
 class Listing:
-    """A list of nodes. `root` tells which memory a value lies in, `arrays` what each value was when recorded, `visible` which values are seen
-    from outside. A pass changes nothing of the listing that it is given: it makes another, with `of` or, where it adds values, as a new one."""
+    """A list of nodes. `root` tells which memory a value lies in, `arrays` what each value was when
+    recorded, `visible` which values are seen from outside. A pass changes nothing of the listing
+    that it is given: it makes another, with `of` or, where it adds values, as a new one."""
     __slots__ = ("nodes", "root", "arrays", "visible")
 
-    def __init__(self, nodes: Iterable[Node], root: Mapping[int, int], arrays: Sequence[Any], visible: Set[int]) -> None:
+    def __init__(
+        self,
+        nodes: Iterable[Node],
+        root: Mapping[int, int],
+        arrays: Sequence[Any],
+        visible: Set[int],
+    ) -> None:
         self.nodes: list[Any] = list(nodes)
         self.root, self.arrays, self.visible = root, arrays, visible
 

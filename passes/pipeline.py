@@ -1,5 +1,5 @@
-"""The passes over a recorded list of nodes, in order. Each is a function `Listing -> Listing` that changes no bit, and nothing of the listing
-that it is given.
+"""The passes over a recorded list of nodes, in order. Each is a function `Listing -> Listing` that
+changes no bit, and nothing of the listing that it is given.
 """
 import contextlib
 
@@ -26,23 +26,31 @@ from whet.passes.uses import drop_unused, is_view, memories
 from whet.passes.writes_to_values import writes
 
 PASSES = [
-    ("fold_constants", fold_constants),      # what constants alone make is a constant (first: see resized.py)
-    ("outright", outright),                  # what is written to just after it was made is made as it will be
+    # what constants alone make is a constant (first: see resized.py)
+    ("fold_constants", fold_constants),
+    # what is written to just after it was made is made as it will be
+    ("outright", outright),
     ("writes", writes),                      # what is computed in place is a value, then a copy
     ("drop_identities", drop_identities),    # views and operations that give what is there
     ("merge_repeats", merge_repeats),        # each thing is computed once
-    ("read_results", read_results),          # gradients read results, so that operands can be forgotten
+    # gradients read results, so that operands can be forgotten
+    ("read_results", read_results),
     ("drop_unused", drop_unused),            # what nobody reads any more
-    ("later", later),                        # reductions wait for pointwise nodes that do not need them
+    # reductions wait for pointwise nodes that do not need them
+    ("later", later),
     ("fuse", fuse),                          # pointwise nodes of one shape are one kernel
-    ("rows", rows),                          # reductions, what feeds them and what comes of them are one kernel
-    ("epilogues", epilogues),                # contractions apply what follows to each element as it is stored
+    # reductions, what feeds them and what comes of them are one kernel
+    ("rows", rows),
+    # contractions apply what follows to each element as it is stored
+    ("epilogues", epilogues),
     ("parts", parts),                        # what moves elements is how kernels find them
     ("picks", picks),                        # gathers are how kernels read
     ("write_through", write_through),        # a kernel writes to where its result is copied
     ("roll", roll),                          # repeated steps are a loop
-    ("chains", chains),                      # products that follow each other go through blocks of rows together
-    ("many", many),                          # small kernels that do the same on different tensors are one launch
+    # products that follow each other go through blocks of rows together
+    ("chains", chains),
+    # small kernels that do the same on different tensors are one launch
+    ("many", many),
 ]
 
 OURS = frozenset(PASSES)
@@ -50,12 +58,14 @@ OURS = frozenset(PASSES)
 # what divides a forward and its backward: see `divided`
 BETWEEN = [("partition", partition)]
 
-# what changes bits, within the bounds that each states: only where it was asked for (`jit.trace(rewrites=[...])`)
+# what changes bits, within the bounds that each states: only where it was asked for
+# (`jit.trace(rewrites=[...])`)
 REWRITES = {"fold_batch_norm": fold_batch_norm, "reassociate": reassociate}
 
 
 def rewrite(nodes, root, arrays, visible, names, steady):
-    """(the nodes after the rewrites of these names, values to keep between calls, what was done or left alone and why)"""
+    """(the nodes after the rewrites of these names, values to keep between calls, what was done or
+    left alone and why)"""
     kept, log, known = set(), [], len(arrays)
     g = Listing(nodes, memories(nodes, root, arrays), arrays, visible)
     for name, one in REWRITES.items():
@@ -63,13 +73,16 @@ def rewrite(nodes, root, arrays, visible, names, steady):
             g, more = one(g, steady, log)
             kept |= more
     arrays += g.arrays[known:]
-    root.update((o, root[n.ins[0]] if is_view(n) else o) for n in g.nodes for o in n.outs if o >= known)
+    root.update(
+        (o, root[n.ins[0]] if is_view(n) else o) for n in g.nodes for o in n.outs if o >= known
+    )
     return g.nodes, kept, log
 
 
 def planned(nodes, root, arrays, visible, check=None, plan=None, kept=None):
-    """The nodes after all passes, as `optimize` gives them, and the plan of what was done, for a list of the same nodes on other sizes: if
-    `plan` is one of this list, or if an earlier process has had this very list, as `kept` knows (`jit/program/plan_cache.py`), no pass runs."""
+    """The nodes after all passes, as `optimize` gives them, and the plan of what was done, for a
+    list of the same nodes on other sizes: if `plan` is one of this list, or if an earlier process
+    has had this very list, as `kept` knows (`jit/program/plan_cache.py`), no pass runs."""
     passes = [name for name, _ in PASSES]
     new = Plan(nodes, root, arrays, visible)
     made = plan.again(new, root, arrays) if plan is not None and plan.passes == passes else None
@@ -88,7 +101,8 @@ def planned(nodes, root, arrays, visible, check=None, plan=None, kept=None):
 
 
 def optimize(nodes, root, arrays, visible, check=None):
-    """The nodes after all passes; `root` and `arrays` get what they add. `check(nodes, arrays)` is called before and after each."""
+    """The nodes after all passes; `root` and `arrays` get what they add. `check(nodes, arrays)` is
+    called before and after each."""
     known = len(arrays)
     g = Listing(nodes, memories(nodes, root, arrays), arrays, visible)
     for _, one in PASSES:
@@ -108,23 +122,28 @@ def names():
 
 
 def divided(*args):
-    """What is kept of a forward for its backward, and what is computed again: see `partition`; None where all is kept that is read."""
+    """What is kept of a forward for its backward, and what is computed again: see `partition`; None
+    where all is kept that is read."""
     return BETWEEN[0][1](*args) if BETWEEN else None
 
 
 @contextlib.contextmanager
 def without(*left_out):
-    """Recordings that are made inside lack some passes: whatever is left out, the bits are the same.
+    """Recordings that are made inside lack some passes: whatever is left out, the bits are the
+    same.
 
     >>> from whet.passes import pipeline
     >>> with pipeline.without("fuse", "fold_constants", "many"):
     ...     [name for name, _ in pipeline.PASSES]  # doctest: +NORMALIZE_WHITESPACE
-    ['outright', 'writes', 'drop_identities', 'merge_repeats', 'read_results', 'drop_unused', 'later', 'rows', 'epilogues',
+    ['outright', 'writes', 'drop_identities', 'merge_repeats', 'read_results', 'drop_unused',
+    'later', 'rows', 'epilogues',
      'parts', 'picks', 'write_through', 'roll', 'chains']
     """
     unknown = set(left_out).difference(names())
     if unknown:
-        raise ValueError(f"without(): no pass is called {', '.join(sorted(unknown))}; there are {', '.join(names())}")
+        raise ValueError(
+            f"without(): no pass is called {', '.join(sorted(unknown))}; there are {', '.join(names())}"
+        )
     before = [(some, some[:]) for some in (PASSES, BETWEEN)]
     for some in PASSES, BETWEEN:
         some[:] = [(name, one) for name, one in some if name not in left_out]

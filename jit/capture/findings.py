@@ -15,7 +15,8 @@ from .tensor_sources import Sources
 
 
 class Findings:
-    """The results of a run and what it left behind, as recipes. Raises Refused where there is none."""
+    """The results of a run and what it left behind, as recipes. Raises Refused where there is
+    none."""
 
     def __init__(self, session: Any, out: Any) -> None:
         self.run, self.rec, self.swapped = session.run, session.rec, session.swapped
@@ -55,13 +56,23 @@ class Findings:
         """Raise Refused where somebody still uses a tensor of the run that it does not return."""
         rec, results, first = self.rec, self.results, self.run.first
         bases = (t._base for t in results.tensors if t._base is not None)
-        kept = [*results.tensors, *bases, *saved_by([t._node for t in results.alive], first), *rec.hidden]
+        kept = [
+            *results.tensors,
+            *bases,
+            *saved_by([t._node for t in results.alive], first),
+            *rec.hidden,
+        ]
         ids = {id(t) for t in kept}
         others = [ref for i, ref in rec.made.items() if i not in ids]
         loose = escaped(others, leaves_of([t._node for _, t in results.freed], first))
         if loose is not None:
-            raise Refused(Keeps(f"a tensor of shape {list(loose.shape)} that it made is still in use "
-                                "afterwards, but not returned", rec.line_of(loose)))
+            raise Refused(
+                Keeps(
+                    f"a tensor of shape {list(loose.shape)} that it made is still in use "
+                    "afterwards, but not returned",
+                    rec.line_of(loose),
+                )
+            )
 
     def account(self) -> None:
         """What the run took from outside, which writes it counted, and what it drew."""

@@ -34,8 +34,8 @@ class Unrecorded(Exception):
 
 
 class Session:
-    """A recorded run. `loose`: places in Python's state whose numbers are taken as they come. `items_vary`:
-    so are numbers that Python asks tensors for."""
+    """A recorded run. `loose`: places in Python's state whose numbers are taken as they come.
+    `items_vary`: so are numbers that Python asks tensors for."""
 
     def __init__(self, subject: Any, learned: Any, call: Any, loose: Any, items_vary: bool) -> None:
         self.subject, self.learned, self.call = subject, learned, call
@@ -46,9 +46,10 @@ class Session:
         self.began = 0.0                     # when the function did
         self.searched = 0.0                  # seconds
 
-    # ---- what differs between a first recording and one for comparison -----------------------------------
+    # ---- what differs between a first recording and one for comparison ---------------------------
     def numbers_become_known(self) -> None:
-        """Numbers are not taken as they come any more. Raises Unrecorded if the call's key is another now."""
+        """Numbers are not taken as they come any more. Raises Unrecorded if the call's key is
+        another now."""
         raise NotImplementedError
 
     def arrays_become_known(self) -> None:
@@ -70,7 +71,7 @@ class Session:
         """The run cannot be recorded."""
         raise NotImplementedError
 
-    # ---- the stages --------------------------------------------------------------------------------------
+    # ---- the stages ------------------------------------------------------------------------------
     def result(self) -> Any:
         """Run the function, and give its result."""
         start = timing.clock()
@@ -212,7 +213,8 @@ class _Uncollected:
 
 
 class _Roomy(AbstractContextManager[None]):
-    """Inside, a program is made: where there is too little memory for that, the call was an eager one."""
+    """Inside, a program is made: where there is too little memory for that, the call was an eager
+    one."""
     __slots__ = ()
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
@@ -222,8 +224,8 @@ class _Roomy(AbstractContextManager[None]):
 
 
 def surely(*steps: Any) -> None:
-    """Take each step: one that an interrupt ends is taken once more, and what follows it is not left out.
-    The interrupt goes on afterwards."""
+    """Take each step: one that an interrupt ends is taken once more, and what follows it is not
+    left out. The interrupt goes on afterwards."""
     error = None
     for step in steps:
         for _ in range(2):

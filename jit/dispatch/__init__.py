@@ -1,4 +1,5 @@
-"""The way of a call: by which key it is known, which recording fits, and what is done where none does.
+"""The way of a call: by which key it is known, which recording fits, and what is done where none
+does.
 
 Comes in: the arguments of a call that no table in machine code fits.
 Goes out: the result, by a replay, by an eager call, or by an eager call that is recorded.

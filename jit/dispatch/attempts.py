@@ -1,4 +1,5 @@
-"""Attempts to record a call: the first of a way through the function, and further ones for comparison."""
+"""Attempts to record a call: the first of a way through the function, and further ones for
+comparison."""
 import math
 import threading
 from typing import Any
@@ -28,7 +29,8 @@ class Attempts:
         self.refusals, self.recordings, self.lock = refusals, recordings, threading.Lock()
 
     def first(self, call: Any) -> tuple[Any, "FirstRecording"]:
-        """The result of a call that is recorded for the first time, and what became of the attempt."""
+        """The result of a call that is recorded for the first time, and what became of the
+        attempt."""
         attempt = FirstRecording(self, call)
         return attempt.result(), attempt
 
@@ -38,20 +40,25 @@ class Attempts:
 
 
 class FirstRecording(Session):
-    """A call that no recording fits. `became`: what the attempt was, as a field of the policy's ledger,
-    `run_seconds`: how long the function itself ran, `recording`: what was made."""
+    """A call that no recording fits. `became`: what the attempt was, as a field of the policy's
+    ledger, `run_seconds`: how long the function itself ran, `recording`: what was made."""
 
     def __init__(self, attempts: Attempts, call: Any) -> None:
         learned = attempts.learned
         super().__init__(attempts.subject, learned, call, frozenset(learned.loose),
                          not learned.numbers_are_known)
-        self.policy, self.refusals, self.recordings = attempts.policy, attempts.refusals, attempts.recordings
+        self.policy, self.refusals, self.recordings = (
+            attempts.policy,
+            attempts.refusals,
+            attempts.recordings,
+        )
         self.became, self.run_seconds, self.recording = "refused", math.inf, None
         self.has_model = False
         self.model_key: Any = None
 
     def search(self) -> None:
-        """Find a recording that this one may be like, and what the function can reach from outside."""
+        """Find a recording that this one may be like, and what the function can reach from
+        outside."""
         call, recordings = self.call, self.recordings
         self.model_key, self.model = recordings.model(call.args, call.kwargs, call.given)
         paths = recordings.begin(call.key, call.given.others)
@@ -70,7 +77,13 @@ class FirstRecording(Session):
     def may_be_unwatched(self, paths: list[Any]) -> bool:
         """Does a model show that nothing needs to be watched for?"""
         model, given = self.model, self.call.given
-        if model is None or not model.leads or paths or given.numbers or self.call.key in self.recordings.watched:
+        if (
+            model is None
+            or not model.leads
+            or paths
+            or given.numbers
+            or self.call.key in self.recordings.watched
+        ):
             return False
         return sizes.unwatched(model) and model.fits(self.leaves, given.boxes)
 
@@ -81,7 +94,8 @@ class FirstRecording(Session):
             raise Unrecorded
 
     def arrays_become_known(self) -> None:
-        """Somebody would notice what stands for an array: if there are some, the call has another key now."""
+        """Somebody would notice what stands for an array: if there are some, the call has another
+        key now."""
         self.learned.arrays_are_known = True
         if self.call.given.arrays:
             raise Unrecorded
@@ -101,12 +115,16 @@ class FirstRecording(Session):
             self.register(r)
 
     def only_computed(self) -> bool:
-        """Were numbers that vary only computed with? Those that Python went on from are guards from now on."""
+        """Were numbers that vary only computed with? Those that Python went on from are guards from
+        now on."""
         rec = self.rec
         bound = [place for place, t in self.call.given.numbers.items() if id(t) in rec.pinned]
         for s, t in zip(self.world.slots, self.slots):
-            # A tensor of a freed graph may be exchanged for another only where the run overwrites it.
-            has_history = not s.is_number and t is not None and (t._node is not None or t._base is not None)
+            # A tensor of a freed graph may be exchanged for another only where the
+            # run overwrites it.
+            has_history = (
+                not s.is_number and t is not None and (t._node is not None or t._base is not None)
+            )
             if id(t) in rec.pinned or has_history and rec.values.number(t._array) is not None:
                 bound.append(s.spot.key)
         self.learned.fix(bound)
@@ -168,7 +186,8 @@ class Comparison(Session):
         self.refusals.give_up(self.call.key, error.reason.named(self.subject.fn, self.call.key))
 
     def conclude(self, out: Any) -> None:
-        """The run must have done what the recording does, and its program must give this run's bits."""
+        """The run must have done what the recording does, and its program must give this run's
+        bits."""
         compare(self, Findings(self, out), self.known)
         self.known.doubtful = False
 
@@ -184,7 +203,8 @@ class Comparison(Session):
                 self.distrust(error)
 
     def distrust(self, error: Any) -> None:
-        """A call that a recording fits did something else, or its program does: none is replayed any more."""
+        """A call that a recording fits did something else, or its program does: none is replayed
+        any more."""
         reason = error.reason if type(error) is Wrong else Drifts(
             f"call {self.known.calls} of a kind was made eagerly once more, and {error}, though nothing that "
             "its recording compares has changed. It goes by something that a trace cannot see (a counter in an "

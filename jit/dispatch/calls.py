@@ -26,7 +26,8 @@ from .tables import Tables
 
 
 class Calls:
-    """All that calls of one function share. `entry`: a weak reference to what machine code enters it by."""
+    """All that calls of one function share. `entry`: a weak reference to what machine code enters
+    it by."""
 
     def __init__(self, subject: Subject, entry: Any) -> None:
         self.subject = subject
@@ -69,7 +70,7 @@ class Calls:
         finally:
             self.attempts.lock.release()
 
-    # ---- eager calls -------------------------------------------------------------------------------------
+    # ---- eager calls -----------------------------------------------------------------------------
     def distrusted(self, args: Any, kwargs: Any) -> Any:
         """A call of a function that did something else than its recording."""
         if self.subject.strict:
@@ -106,12 +107,19 @@ class Calls:
         if reason is not None:
             self.refusals.say(f"is no faster traced: {reason.full()}")
 
-    # ---- calls of sizes that none had --------------------------------------------------------------------
+    # ---- calls of sizes that none had ------------------------------------------------------------
     def unseen(self, call: Invocation) -> bool:
-        """Make a recording for sizes that were never seen, without a run. True where there is one."""
+        """Make a recording for sizes that were never seen, without a run. True where there is
+        one."""
         recordings, key = self.recordings, call.key
-        if not recordings.models or key in recordings.by_key or key in self.refusals.by_key \
-                or key in recordings.watched or call.given.numbers or not self.attempts.lock.acquire(False):
+        if (
+            not recordings.models
+            or key in recordings.by_key
+            or key in self.refusals.by_key
+            or key in recordings.watched
+            or call.given.numbers
+            or not self.attempts.lock.acquire(False)
+        ):
             return False
         try:
             model = recordings.model(call.args, call.kwargs, call.given)[1]
@@ -129,10 +137,10 @@ class Calls:
         finally:
             self.attempts.lock.release()
 
-    # ---- recorded calls ----------------------------------------------------------------------------------
+    # ---- recorded calls --------------------------------------------------------------------------
     def against(self, call: Invocation) -> str | None:
-        """Why a call that no recording fits is eager, as a field of the ledger; None where it is to be
-        recorded: then the lock of attempts is held."""
+        """Why a call that no recording fits is eager, as a field of the ledger; None where it is to
+        be recorded: then the lock of attempts is held."""
         slower = self.recordings.slower(call.key)
         if slower is not None:
             slower.counted += 1
@@ -143,7 +151,10 @@ class Calls:
         known = bool(self.recordings.of(call.key))
 
         def has_model() -> bool:
-            return not known and self.recordings.model(call.args, call.kwargs, call.given)[1] is not None
+            return (
+                not known
+                and self.recordings.model(call.args, call.kwargs, call.given)[1] is not None
+            )
         why = self.policy.against(call.kind, known, has_model, bool(self.recordings.free))
         if why is None and not self.attempts.lock.acquire(False):
             return "busy"

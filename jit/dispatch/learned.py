@@ -1,4 +1,5 @@
-"""What the calls of a function have taught: which of its numbers vary. By this calls are told apart."""
+"""What the calls of a function have taught: which of its numbers vary. By this calls are told
+apart."""
 from collections.abc import Hashable, Iterable
 from typing import Any
 
@@ -24,10 +25,11 @@ class Learned:
         self.loose: set[Any] = set()         # places in Python's state where they do
         self.fixed: set[Any] = set()         # of all of these, those that Python went on from
         self.seen: list[list[Any]] = []      # the numbers among the arguments of the last new kinds
-        self.numbers_are_known = False       # somebody would notice a Number: none is taken as it comes
+        # somebody would notice a Number: none is taken as it comes
+        self.numbers_are_known = False
         self.arrays_are_known = False        # the same of what stands for a NumPy array
 
-    # ---- the key of a call -------------------------------------------------------------------------------
+    # ---- the key of a call -----------------------------------------------------------------------
     def key(self, args: Any, kwargs: Any, given: Given | None = None) -> tuple[Hashable, Given]:
         """What tells calls apart, and what the call was given."""
         given = Given(arrays=not self.arrays_are_known) if given is None else given
@@ -53,10 +55,10 @@ class Learned:
             return type(x), t._array.dtype
         return given.flatten(x)
 
-    # ---- learning ----------------------------------------------------------------------------------------
+    # ---- learning --------------------------------------------------------------------------------
     def learn(self, before: Iterable[Any], is_new: bool, args: Any, kwargs: Any) -> bool:
-        """Look in what a call differs from those that were recorded `before`. True if some arguments are
-        found to vary. `is_new`: is this the first call of its key?"""
+        """Look in what a call differs from those that were recorded `before`. True if some
+        arguments are found to vary. `is_new`: is this the first call of its key?"""
         if self.numbers_are_known:
             return False
         for r in before:

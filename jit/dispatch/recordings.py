@@ -10,8 +10,10 @@ from .subject import Subject
 from .tables import Tables
 
 PATHS = 8                        # recordings of one key,
-WORTH = 50                       # and calls of each, on average, that make it worth while to exchange one
-UNFIT = 20                       # calls that a recording did not fit and none that it did: it is dropped
+# and calls of each, on average, that make it worth while to exchange one
+WORTH = 50
+# calls that a recording did not fit and none that it did: it is dropped
+UNFIT = 20
 
 
 class Recordings:
@@ -23,9 +25,11 @@ class Recordings:
         self.by_key: dict[Any, list[Any]] = {}
         self.alive: dict[Any, Any] = {}      # key -> objects whose ids it holds
         self.dropped: collections.Counter[Any] = collections.Counter()
-        self.models: dict[Any, list[Any]] = {}           # key without sizes -> recordings to make others like
+        # key without sizes -> recordings to make others like
+        self.models: dict[Any, list[Any]] = {}
         self.watched: set[Any] = set()       # keys of calls that went another way than their model
-        self.free = sizes.declared(subject.dynamic, subject.fn)          # dimensions that may differ
+        # dimensions that may differ
+        self.free = sizes.declared(subject.dynamic, subject.fn)
 
     def of(self, key: Any) -> list[Any]:
         """The recordings of a key, the newest first."""
@@ -41,12 +45,14 @@ class Recordings:
         return self.by_key.setdefault(key, [])
 
     def before(self, key: Any) -> list[Any]:
-        """The recordings that a call is compared with: a counter counts whatever kind of call comes."""
+        """The recordings that a call is compared with: a counter counts whatever kind of call
+        comes."""
         return self.by_key.get(key) or self.policy.held[-1:]
 
-    # ---- like which a recording is made ------------------------------------------------------------------
+    # ---- like which a recording is made ----------------------------------------------------------
     def model(self, args: Any, kwargs: Any, given: Any) -> tuple[Any, Any]:
-        """The key of a call without its sizes; and a recording that this one is like but for sizes."""
+        """The key of a call without its sizes; and a recording that this one is like but for
+        sizes."""
         kind = self.learned.key_without_sizes(args, kwargs)
         for r in self.models.get(kind, ()):
             if sizes.fits(r, given.leaves) and (self.free is None or sizes.may_differ(
@@ -59,7 +65,7 @@ class Recordings:
         others = [m for m in self.models.get(kind, ()) if m.program.plan is not r.program.plan]
         self.models[kind] = [r, *others][:sizes.MODELS]
 
-    # ---- which are kept ----------------------------------------------------------------------------------
+    # ---- which are kept --------------------------------------------------------------------------
     def take_in(self, r: Any) -> None:
         """A recording is in use from now on; others may have to make room for it."""
         r.size = r.weigh()
@@ -78,8 +84,8 @@ class Recordings:
             self.drop(r)                     # What it was made for does not come again.
 
     def make_place(self, key: Any) -> bool:
-        """Is there a place for one more recording of a key? One that was of no use goes, or else the first;
-        none where they are not worth that."""
+        """Is there a place for one more recording of a key? One that was of no use goes, or else
+        the first; none where they are not worth that."""
         paths = self.by_key[key]
         if len(paths) < PATHS:
             return True

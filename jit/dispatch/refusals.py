@@ -7,7 +7,8 @@ from ..errors import TraceError, warn
 from .subject import Subject
 
 TRIES = 3                        # recordings of one key that may fail before it is given up
-PASSING = 0.25                   # a failure for what is so at some calls only counts for so much of one
+# a failure for what is so at some calls only counts for so much of one
+PASSING = 0.25
 
 
 class Refusals:

@@ -1,4 +1,5 @@
-"""A call by a recording: it is replayed, timed beside eager calls, or recorded once more for comparison."""
+"""A call by a recording: it is replayed, timed beside eager calls, or recorded once more for
+comparison."""
 import math
 from typing import Any
 
@@ -16,10 +17,12 @@ from .subject import Subject
 
 
 class Replays:
-    """Calls that recordings fit. Replays and eager calls are timed in turn, in rounds; whichever is faster
-    goes on."""
+    """Calls that recordings fit. Replays and eager calls are timed in turn, in rounds; whichever is
+    faster goes on."""
 
-    def __init__(self, subject: Subject, policy: Policy, recordings: Recordings, attempts: Attempts) -> None:
+    def __init__(
+        self, subject: Subject, policy: Policy, recordings: Recordings, attempts: Attempts
+    ) -> None:
         self.subject, self.policy = subject, policy
         self.recordings, self.tables, self.attempts = recordings, recordings.tables, attempts
 
@@ -38,20 +41,22 @@ class Replays:
         """The result by a recording, by what is due: a replay, a round, a comparison; or MISSED."""
         calls, trial = r.calls, r.trial
         if calls and r.unsettled and self.policy.affords_kernels(haste.waiting(r.hasty)):
-            r.settle()                       # What is called a third time will be called more often.
+            # What is called a third time will be called more often.
+            r.settle()
         if calls >= r.checks.at and not r.slow and not trial.running:
             return self.compared(r, call)
         if calls < trial.at or not trial.lock.acquire(False):
-            return self.replayed(r, call)[0]             # One thread at a time takes part in a round.
+            # One thread at a time takes part in a round.
+            return self.replayed(r, call)[0]
         try:
             return self.timed(r, call, calls)
         finally:
             trial.lock.release()
 
-    # ---- one replay --------------------------------------------------------------------------------------
+    # ---- one replay ------------------------------------------------------------------------------
     def replayed(self, r: Any, call: Invocation) -> tuple[Any, float]:
-        """The result by a recording, or MISSED, and the seconds that it took. Keeping the account is not
-        among them: machine code keeps none."""
+        """The result by a recording, or MISSED, and the seconds that it took. Keeping the account
+        is not among them: machine code keeps none."""
         start = timing.clock()
         if r.ready is not None:
             out = native_entry.enter(r.ready, call.args, call.kwargs)
@@ -79,7 +84,7 @@ class Replays:
                     self.tables.first(r, call.args)
         return out, took
 
-    # ---- rounds ------------------------------------------------------------------------------------------
+    # ---- rounds ----------------------------------------------------------------------------------
     def timed(self, r: Any, call: Invocation, calls: int) -> Any:
         """A call of a round; `calls`: how many of the recording there were before."""
         trial, eager = r.trial, r.trial.eager
@@ -114,9 +119,10 @@ class Replays:
         self.tables.put(r)
         self.tables.first(r, call.args)
 
-    # ---- comparisons -------------------------------------------------------------------------------------
+    # ---- comparisons -----------------------------------------------------------------------------
     def compared(self, r: Any, call: Invocation) -> Any:
-        """A call that a recording fits, made eagerly and recorded again: what is recorded must be the same."""
+        """A call that a recording fits, made eagerly and recorded again: what is recorded must be
+        the same."""
         if not self.attempts.lock.acquire(False):
             return self.replayed(r, call)[0]
         start, before = timing.clock(), r.checks.made
@@ -138,8 +144,8 @@ class Replays:
             self.attempts.lock.release()
 
     def rerun(self, r: Any, call: Invocation) -> Any:
-        """A call of sizes of which none was run is: in the place of the recording that was made without a run
-        comes one that was compared with it."""
+        """A call of sizes of which none was run is: in the place of the recording that was made
+        without a run comes one that was compared with it."""
         self.recordings.drop(r)
         self.policy.count("checked")
         out, attempt = self.attempts.first(call)

@@ -9,12 +9,13 @@ from ..policy.account import Policy
 from .learned import Learned
 from .subject import Subject
 
-LATEST = 8                       # recordings whose tables are tried in turn; of more there is an index
+# recordings whose tables are tried in turn; of more there is an index
+LATEST = 8
 
 
 class Tables:
-    """Tables of the latest recordings, or an index of many. `entry`: a weak reference to the object that
-    machine code finds them at, in its attribute `_ready`."""
+    """Tables of the latest recordings, or an index of many. `entry`: a weak reference to the object
+    that machine code finds them at, in its attribute `_ready`."""
 
     def __init__(self, subject: Subject, learned: Learned, policy: Policy, entry: Any) -> None:
         self.subject, self.learned, self.policy, self.entry = subject, learned, policy, entry
@@ -24,8 +25,8 @@ class Tables:
         self.closed = False                  # nothing is replayed any more
 
     def first(self, r: Any, args: Any) -> None:
-        """Have machine code try this recording's table first; where all are slower than eager, let it call
-        the function itself."""
+        """Have machine code try this recording's table first; where all are slower than eager, let
+        it call the function itself."""
         with self.lock:
             self.latest = [r, *(x for x in self.latest if x is not r)][:LATEST]
             self.lay()
@@ -71,7 +72,9 @@ class Tables:
             if len(policy.held) > LATEST and self.index is not None:
                 ready = self.index.ready
             else:
-                ready = tuple([x for r in self.latest if r.ready is not None and not r.slow for x in r.ready])
+                ready = tuple(
+                    [x for r in self.latest if r.ready is not None and not r.slow for x in r.ready]
+                )
             if policy.resting and native_entry.enter is not None:
                 if policy.bypass is None:
                     policy.bypass = table_index.bypass_all(self.subject.fn, policy.resting)

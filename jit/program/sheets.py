@@ -1,4 +1,5 @@
-"""A program planned for sizes that are not known, as a function of them, and the programs that it gives."""
+"""A program planned for sizes that are not known, as a function of them, and the programs that it
+gives."""
 import dataclasses
 
 import numpy as np
@@ -13,7 +14,8 @@ from .program import Program
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=False)
 class AtSizes(Program):
-    """The program for certain sizes: what is views of Python's in others is shown as it lies. `sheet`: what it is a program of."""
+    """The program for certain sizes: what is views of Python's in others is shown as it lies.
+    `sheet`: what it is a program of."""
     sheet: object = None
 
     @property
@@ -29,21 +31,40 @@ class AtSizes(Program):
 
 
 class Sheet:
-    """What a `SizedProgram` came to, as one function of the sizes: `program(values)` is the program for them, or None."""
+    """What a `SizedProgram` came to, as one function of the sizes: `program(values)` is the program
+    for them, or None."""
 
     def __init__(self, sized):
         like = self.model = sized.like
         self.table = None                    # one that machine code has for one of its programs
-        self.count, self.values, self.arrays, self.keep = sized.count, sized.values, like.arrays, sized.keep
+        self.count, self.values, self.arrays, self.keep = (
+            sized.count,
+            sized.values,
+            like.arrays,
+            sized.keep,
+        )
         self.base = {f.name: getattr(like, f.name) for f in dataclasses.fields(Program)}
-        self.base |= dict(called=[], local={}, steady=sized.steady, launches=sized.number, checks=sized.tapes.checks, sheet=self)
+        self.base |= dict(
+            called=[],
+            local={},
+            steady=sized.steady,
+            launches=sized.number,
+            checks=sized.tapes.checks,
+            sheet=self,
+        )
         words = sized.list
         whole = [i for i, w in enumerate(words) if type(w) is Extent]
         reals = [i for i, w in enumerate(words) if type(w) is Real]
         self.template = np.array([0 if type(w) in (Extent, Real) else w for w in words], np.int64)
-        self.tables, self.whole, self.reals = (np.array(x, np.intp) for x in (sized.tables, whole, reals))
+        self.tables, self.whole, self.reals = (
+            np.array(x, np.intp) for x in (sized.tables, whole, reals)
+        )
         # the types that a replay asks for: of what it is given, of what it makes, of views
-        self.types, self.offsets, dims = dict.fromkeys([*sized.outside, *sized.results, *like.fresh, *like.shown]), {}, []
+        self.types, self.offsets, dims = (
+            dict.fromkeys([*sized.outside, *sized.results, *like.fresh, *like.shown]),
+            {},
+            [],
+        )
         for n in self.types:
             a = sized.arrays[n]
             self.types[n] = a.dtype, len(a.shape), len(dims)
@@ -52,10 +73,13 @@ class Sheet:
             self.offsets[o] = root, len(dims)
             dims.append(sized.held[o].offset)
         self.parts = len(whole), len(whole) + len(reals), len(whole) + len(reals) + len(dims)
-        self.evaluate = sized.facts.function([*[words[i] for i in (*whole, *reals)], *dims, sized.arena, *sized.work])
+        self.evaluate = sized.facts.function(
+            [*[words[i] for i in (*whole, *reals)], *dims, sized.arena, *sized.work]
+        )
 
     def program(self, values, recorded=None):
-        """The program for these sizes; None where it would be another. `recorded`: the nodes of a run, where there was one."""
+        """The program for these sizes; None where it would be another. `recorded`: the nodes of a
+        run, where there was one."""
         try:
             got = self.evaluate(*values)
         except (ZeroDivisionError, OverflowError):
@@ -76,7 +100,15 @@ class Sheet:
         shown = {o: (root, dims[i], arrays[o]) for o, (root, i) in self.offsets.items()}
         long = sum(t / share_out.grain(g) for t, g in zip(work[::2], work[1::2])) >= LONG
         steps = [LaunchList(long, at, self.count, self.values)] if self.count else []
-        changed = dict(arrays=arrays, shown=shown, arena=arena, keep=[words, *self.keep], steps=steps, env=[None] * (len(arrays) + 1), needs={})
+        changed = dict(
+            arrays=arrays,
+            shown=shown,
+            arena=arena,
+            keep=[words, *self.keep],
+            steps=steps,
+            env=[None] * (len(arrays) + 1),
+            needs={},
+        )
         if recorded is not None:
             changed["recorded"] = recorded
         return AtSizes(**{**self.base, **changed})

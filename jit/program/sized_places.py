@@ -1,4 +1,5 @@
-"""Where values lie, and what launches are given, in a program whose sizes are not known: outlines in the place of stand-ins."""
+"""Where values lie, and what launches are given, in a program whose sizes are not known: outlines
+in the place of stand-ins."""
 import struct
 
 import numpy as np
@@ -23,7 +24,8 @@ class Brought:
 
 
 class Piece:
-    """A piece of the arena: `first` and `last` are the steps that touch it, `row` is where it lies."""
+    """A piece of the arena: `first` and `last` are the steps that touch it, `row` is where it
+    lies."""
     __slots__ = ("size", "first", "last", "row")
 
     def __init__(self, size):
@@ -50,7 +52,11 @@ class SizedPlaces:
         """Memory for value n."""
         if n not in self.held:
             t = self.arrays[n]
-            self.held[n] = self.moved(n) if n in self.roots.position else self.part(Outline(t.shape, t.dtype, t.strides))
+            self.held[n] = (
+                self.moved(n)
+                if n in self.roots.position
+                else self.part(Outline(t.shape, t.dtype, t.strides))
+            )
         return self.held[n]
 
     def part(self, a):
@@ -93,9 +99,22 @@ class SizedTapes(TapeEntries):
         given = [n if isinstance(n, np.ndarray) else self.arrays[n] for n in outs]
         if not all(map(lies_as, made, given)):
             return None
-        if not all(any(isinstance(a, np.ndarray) and together(a, m) for _, _, _, *args in tape.launches for a in args) for m in made):
-            return None                      # NumPy computed it
-        return self.entries(tape, known, made, [n if isinstance(n, np.ndarray) else self.places.memory(n) for n in outs], node)
+        if not all(
+            any(
+                isinstance(a, np.ndarray) and together(a, m)
+                for _, _, _, *args in tape.launches
+                for a in args
+            )
+            for m in made
+        ):
+            return None  # NumPy computed it
+        return self.entries(
+            tape,
+            known,
+            made,
+            [n if isinstance(n, np.ndarray) else self.places.memory(n) for n in outs],
+            node,
+        )
 
     def entries(self, tape, known, made=(), mine=(), node=None):
         out, known = [], [x for x in known if isinstance(x, np.ndarray)]
@@ -103,7 +122,14 @@ class SizedTapes(TapeEntries):
             if len(args) > MOST_ARGUMENTS:
                 return None
             if total > 0:
-                out.append(Launch(kernel, total, at_least(grain, 1), [self.word(a, tape, known, made, mine) for a in args]))
+                out.append(
+                    Launch(
+                        kernel,
+                        total,
+                        at_least(grain, 1),
+                        [self.word(a, tape, known, made, mine) for a in args],
+                    )
+                )
                 out += [self.check(a, 0, node) for a in args if any(a is v for v in tape.verdicts)]
         return out or None
 
@@ -127,8 +153,15 @@ class SizedTapes(TapeEntries):
                 piece = self.rooms.setdefault(id(m), Piece(0))
                 piece.size = at_least(size, piece.size)
                 return InArena(piece, start(a) - start(m))
-        if type(a) is Outline or any(a is x for x in known) or any(a is v for v in tape.verdicts) or id(a) in tape.numbers \
-                or a.dtype == np.int64 and a.ndim == 1 and a.flags.owndata:
+        if (
+            type(a) is Outline
+            or any(a is x for x in known)
+            or any(a is v for v in tape.verdicts)
+            or id(a) in tape.numbers
+            or a.dtype == np.int64
+            and a.ndim == 1
+            and a.flags.owndata
+        ):
             return self.places.argument(a)
         raise Unsized("a launch works on memory of an unknown kind")
 

@@ -1,9 +1,10 @@
 """Recordings of all sizes: what stands for a call of sizes that were never seen, without a run.
 
-A recording and another of the same nodes on other sizes make a `Family`: the program planned for all sizes that go the same way (see
-`program/sized.py`), and how a call's sizes are the symbols of it. On the other recording's sizes that program is compared with the run, as any
-new one is. Calls of other sizes are not run at all: the recording for them is the first one, with the family's program and types. As for any
-recording some later calls are made eagerly and compared.
+A recording and another of the same nodes on other sizes make a `Family`: the program planned for
+all sizes that go the same way (see `program/sized.py`), and how a call's sizes are the symbols of
+it. On the other recording's sizes that program is compared with the run, as any new one is. Calls
+of other sizes are not run at all: the recording for them is the first one, with the family's
+program and types. As for any recording some later calls are made eagerly and compared.
 """
 import copy
 import threading
@@ -24,34 +25,52 @@ _planning = threading.Lock()
 
 
 class Family:
-    """The recordings that are made like `first`. `other`: the program of a run of other sizes, `types` and `shapes`: of what
-    it is given, and of its arguments. Raises Unsized."""
+    """The recordings that are made like `first`. `other`: the program of a run of other sizes,
+    `types` and `shapes`: of what it is given, and of its arguments. Raises Unsized."""
 
     def __init__(self, first, other, types, shapes):
         self.first, self.other, self.sheets = first, other, []
         inputs = first.replay.inputs
         before, now = ([n for t in xs for n in t.shape] for xs in (inputs.types, types))
-        if len(before) != len(now) or first.backward is not None or not first.recorded.overlaps.moving_overlap_nothing:
+        if (
+            len(before) != len(now)
+            or first.backward is not None
+            or not first.recorded.overlaps.moving_overlap_nothing
+        ):
             raise Unsized("its recordings have other parts")
         self.sizes = Sizes(before, now)
         known = self.sizes.known
-        self.leaves = [[known.get((a, b), -1 - a) for a, b in zip(x, y, strict=True)] for x, y in zip(first.shapes, shapes, strict=True)]
+        self.leaves = [
+            [known.get((a, b), -1 - a) for a, b in zip(x, y, strict=True)]
+            for x, y in zip(first.shapes, shapes, strict=True)
+        ]
         symbols = {i for leaf in self.leaves for i in leaf if i >= 0}
         if symbols != set(range(len(self.sizes))) or not symbols:
             raise Unsized("sizes that differ are not all those of arguments")
-        if any(i < 0 and a != b for leaf, x, y in zip(self.leaves, first.shapes, shapes) for i, a, b in zip(leaf, x, y)):
+        if any(
+            i < 0 and a != b
+            for leaf, x, y in zip(self.leaves, first.shapes, shapes)
+            for i, a, b in zip(leaf, x, y)
+        ):
             raise Unsized("an argument of another size is not used")
         places = zip(first.program.outside, inputs.sources)
         known = first.world.tensors
-        self.steady = {n: s.tensor for n, s in places if type(s) is Outside and known.get(id(s.tensor)) is s.tensor}
+        self.steady = {
+            n: s.tensor
+            for n, s in places
+            if type(s) is Outside and known.get(id(s.tensor)) is s.tensor
+        }
         self.add([a for a, _ in self.sizes.pairs])
 
     def add(self, values):
         """Plan for sizes like these; the sheet."""
         with _planning:
             try:
-                sheet = Sheet(SizedProgram(self.first.program, self.other, self.sizes, values, self.steady))
-            except Exception as e:           # code that was not written with Extents in mind may raise anything
+                sheet = Sheet(
+                    SizedProgram(self.first.program, self.other, self.sizes, values, self.steady)
+                )
+            # code that was not written with Extents in mind may raise anything
+            except Exception as e:
                 if verify.CHECK:
                     raise
                 raise Unsized(f"planning raises {e!r}") from None
@@ -59,7 +78,8 @@ class Family:
         return sheet
 
     def values(self, shapes):
-        """The symbols' values for arguments of these shapes; None where these differ in something else."""
+        """The symbols' values for arguments of these shapes; None where these differ in something
+        else."""
         values = [None] * len(self.sizes)
         for shape, dims in zip(shapes, self.leaves):
             if len(shape) != len(dims):
@@ -77,7 +97,8 @@ class Family:
         return values
 
     def at(self, shapes, recorded=None):
-        """The program for arguments of these shapes; None where there is none. `recorded`: the nodes of a run of them."""
+        """The program for arguments of these shapes; None where there is none. `recorded`: the
+        nodes of a run of them."""
         values = self.values(shapes)
         if values is None:
             return None
@@ -100,19 +121,26 @@ class Family:
         p = self.at(shapes)
         if p is None:
             return None
-        r, replay, inputs = copy.copy(self.first), copy.copy(self.first.replay), copy.copy(self.first.replay.inputs)
+        r, replay, inputs = (
+            copy.copy(self.first),
+            copy.copy(self.first.replay),
+            copy.copy(self.first.replay.inputs),
+        )
         inputs.types = [p.arrays[n] for n in p.outside]
         replay.program, replay.inputs, r.program, r.replay = p, inputs, p, replay
         r.missed, r.trial, r.kind, r.key = Misses(), Trial(), None, None
-        r.counted = r.renewed = r.misses = r.entered = r.size = r.finger = r.followed = r.strayed = 0
+        r.counted = r.renewed = r.misses = r.entered = r.size = r.finger = r.followed = (
+            r.strayed
+        ) = 0
         r.ready = r.passed = r.indexed = r.line = r.family = None
         r.slow, r.unsettled, r.unseen, r.shapes = False, False, True, shapes
         return r
 
 
 def grow(first, other, types, shapes, check):
-    """A program was made like that of a recording: let others come without a run, if that can be. `check(program)`: compare a program with
-    the run that the other one is of; `types` and `shapes`: see `Family`."""
+    """A program was made like that of a recording: let others come without a run, if that can be.
+    `check(program)`: compare a program with the run that the other one is of; `types` and `shapes`:
+    see `Family`."""
     if first is None or first.family is not None or other.plan is not first.program.plan:
         return
     first.family = False
@@ -133,8 +161,14 @@ def serves(first):
 
 
 def program(first, nodes, recorded, outside, values, leaves):
-    """The program of a run that was made like `first`, as its family has it; None where it has none."""
-    if first is None or not first.family or first.program.outside != list(outside) or first.program.results != list(dict.fromkeys(values)):
+    """The program of a run that was made like `first`, as its family has it; None where it has
+    none."""
+    if (
+        first is None
+        or not first.family
+        or first.program.outside != list(outside)
+        or first.program.results != list(dict.fromkeys(values))
+    ):
         return None
     known = first.program.recorded
     if len(known) != len(nodes) or any(alike(a, b) is None for a, b in zip(known, nodes)):

@@ -1,4 +1,5 @@
-"""A program against a run, on copies of what that was given: results and writes must have the same bits."""
+"""A program against a run, on copies of what that was given: results and writes must have the same
+bits."""
 from typing import Any
 
 import numpy as np
@@ -14,23 +15,27 @@ ALIGNED = 64                     # bytes: where memory begins at multiples of th
 
 
 class ProgramCheck:
-    """The program of a recording, and the run that it is compared with. `overlaps`: of what is written,
-    `outside`: the run's values of what the program is given."""
+    """The program of a recording, and the run that it is compared with. `overlaps`: of what is
+    written, `outside`: the run's values of what the program is given."""
 
-    def __init__(self, subject: Any, rec: Any, overlaps: Any, program: Any, outside: list[int]) -> None:
+    def __init__(
+        self, subject: Any, rec: Any, overlaps: Any, program: Any, outside: list[int]
+    ) -> None:
         self.subject, self.rec, self.overlaps = subject, rec, overlaps
         self.program, self.outside = program, outside
 
     def run(self, generators: Any, values: dict[int, int], last: bool = True) -> Any:
-        """Raise Wrong where the program gives other bits. `values`: of the program -> of the run. Gives what
-        the program made, by value; None where nothing is compared. `last`: no other program is compared with
-        the run."""
+        """Raise Wrong where the program gives other bits. `values`: of the program -> of the run.
+        Gives what the program made, by value; None where nothing is compared. `last`: no other
+        program is compared with the run."""
         if self.subject.verify == "off":
             return None
         rec, originals = self.rec, self.rec.originals
         if not originals.copies.keys() >= {self.outside[i] for i in self.overlaps.written}:
             # A program must not write there again.
-            raise Refused(Memory("it writes to a tensor from outside where the recorder does not look"))
+            raise Refused(
+                Memory("it writes to a tensor from outside where the recorder does not look")
+            )
         given, made, spare = self.replayed(generators, values, last)
         want = self.wanted(values)
         if self.program.rewritten is not None:
@@ -40,20 +45,30 @@ class ProgramCheck:
                    and not (originals.untouched(m) if a is want[n] else same_bits(a, want[n]))}
         if wrong or changed:
             from .reproducer import report  # It is seldom needed.
-            what = "gives other bits for a result" if wrong else "writes other bits to a tensor from outside"
-            small = report(rec.nodes, rec.arrays, {n: originals[n] for n in self.outside}, values.values())
+            what = (
+                "gives other bits for a result"
+                if wrong
+                else "writes other bits to a tensor from outside"
+            )
+            small = report(
+                rec.nodes, rec.arrays, {n: originals[n] for n in self.outside}, values.values()
+            )
             raise Wrong(f"a replay {what}: {small}")
         return made
 
     def replayed(self, generators: Any, values: dict[int, int], last: bool) -> tuple[Any, Any, Any]:
-        """Run the program. Gives what it was given, what it made, and copies of the former for a rewritten
-        program to be compared on."""
+        """Run the program. Gives what it was given, what it made, and copies of the former for a
+        rewritten program to be compared on."""
         rec, pattern = self.rec, self.overlaps.pattern
         after = [(g, g._seed, g._offset) for g in generators]
         for g in generators:
             g._seed, g._offset = rec.streams.starts[id(g)]
         try:
-            spare = None if self.program.rewritten is None else copies(rec, self.outside, pattern, spare=True)
+            spare = (
+                None
+                if self.program.rewritten is None
+                else copies(rec, self.outside, pattern, spare=True)
+            )
             given = copies(rec, self.outside, pattern, spare=not last)
             env = self.program(given)
             return given, {n: env[n] for n in values}, spare             # The arena is let go of.
@@ -64,11 +79,14 @@ class ProgramCheck:
                 g._seed, g._offset = seed, offset
 
     def wanted(self, values: dict[int, int]) -> dict[int, Any]:
-        """What the run made, by the program's values. What is saved in place of what eager saved may be gone:
-        the backward's program is compared on what this one made."""
+        """What the run made, by the program's values. What is saved in place of what eager saved
+        may be gone: the backward's program is compared on what this one made."""
         times = self.rec.depends_on_time()
-        want = {n: self.rec.values.array(m)
-                for n, m in (*values.items(), *zip(self.program.outside, self.outside)) if m not in times}
+        want = {
+            n: self.rec.values.array(m)
+            for n, m in (*values.items(), *zip(self.program.outside, self.outside))
+            if m not in times
+        }
         return {n: a for n, a in want.items() if a is not None}
 
     def rewritten(self, want: dict[int, Any], spare: Any) -> dict[int, Any]:
@@ -81,9 +99,10 @@ class ProgramCheck:
 
 
 def copies(rec: Any, numbers: list[int], pattern: Any, spare: bool) -> list[Any]:
-    """What a run was given, as it was before and as it lay: what overlapped does so. What it did not write to
-    is given as it is. `pattern`: pairs of places in `numbers` that overlap. `spare`: these are one more set of
-    copies; otherwise nobody needs the recorder's own any more, and they are given away."""
+    """What a run was given, as it was before and as it lay: what overlapped does so. What it did
+    not write to is given as it is. `pattern`: pairs of places in `numbers` that overlap. `spare`:
+    these are one more set of copies; otherwise nobody needs the recorder's own any more, and they
+    are given away."""
     made: dict[int, Any] = {}
     for group in overlapping(pattern):
         if made.keys().isdisjoint(group):
@@ -103,8 +122,8 @@ def overlapping(pattern: Any) -> list[set[int]]:
 
 
 def copied_together(rec: Any, numbers: list[int], group: set[int]) -> dict[int, Any]:
-    """Copies of arrays that overlap, in one block. Of one that was met later the copy may be of what others
-    wrote: it is made first."""
+    """Copies of arrays that overlap, in one block. Of one that was met later the copy may be of
+    what others wrote: it is made first."""
     spans = [span(rec.arrays[numbers[i]]) for i in group]
     low, high = min(at for at, _ in spans), max(at for _, at in spans)
     room, made = memory.empty(high - low + ALIGNED, np.uint8), {}

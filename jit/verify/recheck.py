@@ -1,10 +1,13 @@
-"""A call that is recorded again: does the function still do what its recording does, though nothing that is compared has changed?
+"""A call that is recorded again: does the function still do what its recording does, though nothing
+that is compared has changed?
 
-What guards cannot see (a counter in an extension, a file's contents, state behind an object that nobody can walk) is found so: calls
-16, 32, 64, ... of a recording are made eagerly and recorded as if for the first time, with eager's results and effects, and the two
-recordings are compared: operations, their operands and numbers, results, and what is left in Python's state. Then the program in use is
-run on copies of what the call was given, and must give its bits. Calls of which the comparison would cost more than a hundredth of all
-calls so far are passed over, so short functions are recorded again less often than long ones.
+What guards cannot see (a counter in an extension, a file's contents, state behind an object that
+nobody can walk) is found so: calls 16, 32, 64, ... of a recording are made eagerly and recorded as
+if for the first time, with eager's results and effects, and the two recordings are compared:
+operations, their operands and numbers, results, and what is left in Python's state. Then the
+program in use is run on copies of what the call was given, and must give its bits. Calls of which
+the comparison would cost more than a hundredth of all calls so far are passed over, so short
+functions are recorded again less often than long ones.
 """
 import math
 import re
@@ -17,7 +20,8 @@ from ..effects.recipes import Runs, same_constant
 EARLIEST = 16                    # the first call of a recording that is recorded again
 BUDGET = 0.01                    # of the time that the calls take
 TIMING, SHORTEST = 2e-7, 1e-7    # seconds that timing adds to a call; a call takes so long at least
-NODE = 1e-4                      # seconds that recording and comparing an operation takes, about (until it was done once)
+# seconds that recording and comparing an operation takes, about (until it was done once)
+NODE = 1e-4
 
 
 OTHER_WAY = object()
@@ -25,8 +29,8 @@ _NUMBER = re.compile(r"%(\d+)")
 
 
 class Checks:
-    """When a recording is compared with a new one. `at`: after so many calls this is next done, `cost`: the seconds that it takes, `made`: how
-    often it was done."""
+    """When a recording is compared with a new one. `at`: after so many calls this is next done,
+    `cost`: the seconds that it takes, `made`: how often it was done."""
     __slots__ = ("verify", "at", "cost", "made")
 
     def __init__(self, verify, cost):
@@ -34,8 +38,8 @@ class Checks:
         self.at = 0 if verify == "always" else math.inf
 
     def plan(self, calls, seconds):
-        """Choose the next call after so many: a power of two, far enough that all comparisons together keep to the budget. `seconds`: those of
-        a call."""
+        """Choose the next call after so many: a power of two, far enough that all comparisons
+        together keep to the budget. `seconds`: those of a call."""
         if self.verify == "sample":
             enough = (self.made + 1) * self.cost / (BUDGET * max(seconds - TIMING, SHORTEST))
             self.at = (1 << (max(EARLIEST, calls + 2, math.ceil(enough)) - 1).bit_length()) - 1
@@ -44,17 +48,27 @@ class Checks:
 
 
 class Steps:
-    """What a run computed: `nodes` over `arrays` (or types). Two runs that do the same may have other numbers for their values, which get a name
-    each in the order of their appearance."""
+    """What a run computed: `nodes` over `arrays` (or types). Two runs that do the same may have
+    other numbers for their values, which get a name each in the order of their appearance."""
 
     def __init__(self, nodes, arrays):
-        self.names, self.steps, g = {}, [], Graph.of(nodes, arrays, [], [])  # (text, large constants, kind, line) of each node
+        # (text, large constants, kind, line) of each node
+        self.names, self.steps, g = {}, [], Graph.of(nodes, arrays, [], [])
         for n in g.nodes:
             table: list = []
             for x in n.refs():
                 self.name(int(x))
-            said = "\n".join(s.partition("  # ")[0].rstrip() for s in lines([n], g.types, table=table))
-            self.steps.append((_NUMBER.sub(lambda m: f"%{self.name(int(m[1]))}", said), exact(table), n.kind, n.line))
+            said = "\n".join(
+                s.partition("  # ")[0].rstrip() for s in lines([n], g.types, table=table)
+            )
+            self.steps.append(
+                (
+                    _NUMBER.sub(lambda m: f"%{self.name(int(m[1]))}", said),
+                    exact(table),
+                    n.kind,
+                    n.line,
+                )
+            )
 
     @classmethod
     def of(cls, r):
@@ -72,29 +86,57 @@ class Steps:
 
 
 class Account(Steps):
-    """All that a run did: the values from `outside` and their sources, and what a `Recording` says of its result, of what it left, of the writes
-    that it counted and of the random generators that it drew from."""
+    """All that a run did: the values from `outside` and their sources, and what a `Recording` says
+    of its result, of what it left, of the writes that it counted and of the random generators that
+    it drew from."""
 
     def __init__(self, nodes, arrays, outside, sources, result, grads, left, bumps, draws):
         super().__init__(nodes, arrays)
         self.sources = dict(zip(map(self.name, outside), sources))
-        self.result, self.grads, self.left, self.bumps, self.draws = result, grads, left, bumps, draws
+        self.result, self.grads, self.left, self.bumps, self.draws = (
+            result,
+            grads,
+            left,
+            bumps,
+            draws,
+        )
 
     @classmethod
     def of(cls, r):
         p, does = r.program, r.replay
-        return cls(p.recorded, p.arrays, p.outside, does.inputs.sources, does.result, does.grads, does.left, does.bumps, r.recorded.positions)
+        return cls(
+            p.recorded,
+            p.arrays,
+            p.outside,
+            does.inputs.sources,
+            does.result,
+            does.grads,
+            does.left,
+            does.bumps,
+            r.recorded.positions,
+        )
 
 
 def parting(was, now):
-    """Where a run first computed something else than the one before, in words; None where it did not as far as both go, OTHER_WAY where a value
-    that Python saw was another, as a replay finds out too."""
+    """Where a run first computed something else than the one before, in words; None where it did
+    not as far as both go, OTHER_WAY where a value that Python saw was another, as a replay finds
+    out too."""
     for a, b in zip(was.steps, now.steps):
         if a[:2] != b[:2]:
-            part = " == " if a[2] in ("guard", "ask") else " : " if a[2] == "op" else None       # (an op's result may be as long as values say)
-            if part and a[2] == b[2] and a[0] != b[0] and a[0].partition(part)[0] == b[0].partition(part)[0]:
+            # (an op's result may be as long as values say)
+            part = " == " if a[2] in ("guard", "ask") else " : " if a[2] == "op" else None
+            if (
+                part
+                and a[2] == b[2]
+                and a[0] != b[0]
+                and a[0].partition(part)[0] == b[0].partition(part)[0]
+            ):
                 return OTHER_WAY
-            return f"did {_short(b)}, not {_short(a)}" if a[0] != b[0] else f"had another constant in {_short(b)}"
+            return (
+                f"did {_short(b)}, not {_short(a)}"
+                if a[0] != b[0]
+                else f"had another constant in {_short(b)}"
+            )
     return None
 
 
@@ -119,7 +161,9 @@ def difference(was, now):
         return "left other gradients"
     if not _same_pairs(was.bumps, now.bumps, same_constant):
         return "wrote to other tensors"
-    return None if _same_state(was.left, now.left, runs) else "left something else in Python's state"
+    return (
+        None if _same_state(was.left, now.left, runs) else "left something else in Python's state"
+    )
 
 
 def _same_sources(a, b):
@@ -129,16 +173,27 @@ def _same_sources(a, b):
 
 def _same_pairs(a, b, same):
     """Was the same done with the same tensors, in the same order?"""
-    return len(a) == len(b) and all(source.same(other) and same(x, y) for (source, x), (other, y) in zip(a, b))
+    return len(a) == len(b) and all(
+        source.same(other) and same(x, y) for (source, x), (other, y) in zip(a, b)
+    )
 
 
 def _same_state(a, b, runs):
-    """Are effects on Python's state the same? Those on places and lists may come in another order."""
-    effects, others = ({(type(spot), id(spot.owner), exact(spot.name)): x for spot, x in left.effects} for left in (a, b))
+    """Are effects on Python's state the same? Those on places and lists may come in another
+    order."""
+    effects, others = (
+        {(type(spot), id(spot.owner), exact(spot.name)): x for spot, x in left.effects}
+        for left in (a, b)
+    )
     growths, grown = ({id(real): xs for real, xs in left.growths} for left in (a, b))
-    return effects.keys() == others.keys() and all(runs.recipes(x, others[k]) for k, x in effects.items()) \
-        and growths.keys() == grown.keys() and all(runs.lists(xs, grown[k]) for k, xs in growths.items()) \
-        and len(a.filled) == len(b.filled) and all(i == k and runs.recipes(x, y) for (i, x), (k, y) in zip(a.filled, b.filled))
+    return (
+        effects.keys() == others.keys()
+        and all(runs.recipes(x, others[k]) for k, x in effects.items())
+        and growths.keys() == grown.keys()
+        and all(runs.lists(xs, grown[k]) for k, xs in growths.items())
+        and len(a.filled) == len(b.filled)
+        and all(i == k and runs.recipes(x, y) for (i, x), (k, y) in zip(a.filled, b.filled))
+    )
 
 
 def _short(step):

@@ -1,8 +1,11 @@
-"""A program that gives other bits than eager, cut down to the few operations that show it, as a Python file that anybody can run.
+"""A program that gives other bits than eager, cut down to the few operations that show it, as a
+Python file that anybody can run.
 
-The recorded graph is run by the interpreter (`ir/interpret.py`) and as a compiled program, on copies of the same inputs. As long as the two
-differ, operations are left out (what they made becomes an input, with the value that it had), then results; then inputs are replaced by
-random numbers, and passes are left out one by one to see which of them it takes. Whatever is left differs: that was seen at each step.
+The recorded graph is run by the interpreter (`ir/interpret.py`) and as a compiled program, on
+copies of the same inputs. As long as the two differ, operations are left out (what they made
+becomes an input, with the value that it had), then results; then inputs are replaced by random
+numbers, and passes are left out one by one to see which of them it takes. Whatever is left differs:
+that was seen at each step.
 """
 import base64
 import hashlib
@@ -28,9 +31,10 @@ SECONDS = 10.0                       # for cutting down
 LARGEST = 1 << 22                    # characters of a file
 
 
-# ---- the two ways to run -----------------------------------------------------------------------------------------------
+# ---- the two ways to run -------------------------------------------------------------------------
 def values(g, arrays, copies=False):
-    """All values of a graph by number, one operation after the other; as they are in the end, or (copies) as they were made."""
+    """All values of a graph by number, one operation after the other; as they are in the end, or
+    (copies) as they were made."""
     env, places = {x.value: a for x, a in zip(g.inputs, arrays)}, [list(s) for s in g.streams]
     out = {v: laid(a) for v, a in env.items()} if copies else env
     with np.errstate(all="ignore"):
@@ -42,25 +46,37 @@ def values(g, arrays, copies=False):
 
 
 def compiled(g, arrays, env, without=()):
-    """The results of a graph by its program; `env`: its values, from which passes learn how they lie."""
+    """The results of a graph by its program; `env`: its values, from which passes learn how they
+    lie."""
     streams = [Generator() for _ in g.streams]
     for s, (seed, offset) in zip(streams, g.streams):
         s._seed, s._offset = seed, offset
 
     def copy(n):
         if type(n) is Draw:
-            return Draw(n.op, {**n.attrs, "generator": streams[n.attrs["generator"]]}, n.outs, n.line, n.position)
+            return Draw(
+                n.op,
+                {**n.attrs, "generator": streams[n.attrs["generator"]]},
+                n.outs,
+                n.line,
+                n.position,
+            )
         return n
     none = np.empty(0, np.uint8)
     with pipeline.without(*without):
-        program = builder.build([copy(n) for n in g.nodes], [env.get(v, none) for v in range(max(env) + 1)], [x.value for x in g.inputs],
-                                [v for v, _ in g.results])
+        program = builder.build(
+            [copy(n) for n in g.nodes],
+            [env.get(v, none) for v in range(max(env) + 1)],
+            [x.value for x in g.inputs],
+            [v for v, _ in g.results],
+        )
     got = program(arrays)
     return [got[v] for v, _ in g.results]
 
 
 def differing(g, arrays, without=()):
-    """The results and inputs (by number) that end up with other bits in the program; none where one of the two cannot run."""
+    """The results and inputs (by number) that end up with other bits in the program; none where one
+    of the two cannot run."""
     one, other = ([laid(a) for a in arrays] for _ in range(2))
     try:
         env = values(g, one)
@@ -71,9 +87,10 @@ def differing(g, arrays, without=()):
     return wrong + [x.value for x, a, b in zip(g.inputs, one, other) if not same_bits(a, b)]
 
 
-# ---- cutting down ------------------------------------------------------------------------------------------------------
+# ---- cutting down --------------------------------------------------------------------------------
 def part(g, nodes, wanted):
-    """The graph of some of the nodes: what they read and none of them makes is given. `wanted`: results, where they are made."""
+    """The graph of some of the nodes: what they read and none of them makes is given. `wanted`:
+    results, where they are made."""
     made, read, inputs = set(), set(), {}
     for n in nodes:
         for x in map(int, n.refs()):
@@ -84,7 +101,14 @@ def part(g, nodes, wanted):
     changed = {int(n.ins[0]) for n in nodes if n.kind == "write"}
     results = [v for n in nodes for v in n.outs if v in wanted or v not in read or v in changed]
     known = {*inputs, *made}
-    return Graph(nodes, {v: t for v, t in g.types.items() if v in known}, inputs.values(), [(v, "") for v in results], g.name, g.streams)
+    return Graph(
+        nodes,
+        {v: t for v, t in g.types.items() if v in known},
+        inputs.values(),
+        [(v, "") for v in results],
+        g.name,
+        g.streams,
+    )
 
 
 def smaller(g, arrays, until):
@@ -95,7 +119,11 @@ def smaller(g, arrays, until):
 
     def try_(nodes, results=None):
         nonlocal best
-        h = part(g, nodes, wanted) if results is None else Graph(nodes, best[0].types, best[0].inputs, results, g.name, g.streams)
+        h = (
+            part(g, nodes, wanted)
+            if results is None
+            else Graph(nodes, best[0].types, best[0].inputs, results, g.name, g.streams)
+        )
         given = [had[x.value] for x in h.inputs]
         if (nodes or results is not None) and perf_counter() < until and differing(h, given):
             best = h, given
@@ -120,12 +148,15 @@ def smaller(g, arrays, until):
 def seeded(t, seed):
     """An array of a type with random numbers."""
     out = template(t)
-    np.copyto(out, np.random.default_rng(seed).standard_normal(t.shape).astype(t.dtype), casting="unsafe")
+    np.copyto(
+        out, np.random.default_rng(seed).standard_normal(t.shape).astype(t.dtype), casting="unsafe"
+    )
     return out
 
 
 def culprits(g, arrays):
-    """The fewest passes without which there is no difference; None where there is one without any pass."""
+    """The fewest passes without which there is no difference; None where there is one without any
+    pass."""
     off = [name for name, _ in pipeline.PASSES]
     if differing(g, arrays, off):
         return None
@@ -135,7 +166,7 @@ def culprits(g, arrays):
     return off
 
 
-# ---- the file ----------------------------------------------------------------------------------------------------------
+# ---- the file ------------------------------------------------------------------------------------
 FILE = '''"""A graph whose compiled program gives other bits than its operations one by one. This file runs both and says where they differ.
 
 It was found by whet {version}; {said}.
@@ -163,12 +194,17 @@ def unpacked(text, dtype, shape):
 
 
 def reproduce(graph, inputs, constants, without):
-    """Run a graph as text by the interpreter, and as a program with all passes and without some; True where the first differs. Prints what it
-    finds. `inputs` are seeds or bytes, `constants` pairs of type letters and bytes."""
+    """Run a graph as text by the interpreter, and as a program with all passes and without some;
+    True where the first differs. Prints what it finds. `inputs` are seeds or bytes, `constants`
+    pairs of type letters and bytes."""
     table = [unpacked(text, types()[0][letters].np, -1) for letters, text in constants]
     g = parse(graph.strip() + "\n", table)
-    arrays = [seeded(g.types[x.value], given) if type(given) is int else
-              laid(unpacked(given, g.types[x.value].dtype, g.types[x.value].shape), g.types[x.value]) for x, given in zip(g.inputs, inputs)]
+    arrays = [
+        seeded(g.types[x.value], given)
+        if type(given) is int
+        else laid(unpacked(given, g.types[x.value].dtype, g.types[x.value].shape), g.types[x.value])
+        for x, given in zip(g.inputs, inputs)
+    ]
     wrong = differing(g, arrays)
     print(g)
     if not wrong:
@@ -181,7 +217,9 @@ def reproduce(graph, inputs, constants, without):
     for v in wrong:
         print(f"%{v} is\n{env[v]}\nand by the program\n{got[v]}")
     if without:
-        print(f"without {', '.join(without)}: {'they differ as well' if differing(g, arrays, without) else 'no difference'}")
+        print(
+            f"without {', '.join(without)}: {'they differ as well' if differing(g, arrays, without) else 'no difference'}"
+        )
     return True
 
 
@@ -196,29 +234,53 @@ def folder():
 
 
 def report(nodes, arrays, given, results):
-    """What to say of a program that gave other bits: where the file is that shows it, with what it takes; as good as it can be made.
+    """What to say of a program that gave other bits: where the file is that shows it, with what it
+    takes; as good as it can be made.
 
-    `nodes` over `arrays` were recorded, `given` is what was there before (number -> array), `results` what was wanted."""
+    `nodes` over `arrays` were recorded, `given` is what was there before (number -> array),
+    `results` what was wanted."""
     try:
-        g = Graph.of(nodes, arrays, [Input(n, f"argument {i}") for i, n in enumerate(given)], [(n, "") for n in results], "wrong")
+        g = Graph.of(
+            nodes,
+            arrays,
+            [Input(n, f"argument {i}") for i, n in enumerate(given)],
+            [(n, "") for n in results],
+            "wrong",
+        )
         inputs = [laid(a, arrays[n]) for n, a in given.items()]
         if not differing(g, inputs):
             return "please report this (the same program, made once more, gives the right bits)"
         g, inputs = smaller(g, inputs, perf_counter() + SECONDS)
-        numbers = [seeded(g.types[x.value], i) if a.dtype.kind in "fV" else a for i, (x, a) in enumerate(zip(g.inputs, inputs))]
+        numbers = [
+            seeded(g.types[x.value], i) if a.dtype.kind in "fV" else a
+            for i, (x, a) in enumerate(zip(g.inputs, inputs))
+        ]
         random = bool(differing(g, numbers))
         inputs = numbers if random else inputs
         passes = culprits(g, inputs)
-        said = "it is so with no pass at all: a kernel is wrong" if passes is None else f"right without {' and '.join(passes)}"
+        said = (
+            "it is so with no pass at all: a kernel is wrong"
+            if passes is None
+            else f"right without {' and '.join(passes)}"
+        )
         table: list = []
         text = g.text(table)
         parse(text, [np.ascontiguousarray(a).reshape(-1) for a in table])
-        body = FILE.format(said=said, version=whet.__version__, graph=text, passes=passes or [],
-                           inputs=[i if random and a.dtype.kind in "fV" else packed(a) for i, a in enumerate(inputs)],
-                           constants=[(short(a.dtype), packed(a)) for a in table])
+        body = FILE.format(
+            said=said,
+            version=whet.__version__,
+            graph=text,
+            passes=passes or [],
+            inputs=[
+                i if random and a.dtype.kind in "fV" else packed(a) for i, a in enumerate(inputs)
+            ],
+            constants=[(short(a.dtype), packed(a)) for a in table],
+        )
         if len(body) > LARGEST:
             return f"please report this (the smallest graph that shows it needs a file of {len(body)} characters)"
-        path = os.path.join(folder(), f"wrong-{hashlib.blake2b(body.encode(), digest_size=6).hexdigest()}.py")
+        path = os.path.join(
+            folder(), f"wrong-{hashlib.blake2b(body.encode(), digest_size=6).hexdigest()}.py"
+        )
         with open(path, "w") as f:
             f.write(body)
         return f"please report this, with {path} ({len(g.nodes)} of {len(nodes)} operations show it; {said})"

@@ -23,7 +23,8 @@ def template(a):
         m = memory.empty(a.shape, a.dtype)
         if m.strides == a.strides or not a.size:
             return m
-        return np.ndarray(a.shape, a.dtype, m.reshape(-1), 0, a.strides)         # (of a single element any stride will do)
+        # (of a single element any stride will do)
+        return np.ndarray(a.shape, a.dtype, m.reshape(-1), 0, a.strides)
     low, high = a.span
     return np.ndarray(a.shape, a.dtype, memory.empty(high - low, np.uint8), -low, a.strides)
 
@@ -36,7 +37,8 @@ def laid(a, like=None):
 
 
 def pieces(a):
-    """The elements of an array in C order, as many at a time as fit into a cache: where they part is a matter of the sizes alone."""
+    """The elements of an array in C order, as many at a time as fit into a cache: where they part
+    is a matter of the sizes alone."""
     if a.size <= PIECE:
         yield np.ascontiguousarray(a).reshape(-1)
         return
@@ -62,12 +64,17 @@ def _same(a, b):
 
 
 def digest(a):
-    """A number of 64 bits that arrays of the same bits share, all NaNs being one, and hardly any others.
+    """A number of 64 bits that arrays of the same bits share, all NaNs being one, and hardly any
+    others.
 
-    32 bits at a time are multiplied with random numbers of 64 and added up: where any of them differ, sums are equal once in 2^32 times. Sums of
-    pieces go through a cryptographic hash together, with the type and the sizes."""
+    32 bits at a time are multiplied with random numbers of 64 and added up: where any of them
+    differ, sums are equal once in 2^32 times. Sums of pieces go through a cryptographic hash
+    together, with the type and the sizes."""
     sums = [_sum(p) for p in pieces(a)]
-    return int.from_bytes(hashlib.blake2b(repr((a.dtype.str, a.shape, sums)).encode(), digest_size=8).digest(), "little")
+    return int.from_bytes(
+        hashlib.blake2b(repr((a.dtype.str, a.shape, sums)).encode(), digest_size=8).digest(),
+        "little",
+    )
 
 
 def _sum(a):
@@ -93,12 +100,16 @@ def _weights():
 def roughly_equal(a, b):
     """Are two gradients the same, but for the rounding of another formula?"""
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
-    return a.shape == b.shape and a.dtype == b.dtype and np.allclose(a.astype(wide), b.astype(wide), 0.05, 1e-3, equal_nan=True)
+    return (
+        a.shape == b.shape
+        and a.dtype == b.dtype
+        and np.allclose(a.astype(wide), b.astype(wide), 0.05, 1e-3, equal_nan=True)
+    )
 
 
 def near(a, b):
-    """Are two results the same, but for the rounding of some thousand operations on numbers as large as the largest? (Of others than floats
-    nothing can be said.)"""
+    """Are two results the same, but for the rounding of some thousand operations on numbers as
+    large as the largest? (Of others than floats nothing can be said.)"""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
     if a.dtype.kind != "f" or not a.size:

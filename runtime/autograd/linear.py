@@ -1,7 +1,9 @@
-"""A function evaluated once, and its derivative there written down as a linear function of tangents: what `linearize` gives.
+"""A function evaluated once, and its derivative there written down as a linear function of
+tangents: what `linearize` gives.
 
-The level runs as forward mode does, but has no tangents yet: a tensor's tangent is a `Slot`. What forward mode would compute of tangents
-becomes a step of a list. The list is run when there are tangents, as often as there are.
+The level runs as forward mode does, but has no tangents yet: a tensor's tangent is a `Slot`. What
+forward mode would compute of tangents becomes a step of a list. The list is run when there are
+tangents, as often as there are.
 """
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,14 +23,17 @@ class Step:
     """results = compute(tangents, *known)"""
     compute: Callable
     operands: tuple            # Slots and Nones
-    known: tuple               # what the function's run left: tensors, some of them in tuples and lists, and facts
+    # what the function's run left: tensors, some of them in tuples and lists, and facts
+    known: tuple
     results: tuple             # Slots
     versions: tuple            # of the known tensors
     ended: tuple = ()          # Slots that no later step wants
 
     def keep_apart(self, cell):
         """Have copies of the known tensors that use a memory which is about to be written to."""
-        self.known = tuple([_each(lambda t: t.clone() if t._shared() is cell else t, x) for x in self.known])
+        self.known = tuple(
+            [_each(lambda t: t.clone() if t._shared() is cell else t, x) for x in self.known]
+        )
         self.versions = _versions(self.known)
 
     def run(self, tangents):
@@ -36,14 +41,22 @@ class Step:
         operands = [tangents.get(slot) for slot in self.operands]
         if any([t is not None for t in operands]):
             self.check()
-            tangents.update([(slot, t) for slot, t in zip(self.results, self.compute(operands, *self.known)) if t is not None])
+            tangents.update(
+                [
+                    (slot, t)
+                    for slot, t in zip(self.results, self.compute(operands, *self.known))
+                    if t is not None
+                ]
+            )
         for slot in self.ended:
             tangents.pop(slot, None)
 
     def check(self):
         if _versions(self.known) != self.versions:
-            raise RuntimeError("linearize: a tensor that the linear function needs has been modified by an inplace operation since the function was "
-                               "evaluated")
+            raise RuntimeError(
+                "linearize: a tensor that the linear function needs has been modified by an inplace operation since the function was "
+                "evaluated"
+            )
 
 
 def _each(f, x):
@@ -71,7 +84,8 @@ class LinearLevel(ForwardLevel):
     def __init__(self):
         super().__init__()
         self.steps: list = []
-        self.users: dict = {}                # cell of a memory -> the steps that know of a tensor in it
+        # cell of a memory -> the steps that know of a tensor in it
+        self.users: dict = {}
 
     def variable_of(self, value):
         """(a tensor of this level to evaluate the function at, its Slot)"""
@@ -86,13 +100,21 @@ class LinearLevel(ForwardLevel):
         if not op.differentiable or not any([t is not None for t in tangents]):
             made = (None,) * (len(outs) if many else 1)
         else:
-            made = self.derive(_pushed, tangents, op, values, outs, attrs, count=len(outs) if many else 1)
-        return tuple([self.tensor(y, t) for y, t in zip(outs, made)]) if many else self.tensor(outs, made[0])
+            made = self.derive(
+                _pushed, tangents, op, values, outs, attrs, count=len(outs) if many else 1
+            )
+        return (
+            tuple([self.tensor(y, t) for y, t in zip(outs, made)])
+            if many
+            else self.tensor(outs, made[0])
+        )
 
     def derive(self, compute, tangents, *known, count=1):
         if all([t is None for t in tangents]):
             return (None,) * count
-        step = Step(compute, tuple(tangents), known, tuple([Slot() for _ in range(count)]), _versions(known))
+        step = Step(
+            compute, tuple(tangents), known, tuple([Slot() for _ in range(count)]), _versions(known)
+        )
         self.steps.append(step)
         for t in _tensors(known):
             self.users.setdefault(t._shared(), []).append(step)
@@ -113,7 +135,11 @@ class LinearLevel(ForwardLevel):
         steps, alive = [], set(wanted)
         for step in reversed(self.steps):
             if not alive.isdisjoint(step.results):
-                new = {slot for slot in (*step.operands, *step.results) if slot is not None and slot not in alive}
+                new = {
+                    slot
+                    for slot in (*step.operands, *step.results)
+                    if slot is not None and slot not in alive
+                }
                 step.ended = tuple(new)
                 alive |= new
                 steps.append(step)

@@ -8,20 +8,28 @@ from .trees import like, mapped, tensors
 def _checked(primals, tangents, name="jvp"):
     """The tensors of primals and tangents, which must fit each other."""
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
-        raise RuntimeError(f"{name}(f, primals, tangents): Expected primals and tangents to be tuples, got {type(primals)} and {type(tangents)}")
+        raise RuntimeError(
+            f"{name}(f, primals, tangents): Expected primals and tangents to be tuples, got {type(primals)} and {type(tangents)}"
+        )
     xs, vs = tensors(primals), tensors(tangents)
     if len(vs) != len(xs):
-        raise RuntimeError(f"{name}(f, primals, tangents): Expected primals and tangents to have the same python structure")
+        raise RuntimeError(
+            f"{name}(f, primals, tangents): Expected primals and tangents to have the same python structure"
+        )
     for x, v in zip(xs, vs):
         if x.shape != v.shape:
-            raise RuntimeError(f"{name}(f, primals, tangents): primal of shape {tuple(x.shape)} and tangent of shape {tuple(v.shape)} differ")
+            raise RuntimeError(
+                f"{name}(f, primals, tangents): primal of shape {tuple(x.shape)} and tangent of shape {tuple(v.shape)} differ"
+            )
     return _differentiable(xs, name), vs
 
 
 def _differentiable(xs, name):
     for x in xs:
         if x.dtype.kind < 2:
-            raise RuntimeError(f"{name}: only Tensors of floating point and complex dtype can be differentiated, got {x.dtype}")
+            raise RuntimeError(
+                f"{name}: only Tensors of floating point and complex dtype can be differentiated, got {x.dtype}"
+            )
     if not xs:
         raise RuntimeError(f"{name}: Expected at least one Tensor to differentiate by")
     return xs
@@ -40,14 +48,18 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         out, aux = checked_output(func(*duals), has_aux, "jvp")
         pairs = [(t.value, t.tangent) if level.owns(t) else (t, None) for t in tensors(out)]
         aux = mapped(lambda t: t.value if level.owns(t) else t, aux)
-    result = like(out, [y for y, _ in pairs]), like(out, [y.new_zeros(y.shape) if t is None else t for y, t in pairs])
+    result = (
+        like(out, [y for y, _ in pairs]),
+        like(out, [y.new_zeros(y.shape) if t is None else t for y, t in pairs]),
+    )
     return (*result, aux) if has_aux else result
 
 
 def linearize(func, *primals):
     """(func(*primals), the function that takes tangents of the primals to the output's)
 
-    The function is evaluated once; what becomes of tangents is written down, and computed whenever there are some.
+    The function is evaluated once; what becomes of tangents is written down, and computed whenever
+    there are some.
 
     >>> import whet
     >>> y, push = whet.func.linearize(lambda x: x ** 2, whet.tensor([1., 2.]))
@@ -55,7 +67,9 @@ def linearize(func, *primals):
     tensor([ 2., 40.])
     """
     with LinearLevel() as level:
-        inputs, slots = zip(*[level.variable_of(x) for x in _differentiable(tensors(primals), "linearize")])
+        inputs, slots = zip(
+            *[level.variable_of(x) for x in _differentiable(tensors(primals), "linearize")]
+        )
         out, _ = checked_output(func(*like(primals, inputs)), False, "linearize")
         pairs = [(t.value, t.tangent) if level.owns(t) else (t, None) for t in tensors(out)]
     steps = level.linear([slot for _, slot in pairs if slot is not None])
@@ -65,5 +79,7 @@ def linearize(func, *primals):
         found = dict(zip(slots, vs))
         for step in steps:
             step.run(found)
-        return like(out, [found[slot] if slot in found else y.new_zeros(y.shape) for y, slot in pairs])
+        return like(
+            out, [found[slot] if slot in found else y.new_zeros(y.shape) for y, slot in pairs]
+        )
     return like(out, [y for y, _ in pairs]), push

@@ -29,7 +29,8 @@ def _basis(x):
 
 
 def _joint_basis(xs):
-    """The unit tensors of several tensors as one space: for each of them a part of every direction."""
+    """The unit tensors of several tensors as one space: for each of them a part of every
+    direction."""
     if len(xs) == 1:
         return [_basis(xs[0])]
     sizes, blocks = [x.numel() for x in xs], []
@@ -51,8 +52,8 @@ def rows(y, xs, create_graph, chunk_size):
 
 
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
-    """A function that computes the Jacobian of `func`, (*output's shape, *input's shape), by one backward for all elements of the output, or
-    for `chunk_size` of them at a time.
+    """A function that computes the Jacobian of `func`, (*output's shape, *input's shape), by one
+    backward for all elements of the output, or for `chunk_size` of them at a time.
 
     >>> import whet
     >>> whet.func.jacrev(lambda x: x ** 2)(whet.tensor([1., 2.]))
@@ -69,7 +70,10 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
             xs = tensors(inputs)
 
             def of(y):
-                parts = [r.reshape((*y.shape, *x.shape)) for r, x in zip(rows(y, xs, recorded, chunk_size), xs)]
+                parts = [
+                    r.reshape((*y.shape, *x.shape))
+                    for r, x in zip(rows(y, xs, recorded, chunk_size), xs)
+                ]
                 parts = like(inputs, parts)
                 return parts[0] if isinstance(argnums, int) else parts
             result = mapped(of, out)
@@ -79,7 +83,8 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, randomness="error", chunk_size=None):
-    """As `jacrev`, by forward mode along all elements of the input at once: for functions of few numbers.
+    """As `jacrev`, by forward mode along all elements of the input at once: for functions of few
+    numbers.
 
     >>> import whet
     >>> whet.func.jacfwd(lambda x: whet.stack([x, x ** 2, x ** 3]))(whet.tensor(2.))
@@ -94,7 +99,12 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error", chunk_size=Non
 
         def push(*directions):
             return jvp(of_some, some, like(some, directions), has_aux=has_aux)[1:]
-        made = vmap(push, out_dims=(-1, None) if has_aux else (-1,), randomness=randomness, chunk_size=chunk_size)(*_joint_basis(xs))
+        made = vmap(
+            push,
+            out_dims=(-1, None) if has_aux else (-1,),
+            randomness=randomness,
+            chunk_size=chunk_size,
+        )(*_joint_basis(xs))
 
         def of(y):
             parts = y.split([x.numel() for x in xs], -1)

@@ -1,6 +1,7 @@
 """Modules as functions of their parameters."""
 def stack_module_state(models):
-    """(parameters, buffers) of modules that are built alike, each stacked over the modules: for `vmap` over an ensemble."""
+    """(parameters, buffers) of modules that are built alike, each stacked over the modules: for
+    `vmap` over an ensemble."""
     from ..ops import stack
     models = list(models)
     if not models:
@@ -8,8 +9,15 @@ def stack_module_state(models):
     if any(type(m) is not type(models[0]) for m in models):
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
     if len({m.training for m in models}) > 1:
-        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+        raise RuntimeError(
+            "stack_module_state: Expected all models to have the same training/eval mode."
+        )
 
     def together(states):
-        return {k: stack([s[k] for s in states]).detach().requires_grad_(states[0][k].requires_grad) for k in states[0]}
-    return together([dict(m.named_parameters()) for m in models]), together([dict(m.named_buffers()) for m in models])
+        return {
+            k: stack([s[k] for s in states]).detach().requires_grad_(states[0][k].requires_grad)
+            for k in states[0]
+        }
+    return together([dict(m.named_parameters()) for m in models]), together(
+        [dict(m.named_buffers()) for m in models]
+    )

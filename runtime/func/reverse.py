@@ -9,14 +9,18 @@ from .trees import like, mapped, tensors
 
 
 def _fresh(t):
-    """A tensor to be differentiated by, in the innermost level: over the same memory, and a function of `t` where that has a history there."""
+    """A tensor to be differentiated by, in the innermost level: over the same memory, and a
+    function of `t` where that has a history there."""
     if t.dtype.kind < 2:
-        raise RuntimeError(f"grad: only Tensors of floating point and complex dtype can be differentiated, got {t.dtype}")
+        raise RuntimeError(
+            f"grad: only Tensors of floating point and complex dtype can be differentiated, got {t.dtype}"
+        )
     return variable(t)
 
 
 def grad_and_value(func, argnums=0, has_aux=False):
-    """A function that computes (gradient, value): the gradient of `func`, which returns one number, for its argument(s) `argnums`."""
+    """A function that computes (gradient, value): the gradient of `func`, which returns one number,
+    for its argument(s) `argnums`."""
 
     @wraps(func)
     def compute(*args, **kwargs):
@@ -28,15 +32,24 @@ def grad_and_value(func, argnums=0, has_aux=False):
             value = func(*args, **kwargs)
             value, aux = value if has_aux else (value, None)
             if not isinstance(value, Tensor):
-                raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a tensor, got {type(value)}")
+                raise RuntimeError(
+                    f"grad_and_value(f)(*args): Expected f(*args) to return a tensor, got {type(value)}"
+                )
             if value.ndim:
-                raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with "
-                                   f"{value.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
+                raise RuntimeError(
+                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with "
+                    f"{value.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+                )
             by = [args[i] for i in which]
             found = tensors(by)
             recorded = engine.depends_on_others([value], found)
-            gs = engine.grad(value, found, create_graph=recorded, allow_unused=True, materialize_grads=True) if value.requires_grad else \
-                [t.new_zeros(t.shape) for t in found]
+            gs = (
+                engine.grad(
+                    value, found, create_graph=recorded, allow_unused=True, materialize_grads=True
+                )
+                if value.requires_grad
+                else [t.new_zeros(t.shape) for t in found]
+            )
         in_order = iter(gs)
         result = mapped(lambda _: next(in_order), by[0] if isinstance(argnums, int) else tuple(by))
         value = value if recorded else value._without_history()
@@ -45,7 +58,8 @@ def grad_and_value(func, argnums=0, has_aux=False):
 
 
 def grad(func, argnums=0, has_aux=False):
-    """A function that computes the gradient of `func`, which returns one number, for its argument(s) `argnums`.
+    """A function that computes the gradient of `func`, which returns one number, for its
+    argument(s) `argnums`.
 
     >>> import whet
     >>> slope = whet.func.grad(lambda x: x ** 3)
@@ -62,15 +76,20 @@ def grad(func, argnums=0, has_aux=False):
 def checked_output(out, has_aux, name):
     """(output, aux) of a function's result."""
     if has_aux and (not isinstance(out, tuple) or len(out) != 2):
-        raise RuntimeError(f"{name}(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True")
+        raise RuntimeError(
+            f"{name}(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True"
+        )
     out, aux = out if has_aux else (out, None)
     if not tensors(out):
-        raise RuntimeError(f"{name}(f, *primals): Expected f to be a function that has non-empty output of Tensors, got {type(out)}")
+        raise RuntimeError(
+            f"{name}(f, *primals): Expected f to be a function that has non-empty output of Tensors, got {type(out)}"
+        )
     return out, aux
 
 
 def run(func, primals, has_aux, name):
-    """(inputs to differentiate by, outputs, aux, does somebody outside differentiate as well?) of a call with fresh inputs."""
+    """(inputs to differentiate by, outputs, aux, does somebody outside differentiate as well?) of a
+    call with fresh inputs."""
     inputs = mapped(_fresh, primals)
     out, aux = checked_output(func(*inputs), has_aux, name)
     return inputs, out, aux, engine.depends_on_others(tensors(out), tensors(inputs))
@@ -81,12 +100,20 @@ def gradients(outputs, inputs, cotangents, create_graph):
     pairs = [(y, v) for y, v in zip(outputs, cotangents) if y.requires_grad]
     if not pairs:
         return [t.new_zeros(t.shape) for t in inputs]
-    return engine.grad([y for y, _ in pairs], inputs, [v for _, v in pairs], retain_graph=True, create_graph=create_graph, allow_unused=True,
-                       materialize_grads=True)
+    return engine.grad(
+        [y for y, _ in pairs],
+        inputs,
+        [v for _, v in pairs],
+        retain_graph=True,
+        create_graph=create_graph,
+        allow_unused=True,
+        materialize_grads=True,
+    )
 
 
 def given(value, recorded):
-    """What a transform gives back: without the history of the variables that it made, if nobody else needs it."""
+    """What a transform gives back: without the history of the variables that it made, if nobody
+    else needs it."""
     return value if recorded else mapped(lambda t: t._without_history(), value)
 
 
@@ -102,11 +129,19 @@ def vjp(func, *primals, has_aux=False):
         inputs, out, aux, recorded = run(func, primals, has_aux, "vjp")
 
     def back(*cotangents, retain_graph=True, create_graph=None):
-        cotangent = cotangents if len(cotangents) > 1 or isinstance(out, tuple) and not isinstance(cotangents[0], tuple) else cotangents[0]
+        cotangent = (
+            cotangents
+            if len(cotangents) > 1
+            or isinstance(out, tuple)
+            and not isinstance(cotangents[0], tuple)
+            else cotangents[0]
+        )
         outs, vs = tensors(out), tensors(cotangent)
         if len(outs) != len(vs):
-            raise RuntimeError("vjp: Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function, "
-                               f"but there are {len(vs)} tensors and {len(outs)} outputs")
+            raise RuntimeError(
+                "vjp: Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function, "
+                f"but there are {len(vs)} tensors and {len(outs)} outputs"
+            )
         again = recorded or any(v.requires_grad for v in vs)
         with enable_grad():
             gs = gradients(outs, tensors(inputs), vs, again)

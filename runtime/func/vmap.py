@@ -11,12 +11,15 @@ from ..ops.random import draw_op
 from ..tensor import Tensor, new
 from .trees import like, tensors
 
-DATA_DEPENDENT = ("vmap: Python asks for the numbers of a tensor that has others for each example ({}). Use ops (where, cond, clamp, masks) "
-                  "instead of item(), bool(), numpy() and their like")
+DATA_DEPENDENT = (
+    "vmap: Python asks for the numbers of a tensor that has others for each example ({}). Use ops (where, cond, clamp, masks) "
+    "instead of item(), bool(), numpy() and their like"
+)
 
 
 class BatchTensor(LevelTensor):
-    """One example of a batch, as the function that is vmapped sees it. `value` has the batch dimension in front, if it is `batched`."""
+    """One example of a batch, as the function that is vmapped sees it. `value` has the batch
+    dimension in front, if it is `batched`."""
     __slots__ = ("batched", "_example")
 
     def _representative(self):
@@ -55,20 +58,36 @@ class BatchLevel(Level):
     # ---- ops ----
     def compute(self, op, inputs, attrs):
         batched = tuple([type(x) is BatchTensor and x.level is self and x.batched for x in inputs])
-        values = tuple([x.value if isinstance(x, LevelTensor) and x.level is self else x for x in inputs])
+        values = tuple(
+            [x.value if isinstance(x, LevelTensor) and x.level is self else x for x in inputs]
+        )
         some = True in batched
-        outs = self.beneath(self.run, op, values, batched, attrs) if some else self.beneath(registry.apply, op, values, attrs)
-        return tuple([self.tensor(x, some) for x in outs]) if type(outs) is tuple else self.tensor(outs, some)
+        outs = (
+            self.beneath(self.run, op, values, batched, attrs)
+            if some
+            else self.beneath(registry.apply, op, values, attrs)
+        )
+        return (
+            tuple([self.tensor(x, some) for x in outs])
+            if type(outs) is tuple
+            else self.tensor(outs, some)
+        )
 
     def run(self, op, values, batched, attrs):
         """The op on the whole batch, in the layer beneath."""
         outs = op.batch(self.size, values, batched, attrs)
-        return batching.looped(op, self.size, values, batched, attrs) if outs is NotImplemented else outs
+        return (
+            batching.looped(op, self.size, values, batched, attrs)
+            if outs is NotImplemented
+            else outs
+        )
 
     def write(self, op, t, args, attrs):
         if not t.batched and any([self.has_batch(x) for x in args]):
-            raise RuntimeError(f"vmap: inplace arithmetic(self, *extra_args) is not possible: {op.name}_ writes what differs between the examples "
-                               f"into a tensor that all of them share (of shape {list(t.shape)}). Use the op that is not in place.")
+            raise RuntimeError(
+                f"vmap: inplace arithmetic(self, *extra_args) is not possible: {op.name}_ writes what differs between the examples "
+                f"into a tensor that all of them share (of shape {list(t.shape)}). Use the op that is not in place."
+            )
         result = value = args[0] if op is copy_op else self.computed_for(op, t, args, attrs)
         if self.owns(result):
             value = batching.aligned(result.value, t.ndim) if result.batched else result.value
@@ -101,7 +120,10 @@ class BatchLevel(Level):
 
     def _ask_each(self, question, values, batched):
         """The answer for all examples, which must be the same."""
-        answers = [registry.ask(question, *[x.select(0, i) if b else x for x, b in zip(values, batched)]) for i in range(self.size)]
+        answers = [
+            registry.ask(question, *[x.select(0, i) if b else x for x, b in zip(values, batched)])
+            for i in range(self.size)
+        ]
         if all([bool(np.all(a == answers[0])) for a in answers]):
             return answers[0]
         raise NeedsNumbers(DATA_DEPENDENT.format(question.__name__.strip("_").replace("_", " ")))
@@ -119,8 +141,10 @@ class BatchLevel(Level):
 
     def draw(self, generator, op, shape):
         if self.randomness == "error":
-            raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-                               "randomness flags on vmap or perform the randomness operation out of vmap")
+            raise RuntimeError(
+                "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+                "randomness flags on vmap or perform the randomness operation out of vmap"
+            )
         if self.randomness == "same":
             return super().draw(generator, op, shape)
         return self.tensor(self.beneath(draw_op, generator, op, (self.size, *shape)), True)
@@ -136,14 +160,17 @@ class BatchLevel(Level):
         return super().any_of(self.beneath(t.value.any) if self.has_batch(t) else t)
 
 
-# ---- the transform ---------------------------------------------------------------------------------------------------
+# ---- the transform -------------------------------------------------------------------------------
 def _dims(value, dims, found):
-    """(tensor, dimension) of each tensor in a structure, `dims` being a number or None for all or a structure like it."""
+    """(tensor, dimension) of each tensor in a structure, `dims` being a number or None for all or a
+    structure like it."""
     if isinstance(value, Tensor):
         found.append((value, dims))
     elif isinstance(value, dict | tuple | list):
         if isinstance(dims, dict | tuple | list) and len(dims) != len(value):
-            raise ValueError(f"vmap: in_dims is not compatible with the structure of inputs: {len(dims)} and {len(value)} entries")
+            raise ValueError(
+                f"vmap: in_dims is not compatible with the structure of inputs: {len(dims)} and {len(value)} entries"
+            )
         for k in value if isinstance(value, dict) else range(len(value)):
             _dims(value[k], dims[k] if isinstance(dims, dict | tuple | list) else dims, found)
     elif isinstance(dims, int):
@@ -152,26 +179,35 @@ def _dims(value, dims, found):
 
 
 def _mapped_dims(name, args, in_dims):
-    """[(tensor, the dimension that is mapped over or None)] of the arguments, and the size of that dimension."""
+    """[(tensor, the dimension that is mapped over or None)] of the arguments, and the size of that
+    dimension."""
     if isinstance(in_dims, tuple | list) and len(in_dims) != len(args):
-        raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the structure of inputs: "
-                         f"{len(args)} inputs")
+        raise ValueError(
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the structure of inputs: "
+            f"{len(args)} inputs"
+        )
     found, sizes = [], set()
     for t, d in _dims(args, tuple(in_dims) if isinstance(in_dims, list) else in_dims, []):
         if d is not None and not isinstance(t, Tensor):
-            raise ValueError(f"vmap: Got in_dim={d} for an input but the input is of type {type(t)}. We cannot vmap over non-Tensor arguments, "
-                             "please use None as the respective in_dim")
+            raise ValueError(
+                f"vmap: Got in_dim={d} for an input but the input is of type {type(t)}. We cannot vmap over non-Tensor arguments, "
+                "please use None as the respective in_dim"
+            )
         if d is not None and not -t.ndim <= d < t.ndim:
-            raise ValueError(f"vmap: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {t.ndim} so expected in_dim "
-                             f"to satisfy -{t.ndim} <= in_dim < {t.ndim}.")
+            raise ValueError(
+                f"vmap: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {t.ndim} so expected in_dim "
+                f"to satisfy -{t.ndim} <= in_dim < {t.ndim}."
+            )
         if isinstance(t, Tensor):
             found.append((t, None if d is None else d % t.ndim))
             sizes.update([] if d is None else [t.shape[d]])
     if not sizes:
         raise ValueError("vmap: at least one input must have a dimension to map over")
     if len(sizes) > 1:
-        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sorted(sizes)} for the mapped "
-                         "dimension")
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sorted(sizes)} for the mapped "
+            "dimension"
+        )
     if sizes == {0}:
         raise RuntimeError("vmap: the mapped dimension has size 0, so the function cannot be run")
     return found, sizes.pop()
@@ -184,8 +220,15 @@ def _run(func, name, args, kwargs, found, size, out_dims, randomness):
         lifted = [t if d is None else level.tensor(f, True) for f, (t, d) in zip(fronted, found)]
         result = func(*like(args, lifted), **kwargs)
         if not tensors(result) or not isinstance(result, Tensor | tuple | list | dict):
-            raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(result)}")
-        dims = [d for _, d in _dims(result, tuple(out_dims) if isinstance(out_dims, list) else out_dims, [])]
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(result)}"
+            )
+        dims = [
+            d
+            for _, d in _dims(
+                result, tuple(out_dims) if isinstance(out_dims, list) else out_dims, []
+            )
+        ]
         outs = [(t.value, t.batched) if level.owns(t) else (t, False) for t in tensors(result)]
     return like(result, [_out(name, t, batched, d, size) for (t, batched), d in zip(outs, dims)])
 
@@ -194,7 +237,9 @@ def _out(name, t, batched, dim, size):
     """A result with the batch dimension where it is wanted."""
     if dim is None:
         if batched:
-            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None"
+            )
         return t
     t = t if batched else batching.repeated(t, size)
     return t.movedim(0, dim) if dim else t
@@ -207,17 +252,21 @@ def checked_chunk(chunk_size):
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
-    """`func` for every slice of its arguments along `in_dims`, the results stacked along `out_dims`.
+    """`func` for every slice of its arguments along `in_dims`, the results stacked along
+    `out_dims`.
 
-    The function runs once, each of its ops for all slices at once. A tensor whose `in_dims` is None is given as it is. `randomness` says
-    what random numbers are: an error, "different" for each slice, or the "same". `chunk_size`: so many slices at a time.
+    The function runs once, each of its ops for all slices at once. A tensor whose `in_dims` is None
+    is given as it is. `randomness` says what random numbers are: an error, "different" for each
+    slice, or the "same". `chunk_size`: so many slices at a time.
 
     >>> import whet
     >>> whet.vmap(whet.dot)(whet.tensor([[1., 2.], [3., 4.]]), whet.ones(2, 2))
     tensor([3., 7.])
     """
     if randomness not in ("error", "different", "same"):
-        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+        raise RuntimeError(
+            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
+        )
     checked_chunk(chunk_size)
     name = getattr(func, "__name__", func)
 
@@ -230,9 +279,22 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         for start in range(0, size, chunk_size):
             n = min(chunk_size, size - start)
             some = [(t if d is None else t.narrow(d, start, n), d) for t, d in found]
-            parts.append(_run(func, name, like(args, [t for t, _ in some]), kwargs, some, n, out_dims, randomness))
+            parts.append(
+                _run(
+                    func,
+                    name,
+                    like(args, [t for t, _ in some]),
+                    kwargs,
+                    some,
+                    n,
+                    out_dims,
+                    randomness,
+                )
+            )
         dims = [d for _, d in _dims(parts[0], out_dims, [])]
-        return like(parts[0], [_joined(column, d) for column, d in zip(zip(*map(tensors, parts)), dims)])
+        return like(
+            parts[0], [_joined(column, d) for column, d in zip(zip(*map(tensors, parts)), dims)]
+        )
     return over
 
 

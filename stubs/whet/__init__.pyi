@@ -775,7 +775,7 @@ def vdot(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: Dims = -1) -> Tensor: """The inner product of vectors along an axis, the first conjugated."""
 def view_as_complex(input: Tensor) -> Tensor: """A real tensor whose last dimension is (real, imaginary) as a complex one; the same memory."""
 def view_as_real(input: Tensor) -> Tensor: """A complex tensor as a real one with a last dimension (real, imaginary); the same memory."""
-def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = 'error', *, chunk_size: _int | None = None) -> Callable[..., R]: """`func` for every slice of its arguments along `in_dims`, the results stacked along `out_dims`."""
+def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = 'error', *, chunk_size: _int | None = None) -> Callable[..., R]: """`func` for every slice of its arguments along `in_dims`, the results stacked along"""
 def vsplit(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 0, into equal pieces where a number is given."""
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: """Tensors joined as rows."""
 @overload

@@ -1,10 +1,12 @@
-"""Transforms in transforms, over closures: what they give is what exact difference quotients and loops give.
+"""Transforms in transforms, over closures: what they give is what exact difference quotients and
+loops give.
 
     python -m tests.autograd.test_nesting                        all triples
     python -m tests.autograd.test_nesting --seconds 120 --seed 7   deeper nests, drawn
 
-A program is a nest of transforms, and of what else takes a function (checkpoints, control flow, a `Function` in front of it), each of a function of
-one number that closes over the variables of all outer ones. The reference runs the same nest with 200 digits, where a difference quotient with a
+A program is a nest of transforms, and of what else takes a function (checkpoints, control flow, a
+`Function` in front of it), each of a function of one number that closes over the variables of all
+outer ones. The reference runs the same nest with 200 digits, where a difference quotient with a
 tiny step is right to twenty of them.
 """
 import argparse
@@ -67,7 +69,9 @@ class RuledSquare(whet.autograd.Function):
 
 def repeated(f, x):
     """f(f(x) / 4) / 4"""
-    return whet.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, f(a) / 4), (whet.tensor(0), x))[1]
+    return whet.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, f(a) / 4), (whet.tensor(0), x))[
+        1
+    ]
 
 
 def while_small(f, x):
@@ -91,7 +95,9 @@ TRANSFORMS = {
     "cond": lambda f, x: whet.cond(x > 1, f, lambda x: f(x) * x, (x,)),
     "while_loop": repeated,
     "while_small": while_small,
-    "scan": lambda f, x: whet.scan(lambda c, y: (c + f(y), c * y), whet.zeros_like(x), whet.stack([x, 2 * x]))[0],
+    "scan": lambda f, x: whet.scan(
+        lambda c, y: (c + f(y), c * y), whet.zeros_like(x), whet.stack([x, 2 * x])
+    )[0],
 }
 
 
@@ -103,7 +109,10 @@ REFERENCE = {
     **dict.fromkeys(("grad", "vjp", "jvp", "jacfwd", "jacrev", "linearize"), slope),
     "hessian": lambda f, x: (f(x + STEP) - 2 * f(x) + f(x - STEP)) / STEP**2,
     "vmap": lambda f, x: f(x) + f(2 * x) + f(x * x),
-    "trace": lambda f, x: f(x), "checkpoint": lambda f, x: f(x), "Function": lambda f, x: f(x * x), "ruled": lambda f, x: f(x) ** 2,
+    "trace": lambda f, x: f(x),
+    "checkpoint": lambda f, x: f(x),
+    "Function": lambda f, x: f(x * x),
+    "ruled": lambda f, x: f(x) ** 2,
     "cond": lambda f, x: f(x) if x > 1 else f(x) * x,
     "while_loop": lambda f, x: f(f(x) / 4) / 4,
     "while_small": lambda f, x: f(doubled(x)),
@@ -118,7 +127,8 @@ def doubled(x):
 
 
 def nest(names, apply, x):
-    """The nest of transforms at `x`: each function uses its own variable, those outside of it, and what the next transform makes of them."""
+    """The nest of transforms at `x`: each function uses its own variable, those outside of it, and
+    what the next transform makes of them."""
     def at(depth, outer):
         def f(y):
             product = y * y + y

@@ -1,4 +1,5 @@
-"""vmap of every registered op, by its samples, is the loop; and what vmap does beyond single ops."""
+"""vmap of every registered op, by its samples, is the loop; and what vmap does beyond single
+ops."""
 import numpy as np
 import pytest
 import whet
@@ -8,8 +9,14 @@ from whet.ops.registry import REGISTRY
 
 from tests.ops.test_ops import RANDOM, calls
 
-CREATES = {n for n in REGISTRY if n in ("zeros", "empty", "full", "constant", "arange", "linspace", "logspace", "eye")}
-TESTED = [n for n in sorted(REGISTRY) if n not in RANDOM | CREATES and REGISTRY[n].samples is not None]
+CREATES = {
+    n
+    for n in REGISTRY
+    if n in ("zeros", "empty", "full", "constant", "arange", "linspace", "logspace", "eye")
+}
+TESTED = [
+    n for n in sorted(REGISTRY) if n not in RANDOM | CREATES and REGISTRY[n].samples is not None
+]
 EXAMPLES = 3
 
 
@@ -22,9 +29,12 @@ def no_loops(monkeypatch):
 
 
 def batches(op):
-    """(sample, stacked operands): the sample's calls with other numbers, one an example, where shapes allow it."""
+    """(sample, stacked operands): the sample's calls with other numbers, one an example, where
+    shapes allow it."""
     for same in zip(*[list(calls(op, seed)) for seed in range(EXAMPLES)]):
-        columns = list(zip(*[[a.detach() if whet.is_tensor(a) else a for a in s.args] for s in same]))
+        columns = list(
+            zip(*[[a.detach() if whet.is_tensor(a) else a for a in s.args] for s in same])
+        )
         if all(not whet.is_tensor(c[0]) or len({t.shape for t in c}) == 1 for c in columns):
             yield same[0], [whet.stack(c) if whet.is_tensor(c[0]) else c[0] for c in columns]
 
@@ -33,7 +43,10 @@ def each(op, sample, stacked, batched):
     """The results of the loop over the examples."""
     rows = []
     for i in range(EXAMPLES):
-        args = [s[i] if b else a.detach() if whet.is_tensor(a) else a for a, s, b in zip(sample.args, stacked, batched)]
+        args = [
+            s[i] if b else a.detach() if whet.is_tensor(a) else a
+            for a, s, b in zip(sample.args, stacked, batched)
+        ]
         r = op(*args, **sample.kwargs)
         rows.append(r if isinstance(r, tuple) else (r,))
     return rows
@@ -43,17 +56,27 @@ def assert_is_the_loop(op, sample, stacked, batched):
     try:
         rows = each(op, sample, stacked, batched)
     except RuntimeError:
-        return                                       # another example's data does not fit this one's
+        # another example's data does not fit this one's
+        return
     if len({tuple(x.shape for x in r) for r in rows}) > 1:
         return
-    args = [s if b else a.detach() if whet.is_tensor(a) else a for a, s, b in zip(sample.args, stacked, batched)]
+    args = [
+        s if b else a.detach() if whet.is_tensor(a) else a
+        for a, s, b in zip(sample.args, stacked, batched)
+    ]
     dims = tuple(0 if b else None for b in batched)
     out = whet.vmap(lambda *a: op(*a, **sample.kwargs), dims)(*args)
     out = out if isinstance(out, tuple) else (out,)
     for k, got in enumerate(out):
         want = whet.stack([r[k] for r in rows])
         assert got.dtype is want.dtype and got.shape == want.shape
-        np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-9, atol=1e-11, err_msg=f"{op.name} {sample} {batched}")
+        np.testing.assert_allclose(
+            got.numpy(),
+            want.numpy(),
+            rtol=1e-9,
+            atol=1e-11,
+            err_msg=f"{op.name} {sample} {batched}",
+        )
 
 
 @pytest.mark.parametrize("name", TESTED)
@@ -66,10 +89,12 @@ def test_vmap_of_an_op_is_the_loop(name):
             for k, tensor in enumerate(are):
                 if tensor:
                     assert_is_the_loop(op, sample, stacked, [i == k for i in range(len(are))])
-                    assert_is_the_loop(op, sample, stacked, [t and i != k for i, t in enumerate(are)])
+                    assert_is_the_loop(
+                        op, sample, stacked, [t and i != k for i, t in enumerate(are)]
+                    )
 
 
-# ---- what the samples do not show ------------------------------------------------------------------------------------
+# ---- what the samples do not show ----------------------------------------------------------------
 def numbers(*shape):
     return whet.tensor(np.random.default_rng(7).standard_normal(shape))
 
@@ -86,12 +111,25 @@ BY_EACH_INDEX = {
     "index_reduce": lambda x, s, i: x.index_reduce(1, i, s, "amax"),
     "index_select": lambda x, s, i: x.index_select(1, i),
     "embedding": lambda x, s, i: whet.nn.functional.embedding(i, x.mT),
-    "numbers": lambda x, s, i: x[0, 0].index_add(0, i[:1] * 0, s[0, 0]) + x[0, 1].index_fill(0, i * 0, 2.0) + x[1, 1].index_select(0, i[:1] * 0),
+    "numbers": lambda x, s, i: (
+        x[0, 0].index_add(0, i[:1] * 0, s[0, 0])
+        + x[0, 1].index_fill(0, i * 0, 2.0)
+        + x[1, 1].index_select(0, i[:1] * 0)
+    ),
     "masked_scatter": lambda x, s, i: x.masked_scatter(x > 0, s.repeat(2, 2) * 2),
-    "bins": lambda x, s, i: whet.histc(x, 4) + whet.histogram(s, 4)[0] + whet.bincount(i, minlength=4) + whet.bincount(i, s[0], 4),
-    "searchsorted": lambda x, s, i: whet.searchsorted(x.sort(1).values, x) + whet.bucketize(x, s[0].sort().values),
+    "bins": lambda x, s, i: (
+        whet.histc(x, 4)
+        + whet.histogram(s, 4)[0]
+        + whet.bincount(i, minlength=4)
+        + whet.bincount(i, s[0], 4)
+    ),
+    "searchsorted": lambda x, s, i: (
+        whet.searchsorted(x.sort(1).values, x) + whet.bucketize(x, s[0].sort().values)
+    ),
     "isin": lambda x, s, i: whet.isin(i, i[:1]) | whet.isin(longs(0, 1, 2), i),
-    "softmax of a number": lambda x, s, i: x[0, 0].softmax(0) + x[0, 1].logsumexp(0) + x[0, 1].sort(0).values + x[0, 1].cumsum(0),
+    "softmax of a number": lambda x, s, i: (
+        x[0, 0].softmax(0) + x[0, 1].logsumexp(0) + x[0, 1].sort(0).values + x[0, 1].cumsum(0)
+    ),
     "nonzero_static": lambda x, s, i: whet.nonzero_static(x > 0, size=4),
     "unique": lambda x, s, i: whet.unique(i, return_inverse=True)[1],
 }
@@ -101,31 +139,63 @@ BY_EACH_INDEX = {
 def test_each_example_has_its_own_places(name):
     f = BY_EACH_INDEX[name]
     x, s, i = numbers(4, 3, 4), numbers(4, 3, 3), longs([0, 2, 1], [3, 1, 2], [2, 0, 3], [1, 3, 0])
-    for dims in ((0, 0, 0), (None, 0, 0), (0, None, 0), (0, 0, None), (None, None, 0), (0, None, None)):
+    for dims in (
+        (0, 0, 0),
+        (None, 0, 0),
+        (0, None, 0),
+        (0, 0, None),
+        (None, None, 0),
+        (0, None, None),
+    ):
         args = [t if d == 0 else t[0] for t, d in zip((x, s, i), dims)]
         rows = [f(*[t[k] if d == 0 else t for t, d in zip(args, dims)]) for k in range(4)]
         want = whet.stack(rows)
         assert whet.equal(whet.vmap(f, dims)(*args), want), dims
-        nested = whet.vmap(lambda *a, f=f, dims=dims: whet.vmap(f, dims)(*a))(*[whet.stack([t, t.flip(0)]) for t in args])
+        nested = whet.vmap(lambda *a, f=f, dims=dims: whet.vmap(f, dims)(*a))(
+            *[whet.stack([t, t.flip(0)]) for t in args]
+        )
         assert whet.equal(nested[0], want), dims
 
 
-@pytest.mark.parametrize("f", [lambda x, i: x.index_add(0, i, x[:1]), lambda x, i: x.index_copy(0, i, x[:1]), lambda x, i: x.index_select(0, i),
-                               lambda x, i: x.index_fill(0, i - 7, 0.0), lambda x, i: x.index_reduce(0, i, x[:1], "amin")])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, i: x.index_add(0, i, x[:1]),
+        lambda x, i: x.index_copy(0, i, x[:1]),
+        lambda x, i: x.index_select(0, i),
+        lambda x, i: x.index_fill(0, i - 7, 0.0),
+        lambda x, i: x.index_reduce(0, i, x[:1], "amin"),
+    ],
+)
 def test_a_place_outside_of_an_example_is_an_error(f):
     with pytest.raises((IndexError, RuntimeError), match="out of bounds|out of range"):
         whet.vmap(f)(numbers(2, 3), longs([0], [4]))
 
 
-@pytest.mark.parametrize("f", [whet.nonzero, whet.unique, whet.bincount, lambda x: x[x > 1], lambda x: whet.repeat_interleave(x, x)])
+@pytest.mark.parametrize(
+    "f",
+    [
+        whet.nonzero,
+        whet.unique,
+        whet.bincount,
+        lambda x: x[x > 1],
+        lambda x: whet.repeat_interleave(x, x),
+    ],
+)
 def test_shapes_that_depend_on_data_are_an_error_where_they_differ(f):
     assert whet.vmap(f)(longs([1, 2, 0], [2, 0, 1])).shape[0] == 2
     with pytest.raises(RuntimeError, match="vmap"):
         whet.vmap(f)(longs([1, 2, 0], [2, 2, 3]))
 
 
-@pytest.mark.parametrize("f", [lambda x: whet.multinomial(x.exp(), 2, replacement=True), lambda x: whet.multinomial(x.exp(), 2),
-                               lambda x: whet.poisson(x.exp())])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: whet.multinomial(x.exp(), 2, replacement=True),
+        lambda x: whet.multinomial(x.exp(), 2),
+        lambda x: whet.poisson(x.exp()),
+    ],
+)
 def test_drawn_numbers_of_a_batch(f):
     x = numbers(5, 4).abs()
     x[1] = x[0]
@@ -139,7 +209,8 @@ DIFFERENTIABLE = [n for n in TESTED if REGISTRY[n].differentiable]
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_gradients_in_a_batch_and_of_a_batch_are_the_loops(name):
-    """The gradient of each example, by a backward that runs in the batch, and the gradient of all, by the history beneath the batch."""
+    """The gradient of each example, by a backward that runs in the batch, and the gradient of all,
+    by the history beneath the batch."""
     op = REGISTRY[name]
     for sample, stacked in batches(op):
         at = [i for i, a in enumerate(sample.args) if whet.is_tensor(a) and a.requires_grad]
@@ -148,17 +219,31 @@ def test_gradients_in_a_batch_and_of_a_batch_are_the_loops(name):
 
         def loss(*args, sample=sample):
             out = op(*args, **sample.kwargs)
-            out = [o for i, o in enumerate(out if isinstance(out, tuple) else (out,)) if i not in op.nondiff_outputs and o.dtype.kind >= 2]
+            out = [
+                o
+                for i, o in enumerate(out if isinstance(out, tuple) else (out,))
+                if i not in op.nondiff_outputs and o.dtype.kind >= 2
+            ]
             return sum((o * o.conj()).real.sum() if o.is_complex() else (o * o).sum() for o in out)
         dims = tuple(0 if whet.is_tensor(a) else None for a in sample.args)
         slope = func.grad(loss, tuple(at))
         try:
-            wanted = [slope(*[s[i] if d == 0 else s for s, d in zip(stacked, dims)]) for i in range(EXAMPLES)]
+            wanted = [
+                slope(*[s[i] if d == 0 else s for s, d in zip(stacked, dims)])
+                for i in range(EXAMPLES)
+            ]
         except RuntimeError:
-            continue                                 # another example's data does not fit this one's
+            # another example's data does not fit this one's
+            continue
         inside = whet.vmap(slope, dims)(*stacked)
-        outside = func.grad(lambda *args, dims=dims, loss=loss: whet.vmap(loss, dims)(*args).sum(), tuple(at))(*stacked)
+        outside = func.grad(
+            lambda *args, dims=dims, loss=loss: whet.vmap(loss, dims)(*args).sum(), tuple(at)
+        )(*stacked)
         for k in range(len(at)):
             want = np.stack([w[k].numpy() for w in wanted])
-            np.testing.assert_allclose(inside[k].numpy(), want, rtol=1e-7, atol=1e-9, err_msg=f"inside {sample}")
-            np.testing.assert_allclose(outside[k].numpy(), want, rtol=1e-7, atol=1e-9, err_msg=f"outside {sample}")
+            np.testing.assert_allclose(
+                inside[k].numpy(), want, rtol=1e-7, atol=1e-9, err_msg=f"inside {sample}"
+            )
+            np.testing.assert_allclose(
+                outside[k].numpy(), want, rtol=1e-7, atol=1e-9, err_msg=f"outside {sample}"
+            )

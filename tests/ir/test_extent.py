@@ -1,4 +1,5 @@
-"""Extents compute as ints do, and what they come to holds of other values; outlines are what NumPy's views are."""
+"""Extents compute as ints do, and what they come to holds of other values; outlines are what
+NumPy's views are."""
 import operator
 import random
 
@@ -7,7 +8,15 @@ import pytest
 from whet.ir.extent import Extent, Facts, Unsized, at_least, at_most, chosen, fixed, value
 from whet.ir.outline import Outline, broadcast_shapes, broadcast_to, shares, span
 
-BINARY = operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, at_least, at_most
+BINARY = (
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.floordiv,
+    operator.mod,
+    at_least,
+    at_most,
+)
 ASKED = operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne
 
 
@@ -42,7 +51,8 @@ def test_an_expression_is_right_for_all_values_with_the_same_answers(seed):
         except ZeroDivisionError:
             continue
         got = evaluate(*other)
-        if got is not None:                  # (what was asked is so of these: then the code goes the same way)
+        # (what was asked is so of these: then the code goes the same way)
+        if got is not None:
             held += 1
             assert (got, then) == (now, answers)
     assert held or answers
@@ -51,14 +61,33 @@ def test_an_expression_is_right_for_all_values_with_the_same_answers(seed):
 def test_what_holds_of_all_sizes_is_no_question():
     facts = Facts([40, 7])
     n, m = facts.symbols
-    assert n > 0 and n * m >= 2 and not n * 4 == 0 and n * m // m is not None and (n * m) // m == n and -(-n // 16) > 0 and n == n and n - n == 0
+    assert (
+        n > 0
+        and n * m >= 2
+        and not n * 4 == 0
+        and n * m // m is not None
+        and (n * m) // m == n
+        and -(-n // 16) > 0
+        and n == n
+        and n - n == 0
+    )
     assert facts.source() == []
     assert n > m and facts.source() == ["s0>s1"]
 
 
 def test_what_wants_the_number_does_not_get_it():
     n, = Facts([5]).symbols
-    for use in (range, lambda x: [0] * x, lambda x: f"kernel/{x}", lambda x: np.zeros(x), float, int, str, lambda x: [1, 2][x], bin):
+    for use in (
+        range,
+        lambda x: [0] * x,
+        lambda x: f"kernel/{x}",
+        lambda x: np.zeros(x),
+        float,
+        int,
+        str,
+        lambda x: [1, 2][x],
+        bin,
+    ):
         with pytest.raises(Unsized):
             use(n)
 
@@ -79,26 +108,49 @@ def test_reals_are_the_floats_that_python_computes():
     assert facts.function([1.0 * n, 10000 / (0.3 * n / 3)])(11) == [11.0, 10000 / (0.3 * 11 / 3)]
 
 
-VIEWS = [lambda a: a.transpose(), lambda a: a[1:], lambda a: a[:, None, 2:], lambda a: a.reshape(-1), lambda a: a.reshape(a.shape[0], 2, -1),
-         lambda a: a.T[1:3], lambda a: a[..., -3:], lambda a: a[2, ...], lambda a: a.swapaxes(0, 1)[:2], lambda a: a.reshape(1, -1, 2),
-         lambda a: np.broadcast_to(a, (3, *a.shape)), lambda a: np.expand_dims(a, 1), lambda a: np.moveaxis(a, 0, 1), lambda a: a[1::2]]
+VIEWS = [
+    lambda a: a.transpose(),
+    lambda a: a[1:],
+    lambda a: a[:, None, 2:],
+    lambda a: a.reshape(-1),
+    lambda a: a.reshape(a.shape[0], 2, -1),
+    lambda a: a.T[1:3],
+    lambda a: a[..., -3:],
+    lambda a: a[2, ...],
+    lambda a: a.swapaxes(0, 1)[:2],
+    lambda a: a.reshape(1, -1, 2),
+    lambda a: np.broadcast_to(a, (3, *a.shape)),
+    lambda a: np.expand_dims(a, 1),
+    lambda a: np.moveaxis(a, 0, 1),
+    lambda a: a[1::2],
+]
 
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_views_of_an_outline_are_numpys(view):
     for n, m in ((9, 8), (12, 6), (5, 30)):
         facts = Facts([n, m])
-        symbols = facts.symbols if view is not VIEWS[4] and view is not VIEWS[9] else [facts.symbols[0], m]
+        symbols = (
+            facts.symbols
+            if view is not VIEWS[4] and view is not VIEWS[9]
+            else [facts.symbols[0], m]
+        )
         real, mine = view(np.zeros((n, m), np.float32)), view(Outline(symbols, np.float32))
         assert tuple(map(value, mine.shape)) == real.shape
-        assert all(value(s) == t for s, t, k in zip(mine.strides, real.strides, real.shape) if k > 1)
+        assert all(
+            value(s) == t for s, t, k in zip(mine.strides, real.strides, real.shape) if k > 1
+        )
         assert mine.flags.c_contiguous == real.flags.c_contiguous
 
 
 def test_outlines_share_memory_where_arrays_do():
     n, = Facts([20]).symbols
     a = Outline((n, 4), np.float32)
-    assert shares(a[:5], a[4:]) and not shares(a[:5], a[5:]) and not shares(a, Outline((n, 4), np.float32))
+    assert (
+        shares(a[:5], a[4:])
+        and not shares(a[:5], a[5:])
+        and not shares(a, Outline((n, 4), np.float32))
+    )
     assert tuple(map(value, span(a[3:5]))) == (48, 80)
     assert [value(x) for x in broadcast_shapes((n, 1), (4,))] == [20, 4]
     with pytest.raises(ValueError, match="broadcast"):

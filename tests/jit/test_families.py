@@ -1,4 +1,5 @@
-"""Recordings for sizes that were never seen, made without a run: the bits of eager mode, and a run where it takes one."""
+"""Recordings for sizes that were never seen, made without a run: the bits of eager mode, and a run
+where it takes one."""
 import math
 import random
 
@@ -51,7 +52,11 @@ def gathered(x):
 
 @whet.no_grad()
 def moved(x):
-    return x.view(-1, 4, 4).transpose(0, 1).reshape(4, -1), whet.zeros_like(x) + x, x.unsqueeze(0).expand(3, -1, -1) * 2
+    return (
+        x.view(-1, 4, 4).transpose(0, 1).reshape(4, -1),
+        whet.zeros_like(x) + x,
+        x.unsqueeze(0).expand(3, -1, -1) * 2,
+    )
 
 
 @whet.no_grad()
@@ -72,7 +77,37 @@ def same(a, b):
         assert x.numpy().tobytes() == y.numpy().tobytes()
 
 
-EDGES = [2, 3, 4, 7, 8, 9, 12, 13, 15, 16, 17, 28, 29, 31, 32, 33, 47, 48, 63, 64, 65, 100, 127, 128, 129, 300, 1000, 1, 2049]
+EDGES = [
+    2,
+    3,
+    4,
+    7,
+    8,
+    9,
+    12,
+    13,
+    15,
+    16,
+    17,
+    28,
+    29,
+    31,
+    32,
+    33,
+    47,
+    48,
+    63,
+    64,
+    65,
+    100,
+    127,
+    128,
+    129,
+    300,
+    1000,
+    1,
+    2049,
+]
 
 
 @pytest.mark.parametrize("first", [(20, 21), (3, 300)])
@@ -85,7 +120,9 @@ def test_each_size_gives_what_eager_gives(fn, first):
         same(f(x), fn(x))
     ledger = f._calls.policy.summary()
     if first == (20, 21) or fn not in (joined, moved):       # (at 3 a slice of 9 is another one)
-        assert ledger.unseen > len(sizes) // 2 and ledger.recorded + ledger.resized <= len(sizes) // 3, ledger
+        assert (
+            ledger.unseen > len(sizes) // 2 and ledger.recorded + ledger.resized <= len(sizes) // 3
+        ), ledger
 
 
 def test_a_library_function_that_looks_at_sizes_is_run():
@@ -138,7 +175,9 @@ def test_a_wrong_plan_is_not_used(monkeypatch):
     for n in (20, 30, 40, 50):
         x = whet.randn(n, 16)
         same(f(x), perceptron(x))
-    families = [r.family for rs in f._calls.recordings.models.values() for r in rs if r.family is not None]
+    families = [
+        r.family for rs in f._calls.recordings.models.values() for r in rs if r.family is not None
+    ]
     assert f._calls.policy.summary().unseen == 0 and families == [False]
 
 
@@ -168,7 +207,13 @@ def test_sizes_that_differ_apart_have_a_symbol_each():
         return (q @ k.t()).softmax(-1) @ k
     f = jit.trace(fn)
     rng = random.Random(1)
-    for n, m in [(20, 30), (21, 33), *[(rng.randrange(2, 90), rng.randrange(2, 90)) for _ in range(40)], (50, 50), (51, 51)]:
+    for n, m in [
+        (20, 30),
+        (21, 33),
+        *[(rng.randrange(2, 90), rng.randrange(2, 90)) for _ in range(40)],
+        (50, 50),
+        (51, 51),
+    ]:
         q, k = whet.randn(n, 8), whet.randn(m, 8)
         same(f(q, k), fn(q, k))
     assert f._calls.policy.summary().unseen > 30
@@ -194,7 +239,9 @@ def test_what_cannot_be_planned_says_why():
     for n in (20, 30, 40):
         x = whet.randn(n, 4)
         same(f(x), x.cumsum(0) * 2)
-    reasons = [r.unsized for rs in f._calls.recordings.models.values() for r in rs if r.family is not None]
+    reasons = [
+        r.unsized for rs in f._calls.recordings.models.values() for r in rs if r.family is not None
+    ]
     assert any(r and "cumsum" in r for r in reasons)
     assert not any(families.serves(r) for rs in f._calls.recordings.models.values() for r in rs)
 
