@@ -40,7 +40,7 @@ def draws():
 
 def guards():
     def f(x, y):
-        if x.sum().item() > 0:
+        if x.tolist() == [1.0, 1.0, 1.0]:
             return y * 2
         return y - x.max().item()
     return f, (whet.ones(3), whet.randn(2))

@@ -187,6 +187,7 @@ class ProgramBuilder:
         called = [step.node for step in steps if isinstance(step, Called)]
         local, passed = self.places.where(), self.passed
         self.tapes.hasty.discard(None)
+        self.steady.planned()
         return Program(
             recorded=recorded, nodes=self.nodes, plan=passed.plan, origin=self.roots.recorded,
             arrays=[Type.of(a) for a in self.arrays], outside=passed.outside,

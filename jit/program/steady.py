@@ -66,6 +66,10 @@ class Steady:
         self.guards += guards
         return [UnlessWritten(guards, entries)]
 
+    def planned(self):
+        """All is planned: what values were in the run is not asked for any more, and let go of."""
+        self.arrays = None
+
     def order(self, operand, w, count, dtype, how):
         """Memory for weights in their kernel's order: (what tells it from others, the memory, is
         it new?). Weights that several contractions want in one order are put into it once."""

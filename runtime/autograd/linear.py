@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..ops import registry
+from ..ops import tangents as rules
 from ..tensor import Tensor
 from .forward_ad import ForwardLevel
 
@@ -147,5 +148,5 @@ class LinearLevel(ForwardLevel):
 
 
 def _pushed(tangents, op, values, outs, attrs):
-    found = op.jvp(values, tangents, outs, attrs)
+    found = rules.of(op, values, tangents, outs, attrs)
     return found if type(found) is tuple else (found,)

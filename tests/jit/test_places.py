@@ -160,9 +160,6 @@ def test_what_is_laid_in_a_spot_is_there(name):
     assert spot.get() == spot.found() == 1
     spot.put(2)
     assert spot.get() == 2
-    given = {}
-    exec(spot.statement(0, "3", lambda name, x: given.setdefault(name, x) and name), given)
-    assert spot.get() == 3
 
 
 def test_a_name_of_pythons_own_goes_when_it_is_the_real_one_again():
