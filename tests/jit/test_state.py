@@ -257,7 +257,8 @@ def test_nothing_but_plain_numbers_is_left_behind():
 
 
 def test_sizes_that_never_come_again_are_not_recorded_and_others_are_kept(monkeypatch):
-    monkeypatch.setattr(families, "grow", lambda *args: None)      # a recording for all sizes costs next to nothing
+    # a recording for all sizes costs next to nothing
+    monkeypatch.setattr(families, "grow", lambda *args: None)
     def f(x): return (x * 2 + 1).tanh()
     t = whet.jit.trace(f)
     for n in range(1, 200):
