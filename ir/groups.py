@@ -12,9 +12,9 @@ A graph that was read from text has no kernels: its groups are lists of nodes.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -145,8 +145,9 @@ class Group(Node):
     @classmethod
     def parsed(cls, reader: Reader, ins: tuple[Any, ...], attrs: dict[str, Any], outs: list[int], line: str,
                members: list[Node], into: Mapping[int, int]) -> Node:
-        """The group of what was read."""
-        return cls(None, ins, attrs, outs, line, members, into)
+        """The group of what was read; what passes found out about it is found out anew."""
+        make = cast("Callable[..., Node]", cls)              # a kind of group takes less than `Group`
+        return make(ins, outs, line, members, into=into)
 
     # ---- checks
     def problem(self, known: set[int], types: Types, streams: int) -> str | None:
@@ -227,11 +228,6 @@ class Fused(Group):
     def steady(self) -> bool:
         return True
 
-    @classmethod
-    def parsed(cls, reader: Reader, ins: tuple[Any, ...], attrs: dict[str, Any], outs: list[int], line: str,
-               members: list[Node], into: Mapping[int, int]) -> Node:
-        return cls(ins, outs, line, members, (), into)
-
 
 class Many(Group):
     """Small kernels that do the same on tensors of different sizes, as one launch. `kernel` is that of one part."""
@@ -251,11 +247,6 @@ class Many(Group):
     @property
     def steady(self) -> bool:
         return True
-
-    @classmethod
-    def parsed(cls, reader: Reader, ins: tuple[Any, ...], attrs: dict[str, Any], outs: list[int], line: str,
-               members: list[Node], into: Mapping[int, int]) -> Node:
-        return cls(ins, outs, line, members, None, into)
 
 
 # ---- rows --------------------------------------------------------------------------------------------------------------
@@ -339,11 +330,6 @@ class Parts(Group):
     def steady(self) -> bool:
         return True
 
-    @classmethod
-    def parsed(cls, reader: Reader, ins: tuple[Any, ...], attrs: dict[str, Any], outs: list[int], line: str,
-               members: list[Node], into: Mapping[int, int]) -> Node:
-        return cls(ins, outs, line, members, (), into)
-
 
 class Picks(Parts):
     """Gathers along one dimension, and what is computed of their indices and of what they gather: one kernel."""
@@ -404,8 +390,3 @@ class Chain(Group):
     def __init__(self, ins: tuple[Any, ...], outs: Sequence[int], line: str, members: Sequence[Node],
                  into: Mapping[int, int] = NOTHING) -> None:
         super().__init__(None, ins, NOTHING, outs, line, members, into)
-
-    @classmethod
-    def parsed(cls, reader: Reader, ins: tuple[Any, ...], attrs: dict[str, Any], outs: list[int], line: str,
-               members: list[Node], into: Mapping[int, int]) -> Node:
-        return cls(ins, outs, line, members, into)
