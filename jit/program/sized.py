@@ -160,8 +160,10 @@ class SizedProgram:
         """Does a view of parts find all of them? (Else eager mode raises an error, or takes fewer.)"""
         if node.op.name == "split":
             return sum(node.attrs["sizes"]) == ins[0].shape[node.attrs["dim"]]
-        dims = iter(ins[0].shape if ins and hasattr(ins[0], "shape") else ())
-        for x in node.attrs["index"] if node.op.name == "slice" else ():
+        if node.op.name != "slice":
+            return True
+        dims = iter(ins[0].shape)
+        for x in node.attrs["index"]:
             n = None if x is None else next(dims)
             ends = [k for k in x[:2] if k is not None] if type(x) is tuple else [] if x is None else [x + 1]
             if not all(k <= n for k in ends):
