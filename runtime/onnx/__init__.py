@@ -1,0 +1,22 @@
+"""Models in the ONNX format: files become modules, exported graphs become files.
+
+What comes in: a path, bytes or a `ModelProto`. What goes out: an `nn.Module` that runs, traces and
+trains. The package `onnx` is needed; it loads at first use, and where it is missing an error says
+how to install it.
+"""
+import importlib
+from typing import Any
+
+from .errors import OnnxError
+
+_FROM: dict[str, str] = {}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FROM:
+        return getattr(importlib.import_module("." + _FROM[name], __name__), name)
+    raise AttributeError(f"module 'whet.onnx' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_FROM])
