@@ -1,1 +1,4 @@
-"""Side-by-side measurements with whatever peers are installed: `python -m benchmarks.run [name ...]`."""
+"""Side-by-side measurements with whatever peers are installed.
+
+Run them by `python -m benchmarks.run [name ...]`.
+"""

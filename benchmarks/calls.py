@@ -1,4 +1,5 @@
-"""What a call of a traced function costs beyond its arithmetic: tiny tensors, beside eager whet, PyTorch eager, jax.jit and NumPy."""
+"""What a call of a traced function costs beyond its arithmetic: tiny tensors, beside eager whet,
+PyTorch eager, jax.jit and NumPy."""
 import numpy as np
 
 from .harness import Table, peer, timings
@@ -22,7 +23,8 @@ FUNCTIONS = {
 
 
 def model(nn, used):
-    """A model that holds 50 parameters in 25 modules, of which its forward uses the first or all."""
+    """A model that holds 50 parameters in 25 modules, of which its forward uses the first or
+    all."""
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
@@ -59,7 +61,9 @@ def main():
     if torch:
         torch.set_num_threads(1)
     rng = np.random.default_rng(0)
-    table = Table("calls", "Calls of traced functions on tiny tensors, f32, one thread", ["torch", "jax", "numpy"])
+    table = Table("calls",
+                  "Calls of traced functions on tiny tensors, f32, one thread",
+                  ["torch", "jax", "numpy"])
 
     def row(label, traced, eager, fns):
         times = timings({"whet": traced, "eager": eager, **fns})
@@ -67,15 +71,18 @@ def main():
     for name, (fn, shapes) in FUNCTIONS.items():
         arrays = [rng.uniform(0.5, 1.5, s).astype("f4") for s in shapes]
         ours = [whet.tensor(a) for a in arrays]
-        traced, fns = whet.jit.trace(lambda *xs, fn=fn: fn(whet, *xs)), {"numpy": lambda: fn(np, *arrays)}
+        traced, fns = (whet.jit.trace(lambda *xs, fn=fn: fn(whet, *xs)),
+                       {"numpy": lambda: fn(np, *arrays)})
         if torch:
             theirs = [torch.tensor(a) for a in arrays]
             fns["torch"] = lambda: fn(torch, *theirs)
         if jax:
-            compiled, inputs = jax.jit(lambda *xs, fn=fn: fn(jax.numpy, *xs)), [jax.numpy.asarray(a) for a in arrays]
+            compiled, inputs = (jax.jit(lambda *xs, fn=fn: fn(jax.numpy, *xs)),
+                                [jax.numpy.asarray(a) for a in arrays])
             fns["jax"] = lambda: jax.block_until_ready(compiled(*inputs))
         row(name, lambda: traced(*ours), lambda: fn(whet, *ours), fns)
-    for label, used in (("a model of 50 parameters, 2 used", 1), ("a model of 50 parameters, all used", LAYERS)):
+    for label, used in ((("a model of 50 parameters, 2 used", 1),
+                         ("a model of 50 parameters, all used", LAYERS))):
         ours, x, fns = model(whet.nn, used), whet.rand(1, 4), {}
         traced = whet.jit.trace(ours)
         if torch:

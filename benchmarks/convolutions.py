@@ -1,4 +1,5 @@
-"""Convolutions of ResNet-50, VGG and MobileNet layers on plain row-major tensors, forward and backward, beside PyTorch."""
+"""Convolutions of ResNet-50, VGG and MobileNet layers on plain row-major tensors, forward and
+backward, beside PyTorch."""
 import numpy as np
 
 from .harness import Table, peer, threads, timings
@@ -39,10 +40,13 @@ def main():
     rng = np.random.default_rng(0)
     for name, (c, size, o, k, stride, groups) in LAYERS.items():
         out = (size + 2 * (k // 2) - k) // stride + 1
-        arrays = [rng.standard_normal(s).astype("f4") for s in ((1, c, size, size), (o, c // groups, k, k), (o,), (1, o, out, out))]
+        arrays = [
+            rng.standard_normal(s).astype("f4")
+            for s in ((1, c, size, size), (o, c // groups, k, k), (o,), (1, o, out, out))]
         libs = {"whet": case(whet, F, arrays, stride, k // 2, groups)}
         if torch:
             libs["torch"] = case(torch, torch.nn.functional, arrays, stride, k // 2, groups)
         for i, what in enumerate(("forward", "backward")):
-            table.add(f"{name}, {what}", timings({lib: fns[i] for lib, fns in libs.items()}, 0.5, 11))
+            table.add(f"{name}, {what}",
+                      timings({lib: fns[i] for lib, fns in libs.items()}, 0.5, 11))
     table.finish()

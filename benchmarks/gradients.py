@@ -1,5 +1,6 @@
-"""Gradients of hot functions: the forward traced and the backward called outside, as users of PyTorch and `torch.compile` do it; and both in one
-traced function ("whole"), as `jax.jit` has them."""
+"""Gradients of hot functions: the forward traced and the backward called outside, as users of
+PyTorch and `torch.compile` do it; and both in one traced function ("whole"), as `jax.jit` has
+them."""
 import warnings
 
 import numpy as np
@@ -7,13 +8,17 @@ import numpy as np
 from .harness import Table, peer, threads, timings
 from .traced import FUNCTIONS, _array
 
-NAMES = ["pointwise chain", "gelu by hand", "SwiGLU", "softplus by hand", "softmax by hand", "softmax cross-entropy", "layer norm by hand",
-         "RMS norm", "attention, short", "attention, long", "rotary embedding", "RNN cell", "Black-Scholes", "pairwise distances",
-         "Gaussian kernel", "stencil", "MLP on a batch", "variance over rows", "KL of a Gaussian", "clipped policy loss"]
+NAMES = [
+    "pointwise chain", "gelu by hand", "SwiGLU", "softplus by hand", "softmax by hand",
+    "softmax cross-entropy", "layer norm by hand", "RMS norm", "attention, short",
+    "attention, long", "rotary embedding", "RNN cell", "Black-Scholes", "pairwise distances",
+    "Gaussian kernel", "stencil", "MLP on a batch", "variance over rows", "KL of a Gaussian",
+    "clipped policy loss"]
 
 
 def by_backward(m, fn, xs, gs):
-    """A call that leaves gradients in all arguments, as a user of a traced or compiled function makes it. `gs`: the results' gradients."""
+    """A call that leaves gradients in all arguments, as a user of a traced or compiled function
+    makes it. `gs`: the results' gradients."""
     def call():
         for x in xs:
             x.grad = None
@@ -36,7 +41,9 @@ def main(seconds=0.15):
         torch.set_num_threads(threads())
         warnings.filterwarnings("ignore", module="torch")
     rng = np.random.default_rng(0)
-    table = Table("gradients", f"forward and backward of hot functions, f32, {threads()} thread(s)", ["torch", "torch.compile"])
+    table = Table("gradients",
+                  f"forward and backward of hot functions, f32, {threads()} thread(s)",
+                  ["torch", "torch.compile"])
     for name in NAMES:
         fn, sizes = FUNCTIONS[name]
         for shapes in sizes:
@@ -46,12 +53,15 @@ def main(seconds=0.15):
             gs = [whet.tensor(g) for g in given]
             eager = by_backward(whet, lambda *xs, fn=fn: fn(whet, *xs), ours, gs)
             traced = whet.jit.trace(lambda *xs, fn=fn: fn(whet, *xs))
-            fns = {"whet": by_backward(whet, traced, ours, gs), "eager": eager, "whole": whet.jit.trace(eager)}
+            fns = {
+                "whet": by_backward(whet, traced, ours, gs), "eager": eager,
+                "whole": whet.jit.trace(eager)}
             want = [g.numpy().copy() for g in eager()]
             if torch:
                 theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
                 torch._dynamo.reset()
-                hs, compiled = [torch.tensor(g) for g in given], torch.compile(lambda *xs, fn=fn: fn(torch, *xs), dynamic=False)
+                hs, compiled = ([torch.tensor(g) for g in given],
+                                torch.compile(lambda *xs, fn=fn: fn(torch, *xs), dynamic=False))
                 fns["torch"] = by_backward(torch, lambda *xs, fn=fn: fn(torch, *xs), theirs, hs)
                 fns["torch.compile"] = by_backward(torch, compiled, theirs, hs)
             if jax:
@@ -63,10 +73,15 @@ def main(seconds=0.15):
             for who, call in fns.items():
                 for a, b in zip(call(), want, strict=True):
                     if who in ("whet", "whole"):
-                        np.testing.assert_array_equal(np.asarray(a), b, err_msg=f"{name}: traced and eager disagree")
+                        np.testing.assert_array_equal(np.asarray(a), b,
+                                                      err_msg=f"{name}: traced and eager disagree")
                     scale = max(np.abs(b).max(), 1e-6)
-                    np.testing.assert_allclose(np.asarray(a) / scale, b / scale, atol=2e-3, err_msg=f"{name}: {who} and whet disagree")
+                    np.testing.assert_allclose(
+                        np.asarray(a) / scale, b / scale, atol=2e-3,
+                        err_msg=f"{name}: {who} and whet disagree")
             times = timings(fns, seconds)
             more = {"whole / jax": f"{times['whole'] / times['jax']:.2f}"} if jax else {}
-            table.add(f"{name} {'x'.join(map(str, shapes[0]))}", times, **{"traced / eager": f"{times['whet'] / times['eager']:.2f}", **more})
+            table.add(f"{name} {'x'.join(map(str, shapes[0]))}",
+                      times,
+                      **{"traced / eager": f"{times['whet'] / times['eager']:.2f}", **more})
     table.finish()

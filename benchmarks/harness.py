@@ -1,4 +1,5 @@
-"""Interleaved timing: every contender runs in every round, so that a machine that slows down slows all of them."""
+"""Interleaved timing: every contender runs in every round, so that a machine that slows down
+slows all of them."""
 import importlib
 import json
 import os
@@ -21,15 +22,17 @@ def peer(name):
 
 
 def begin(f, seconds=0.1):
-    """Begin the turn of a function that uses several threads with calls that are not timed: others' threads spin on for up to 30 ms after
-    their last work, twice that where they share a processor, and its own may have to part first."""
+    """Begin the turn of a function that uses several threads with calls that are not timed: others'
+    threads spin on for up to 30 ms after their last work, twice that where they share a processor,
+    and its own may have to part first."""
     end = clock() + seconds
     while clock() < end:
         f()
 
 
 def often(f, seconds):
-    """How many calls take so long, by the quickest of several tries: some calls wait for others, or compile something."""
+    """How many calls take so long, by the quickest of several tries: some calls wait for others,
+    or compile something."""
     n = 1
     while True:
         tries = []
@@ -44,13 +47,15 @@ def often(f, seconds):
 
 
 def timings(fns, seconds=0.3, rounds=15, several=False):
-    """Median seconds per call of each of {name: function}, measured in turns. With `several` threads (and calls that take some time) each
-    call is timed: one that waits for a processor should not count for the others."""
+    """Median seconds per call of each of {name: function}, measured in turns. With `several`
+    threads (and calls that take some time) each call is timed: one that waits for a processor
+    should not count for the others."""
     loops = {}
     for k, f in fns.items():
         if several:
             begin(f)
-        for _ in range(3):                   # (the third call of a traced function may compile something)
+        # (the third call of a traced function may compile something)
+        for _ in range(3):
             f()
         loops[k] = often(f, seconds / rounds)
     got = {k: [] for k in fns}
@@ -68,7 +73,8 @@ def timings(fns, seconds=0.3, rounds=15, several=False):
 
 
 def statement(source, env):
-    """A function that runs a statement over local names: what a user's line costs, without a lambda's call."""
+    """A function that runs a statement over local names: what a user's line costs, without a
+    lambda's call."""
     names = ", ".join(env)
     scope = {}
     exec(f"def make({names}):\n    def run():\n        {source}\n    return run", scope)
@@ -89,11 +95,14 @@ def machine():
     """What the figures were measured on, in a line."""
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.processor()) \
         if os.path.exists("/proc/cpuinfo") else platform.processor()
-    return f"{cpu}, {len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} cores, Python {platform.python_version()}"
+    return (
+        f"{cpu}, {len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} cores, Python {platform.python_version()}"
+    )
 
 
 class Table:
-    """Rows of {contender: seconds}, or of what else `shown` makes text of; the ratio is whet / the best of `against`."""
+    """Rows of {contender: seconds}, or of what else `shown` makes text of; the ratio is whet /
+    the best of `against`."""
 
     def __init__(self, name, title, against, shown=None):
         self.name, self.title, self.against, self.rows = name, title, against, []
@@ -112,18 +121,26 @@ class Table:
         RESULTS.mkdir(exist_ok=True)
         ratios = [r["ratio"] for r in self.rows if r["ratio"]]
         names = list(dict.fromkeys(k for r in self.rows for k in r["times"]))
-        extras = list(dict.fromkeys(k for r in self.rows for k in r if k not in ("label", "times", "ratio")))
+        extras = list(
+            dict.fromkeys(k for r in self.rows for k in r if k not in ("label", "times", "ratio")))
         head = ["", *names, "ratio", *extras]
-        lines = [f"# {self.title}", "", machine() + f"; medians; ratio = whet / best of {', '.join(self.against)}.", "",
-                 "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+        lines = [
+            f"# {self.title}", "",
+            machine() + f"; medians; ratio = whet / best of {', '.join(self.against)}.", "",
+            "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
         for r in self.rows:
-            lines.append("| " + " | ".join([r["label"], *(self.shown(r["times"][k]) if k in r["times"] else "" for k in names),
-                                            f"{r['ratio']:.2f}" if r["ratio"] else "", *(str(r.get(k, "")) for k in extras)]) + " |")
+            lines.append("| " + " | ".join([
+                r["label"],
+                *(self.shown(r["times"][k]) if k in r["times"] else "" for k in names),
+                f"{r['ratio']:.2f}" if r["ratio"] else "",
+                *(str(r.get(k, "")) for k in extras)]) + " |")
         if ratios:
-            lines += ["", f"Geometric mean of the ratios {geomean(ratios):.3f}, worst {max(ratios):.2f}."]
+            lines += [
+                "", f"Geometric mean of the ratios {geomean(ratios):.3f}, worst {max(ratios):.2f}."]
         text = "\n".join(lines) + "\n"
         (RESULTS / f"{self.name}.md").write_text(text)
-        (RESULTS / f"{self.name}.json").write_text(json.dumps(dict(title=self.title, machine=machine(), rows=self.rows), indent=1) + "\n")
+        (RESULTS / f"{self.name}.json").write_text(
+            json.dumps(dict(title=self.title, machine=machine(), rows=self.rows), indent=1) + "\n")
         print(lines[-1])
         self._plot()
 
@@ -140,12 +157,15 @@ class Table:
         import matplotlib.pyplot as plt
         fig, ax = plt.subplots(figsize=(8, 0.24 * len(rows) + 1.2))
         values = [r["ratio"] for r in rows]
-        ax.barh(range(len(rows)), values, color=["#2a7f62" if v <= 1 else "#c0563b" for v in values])
+        ax.barh(range(len(rows)),
+                values,
+                color=["#2a7f62" if v <= 1 else "#c0563b" for v in values])
         ax.set_yticks(range(len(rows)), [r["label"] for r in rows], fontsize=7)
         ax.invert_yaxis()
         ax.set_xscale("log")
         ax.axvline(1, color="black", lw=0.8)
-        ax.set_xlabel(f"whet / best of {', '.join(self.against)}   (left of 1: whet takes less)", fontsize=8)
+        ax.set_xlabel(f"whet / best of {', '.join(self.against)}   (left of 1: whet takes less)",
+                      fontsize=8)
         ax.set_title(self.title, fontsize=9)
         fig.tight_layout()
         fig.savefig(RESULTS / f"{self.name}.png", dpi=130)
@@ -153,4 +173,5 @@ class Table:
 
 
 def _human(s):
-    return f"{s * 1e9:.0f} ns" if s < 1e-6 else f"{s * 1e6:.2f} us" if s < 1e-3 else f"{s * 1e3:.2f} ms" if s < 1 else f"{s:.2f} s"
+    return (f"{s * 1e9:.0f} ns" if s < 1e-6 else
+            f"{s * 1e6:.2f} us" if s < 1e-3 else f"{s * 1e3:.2f} ms" if s < 1 else f"{s:.2f} s")

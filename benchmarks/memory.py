@@ -1,8 +1,10 @@
-"""Peak memory of a traced function's first two calls and of later ones, beside eager whet's, and the processor time of the first two; each in a
-process of its own. (A training step is recorded at its second call: the first one makes the optimizer's state.)
+"""Peak memory of a traced function's first two calls and of later ones, beside eager whet's, and
+the processor time of the first two; each in a process of its own. (A training step is recorded at
+its second call: the first one makes the optimizer's state.)
 
-A process is asked by `python -m benchmarks.memory PROGRAM HOW`, and answers with a line of JSON. The peak is that of the resident memory over
-what the process had when the model and its data were there: the kernel's own account of it, which later calls start anew.
+A process is asked by `python -m benchmarks.memory PROGRAM HOW`, and answers with a line of JSON.
+The peak is that of the resident memory over what the process had when the model and its data were
+there: the kernel's own account of it, which later calls start anew.
 """
 import json
 import os
@@ -20,7 +22,7 @@ ROUNDS = 3                       # processes of each kind
 KINDS = "eager", "whet"
 
 
-# ---- the programs: each gives a function of no arguments, and what to trace --------------------------------------------------
+# ---- the programs: each gives a function of no arguments, and what to trace ----------------------
 def chain(whet):
     """100 operations on 8 MB."""
     x = whet.randn(1 << 21)
@@ -37,12 +39,13 @@ def bottleneck(nn, c, m, stride):
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
-            self.body = nn.Sequential(
-                nn.Conv2d(c, m, 1, bias=False), nn.BatchNorm2d(m), nn.ReLU(),
-                nn.Conv2d(m, m, 3, stride=stride, padding=1, bias=False), nn.BatchNorm2d(m), nn.ReLU(),
-                nn.Conv2d(m, 4 * m, 1, bias=False), nn.BatchNorm2d(4 * m))
+            self.body = nn.Sequential(nn.Conv2d(c, m, 1, bias=False), nn.BatchNorm2d(m), nn.ReLU(),
+                                      nn.Conv2d(m, m, 3, stride=stride, padding=1, bias=False),
+                                      nn.BatchNorm2d(m), nn.ReLU(),
+                                      nn.Conv2d(m, 4 * m, 1, bias=False), nn.BatchNorm2d(4 * m))
             same = stride == 1 and c == 4 * m
-            self.way = nn.Identity() if same else nn.Sequential(nn.Conv2d(c, 4 * m, 1, stride=stride, bias=False), nn.BatchNorm2d(4 * m))
+            self.way = (nn.Identity() if same else nn.Sequential(
+                nn.Conv2d(c, 4 * m, 1, stride=stride, bias=False), nn.BatchNorm2d(4 * m)))
 
         def forward(self, x):
             return nn.functional.relu(self.body(x) + self.way(x))
@@ -72,7 +75,8 @@ def inference(whet):
 def training(whet):
     """A step of ResNet-50, batch 8, with SGD and momentum."""
     model, x, y = resnet50(whet.nn), whet.randn(8, 3, 224, 224), whet.randint(1000, (8,))
-    return step(whet, model, whet.optim.SGD(model.parameters(), lr=0.01, momentum=0.9), whet.nn.functional.cross_entropy), (x, y)
+    return (step(whet, model, whet.optim.SGD(model.parameters(), lr=0.01, momentum=0.9),
+                 whet.nn.functional.cross_entropy), (x, y))
 
 
 def step(whet, model, opt, loss_of):
@@ -100,7 +104,8 @@ def gpt(whet):
 
         def forward(self, x):
             b, t, w = x.shape
-            q, k, v = (z.reshape(b, t, self.heads, -1).transpose(1, 2) for z in self.qkv(self.first(x)).chunk(3, -1))
+            q, k, v = (z.reshape(b, t, self.heads, -1).transpose(1, 2)
+                       for z in self.qkv(self.first(x)).chunk(3, -1))
             a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
             x = x + self.out(a.transpose(1, 2).reshape(b, t, w))
             return x + self.down(F.gelu(self.up(self.second(x))))
@@ -112,7 +117,8 @@ def residual(whet):
     """The first residual block of `blocks`, batch 8, without gradients."""
     from .blocks import STAGES, module, parameters
     c, m, size = STAGES["56x56"]
-    block, x = module(whet, parameters(np.random.default_rng(0), c, m)), whet.randn(8, c, size, size)
+    block, x = (module(whet, parameters(np.random.default_rng(0), c,
+                                        m)), whet.randn(8, c, size, size))
 
     def f(x):
         with whet.no_grad():
@@ -126,17 +132,24 @@ def hot(name):
         from .traced import FUNCTIONS, _array
         fn, sizes = FUNCTIONS[name]
         rng = np.random.default_rng(0)
-        return lambda *xs: fn(whet, *xs), tuple(whet.tensor(_array(rng, s, sizes[-1][0])) for s in sizes[-1])
+        return (lambda *xs: fn(whet, *xs),
+                tuple(whet.tensor(_array(rng, s, sizes[-1][0])) for s in sizes[-1]))
     made.__doc__ = f"{name}."
     return made
 
 
-PROGRAMS = {"a chain of 100 operations on 8 MB": chain, "ResNet-50, batch 8, inference": inference, "ResNet-50, batch 8, a training step": training,
-            "a GPT block, a training step": gpt, "a residual block, batch 8, inference": residual,
-            **{name: hot(name) for name in ("pointwise chain", "attention, long", "stencil", "pairwise distances")}}
+PROGRAMS = {
+    "a chain of 100 operations on 8 MB": chain,
+    "ResNet-50, batch 8, inference": inference,
+    "ResNet-50, batch 8, a training step": training,
+    "a GPT block, a training step": gpt,
+    "a residual block, batch 8, inference": residual,
+    **{
+        name: hot(name) for name in ("pointwise chain", "attention, long", "stencil", "pairwise distances")}
+}
 
 
-# ---- measuring -----------------------------------------------------------------------------------------------------------
+# ---- measuring -----------------------------------------------------------------------------------
 def resident(what):
     """The resident memory ("VmRSS"), or its peak ("VmHWM"), in bytes."""
     with open("/proc/self/status") as f:
@@ -150,14 +163,16 @@ def again():
 
 
 def measure(name, how):
-    """What a program takes: peaks of the first two calls and of later ones, and the processor's time of the first two."""
+    """What a program takes: peaks of the first two calls and of later ones, and the processor's
+    time of the first two."""
     import whet
     import whet.jit
     import whet.nn
     import whet.optim
     whet.set_num_threads(1)
     f, xs = PROGRAMS[name](whet)
-    small = whet.ones(3, requires_grad=True)             # (what tracing and gradients import is no program's)
+    # (what tracing and gradients import is no program's)
+    small = whet.ones(3, requires_grad=True)
     whet.jit.trace(lambda x: (x * 2).sum())(small).backward()
     if how == "whet":
         f = whet.jit.trace(f)
@@ -168,7 +183,8 @@ def measure(name, how):
     for _ in range(2):
         out = f(*xs)
         del out
-    first, peak, took = resident("VmHWM") - base, whet.memory.stats()["peak"] - live, time.process_time() - start
+    first, peak, took = (resident("VmHWM") - base, whet.memory.stats()["peak"] - live,
+                         time.process_time() - start)
     whet.memory.empty_cache()
     again()
     whet.memory.reset_peak()
@@ -177,12 +193,17 @@ def measure(name, how):
         del out
     later, calls = resident("VmHWM") - base, whet.memory.stats()["peak"] - live
     refused = f.explain(data=True)["refused"] if how == "whet" else None
-    return {"first two calls": first, "later calls": later, "seconds": took, "allocator, first": peak, "allocator, later": calls, "refused": refused}
+    return {
+        "first two calls": first, "later calls": later, "seconds": took, "allocator, first": peak,
+        "allocator, later": calls, "refused": refused}
 
 
 def ask(name, how):
     """The same of a process of its own."""
-    out = subprocess.run([sys.executable, "-m", "benchmarks.memory", name, how], capture_output=True, text=True, check=True,
+    out = subprocess.run([sys.executable, "-m", "benchmarks.memory", name, how],
+                         capture_output=True,
+                         text=True,
+                         check=True,
                          env=dict(os.environ, OMP_NUM_THREADS="1"))
     return json.loads(out.stdout.splitlines()[-1])
 
@@ -194,7 +215,9 @@ def megabytes(n):
 
 def main():
     """Measure and write the table."""
-    table = Table("memory", "Peak memory over the process's own, eager and traced", ["eager"], megabytes)
+    table = Table("memory",
+                  "Peak memory over the process's own, eager and traced", ["eager"],
+                  megabytes)
     for name in PROGRAMS:
         ask(name, "whet"), ask(name, "eager")            # (kernels are on disk afterwards)
         got = {how: [] for how in KINDS}

@@ -1,18 +1,23 @@
-"""Programs over mixes of sizes: all calls of five passes traced, recordings included, beside the same calls made eagerly.
+"""Programs over mixes of sizes: all calls of five passes traced, recordings included, beside the
+same calls made eagerly.
 
-A row is one program over one mix. Each call is made eagerly and traced in turn, on models of their own, and the time of either is added up.
-A pass is as many calls as there are sizes: drawn at random from them (uniform), each once and in order (growing), each once and shuffled anew
-(epochs), or each pass of sizes that no other pass has (fresh).
+A row is one program over one mix. Each call is made eagerly and traced in turn, on models of their
+own, and the time of either is added up. A pass is as many calls as there are sizes: drawn at random
+from them (uniform), each once and in order (growing), each once and shuffled anew (epochs), or each
+pass of sizes that no other pass has (fresh).
 
-    python -m benchmarks.mixes [--sizes 1 20 200 1000] [--passes 5] [--mixes epochs] [--only attention]
+    python -m benchmarks.mixes [--sizes 1 20 200 1000] [--passes 5] [--mixes epochs]
+        [--only attention]
 """
 import argparse
 import random
 import sys
 import time
 
-ALLOWED, GRACE = 1.1, 0.05               # of eager's time, and seconds: what tracing may take at most
-GAIN = 0.8                               # of eager's time: what it should take from the third pass on, where so many sizes recur
+# of eager's time, and seconds: what tracing may take at most
+ALLOWED, GRACE = 1.1, 0.05
+# of eager's time: what it should take from the third pass on, where so many sizes recur
+GAIN = 0.8
 RECURRING = 200
 WIDTH, HEADS, BATCH = 32, 2, 4
 
@@ -132,7 +137,8 @@ def perceptron():
     """An MLP with batches of any size."""
     import whet
     nn = whet.nn
-    net = nn.Sequential(nn.Linear(WIDTH, 64), nn.GELU(), nn.LayerNorm(64), nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 10))
+    net = nn.Sequential(nn.Linear(WIDTH, 64), nn.GELU(), nn.LayerNorm(64), nn.Linear(64, 64),
+                        nn.GELU(), nn.Linear(64, 10))
     return whet.no_grad()(lambda x: net(x).log_softmax(-1)), lambda n: (whet.randn(n + 2, WIDTH),)
 
 
@@ -140,8 +146,9 @@ def convolutional():
     """A convolutional net over images of many sizes."""
     import whet
     nn = whet.nn
-    net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3, padding=1), nn.ReLU(),
-                        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 10)).eval()
+    net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                        nn.Conv2d(8, 8, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1),
+                        nn.Flatten(), nn.Linear(8, 10)).eval()
     return whet.no_grad()(lambda x: net(x)), lambda n: (whet.randn(1, 3, 8 + n % 32, 8 + n // 32),)
 
 
@@ -169,10 +176,14 @@ def graph():
     def fn(x, source, target):
         m = message(whet.cat([x[source], x[target]], -1)).relu()
         return update(whet.cat([x, whet.zeros_like(x).index_add(0, target, m)], -1)).relu()
-    return fn, lambda n: (whet.randn(n + 4, WIDTH), whet.randint(n + 4, (3 * n + 5,)), whet.randint(n + 4, (3 * n + 5,)))
+
+    return fn, lambda n: (whet.randn(n + 4, WIDTH), whet.randint(n + 4, (3 * n + 5,)),
+                          whet.randint(n + 4, (3 * n + 5,)))
 
 
-PROGRAMS = [transformer, attention, cache_by_cat, cache_by_writes, recurrent, pooling, perceptron, convolutional, language, branching, graph]
+PROGRAMS = [
+    transformer, attention, cache_by_cat, cache_by_writes, recurrent, pooling, perceptron,
+    convolutional, language, branching, graph]
 
 
 def uniform(count, passes, rng):
@@ -199,7 +210,8 @@ MIXES = [uniform, growing, epochs, fresh]
 
 
 class Times:
-    """Seconds of the passes, eager and traced, by a clock; `worst`: the most that tracing was ever behind what it may take."""
+    """Seconds of the passes, eager and traced, by a clock; `worst`: the most that tracing was
+    ever behind what it may take."""
 
     def __init__(self, clock):
         self.clock, self.eager, self.traced, self.worst, self.calls = clock, [], [], 0.0, []
@@ -268,7 +280,8 @@ def main(argv=()):
     import whet
     whet.set_num_threads(1)
     over, short = [], []
-    heads = "program", "mix", "sizes", "eager ms", "traced ms", "ratio by wall clock", "ratio", "from the third pass on", "ms beyond, at worst"
+    heads = ("program", "mix", "sizes", "eager ms", "traced ms", "ratio by wall clock", "ratio",
+             "from the third pass on", "ms beyond, at worst")
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     for program in (p for p in PROGRAMS if p.__name__ in ask.only):
         for mix in (m for m in MIXES if m.__name__ in ask.mixes):
@@ -279,10 +292,13 @@ def main(argv=()):
                          f"{cpu.later:.2f}", f"{cpu.worst * 1e3:.0f}" if cpu.kept else f"**{cpu.worst * 1e3:.0f}**")
                 print(f"| {' | '.join(map(str, facts))} |", flush=True)
                 if ask.passed:
-                    print("   " + " ".join(f"{a * 1e3:.1f}/{b * 1e3:.1f}" for a, b in zip(cpu.traced, cpu.eager)))
+                    print("   " + " ".join(f"{a * 1e3:.1f}/{b * 1e3:.1f}"
+                                           for a, b in zip(cpu.traced, cpu.eager)))
                 over += [row] * (not cpu.kept)
                 short += [row] * (mix is epochs and count <= RECURRING and cpu.later > GAIN)
-    print(f"\nBeyond what tracing may take: {len(over)}: {over}\nAbove {GAIN} from the third pass on: {len(short)}: {short}")
+    print(
+        f"\nBeyond what tracing may take: {len(over)}: {over}\nAbove {GAIN} from the third pass "
+        f"on: {len(short)}: {short}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Matrix products from 16 to 2048 square and of skinny shapes, beside NumPy and PyTorch, with the fraction of the machine's FMA peak."""
+"""Matrix products from 16 to 2048 square and of skinny shapes, beside NumPy and PyTorch, with
+the fraction of the machine's FMA peak."""
 import time
 
 import numpy as np
@@ -6,9 +7,13 @@ import numpy as np
 from .harness import Table, peer, threads, timings
 
 SQUARE = (16, 32, 64, 128, 256, 512, 1024, 2048)
-SHAPES = [(n, n, n) for n in SQUARE] + [(1, 1024, 1024), (1024, 1024, 1), (1, 65536, 1), (4, 65536, 1), (8, 4096, 1024), (3000, 7, 3000),
-                                        (77, 131, 53), (64, 576, 3136), (196, 1024, 256), (1000, 1000, 1000)]
-TRANSPOSED = [(1, 1024, 1024), (8, 4096, 1024), (64, 1024, 1024), (512, 512, 512), (1024, 1024, 1024)]      # x @ w.T, as in a Linear
+SHAPES = [(n, n, n) for n in SQUARE] + [(1, 1024, 1024), (1024, 1024, 1), (1, 65536, 1),
+                                        (4, 65536, 1), (8, 4096, 1024), (3000, 7, 3000),
+                                        (77, 131, 53), (64, 576, 3136), (196, 1024, 256),
+                                        (1000, 1000, 1000)]
+# x @ w.T, as in a Linear
+TRANSPOSED = [(1, 1024, 1024), (8, 4096, 1024), (64, 1024, 1024), (512, 512, 512),
+              (1024, 1024, 1024)]
 
 
 def peak():
@@ -22,7 +27,8 @@ def peak():
         f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
         p = f.load("ptr", f.args[0])
         x, *sums = (f.load(vec("float", lanes), f.at(p, i * lanes)) for i in range(13))
-        for i, total in enumerate(f.loop(0, f.args[2], 1, lambda i, *sums: [f.fma(x, x, s) for s in sums], sums)):
+        for i, total in enumerate(
+                f.loop(0, f.args[2], 1, lambda i, *sums: [f.fma(x, x, s) for s in sums], sums)):
             f.store(total, f.at(p, (i + 1) * lanes))
     kernel, data, n = native.kernel("bench/peak/f32", emit), np.zeros(13 * lanes, "f4"), 200_000
     best = float("inf")
@@ -41,7 +47,9 @@ def main():
     if torch:
         torch.set_num_threads(threads())
     top = peak() * threads()
-    table = Table("products", f"f32 matrix products, {threads()} thread(s), FMA peak {top:.0f} GFLOP/s", ["numpy", "torch"])
+    table = Table("products",
+                  f"f32 matrix products, {threads()} thread(s), FMA peak {top:.0f} GFLOP/s",
+                  ["numpy", "torch"])
     rng = np.random.default_rng(0)
     for transposed, shapes in ((False, SHAPES), (True, TRANSPOSED)):
         for m, k, n in shapes:
@@ -54,5 +62,6 @@ def main():
             if torch:
                 fns["torch"] = call(torch, torch.tensor(a), torch.tensor(b))
             times = timings(fns, 0.4 if m * k * n < 1 << 28 else 2.0)
-            table.add(f"{m} x {k} x {n}{' transposed' if transposed else ''}", times, of_peak=f"{2e-9 * m * k * n / times['whet'] / top:.0%}")
+            table.add(f"{m} x {k} x {n}{' transposed' if transposed else ''}", times,
+                      of_peak=f"{2e-9 * m * k * n / times['whet'] / top:.0%}")
     table.finish()

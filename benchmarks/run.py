@@ -3,13 +3,16 @@ import importlib
 import os
 import sys
 
-# All contenders get the same threads: one by default, since their pools' spinning workers get in each other's way (THREADS=2 to see it).
+# All contenders get the same threads: one by default, since their pools' spinning workers get in
+# each other's way (THREADS=2 to see it).
 THREADS = os.environ.setdefault("THREADS", "1")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = THREADS
 
 SEVERAL = {"blocks"}                     # measures several numbers of threads itself
-ALL = ["overhead", "throughput", "products", "convolutions", "start", "traced", "gradients", "calls", "blocks", "mixes", "transforms", "memory"]
+ALL = [
+    "overhead", "throughput", "products", "convolutions", "start", "traced", "gradients", "calls",
+    "blocks", "mixes", "transforms", "memory"]
 
 
 def main():

@@ -7,10 +7,13 @@ import tempfile
 
 from .harness import Table
 
-IMPORT = "import time; import numpy; t = time.perf_counter(); import whet; print(time.perf_counter() - t)"
-USE = ("import time; import numpy; import whet; t = time.perf_counter(); "
-       "x = whet.rand(300, 300); y = ((x @ x).exp().sum(1) + x.softmax(1)[0]).tanh();"
-       " print(time.perf_counter() - t); import sys; assert {cold} or 'llvmlite' not in sys.modules")
+IMPORT = (
+    "import time; import numpy; t = time.perf_counter(); import whet; print(time.perf_counter() - "
+    "t)")
+USE = (
+    "import time; import numpy; import whet; t = time.perf_counter(); "
+    "x = whet.rand(300, 300); y = ((x @ x).exp().sum(1) + x.softmax(1)[0]).tanh();"
+    " print(time.perf_counter() - t); import sys; assert {cold} or 'llvmlite' not in sys.modules")
 COMPILE = """
 import time, statistics, whet
 seen = []
@@ -41,8 +44,11 @@ print(statistics.median(seen))
 
 def _run(code, cache):
     env = dict(os.environ, WHET_CACHE_DIR=cache)
-    env.pop("PYTHONDONTWRITEBYTECODE", None)             # as for a user: Python keeps what it has compiled
-    return float(subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout)
+    # as for a user: Python keeps what it has compiled
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    return float(
+        subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True,
+                       check=True).stdout)
 
 
 def main():
@@ -50,13 +56,17 @@ def main():
     table = Table("start", "Import, compile and warm start", [])
     with tempfile.TemporaryDirectory() as d:
         table.add("import whet after numpy, the very first time", {"whet": _run(IMPORT, d)})
-        table.add("import whet after numpy", {"whet": statistics.median(_run(IMPORT, d) for _ in range(7))})
+        table.add("import whet after numpy",
+                  {"whet": statistics.median(_run(IMPORT, d) for _ in range(7))})
         table.add("first use of a few kernels, cold", {"whet": _run(USE.format(cold=True), d)})
         _run(USE.format(cold=True), d)
-        table.add("first use of the same kernels, warm", {"whet": statistics.median(_run(USE.format(cold=False), d) for _ in range(7))})
+        table.add("first use of the same kernels, warm",
+                  {"whet": statistics.median(_run(USE.format(cold=False), d) for _ in range(7))})
     with tempfile.TemporaryDirectory() as d:
         table.add("one pointwise kernel, cold (median of 15)", {"whet": _run(COMPILE, d)})
     with tempfile.TemporaryDirectory() as d:
-        table.add("first two calls of a traced function, cold (median of the hot functions)", {"whet": _run(TRACE, d)})
-        table.add("first two calls of a traced function, in the next process", {"whet": statistics.median(_run(TRACE, d) for _ in range(5))})
+        table.add("first two calls of a traced function, cold (median of the hot functions)",
+                  {"whet": _run(TRACE, d)})
+        table.add("first two calls of a traced function, in the next process",
+                  {"whet": statistics.median(_run(TRACE, d) for _ in range(5))})
     table.finish()

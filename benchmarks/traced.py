@@ -1,4 +1,5 @@
-"""Hot functions of research code, traced, beside eager whet, PyTorch (eager and compiled), jax.jit and NumPy."""
+"""Hot functions of research code, traced, beside eager whet, PyTorch (eager and compiled),
+jax.jit and NumPy."""
 import os
 import statistics
 import time
@@ -95,7 +96,8 @@ def _adam(m, p, g, a, v):
 
 def _black_scholes(m, s, k, t):
     d = (m.log(s / k) + 0.065 * t) / (0.3 * m.sqrt(t))
-    return s * _sigmoid(m, 1.702 * d) - k * m.exp(-0.02 * t) * _sigmoid(m, 1.702 * (d - 0.3 * m.sqrt(t)))
+    return (s * _sigmoid(m, 1.702 * d)
+            - k * m.exp(-0.02 * t) * _sigmoid(m, 1.702 * (d - 0.3 * m.sqrt(t))))
 
 
 def _distances(m, x, y):
@@ -103,7 +105,8 @@ def _distances(m, x, y):
 
 
 def _kernel(m, x, y):
-    return m.exp(-0.5 * ((x * x).sum(-1)[:, None] + (y * y).sum(-1)[None, :] - 2 * (x @ y.swapaxes(0, 1))))
+    return m.exp(-0.5 * ((x * x).sum(-1)[:, None] + (y * y).sum(-1)[None, :] - 2 *
+                         (x @ y.swapaxes(0, 1))))
 
 
 def _bodies(m, p, w):
@@ -112,7 +115,8 @@ def _bodies(m, p, w):
 
 
 def _stencil(m, x):
-    return x[1:-1, 1:-1] + 0.1 * (x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2] - 4 * x[1:-1, 1:-1])
+    return (x[1:-1, 1:-1] + 0.1 *
+            (x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2] - 4 * x[1:-1, 1:-1]))
 
 
 def _wave(m, now, before):
@@ -183,14 +187,20 @@ FUNCTIONS = {
     "softplus by hand": (_softplus, [((64, 64),), ((1024, 1024),)]),
     "softmax by hand": (_softmax, [((16, 16),), ((256, 1024),)]),
     "softmax cross-entropy": (_cross_entropy, [((16, 10),) * 2, ((256, 1000),) * 2]),
-    "layer norm by hand": (_layer_norm, [((16, 64), (64,), (64,)), ((512, 768), (768,), (768,))]),
+    "layer norm by hand": (_layer_norm, [((16, 64), (64,), (64,)),
+                                         ((512, 768), (768,), (768,))]),
     "RMS norm": (_rms_norm, [((16, 64), (64,)), ((512, 768), (768,))]),
     "attention, short": (_attention, [((2, 16, 64),) * 3, ((8, 64, 64),) * 3]),
     "attention, long": (_attention, [((8, 128, 64),) * 3, ((4, 512, 64),) * 3]),
-    "rotary embedding": (_rotary, [((4, 16, 64), (16, 64), (16, 64)), ((8, 512, 64), (512, 64), (512, 64))]),
-    "RNN cell": (_rnn, [((8, 32), (8, 64), (32, 64), (64, 64), (64,)), ((64, 256), (64, 512), (256, 512), (512, 512), (512,))]),
+    "rotary embedding": (_rotary, [((4, 16, 64), (16, 64), (16, 64)),
+                                   ((8, 512, 64), (512, 64), (512, 64))]),
+    "RNN cell": (_rnn,
+                 [((8, 32), (8, 64), (32, 64), (64, 64), (64,)),
+                  ((64, 256), (64, 512), (256, 512), (512, 512), (512,))]),
     "GRU gates": (_gru, [((8, 64),) * 4, ((256, 512),) * 4]),
-    "LSTM cell": (_lstm, [((8, 32), (8, 64), (8, 64), (32, 256), (64, 256)), ((64, 128), (64, 256), (64, 256), (128, 1024), (256, 1024))]),
+    "LSTM cell": (_lstm,
+                  [((8, 32), (8, 64), (8, 64), (32, 256), (64, 256)),
+                   ((64, 128), (64, 256), (64, 256), (128, 1024), (256, 1024))]),
     "momentum update": (_momentum, [((256,),) * 3, ((1 << 18,),) * 3]),
     "Adam update": (_adam, [((256,),) * 4, ((1 << 18,),) * 4]),
     "Black-Scholes": (_black_scholes, [((1024,),) * 3, ((1 << 18,),) * 3]),
@@ -200,23 +210,27 @@ FUNCTIONS = {
     "stencil": (_stencil, [((64, 64),), ((1024, 1024),)]),
     "wave equation": (_wave, [((1024,),) * 2, ((1 << 18,),) * 2]),
     "Mandelbrot, 4 steps": (_mandelbrot, [((64, 64),) * 4, ((512, 512),) * 4]),
-    "Kalman step": (_kalman, [((4, 1), (4, 4), (4, 4), (1, 4), (1, 1), (4, 4), (1, 1)),
-                              ((32, 1), (32, 32), (32, 32), (1, 32), (1, 1), (32, 32), (1, 1))]),
+    "Kalman step": (_kalman,
+                    [((4, 1), (4, 4), (4, 4), (1, 4), (1, 1), (4, 4), (1, 1)),
+                     ((32, 1), (32, 32), (32, 32), (1, 32), (1, 1), (32, 32), (1, 1))]),
     "MLP on one row": (_mlp, [((1, 16), (16, 32), (32,), (32, 32), (32,), (32, 4), (4,))]),
-    "MLP on a batch": (_mlp, [((32, 64), (64, 128), (128,), (128, 128), (128,), (128, 10), (10,)),
-                              ((256, 784), (784, 256), (256,), (256, 256), (256,), (256, 10), (10,))]),
+    "MLP on a batch": (_mlp,
+                       [((32, 64), (64, 128), (128,), (128, 128), (128,), (128, 10), (10,)),
+                        ((256, 784), (784, 256), (256,), (256, 256), (256,), (256, 10), (10,))]),
     "variance over rows": (_variance, [((64, 64),), ((1024, 1024),)]),
     "norms over a middle axis": (_middle, [((8, 16, 8),), ((64, 128, 64),)]),
-    "weighted gather": (_gather, [((100, 16), (32, 4, int), (32, 4)), ((10000, 64), (1024, 8, int), (1024, 8))]),
+    "weighted gather": (_gather,
+                        [((100, 16), (32, 4, int), (32, 4)),
+                         ((10000, 64), (1024, 8, int), (1024, 8))]),
     "linear interpolation": (_interpolate, [((256,), (1024,)), ((4096,), (1 << 17,))]),
     "Runge-Kutta step": (_rk4, [((256,),) * 2, ((1 << 18,),) * 2]),
     "clipped policy loss": (_returns, [((256,),) * 3, ((1 << 16,),) * 3]),
-    "KL of a Gaussian": (_kl, [((32, 16),) * 2, ((1024, 128),) * 2]),
-}
+    "KL of a Gaussian": (_kl, [((32, 16),) * 2, ((1024, 128),) * 2]), }
 
 
 def _array(rng, shape, first):
-    """Numbers from 0.5 to 1.5 (of the last argument of an interpolation: below 1), or rows of the first array."""
+    """Numbers from 0.5 to 1.5 (of the last argument of an interpolation: below 1), or rows of
+    the first array."""
     if shape[-1] is int:
         return rng.integers(0, first, shape[:-1])
     return rng.uniform(0.5, 1.5, shape).astype("f4") * np.float32(0.6)
@@ -226,7 +240,8 @@ def _same(name, who, got, want):
     """Do two frameworks agree?"""
     got, want = (x if isinstance(x, tuple) else (x,) for x in (got, want))
     for a, b in zip(got, want, strict=True):
-        np.testing.assert_allclose(np.asarray(a), b, rtol=2e-3, atol=2e-4, err_msg=f"{name}: {who} and NumPy disagree")
+        np.testing.assert_allclose(np.asarray(a), b, rtol=2e-3, atol=2e-4,
+                                   err_msg=f"{name}: {who} and NumPy disagree")
 
 
 def _first_two(call):
@@ -244,25 +259,51 @@ def _third(call):
     return time.perf_counter() - t
 
 
-def main(seconds=0.15):
-    """Measure and write the tables. Nobody's cache on disk is used, as long as whet has not been imported before."""
-    os.environ["WHET_CACHE"] = "0"
-    import whet
-    import whet.jit
-    whet.set_num_threads(threads())
+def warm_peers():
+    """torch and jax, or None. Each has compiled something before it is timed."""
     torch, jax = peer("torch"), peer("jax")
     if torch:
         import torch._inductor.config
         torch.set_num_threads(threads())
         torch._inductor.config.force_disable_caches = True
         warnings.filterwarnings("ignore", module="torch")
-        torch.compile(lambda x: x + 1)(torch.ones(3))            # each has compiled something before it is timed
-    whet.jit.trace(lambda x: x + 1)(whet.ones(3))
+        torch.compile(lambda x: x + 1)(torch.ones(3))
     if jax:
         jax.jit(lambda x: x + 1)(jax.numpy.ones(3))
+    return torch, jax
+
+
+def write_compiling(seconds):
+    """Print the table of the first two calls ({who: seconds}), and add it to the results."""
+    lines = [
+        "", "## The first two calls", "",
+        "Tracing and compiling, ms, without caches on disk. Warm: another trace of a function "
+        "whose kernels this process has already.",
+        "Kernels with little to do are compiled without optimisation first, and well when the "
+        "function is called a third time.",
+        "", "| | median | longest |", "|---|---|---|"]
+    lines += [
+        f"| {k} | {statistics.median(v) * 1e3:.1f} | {max(v) * 1e3:.1f} |"
+        for k, v in seconds.items()]
+    print("\n".join(lines))
+    with open(RESULTS / "traced.md", "a") as f:
+        f.write("\n".join(lines) + "\n")
+
+
+def main(seconds=0.15):
+    """Measure and write the tables. Nobody's cache on disk is used, as long as whet has not been
+    imported before."""
+    os.environ["WHET_CACHE"] = "0"
+    import whet
+    import whet.jit
+    whet.set_num_threads(threads())
+    torch, jax = warm_peers()
+    whet.jit.trace(lambda x: x + 1)(whet.ones(3))
     rng = np.random.default_rng(0)
-    table = Table("traced", f"hot functions, f32, {threads()} thread(s); the ratio is to the best of the others",
-                  ["torch", "torch.compile", "jax", "numpy"])
+    table = Table(
+        "traced",
+        f"hot functions, f32, {threads()} thread(s); the ratio is to the best of the others",
+        ["torch", "torch.compile", "jax", "numpy"])
     compiling = {}
     for name, (fn, sizes) in FUNCTIONS.items():
         for shapes in sizes:
@@ -273,10 +314,17 @@ def main(seconds=0.15):
             traced = whet.jit.trace(lambda *xs, fn=fn: fn(whet, *xs))
             got, first = _first_two(lambda: traced(*ours))
             _same(label, "whet", got, want)
-            again = whet.jit.trace(lambda *xs, fn=fn: fn(whet, *xs))           # its kernels are there now
-            took = {"whet": first, "whet, warm": _first_two(lambda: again(*ours))[1], "whet, third call": _third(lambda: traced(*ours))}
+            # its kernels are there now
+            again = whet.jit.trace(lambda *xs, fn=fn: fn(whet, *xs))
+            took = {
+                "whet": first,
+                "whet, warm": _first_two(lambda: again(*ours))[1],
+                "whet, third call": _third(lambda: traced(*ours))}
             refused = traced.explain(data=True)["refused"] or traced._why
-            fns = {"whet": lambda: traced(*ours), "eager": lambda: fn(whet, *ours), "numpy": lambda: fn(np, *arrays)}
+            fns = {
+                "whet": lambda: traced(*ours),
+                "eager": lambda: fn(whet, *ours),
+                "numpy": lambda: fn(np, *arrays)}
             if torch:
                 theirs = [torch.tensor(a) for a in arrays]
                 torch._dynamo.reset()
@@ -284,7 +332,9 @@ def main(seconds=0.15):
                 got, took["torch.compile"] = _first_two(lambda: compiled(*theirs))
                 _same(label, "torch.compile", got, want)
                 _same(label, "torch", fn(torch, *theirs), want)
-                fns.update({"torch": lambda: fn(torch, *theirs), "torch.compile": lambda: compiled(*theirs)})
+                fns.update({
+                    "torch": lambda: fn(torch, *theirs),
+                    "torch.compile": lambda: compiled(*theirs)})
             if jax:
                 jitted = jax.jit(lambda *xs, fn=fn: fn(jax.numpy, *xs))
                 inputs = [jax.numpy.asarray(a) for a in arrays]
@@ -294,14 +344,9 @@ def main(seconds=0.15):
             for k, v in took.items():
                 compiling.setdefault(k, []).append(v)
             times = timings(fns, seconds)
-            notes = {"traced / eager": f"{times['whet'] / times['eager']:.2f}", **({"refused": refused} if refused else {})}
+            notes = {
+                "traced / eager": f"{times['whet'] / times['eager']:.2f}",
+                **({"refused": refused} if refused else {})}
             table.add(label, times, **notes)
     table.finish()
-    lines = ["", "## The first two calls", "",
-             "Tracing and compiling, ms, without caches on disk. Warm: another trace of a function whose kernels this process has already.",
-             "Kernels with little to do are compiled without optimisation first, and well when the function is called a third time.", "",
-             "| | median | longest |", "|---|---|---|"]
-    lines += [f"| {k} | {statistics.median(v) * 1e3:.1f} | {max(v) * 1e3:.1f} |" for k, v in compiling.items()]
-    print("\n".join(lines))
-    with open(RESULTS / "traced.md", "a") as f:
-        f.write("\n".join(lines) + "\n")
+    write_compiling(compiling)

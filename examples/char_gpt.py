@@ -1,4 +1,5 @@
-"""Train a small GPT, character by character, on the Python standard library's own sources; then let it write some Python.
+"""Train a small GPT, character by character, on the Python standard library's own sources; then let
+it write some Python.
 
     python examples/char_gpt.py [steps]
 """
@@ -26,7 +27,8 @@ class Attention(nn.Module):
 
     def forward(self, x):
         b, t, c = x.shape
-        q, k, v = (y.view(b, t, HEADS, c // HEADS).transpose(1, 2) for y in self.qkv(x).split(c, dim=2))
+        q, k, v = (y.view(b, t, HEADS, c // HEADS).transpose(1, 2)
+                   for y in self.qkv(x).split(c, dim=2))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.out(y.transpose(1, 2).reshape(b, t, c))
 
@@ -36,8 +38,11 @@ class Block(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.norm1, self.attention, self.norm2 = nn.LayerNorm(WIDTH), Attention(), nn.LayerNorm(WIDTH)
-        self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
+        self.norm1, self.attention, self.norm2 = nn.LayerNorm(WIDTH), Attention(), nn.LayerNorm(
+            WIDTH)
+        self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH),
+                                 nn.GELU(),
+                                 nn.Linear(4 * WIDTH, WIDTH))
 
     def forward(self, x):
         x = x + self.attention(self.norm1(x))
@@ -45,7 +50,8 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """Logits of the next character at every position. The embedding of characters is the output layer's weight, too."""
+    """Logits of the next character at every position. The embedding of characters is the output
+    layer's weight, too."""
 
     def __init__(self, characters):
         super().__init__()
@@ -81,7 +87,10 @@ def optimizer_of(model):
     """Weight decay for matrices, none for biases and norms."""
     decayed = [p for p in model.parameters() if p.dim() >= 2]
     others = [p for p in model.parameters() if p.dim() < 2]
-    return whet.optim.AdamW([{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}], lr=5e-3, betas=(0.9, 0.95))
+    return whet.optim.AdamW(
+        [{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}],
+        lr=5e-3,
+        betas=(0.9, 0.95))
 
 
 def main():
@@ -94,7 +103,8 @@ def main():
     model = GPT(len(characters))
     opt = optimizer_of(model)
     schedule = whet.optim.lr_scheduler.OneCycleLR(opt, max_lr=5e-3, total_steps=steps, pct_start=0.1)
-    print(f"{len(text)} characters, {len(characters)} different ones; {sum(p.numel() for p in model.parameters())} parameters")
+    print(f"{len(text)} characters, {len(characters)} different ones; "
+          f"{sum(p.numel() for p in model.parameters())} parameters")
     start = time.perf_counter()
     for step in range(1, steps + 1):
         at = whet.randint(len(ids) - CONTEXT - 1, (BATCH, 1)) + whet.arange(CONTEXT + 1)
@@ -107,7 +117,9 @@ def main():
         opt.step()
         schedule.step()
         if step == 1 or step % max(1, steps // 10) == 0:
-            print(f"step {step:4d}/{steps}  loss {loss.item():.3f}  {(time.perf_counter() - start) / step * 1e3:.1f} ms a step")
+            print(
+                f"step {step:4d}/{steps}  loss {loss.item():.3f}  "
+                f"{(time.perf_counter() - start) / step * 1e3:.1f} ms a step")
     prompt = "def "
     written = model.write(whet.tensor([[number[c] for c in prompt]]), 300)
     print("\n" + "".join(characters[i] for i in written[0].tolist()))

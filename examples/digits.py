@@ -1,4 +1,5 @@
-"""Train a small convolutional network on scikit-learn's images of handwritten digits; beside PyTorch, where it is installed.
+"""Train a small convolutional network on scikit-learn's images of handwritten digits; beside
+PyTorch, where it is installed.
 
     python examples/digits.py [epochs]
 """
@@ -32,12 +33,18 @@ def bar(name, epoch, epochs, step, steps, loss):
     """One line that fills up (only where somebody watches)."""
     if sys.stdout.isatty():
         done = int(24 * step / steps)
-        print(f"\r{name:6s} epoch {epoch:2d}/{epochs} [{'#' * done}{'.' * (24 - done)}] loss {loss:.4f} ", end="", flush=True)
+        print(
+            f"\r{name:6s} epoch {epoch:2d}/{epochs} [{'#' * done}{'.' * (24 - done)}] loss "
+            f"{loss:.4f} ",
+            end="",
+            flush=True)
 
 
 def train(m, epochs, name, wrap=lambda step: step):
-    """Train with one framework `m`, its step as `wrap` makes it; (accuracy on held-out images, seconds per epoch)."""
-    nn, optim = importlib.import_module(f"{m.__name__}.nn"), importlib.import_module(f"{m.__name__}.optim")
+    """Train with one framework `m`, its step as `wrap` makes it; (accuracy on held-out images,
+    seconds per epoch)."""
+    nn, optim = (importlib.import_module(f"{m.__name__}.nn"),
+                 importlib.import_module(f"{m.__name__}.optim"))
     F = importlib.import_module(f"{m.__name__}.nn.functional")
     m.manual_seed(0)
     (x, y), (tx, ty) = [(m.tensor(a), m.tensor(b)) for a, b in images()]
@@ -61,7 +68,9 @@ def train(m, epochs, name, wrap=lambda step: step):
             bar(name, epoch, epochs, k + 1, steps, total / (k + 1))
         seconds.append(time.perf_counter() - start)
         if not sys.stdout.isatty():
-            print(f"{name:6s} epoch {epoch:2d}/{epochs}  loss {total / steps:.4f}  {seconds[-1]:.3f} s")
+            print(
+                f"{name:6s} epoch {epoch:2d}/{epochs}  loss {total / steps:.4f}  "
+                f"{seconds[-1]:.3f} s")
     model.eval()
     with m.no_grad():
         right = (model(tx).argmax(1) == ty).to(m.float32).mean().item()
@@ -73,7 +82,8 @@ def train(m, epochs, name, wrap=lambda step: step):
 def main():
     epochs = int(sys.argv[1]) if len(sys.argv) > 1 else EPOCHS
     import whet
-    rows = [("whet", *train(whet, epochs, "whet")), ("traced", *train(whet, epochs, "traced", whet.jit.trace))]
+    rows = [("whet", *train(whet, epochs, "whet")),
+            ("traced", *train(whet, epochs, "traced", whet.jit.trace))]
     try:
         import torch
     except ImportError:

@@ -1,4 +1,5 @@
-"""Train a variational autoencoder on scikit-learn's images of handwritten digits; then draw digits that nobody wrote.
+"""Train a variational autoencoder on scikit-learn's images of handwritten digits; then draw digits
+that nobody wrote.
 
     python examples/vae_digits.py [epochs]
 """
@@ -18,7 +19,8 @@ class VAE(nn.Module):
 
     def __init__(self, pixels=64, hidden=128, latent=8):
         super().__init__()
-        self.encode = nn.Sequential(nn.Linear(pixels, hidden), nn.ReLU(), nn.Linear(hidden, 2 * latent))
+        self.encode = nn.Sequential(nn.Linear(pixels, hidden), nn.ReLU(),
+                                    nn.Linear(hidden, 2 * latent))
         self.decode = nn.Sequential(nn.Linear(latent, hidden), nn.ReLU(), nn.Linear(hidden, pixels))
         self.latent = latent
 
@@ -34,7 +36,8 @@ class VAE(nn.Module):
 
 
 def loss_of(logits, x, mean, logvar):
-    """What reconstruction costs, and how far the distribution is from the standard normal: nats per image."""
+    """What reconstruction costs, and how far the distribution is from the standard normal: nats
+    per image."""
     reconstruction = F.binary_cross_entropy_with_logits(logits, x, reduction="sum")
     divergence = -0.5 * (1 + logvar - mean.square() - logvar.exp()).sum()
     return (reconstruction + divergence) / len(x)
@@ -43,7 +46,8 @@ def loss_of(logits, x, mean, logvar):
 def picture(images):
     """Images of 8x8 beside each other, in characters."""
     shades = np.array(list(" .:-=+*#%@"))
-    rows = np.concatenate(list(shades[(images.view(-1, 8, 8) * 9.99).to(whet.int64).numpy()]), axis=1)
+    rows = np.concatenate(list(shades[(images.view(-1, 8, 8) * 9.99).to(whet.int64).numpy()]),
+                          axis=1)
     return "\n".join("".join(c * 2 for c in row) for row in rows)
 
 
@@ -69,7 +73,9 @@ def main():
             test = loss_of(*loss_inputs(model, held_out)).item()
         first = test if first is None else first
         if epoch == 1 or epoch % max(1, epochs // 8) == 0:
-            print(f"epoch {epoch:3d}/{epochs}  held-out loss {test:.2f} nats  {(time.perf_counter() - start) / epoch:.3f} s an epoch")
+            print(
+                f"epoch {epoch:3d}/{epochs}  held-out loss {test:.2f} nats  "
+                f"{(time.perf_counter() - start) / epoch:.3f} s an epoch")
     print("\nheld-out digits, what the model makes of them, and digits that it made up:\n")
     with whet.no_grad():
         again = model(held_out[:6])[0].sigmoid()

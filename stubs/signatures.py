@@ -144,10 +144,12 @@ def check_overload(where, own, live):
 
 
 def summary(x):
-    """The first sentence of a docstring, where it is a short line."""
+    """The first paragraph of a docstring, or its first sentence, where that is a short line."""
     doc = inspect.getdoc(x) if not isinstance(x, type) else x.__doc__
-    line = (doc or "").strip().partition("\n")[0].strip()
-    return line if 0 < len(line) <= 100 and not line.startswith("See `") and "\\" not in line and '"""' not in line else ""
+    paragraph = " ".join((doc or "").strip().partition("\n\n")[0].split())
+    line = paragraph if len(paragraph) <= 100 else re.split(r"(?<=\.)\s", paragraph, maxsplit=1)[0]
+    plain = not line.startswith("See `") and "\\" not in line and '"""' not in line
+    return line if plain and 0 < len(line) <= 100 else ""
 
 
 def function_lines(room, owner, name, fn, spell, kind=None):

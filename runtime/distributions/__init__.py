@@ -1,4 +1,5 @@
-"""Probability distributions (`whet.distributions`): samples, densities, divergences, and what is made of them by transforms."""
+"""Probability distributions (`whet.distributions`): samples, densities, divergences, and what is
+made of them by transforms."""
 import sys as _sys
 
 from . import base as _base
@@ -75,10 +76,13 @@ from .univariate import (
 )
 
 # where PyTorch keeps its distributions: `from whet.distributions.normal import Normal`
-for _name in ("bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet distribution exp_family exponential fishersnedecor "
-              "gamma geometric gumbel half_cauchy half_normal independent inverse_gamma kumaraswamy laplace lkj_cholesky log_normal "
-              "logistic_normal lowrank_multivariate_normal mixture_same_family multinomial multivariate_normal negative_binomial normal "
-              "one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform von_mises "
-              "weibull wishart").split():
+for _name in (
+        "bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet "
+        "distribution exp_family exponential fishersnedecor gamma geometric gumbel half_cauchy "
+        "half_normal independent inverse_gamma kumaraswamy laplace lkj_cholesky log_normal "
+        "logistic_normal lowrank_multivariate_normal mixture_same_family multinomial "
+        "multivariate_normal negative_binomial normal one_hot_categorical pareto poisson "
+        "relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform "
+        "von_mises weibull wishart").split():
     _sys.modules.setdefault(f"{__name__}.{_name}", _sys.modules[__name__])
 _sys.modules[f"{__name__}.utils"] = _base

@@ -12,13 +12,16 @@ def broadcast_all(*values):
     """Numbers and tensors as tensors of one shape (and the tensors' type)."""
     for v in values:
         if not isinstance(v, Tensor | int | float):
-            raise ValueError(f"Input arguments must all be instances of Number, Tensor or objects implementing __torch_function__, got {type(v)}.")
+            raise ValueError(
+                "Input arguments must all be instances of Number, Tensor or objects implementing "
+                f"__torch_function__, got {type(v)}.")
     like = next((v for v in values if isinstance(v, Tensor)), None)
     if like is None:
         dtype = whet.get_default_dtype()
     else:
         dtype = like.dtype if like.is_floating_point() else whet.get_default_dtype()
-    return whet.broadcast_tensors(*[v if isinstance(v, Tensor) else whet.tensor(v, dtype=dtype) for v in values])
+    return whet.broadcast_tensors(
+        *[v if isinstance(v, Tensor) else whet.tensor(v, dtype=dtype) for v in values])
 
 
 def clamp_probs(probs):
@@ -66,13 +69,15 @@ class Distribution:
     has_rsample = False
     has_enumerate_support = False
     arg_constraints: dict = {}
-    _event_dims: dict = {}              # attributes that are no parameters -> how many dimensions belong to one value
+    # attributes that are no parameters -> how many dimensions belong to one value
+    _event_dims: dict = {}
     _validate_args = True
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls) and cls.__module__.startswith("whet."):
-            cls.__init__ = guard(cls.__init__)               # names an argument that should have been something else
+            # names an argument that should have been something else
+            cls.__init__ = guard(cls.__init__)
 
     @staticmethod
     def set_default_validate_args(value):
@@ -92,8 +97,10 @@ class Distribution:
                 continue
             value = getattr(self, name)
             if not bool(constraint.check(value).all()):
-                raise ValueError(f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} "
-                                 f"to satisfy the constraint {constraint!r}, but found invalid values:\n{value}")
+                raise ValueError(
+                    f"Expected parameter {name} ({type(value).__name__} of shape "
+                    f"{tuple(value.shape)}) of distribution {self!r} to satisfy the constraint "
+                    f"{constraint!r}, but found invalid values:\n{value}")
 
     def expand(self, batch_shape, _instance=None):
         """The same distribution for a larger batch."""
@@ -101,9 +108,13 @@ class Distribution:
         new = object.__new__(type(self)) if _instance is None else _instance
         for name, value in self.__dict__.items():
             if isinstance(value, Tensor):
-                setattr(new, name, value.expand(batch_shape + value.shape[value.ndim - self._dims_of(name):]))
+                setattr(new,
+                        name,
+                        value.expand(batch_shape + value.shape[value.ndim - self._dims_of(name):]))
             elif isinstance(value, Distribution):
-                setattr(new, name, value.expand(batch_shape + value.batch_shape[len(self._batch_shape):]))
+                setattr(new,
+                        name,
+                        value.expand(batch_shape + value.batch_shape[len(self._batch_shape):]))
             elif name not in ("_batch_shape", "_event_shape"):
                 setattr(new, name, value)
         new._batch_shape, new._event_shape = batch_shape, self._event_shape
@@ -111,7 +122,8 @@ class Distribution:
 
     def _dims_of(self, name):
         """How many dimensions of an attribute belong to one value."""
-        return self.arg_constraints[name].event_dim if name in self.arg_constraints else self._event_dims.get(name, 0)
+        return (self.arg_constraints[name].event_dim
+                if name in self.arg_constraints else self._event_dims.get(name, 0))
 
     batch_shape = property(lambda self: self._batch_shape)
     event_shape = property(lambda self: self._event_shape)
@@ -179,7 +191,8 @@ class Distribution:
         return self.entropy().exp()
 
     def _extended_shape(self, sample_shape=()):
-        return Size((sample_shape,) if isinstance(sample_shape, int) else sample_shape) + self._batch_shape + self._event_shape
+        return (Size((sample_shape,) if isinstance(sample_shape, int) else sample_shape)
+                + self._batch_shape + self._event_shape)
 
     def _validate_sample(self, value):
         if not self._validate_args:
@@ -193,20 +206,24 @@ class Distribution:
         try:
             np.broadcast_shapes(value.shape, self._batch_shape + self._event_shape)
         except ValueError:
-            raise ValueError(f"Value is not broadcastable with batch_shape+event_shape: {tuple(value.shape)} vs "
-                             f"{tuple(self._batch_shape + self._event_shape)}.") from None
+            raise ValueError(
+                f"Value is not broadcastable with batch_shape+event_shape: {tuple(value.shape)} vs "
+                f"{tuple(self._batch_shape + self._event_shape)}.") from None
         try:
             support = self.support
         except NotImplementedError:
             return
         if not bool(support.check(value).all()):
-            raise ValueError(f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support "
-                             f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}")
+            raise ValueError(
+                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) "
+                f"to be within the support ({support!r}) of the distribution {self!r}, but found "
+                f"invalid values:\n{value}")
 
     def __repr__(self):
         names = [n for n in self.arg_constraints if n in self.__dict__]
-        shown = [f"{n}: {getattr(self, n) if getattr(self, n).numel() == 1 else tuple(getattr(self, n).shape)}" for n in names
-                 if isinstance(getattr(self, n), Tensor)]
+        shown = [
+            f"{n}: {getattr(self, n) if getattr(self, n).numel() == 1 else tuple(getattr(self, n).shape)}"
+            for n in names if isinstance(getattr(self, n), Tensor)]
         return f"{type(self).__name__}({', '.join(shown)})"
 
 

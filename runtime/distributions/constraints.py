@@ -1,10 +1,14 @@
-"""Regions in which parameters and samples of distributions lie: `constraint.check(value)` says where a value does."""
+"""Regions in which parameters and samples of distributions lie: `constraint.check(value)` says
+where a value does."""
 import whet
 
-__all__ = ["Constraint", "boolean", "cat", "circular", "corr_cholesky", "dependent", "dependent_property", "greater_than", "greater_than_eq",
-           "half_open_interval", "independent", "integer_interval", "interval", "is_dependent", "less_than", "lower_cholesky", "lower_triangular",
-           "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive", "positive_definite", "positive_integer",
-           "positive_semidefinite", "real", "real_vector", "simplex", "square", "stack", "symmetric", "unit_interval"]
+__all__ = [
+    "Constraint", "boolean", "cat", "circular", "corr_cholesky", "dependent", "dependent_property",
+    "greater_than", "greater_than_eq", "half_open_interval", "independent", "integer_interval",
+    "interval", "is_dependent", "less_than", "lower_cholesky", "lower_triangular", "multinomial",
+    "nonnegative", "nonnegative_integer", "one_hot", "positive", "positive_definite",
+    "positive_integer", "positive_semidefinite", "real", "real_vector", "simplex", "square",
+    "stack", "symmetric", "unit_interval"]
 
 
 class Constraint:
@@ -81,7 +85,8 @@ class cat(Constraint):
 
     def __init__(self, cseq, dim=0, lengths=None):
         self.cseq, self.dim, self.lengths = list(cseq), dim, list(lengths or [1] * len(cseq))
-        self.is_discrete, self.event_dim = any(c.is_discrete for c in self.cseq), max(c.event_dim for c in self.cseq)
+        self.is_discrete, self.event_dim = (any(c.is_discrete for c in self.cseq),
+                                            max(c.event_dim for c in self.cseq))
 
     def check(self, value):
         parts, at = [], 0
@@ -105,41 +110,53 @@ class stack(Constraint):
 
 def greater_than(lower_bound):
     """Numbers above a bound."""
-    return _Test(f"GreaterThan(lower_bound={lower_bound})", lambda x: x > lower_bound, lower_bound=lower_bound)
+    return _Test(f"GreaterThan(lower_bound={lower_bound})", lambda x: x > lower_bound,
+                 lower_bound=lower_bound)
 
 
 def greater_than_eq(lower_bound):
     """Numbers from a bound on."""
-    return _Test(f"GreaterThanEq(lower_bound={lower_bound})", lambda x: x >= lower_bound, lower_bound=lower_bound)
+    return _Test(f"GreaterThanEq(lower_bound={lower_bound})", lambda x: x >= lower_bound,
+                 lower_bound=lower_bound)
 
 
 def less_than(upper_bound):
     """Numbers below a bound."""
-    return _Test(f"LessThan(upper_bound={upper_bound})", lambda x: x < upper_bound, upper_bound=upper_bound)
+    return _Test(f"LessThan(upper_bound={upper_bound})", lambda x: x < upper_bound,
+                 upper_bound=upper_bound)
 
 
 def interval(lower_bound, upper_bound):
     """Numbers between two bounds, these included."""
-    return _Test(f"Interval(lower_bound={lower_bound}, upper_bound={upper_bound})", lambda x: (x >= lower_bound) & (x <= upper_bound),
-                 lower_bound=lower_bound, upper_bound=upper_bound)
+    return _Test(f"Interval(lower_bound={lower_bound}, upper_bound={upper_bound})", lambda x:
+                 (x >= lower_bound) & (x <= upper_bound),
+                 lower_bound=lower_bound,
+                 upper_bound=upper_bound)
 
 
 def half_open_interval(lower_bound, upper_bound):
     """Numbers between two bounds, without the upper."""
-    return _Test(f"HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})", lambda x: (x >= lower_bound) & (x < upper_bound),
-                 lower_bound=lower_bound, upper_bound=upper_bound)
+    return _Test(f"HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})",
+                 lambda x: (x >= lower_bound) & (x < upper_bound),
+                 lower_bound=lower_bound,
+                 upper_bound=upper_bound)
 
 
 def integer_interval(lower_bound, upper_bound):
     """Whole numbers between two bounds, these included."""
-    return _Test(f"IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})",
-                 lambda x: (x % 1 == 0) & (x >= lower_bound) & (x <= upper_bound), is_discrete=True, lower_bound=lower_bound,
+    return _Test(f"IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})", lambda x:
+                 (x % 1 == 0) & (x >= lower_bound) & (x <= upper_bound),
+                 is_discrete=True,
+                 lower_bound=lower_bound,
                  upper_bound=upper_bound)
 
 
 def multinomial(upper_bound):
     """Vectors of counts that sum up to at most a bound."""
-    return _Test(f"Multinomial(upper_bound={upper_bound})", lambda x: (x >= 0).all(-1) & (x.sum(-1) <= upper_bound), 1, True,
+    return _Test(f"Multinomial(upper_bound={upper_bound})", lambda x:
+                 (x >= 0).all(-1) & (x.sum(-1) <= upper_bound),
+                 1,
+                 True,
                  upper_bound=upper_bound)
 
 
@@ -160,8 +177,12 @@ def _lower_cholesky(x):
 dependent = _Dependent()
 boolean = _Test("Boolean()", lambda x: (x == 0) | (x == 1), is_discrete=True)
 one_hot = _Test("OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), 1, True)
-nonnegative_integer = _Test("IntegerGreaterThan(lower_bound=0)", lambda x: (x % 1 == 0) & (x >= 0), is_discrete=True, lower_bound=0)
-positive_integer = _Test("IntegerGreaterThan(lower_bound=1)", lambda x: (x % 1 == 0) & (x >= 1), is_discrete=True, lower_bound=1)
+nonnegative_integer = _Test("IntegerGreaterThan(lower_bound=0)", lambda x: (x % 1 == 0) & (x >= 0),
+                            is_discrete=True,
+                            lower_bound=0)
+positive_integer = _Test("IntegerGreaterThan(lower_bound=1)", lambda x: (x % 1 == 0) & (x >= 1),
+                         is_discrete=True,
+                         lower_bound=1)
 real = _Test("Real()", lambda x: x == x)
 real_vector = independent(real, 1)
 positive = greater_than(0.0)
@@ -171,7 +192,9 @@ circular = interval(-3.141592653589793, 3.141592653589793)
 simplex = _Test("Simplex()", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), 1)
 lower_triangular = _Test("LowerTriangular()", lambda x: (x.tril() == x).flatten(-2).all(-1), 2)
 lower_cholesky = _Test("LowerCholesky()", _lower_cholesky, 2)
-corr_cholesky = _Test("CorrCholesky()", lambda x: _lower_cholesky(x) & ((x.norm(dim=-1) - 1).abs() < 1e-4).all(-1), 2)
+corr_cholesky = _Test("CorrCholesky()",
+                      lambda x: _lower_cholesky(x) & ((x.norm(dim=-1) - 1).abs() < 1e-4).all(-1),
+                      2)
 square = _Test("Square()", lambda x: whet.full(x.shape[:-2], x.shape[-1] == x.shape[-2]), 2)
 symmetric = _Test("Symmetric()", _symmetric, 2)
 positive_semidefinite = _Test("PositiveSemidefinite()", lambda x: _definite(x, lambda e: e >= 0), 2)

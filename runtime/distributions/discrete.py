@@ -24,7 +24,8 @@ class _Either(Distribution):
     _binary = True
 
     def _take(self, probs, logits, *others):
-        """Keep the one that is given, of one shape with the other parameters; these are returned."""
+        """Keep the one that is given, of one shape with the other parameters; these are
+        returned."""
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         name, given = ("probs", probs) if logits is None else ("logits", logits)
@@ -53,7 +54,8 @@ class Bernoulli(_Either, ExponentialFamily):
     support = c.boolean
     has_enumerate_support = True
     mean = property(lambda self: self.probs)
-    mode = property(lambda self: whet.where(self.probs == 0.5, math.nan, (self.probs >= 0.5).to(self.probs.dtype)))
+    mode = property(lambda self: whet.where(self.probs == 0.5, math.nan, (self.probs >= 0.5).to(
+        self.probs.dtype)))
     variance = property(lambda self: self.probs * (1 - self.probs))
 
     def __init__(self, probs=None, logits=None, validate_args=None):
@@ -93,7 +95,9 @@ class Geometric(_Either):
         self._take(probs, logits)
         super().__init__(self._param.shape, validate_args=validate_args)
         if self._validate_args and probs is not None and not bool((self.probs > 0).all()):
-            raise ValueError("Expected parameter probs of distribution Geometric to be positive but found invalid values")
+            raise ValueError(
+                "Expected parameter probs of distribution Geometric to be positive but found "
+                "invalid values")
 
     def sample(self, sample_shape=()):
         with whet.no_grad():
@@ -107,7 +111,8 @@ class Geometric(_Either):
         return value * (-p).log1p() + self.probs.log()
 
     def entropy(self):
-        return whet.nn.functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs
+        return (whet.nn.functional.binary_cross_entropy_with_logits(
+            self.logits, self.probs, reduction="none") / self.probs)
 
 
 class Poisson(ExponentialFamily):
@@ -133,7 +138,8 @@ class Poisson(ExponentialFamily):
 
 class Binomial(_Either):
     """The number of successes out of `total_count` tries."""
-    arg_constraints = {"total_count": c.nonnegative_integer, "probs": c.unit_interval, "logits": c.real}
+    arg_constraints = {
+        "total_count": c.nonnegative_integer, "probs": c.unit_interval, "logits": c.real}
     has_enumerate_support = True
 
     def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
@@ -153,7 +159,8 @@ class Binomial(_Either):
         with whet.no_grad():
             shape, most = self._extended_shape(sample_shape), int(self.total_count.max())
             tries = whet.arange(most).reshape((-1,) + (1,) * len(shape)) < self.total_count
-            return ((rand((most, *shape), self.probs) < self.probs) & tries).sum(0).to(self.probs.dtype)
+            return ((rand(
+                (most, *shape), self.probs) < self.probs) & tries).sum(0).to(self.probs.dtype)
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -165,8 +172,11 @@ class Binomial(_Either):
     def enumerate_support(self, expand=True):
         most = int(self.total_count.max())
         if int(self.total_count.min()) != most:
-            raise NotImplementedError("Inhomogeneous total count not supported by `enumerate_support`.")
-        return _enumerated(whet.arange(1 + most, dtype=self._param.dtype), self._batch_shape, expand)
+            raise NotImplementedError(
+                "Inhomogeneous total count not supported by `enumerate_support`.")
+        return _enumerated(whet.arange(1 + most, dtype=self._param.dtype),
+                           self._batch_shape,
+                           expand)
 
     def entropy(self):
         p = self.enumerate_support(False)
@@ -176,7 +186,9 @@ class Binomial(_Either):
 
 class NegativeBinomial(_Either):
     """How many successes (of probability `probs`) come before `total_count` failures."""
-    arg_constraints = {"total_count": c.greater_than_eq(0), "probs": c.half_open_interval(0.0, 1.0), "logits": c.real}
+    arg_constraints = {
+        "total_count": c.greater_than_eq(0), "probs": c.half_open_interval(0.0, 1.0),
+        "logits": c.real}
     support = c.nonnegative_integer
     mean = property(lambda self: self.total_count * self.logits.exp())
     mode = property(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0))
@@ -195,12 +207,13 @@ class NegativeBinomial(_Either):
     def log_prob(self, value):
         self._validate_sample(value)
         n = self.total_count
-        plain = n * whet.nn.functional.logsigmoid(-self.logits) + value * whet.nn.functional.logsigmoid(self.logits)
+        plain = (n * whet.nn.functional.logsigmoid(-self.logits)
+                 + value * whet.nn.functional.logsigmoid(self.logits))
         ways = (n + value).lgamma() - (1 + value).lgamma() - n.lgamma()
         return plain + whet.where(n + value == 0, 0.0, ways)
 
 
-# ---- one of several --------------------------------------------------------------------------------------------------------
+# ---- one of several ------------------------------------------------------------------------------
 class Categorical(_Either):
     """A number from 0, with given probabilities (or weights) along the last dimension.
 
@@ -218,7 +231,9 @@ class Categorical(_Either):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         given = logits if probs is None else probs
         if given.ndim < 1:
-            raise ValueError(f"`{'logits' if probs is None else 'probs'}` parameter must be at least one-dimensional.")
+            raise ValueError(
+                f"`{'logits' if probs is None else 'probs'}` parameter must be at least "
+                "one-dimensional.")
         if probs is not None:
             self.probs = probs / probs.sum(-1, keepdim=True)
         else:
@@ -267,7 +282,9 @@ class OneHotCategorical(Distribution):
 
     def __init__(self, probs=None, logits=None, validate_args=None):
         self._categorical = Categorical(probs, logits, validate_args)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+        super().__init__(self._categorical.batch_shape,
+                         self._categorical.param_shape[-1:],
+                         validate_args=validate_args)
 
     probs = property(lambda self: self._categorical.probs)
     logits = property(lambda self: self._categorical.logits)
@@ -277,10 +294,12 @@ class OneHotCategorical(Distribution):
 
     @property
     def mode(self):
-        return whet.nn.functional.one_hot(self.probs.argmax(-1), self._event_shape[0]).to(self.probs.dtype)
+        return whet.nn.functional.one_hot(self.probs.argmax(-1),
+                                          self._event_shape[0]).to(self.probs.dtype)
 
     def sample(self, sample_shape=()):
-        return whet.nn.functional.one_hot(self._categorical.sample(sample_shape), self._event_shape[0]).to(self.probs.dtype)
+        return whet.nn.functional.one_hot(self._categorical.sample(sample_shape),
+                                          self._event_shape[0]).to(self.probs.dtype)
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -311,7 +330,9 @@ class Multinomial(Distribution):
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count, self._categorical = total_count, Categorical(probs, logits, validate_args)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+        super().__init__(self._categorical.batch_shape,
+                         self._categorical.param_shape[-1:],
+                         validate_args=validate_args)
 
     @c.dependent_property(is_discrete=True, event_dim=1)
     def support(self):
@@ -332,7 +353,8 @@ class Multinomial(Distribution):
         self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         logits = whet.where((value == 0) & (logits == -math.inf), 0.0, logits)
-        return (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1) + (logits * value).sum(-1)
+        return ((value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1) +
+                (logits * value).sum(-1))
 
     def entropy(self):
         n = whet.tensor(float(self.total_count), dtype=self.probs.dtype)
@@ -342,7 +364,7 @@ class Multinomial(Distribution):
         return self.total_count * self._categorical.entropy() - (n + 1).lgamma() + inner
 
 
-# ---- relaxed ---------------------------------------------------------------------------------------------------------------
+# ---- relaxed -------------------------------------------------------------------------------------
 class LogitRelaxedBernoulli(_Either):
     """The log-odds of a Bernoulli number that is not quite 0 or 1."""
     arg_constraints = {"probs": c.unit_interval, "logits": c.real}
@@ -372,7 +394,8 @@ class LogitRelaxedBernoulli(_Either):
         self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         d = logits - value * self.temperature
-        temperature = self.temperature if isinstance(self.temperature, Tensor) else whet.tensor(self.temperature)
+        temperature = (self.temperature
+                       if isinstance(self.temperature, Tensor) else whet.tensor(self.temperature))
         return temperature.log() + d - 2 * d.exp().log1p()
 
 
@@ -384,7 +407,9 @@ class ExpRelaxedCategorical(Distribution):
 
     def __init__(self, temperature, probs=None, logits=None, validate_args=None):
         self._categorical, self.temperature = Categorical(probs, logits, validate_args), temperature
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+        super().__init__(self._categorical.batch_shape,
+                         self._categorical.param_shape[-1:],
+                         validate_args=validate_args)
 
     probs = property(lambda self: self._categorical.probs)
     logits = property(lambda self: self._categorical.logits)
@@ -400,7 +425,8 @@ class ExpRelaxedCategorical(Distribution):
         k = self._event_shape[0]
         self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
-        temperature = self.temperature if isinstance(self.temperature, Tensor) else whet.tensor(self.temperature, dtype=logits.dtype)
+        temperature = (self.temperature if isinstance(self.temperature, Tensor) else whet.tensor(
+            self.temperature, dtype=logits.dtype))
         scale = math.lgamma(k) + (k - 1) * temperature.log()
         score = logits - value * temperature
         return (score - score.logsumexp(-1, keepdim=True)).sum(-1) + scale

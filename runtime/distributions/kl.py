@@ -32,7 +32,8 @@ def kl_divergence(p, q):
         for b in type(q).__mro__:
             if (a, b) in KNOWN:
                 return KNOWN[a, b](p, q)
-    raise NotImplementedError(f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}")
+    raise NotImplementedError(
+        f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}")
 
 
 @register_kl(Normal, Normal)
@@ -57,18 +58,21 @@ def _bernoullis(p, q):
     one = p.probs * (F.softplus(-q.logits) - F.softplus(-p.logits))
     one = whet.where(q.probs == 0, math.inf, one)
     zero = (1 - p.probs) * (F.softplus(q.logits) - F.softplus(p.logits))
-    return whet.where(p.probs == 0, 0.0, one) + whet.where(p.probs == 1, 0.0, whet.where(q.probs == 1, math.inf, zero))
+    return (whet.where(p.probs == 0, 0.0, one)
+            + whet.where(p.probs == 1, 0.0, whet.where(q.probs == 1, math.inf, zero)))
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
 def _continuous_bernoullis(p, q):
-    return p.mean * (p.logits - q.logits) + p._log_norm() + (-p.probs).log1p() - q._log_norm() - (-q.probs).log1p()
+    return (p.mean * (p.logits - q.logits) + p._log_norm() + (-p.probs).log1p() - q._log_norm() -
+            (-q.probs).log1p())
 
 
 @register_kl(Binomial, Binomial)
 def _binomials(p, q):
     if bool((p.total_count > q.total_count).any()):
-        raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
+        raise NotImplementedError(
+            "KL between Binomials where q.total_count > p.total_count is not implemented")
     kl = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
     return whet.where(p.total_count == q.total_count, kl, math.inf)
 
@@ -104,7 +108,8 @@ def _exponentials(p, q):
 @register_kl(Gamma, Gamma)
 def _gammas(p, q):
     a, b = p.concentration, q.concentration
-    return b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma() + (a - b) * a.digamma() + (q.rate - p.rate) * (a / p.rate)
+    return (b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma() + (a - b) * a.digamma() +
+            (q.rate - p.rate) * (a / p.rate))
 
 
 @register_kl(Beta, Beta)
@@ -112,15 +117,17 @@ def _betas(p, q):
     sp, sq = p._total, q._total
     t1 = q.concentration1.lgamma() + q.concentration0.lgamma() + sp.lgamma()
     t2 = p.concentration1.lgamma() + p.concentration0.lgamma() + sq.lgamma()
-    return (t1 - t2 + (p.concentration1 - q.concentration1) * p.concentration1.digamma()
-            + (p.concentration0 - q.concentration0) * p.concentration0.digamma() + (sq - sp) * sp.digamma())
+    return (t1 - t2 + (p.concentration1 - q.concentration1) * p.concentration1.digamma() +
+            (p.concentration0 - q.concentration0) * p.concentration0.digamma() +
+            (sq - sp) * sp.digamma())
 
 
 @register_kl(Dirichlet, Dirichlet)
 def _dirichlets(p, q):
     a, b = p.concentration, q.concentration
     s = a.sum(-1)
-    return s.lgamma() - b.sum(-1).lgamma() - (a.lgamma() - b.lgamma()).sum(-1) + ((a - b) * (a.digamma() - s.digamma().unsqueeze(-1))).sum(-1)
+    return (s.lgamma() - b.sum(-1).lgamma() - (a.lgamma() - b.lgamma()).sum(-1) +
+            ((a - b) * (a.digamma() - s.digamma().unsqueeze(-1))).sum(-1))
 
 
 @register_kl(Laplace, Laplace)
@@ -149,7 +156,8 @@ def _uniforms(p, q):
 @register_kl(Uniform, Normal)
 def _uniform_normal(p, q):
     width = p.high - p.low
-    return (math.sqrt(2 * math.pi) * q.scale / width).log() + 0.5 * (width ** 2 / 12 + ((p.high + p.low) / 2 - q.loc) ** 2) / q.scale ** 2
+    return ((math.sqrt(2 * math.pi) * q.scale / width).log() + 0.5 *
+            (width ** 2 / 12 + ((p.high + p.low) / 2 - q.loc) ** 2) / q.scale ** 2)
 
 
 @register_kl(Normal, Laplace)
@@ -163,13 +171,16 @@ def _normal_laplace(p, q):
 @register_kl(Exponential, Gamma)
 def _exponential_gamma(p, q):
     ratio = q.rate / p.rate
-    return -q.concentration * ratio.log() + ratio + q.concentration.lgamma() + q.concentration * EULER - (1 + EULER)
+    return (-q.concentration * ratio.log() + ratio + q.concentration.lgamma()
+            + q.concentration * EULER - (1 + EULER))
 
 
 @register_kl(Pareto, Pareto)
 def _paretos(p, q):
     ratio = q.alpha / p.alpha
-    return whet.where(p.support.lower_bound < q.support.lower_bound, math.inf, q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1)
+    return whet.where(p.support.lower_bound < q.support.lower_bound,
+                      math.inf,
+                      q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1)
 
 
 def _factor(d):
@@ -179,9 +190,11 @@ def _factor(d):
 def _normal_vectors(p, q):
     lp, lq = _factor(p), _factor(q)
     half = lq.diagonal(0, -2, -1).log().sum(-1) - lp.diagonal(0, -2, -1).log().sum(-1)
-    inner = whet.linalg.solve_triangular(lq.expand(whet.broadcast_shapes(lp.shape, lq.shape)), lp.expand(whet.broadcast_shapes(lp.shape, lq.shape)),
+    inner = whet.linalg.solve_triangular(lq.expand(whet.broadcast_shapes(lp.shape, lq.shape)),
+                                         lp.expand(whet.broadcast_shapes(lp.shape, lq.shape)),
                                          upper=False)
-    return half + 0.5 * ((inner ** 2).flatten(-2).sum(-1) + _mahalanobis(lq, q.loc - p.loc) - p.event_shape[0])
+    return (half + 0.5 *
+            ((inner ** 2).flatten(-2).sum(-1) + _mahalanobis(lq, q.loc - p.loc) - p.event_shape[0]))
 
 
 for _a in (MultivariateNormal, LowRankMultivariateNormal):

@@ -22,7 +22,9 @@ class Dirichlet(ExponentialFamily):
         if concentration.ndim < 1:
             raise ValueError("`concentration` parameter must be at least one-dimensional.")
         self.concentration = concentration
-        super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
+        super().__init__(concentration.shape[:-1],
+                         concentration.shape[-1:],
+                         validate_args=validate_args)
 
     _total = property(lambda self: self.concentration.sum(-1, keepdim=True))
     mean = property(lambda self: self.concentration / self._total)
@@ -51,7 +53,8 @@ class Dirichlet(ExponentialFamily):
     def entropy(self):
         a, k = self.concentration, self.concentration.shape[-1]
         t = a.sum(-1)
-        return a.lgamma().sum(-1) - t.lgamma() - (k - t) * t.digamma() - ((a - 1) * a.digamma()).sum(-1)
+        return (a.lgamma().sum(-1) - t.lgamma() - (k - t) * t.digamma() -
+                ((a - 1) * a.digamma()).sum(-1))
 
 
 def _times(matrix, vector):
@@ -62,27 +65,36 @@ def _mahalanobis(lower, x):
     """|L^-1 x|^2 of each vector."""
     shape = np.broadcast_shapes(lower.shape[:-2], x.shape[:-1])
     lower, x = lower.expand(*shape, *lower.shape[-2:]), x.expand(*shape, x.shape[-1])
-    return (whet.linalg.solve_triangular(lower, x.unsqueeze(-1), upper=False).squeeze(-1) ** 2).sum(-1)
+    return (whet.linalg.solve_triangular(lower, x.unsqueeze(-1),
+                                         upper=False).squeeze(-1) ** 2).sum(-1)
 
 
 class MultivariateNormal(Distribution):
-    """Normal vectors, of a covariance that is given as such, by its inverse, or by its Cholesky factor."""
-    arg_constraints = {"loc": c.real_vector, "covariance_matrix": c.positive_definite, "precision_matrix": c.positive_definite,
-                       "scale_tril": c.lower_cholesky}
+    """Normal vectors, of a covariance that is given as such, by its inverse, or by its Cholesky
+    factor."""
+    arg_constraints = {
+        "loc": c.real_vector, "covariance_matrix": c.positive_definite,
+        "precision_matrix": c.positive_definite, "scale_tril": c.lower_cholesky}
     support = c.real_vector
     has_rsample = True
     _event_dims = {"_tril": 2}
 
-    def __init__(self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
+    def __init__(self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None,
+                 validate_args=None):
         if loc.ndim < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        given = {n: m for n, m in (("covariance_matrix", covariance_matrix), ("precision_matrix", precision_matrix), ("scale_tril", scale_tril))
-                 if m is not None}
+        given = {
+            n: m for n, m in (("covariance_matrix", covariance_matrix),
+                              ("precision_matrix", precision_matrix), ("scale_tril", scale_tril))
+            if m is not None}
         if len(given) != 1:
-            raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
+            raise ValueError(
+                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
+                "specified.")
         (name, m), = given.items()
         if m.ndim < 2:
-            raise ValueError(f"{name} must be at least two-dimensional, with optional leading batch dimensions")
+            raise ValueError(
+                f"{name} must be at least two-dimensional, with optional leading batch dimensions")
         batch = np.broadcast_shapes(m.shape[:-2], loc.shape[:-1])
         setattr(self, name, m.expand(*batch, *m.shape[-2:]))
         self.loc = loc.expand(*batch, loc.shape[-1])
@@ -113,7 +125,8 @@ class MultivariateNormal(Distribution):
     def log_prob(self, value):
         self._validate_sample(value)
         half = self._tril.diagonal(0, -2, -1).log().sum(-1)
-        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + _mahalanobis(self._tril, value - self.loc)) - half
+        return (-0.5 * (self._event_shape[0] * math.log(2 * math.pi)
+                        + _mahalanobis(self._tril, value - self.loc)) - half)
 
     def entropy(self):
         half = self._tril.diagonal(0, -2, -1).log().sum(-1)
@@ -122,33 +135,41 @@ class MultivariateNormal(Distribution):
 
 class LowRankMultivariateNormal(Distribution):
     """Normal vectors of covariance W @ W.T + D, with few columns in W and a diagonal D."""
-    arg_constraints = {"loc": c.real_vector, "cov_factor": c.independent(c.real, 2), "cov_diag": c.independent(c.positive, 1)}
+    arg_constraints = {
+        "loc": c.real_vector,
+        "cov_factor": c.independent(c.real, 2),
+        "cov_diag": c.independent(c.positive, 1)}
     support = c.real_vector
     has_rsample = True
 
     def __init__(self, loc, cov_factor, cov_diag, validate_args=None):
         batch = np.broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1])
         if cov_factor.shape[-2] != loc.shape[-1] or cov_diag.shape[-1] != loc.shape[-1]:
-            raise ValueError(f"cov_factor and cov_diag must have {loc.shape[-1]} rows, as loc has numbers")
-        self.loc, self.cov_diag = loc.expand(*batch, loc.shape[-1]), cov_diag.expand(*batch, loc.shape[-1])
+            raise ValueError(
+                f"cov_factor and cov_diag must have {loc.shape[-1]} rows, as loc has numbers")
+        self.loc, self.cov_diag = (loc.expand(*batch, loc.shape[-1]),
+                                   cov_diag.expand(*batch, loc.shape[-1]))
         self.cov_factor = cov_factor.expand(*batch, *cov_factor.shape[-2:])
         super().__init__(batch, loc.shape[-1:], validate_args=validate_args)
 
     mean = mode = property(lambda self: self.loc)
     variance = property(lambda self: (self.cov_factor ** 2).sum(-1) + self.cov_diag)
-    covariance_matrix = property(lambda self: self.cov_factor @ self.cov_factor.mT + self.cov_diag.diag_embed())
+    covariance_matrix = property(lambda self: self.cov_factor @ self.cov_factor.mT + self.cov_diag.
+                                 diag_embed())
     scale_tril = property(lambda self: whet.linalg.cholesky(self.covariance_matrix))
     precision_matrix = property(lambda self: whet.linalg.inv(self.covariance_matrix))
 
     def _capacitance(self):
         """The Cholesky factor of I + W.T @ D^-1 @ W."""
         w = self.cov_factor
-        return whet.linalg.cholesky(w.mT @ (w / self.cov_diag.unsqueeze(-1)) + whet.eye(w.shape[-1], dtype=w.dtype))
+        return whet.linalg.cholesky(w.mT @ (w / self.cov_diag.unsqueeze(-1))
+                                    + whet.eye(w.shape[-1], dtype=w.dtype))
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
         few = randn((*shape[:-1], self.cov_factor.shape[-1]), self.loc)
-        return self.loc + _times(self.cov_factor, few) + self.cov_diag.sqrt() * randn(shape, self.loc)
+        return (self.loc + _times(self.cov_factor, few)
+                + self.cov_diag.sqrt() * randn(shape, self.loc))
 
     def _log_det(self, factor):
         return 2 * factor.diagonal(0, -2, -1).log().sum(-1) + self.cov_diag.log().sum(-1)
@@ -161,29 +182,40 @@ class LowRankMultivariateNormal(Distribution):
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det(factor) + m)
 
     def entropy(self):
-        return 0.5 * (self._event_shape[0] * (1 + math.log(2 * math.pi)) + self._log_det(self._capacitance()))
+        return (0.5 * (self._event_shape[0] *
+                       (1 + math.log(2 * math.pi)) + self._log_det(self._capacitance())))
 
 
 class Wishart(ExponentialFamily):
     """Covariances of `df` normal vectors, times `df`."""
-    arg_constraints = {"covariance_matrix": c.positive_definite, "precision_matrix": c.positive_definite, "scale_tril": c.lower_cholesky,
-                       "df": c.greater_than(0)}
+    arg_constraints = {
+        "covariance_matrix": c.positive_definite,
+        "precision_matrix": c.positive_definite,
+        "scale_tril": c.lower_cholesky,
+        "df": c.greater_than(0)}
     support = c.positive_definite
     has_rsample = True
     _event_dims = {"_tril": 2}
 
-    def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
+    def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None,
+                 validate_args=None):
         given = [m for m in (covariance_matrix, precision_matrix, scale_tril) if m is not None]
         if len(given) != 1:
-            raise ValueError("Wishart: exactly one of covariance_matrix or precision_matrix or scale_tril must be specified")
+            raise ValueError(
+                "Wishart: exactly one of covariance_matrix or precision_matrix or scale_tril must "
+                "be specified")
         check_tensors("Wishart", matrix=given[0])
-        normal = MultivariateNormal(whet.zeros(given[0].shape[-1]), covariance_matrix, precision_matrix, scale_tril, validate_args=False)
+        normal = MultivariateNormal(whet.zeros(given[0].shape[-1]), covariance_matrix,
+                                    precision_matrix, scale_tril, validate_args=False)
         df = df if isinstance(df, whet.Tensor) else whet.tensor(float(df), dtype=normal._tril.dtype)
         batch = np.broadcast_shapes(df.shape, normal.batch_shape)
-        self._tril, self.df = normal._tril.expand(*batch, *normal._tril.shape[-2:]), df.expand(*batch)
+        self._tril, self.df = (normal._tril.expand(*batch,
+                                                   *normal._tril.shape[-2:]), df.expand(*batch))
         super().__init__(batch, self._tril.shape[-2:], validate_args=validate_args)
         if not bool((self.df > self._event_shape[-1] - 1).all()):
-            raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {self._event_shape[-1] - 1}.")
+            raise ValueError(
+                f"Value of df={df} expected to be greater than ndim - 1 = "
+                f"{self._event_shape[-1] - 1}.")
 
     scale_tril = property(lambda self: self._tril)
     covariance_matrix = property(lambda self: self._tril @ self._tril.mT)
@@ -209,25 +241,32 @@ class Wishart(ExponentialFamily):
         nu, p = self.df, self._event_shape[-1]
         half = self._tril.diagonal(0, -2, -1).log().sum(-1)
         inverse = whet.cholesky_solve(value, self._tril.expand(value.shape))
-        return (-nu * (p * math.log(2) / 2 + half) - (nu / 2).mvlgamma(p) + (nu - p - 1) / 2 * whet.linalg.slogdet(value).logabsdet
+        return (-nu * (p * math.log(2) / 2 + half) - (nu / 2).mvlgamma(p) +
+                (nu - p - 1) / 2 * whet.linalg.slogdet(value).logabsdet
                 - inverse.diagonal(0, -2, -1).sum(-1) / 2)
 
     def entropy(self):
         nu, p = self.df, self._event_shape[-1]
         half = self._tril.diagonal(0, -2, -1).log().sum(-1)
         psi = sum(((nu - i) / 2).digamma() for i in range(p))
-        return (p + 1) * (p * math.log(2) / 2 + half) + (nu / 2).mvlgamma(p) - (nu - p - 1) / 2 * psi + nu * p / 2
+        return ((p + 1) * (p * math.log(2) / 2 + half) + (nu / 2).mvlgamma(p) -
+                (nu - p - 1) / 2 * psi + nu * p / 2)
 
 
 class LKJCholesky(Distribution):
-    """Cholesky factors of correlation matrices; likely ones are near the identity where `concentration` is large."""
+    """Cholesky factors of correlation matrices; likely ones are near the identity where
+    `concentration` is large."""
     arg_constraints = {"concentration": c.positive}
     support = c.corr_cholesky
 
     def __init__(self, dim, concentration=1.0, validate_args=None):
         if dim < 2:
-            raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
-        self.dim, self.concentration = dim, whet.as_tensor(concentration, dtype=None if isinstance(concentration, whet.Tensor) else whet.float32)
+            raise ValueError(
+                f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
+        self.dim, self.concentration = (dim,
+                                        whet.as_tensor(
+                                            concentration, dtype=None if isinstance(
+                                                concentration, whet.Tensor) else whet.float32))
         super().__init__(self.concentration.shape, (dim, dim), validate_args=validate_args)
 
     def sample(self, sample_shape=()):
@@ -236,13 +275,16 @@ class LKJCholesky(Distribution):
             shape, k = self._extended_shape(sample_shape), self.dim
             at = whet.arange(k - 1, dtype=self.concentration.dtype)
             marginal = self.concentration.unsqueeze(-1) + 0.5 * (k - 2)
-            y = Beta(whet.cat([at.new_zeros(1), at + 0.5]).clamp(min=0.5).expand(*self._batch_shape, k),
-                     whet.cat([marginal, marginal - 0.5 * at], -1)).sample(Size(shape[:len(shape) - 2 - len(self._batch_shape)])).unsqueeze(-1)
+            y = Beta(
+                whet.cat([at.new_zeros(1), at + 0.5]).clamp(min=0.5).expand(*self._batch_shape, k),
+                whet.cat([marginal, marginal - 0.5 * at], -1)).sample(
+                    Size(shape[:len(shape) - 2 - len(self._batch_shape)])).unsqueeze(-1)
             normal = randn(shape, self.concentration).tril(-1)
             sphere = normal / normal.norm(dim=-1, keepdim=True)
             sphere = whet.where(whet.arange(k).unsqueeze(-1) == 0, 0.0, sphere)
             w = y.sqrt() * sphere
-            return w + (1 - (w ** 2).sum(-1)).clamp(min=whet.finfo(w.dtype).tiny).sqrt().diag_embed()
+            return (w + (1 -
+                         (w ** 2).sum(-1)).clamp(min=whet.finfo(w.dtype).tiny).sqrt().diag_embed())
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -250,29 +292,36 @@ class LKJCholesky(Distribution):
         diagonal = value.diagonal(0, -2, -1)[..., 1:]
         order = 2 * (eta - 1).unsqueeze(-1) + k - whet.arange(2, k + 1)
         alpha = eta + 0.5 * (k - 1)
-        norm = 0.5 * (k - 1) * math.log(math.pi) + (alpha - 0.5).mvlgamma(k - 1) - alpha.lgamma() * (k - 1)
+        norm = (0.5 * (k - 1) * math.log(math.pi) + (alpha - 0.5).mvlgamma(k - 1) - alpha.lgamma() *
+                (k - 1))
         return (order * diagonal.log()).sum(-1) - norm
 
 
-# ---- made of others --------------------------------------------------------------------------------------------------------
+# ---- made of others ------------------------------------------------------------------------------
 class Independent(Distribution):
     """A distribution whose last batch dimensions count as part of one value."""
 
     def __init__(self, base_distribution, reinterpreted_batch_ndims, validate_args=None):
         n = reinterpreted_batch_ndims
         if n > len(base_distribution.batch_shape):
-            raise ValueError("Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), "
-                             f"actual {n} vs {len(base_distribution.batch_shape)}")
+            raise ValueError(
+                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), "
+                f"actual {n} vs {len(base_distribution.batch_shape)}")
         shape = base_distribution.batch_shape
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
-        super().__init__(shape[:len(shape) - n], shape[len(shape) - n:] + base_distribution.event_shape, validate_args=validate_args)
+        super().__init__(shape[:len(shape) - n],
+                         shape[len(shape) - n:] + base_distribution.event_shape,
+                         validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
         n = self.reinterpreted_batch_ndims
-        return Independent(self.base_dist.expand(Size(batch_shape) + self._event_shape[:n]), n, validate_args=False)
+        return Independent(self.base_dist.expand(Size(batch_shape) + self._event_shape[:n]),
+                           n,
+                           validate_args=False)
 
     has_rsample = property(lambda self: self.base_dist.has_rsample)
-    has_enumerate_support = property(lambda self: self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support)
+    has_enumerate_support = property(lambda self: self.reinterpreted_batch_ndims == 0 and self.
+                                     base_dist.has_enumerate_support)
     mean = property(lambda self: self.base_dist.mean)
     mode = property(lambda self: self.base_dist.mode)
     variance = property(lambda self: self.base_dist.variance)
@@ -304,24 +353,34 @@ class Independent(Distribution):
 
 
 class MixtureSameFamily(Distribution):
-    """One of several distributions of a kind (along the last batch dimension), chosen by a `Categorical`."""
+    """One of several distributions of a kind (along the last batch dimension), chosen by a
+    `Categorical`."""
 
     def __init__(self, mixture_distribution, component_distribution, validate_args=None):
         if not isinstance(mixture_distribution, Categorical):
-            raise ValueError(" The Mixture distribution needs to be an instance of torch.distributions.Categorical")
+            raise ValueError(
+                " The Mixture distribution needs to be an instance of "
+                "torch.distributions.Categorical")
         if not isinstance(component_distribution, Distribution):
-            raise ValueError("The Component distribution need to be an instance of torch.distributions.Distribution")
+            raise ValueError(
+                "The Component distribution need to be an instance of "
+                "torch.distributions.Distribution")
         k = component_distribution.batch_shape[-1]
         if mixture_distribution.logits.shape[-1] != k:
-            raise ValueError(f"`mixture_distribution component` ({mixture_distribution.logits.shape[-1]}) does not equal "
-                             f"`component_distribution.batch_shape[-1]` ({k})")
+            raise ValueError(
+                f"`mixture_distribution component` ({mixture_distribution.logits.shape[-1]}) does "
+                f"not equal `component_distribution.batch_shape[-1]` ({k})")
         self.mixture_distribution, self.component_distribution = mixture_distribution, component_distribution
-        super().__init__(component_distribution.batch_shape[:-1], component_distribution.event_shape, validate_args=validate_args)
+        super().__init__(component_distribution.batch_shape[:-1],
+                         component_distribution.event_shape,
+                         validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
         shape = Size(batch_shape)
         k = self.component_distribution.batch_shape[-1:]
-        return MixtureSameFamily(self.mixture_distribution.expand(shape), self.component_distribution.expand(shape + k), validate_args=False)
+        return MixtureSameFamily(self.mixture_distribution.expand(shape),
+                                 self.component_distribution.expand(shape + k),
+                                 validate_args=False)
 
     support = c.dependent_property(lambda self: self.component_distribution.support)
 
@@ -337,7 +396,8 @@ class MixtureSameFamily(Distribution):
     def variance(self):
         d = -1 - len(self._event_shape)
         w = self._weights()
-        return (w * self.component_distribution.variance).sum(d) + (w * (self.component_distribution.mean - self.mean.unsqueeze(d)) ** 2).sum(d)
+        return ((w * self.component_distribution.variance).sum(d) +
+                (w * (self.component_distribution.mean - self.mean.unsqueeze(d)) ** 2).sum(d))
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -345,11 +405,13 @@ class MixtureSameFamily(Distribution):
         return (lp + self.mixture_distribution.logits.log_softmax(-1)).logsumexp(-1)
 
     def cdf(self, value):
-        return (self.component_distribution.cdf(value.unsqueeze(-1 - len(self._event_shape))) * self.mixture_distribution.probs).sum(-1)
+        return (self.component_distribution.cdf(value.unsqueeze(-1 - len(self._event_shape)))
+                * self.mixture_distribution.probs).sum(-1)
 
     def sample(self, sample_shape=()):
         with whet.no_grad():
-            which, samples = self.mixture_distribution.sample(sample_shape), self.component_distribution.sample(sample_shape)
+            which, samples = (self.mixture_distribution.sample(sample_shape),
+                              self.component_distribution.sample(sample_shape))
             at = which.ndim
             which = which.reshape(*which.shape, *(1,) * (1 + len(self._event_shape)))
             which = which.expand(*which.shape[:at], 1, *self._event_shape)

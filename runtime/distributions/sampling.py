@@ -10,8 +10,10 @@ ROUNDS = 8               # each is accepted in more than 95 of 100 cases
 
 
 def _slope(alpha, x):
-    """d x / d alpha of a sample: minus the derivative of the distribution function by the shape, over the density."""
-    a, x64 = np.broadcast_arrays(np.asarray(alpha, np.float64), np.maximum(np.asarray(x, np.float64), 1e-300))
+    """d x / d alpha of a sample: minus the derivative of the distribution function by the shape,
+    over the density."""
+    a, x64 = np.broadcast_arrays(np.asarray(alpha, np.float64),
+                                 np.maximum(np.asarray(x, np.float64), 1e-300))
     h = 1e-3 * a
     upper = x64 > a                        # of the tail that is small, so that nothing is lost
 
@@ -30,7 +32,8 @@ moved_op = Op("gamma_sample", lambda alpha, x: np.array(x, copy=True),
 
 
 def standard_gamma(alpha):
-    """A sample of Gamma(alpha, 1) for each alpha (Marsaglia and Tsang's method, all rounds at once)."""
+    """A sample of Gamma(alpha, 1) for each alpha (Marsaglia and Tsang's method, all rounds at
+    once)."""
     with whet.no_grad():
         a = alpha.detach()
         boosted = whet.where(a < 1, a + 1, a)
@@ -42,5 +45,6 @@ def standard_gamma(alpha):
         accepted = (v > 0) & (u.log() < 0.5 * z * z + d - d * v + d * v.clamp(min=1e-30).log())
         first = accepted.to(whet.int64).argmax(0, keepdim=True)
         x = d * whet.where(accepted.any(0), v.gather(0, first).squeeze(0), 1.0)
-        x = whet.where(a < 1, x * rand(a.shape, a) ** (1 / a), x).clamp(min=whet.finfo(a.dtype).tiny)
+        x = whet.where(a < 1,
+                       x * rand(a.shape, a) ** (1 / a), x).clamp(min=whet.finfo(a.dtype).tiny)
     return apply(moved_op, (alpha, x), {}) if alpha.requires_grad else x

@@ -1,4 +1,5 @@
-"""The transforms that have a name: exp, power, affine, softmax, and those onto simplices and matrices."""
+"""The transforms that have a name: exp, power, affine, softmax, and those onto simplices and
+matrices."""
 import math
 
 import whet
@@ -107,11 +108,13 @@ class AffineTransform(Transform):
         super().__init__(cache_size)
         self.loc, self.scale, self.event_dim = loc, scale, event_dim
 
-    domain = codomain = property(lambda self: c.independent(c.real, self.event_dim) if self.event_dim else c.real)
+    domain = codomain = property(lambda self: c.independent(c.real, self.event_dim)
+                                 if self.event_dim else c.real)
 
     @property
     def sign(self):
-        return self.scale.sign() if isinstance(self.scale, whet.Tensor) else (self.scale > 0) - (self.scale < 0)
+        return (self.scale.sign() if isinstance(self.scale, whet.Tensor) else (self.scale > 0) -
+                (self.scale < 0))
 
     def _call(self, x):
         return self.loc + self.scale * x
@@ -121,7 +124,8 @@ class AffineTransform(Transform):
 
     def log_abs_det_jacobian(self, x, y):
         if isinstance(self.scale, whet.Tensor):
-            r = self.scale.abs().log().expand(x.shape) if self.scale.ndim <= x.ndim else self.scale.abs().log()
+            r = (self.scale.abs().log().expand(x.shape)
+                 if self.scale.ndim <= x.ndim else self.scale.abs().log())
         else:
             r = whet.full_like(x, math.log(abs(self.scale)))
         return sum_rightmost(r, self.event_dim)
@@ -150,7 +154,8 @@ class StickBreakingTransform(Transform):
     def _call(self, x):
         z = (x - self._offset(x)).sigmoid()
         left = (1 - z).cumprod(-1)
-        return whet.nn.functional.pad(z, (0, 1), value=1.0) * whet.nn.functional.pad(left, (1, 0), value=1.0)
+        return (whet.nn.functional.pad(z, (0, 1), value=1.0)
+                * whet.nn.functional.pad(left, (1, 0), value=1.0))
 
     def _inverse(self, y):
         crop = y[..., :-1]
@@ -247,7 +252,9 @@ class _Parts(Transform):
         return self._join([t._back(v) for t, v in zip(self.transforms, self._parts(y))])
 
     def log_abs_det_jacobian(self, x, y):
-        return self._join([t.log_abs_det_jacobian(a, b) for t, a, b in zip(self.transforms, self._parts(x), self._parts(y))])
+        return self._join([
+            t.log_abs_det_jacobian(a, b)
+            for t, a, b in zip(self.transforms, self._parts(x), self._parts(y))])
 
 
 class CatTransform(_Parts):
@@ -257,8 +264,10 @@ class CatTransform(_Parts):
         super().__init__(tseq, dim, cache_size)
         self.lengths = list(lengths or [1] * len(self.transforms))
 
-    domain = property(lambda self: c.cat([t.domain for t in self.transforms], self.dim, self.lengths))
-    codomain = property(lambda self: c.cat([t.codomain for t in self.transforms], self.dim, self.lengths))
+    domain = property(lambda self: c.cat([t.domain for t in self.transforms], self.dim, self.lengths
+                                         ))
+    codomain = property(lambda self: c.cat([t.codomain for t in self.transforms], self.dim, self.
+                                           lengths))
 
     def _parts(self, x):
         return x.split(self.lengths, self.dim)

@@ -1,4 +1,5 @@
-"""Transform: a function of which the inverse and the change of volume are known. Inverses, compositions and reshapes of transforms."""
+"""Transform: a function of which the inverse and the change of volume are known. Inverses,
+compositions and reshapes of transforms."""
 import math
 
 import whet
@@ -9,7 +10,8 @@ from .base import Size, sum_rightmost
 
 
 class Transform:
-    """y = f(x) with an inverse. With `cache_size=1` the last pair is remembered, so that `inv(f(x))` is x itself."""
+    """y = f(x) with an inverse. With `cache_size=1` the last pair is remembered, so that
+    `inv(f(x))` is x itself."""
     bijective = False
     domain = codomain = c.real
     sign = 1
@@ -73,7 +75,8 @@ class Transform:
     def __eq__(self, other):
         return type(self) is type(other) and not any(
             not bool((a == b).all()) if isinstance(a, whet.Tensor) else a != b
-            for a, b in ((v, other.__dict__.get(k)) for k, v in self.__dict__.items() if k not in ("_pair", "_cache_size")))
+            for a, b in ((v, other.__dict__.get(k))
+                         for k, v in self.__dict__.items() if k not in ("_pair", "_cache_size")))
 
     __hash__ = object.__hash__
 
@@ -160,7 +163,8 @@ class ComposeTransform(Transform):
         total, event_dim = 0, self.domain.event_dim
         for i, p in enumerate(self.parts):
             z = y if i + 1 == len(self.parts) else p(x)
-            total = total + sum_rightmost(p.log_abs_det_jacobian(x, z), event_dim - p.domain.event_dim)
+            total = (total
+                     + sum_rightmost(p.log_abs_det_jacobian(x, z), event_dim - p.domain.event_dim))
             event_dim += p.codomain.event_dim - p.domain.event_dim
             x = z
         return total
@@ -184,7 +188,8 @@ class IndependentTransform(Transform):
 
     def __init__(self, base_transform, reinterpreted_batch_ndims, cache_size=0):
         super().__init__(cache_size)
-        self.base_transform, self.reinterpreted_batch_ndims = base_transform.with_cache(cache_size), reinterpreted_batch_ndims
+        self.base_transform, self.reinterpreted_batch_ndims = (
+            base_transform.with_cache(cache_size), reinterpreted_batch_ndims)
 
     domain = property(lambda self: c.independent(self.base_transform.domain, self.reinterpreted_batch_ndims))
     codomain = property(lambda self: c.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims))
@@ -198,7 +203,8 @@ class IndependentTransform(Transform):
         return self.base_transform._back(y)
 
     def log_abs_det_jacobian(self, x, y):
-        return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+        return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y),
+                             self.reinterpreted_batch_ndims)
 
 
 class ReshapeTransform(Transform):

@@ -26,15 +26,20 @@ class TransformedDistribution(Distribution):
         base_shape = base_distribution.batch_shape + base_distribution.event_shape
         whole = ComposeTransform(self.transforms)
         if len(base_shape) < whole.domain.event_dim:
-            raise ValueError(f"base_distribution needs to have shape with size at least {whole.domain.event_dim}, but got {tuple(base_shape)}.")
+            raise ValueError(
+                "base_distribution needs to have shape with size at least "
+                f"{whole.domain.event_dim}, but got {tuple(base_shape)}.")
         shape = Size(whole.forward_shape(base_shape))
         need = whole.domain.event_dim - len(base_distribution.event_shape)
         if need > 0:
             from .multivariate import Independent
             base_distribution = Independent(base_distribution, need)
         self.base_dist = base_distribution
-        event_dim = whole.codomain.event_dim + max(len(base_distribution.event_shape) - whole.domain.event_dim, 0)
-        super().__init__(shape[:len(shape) - event_dim], shape[len(shape) - event_dim:], validate_args=validate_args)
+        event_dim = (whole.codomain.event_dim
+                     + max(len(base_distribution.event_shape) - whole.domain.event_dim, 0))
+        super().__init__(shape[:len(shape) - event_dim],
+                         shape[len(shape) - event_dim:],
+                         validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
         base = self.base_dist
@@ -72,9 +77,11 @@ class TransformedDistribution(Distribution):
         for t in reversed(self.transforms):
             x = t._back(y)
             event_dim += t.domain.event_dim - t.codomain.event_dim
-            total = total - sum_rightmost(t.log_abs_det_jacobian(x, y), event_dim - t.domain.event_dim)
+            total = (total
+                     - sum_rightmost(t.log_abs_det_jacobian(x, y), event_dim - t.domain.event_dim))
             y = x
-        return total + sum_rightmost(self.base_dist.log_prob(y), event_dim - len(self.base_dist.event_shape))
+        return (total + sum_rightmost(self.base_dist.log_prob(y),
+                                      event_dim - len(self.base_dist.event_shape)))
 
     def _monotone(self, value):
         sign = 1
@@ -109,13 +116,16 @@ class LogNormal(_Made):
     support = c.positive
 
     def __init__(self, loc, scale, validate_args=None):
-        super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
+        super().__init__(Normal(loc, scale, validate_args=validate_args),
+                         ExpTransform(),
+                         validate_args=validate_args)
 
     loc = property(lambda self: self.base_dist.loc)
     scale = property(lambda self: self.base_dist.scale)
     mean = property(lambda self: (self.loc + self.scale ** 2 / 2).exp())
     mode = property(lambda self: (self.loc - self.scale ** 2).exp())
-    variance = property(lambda self: (self.scale ** 2).expm1() * (2 * self.loc + self.scale ** 2).exp())
+    variance = property(lambda self: (self.scale ** 2).expm1() * (2 * self.loc + self.scale ** 2).
+                        exp())
 
     def entropy(self):
         return self.base_dist.entropy() + self.loc
@@ -127,7 +137,9 @@ class _Half(_Made):
     support = c.nonnegative
 
     def __init__(self, scale, validate_args=None):
-        super().__init__(self._base(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
+        super().__init__(self._base(0, scale, validate_args=False),
+                         AbsTransform(),
+                         validate_args=validate_args)
 
     scale = property(lambda self: self.base_dist.scale)
     mode = property(lambda self: whet.zeros_like(self.scale))
@@ -166,9 +178,12 @@ class Pareto(_Made):
 
     def __init__(self, scale, alpha, validate_args=None):
         self.scale, self.alpha = broadcast_all(scale, alpha)
-        super().__init__(Exponential(self.alpha, validate_args=validate_args), [ExpTransform(), AffineTransform(0, self.scale)], validate_args)
+        super().__init__(Exponential(self.alpha, validate_args=validate_args),
+                         [ExpTransform(), AffineTransform(0, self.scale)],
+                         validate_args)
 
-    mean = property(lambda self: whet.where(self.alpha <= 1, math.inf, self.alpha * self.scale / (self.alpha - 1)))
+    mean = property(lambda self: whet.where(self.alpha <= 1, math.inf, self.alpha * self.scale / (
+        self.alpha - 1)))
     mode = property(lambda self: self.scale)
 
     @property
@@ -190,14 +205,17 @@ class Weibull(_Made):
     def __init__(self, scale, concentration, validate_args=None):
         self.scale, self.concentration = broadcast_all(scale, concentration)
         super().__init__(Exponential(whet.ones_like(self.scale), validate_args=validate_args),
-                         [PowerTransform(1 / self.concentration), AffineTransform(0, self.scale)], validate_args)
+                         [PowerTransform(1 / self.concentration), AffineTransform(0, self.scale)],
+                         validate_args)
 
     def _moment(self, n):
         return (1 + n / self.concentration).lgamma()
 
     mean = property(lambda self: self.scale * self._moment(1).exp())
-    mode = property(lambda self: self.scale * ((self.concentration - 1) / self.concentration) ** (1 / self.concentration))
-    variance = property(lambda self: self.scale ** 2 * (self._moment(2).exp() - (2 * self._moment(1)).exp()))
+    mode = (property(lambda self: self.scale * ((self.concentration - 1) / self.concentration) ** (
+        1 / self.concentration)))
+    variance = (property(lambda self: self.scale ** 2 * (self._moment(2).exp() - (2 * self._moment(
+        1)).exp())))
 
     def entropy(self):
         return EULER * (1 - 1 / self.concentration) + (self.scale / self.concentration).log() + 1
@@ -209,7 +227,9 @@ class InverseGamma(_Made):
     support = c.positive
 
     def __init__(self, concentration, rate, validate_args=None):
-        super().__init__(Gamma(concentration, rate, validate_args=validate_args), PowerTransform(-1.0), validate_args)
+        super().__init__(Gamma(concentration, rate, validate_args=validate_args),
+                         PowerTransform(-1.0),
+                         validate_args)
 
     concentration = property(lambda self: self.base_dist.concentration)
     rate = property(lambda self: self.base_dist.rate)
@@ -235,7 +255,10 @@ class Kumaraswamy(_Made):
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         one = whet.ones_like(self.concentration1)
         super().__init__(Uniform(one * 0, one, validate_args=False),
-                         [PowerTransform(1 / self.concentration0), AffineTransform(1.0, -1.0), PowerTransform(1 / self.concentration1)],
+                         [
+                             PowerTransform(1 / self.concentration0),
+                             AffineTransform(1.0, -1.0),
+                             PowerTransform(1 / self.concentration1)],
                          validate_args)
 
     def _moment(self, n):
@@ -272,7 +295,9 @@ class RelaxedBernoulli(_Made):
 
     def __init__(self, temperature, probs=None, logits=None, validate_args=None):
         from .discrete import LogitRelaxedBernoulli
-        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args)
+        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits),
+                         SigmoidTransform(),
+                         validate_args)
 
     temperature = property(lambda self: self.base_dist.temperature)
     probs = property(lambda self: self.base_dist.probs)
@@ -286,7 +311,9 @@ class RelaxedOneHotCategorical(_Made):
 
     def __init__(self, temperature, probs=None, logits=None, validate_args=None):
         from .discrete import ExpRelaxedCategorical
-        super().__init__(ExpRelaxedCategorical(temperature, probs, logits, validate_args), ExpTransform(), validate_args)
+        super().__init__(ExpRelaxedCategorical(temperature, probs, logits, validate_args),
+                         ExpTransform(),
+                         validate_args)
 
     temperature = property(lambda self: self.base_dist.temperature)
     probs = property(lambda self: self.base_dist.probs)

@@ -1,4 +1,5 @@
-"""Transforms, the distributions that they make of others, and the transform that belongs to a constraint."""
+"""Transforms, the distributions that they make of others, and the transform that belongs to a
+constraint."""
 from . import constraints as c
 from .standard_transforms import (  # noqa: F401
     AbsTransform,
@@ -32,19 +33,27 @@ from .transformed import (  # noqa: F401
     Weibull,
 )
 
-__all__ = ["AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform", "CumulativeDistributionTransform",
-           "ExpTransform", "IndependentTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform",
-           "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform",
-           "identity_transform"]
+__all__ = [
+    "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
+    "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform",
+    "LowerCholeskyTransform", "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform",
+    "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StackTransform",
+    "StickBreakingTransform", "TanhTransform", "Transform", "identity_transform"]
 
 
 def transform_to(constraint):
     """A transform from all real numbers (or vectors) to a region."""
     if isinstance(constraint, c.independent):
-        return IndependentTransform(transform_to(constraint.base_constraint), constraint.reinterpreted_batch_ndims)
-    known = {id(c.real): identity_transform, id(c.simplex): SoftmaxTransform(), id(c.lower_cholesky): LowerCholeskyTransform(),
-             id(c.corr_cholesky): CorrCholeskyTransform(), id(c.positive_definite): PositiveDefiniteTransform(),
-             id(c.positive_semidefinite): PositiveDefiniteTransform(), id(c.unit_interval): SigmoidTransform()}
+        return IndependentTransform(transform_to(constraint.base_constraint),
+                                    constraint.reinterpreted_batch_ndims)
+    known = {
+        id(c.real): identity_transform,
+        id(c.simplex): SoftmaxTransform(),
+        id(c.lower_cholesky): LowerCholeskyTransform(),
+        id(c.corr_cholesky): CorrCholeskyTransform(),
+        id(c.positive_definite): PositiveDefiniteTransform(),
+        id(c.positive_semidefinite): PositiveDefiniteTransform(),
+        id(c.unit_interval): SigmoidTransform()}
     found = known.get(id(constraint))
     if found is not None:
         return found

@@ -37,7 +37,8 @@ class Normal(_LocScale, ExponentialFamily):
 
     def log_prob(self, value):
         self._validate_sample(value)
-        return -((value - self.loc) ** 2) / (2 * self.scale ** 2) - self.scale.log() - 0.5 * math.log(2 * math.pi)
+        return (-((value - self.loc) ** 2) /
+                (2 * self.scale ** 2) - self.scale.log() - 0.5 * math.log(2 * math.pi))
 
     def cdf(self, value):
         self._validate_sample(value)
@@ -58,7 +59,8 @@ class Laplace(_LocScale):
 
     def rsample(self, sample_shape=()):
         u = rand(self._extended_shape(sample_shape), self.loc) - 0.5
-        return self.loc - self.scale * u.sign() * (-2 * u.abs()).clamp(min=-1 + whet.finfo(u.dtype).eps).log1p()
+        return (self.loc - self.scale * u.sign() *
+                (-2 * u.abs()).clamp(min=-1 + whet.finfo(u.dtype).eps).log1p())
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -88,7 +90,8 @@ class Cauchy(_LocScale):
 
     def log_prob(self, value):
         self._validate_sample(value)
-        return -math.log(math.pi) - self.scale.log() - (((value - self.loc) / self.scale) ** 2).log1p()
+        return (-math.log(math.pi) - self.scale.log() -
+                (((value - self.loc) / self.scale) ** 2).log1p())
 
     def cdf(self, value):
         self._validate_sample(value)
@@ -109,7 +112,9 @@ class Gumbel(_LocScale):
     variance = property(lambda self: self.stddev ** 2)
 
     def rsample(self, sample_shape=()):
-        return self.icdf(rand(self._extended_shape(sample_shape), self.loc).clamp(max=1 - whet.finfo(self.loc.dtype).eps))
+        return self.icdf(
+            rand(self._extended_shape(sample_shape),
+                 self.loc).clamp(max=1 - whet.finfo(self.loc.dtype).eps))
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -147,7 +152,8 @@ class Uniform(Distribution):
         return c.interval(self.low, self.high)
 
     def rsample(self, sample_shape=()):
-        return self.low + whet.rand(self._extended_shape(sample_shape), dtype=self.low.dtype) * (self.high - self.low)
+        return (self.low + whet.rand(self._extended_shape(sample_shape), dtype=self.low.dtype) *
+                (self.high - self.low))
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -193,13 +199,15 @@ class StudentT(Distribution):
     def log_prob(self, value):
         self._validate_sample(value)
         y = (value - self.loc) / self.scale
-        z = self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi) + (0.5 * self.df).lgamma() - (0.5 * (self.df + 1)).lgamma()
+        z = (self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi) +
+             (0.5 * self.df).lgamma() - (0.5 * (self.df + 1)).lgamma())
         return -0.5 * (self.df + 1) * (y ** 2 / self.df).log1p() - z
 
     def entropy(self):
         half = 0.5 * self.df
         beta = half.lgamma() + math.lgamma(0.5) - (0.5 * (self.df + 1)).lgamma()
-        return self.scale.log() + 0.5 * (self.df + 1) * ((0.5 * (self.df + 1)).digamma() - half.digamma()) + 0.5 * self.df.log() + beta
+        return (self.scale.log() + 0.5 * (self.df + 1) *
+                ((0.5 * (self.df + 1)).digamma() - half.digamma()) + 0.5 * self.df.log() + beta)
 
 
 class VonMises(Distribution):
@@ -220,7 +228,8 @@ class VonMises(Distribution):
     def log_prob(self, value):
         self._validate_sample(value)
         k = self.concentration
-        return k * (value - self.loc).cos() - math.log(2 * math.pi) - (whet.special.i0e(k).log() + k)
+        return (k * (value - self.loc).cos() - math.log(2 * math.pi) -
+                (whet.special.i0e(k).log() + k))
 
     def sample(self, sample_shape=()):
         """Best and Fisher's method, all rounds at once."""
@@ -240,7 +249,7 @@ class VonMises(Distribution):
             return ((x + math.pi + self.loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
 
 
-# ---- positive numbers ------------------------------------------------------------------------------------------------------
+# ---- positive numbers ----------------------------------------------------------------------------
 class Exponential(ExponentialFamily):
     """The time until what happens `rate` times in one unit of time."""
     arg_constraints = {"rate": c.positive}
@@ -325,27 +334,33 @@ class Beta(ExponentialFamily):
 
     _total = property(lambda self: self.concentration1 + self.concentration0)
     mean = property(lambda self: self.concentration1 / self._total)
-    variance = property(lambda self: self.concentration1 * self.concentration0 / (self._total ** 2 * (self._total + 1)))
+    variance = property(lambda self: self.concentration1 * self.concentration0 / (
+        self._total ** 2 * (self._total + 1)))
 
     @property
     def mode(self):
         a, b = self.concentration1, self.concentration0
         inner = (a - 1) / (a + b - 2)
-        return whet.where((a > 1) & (b > 1), inner, whet.where((a < 1) & (b < 1) | (a == b), math.nan, (a > b).to(a.dtype)))
+        return whet.where((a > 1) & (b > 1),
+                          inner,
+                          whet.where((a < 1) & (b < 1) | (a == b), math.nan, (a > b).to(a.dtype)))
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
-        x, y = standard_gamma(self.concentration1.expand(shape)), standard_gamma(self.concentration0.expand(shape))
+        x, y = (standard_gamma(self.concentration1.expand(shape)),
+                standard_gamma(self.concentration0.expand(shape)))
         return x / (x + y)
 
     def log_prob(self, value):
         self._validate_sample(value)
         a, b = self.concentration1, self.concentration0
-        return whet.xlogy(a - 1, value) + whet.xlogy(b - 1, 1 - value) + (a + b).lgamma() - a.lgamma() - b.lgamma()
+        return (whet.xlogy(a - 1, value) + whet.xlogy(b - 1, 1 - value) +
+                (a + b).lgamma() - a.lgamma() - b.lgamma())
 
     def entropy(self):
         a, b, t = self.concentration1, self.concentration0, self._total
-        return a.lgamma() + b.lgamma() - t.lgamma() - (a - 1) * a.digamma() - (b - 1) * b.digamma() + (t - 2) * t.digamma()
+        return (a.lgamma() + b.lgamma() - t.lgamma() - (a - 1) * a.digamma() -
+                (b - 1) * b.digamma() + (t - 2) * t.digamma())
 
 
 class FisherSnedecor(Distribution):
@@ -359,7 +374,8 @@ class FisherSnedecor(Distribution):
         super().__init__(self.df1.shape, validate_args=validate_args)
 
     mean = property(lambda self: whet.where(self.df2 <= 2, math.nan, self.df2 / (self.df2 - 2)))
-    mode = property(lambda self: whet.where(self.df1 <= 2, math.nan, (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)))
+    mode = property(lambda self: whet.where(self.df1 <= 2, math.nan, (self.df1 - 2) / self.df1 *
+                                            self.df2 / (self.df2 + 2)))
 
     @property
     def variance(self):
@@ -393,7 +409,8 @@ class ContinuousBernoulli(ExponentialFamily):
         else:
             self.logits, = broadcast_all(logits)
         self._lims = lims
-        super().__init__((self.probs if probs is not None else self.logits).shape, validate_args=validate_args)
+        super().__init__((self.probs if probs is not None else self.logits).shape,
+                         validate_args=validate_args)
 
     @lazy_property
     def probs(self):
@@ -413,7 +430,9 @@ class ContinuousBernoulli(ExponentialFamily):
 
     def _log_norm(self):
         far, p = self._cut()
-        exact = ((-p).log1p() - p.log()).abs().log() - whet.where(p <= 0.5, (-2 * p.clamp(max=0.5)).log1p(), (2 * p.clamp(min=0.5) - 1).log())
+        exact = (((-p).log1p() - p.log()).abs().log()
+                 - whet.where(p <= 0.5, (-2 * p.clamp(max=0.5)).log1p(),
+                              (2 * p.clamp(min=0.5) - 1).log()))
         x = (self.probs - 0.5) ** 2
         return whet.where(far, exact, math.log(2) + (4 / 3 + 104 / 45 * x) * x)
 
@@ -421,20 +440,25 @@ class ContinuousBernoulli(ExponentialFamily):
     def mean(self):
         far, p = self._cut()
         x = self.probs - 0.5
-        return whet.where(far, p / (2 * p - 1) + 1 / ((-p).log1p() - p.log()), 0.5 + (1 / 3 + 16 / 45 * x ** 2) * x)
+        return whet.where(far,
+                          p / (2 * p - 1) + 1 / ((-p).log1p() - p.log()),
+                          0.5 + (1 / 3 + 16 / 45 * x ** 2) * x)
 
     @property
     def variance(self):
         far, p = self._cut()
         x = (self.probs - 0.5) ** 2
-        return whet.where(far, p * (p - 1) / (1 - 2 * p) ** 2 + 1 / ((-p).log1p() - p.log()) ** 2, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
+        return whet.where(far,
+                          p * (p - 1) / (1 - 2 * p) ** 2 + 1 / ((-p).log1p() - p.log()) ** 2,
+                          1 / 12 - (1 / 15 - 128 / 945 * x) * x)
 
     def rsample(self, sample_shape=()):
         return self.icdf(rand(self._extended_shape(sample_shape), self.probs))
 
     def log_prob(self, value):
         self._validate_sample(value)
-        return -whet.nn.functional.binary_cross_entropy_with_logits(*whet.broadcast_tensors(self.logits, value), reduction="none") + self._log_norm()
+        return (-whet.nn.functional.binary_cross_entropy_with_logits(
+            *whet.broadcast_tensors(self.logits, value), reduction="none") + self._log_norm())
 
     def cdf(self, value):
         self._validate_sample(value)
@@ -445,7 +469,8 @@ class ContinuousBernoulli(ExponentialFamily):
 
     def icdf(self, value):
         far, p = self._cut()
-        return whet.where(far, ((-p + value * (2 * p - 1)).log1p() - (-p).log1p()) / (p.log() - (-p).log1p()), value)
+        return whet.where(far, ((-p + value * (2 * p - 1)).log1p() - (-p).log1p()) /
+                          (p.log() - (-p).log1p()), value)
 
     def entropy(self):
         lo, hi = (-self.probs).log1p(), self.probs.log()
@@ -461,7 +486,8 @@ class GeneralizedPareto(Distribution):
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    mean = property(lambda self: whet.where(self.concentration < 1, self.loc + self.scale / (1 - self.concentration), math.inf))
+    mean = property(lambda self: whet.where(self.concentration < 1, self.loc + self.scale / (
+        1 - self.concentration), math.inf))
     mode = property(lambda self: self.loc)
 
     @property
@@ -493,7 +519,9 @@ class GeneralizedPareto(Distribution):
     def icdf(self, value):
         flat = self.concentration == 0
         safe = whet.where(flat, 1.0, self.concentration)
-        return self.loc + self.scale * whet.where(flat, -(-value).log1p(), ((1 - value) ** -safe - 1) / safe)
+        return (
+            self.loc
+            + self.scale * whet.where(flat, -(-value).log1p(), ((1 - value) ** -safe - 1) / safe))
 
     def entropy(self):
         return self.scale.log() + self.concentration + 1

@@ -9,18 +9,18 @@ def _checked(primals, tangents, name="jvp"):
     """The tensors of primals and tangents, which must fit each other."""
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
         raise RuntimeError(
-            f"{name}(f, primals, tangents): Expected primals and tangents to be tuples, got {type(primals)} and {type(tangents)}"
-        )
+            f"{name}(f, primals, tangents): Expected primals and tangents to be tuples, got "
+            f"{type(primals)} and {type(tangents)}")
     xs, vs = tensors(primals), tensors(tangents)
     if len(vs) != len(xs):
         raise RuntimeError(
-            f"{name}(f, primals, tangents): Expected primals and tangents to have the same python structure"
-        )
+            f"{name}(f, primals, tangents): Expected primals and tangents to have the same python "
+            "structure")
     for x, v in zip(xs, vs):
         if x.shape != v.shape:
             raise RuntimeError(
-                f"{name}(f, primals, tangents): primal of shape {tuple(x.shape)} and tangent of shape {tuple(v.shape)} differ"
-            )
+                f"{name}(f, primals, tangents): primal of shape {tuple(x.shape)} and tangent of "
+                f"shape {tuple(v.shape)} differ")
     return _differentiable(xs, name), vs
 
 
@@ -28,8 +28,8 @@ def _differentiable(xs, name):
     for x in xs:
         if x.dtype.kind < 2:
             raise RuntimeError(
-                f"{name}: only Tensors of floating point and complex dtype can be differentiated, got {x.dtype}"
-            )
+                f"{name}: only Tensors of floating point and complex dtype can be differentiated, "
+                f"got {x.dtype}")
     if not xs:
         raise RuntimeError(f"{name}: Expected at least one Tensor to differentiate by")
     return xs

@@ -13,8 +13,8 @@ def _fresh(t):
     function of `t` where that has a history there."""
     if t.dtype.kind < 2:
         raise RuntimeError(
-            f"grad: only Tensors of floating point and complex dtype can be differentiated, got {t.dtype}"
-        )
+            "grad: only Tensors of floating point and complex dtype can be differentiated, got "
+            f"{t.dtype}")
     return variable(t)
 
 
@@ -33,13 +33,13 @@ def grad_and_value(func, argnums=0, has_aux=False):
             value, aux = value if has_aux else (value, None)
             if not isinstance(value, Tensor):
                 raise RuntimeError(
-                    f"grad_and_value(f)(*args): Expected f(*args) to return a tensor, got {type(value)}"
-                )
+                    "grad_and_value(f)(*args): Expected f(*args) to return a tensor, got "
+                    f"{type(value)}")
             if value.ndim:
                 raise RuntimeError(
-                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with "
-                    f"{value.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
-                )
+                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got "
+                    f"tensor with {value.ndim} dims. Maybe you wanted to use the vjp or jacrev "
+                    "APIs instead?")
             by = [args[i] for i in which]
             found = tensors(by)
             recorded = engine.depends_on_others([value], found)
@@ -77,13 +77,13 @@ def checked_output(out, has_aux, name):
     """(output, aux) of a function's result."""
     if has_aux and (not isinstance(out, tuple) or len(out) != 2):
         raise RuntimeError(
-            f"{name}(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True"
-        )
+            f"{name}(f, *primals): output of function f should be a tuple: (output, aux) if "
+            "has_aux is True")
     out, aux = out if has_aux else (out, None)
     if not tensors(out):
         raise RuntimeError(
-            f"{name}(f, *primals): Expected f to be a function that has non-empty output of Tensors, got {type(out)}"
-        )
+            f"{name}(f, *primals): Expected f to be a function that has non-empty output of "
+            f"Tensors, got {type(out)}")
     return out, aux
 
 
@@ -139,13 +139,11 @@ def vjp(func, *primals, has_aux=False):
         outs, vs = tensors(out), tensors(cotangent)
         if len(outs) != len(vs):
             raise RuntimeError(
-                "vjp: Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function, "
-                f"but there are {len(vs)} tensors and {len(outs)} outputs"
-            )
+                "vjp: Expected pytree structure of cotangents to be the same as pytree structure "
+                f"of outputs to the function, but there are {len(vs)} tensors and {len(outs)} "
+                "outputs")
         again = recorded or any(v.requires_grad for v in vs)
         with enable_grad():
             gs = gradients(outs, tensors(inputs), vs, again)
         return given(like(inputs, gs), again)
     return (given(out, recorded), back, aux) if has_aux else (given(out, recorded), back)
-
-

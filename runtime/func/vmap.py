@@ -12,9 +12,8 @@ from ..tensor import Tensor, new
 from .trees import like, tensors
 
 DATA_DEPENDENT = (
-    "vmap: Python asks for the numbers of a tensor that has others for each example ({}). Use ops (where, cond, clamp, masks) "
-    "instead of item(), bool(), numpy() and their like"
-)
+    "vmap: Python asks for the numbers of a tensor that has others for each example ({}). Use ops "
+    "(where, cond, clamp, masks) instead of item(), bool(), numpy() and their like")
 
 
 class BatchTensor(LevelTensor):
@@ -85,9 +84,9 @@ class BatchLevel(Level):
     def write(self, op, t, args, attrs):
         if not t.batched and any([self.has_batch(x) for x in args]):
             raise RuntimeError(
-                f"vmap: inplace arithmetic(self, *extra_args) is not possible: {op.name}_ writes what differs between the examples "
-                f"into a tensor that all of them share (of shape {list(t.shape)}). Use the op that is not in place."
-            )
+                f"vmap: inplace arithmetic(self, *extra_args) is not possible: {op.name}_ writes "
+                "what differs between the examples into a tensor that all of them share (of "
+                f"shape {list(t.shape)}). Use the op that is not in place.")
         result = value = args[0] if op is copy_op else self.computed_for(op, t, args, attrs)
         if self.owns(result):
             value = batching.aligned(result.value, t.ndim) if result.batched else result.value
@@ -142,9 +141,9 @@ class BatchLevel(Level):
     def draw(self, generator, op, shape):
         if self.randomness == "error":
             raise RuntimeError(
-                "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-                "randomness flags on vmap or perform the randomness operation out of vmap"
-            )
+                "vmap: called random operation while in randomness error mode. Please either use "
+                "the 'same' or 'different' randomness flags on vmap or perform the randomness "
+                "operation out of vmap")
         if self.randomness == "same":
             return super().draw(generator, op, shape)
         return self.tensor(self.beneath(draw_op, generator, op, (self.size, *shape)), True)
@@ -169,8 +168,8 @@ def _dims(value, dims, found):
     elif isinstance(value, dict | tuple | list):
         if isinstance(dims, dict | tuple | list) and len(dims) != len(value):
             raise ValueError(
-                f"vmap: in_dims is not compatible with the structure of inputs: {len(dims)} and {len(value)} entries"
-            )
+                f"vmap: in_dims is not compatible with the structure of inputs: {len(dims)} and "
+                f"{len(value)} entries")
         for k in value if isinstance(value, dict) else range(len(value)):
             _dims(value[k], dims[k] if isinstance(dims, dict | tuple | list) else dims, found)
     elif isinstance(dims, int):
@@ -183,21 +182,19 @@ def _mapped_dims(name, args, in_dims):
     dimension."""
     if isinstance(in_dims, tuple | list) and len(in_dims) != len(args):
         raise ValueError(
-            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the structure of inputs: "
-            f"{len(args)} inputs"
-        )
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the "
+            f"structure of inputs: {len(args)} inputs")
     found, sizes = [], set()
     for t, d in _dims(args, tuple(in_dims) if isinstance(in_dims, list) else in_dims, []):
         if d is not None and not isinstance(t, Tensor):
             raise ValueError(
-                f"vmap: Got in_dim={d} for an input but the input is of type {type(t)}. We cannot vmap over non-Tensor arguments, "
-                "please use None as the respective in_dim"
-            )
+                f"vmap: Got in_dim={d} for an input but the input is of type {type(t)}. We cannot "
+                "vmap over non-Tensor arguments, please use None as the respective in_dim")
         if d is not None and not -t.ndim <= d < t.ndim:
             raise ValueError(
-                f"vmap: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {t.ndim} so expected in_dim "
-                f"to satisfy -{t.ndim} <= in_dim < {t.ndim}."
-            )
+                f"vmap: Got in_dim={d} for some input, but that input is a Tensor of "
+                f"dimensionality {t.ndim} so expected in_dim to satisfy -{t.ndim} <= in_dim < "
+                f"{t.ndim}.")
         if isinstance(t, Tensor):
             found.append((t, None if d is None else d % t.ndim))
             sizes.update([] if d is None else [t.shape[d]])
@@ -205,9 +202,8 @@ def _mapped_dims(name, args, in_dims):
         raise ValueError("vmap: at least one input must have a dimension to map over")
     if len(sizes) > 1:
         raise ValueError(
-            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sorted(sizes)} for the mapped "
-            "dimension"
-        )
+            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+            f"{sorted(sizes)} for the mapped dimension")
     if sizes == {0}:
         raise RuntimeError("vmap: the mapped dimension has size 0, so the function cannot be run")
     return found, sizes.pop()
@@ -265,8 +261,8 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(
-            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
-        )
+            "Only allowed values for randomness are 'error', 'different', or 'same'. Got "
+            f"{randomness}")
     checked_chunk(chunk_size)
     name = getattr(func, "__name__", func)
 

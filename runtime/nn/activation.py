@@ -6,9 +6,11 @@ from .layer import Layer, layer
 from .module import Module
 from .parameter import Parameter
 
-__all__ = ["ReLU", "ReLU6", "RReLU", "Threshold", "Hardtanh", "Sigmoid", "Tanh", "Hardsigmoid", "Hardswish", "SiLU", "Mish",
-           "ELU", "CELU", "SELU", "GELU", "GLU", "Hardshrink", "Softshrink", "Tanhshrink", "LeakyReLU", "LogSigmoid", "Softplus",
-           "Softsign", "Softmax", "Softmin", "LogSoftmax", "Softmax2d", "PReLU"]
+__all__ = [
+    "ReLU", "ReLU6", "RReLU", "Threshold", "Hardtanh", "Sigmoid", "Tanh", "Hardsigmoid",
+    "Hardswish", "SiLU", "Mish", "ELU", "CELU", "SELU", "GELU", "GLU", "Hardshrink", "Softshrink",
+    "Tanhshrink", "LeakyReLU", "LogSigmoid", "Softplus", "Softsign", "Softmax", "Softmin",
+    "LogSoftmax", "Softmax2d", "PReLU"]
 
 
 @layer("relu")
@@ -58,7 +60,9 @@ class Hardtanh(Layer):
         self.max_val = self.max_val if self.max_value is None else self.max_value
         del self.min_value, self.max_value
         if not self.max_val > self.min_val:
-            raise ValueError(f"Hardtanh: max_val must be larger than min_val, got {self.max_val} and {self.min_val}")
+            raise ValueError(
+                f"Hardtanh: max_val must be larger than min_val, got {self.max_val} and "
+                f"{self.min_val}")
 
 
 @layer("sigmoid")

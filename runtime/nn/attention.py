@@ -14,8 +14,9 @@ from .module import Module
 from .norm import LayerNorm
 from .parameter import Parameter
 
-__all__ = ["MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "TransformerEncoder", "TransformerDecoder",
-           "Transformer"]
+__all__ = [
+    "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer",
+    "TransformerEncoder", "TransformerDecoder", "Transformer"]
 
 
 def _additive(mask, name, dtype):
@@ -30,10 +31,12 @@ def _additive(mask, name, dtype):
 
 
 class MultiheadAttention(Module):
-    """Attention of `query` over `key` and `value`, in several heads that each see a projection of them."""
+    """Attention of `query` over `key` and `value`, in several heads that each see a projection
+    of them."""
 
-    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None,
-                 batch_first=False, device=None, dtype=None):
+    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False,
+                 add_zero_attn=False, kdim=None, vdim=None, batch_first=False, device=None,
+                 dtype=None):
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError("embed_dim and num_heads must be greater than 0, "
@@ -41,7 +44,8 @@ class MultiheadAttention(Module):
         if embed_dim % num_heads:
             raise AssertionError("embed_dim must be divisible by num_heads")
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
-        self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
+        self.kdim, self.vdim = (embed_dim if kdim is None else kdim,
+                                embed_dim if vdim is None else vdim)
         self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
         self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
 
@@ -77,13 +81,15 @@ class MultiheadAttention(Module):
         if w is not None and key is value:
             k, v = F.linear(key, w[e:], None if b is None else b[e:]).chunk(2, -1)
             return F.linear(query, w[:e], None if b is None else b[:e]), k, v
-        weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight) if w is None else w.chunk(3)
+        weights = ((self.q_proj_weight, self.k_proj_weight,
+                    self.v_proj_weight) if w is None else w.chunk(3))
         biases = (None,) * 3 if b is None else b.chunk(3)
         return tuple(F.linear(x, wi, bi) for x, wi, bi in zip((query, key, value), weights, biases))
 
-    def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True,
-                is_causal=False):
-        """(output, weights): the weights averaged over the heads, one a head, or None without `need_weights`."""
+    def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None,
+                average_attn_weights=True, is_causal=False):
+        """(output, weights): the weights averaged over the heads, one a head, or None without
+        `need_weights`."""
         batched = query.ndim == 3
         self._check(query, key, value, key_padding_mask, attn_mask, batched)
         if is_causal and attn_mask is None:
@@ -91,10 +97,12 @@ class MultiheadAttention(Module):
         same_kv, same_q = key is value, query is key
         if not batched:
             query, key, value = query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0)
-            key_padding_mask = key_padding_mask if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+            key_padding_mask = (key_padding_mask
+                                if key_padding_mask is None else key_padding_mask.unsqueeze(0))
         elif not self.batch_first:
             query, key, value = query.transpose(0, 1), key.transpose(0, 1), value.transpose(0, 1)
-        if same_kv:                                  # new views, still the same tensors: let _project see it
+        # new views, still the same tensors: let _project see it
+        if same_kv:
             value = key
             query = key if same_q else query
         n, length, _ = query.shape
@@ -104,7 +112,8 @@ class MultiheadAttention(Module):
             k = whet.cat([k, self.bias_k.expand(n, 1, -1)], 1)
             v = whet.cat([v, self.bias_v.expand(n, 1, -1)], 1)
             extra += 1
-        q, k, v = (x.reshape(n, x.shape[1], self.num_heads, self.head_dim).transpose(1, 2) for x in (q, k, v))
+        q, k, v = (x.reshape(n, x.shape[1], self.num_heads, self.head_dim).transpose(1, 2)
+                   for x in (q, k, v))
         if self.add_zero_attn:
             zero = k.new_zeros((n, self.num_heads, 1, self.head_dim))
             k, v = whet.cat([k, zero], 2), whet.cat([v, zero], 2)
@@ -129,29 +138,38 @@ class MultiheadAttention(Module):
 
     def _check(self, query, key, value, key_padding_mask, attn_mask, batched):
         if query.ndim not in (2, 3):
-            raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D query tensor")
+            raise AssertionError(
+                f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D "
+                "query tensor")
         if key.ndim != query.ndim or value.ndim != query.ndim:
             kind = "batched (3-D)" if batched else "unbatched (2-D)"
-            raise AssertionError(f"For {kind} `query`, expected `key` and `value` to be "
-                                 f"{query.ndim}-D but found {key.ndim}-D and {value.ndim}-D tensors respectively")
+            raise AssertionError(
+                f"For {kind} `query`, expected `key` and `value` to be "
+                f"{query.ndim}-D but found {key.ndim}-D and {value.ndim}-D tensors respectively")
         if query.shape[-1] != self.embed_dim:
-            raise AssertionError(f"was expecting embedding dimension of {self.embed_dim}, but got {query.shape[-1]}")
+            raise AssertionError(
+                f"was expecting embedding dimension of {self.embed_dim}, but got {query.shape[-1]}")
         if key_padding_mask is not None and key_padding_mask.ndim != 1 + batched:
-            raise AssertionError(f"For {query.ndim}-D `query`, expected `key_padding_mask` to be None or {1 + batched}-D but found "
-                                 f"{key_padding_mask.ndim}-D tensor instead")
+            raise AssertionError(
+                f"For {query.ndim}-D `query`, expected `key_padding_mask` to be None or "
+                f"{1 + batched}-D but found {key_padding_mask.ndim}-D tensor instead")
         if attn_mask is None:
             return
         seq = 0 if batched and not self.batch_first else -2
         n = query.shape[0 if self.batch_first else 1] if batched else 1
-        wanted = {2: (query.shape[seq], key.shape[seq]), 3: (n * self.num_heads, query.shape[seq], key.shape[seq])}
+        wanted = {
+            2: (query.shape[seq], key.shape[seq]),
+            3: (n * self.num_heads, query.shape[seq], key.shape[seq])}
         if attn_mask.ndim not in wanted:
             raise RuntimeError(f"attn_mask's dimension {attn_mask.ndim} is not supported")
         if tuple(attn_mask.shape) != wanted[attn_mask.ndim]:
-            raise RuntimeError(f"The shape of the {attn_mask.ndim}D attn_mask is {tuple(attn_mask.shape)}, but should be "
-                               f"{wanted[attn_mask.ndim]}.")
+            raise RuntimeError(
+                f"The shape of the {attn_mask.ndim}D attn_mask is {tuple(attn_mask.shape)}, but "
+                f"should be {wanted[attn_mask.ndim]}.")
 
     def _mask(self, attn_mask, key_padding_mask, n, extra, dtype):
-        """Both masks as one addend that broadcasts to (N, heads, L, S), with `extra` open places at the end."""
+        """Both masks as one addend that broadcasts to (N, heads, L, S), with `extra` open places
+        at the end."""
         mask = _additive(attn_mask, "attn_mask", dtype)
         if mask is not None and mask.ndim == 3:
             mask = mask.reshape(n, self.num_heads, *mask.shape[1:])
@@ -173,11 +191,13 @@ def _activation(f):
 class TransformerEncoderLayer(Module):
     """Self-attention and a feed-forward network, each with a residual connection and a norm."""
 
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5, batch_first=False,
-                 norm_first=False, bias=True, device=None, dtype=None):
+    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu,
+                 layer_norm_eps=1e-5, batch_first=False, norm_first=False, bias=True, device=None,
+                 dtype=None):
         super().__init__()
         kind = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kind)
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias,
+                                            batch_first=batch_first, **kind)
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **kind)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **kind)
@@ -196,8 +216,9 @@ class TransformerEncoderLayer(Module):
         return self.norm2(x + self._ff_block(x))
 
     def _sa_block(self, x, mask, padding, is_causal=False):
-        return self.dropout1(self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False,
-                                            is_causal=is_causal)[0])
+        return self.dropout1(
+            self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False,
+                           is_causal=is_causal)[0])
 
     def _ff_block(self, x):
         return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
@@ -206,8 +227,9 @@ class TransformerEncoderLayer(Module):
 class TransformerDecoderLayer(Module):
     """Self-attention, attention over the encoder's output, and a feed-forward network."""
 
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5, batch_first=False,
-                 norm_first=False, bias=True, device=None, dtype=None):
+    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu,
+                 layer_norm_eps=1e-5, batch_first=False, norm_first=False, bias=True, device=None,
+                 dtype=None):
         super().__init__()
         kind = {"device": device, "dtype": dtype}
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kind)
@@ -220,8 +242,8 @@ class TransformerDecoderLayer(Module):
         self.dropout1, self.dropout2, self.dropout3 = Dropout(dropout), Dropout(dropout), Dropout(dropout)
         self.activation = _activation(activation)
 
-    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
-                tgt_is_causal=False, memory_is_causal=False):
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
+                memory_key_padding_mask=None, tgt_is_causal=False, memory_is_causal=False):
         own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
         cross = (memory_mask, memory_key_padding_mask, memory_is_causal)
         x = tgt
@@ -234,12 +256,14 @@ class TransformerDecoderLayer(Module):
         return self.norm3(x + self._ff_block(x))
 
     def _sa_block(self, x, mask, padding, is_causal=False):
-        return self.dropout1(self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False,
-                                            is_causal=is_causal)[0])
+        return self.dropout1(
+            self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False,
+                           is_causal=is_causal)[0])
 
     def _mha_block(self, x, mem, mask, padding, is_causal=False):
-        return self.dropout2(self.multihead_attn(x, mem, mem, attn_mask=mask, key_padding_mask=padding, need_weights=False,
-                                                 is_causal=is_causal)[0])
+        return self.dropout2(
+            self.multihead_attn(x, mem, mem, attn_mask=mask, key_padding_mask=padding,
+                                need_weights=False, is_causal=is_causal)[0])
 
     def _ff_block(self, x):
         return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
@@ -254,14 +278,16 @@ def _clones(module, n):
 class TransformerEncoder(Module):
     """A stack of copies of an encoder layer."""
 
-    def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
+    def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True,
+                 mask_check=True):
         super().__init__()
         self.layers, self.num_layers, self.norm = _clones(encoder_layer, num_layers), num_layers, norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         for layer in self.layers:
-            src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=bool(is_causal))
+            src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask,
+                        is_causal=bool(is_causal))
         return src if self.norm is None else self.norm(src)
 
 
@@ -272,24 +298,27 @@ class TransformerDecoder(Module):
         super().__init__()
         self.layers, self.num_layers, self.norm = _clones(decoder_layer, num_layers), num_layers, norm
 
-    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
-                tgt_is_causal=None, memory_is_causal=False):
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
+                memory_key_padding_mask=None, tgt_is_causal=None, memory_is_causal=False):
         for layer in self.layers:
-            tgt = layer(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
-                        memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=bool(tgt_is_causal),
-                        memory_is_causal=bool(memory_is_causal))
+            tgt = layer(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                        tgt_key_padding_mask=tgt_key_padding_mask,
+                        memory_key_padding_mask=memory_key_padding_mask,
+                        tgt_is_causal=bool(tgt_is_causal), memory_is_causal=bool(memory_is_causal))
         return tgt if self.norm is None else self.norm(tgt)
 
 
 class Transformer(Module):
     """An encoder and a decoder."""
 
-    def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048, dropout=0.1,
-                 activation=F.relu, custom_encoder=None, custom_decoder=None, layer_norm_eps=1e-5, batch_first=False,
-                 norm_first=False, bias=True, device=None, dtype=None):
+    def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6,
+                 dim_feedforward=2048, dropout=0.1, activation=F.relu, custom_encoder=None,
+                 custom_decoder=None, layer_norm_eps=1e-5, batch_first=False, norm_first=False,
+                 bias=True, device=None, dtype=None):
         super().__init__()
         kind = {"device": device, "dtype": dtype}
-        args = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
+        args = ((d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
+                 norm_first, bias))
         if custom_encoder is not None:
             self.encoder = custom_encoder
         else:
@@ -305,18 +334,20 @@ class Transformer(Module):
                 init.xavier_uniform_(p)
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 
-    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None,
-                tgt_key_padding_mask=None, memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None,
-                memory_is_causal=False):
+    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None,
+                src_key_padding_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
+                src_is_causal=None, tgt_is_causal=None, memory_is_causal=False):
         batched = src.ndim == 3
         if batched and src.shape[not self.batch_first] != tgt.shape[not self.batch_first]:
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
-        return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
-                            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
-                            memory_is_causal=memory_is_causal)
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask,
+                              is_causal=src_is_causal)
+        return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                            tgt_key_padding_mask=tgt_key_padding_mask,
+                            memory_key_padding_mask=memory_key_padding_mask,
+                            tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal)
 
     @staticmethod
     def generate_square_subsequent_mask(sz, device=None, dtype=None):

@@ -8,7 +8,8 @@ from ..tensor import Tensor
 from .module import Module
 from .parameter import Parameter
 
-__all__ = ["Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict", "DataParallel"]
+__all__ = [
+    "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict", "DataParallel"]
 
 
 class _ModuleSequence(Module):
@@ -39,7 +40,8 @@ class _ModuleSequence(Module):
         setattr(self, self._at(index), module)
 
     def __delitem__(self, index):
-        for name in list(self._module_names)[index] if isinstance(index, slice) else [self._at(index)]:
+        for name in (list(self._module_names)[index] if isinstance(index, slice) else [
+                self._at(index)]):
             delattr(self, name)
         self._rename(list(self._modules.items()))
 
@@ -76,7 +78,8 @@ class _ModuleSequence(Module):
     def extend(self, modules):
         """Add several at the end."""
         if not isinstance(modules, Iterable):
-            raise TypeError(f"extend should be called with an iterable, but got {type(modules).__name__}")
+            raise TypeError(
+                f"extend should be called with an iterable, but got {type(modules).__name__}")
         for module in list(modules):
             self.append(module)
         return self
@@ -111,12 +114,16 @@ class Sequential(_ModuleSequence):
 
     def __add__(self, other):
         if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+            raise ValueError(
+                f"add operator supports only objects of Sequential class, but {type(other)} is "
+                "given.")
         return Sequential(*self, *other)
 
     def __iadd__(self, other):
         if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+            raise ValueError(
+                f"add operator supports only objects of Sequential class, but {type(other)} is "
+                "given.")
         return self.extend(other)
 
     def __mul__(self, times):
@@ -166,7 +173,9 @@ class ModuleList(_ModuleSequence):
         lines = []
         for first, last, text in runs:
             text = text.replace("\n", "\n  ")
-            lines.append(f"  ({first}): {text}" if first == last else f"  ({first}-{last}): {last - first + 1} x {text}")
+            lines.append(f"  ({first}): {text}" if first == last else f"  ({first}-{last}): "
+                                                                      f"{last - first + 1} x "
+                                                                      f"{text}")
         return f"{self._get_name()}(\n" + "\n".join(lines) + "\n)"
 
 
@@ -175,13 +184,17 @@ def _pairs(items, what):
     if isinstance(items, Mapping | ModuleDict | ParameterDict):
         return list(items.items())
     if not isinstance(items, Iterable):
-        raise TypeError(f"{what}.update should be called with an iterable of key/value pairs, but got {type(items).__name__}")
+        raise TypeError(
+            f"{what}.update should be called with an iterable of key/value pairs, but got "
+            f"{type(items).__name__}")
     pairs = []
     for i, pair in enumerate(items):
         if not isinstance(pair, Iterable):
-            raise TypeError(f"{what} update sequence element #{i} should be Iterable; is {type(pair).__name__}")
+            raise TypeError(
+                f"{what} update sequence element #{i} should be Iterable; is {type(pair).__name__}")
         if len(pair) != 2:
-            raise ValueError(f"{what} update sequence element #{i} has length {len(pair)}; 2 is required")
+            raise ValueError(
+                f"{what} update sequence element #{i} has length {len(pair)}; 2 is required")
         pairs.append(tuple(pair))
     return pairs
 
@@ -281,7 +294,9 @@ class ParameterList(Module):
     def extend(self, values):
         """Add several at the end."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
-            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
+            raise TypeError(
+                "ParameterList.extend should be called with an iterable, but got "
+                f"{type(values).__name__}")
         for value in list(values):
             self.append(value)
         return self
@@ -320,8 +335,10 @@ class ParameterDict(Module):
 
     def _attr(self, key):
         if not isinstance(key, str):
-            raise TypeError(f"Index given to ParameterDict cannot be used as a key as it is not a string (type is "
-                            f"'{type(key).__name__}'). Open an issue on github if you need non-string keys.")
+            raise TypeError(
+                "Index given to ParameterDict cannot be used as a key as it is not a string "
+                "(type is "
+                f"'{type(key).__name__}'). Open an issue on github if you need non-string keys.")
         # a key that is also a method or an attribute of Module gets a name of its own
         return f"_{key}" if hasattr(Module, key) or hasattr(type(self), key) else key
 
@@ -428,12 +445,15 @@ class ParameterDict(Module):
 def _describe(key, value):
     if isinstance(value, Tensor):
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-        return f"  ({key}): {kind} containing: [{value.dtype} of size {'x'.join(map(str, value.shape))}]"
+        return (
+            f"  ({key}): {kind} containing: [{value.dtype} of size "
+            f"{'x'.join(map(str, value.shape))}]")
     return f"  ({key}): Object of type: {type(value).__name__}"
 
 
 class DataParallel(Module):
-    """A module whose batches could be split over several devices; with one device (or none) it calls the module."""
+    """A module whose batches could be split over several devices; with one device (or none) it
+    calls the module."""
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0):
         super().__init__()

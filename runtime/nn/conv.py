@@ -13,7 +13,9 @@ def ntuple(x, n):
     return tuple(x) if isinstance(x, tuple | list) else (x,) * n
 
 
-__all__ = [f"{lazy}Conv{kind}{n}d" for lazy in ("", "Lazy") for kind in ("", "Transpose") for n in (1, 2, 3)]
+__all__ = [
+    f"{lazy}Conv{kind}{n}d" for lazy in ("", "Lazy") for kind in ("", "Transpose")
+    for n in (1, 2, 3)]
 
 
 class _ConvNd(Module):
@@ -21,8 +23,8 @@ class _ConvNd(Module):
     dims = 2
     transposed = False
 
-    def _set_up(self, in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias, padding_mode,
-                device, dtype):
+    def _set_up(self, in_channels, out_channels, kernel_size, stride, padding, dilation,
+                output_padding, groups, bias, padding_mode, device, dtype):
         Module.__init__(self)
         n = self.dims
         if groups <= 0:
@@ -33,12 +35,14 @@ class _ConvNd(Module):
             raise ValueError("out_channels must be divisible by groups")
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
-                raise ValueError(f"Invalid padding string '{padding}', should be one of {{'same', 'valid'}}")
+                raise ValueError(
+                    f"Invalid padding string '{padding}', should be one of {{'same', 'valid'}}")
             if padding == "same" and any(s != 1 for s in ntuple(stride, n)):
                 raise ValueError("padding='same' is not supported for strided convolutions")
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
-            raise ValueError("padding_mode must be one of {'zeros', 'reflect', 'replicate', 'circular'}, "
-                             f"but got padding_mode='{padding_mode}'")
+            raise ValueError(
+                "padding_mode must be one of {'zeros', 'reflect', 'replicate', 'circular'}, "
+                f"but got padding_mode='{padding_mode}'")
         if self.transposed and padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         self.in_channels, self.out_channels = in_channels, out_channels
@@ -47,15 +51,19 @@ class _ConvNd(Module):
         self.output_padding, self.groups, self.padding_mode = ntuple(output_padding, n), groups, padding_mode
         self._explicit_padding = self._pad_amounts() if padding_mode != "zeros" else None
         self.weight = Parameter(whet.empty(self._weight_shape(), device=device, dtype=dtype))
-        self.register_parameter("bias", Parameter(whet.empty(out_channels, device=device, dtype=dtype)) if bias else None)
+        self.register_parameter(
+            "bias",
+            Parameter(whet.empty(out_channels, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def _weight_shape(self):
-        a, b = (self.in_channels, self.out_channels) if self.transposed else (self.out_channels, self.in_channels)
+        a, b = ((self.in_channels, self.out_channels) if self.transposed else
+                (self.out_channels, self.in_channels))
         return (a, b // self.groups, *self.kernel_size)
 
     def _pad_amounts(self):
-        """The padding as F.pad takes it (last dimension first), for modes that pad before the convolution."""
+        """The padding as F.pad takes it (last dimension first), for modes that pad before the
+        convolution."""
         amounts = []
         for k, d, p in zip(self.kernel_size, self.dilation, self._each_padding()):
             if p == "same":
@@ -78,7 +86,9 @@ class _ConvNd(Module):
         return self._conv_forward(input, self.weight, self.bias)
 
     def extra_repr(self):
-        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        text = (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}")
         if self.padding != (0,) * self.dims:
             text += f", padding={self.padding}"
         if self.dilation != (1,) * self.dims:
@@ -95,10 +105,11 @@ class _ConvNd(Module):
 
 
 class _Conv(_ConvNd):
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
-                 padding_mode="zeros", device=None, dtype=None):
-        self._set_up(in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode, device,
-                     dtype)
+
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1,
+                 groups=1, bias=True, padding_mode="zeros", device=None, dtype=None):
+        self._set_up(in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups,
+                     bias, padding_mode, device, dtype)
 
 
 class Conv1d(_Conv):
@@ -107,8 +118,8 @@ class Conv1d(_Conv):
 
     def _conv_forward(self, input, weight, bias):
         if self._explicit_padding is not None:
-            return F.conv1d(F.pad(input, self._explicit_padding, self.padding_mode), weight, bias, self.stride, 0, self.dilation,
-                            self.groups)
+            return F.conv1d(F.pad(input, self._explicit_padding, self.padding_mode), weight, bias,
+                            self.stride, 0, self.dilation, self.groups)
         return F.conv1d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
 
@@ -118,8 +129,8 @@ class Conv2d(_Conv):
 
     def _conv_forward(self, input, weight, bias):
         if self._explicit_padding is not None:
-            return F.conv2d(F.pad(input, self._explicit_padding, self.padding_mode), weight, bias, self.stride, 0, self.dilation,
-                            self.groups)
+            return F.conv2d(F.pad(input, self._explicit_padding, self.padding_mode), weight, bias,
+                            self.stride, 0, self.dilation, self.groups)
         return F.conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
 
@@ -129,8 +140,8 @@ class Conv3d(_Conv):
 
     def _conv_forward(self, input, weight, bias):
         if self._explicit_padding is not None:
-            return F.conv3d(F.pad(input, self._explicit_padding, self.padding_mode), weight, bias, self.stride, 0, self.dilation,
-                            self.groups)
+            return F.conv3d(F.pad(input, self._explicit_padding, self.padding_mode), weight, bias,
+                            self.stride, 0, self.dilation, self.groups)
         return F.conv3d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
 
@@ -138,15 +149,17 @@ class _ConvTranspose(_ConvNd):
     transposed = True
     function = "conv_transpose2d"
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
-                 dilation=1, padding_mode="zeros", device=None, dtype=None):
-        self._set_up(in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias, padding_mode,
-                     device, dtype)
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0,
+                 output_padding=0, groups=1, bias=True, dilation=1, padding_mode="zeros",
+                 device=None, dtype=None):
+        self._set_up(in_channels, out_channels, kernel_size, stride, padding, dilation,
+                     output_padding, groups, bias, padding_mode, device, dtype)
 
     def forward(self, input, output_size=None):
-        extra = self.output_padding if output_size is None else self._output_padding(input, output_size)
-        return getattr(F, self.function)(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups,
-                                         self.dilation)
+        extra = (self.output_padding if output_size is None else self._output_padding(
+            input, output_size))
+        return getattr(F, self.function)(input, self.weight, self.bias, self.stride, self.padding,
+                                         extra, self.groups, self.dilation)
 
     def _output_padding(self, input, output_size):
         """The output padding that gives the wanted size."""
@@ -155,14 +168,16 @@ class _ConvTranspose(_ConvNd):
         if len(sizes) == n + 1 + batched:
             sizes = sizes[1 + batched:]
         if len(sizes) != n:
-            raise ValueError(f"ConvTranspose{n}D: for {input.ndim}D input, output_size must have {n} or {n + 1 + batched} elements "
-                             f"(got {len(output_size)})")
+            raise ValueError(
+                f"ConvTranspose{n}D: for {input.ndim}D input, output_size must have {n} or "
+                f"{n + 1 + batched} elements (got {len(output_size)})")
         least = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, s, p, d, k in
                  zip(input.shape[-n:], self.stride, self.padding, self.dilation, self.kernel_size)]
         if any(not low <= size <= low + s - 1 for size, low, s in zip(sizes, least, self.stride)):
             most = [low + s - 1 for low, s in zip(least, self.stride)]
-            raise ValueError(f"requested an output size of {sizes}, but valid sizes range from {least} to {most} "
-                             f"(for an input of {tuple(input.shape[-n:])})")
+            raise ValueError(
+                f"requested an output size of {sizes}, but valid sizes range from {least} to "
+                f"{most} (for an input of {tuple(input.shape[-n:])})")
         return tuple(size - low for size, low in zip(sizes, least))
 
 
@@ -198,8 +213,9 @@ class _LazyConvNd(LazyModuleMixin):
         """Take the shape from the first input."""
         if is_lazy(self.weight):
             if input.ndim not in (self.dims + 1, self.dims + 2):
-                raise RuntimeError(f"Expected {self.dims + 1}D (unbatched) or {self.dims + 2}D (batched) input to "
-                                   f"{type(self).__name__}, but got input of size: {tuple(input.shape)}")
+                raise RuntimeError(
+                    f"Expected {self.dims + 1}D (unbatched) or {self.dims + 2}D (batched) input to "
+                    f"{type(self).__name__}, but got input of size: {tuple(input.shape)}")
             self.in_channels = input.shape[-self.dims - 1]
             if self.in_channels % self.groups:
                 raise ValueError("in_channels must be divisible by groups")
@@ -207,25 +223,33 @@ class _LazyConvNd(LazyModuleMixin):
             if is_lazy(self.bias):
                 self.bias.materialize((self.out_channels,))
             self.reset_parameters()
-        self.in_channels = self.weight.shape[0] if self.transposed else self.weight.shape[1] * self.groups
+        self.in_channels = (self.weight.shape[0] if self.transposed else self.weight.shape[1]
+                            * self.groups)
 
 
 class _LazyConv(_LazyConvNd):
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros",
-                 device=None, dtype=None):
+
+    def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1,
+                 bias=True, padding_mode="zeros", device=None, dtype=None):
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode)
         self._leave_open(out_channels, bias, device, dtype)
 
 
 class _LazyConvTranspose(_LazyConvNd):
-    def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
-                 padding_mode="zeros", device=None, dtype=None):
-        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode)
+
+    def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1,
+                 bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None):
+        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False,
+                         dilation, padding_mode)
         self._leave_open(out_channels, bias, device, dtype)
 
 
 for _base in (Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d):
     _name = f"Lazy{_base.__name__}"
     _lazy = _LazyConvTranspose if _base.transposed else _LazyConv
-    globals()[_name] = type(_name, (_lazy, _base), {"cls_to_become": _base, "__module__": __name__,
-                                                    "__doc__": f"A {_base.__name__} that learns `in_channels` from its input."})
+    globals()[_name] = type(
+        _name, (_lazy, _base),
+        {
+            "cls_to_become": _base,
+            "__module__": __name__,
+            "__doc__": f"A {_base.__name__} that learns `in_channels` from its input."})

@@ -18,7 +18,8 @@ class _Dropout(Layer):
 
 @layer()
 class Dropout(_Dropout):
-    """Zero each element with probability p, and scale the rest by 1 / (1 - p); the identity in eval mode."""
+    """Zero each element with probability p, and scale the rest by 1 / (1 - p); the identity in
+    eval mode."""
     p: float = 0.5
     inplace: bool = False
 

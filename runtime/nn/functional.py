@@ -74,7 +74,8 @@ from ..ops.window import POOLS as _POOLS
 from ..ops.window import fold, unfold
 
 conv1d, conv2d, conv3d, conv_tbc = _F["conv1d"], _F["conv2d"], _F["conv3d"], _F["conv_tbc"]
-conv_transpose1d, conv_transpose2d, conv_transpose3d = _F["conv_transpose1d"], _F["conv_transpose2d"], _F["conv_transpose3d"]
+conv_transpose1d, conv_transpose2d, conv_transpose3d = _F["conv_transpose1d"], _F[
+    "conv_transpose2d"], _F["conv_transpose3d"]
 native_channel_shuffle = channel_shuffle
 globals().update({**_POOLS, **_FRACTIONAL_POOLS})
 
@@ -96,4 +97,5 @@ relu_, celu_, elu_, selu_, hardtanh_, leaky_relu_, rrelu_, threshold_ = map(
 globals().update(_guarded(globals()))
 
 
-__all__ = sorted(n for n, x in globals().items() if not n.startswith("_") and not isinstance(x, _types.ModuleType))
+__all__ = sorted(n for n, x in globals().items()
+                 if not n.startswith("_") and not isinstance(x, _types.ModuleType))

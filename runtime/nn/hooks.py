@@ -7,9 +7,10 @@ from ..utils.hooks import Hooks
 
 
 class ModuleHooks:
-    """All hooks of one module; made when the first is registered, so that a call without hooks checks one word."""
-    __slots__ = ("forward_pre", "forward", "backward_pre", "backward", "with_kwargs", "always", "state_dict_pre", "state_dict",
-                 "load_pre", "load_post")
+    """All hooks of one module; made when the first is registered, so that a call without hooks
+    checks one word."""
+    __slots__ = ("forward_pre", "forward", "backward_pre", "backward", "with_kwargs", "always",
+                 "state_dict_pre", "state_dict", "load_pre", "load_post")
 
     def __init__(self):
         for name in self.__slots__:
@@ -37,7 +38,8 @@ def register(lists, kind, hook, prepend=False, with_kwargs=False, always=False):
 
 
 class _Tap(Function):
-    """The identity, which shows the gradients of all its results to a function, and passes on what that returns."""
+    """The identity, which shows the gradients of all its results to a function, and passes on
+    what that returns."""
 
     @staticmethod
     def forward(ctx, see, *tensors):
@@ -51,14 +53,16 @@ class _Tap(Function):
 
 
 class BackwardHooks:
-    """The full backward hooks of one call: the gradients are looked at where they enter the module and where they leave it."""
+    """The full backward hooks of one call: the gradients are looked at where they enter the
+    module and where they leave it."""
 
     def __init__(self, module, before, after):
         self.module, self.before, self.after = module, before, after
         self.grad_output, self.places, self.n_inputs = None, None, 0
 
     def _tap(self, values, see):
-        """Send the tensors among `values` that need a gradient through a _Tap; also their positions (None if there are none)."""
+        """Send the tensors among `values` that need a gradient through a _Tap; also their
+        positions (None if there are none)."""
         places = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v.requires_grad]
         if not places or not whet.is_grad_enabled():
             return values, None
@@ -76,7 +80,8 @@ class BackwardHooks:
         single = not isinstance(result, tuple | list)
         values = (result,) if single else tuple(result)
         if not all(isinstance(v, Tensor) or v is None for v in values) and single:
-            return result                                  # a dict or another structure: torch, too, leaves it alone
+            # a dict or another structure: torch, too, leaves it alone
+            return result
         n = len(values)
 
         def on_grad_output(grads, n=n):
@@ -89,14 +94,17 @@ class BackwardHooks:
                 if changed is not None:
                     full = changed if isinstance(changed, tuple) else (changed,)
                     if len(full) != n:
-                        raise RuntimeError(f"Backward pre hook returned an invalid number of grad_output, got {len(full)}, "
-                                           f"but expected {n}")
+                        raise RuntimeError(
+                            "Backward pre hook returned an invalid number of grad_output, got "
+                            f"{len(full)}, but expected {n}")
             self.grad_output = full
-            if self.places is None:                        # no input needs a gradient: this is the only moment there is
+            # no input needs a gradient: this is the only moment there is
+            if self.places is None:
                 for hook in self.after:
                     if hook(self.module, (None,) * self.n_inputs, full) is not None:
-                        raise RuntimeError("Backward hook for Modules where no input requires gradient should always return None "
-                                           "or None for all gradients.")
+                        raise RuntimeError(
+                            "Backward hook for Modules where no input requires gradient should "
+                            "always return None or None for all gradients.")
             return [full[i] for i in places]
 
         values, places = self._tap(values, on_grad_output)
@@ -114,6 +122,7 @@ class BackwardHooks:
             if changed is not None:
                 full = changed if isinstance(changed, tuple) else (changed,)
                 if len(full) != self.n_inputs:
-                    raise RuntimeError(f"Backward hook returned an invalid number of grad_input, got {len(full)}, "
-                                       f"but expected {self.n_inputs}")
+                    raise RuntimeError(
+                        f"Backward hook returned an invalid number of grad_input, got {len(full)}, "
+                        f"but expected {self.n_inputs}")
         return [full[i] for i in self.places]

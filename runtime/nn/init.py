@@ -1,4 +1,5 @@
-"""Filling parameters with their first values. Every function changes its tensor in place, unseen by autograd, and returns it."""
+"""Filling parameters with their first values. Every function changes its tensor in place, unseen
+by autograd, and returns it."""
 import functools
 import inspect
 import math
@@ -21,8 +22,8 @@ def _quietly(f):
 
 def calculate_gain(nonlinearity, param=None):
     """The gain that keeps the variance through a nonlinearity."""
-    if nonlinearity in ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-                        "sigmoid"):
+    if nonlinearity in ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+                        "conv_transpose2d", "conv_transpose3d", "sigmoid"):
         return 1
     if nonlinearity == "tanh":
         return 5.0 / 3
@@ -42,7 +43,8 @@ def calculate_gain(nonlinearity, param=None):
 def fans(tensor):
     """(fan_in, fan_out) of a weight laid out as (out, in, *window)."""
     if tensor.ndim < 2:
-        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     out, inside, *window = tensor.shape
     field = math.prod(window)
     return inside * field, out * field
@@ -83,7 +85,8 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
         warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
                       "The distribution of values may be incorrect.", stacklevel=3)
     low, high = ((1 + math.erf((x - mean) / std / math.sqrt(2))) / 2 for x in (a, b))
-    tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)     # the inverse of the distribution function does the rest
+    # the inverse of the distribution function does the rest
+    tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
     return tensor.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
 
 
@@ -151,7 +154,8 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
     """Normal, keeping the variance through a rectifier (He)."""
     if _is_empty(tensor):
         return tensor
-    return normal_(tensor, 0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
+    return normal_(tensor, 0,
+                   calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
 
 
 @_quietly
@@ -165,7 +169,8 @@ def orthogonal_(tensor, gain=1, generator=None):
     flat = tensor.new_empty((rows, tensor.numel() // rows)).normal_(0, 1, generator=generator)
     wide = flat.shape[1] > rows
     q, r = whet.linalg.qr(flat.t() if wide else flat)
-    q = q * whet.diagonal(r).sign()             # makes the distribution uniform over the orthogonal matrices
+    # makes the distribution uniform over the orthogonal matrices
+    q = q * whet.diagonal(r).sign()
     return tensor.copy_((q.t() if wide else q).reshape(tensor.shape).mul_(gain))
 
 
@@ -187,7 +192,8 @@ def linear_(weight, bias):
     _check_tensors("linear_", weight=weight, bias=bias)
     for t in (weight,) if bias is None else (weight, bias):
         if not t.is_floating_point():
-            raise NotImplementedError(f"linear_(): weight and bias must be of floating point types, not {t.dtype}")
+            raise NotImplementedError(
+                f"linear_(): weight and bias must be of floating point types, not {t.dtype}")
     kaiming_uniform_(weight, a=math.sqrt(5))
     if bias is not None:
         fan_in, _ = fans(weight)

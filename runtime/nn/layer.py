@@ -5,10 +5,11 @@
         alpha: float = 1.0
         inplace: bool = False
 
-gets `__init__(self, alpha=1.0, inplace=False)`, a forward that is `F.elu(input, alpha=self.alpha, inplace=self.inplace)`, and a
-repr that shows the fields. What the class defines itself is left as it is; `prepare(self)`, if there, runs at the end of
-`__init__`. A field annotated `Buffer` is registered as one. `shown` names the fields to print, `unpassed` those that the
-function does not take, `keyword_only` the first field that can only be given by name.
+gets `__init__(self, alpha=1.0, inplace=False)`, a forward that is `F.elu(input, alpha=self.alpha,
+inplace=self.inplace)`, and a repr that shows the fields. What the class defines itself is left as
+it is; `prepare(self)`, if there, runs at the end of `__init__`. A field annotated `Buffer` is
+registered as one. `shown` names the fields to print, `unpassed` those that the function does not
+take, `keyword_only` the first field that can only be given by name.
 """
 import inspect
 import sys
@@ -28,7 +29,8 @@ def layer(function=None, inputs="input"):
                 delattr(cls, name)
         names = list(fields)
         shown = cls.__dict__.get("shown", getattr(cls, "shown", None))
-        cls.shown = tuple(names) if shown is None else tuple(shown.split()) if isinstance(shown, str) else tuple(shown)
+        cls.shown = (tuple(names) if shown is None else
+                     tuple(shown.split()) if isinstance(shown, str) else tuple(shown))
         scope = {"Module": Module, "_defaults": defaults}
         if "__init__" not in cls.__dict__:
             args = ["self"]
@@ -39,13 +41,15 @@ def layer(function=None, inputs="input"):
             lines = [f"def __init__({', '.join(args)}):", " Module.__init__(self)"]
             for name, kind in fields.items():
                 buffer = getattr(kind, "__name__", kind) == "Buffer"
-                lines.append(f" self.register_buffer({name!r}, {name})" if buffer else f" self.{name} = {name}")
+                lines.append(f" self.register_buffer({name!r}, {name})"
+                             if buffer else f" self.{name} = {name}")
             if hasattr(cls, "prepare"):
                 lines.append(" self.prepare()")
             _define(cls, "\n".join(lines), scope, fields)
         if function is not None and "forward" not in cls.__dict__:
             passed = [f"{n}=self.{n}" for n in names if n not in getattr(cls, "unpassed", ())]
-            _define(cls, f"def forward(self, {inputs}):\n return F.{function}({', '.join([inputs, *passed])})", None, {})
+            _define(cls, f"def forward(self, {inputs}):\n return "
+                         f"F.{function}({', '.join([inputs, *passed])})", None, {})
         return cls
     return write
 
@@ -62,7 +66,8 @@ def _define(cls, source, scope, annotations):
 
 def fields_repr(self):
     """`name=value` for the shown fields; `inplace` only where it is true."""
-    return ", ".join(f"{name}={getattr(self, name)!r}" for name in self.shown if name != "inplace" or self.inplace)
+    return ", ".join(f"{name}={getattr(self, name)!r}" for name in self.shown
+                     if name != "inplace" or self.inplace)
 
 
 class Layer(Module):

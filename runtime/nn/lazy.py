@@ -5,8 +5,8 @@ from .parameter import is_lazy
 
 
 class LazyModuleMixin:
-    """Holds uninitialised parameters until the first call, which runs `initialize_parameters` and turns the module into
-    `cls_to_become`."""
+    """Holds uninitialised parameters until the first call, which runs `initialize_parameters` and
+    turns the module into `cls_to_become`."""
     cls_to_become: type | None = None
 
     def __init__(self, *args, **kwargs):
@@ -14,7 +14,8 @@ class LazyModuleMixin:
         self._before_loading = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
         self._before_first_call = self.register_forward_pre_hook(_infer_parameters, with_kwargs=True)
 
-    def _lazy_load_hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+    def _lazy_load_hook(self, state_dict, prefix, local_metadata, strict, missing_keys,
+                        unexpected_keys, error_msgs):
         """Uninitialised tensors take the shapes of what is loaded."""
         for name, mine in itertools.chain(self._parameters.items(), self._buffers.items()):
             given = state_dict.get(prefix + name)
@@ -23,7 +24,8 @@ class LazyModuleMixin:
 
     def initialize_parameters(self, *args, **kwargs):
         """Override: make the parameters, given the arguments of the first call."""
-        raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
+        raise NotImplementedError(
+            f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self):
         """Is any parameter or buffer without a shape?"""

@@ -29,7 +29,9 @@ class Linear(Module):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter(whet.empty((out_features, in_features), device=device, dtype=dtype))
-        self.register_parameter("bias", Parameter(whet.empty(out_features, device=device, dtype=dtype)) if bias else None)
+        self.register_parameter(
+            "bias",
+            Parameter(whet.empty(out_features, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -40,7 +42,9 @@ class Linear(Module):
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self):
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}")
 
 
 class LazyLinear(LazyModuleMixin, Linear):
@@ -72,13 +76,17 @@ class LazyLinear(LazyModuleMixin, Linear):
 class Bilinear(Module):
     """x1 @ weight[k] @ x2 + bias[k] for each output feature k."""
 
-    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
+    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None,
+                 dtype=None):
         super().__init__()
         if in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got {in1_features}")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
-        self.weight = Parameter(whet.empty((out_features, in1_features, in2_features), device=device, dtype=dtype))
-        self.register_parameter("bias", Parameter(whet.empty(out_features, device=device, dtype=dtype)) if bias else None)
+        self.weight = Parameter(
+            whet.empty((out_features, in1_features, in2_features), device=device, dtype=dtype))
+        self.register_parameter(
+            "bias",
+            Parameter(whet.empty(out_features, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -92,5 +100,6 @@ class Bilinear(Module):
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self):
-        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
-                f"bias={self.bias is not None}")
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}")

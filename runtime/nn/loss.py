@@ -11,10 +11,12 @@ from .module import Module
 from .parameter import Buffer
 from .shape import PairwiseDistance
 
-__all__ = ["L1Loss", "MSELoss", "SmoothL1Loss", "HuberLoss", "NLLLoss", "NLLLoss2d", "CrossEntropyLoss", "BCELoss",
-           "BCEWithLogitsLoss", "KLDivLoss", "PoissonNLLLoss", "GaussianNLLLoss", "HingeEmbeddingLoss", "MultiLabelMarginLoss",
-           "MultiLabelSoftMarginLoss", "SoftMarginLoss", "MultiMarginLoss", "MarginRankingLoss", "CosineEmbeddingLoss",
-           "TripletMarginLoss", "TripletMarginWithDistanceLoss", "CTCLoss", "LinearCrossEntropyLoss"]
+__all__ = [
+    "L1Loss", "MSELoss", "SmoothL1Loss", "HuberLoss", "NLLLoss", "NLLLoss2d", "CrossEntropyLoss",
+    "BCELoss", "BCEWithLogitsLoss", "KLDivLoss", "PoissonNLLLoss", "GaussianNLLLoss",
+    "HingeEmbeddingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "SoftMarginLoss",
+    "MultiMarginLoss", "MarginRankingLoss", "CosineEmbeddingLoss", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss", "CTCLoss", "LinearCrossEntropyLoss"]
 
 
 class _Loss(Layer):
@@ -26,11 +28,15 @@ class _Loss(Layer):
         average, reduce = self.__dict__.pop("size_average", None), self.__dict__.pop("reduce", None)
         for name, given in (("size_average", average), ("reduce", reduce)):
             if isinstance(given, Tensor):
-                raise TypeError(f"{type(self).__name__}: {name} must be a bool, not a Tensor. Make the loss first, then call it: "
-                                f"nn.{type(self).__name__}()(input, target)")
+                raise TypeError(
+                    f"{type(self).__name__}: {name} must be a bool, not a Tensor. Make the loss "
+                    f"first, then call it: nn.{type(self).__name__}()(input, target)")
         if average is not None or reduce is not None:
             old = "none" if reduce is False else "sum" if average is False else "mean"
-            warn(f"size_average and reduce args will be deprecated, please use reduction='{old}' instead.", stacklevel=3)
+            warn(
+                f"size_average and reduce args will be deprecated, please use reduction='{old}' "
+                "instead.",
+                stacklevel=3)
             self.reduction = old
 
 
@@ -130,7 +136,8 @@ class PoissonNLLLoss(_Loss):
     reduction: str = "mean"
 
     def forward(self, input, target):
-        return F.poisson_nll_loss(input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction)
+        return F.poisson_nll_loss(input, target, log_input=self.log_input, full=self.full,
+                                  eps=self.eps, reduction=self.reduction)
 
 
 @layer("gaussian_nll_loss", "input, target, var")
@@ -239,33 +246,45 @@ class CTCLoss(_Loss):
     zero_infinity: bool = False
 
     def forward(self, log_probs, targets, input_lengths, target_lengths):
-        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank,
+                          self.reduction, self.zero_infinity)
 
 
 class LinearCrossEntropyLoss(Module):
     """A linear layer and the cross entropy of its outputs as one module: `loss(x, target)`."""
 
-    def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None, reduction="mean",
-                 weight=None, ignore_index=None, label_smoothing=0.0, options=None):
+    def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None,
+                 dtype=None, reduction="mean", weight=None, ignore_index=None, label_smoothing=0.0,
+                 options=None):
         super().__init__()
         if options is not None:
             raise ValueError("LinearCrossEntropyLoss: options is not supported")
         if weight is not None and tuple(weight.shape) != (num_classes,):
-            raise RuntimeError(f"LinearCrossEntropyLoss: expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
+            raise RuntimeError(
+                f"LinearCrossEntropyLoss: expected weight shape to be {(num_classes,)}, got "
+                f"{tuple(weight.shape)}")
         if not 0 <= label_smoothing <= 1:
-            raise RuntimeError(f"LinearCrossEntropyLoss: expected label_smoothing in [0, 1], got {label_smoothing}")
-        self.num_classes, self.out_features, self.reduction = num_classes, tuple(out_features), reduction
+            raise RuntimeError(
+                f"LinearCrossEntropyLoss: expected label_smoothing in [0, 1], got {label_smoothing}"
+            )
+        self.num_classes, self.out_features, self.reduction = num_classes, tuple(
+            out_features), reduction
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
         self.register_buffer("weight", weight)
-        self.linear = Linear(in_features, math.prod(self.out_features, start=num_classes), bias=bias, device=device, dtype=dtype)
+        self.linear = Linear(in_features, math.prod(self.out_features, start=num_classes),
+                             bias=bias, device=device, dtype=dtype)
 
     def forward(self, input, target):
         logits = self.linear(input)
         logits = logits.reshape(*logits.shape[:-1], self.num_classes, *self.out_features)
-        return F.cross_entropy(logits, target, self.weight, ignore_index=-100 if self.ignore_index is None else self.ignore_index,
-                               reduction=self.reduction, label_smoothing=self.label_smoothing)
+        return F.cross_entropy(
+            logits, target, self.weight,
+            ignore_index=-100 if self.ignore_index is None else self.ignore_index,
+            reduction=self.reduction, label_smoothing=self.label_smoothing)
 
     def extra_repr(self):
-        return (f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
-                f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
-                f"label_smoothing={self.label_smoothing}")
+        return (
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
+            f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
+            f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}")

@@ -1,16 +1,20 @@
-"""Where PyTorch keeps its layers: `whet.nn.modules.conv` is `whet.nn.conv`, `whet.nn.modules.batchnorm` is `whet.nn.norm`."""
+"""Where PyTorch keeps its layers: `whet.nn.modules.conv` is `whet.nn.conv`,
+`whet.nn.modules.batchnorm` is `whet.nn.norm`."""
 import importlib
 import sys
 
 _PLACES = {
-    "activation": "activation", "adaptive": "adaptive", "batchnorm": "norm", "container": "containers", "conv": "conv", "distance": "shape",
-    "dropout": "dropout", "flatten": "shape", "fold": "shape", "instancenorm": "norm", "linear": "linear", "loss": "loss",
-    "module": "module", "normalization": "norm", "padding": "padding", "pixelshuffle": "shape", "pooling": "pooling", "rnn": "rnn",
-    "sparse": "sparse", "transformer": "attention", "upsampling": "shape"}
+    "activation": "activation", "adaptive": "adaptive", "batchnorm": "norm",
+    "container": "containers", "conv": "conv", "distance": "shape", "dropout": "dropout",
+    "flatten": "shape", "fold": "shape", "instancenorm": "norm", "linear": "linear", "loss": "loss",
+    "module": "module", "normalization": "norm", "padding": "padding", "pixelshuffle": "shape",
+    "pooling": "pooling", "rnn": "rnn", "sparse": "sparse", "transformer": "attention",
+    "upsampling": "shape"}
 
 __path__: list = []                     # lets the places be imported as submodules
 for _name, _place in _PLACES.items():
-    sys.modules[f"{__name__}.{_name}"] = globals()[_name] = importlib.import_module(f"..{_place}", __name__)
+    sys.modules[f"{__name__}.{_name}"] = globals()[_name] = importlib.import_module(
+        f"..{_place}", __name__)
 
 
 def __getattr__(name):

@@ -10,14 +10,17 @@ from .lazy import LazyModuleMixin
 from .module import Module
 from .parameter import Parameter, UninitializedBuffer, UninitializedParameter, is_lazy
 
-__all__ = [f"{lazy}{kind}Norm{n}d" for lazy in ("", "Lazy") for kind in ("Batch", "Instance") for n in (1, 2, 3)]
+__all__ = [
+    f"{lazy}{kind}Norm{n}d" for lazy in ("", "Lazy") for kind in ("Batch", "Instance")
+    for n in (1, 2, 3)]
 __all__ += ["GroupNorm", "LayerNorm", "RMSNorm", "LocalResponseNorm", "CrossMapLRN2d"]
 
 
 def _affine(module, shape, weight, bias, device, dtype):
     """Register `weight` and `bias`: parameters of a shape, or places for none."""
     for name, wanted in (("weight", weight), ("bias", bias)):
-        module.register_parameter(name, Parameter(whet.empty(shape, device=device, dtype=dtype)) if wanted else None)
+        module.register_parameter(
+            name, Parameter(whet.empty(shape, device=device, dtype=dtype)) if wanted else None)
 
 
 def _reset_affine(module):
@@ -32,15 +35,18 @@ class _Norm(Module):
     _version = 2
     ndims = ()                 # the ranks of input that are accepted, and how the error names them
 
-    def __init__(self, num_features, eps, momentum, affine, track_running_stats, device=None, dtype=None, *, bias=True):
+    def __init__(self, num_features, eps, momentum, affine, track_running_stats, device=None,
+                 dtype=None, *, bias=True):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         _affine(self, num_features, affine, affine and bias, device, dtype)
         if track_running_stats:
-            self.register_buffer("running_mean", whet.zeros(num_features, device=device, dtype=dtype))
+            self.register_buffer("running_mean",
+                                 whet.zeros(num_features, device=device, dtype=dtype))
             self.register_buffer("running_var", whet.ones(num_features, device=device, dtype=dtype))
-            self.register_buffer("num_batches_tracked", whet.tensor(0, dtype=whet.int64, device=device))
+            self.register_buffer("num_batches_tracked",
+                                 whet.tensor(0, dtype=whet.int64, device=device))
         else:
             for name in ("running_mean", "running_var", "num_batches_tracked"):
                 self.register_buffer(name, None)
@@ -65,32 +71,39 @@ class _Norm(Module):
             raise ValueError(f"expected {wanted} input (got {input.ndim}D input)")
 
     def extra_repr(self):
-        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-                f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *rest):
         key = prefix + "num_batches_tracked"
-        if (local_metadata.get("version") or 0) < 2 and self.track_running_stats and key not in state_dict:
-            state_dict[key] = self.num_batches_tracked          # checkpoints of version 1 did not have it
+        if ((local_metadata.get("version") or 0) < 2 and self.track_running_stats
+                and key not in state_dict):
+            # checkpoints of version 1 did not have it
+            state_dict[key] = self.num_batches_tracked
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
 
 class _BatchNorm(_Norm):
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *,
-                 bias=True):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True,
+                 device=None, dtype=None, *, bias=True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype,
+                         bias=bias)
 
     def forward(self, input):
         self._check_input_dim(input)
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
-            if self.momentum is None:               # a cumulative average (a tensor: Python need not look at the count)
+            # a cumulative average (a tensor: Python need not look at the count)
+            if self.momentum is None:
                 momentum = self.num_batches_tracked.double().reciprocal()
         use_batch = self.training or self.running_mean is None
         keep = not self.training or self.track_running_stats
-        return F.batch_norm(input, self.running_mean if keep else None, self.running_var if keep else None, self.weight, self.bias,
-                            use_batch, momentum, self.eps)
+        return F.batch_norm(input, self.running_mean if keep else None,
+                            self.running_var if keep else None, self.weight, self.bias, use_batch,
+                            momentum, self.eps)
 
 
 class BatchNorm1d(_BatchNorm):
@@ -109,20 +122,25 @@ class BatchNorm3d(_BatchNorm):
 
 
 class _InstanceNorm(_Norm):
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *,
-                 bias=True):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False,
+                 track_running_stats=False, device=None, dtype=None, *, bias=True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype,
+                         bias=bias)
 
     def forward(self, input):
         self._check_input_dim(input)
         unbatched = input.ndim == self.ndims[0]
         channels = input.shape[0 if unbatched else 1]
         if channels != self.num_features and self.affine:
-            raise ValueError(f"expected input's size at dim={0 if unbatched else 1} to match num_features ({self.num_features}), "
-                             f"but got: {channels}.")
+            raise ValueError(
+                f"expected input's size at dim={0 if unbatched else 1} to match num_features "
+                f"({self.num_features}), but got: {channels}.")
         use_input = self.training or not self.track_running_stats
-        out = F.instance_norm(input.unsqueeze(0) if unbatched else input, self.running_mean, self.running_var, self.weight,
-                              self.bias, use_input, 0.0 if self.momentum is None else self.momentum, self.eps)
+        out = F.instance_norm(
+            input.unsqueeze(0) if unbatched else input, self.running_mean, self.running_var,
+            self.weight, self.bias, use_input, 0.0 if self.momentum is None else self.momentum,
+            self.eps)
         return out.squeeze(0) if unbatched else out
 
 
@@ -144,7 +162,8 @@ class InstanceNorm3d(_InstanceNorm):
 class _LazyNorm(LazyModuleMixin):
     """A norm that learns `num_features` from its first input."""
 
-    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None,
+                 dtype=None, *, bias=True):
         super().__init__(0, eps, momentum, False, False, device, dtype)
         self.affine, self.track_running_stats = affine, track_running_stats
         if affine:
@@ -179,7 +198,8 @@ class _LazyNorm(LazyModuleMixin):
         return input.shape[2 if batched else 1:]
 
 
-for _base in (BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d):
+for _base in ((BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d,
+               InstanceNorm3d)):
     _name = f"Lazy{_base.__name__}"
     globals()[_name] = type(_name, (_LazyNorm, _base), {
         "cls_to_become": _base, "__module__": __name__,
@@ -189,10 +209,12 @@ for _base in (BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNor
 class GroupNorm(Module):
     """Normalise groups of channels of each sample."""
 
-    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True):
+    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *,
+                 bias=True):
         super().__init__()
         if num_channels % num_groups:
-            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+            raise ValueError(
+                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         _affine(self, num_channels, affine, affine and bias, device, dtype)
         self.reset_parameters()
@@ -205,7 +227,9 @@ class GroupNorm(Module):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}")
 
 
 def _as_shape(shape):
@@ -215,10 +239,13 @@ def _as_shape(shape):
 class LayerNorm(Module):
     """Normalise over the last dimensions."""
 
-    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None, dtype=None):
+    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None,
+                 dtype=None):
         super().__init__()
-        self.normalized_shape, self.eps, self.elementwise_affine = _as_shape(normalized_shape), eps, elementwise_affine
-        _affine(self, self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
+        self.normalized_shape, self.eps, self.elementwise_affine = _as_shape(
+            normalized_shape), eps, elementwise_affine
+        _affine(self, self.normalized_shape, elementwise_affine, elementwise_affine and bias,
+                device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -229,17 +256,21 @@ class LayerNorm(Module):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return (f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
-                f"bias={self.bias is not None}")
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, "
+            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}")
 
 
 class RMSNorm(Module):
     """Divide by the root mean square over the last dimensions."""
 
-    def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
+    def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None,
+                 dtype=None):
         super().__init__()
-        self.normalized_shape, self.eps, self.elementwise_affine = _as_shape(normalized_shape), eps, elementwise_affine
-        weight = Parameter(whet.empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        self.normalized_shape, self.eps, self.elementwise_affine = _as_shape(
+            normalized_shape), eps, elementwise_affine
+        weight = (Parameter(whet.empty(self.normalized_shape, device=device, dtype=dtype))
+                  if elementwise_affine else None)
         self.register_parameter("weight", weight)
         self.reset_parameters()
 
@@ -252,7 +283,9 @@ class RMSNorm(Module):
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self):
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        )
 
 
 @layer("local_response_norm")

@@ -50,7 +50,8 @@ class _ZeroPad(_ConstantPad):
 class _CircularPad(_Pad):
     def forward(self, input):
         if input.ndim not in (self.dims + 1, self.dims + 2):
-            raise ValueError(f"expected {self.dims + 1}D or {self.dims + 2}D input (got {input.ndim}D input)")
+            raise ValueError(
+                f"expected {self.dims + 1}D or {self.dims + 2}D input (got {input.ndim}D input)")
         return F.pad(input, self.padding, "circular")
 
 
@@ -64,6 +65,7 @@ _FAMILIES = {
 __all__ = []
 for _name, (_base, _mode, _doc) in _FAMILIES.items():
     for _n in (1, 2, 3):
-        globals()[f"{_name}{_n}d"] = type(f"{_name}{_n}d", (_base,),
-                                          {"mode": _mode, "dims": _n, "__doc__": _doc, "__module__": __name__})
+        globals()[f"{_name}{_n}d"] = type(
+            f"{_name}{_n}d", (_base,),
+            {"mode": _mode, "dims": _n, "__doc__": _doc, "__module__": __name__})
         __all__.append(f"{_name}{_n}d")

@@ -1,4 +1,5 @@
-"""Tensors that a Module owns: parameters (trained), buffers (kept), and those whose shape the first input decides."""
+"""Tensors that a Module owns: parameters (trained), buffers (kept), and those whose shape the
+first input decides."""
 import whet
 
 from .. import tensor_base
@@ -7,7 +8,8 @@ from ..tensor import Tensor
 
 
 class Parameter(Tensor):
-    """A tensor that becomes a parameter of the Module it is assigned to; it shares memory with `data`."""
+    """A tensor that becomes a parameter of the Module it is assigned to; it shares memory with
+    `data`."""
 
     _prints_as_tensor = True
 
@@ -17,7 +19,8 @@ class Parameter(Tensor):
         return Tensor._make_subclass(cls, data, requires_grad)
 
     def __init__(self, data=None, requires_grad=True):
-        pass                        # all is done in __new__, also for subclasses that call super().__init__(...)
+        # all is done in __new__, also for subclasses that call super().__init__(...)
+        pass
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:
@@ -32,11 +35,13 @@ class Parameter(Tensor):
 
 
 if tensor_base.native_apply is not None:
-    entries.also(Parameter)                 # ops on exact Parameters run natively as those on tensors
+    # ops on exact Parameters run natively as those on tensors
+    entries.also(Parameter)
 
 
 class Buffer(Tensor):
-    """A tensor that becomes a buffer of the Module it is assigned to (part of its state, not trained)."""
+    """A tensor that becomes a buffer of the Module it is assigned to (part of its state, not
+    trained)."""
 
     def __new__(cls, data=None, *, persistent=True):
         if data is None:
@@ -66,7 +71,8 @@ def _rebuild_buffer(cls, data, persistent):
 
 
 class _Uninitialized:
-    """A tensor with a dtype and a device but no shape yet; `materialize(shape)` makes it an ordinary one."""
+    """A tensor with a dtype and a device but no shape yet; `materialize(shape)` makes it an
+    ordinary one."""
 
     def materialize(self, shape, device=None, dtype=None):
         """Give it its shape and (uninitialised) memory."""
@@ -75,9 +81,11 @@ class _Uninitialized:
 
     @property
     def shape(self):
-        raise RuntimeError("Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
-                           "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. "
-                           "Call `forward` to initialize the parameters before accessing their attributes.")
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually "
+            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+            "initialized one. Call `forward` to initialize the parameters before accessing their "
+            "attributes.")
 
     def __repr__(self):
         return f"<{type(self).__name__}>"

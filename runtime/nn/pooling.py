@@ -88,7 +88,8 @@ def _max_unpool(n):
         padding: Any = 0
 
         def forward(self, input, indices, output_size=None):
-            return getattr(F, unpool)(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+            return getattr(F, unpool)(input, indices, self.kernel_size, self.stride, self.padding,
+                                      output_size)
     unpool = f"max_unpool{n}d"
     return MaxUnpool
 
@@ -119,18 +120,22 @@ def _fractional_max_pool(n):
         shown = ()
 
         def prepare(self):
-            # a buffer in name only: the samples are given to every forward, and move with the module
+            # a buffer in name only: the samples are given to every forward, and move with the
+            # module
             samples = self.__dict__.pop("_random_samples")
             self.register_buffer("_random_samples", samples)
             if (self.output_size is None) == (self.output_ratio is None):
-                raise ValueError(f"FractionalMaxPool{n}d: give exactly one of output_size and output_ratio")
+                raise ValueError(
+                    f"FractionalMaxPool{n}d: give exactly one of output_size and output_ratio")
             ratio = self.output_ratio
-            if ratio is not None and not all(0 < r < 1 for r in (ratio if isinstance(ratio, tuple | list) else (ratio,))):
+            if (ratio is not None and
+                    not all(0 < r < 1
+                            for r in (ratio if isinstance(ratio, tuple | list) else (ratio,)))):
                 raise ValueError(f"output_ratio must be between 0 and 1 (got {ratio})")
 
         def forward(self, input):
-            return getattr(F, pool)(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
-                                    _random_samples=self._random_samples)
+            return getattr(F, pool)(input, self.kernel_size, self.output_size, self.output_ratio,
+                                    self.return_indices, _random_samples=self._random_samples)
     pool = f"fractional_max_pool{n}d"
     return FractionalMaxPool
 
@@ -139,11 +144,13 @@ _FAMILIES = {
     "MaxPool": (_max_pool, (1, 2, 3), "The largest value of each window."),
     "AvgPool": (_avg_pool, (1, 2, 3), "The mean of each window."),
     "LPPool": (_lp_pool, (1, 2, 3), "The p-norm of each window."),
-    "MaxUnpool": (_max_unpool, (1, 2, 3), "Puts the values of a max pool back where they came from, zero elsewhere."),
-    "AdaptiveMaxPool": (_adaptive_max_pool, (1, 2, 3), "A max pool whose windows are chosen to give `output_size`."),
-    "AdaptiveAvgPool": (_adaptive_avg_pool, (1, 2, 3), "An average pool whose windows are chosen to give `output_size`."),
-    "FractionalMaxPool": (_fractional_max_pool, (2, 3), "A max pool over pseudo-random windows."),
-}
+    "MaxUnpool": (_max_unpool, (1, 2, 3),
+                  "Puts the values of a max pool back where they came from, zero elsewhere."),
+    "AdaptiveMaxPool": (_adaptive_max_pool, (1, 2, 3),
+                        "A max pool whose windows are chosen to give `output_size`."),
+    "AdaptiveAvgPool": (_adaptive_avg_pool, (1, 2, 3),
+                        "An average pool whose windows are chosen to give `output_size`."),
+    "FractionalMaxPool": (_fractional_max_pool, (2, 3), "A max pool over pseudo-random windows."), }
 __all__ = []
 for _name, (_make, _dims, _doc) in _FAMILIES.items():
     for _n in _dims:

@@ -1,4 +1,5 @@
-"""Recurrent layers. The inputs of all steps go through one matrix product; only what depends on the step before is looped."""
+"""Recurrent layers. The inputs of all steps go through one matrix product; only what depends on
+the step before is looped."""
 import math
 
 import whet
@@ -46,18 +47,25 @@ _STEPS = {"RNN_TANH": _rnn_step(lambda x: x.tanh()), "RNN_RELU": _rnn_step(lambd
 
 
 class RNNBase(Module):
-    """Layers x directions of one kind of recurrence (`mode`), over sequences of shape (L, N, C), (N, L, C), (L, C) or packed."""
+    """Layers x directions of one kind of recurrence (`mode`), over sequences of shape (L, N, C),
+    (N, L, C), (L, C) or packed."""
 
-    def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
-                 proj_size=0, device=None, dtype=None):
+    def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False,
+                 dropout=0.0, bidirectional=False, proj_size=0, device=None, dtype=None):
         super().__init__()
         if mode not in _GATES:
             raise ValueError("Unrecognized RNN mode: " + mode)
-        if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
-            raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being zeroed")
+        if (isinstance(dropout, bool) or not isinstance(dropout, int | float)
+                or not 0 <= dropout <= 1):
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an "
+                "element being zeroed")
         if dropout > 0 and num_layers == 1:
-            warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
-                          f"greater than 1, but got dropout={dropout} and num_layers={num_layers}", stacklevel=3)
+            warn(
+                "dropout option adds dropout after all but last recurrent layer, so non-zero "
+                f"dropout expects num_layers greater than 1, but got dropout={dropout} and "
+                f"num_layers={num_layers}",
+                stacklevel=3)
         if not isinstance(hidden_size, int):
             raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
         if hidden_size <= 0:
@@ -65,7 +73,8 @@ class RNNBase(Module):
         if num_layers <= 0:
             raise ValueError("num_layers must be greater than zero")
         if proj_size < 0:
-            raise ValueError("proj_size should be a positive integer or zero to disable projections")
+            raise ValueError(
+                "proj_size should be a positive integer or zero to disable projections")
         if proj_size >= hidden_size:
             raise ValueError("proj_size has to be smaller than hidden_size")
         if proj_size and mode != "LSTM":
@@ -76,7 +85,8 @@ class RNNBase(Module):
         self._flat_weights_names, self._all_weights = [], []
         gates, out = _GATES[mode] * hidden_size, proj_size or hidden_size
         directions = 2 if bidirectional else 1
-        layer = gates * (out * (1 + directions if num_layers > 1 else 1) + 2 * bool(bias)) * directions
+        layer = (gates * (out *
+                          (1 + directions if num_layers > 1 else 1) + 2 * bool(bias)) * directions)
         if num_layers * layer * whet.get_default_dtype().itemsize > heap.available():
             raise MemoryError(f"{mode}: {num_layers} layers take more memory than there is")
         for i in range(num_layers):
@@ -89,7 +99,8 @@ class RNNBase(Module):
                     shapes["weight_hr"] = (proj_size, hidden_size)
                 names = [f"{name}_l{i}{'_reverse' if d else ''}" for name in shapes]
                 for name, shape in zip(names, shapes.values()):
-                    self.register_parameter(name, Parameter(whet.empty(shape, device=device, dtype=dtype)))
+                    self.register_parameter(
+                        name, Parameter(whet.empty(shape, device=device, dtype=dtype)))
                 self._flat_weights_names += names
                 self._all_weights.append(names)
         self.reset_parameters()
@@ -125,12 +136,16 @@ class RNNBase(Module):
         else:
             check_tensors(self._get_name(), input=input)
             if input.ndim not in (2, 3):
-                raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.ndim}D instead")
+                raise ValueError(
+                    f"{self._get_name()}: Expected input to be 2D or 3D, got {input.ndim}D instead")
             unbatched = input.ndim == 2
-            data = input.unsqueeze(1) if unbatched else input.transpose(0, 1) if self.batch_first else input
+            data = (input.unsqueeze(1)
+                    if unbatched else input.transpose(0, 1) if self.batch_first else input)
             sizes, order, back, batch = None, None, None, data.shape[1]
         if data.shape[-1] != self.input_size:
-            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {data.shape[-1]}")
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
+                f"{data.shape[-1]}")
         state = self._initial_state(hx, batch, unbatched, packed, order, data)
         directions = 2 if self.bidirectional else 1
         last = [[] for _ in state]
@@ -151,7 +166,8 @@ class RNNBase(Module):
             if back is not None:
                 final = tuple(s.index_select(1, back) for s in final)
         else:
-            output = data.squeeze(1) if unbatched else data.transpose(0, 1) if self.batch_first else data
+            output = (data.squeeze(1)
+                      if unbatched else data.transpose(0, 1) if self.batch_first else data)
             if unbatched:
                 final = tuple(s.squeeze(1) for s in final)
         return output, (final if self.mode == "LSTM" else final[0])
@@ -160,24 +176,31 @@ class RNNBase(Module):
         """The given state checked, batched and sorted as the data is; zeros where none is given."""
         out = self.proj_size or self.hidden_size
         rows = self.num_layers * (2 if self.bidirectional else 1)
-        wanted = [(rows, batch, out)] + ([(rows, batch, self.hidden_size)] if self.mode == "LSTM" else [])
+        wanted = ([(rows, batch, out)] +
+                  ([(rows, batch, self.hidden_size)] if self.mode == "LSTM" else []))
         if hx is None:
-            return tuple(whet.zeros(shape, dtype=data.dtype, device=data.device) for shape in wanted)
+            return tuple(
+                whet.zeros(shape, dtype=data.dtype, device=data.device) for shape in wanted)
         state = tuple(hx) if self.mode == "LSTM" else (hx,)
         if len(state) != len(wanted):
-            raise RuntimeError(f"{self._get_name()}: expected a state of {len(wanted)} tensors, got {len(state)}")
+            raise RuntimeError(
+                f"{self._get_name()}: expected a state of {len(wanted)} tensors, got {len(state)}")
         if unbatched:
             if any(s.ndim != 2 for s in state):
                 raise RuntimeError("For unbatched 2-D input, hx should also be 2-D but got "
                                    f"({', '.join(f'{s.ndim}-D' for s in state)}) tensor")
             state = tuple(s.unsqueeze(1) for s in state)
         elif any(s.ndim != 3 for s in state):
-            raise RuntimeError(f"For batched 3-D input, hx should also be 3-D but got ({', '.join(f'{s.ndim}-D' for s in state)}) "
-                               "tensor")
-        for s, shape, name in zip(state, wanted, ("hidden[0]", "hidden[1]") if self.mode == "LSTM" else ("hidden",)):
+            raise RuntimeError(
+                "For batched 3-D input, hx should also be 3-D but got "
+                f"({', '.join(f'{s.ndim}-D' for s in state)}) tensor")
+        for s, shape, name in zip(state, wanted,
+                                  ("hidden[0]", "hidden[1]") if self.mode == "LSTM" else
+                                  ("hidden",)):
             if tuple(s.shape) != shape:
                 raise RuntimeError(f"Expected {name} size {shape}, got {list(s.shape)}")
-        return tuple(s.index_select(1, order) for s in state) if packed and order is not None else state
+        return (tuple(s.index_select(1, order)
+                      for s in state) if packed and order is not None else state)
 
     def _run(self, data, sizes, state, k, reverse):
         """One layer in one direction: (outputs, last state)."""
@@ -222,8 +245,8 @@ class RNNBase(Module):
 
     def extra_repr(self):
         text = f"{self.input_size}, {self.hidden_size}"
-        for name, default in (("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0),
-                              ("bidirectional", False)):
+        for name, default in (("proj_size", 0), ("num_layers", 1), ("bias", True),
+                              ("batch_first", False), ("dropout", 0.0), ("bidirectional", False)):
             if getattr(self, name) != default:
                 text += f", {name}={getattr(self, name)}"
         return text
@@ -232,30 +255,32 @@ class RNNBase(Module):
 class RNN(RNNBase):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu with `nonlinearity="relu"`."""
 
-    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
-                 bidirectional=False, device=None, dtype=None):
+    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True,
+                 batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None):
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
-        super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout,
-                         bidirectional, 0, device, dtype)
+            raise ValueError(
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+        super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias,
+                         batch_first, dropout, bidirectional, 0, device, dtype)
         self.nonlinearity = nonlinearity
 
 
 class LSTM(RNNBase):
     """Long short-term memory; gates in the order input, forget, cell, output."""
 
-    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
-                 proj_size=0, device=None, dtype=None):
-        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device,
-                         dtype)
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False,
+                 dropout=0.0, bidirectional=False, proj_size=0, device=None, dtype=None):
+        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout,
+                         bidirectional, proj_size, device, dtype)
 
 
 class GRU(RNNBase):
     """Gated recurrent unit; gates in the order reset, update, new."""
 
-    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
-                 device=None, dtype=None):
-        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False,
+                 dropout=0.0, bidirectional=False, device=None, dtype=None):
+        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout,
+                         bidirectional, 0, device, dtype)
 
 
 class RNNCellBase(Module):
@@ -268,7 +293,8 @@ class RNNCellBase(Module):
         self.weight_ih = Parameter(whet.empty((rows, input_size), device=device, dtype=dtype))
         self.weight_hh = Parameter(whet.empty((rows, hidden_size), device=device, dtype=dtype))
         for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, Parameter(whet.empty(rows, device=device, dtype=dtype)) if bias else None)
+            self.register_parameter(
+                name, Parameter(whet.empty(rows, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -286,16 +312,21 @@ class RNNCellBase(Module):
         if unbatched:
             input = input.unsqueeze(0)
         if input.shape[1] != self.input_size:
-            raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {self.input_size}")
+            raise RuntimeError(
+                f"input has inconsistent input_size: got {input.shape[1]} expected "
+                f"{self.input_size}")
         if state is None:
-            zero = whet.zeros((input.shape[0], self.hidden_size), dtype=input.dtype, device=input.device)
+            zero = whet.zeros((input.shape[0], self.hidden_size),
+                              dtype=input.dtype,
+                              device=input.device)
             state = (zero, zero) if mode == "LSTM" else (zero,)
         else:
             state = tuple(s.unsqueeze(0) if unbatched and s.ndim == 1 else s for s in state)
             for s in state:
                 if tuple(s.shape) != (input.shape[0], self.hidden_size):
-                    raise RuntimeError(f"{name}: expected hidden of size {(input.shape[0], self.hidden_size)}, "
-                                       f"got {tuple(s.shape)}")
+                    raise RuntimeError(
+                        f"{name}: expected hidden of size {(input.shape[0], self.hidden_size)}, "
+                        f"got {tuple(s.shape)}")
         x = F.linear(input, self.weight_ih, self.bias_ih)
         state = _STEPS[mode](x, state, self.weight_hh, self.bias_hh, None)
         return tuple(s.squeeze(0) for s in state) if unbatched else state
@@ -311,14 +342,16 @@ class RNNCellBase(Module):
 class RNNCell(RNNCellBase):
     """One step of an RNN."""
 
-    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
+    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None,
+                 dtype=None):
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
     def forward(self, input, hx=None):
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        return self._step(f"RNN_{self.nonlinearity.upper()}", input, None if hx is None else (hx,))[0]
+        return self._step(f"RNN_{self.nonlinearity.upper()}", input, None if hx is None else
+                          (hx,))[0]
 
 
 class LSTMCell(RNNCellBase):

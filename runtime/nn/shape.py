@@ -79,7 +79,8 @@ class ChannelShuffle(Layer):
 class Upsample(Module):
     """Resample to a size or by a factor."""
 
-    def __init__(self, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None):
+    def __init__(self, size=None, scale_factor=None, mode="nearest", align_corners=None,
+                 recompute_scale_factor=None):
         super().__init__()
         self.size, self.mode, self.align_corners = size, mode, align_corners
         if isinstance(scale_factor, tuple):
@@ -89,10 +90,12 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input):
-        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
+        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners,
+                             self.recompute_scale_factor)
 
     def extra_repr(self):
-        what = f"size={self.size!r}" if self.scale_factor is None else f"scale_factor={self.scale_factor!r}"
+        what = (f"size={self.size!r}"
+                if self.scale_factor is None else f"scale_factor={self.scale_factor!r}")
         return f"{what}, mode={self.mode!r}"
 
 
@@ -127,5 +130,7 @@ class PairwiseDistance(Layer):
     shown = ()
 
 
-__all__ = ["Flatten", "Unflatten", "Fold", "Unfold", "PixelShuffle", "PixelUnshuffle", "ChannelShuffle", "Upsample",
-           "UpsamplingNearest2d", "UpsamplingBilinear2d", "CosineSimilarity", "PairwiseDistance"]
+__all__ = [
+    "Flatten", "Unflatten", "Fold", "Unfold", "PixelShuffle", "PixelUnshuffle", "ChannelShuffle",
+    "Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d", "CosineSimilarity",
+    "PairwiseDistance"]

@@ -13,7 +13,8 @@ class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpe
     """What `load_state_dict` found wrong with the keys."""
 
     def __repr__(self):
-        return super().__repr__() if self.missing_keys or self.unexpected_keys else "<All keys matched successfully>"
+        return (super().__repr__()
+                if self.missing_keys or self.unexpected_keys else "<All keys matched successfully>")
 
     __str__ = __repr__
 
@@ -28,11 +29,13 @@ class Stateful:
 
     def get_extra_state(self):
         """Override (with `set_extra_state`) to keep more than tensors in the state_dict."""
-        raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called.")
+        raise RuntimeError(
+            "Reached a code path in Module.get_extra_state() that should never be called.")
 
     def set_extra_state(self, state):
         """The counterpart of `get_extra_state`."""
-        raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
+        raise RuntimeError(
+            "Reached a code path in Module.set_extra_state() that should never be called.")
 
     def _has_extra_state(self, door):
         return getattr(type(self), door) is not getattr(Stateful, door)
@@ -41,15 +44,18 @@ class Stateful:
         attrs = self.__dict__
         for name in attrs["_parameter_names"]:
             if attrs[name] is not None:
-                destination[prefix + name] = attrs[name] if keep_vars or is_lazy(attrs[name]) else attrs[name].detach()
+                destination[prefix + name] = attrs[name] if keep_vars or is_lazy(
+                    attrs[name]) else attrs[name].detach()
         for name in attrs["_buffer_names"]:
             if attrs[name] is not None and name not in attrs["_transient_names"]:
-                destination[prefix + name] = attrs[name] if keep_vars or is_lazy(attrs[name]) else attrs[name].detach()
+                destination[prefix + name] = attrs[name] if keep_vars or is_lazy(
+                    attrs[name]) else attrs[name].detach()
         if self._has_extra_state("get_extra_state"):
             destination[prefix + "_extra_state"] = self.get_extra_state()
 
     def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
-        """Name -> tensor for all parameters and persistent buffers, sharing memory with them (detached unless `keep_vars`)."""
+        """Name -> tensor for all parameters and persistent buffers, sharing memory with them
+        (detached unless `keep_vars`)."""
         if args:
             destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args):])
         if destination is None:
@@ -65,22 +71,28 @@ class Stateful:
         for name in self.__dict__["_module_names"]:
             module = self.__dict__[name]
             if module is not None:
-                module.state_dict(destination=destination, prefix=prefix + name + ".", keep_vars=keep_vars)
+                module.state_dict(destination=destination,
+                                  prefix=prefix + name + ".",
+                                  keep_vars=keep_vars)
         for hook in list(own.state_dict.values()):
             changed = hook(self, destination, prefix, local_metadata)
             if changed is not None:
                 destination = changed
         return destination
 
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
-        """Take this module's own tensors from `state_dict`; what fits is copied at the end, when nothing was wrong anywhere."""
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys,
+                              unexpected_keys, error_msgs):
+        """Take this module's own tensors from `state_dict`; what fits is copied at the end, when
+        nothing was wrong anywhere."""
         own = self.__dict__.get("_hooks", hooks.none)
         for hook in list(own.load_pre.values()):
-            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+                 error_msgs)
         attrs = self.__dict__
         assign = local_metadata.get("assign_to_params_buffers", False)
         later = local_metadata.get("later")
-        names = [*attrs["_parameter_names"]] + [n for n in attrs["_buffer_names"] if n not in attrs["_transient_names"]]
+        names = ([*attrs["_parameter_names"]]
+                 + [n for n in attrs["_buffer_names"] if n not in attrs["_transient_names"]])
         for name in names:
             mine, key = attrs[name], prefix + name
             if mine is None:
@@ -91,15 +103,20 @@ class Stateful:
                 continue
             given = state_dict[key]
             if not isinstance(given, Tensor):
-                error_msgs.append(f'While copying the parameter named "{key}", expected whet.Tensor or Tensor-like object from '
-                                  f"checkpoint but received {type(given)}")
+                error_msgs.append(
+                    f'While copying the parameter named "{key}", expected whet.Tensor or '
+                    'Tensor-like object from '
+                    f"checkpoint but received {type(given)}")
                 continue
             if not is_lazy(mine):
-                if is_lazy(given) or (not assign and given.ndim == 1 and mine.ndim == 0 and given.shape[0] == 1):
-                    given = given[0]                # checkpoints of long ago have scalars of one element
+                if (is_lazy(given) or
+                    (not assign and given.ndim == 1 and mine.ndim == 0 and given.shape[0] == 1)):
+                    # checkpoints of long ago have scalars of one element
+                    given = given[0]
                 if tuple(given.shape) != tuple(mine.shape):
-                    error_msgs.append(f"size mismatch for {key}: copying a param with shape {_size(given)} from checkpoint, "
-                                      f"the shape in current model is {_size(mine)}.")
+                    error_msgs.append(
+                        f"size mismatch for {key}: copying a param with shape {_size(given)} from "
+                        f"checkpoint, the shape in current model is {_size(mine)}.")
                     continue
             take = functools.partial(self._take, name, given, assign)
             take() if later is None else later.append(take)
@@ -116,7 +133,8 @@ class Stateful:
             for key in state_dict:
                 if key.startswith(prefix) and key != extra:
                     name, *below = key[len(prefix):].split(".")
-                    if (attrs.get(name) is None or name not in attrs["_module_names"]) if below else name not in known:
+                    if ((attrs.get(name) is None or name not in attrs["_module_names"])
+                            if below else name not in known):
                         unexpected_keys.append(key)
 
     def _take(self, name, given, assign):
@@ -134,7 +152,8 @@ class Stateful:
             mine.copy_(given)
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
-        """Copy (or with `assign` put) the tensors of `state_dict` into this module; nothing is changed if anything is wrong."""
+        """Copy (or with `assign` put) the tensors of `state_dict` into this module; nothing is
+        changed if anything is wrong."""
         if not hasattr(state_dict, "keys"):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         missing, unexpected, errors, later = [], [], [], []
@@ -148,16 +167,18 @@ class Stateful:
                     names = ", ".join(f'"{k}"' for k in keys)
                     errors.insert(0, f"{what} key(s) in state_dict: {names}. ")
         if errors:
-            raise RuntimeError("Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(errors)))
+            raise RuntimeError("Error(s) in loading state_dict for {}:\n\t{}".format(
+                type(self).__name__, "\n\t".join(errors)))
         for take in later:
             take()
         return _IncompatibleKeys(missing, unexpected)
 
 
 def _load(module, state, prefix, metadata, assign, later, missing, unexpected, errors):
-    """A module's part of a state, and those of the modules in it. (A function of its own: one that closes over itself is a cycle, which
-    would keep the state until Python's collector comes.)"""
-    module = module.fn if hasattr(type(module), "_traces") else module             # (what a trace of a module runs)
+    """A module's part of a state, and those of the modules in it. (A function of its own: one that
+    closes over itself is a cycle, which would keep the state until Python's collector comes.)"""
+    # (what a trace of a module runs)
+    module = module.fn if hasattr(type(module), "_traces") else module
     local = dict({} if metadata is None else metadata.get(prefix[:-1], {}))
     local["assign_to_params_buffers"], local["later"] = assign, later
     module._load_from_state_dict(state, prefix, local, True, missing, unexpected, errors)
@@ -165,12 +186,15 @@ def _load(module, state, prefix, metadata, assign, later, missing, unexpected, e
         child = module.__dict__[name]
         if child is not None:
             below = prefix + name + "."
-            _load(child, {k: v for k, v in state.items() if k.startswith(below)}, below, metadata, assign, later, missing, unexpected, errors)
+            _load(child, {k: v for k, v in state.items() if k.startswith(below)}, below, metadata,
+                  assign, later, missing, unexpected, errors)
     own = module.__dict__.get("_hooks", hooks.none)
     for hook in list(own.load_post.values()):
         if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
-            raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "
-                                 "new values, if incompatible_keys need to be modified, it should be done inplace.")
+            raise AssertionError(
+                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to "
+                "return new values, if incompatible_keys need to be modified, it should be done "
+                "inplace.")
 
 
 def _size(t):

@@ -5,18 +5,21 @@ from .optimizer import ByParameter, check
 
 
 class Adafactor(ByParameter):
-    """Steps relative to the size of the parameter, scaled by a factored estimate of the gradient's square."""
+    """Steps relative to the size of the parameter, scaled by a factored estimate of the
+    gradient's square."""
 
-    def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0, *, foreach=None,
-                 maximize=False):
+    def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0,
+                 *, foreach=None, maximize=False):
         check(float(lr) >= 0, "Learning rate should be >= 0 but is", lr)
         check(beta2_decay <= 0, "beta2_decay should be <= 0 but is", beta2_decay)
         check(eps[0] is None or eps[0] >= 0, "epsilon1 should be >= 0 but is", eps[0])
         check(eps[1] >= 0, "epsilon2 should be >= 0 but is", eps[1])
         check(d >= 1, "Clipping threshold d should be >= 1 but is", d)
         check(weight_decay >= 0, "weight_decay should be >= 0 but is", weight_decay)
-        super().__init__(params, {"lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay,
-                                  "foreach": foreach, "maximize": maximize})
+        super().__init__(
+            params, {
+                "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d,
+                "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize})
 
     def _update(self, group, p):
         if p.is_complex():
@@ -36,7 +39,8 @@ class Adafactor(ByParameter):
         step = state["step"].to(whet.float64)
         lr = group["lr"].to(whet.float64) if whet.is_tensor(group["lr"]) else group["lr"]
         rest = step ** group["beta2_decay"]                  # 1 - beta2
-        size = (1 / step.sqrt()).clamp(max=lr) * (p.norm(2).to(whet.float64) / p.numel() ** 0.5).clamp(min=eps2)
+        size = ((1 / step.sqrt()).clamp(max=lr) *
+                (p.norm(2).to(whet.float64) / p.numel() ** 0.5).clamp(min=eps2))
         if group["weight_decay"]:
             p.mul_(1 - lr * group["weight_decay"])
         if p.ndim > 1:

@@ -15,7 +15,8 @@ def check_adam(lr, betas, eps, weight_decay):
 
 
 def decayed(kind, p, g, decay):
-    """Parameter and gradient after `maximize` and weight decay; `kind` starts with what `decay_kind` gives."""
+    """Parameter and gradient after `maximize` and weight decay; `kind` starts with what
+    `decay_kind` gives."""
     maximize, how, *_ = kind
     if maximize:
         g = -g
@@ -44,13 +45,16 @@ def mix(near, a, b, t, rest):
 class Adam(Elementwise):
     """Steps scaled by running means of the gradient and of its square."""
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
-                 maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False,
+                 *, foreach=None, maximize=False, capturable=False, differentiable=False,
+                 fused=None, decoupled_weight_decay=False):
         check_adam(lr, betas, eps, weight_decay)
-        super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
-            "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay})
+        super().__init__(
+            params, {
+                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+                "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach,
+                "capturable": capturable, "differentiable": differentiable, "fused": fused,
+                "decoupled_weight_decay": decoupled_weight_decay})
 
     def kind(self, group):
         return *decay_kind(group), group["amsgrad"], group["betas"][0] > 0.5
@@ -63,8 +67,8 @@ class Adam(Elementwise):
 
     @staticmethod
     def numbers(x, kind, step, lr, beta1, beta2, eps, weight_decay):
-        return (-(lr / (1 - x.pow(beta1, step))), x.sqrt(1 - x.pow(beta2, step)), beta1, 1 - beta1, beta2, 1 - beta2, eps,
-                decay_number(kind, lr, weight_decay))
+        return (-(lr / (1 - x.pow(beta1, step))), x.sqrt(1 - x.pow(beta2, step)), beta1, 1 - beta1,
+                beta2, 1 - beta2, eps, decay_number(kind, lr, weight_decay))
 
     @staticmethod
     def elements(x, kind, p, g, states, numbers):
@@ -83,10 +87,12 @@ class Adam(Elementwise):
 class AdamW(Adam):
     """Adam with weight decay apart from the gradient."""
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *, maximize=False,
-                 foreach=None, capturable=False, differentiable=False, fused=None):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
-                         differentiable=differentiable, fused=fused, decoupled_weight_decay=True)
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2,
+                 amsgrad=False, *, maximize=False, foreach=None, capturable=False,
+                 differentiable=False, fused=None):
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach,
+                         maximize=maximize, capturable=capturable, differentiable=differentiable,
+                         fused=fused, decoupled_weight_decay=True)
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -97,11 +103,14 @@ class AdamW(Adam):
 class Adamax(Elementwise):
     """Adam with a running maximum in place of the running square."""
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
-                 differentiable=False, capturable=False):
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None,
+                 *, maximize=False, differentiable=False, capturable=False):
         check_adam(lr, betas, eps, weight_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
-                                  "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
+        super().__init__(
+            params, {
+                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+                "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
+                "capturable": capturable})
 
     def kind(self, group):
         return *decay_kind(group), group["betas"][0] > 0.5
@@ -131,20 +140,24 @@ class NAdam(Elementwise):
     """Adam with Nesterov momentum."""
     scalars = ("mu_product",)
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3,
-                 decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False, differentiable=False):
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
+                 momentum_decay=4e-3, decoupled_weight_decay=False, *, foreach=None, maximize=False,
+                 capturable=False, differentiable=False):
         check_adam(lr, betas, eps, weight_decay)
         check(momentum_decay >= 0, "momentum_decay value", momentum_decay)
-        super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach, "capturable": capturable,
-            "differentiable": differentiable})
+        super().__init__(
+            params, {
+                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+                "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
+                "maximize": maximize, "foreach": foreach, "capturable": capturable,
+                "differentiable": differentiable})
 
     def kind(self, group):
         return *decay_kind(group), group["betas"][0] > 0.5
 
     def hypers(self, group):
-        return group["lr"], *group["betas"], group["eps"], group["weight_decay"], group["momentum_decay"]
+        return (group["lr"], *group["betas"], group["eps"], group["weight_decay"],
+                group["momentum_decay"])
 
     def states(self, kind):
         return "exp_avg", "exp_avg_sq"
@@ -164,8 +177,9 @@ class NAdam(Elementwise):
     def numbers(x, kind, step, lr, beta1, beta2, eps, weight_decay, momentum_decay, mu_product):
         mu = NAdam._momentum(x, step, beta1, momentum_decay)
         after = NAdam._momentum(x, step + 1, beta1, momentum_decay)
-        return (-lr * (1 - mu) / (1 - mu_product), -lr * after / (1 - mu_product * after), 1 - x.pow(beta2, step),
-                beta1, 1 - beta1, beta2, 1 - beta2, eps, decay_number(kind, lr, weight_decay))
+        return (-lr * (1 - mu) / (1 - mu_product), -lr * after /
+                (1 - mu_product * after), 1 - x.pow(beta2, step), beta1, 1 - beta1, beta2,
+                1 - beta2, eps, decay_number(kind, lr, weight_decay))
 
     @staticmethod
     def elements(x, kind, p, g, states, numbers):
@@ -182,12 +196,15 @@ class NAdam(Elementwise):
 class RAdam(Elementwise):
     """Adam that uses the second moment only once its variance is tractable."""
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *, foreach=None,
-                 maximize=False, capturable=False, differentiable=False):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
+                 decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False,
+                 differentiable=False):
         check_adam(lr, betas, eps, weight_decay)
-        super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "foreach": foreach,
-            "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable})
+        super().__init__(
+            params, {
+                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+                "maximize": maximize, "foreach": foreach, "capturable": capturable,
+                "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable})
 
     def kind(self, group):
         return *decay_kind(group), group["betas"][0] > 0.5
@@ -204,8 +221,8 @@ class RAdam(Elementwise):
         most = 2 / (1 - beta2) - 1
         rho = most - 2 * step * power / (1 - power)
         rectified = x.sqrt((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho))
-        return (lr, 1 - x.pow(beta1, step), x.sqrt(1 - power), x.where(rho > 5, rectified, rho * 0), beta1, 1 - beta1, beta2,
-                1 - beta2, eps, decay_number(kind, lr, weight_decay))
+        return (lr, 1 - x.pow(beta1, step), x.sqrt(1 - power), x.where(rho > 5, rectified, rho * 0),
+                beta1, 1 - beta1, beta2, 1 - beta2, eps, decay_number(kind, lr, weight_decay))
 
     @staticmethod
     def elements(x, kind, p, g, states, numbers):

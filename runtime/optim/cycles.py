@@ -7,11 +7,14 @@ from ..ops.python import as_float, call
 from .optimizer import Optimizer
 from .schedules import LRScheduler, each_group, is_function, number, set_option
 
-__all__ = ["CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR", "ReduceLROnPlateau", "SequentialLR", "ChainedScheduler"]
+__all__ = [
+    "CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR", "ReduceLROnPlateau", "SequentialLR",
+    "ChainedScheduler"]
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Cosine annealing that starts again after `T_0` epochs, each time after `T_mult` times as many."""
+    """Cosine annealing that starts again after `T_0` epochs, each time after `T_mult` times as
+    many."""
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
         if T_0 <= 0 or not isinstance(T_0, int):
@@ -54,8 +57,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 class CyclicLR(LRScheduler):
     """Back and forth between two rates (and, the other way round, between two momenta)."""
 
-    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0,
-                 scale_fn=None, scale_mode="cycle", cycle_momentum=True, base_momentum=0.8, max_momentum=0.9, last_epoch=-1):
+    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None,
+                 mode="triangular", gamma=1.0, scale_fn=None, scale_mode="cycle",
+                 cycle_momentum=True, base_momentum=0.8, max_momentum=0.9, last_epoch=-1):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
@@ -64,16 +68,19 @@ class CyclicLR(LRScheduler):
                 set_option(group, "lr", lr)
                 group["initial_lr"] = number(group["lr"])
         self.max_lrs = each_group(optimizer, max_lr, "max_lr")
-        up, down = float(step_size_up), float(step_size_up if step_size_down is None else step_size_down)
+        up, down = (float(step_size_up),
+                    float(step_size_up if step_size_down is None else step_size_down))
         self.total_size, self.step_ratio = up + down, up / (up + down)
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise ValueError("mode is invalid and scale_fn is None")
         self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
-        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self.scale_mode = (scale_mode if scale_fn is not None else
+                           "iterations" if mode == "exp_range" else "cycle")
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
-                raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+                raise ValueError(
+                    "optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
             self.base_momentums = each_group(optimizer, base_momentum, "base_momentum")
             self.max_momentums = each_group(optimizer, max_momentum, "max_momentum")
             if last_epoch == -1:
@@ -87,7 +94,8 @@ class CyclicLR(LRScheduler):
         """The height of a cycle, of its number or of the iteration."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
-        return 1.0 if self.mode == "triangular" else 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else self.gamma ** x
+        return (1.0 if self.mode == "triangular" else 1
+                / 2.0 ** (x - 1) if self.mode == "triangular2" else self.gamma ** x)
 
     def get_lr(self):
         cycle = math.floor(1 + self.last_epoch / self.total_size)
@@ -95,7 +103,8 @@ class CyclicLR(LRScheduler):
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         height *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
-            for m_base, m_max, group in zip(self.base_momentums, self.max_momentums, self.optimizer.param_groups):
+            for m_base, m_max, group in zip(self.base_momentums, self.max_momentums,
+                                            self.optimizer.param_groups):
                 _set_momentum(group, m_max - (m_max - m_base) * height)
         return [base + (top - base) * height for base, top in zip(self.base_lrs, self.max_lrs)]
 
@@ -125,9 +134,10 @@ def _set_momentum(group, value):
 class OneCycleLR(LRScheduler):
     """Up to `max_lr` and down to almost nothing, in one cycle."""
 
-    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3, anneal_strategy="cos",
-                 cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0, final_div_factor=1e4,
-                 three_phase=False, last_epoch=-1):
+    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None,
+                 pct_start=0.3, anneal_strategy="cos", cycle_momentum=True, base_momentum=0.85,
+                 max_momentum=0.95, div_factor=25.0, final_div_factor=1e4, three_phase=False,
+                 last_epoch=-1):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
@@ -141,13 +151,15 @@ class OneCycleLR(LRScheduler):
         if not 0 <= pct_start <= 1 or not isinstance(pct_start, float):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+            raise ValueError(
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
         self._anneal_func_type = anneal_strategy
         peak = float(pct_start * self.total_steps)
         last = self.total_steps - 1
         low, high = ("initial", "max")
         if three_phase:
-            self._schedule_phases = [(peak - 1, low, high), (2 * peak - 2, high, low), (last, low, "min")]
+            self._schedule_phases = [(peak - 1, low, high), (2 * peak - 2, high, low),
+                                     (last, low, "min")]
         else:
             self._schedule_phases = [(peak - 1, low, high), (last, high, "min")]
         if last_epoch == -1:
@@ -157,11 +169,13 @@ class OneCycleLR(LRScheduler):
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
-                raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+                raise ValueError(
+                    "optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
             self.use_beta1 = "betas" in optimizer.defaults
             if last_epoch == -1:
-                for group, m_max, m_base in zip(optimizer.param_groups, each_group(optimizer, max_momentum, "max_momentum"),
-                                                each_group(optimizer, base_momentum, "base_momentum")):
+                for group, m_max, m_base in zip(
+                        optimizer.param_groups, each_group(optimizer, max_momentum, "max_momentum"),
+                        each_group(optimizer, base_momentum, "base_momentum")):
                     _set_momentum(group, m_max)
                     group["max_momentum"], group["base_momentum"] = m_max, m_base
         super().__init__(optimizer, last_epoch)
@@ -174,13 +188,15 @@ class OneCycleLR(LRScheduler):
     def get_lr(self):
         step = self.last_epoch
         if step > self.total_steps:
-            raise ValueError(f"Tried to step {step} times. The total number of steps is {self.total_steps}")
+            raise ValueError(
+                f"Tried to step {step} times. The total number of steps is {self.total_steps}")
         start = 0.0
         for end, _, _ in self._schedule_phases[:-1]:
             if step <= end:
                 break
             start = end
-        end, a, b = next(phase for phase in self._schedule_phases if step <= phase[0] or phase is self._schedule_phases[-1])
+        end, a, b = next(phase for phase in self._schedule_phases
+                         if step <= phase[0] or phase is self._schedule_phases[-1])
         share = (step - start) / (end - start)
         momentum = {"initial": "max_momentum", "max": "base_momentum", "min": "max_momentum"}
         rates = []
@@ -194,8 +210,8 @@ class OneCycleLR(LRScheduler):
 class ReduceLROnPlateau(LRScheduler):
     """Times `factor` when a metric has not improved for `patience` epochs."""
 
-    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0, min_lr=0,
-                 eps=1e-8):
+    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4,
+                 threshold_mode="rel", cooldown=0, min_lr=0, eps=1e-8):
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         if not isinstance(optimizer, Optimizer):
@@ -242,10 +258,12 @@ class ReduceLROnPlateau(LRScheduler):
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
             if len(self.optimizer.param_groups) != len(self.min_lrs):
-                raise RuntimeError(f"The number of param groups in the `optimizer` ({len(self.optimizer.param_groups)}) differs "
-                                   f"from when `ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new "
-                                   "param group being added to the optimizer. Please modify the `min_lrs` field to match the "
-                                   "length of the `optimizer` param groups.")
+                raise RuntimeError(
+                    "The number of param groups in the `optimizer` "
+                    f"({len(self.optimizer.param_groups)}) differs from when `ReduceLROnPlateau` "
+                    f"was initialized ({len(self.min_lrs)}), usually due to a new param group "
+                    "being added to the optimizer. Please modify the `min_lrs` field to match the "
+                    "length of the `optimizer` param groups.")
             for group, low in zip(self.optimizer.param_groups, self.min_lrs):
                 old = as_float(group["lr"])
                 new = max(old * self.factor, low)
@@ -260,24 +278,31 @@ class SequentialLR(LRScheduler):
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
         if not schedulers:
-            raise ValueError(f"{type(self).__name__} expects at least one scheduler, but got no scheduler.")
+            raise ValueError(
+                f"{type(self).__name__} expects at least one scheduler, but got no scheduler.")
         for i, s in enumerate(schedulers):
             if not hasattr(s, "optimizer"):
-                raise TypeError(f"{type(self).__name__} at index {i} should have `optimizer` as its attribute.")
+                raise TypeError(
+                    f"{type(self).__name__} at index {i} should have `optimizer` as its attribute.")
             if isinstance(s, ReduceLROnPlateau):
-                raise ValueError(f"{type(self).__name__} does not support `ReduceLROnPlateau` scheduler as it requires additional "
-                                 "kwargs to be specified when calling `step`, but got one at index "
-                                 f"{i} in the given schedulers sequence.")
+                raise ValueError(
+                    f"{type(self).__name__} does not support `ReduceLROnPlateau` scheduler as it "
+                    "requires additional kwargs to be specified when calling `step`, but got one "
+                    f"at index {i} in the given schedulers sequence.")
             if s.optimizer is not optimizer:
-                raise ValueError(f"{type(self).__name__} expects all schedulers to belong to the same optimizer, but got scheduler "
-                                 f"{type(s).__name__} at index {i} which is different from the optimizer passed in.")
+                raise ValueError(
+                    f"{type(self).__name__} expects all schedulers to belong to the same "
+                    f"optimizer, but got scheduler {type(s).__name__} at index {i} which is "
+                    "different from the optimizer passed in.")
         if len(milestones) != len(schedulers) - 1:
-            raise ValueError("Sequential Schedulers expects number of schedulers provided to be one more than the number of "
-                             f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones to be "
-                             f"equal to {len(milestones)}")
+            raise ValueError(
+                "Sequential Schedulers expects number of schedulers provided to be one more than "
+                f"the number of milestone points, but got number of schedulers {len(schedulers)} "
+                f"and the number of milestones to be equal to {len(milestones)}")
         self.optimizer, self._schedulers = optimizer, schedulers
         self._milestones, self.last_epoch = list(milestones), last_epoch + 1
-        for group in optimizer.param_groups:                # all have set the rates: start again with the first alone
+        # all have set the rates: start again with the first alone
+        for group in optimizer.param_groups:
             set_option(group, "lr", group["initial_lr"])
         for s in schedulers:
             s.last_epoch -= 1
@@ -323,17 +348,22 @@ class ChainedScheduler(LRScheduler):
 
     def __init__(self, schedulers, optimizer=None):
         if not schedulers:
-            raise ValueError(f"{type(self).__name__} expects at least one scheduler to be chained, but got no scheduler.")
+            raise ValueError(
+                f"{type(self).__name__} expects at least one scheduler to be chained, but got no "
+                "scheduler.")
         optimizer = optimizer or schedulers[0].optimizer
         for i, s in enumerate(schedulers):
             if isinstance(s, ReduceLROnPlateau):
-                raise ValueError(f"{type(self).__name__} does not support `ReduceLROnPlateau` scheduler as it requires additional "
-                                 f"kwargs to be specified when calling `step`, but got one at index {i} in the given schedulers "
-                                 "sequence.")
+                raise ValueError(
+                    f"{type(self).__name__} does not support `ReduceLROnPlateau` scheduler as it "
+                    "requires additional kwargs to be specified when calling `step`, but got one "
+                    f"at index {i} in the given schedulers sequence.")
             if s.optimizer is not optimizer:
-                raise ValueError(f"{type(self).__name__} expects all schedulers to belong to the same optimizer, but got scheduler "
-                                 f"{type(s).__name__} at index {i} in {[t.optimizer for t in schedulers]}, which is different from "
-                                 f"{optimizer.__class__.__name__}.")
+                raise ValueError(
+                    f"{type(self).__name__} expects all schedulers to belong to the same "
+                    f"optimizer, but got scheduler {type(s).__name__} at index {i} in "
+                    f"{[t.optimizer for t in schedulers]}, which is different from "
+                    f"{optimizer.__class__.__name__}.")
         self.optimizer, self._schedulers = optimizer, schedulers
         self._remember([number(lr) for lr in self._rates()])
 

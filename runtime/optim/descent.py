@@ -11,16 +11,18 @@ class SGD(Elementwise):
     counts = False
     first_differs = True         # the momentum buffer begins as the first gradient, undampened
 
-    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False, foreach=None,
-                 differentiable=False, fused=None):
+    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
+                 maximize=False, foreach=None, differentiable=False, fused=None):
         check(float(lr) >= 0, "learning rate", lr)
         check(momentum >= 0, "momentum value", momentum)
         check(weight_decay >= 0, "weight_decay value", weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(params, {
-            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
-            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused})
+        super().__init__(
+            params, {
+                "lr": lr, "momentum": momentum, "dampening": dampening,
+                "weight_decay": weight_decay, "nesterov": nesterov, "maximize": maximize,
+                "foreach": foreach, "differentiable": differentiable, "fused": fused})
 
     def kind(self, group):
         return *decay_kind(group), group["momentum"] != 0, group["nesterov"]
@@ -51,13 +53,15 @@ class ASGD(Elementwise):
     """Averaged stochastic gradient descent: `ax` is the running average of the parameters."""
     scalars = ("eta", "mu")
 
-    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False,
-                 differentiable=False, capturable=False):
+    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0,
+                 foreach=None, maximize=False, differentiable=False, capturable=False):
         check(float(lr) >= 0, "learning rate", lr)
         check(weight_decay >= 0, "weight_decay value", weight_decay)
-        super().__init__(params, {
-            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
+        super().__init__(
+            params, {
+                "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
+                "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
+                "capturable": capturable})
 
     def kind(self, group):
         return decay_kind(group)
@@ -69,7 +73,8 @@ class ASGD(Elementwise):
         return "ax",
 
     def start(self, group, p, name):
-        return float(group["lr"]) if name == "eta" else 1.0 if name == "mu" else super().start(group, p, name)
+        return (float(group["lr"])
+                if name == "eta" else 1.0 if name == "mu" else super().start(group, p, name))
 
     def after(self, group, state):
         step, lr = state["step"].to(whet.float64), group["lr"]
@@ -90,15 +95,18 @@ class ASGD(Elementwise):
 
 
 class Rprop(Elementwise):
-    """Steps that look at the gradient's sign only: they grow while it stays, and shrink when it turns."""
+    """Steps that look at the gradient's sign only: they grow while it stays, and shrink when it
+    turns."""
 
-    def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False, foreach=None, maximize=False,
-                 differentiable=False):
+    def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False,
+                 foreach=None, maximize=False, differentiable=False):
         check(float(lr) >= 0, "learning rate", lr)
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
-                                  "differentiable": differentiable, "capturable": capturable})
+        super().__init__(
+            params, {
+                "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach,
+                "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
 
     def kind(self, group):
         return group["maximize"], ""
@@ -110,7 +118,8 @@ class Rprop(Elementwise):
         return "prev", "step_size"
 
     def start(self, group, p, name):
-        return whet.full_like(p, float(group["lr"])) if name == "step_size" else super().start(group, p, name)
+        return (whet.full_like(p, float(group["lr"])) if name == "step_size" else super().start(
+            group, p, name))
 
     @staticmethod
     def numbers(x, kind, step, shrink, grow, low, high):
@@ -133,25 +142,30 @@ class Rprop(Elementwise):
 class RMSprop(Elementwise):
     """Steps scaled by the running mean of the gradient's square."""
 
-    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False,
-                 foreach=None, maximize=False, differentiable=False):
+    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0,
+                 centered=False, capturable=False, foreach=None, maximize=False,
+                 differentiable=False):
         check(float(lr) >= 0, "learning rate", lr)
         check(eps >= 0, "epsilon value", eps)
         check(momentum >= 0, "momentum value", momentum)
         check(weight_decay >= 0, "weight_decay value", weight_decay)
         check(alpha >= 0, "alpha value", alpha)
-        super().__init__(params, {
-            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
-            "capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable})
+        super().__init__(
+            params, {
+                "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
+                "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
+                "maximize": maximize, "differentiable": differentiable})
 
     def kind(self, group):
-        return *decay_kind(group), group["momentum"] > 0, group["centered"], 1 - group["alpha"] < 0.5
+        return (*decay_kind(group), group["momentum"] > 0, group["centered"], 1 - group["alpha"]
+                < 0.5)
 
     def hypers(self, group):
         return group["lr"], group["alpha"], group["eps"], group["weight_decay"], group["momentum"]
 
     def states(self, kind):
-        return "square_avg", *(("momentum_buffer",) if kind[2] else ()), *(("grad_avg",) if kind[3] else ())
+        return ("square_avg", *(("momentum_buffer",) if kind[2] else
+                                ()), *(("grad_avg",) if kind[3] else ()))
 
     @staticmethod
     def numbers(x, kind, step, lr, alpha, eps, weight_decay, momentum):
@@ -182,17 +196,20 @@ class RMSprop(Elementwise):
 class Adagrad(Elementwise):
     """Steps scaled by the sum of the gradient's squares."""
 
-    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None, *,
-                 maximize=False, differentiable=False, fused=None):
+    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0,
+                 eps=1e-10, foreach=None, *, maximize=False, differentiable=False, fused=None):
         check(float(lr) >= 0, "learning rate", lr)
         check(lr_decay >= 0, "lr_decay value", lr_decay)
         check(weight_decay >= 0, "weight_decay value", weight_decay)
-        check(initial_accumulator_value >= 0, "initial_accumulator_value value", initial_accumulator_value)
+        check(initial_accumulator_value >= 0,
+              "initial_accumulator_value value",
+              initial_accumulator_value)
         check(eps >= 0, "epsilon value", eps)
-        super().__init__(params, {
-            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "fused": fused})
+        super().__init__(
+            params, {
+                "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+                "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
+                "maximize": maximize, "differentiable": differentiable, "fused": fused})
         for group in self.param_groups:
             self._prepare(group, group["params"], self.kind(group))
 
@@ -229,14 +246,17 @@ class Adagrad(Elementwise):
 class Adadelta(Elementwise):
     """Steps scaled by the ratio of past steps to past gradients."""
 
-    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False, maximize=False,
-                 differentiable=False):
+    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *,
+                 capturable=False, maximize=False, differentiable=False):
         check(float(lr) >= 0, "learning rate", lr)
         check(0 <= rho <= 1, "rho value", rho)
         check(eps >= 0, "epsilon value", eps)
         check(weight_decay >= 0, "weight_decay value", weight_decay)
-        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-                                  "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
+        super().__init__(
+            params, {
+                "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay,
+                "maximize": maximize, "capturable": capturable, "foreach": foreach,
+                "differentiable": differentiable})
 
     def kind(self, group):
         return decay_kind(group)

@@ -1,5 +1,6 @@
-"""Optimizers whose update is a formula over the elements. A subclass states the formula once; it runs as one compiled kernel over
-all tensors of a group, or op by op on tensors (while a trace records, for `differentiable=True`, for odd layouts), with equal bits.
+"""Optimizers whose update is a formula over the elements. A subclass states the formula once; it
+runs as one compiled kernel over all tensors of a group, or op by op on tensors (while a trace
+records, for `differentiable=True`, for odd layouts), with equal bits.
 """
 import operator
 import os
@@ -14,7 +15,9 @@ from ..cpu import native
 from ..dtypes import bfloat16, float16
 from .optimizer import Optimizer, reevaluate
 
-_FLOATS = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64", float16.np: "f16", bfloat16.np: "bf16"}
+_FLOATS = {
+    np.dtype(np.float32): "f32",
+    np.dtype(np.float64): "f64", float16.np: "f16", bfloat16.np: "bf16"}
 MAX_ARGS = 1000                  # arrays of one launch
 ELEMENTS_OF_A_GRAIN = 8192
 _same = operator.is_
@@ -30,11 +33,14 @@ class Elementwise(Optimizer):
     numbers(x, kind, step, *hypers)           what is worked out once a step, in float64
     elements(x, kind, p, g, states, numbers)  the new parameter, then the new states
 
-    `x` is where functions come from: `whet` when the arguments are tensors, `whet.ir.scalar` when they are expressions.
+    `x` is where functions come from: `whet` when the arguments are tensors, `whet.ir.scalar` when
+    they are expressions.
     """
     counts = True
-    first_differs = False        # does the first update have another form? (`kind` then ends in "first")
-    scalars: tuple = ()                 # names of 0-d state tensors; their values follow the hyper parameters
+    # does the first update have another form? (`kind` then ends in "first")
+    first_differs = False
+    # names of 0-d state tensors; their values follow the hyper parameters
+    scalars: tuple = ()
 
     def kind(self, group):
         """What changes the form of the formula."""
@@ -57,7 +63,7 @@ class Elementwise(Optimizer):
             self._step_group(group)
         return loss
 
-    # ---- all at once ---------------------------------------------------------------------------------------------------------
+    # ---- all at once -----------------------------------------------------------------------------
     def _step_group(self, group):
         live = [p for p in group["params"] if p._grad is not None]
         if not live:
@@ -78,7 +84,8 @@ class Elementwise(Optimizer):
             self._run(plan, group, live)
 
     def _prepare(self, group, live, kind):
-        """Give state to the parameters that have none; those whose first update differs from the later ones."""
+        """Give state to the parameters that have none; those whose first update differs from the
+        later ones."""
         fresh = set()
         for p in live if self.counts or self.states(kind) else ():
             state = self.state[p]
@@ -112,7 +119,9 @@ class Elementwise(Optimizer):
                 for s in steps:
                     if s.item() != batch.number:
                         return False
-                if self.scalars and any(tuple(d[k]._array.item() for k in self.scalars) != batch.extra for d in owned):
+                if (self.scalars and any(
+                        tuple(d[k]._array.item() for k in self.scalars) != batch.extra
+                        for d in owned)):
                     return False
                 for p, shape, strides in zip(batch.params, batch.shapes, batch.strides):
                     g = p._grad._array
@@ -131,8 +140,9 @@ class Elementwise(Optimizer):
                 batch.number = steps[0].item()               # a float32 stops counting at 2^24
             self._advance(self.before, group, batch, owned)
             if batch.total:
-                native.launch(batch.addr, batch.total, batch.grain, batch.table, batch.count, float(batch.number), *hypers,
-                              *batch.extra, *([arrays[i] for i in batch.filled] if batch.filled else arrays))
+                native.launch(batch.addr, batch.total, batch.grain, batch.table, batch.count,
+                              float(batch.number), *hypers, *batch.extra,
+                              *([arrays[i] for i in batch.filled] if batch.filled else arrays))
             self._advance(self.after, group, batch, owned)
             writer = plan.writer
             for cell in batch.cells:                         # what `_bump` does
@@ -155,7 +165,7 @@ class Elementwise(Optimizer):
                 d[k]._array[...] = value
                 d[k]._bump(f"{type(self).__name__}.step")
 
-    # ---- op by op ------------------------------------------------------------------------------------------------------------
+    # ---- op by op --------------------------------------------------------------------------------
     def _update_by_ops(self, group, kind, p):
         """The same with tensors."""
         with whet.set_grad_enabled(bool(group.get("differentiable"))):
@@ -174,7 +184,8 @@ class Elementwise(Optimizer):
                 values, held = ([whet.view_as_real(t) for t in ts] for ts in (values, held))
             if values[0].dtype in (whet.float16, whet.bfloat16):
                 values = [t.to(whet.float32) for t in values]
-            # as in the kernel, where a number has the elements' type also when the parameter is a single element
+            # as in the kernel, where a number has the elements' type also when the parameter is a
+            # single element
             numbers = [n.to(values[0].dtype) if isinstance(n, whet.Tensor) else n for n in numbers]
             p_, g_, *states = values
             new = self.elements(whet, kind, p_, g_, states, numbers)
@@ -185,7 +196,8 @@ class Elementwise(Optimizer):
 
 
 def _as_number(h):
-    """A hyper parameter as a float, or as a float64 tensor where it is a tensor or varies in a trace."""
+    """A hyper parameter as a float, or as a float64 tensor where it is a tensor or varies in a
+    trace."""
     if not isinstance(h, whet.Tensor):
         varying = h.__whet_tensor__() if hasattr(h, "__whet_tensor__") else None
         if varying is None:
@@ -195,21 +207,25 @@ def _as_number(h):
 
 
 class _Batch:
-    """Parameters of one dtype that are at the same step: one launch. `filled` lists the arrays that are not empty, if some are;
-    `cells` are the version counters of the arrays (which belong to memory, so they stay as long as the arrays do)."""
-    __slots__ = ("params", "arrays", "cells", "shapes", "strides", "dtype", "number", "extra", "addr", "table", "total", "grain",
-                 "count", "filled")
+    """Parameters of one dtype that are at the same step: one launch. `filled` lists the arrays that
+    are not empty, if some are; `cells` are the version counters of the arrays (which belong to
+    memory, so they stay as long as the arrays do)."""
+    __slots__ = ("params", "arrays", "cells", "shapes", "strides", "dtype", "number", "extra",
+                 "addr", "table", "total", "grain", "count", "filled")
 
     def __init__(self, rows, states, dtype, number, extra, addr):
         from whet.passes.lower_llvm.elements.many_tensors import BLOCK
         self.params = [p for p, _ in rows]
         self.arrays = [a for column in zip(*(arrays for _, arrays in rows)) for a in column]
         self.cells = [t._shared() for t in (*self.params, *states)]
-        self.shapes, self.strides = [p._array.shape for p in self.params], [p._array.strides for p in self.params]
+        self.shapes, self.strides = ([p._array.shape for p in self.params],
+                                     [p._array.strides for p in self.params])
         self.dtype, self.number, self.extra, self.addr = dtype, number, extra, addr
         full = [i for i, p in enumerate(self.params) if p._array.size]
-        every = len(self.arrays) // len(rows) + 1            # arrays a parameter, its gradient included
-        self.filled = None if len(full) == len(rows) else [k * len(rows) + i for k in range(every) for i in full]
+        # arrays a parameter, its gradient included
+        every = len(self.arrays) // len(rows) + 1
+        self.filled = (None if len(full) == len(rows) else [
+            k * len(rows) + i for k in range(every) for i in full])
         sizes = [self.params[i]._array.size for i in full]
         blocks = [-(-n // BLOCK) for n in sizes]
         self.count, self.total = len(sizes), sum(blocks)
@@ -238,7 +254,8 @@ class _Plan:
             together.setdefault((p._array.dtype, number, extra, form), []).append((p, arrays))
         width = 2 + len(self.states)
         for (dtype, number, extra, form), rows in together.items():
-            addr = _address(optimizer, form, dtype, len(optimizer.hypers(group)) + len(optimizer.scalars), len(self.states))
+            addr = _address(optimizer, form, dtype,
+                            len(optimizer.hypers(group)) + len(optimizer.scalars), len(self.states))
             if addr is None or _overlap([a for _, arrays in rows for a in arrays]):
                 self.rest += [(p, form) for p, _ in rows]
                 continue
@@ -254,21 +271,25 @@ def _laid_out(g, like):
     """The gradient in the memory order of its parameter."""
     out = np.empty_like(like)
     if out.shape != g.shape:
-        raise RuntimeError(f"optimizer: the gradient's shape {g.shape} is not the parameter's, {like.shape}")
+        raise RuntimeError(
+            f"optimizer: the gradient's shape {g.shape} is not the parameter's, {like.shape}")
     out[...] = g
     return out
 
 
 def _uniform(arrays):
-    """Are all arrays dense, in the same order in memory, writable, and of one floating-point type?"""
+    """Are all arrays dense, in the same order in memory, writable, and of one floating-point
+    type?"""
     a = arrays[0]
-    if a.dtype not in _FLOATS or not all(b.dtype == a.dtype and b.strides == a.strides and b.shape == a.shape and
-                                         b.flags.writeable and b.flags.aligned for b in arrays):
+    if a.dtype not in _FLOATS or not all(b.dtype == a.dtype and b.strides == a.strides and b.shape
+                                         == a.shape and b.flags.writeable and b.flags.aligned
+                                         for b in arrays):
         return False
     if a.flags.forc:
         return True
     step = a.itemsize
-    for n, s in sorted(((n, s) for n, s in zip(a.shape, a.strides) if n != 1), key=operator.itemgetter(1)):
+    for n, s in sorted(((n, s) for n, s in zip(a.shape, a.strides) if n != 1),
+                       key=operator.itemgetter(1)):
         if s != step:
             return False
         step *= n
@@ -292,7 +313,8 @@ def _address(optimizer, kind, dtype, hypers, states):
     numbers = tuple(optimizer.numbers(S, kind, *(S.arg(i) for i in range(1 + hypers))))
     p, g, *rest = (S.arg(i) for i in range(2 + states + len(numbers)))
     elements = tuple(optimizer.elements(S, kind, p, g, rest[:states], rest[states:]))
-    key = f"optim/{formula.__module__}.{formula.__qualname__}/{kind}/{short}/" + ";".join(map(str, (*numbers, *elements)))
+    key = (f"optim/{formula.__module__}.{formula.__qualname__}/{kind}/{short}/"
+           + ";".join(map(str, (*numbers, *elements))))
     update = lower.Update(key, numbers, elements, hypers, states, short)
     try:
         return native.kernel(key, lambda module, symbol: lower.emit(update, module, symbol))

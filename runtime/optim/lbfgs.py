@@ -8,24 +8,28 @@ from .optimizer import Optimizer, check, reevaluate
 
 
 class LBFGS(Optimizer):
-    """Minimises a closure over one group of parameters; `line_search_fn="strong_wolfe"` searches along each direction."""
+    """Minimises a closure over one group of parameters; `line_search_fn="strong_wolfe"` searches
+    along each direction."""
 
-    def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9, history_size=100,
-                 line_search_fn=None):
+    def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7,
+                 tolerance_change=1e-9, history_size=100, line_search_fn=None):
         check(float(lr) >= 0, "learning rate", lr)
         if line_search_fn not in (None, "strong_wolfe"):
             raise RuntimeError("only 'strong_wolfe' is supported")
-        super().__init__(params, {
-            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
-            "line_search_fn": line_search_fn})
+        super().__init__(
+            params, {
+                "lr": lr, "max_iter": max_iter,
+                "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+                "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change,
+                "history_size": history_size, "line_search_fn": line_search_fn})
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
-    # ---- all parameters as one vector ----------------------------------------------------------------------------------------
+    # ---- all parameters as one vector ------------------------------------------------------------
     @property
     def _reals(self):
-        return [whet.view_as_real(p) if p.is_complex() else p for p in self.param_groups[0]["params"]]
+        return [
+            whet.view_as_real(p) if p.is_complex() else p for p in self.param_groups[0]["params"]]
 
     def _gradient(self):
         parts = []
@@ -40,15 +44,17 @@ class LBFGS(Optimizer):
             p.add_(direction[at:at + p.numel()].reshape(p.shape), alpha=t)
             at += p.numel()
 
-    # ---- the method ----------------------------------------------------------------------------------------------------------
+    # ---- the method ------------------------------------------------------------------------------
     def step(self, closure):
-        """Up to `max_iter` iterations; `closure` clears the gradients, computes the loss, and calls backward."""
+        """Up to `max_iter` iterations; `closure` clears the gradients, computes the loss, and
+        calls backward."""
         with whet.no_grad():
             return self._minimise(closure)
 
     def _minimise(self, closure):
         group = self.param_groups[0]
-        lr, max_eval, tolerance_change = float(group["lr"]), group["max_eval"], group["tolerance_change"]
+        lr, max_eval, tolerance_change = (float(group["lr"]), group["max_eval"],
+                                          group["tolerance_change"])
         state = self.state[group["params"][0]]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
@@ -64,8 +70,10 @@ class LBFGS(Optimizer):
         for iteration in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
             direction = self._direction(state, gradient, group["history_size"])
-            state["d"], state["prev_flat_grad"], state["prev_loss"] = direction, gradient.clone(), loss
-            state["t"] = t = min(1.0, 1.0 / gradient.abs().sum().item()) * lr if state["n_iter"] == 1 else lr
+            state["d"], state["prev_flat_grad"], state["prev_loss"] = direction, gradient.clone(
+            ), loss
+            state["t"] = t = (min(1.0, 1.0 / gradient.abs().sum().item())
+                              * lr if state["n_iter"] == 1 else lr)
             slope = gradient.dot(direction).item()
             if slope > -tolerance_change:
                 break
@@ -78,12 +86,14 @@ class LBFGS(Optimizer):
                 flat = is_flat(gradient)
             else:
                 self._move(t, direction)
-                if iteration != group["max_iter"]:           # the last one's loss is nobody's business
+                # the last one's loss is nobody's business
+                if iteration != group["max_iter"]:
                     loss, gradient, used = float(reevaluate(closure)), self._gradient(), 1
                     flat = is_flat(gradient)
             evaluations += used
             state["func_evals"] += used
-            if (flat or evaluations >= max_eval or (direction * t).abs().max().item() <= tolerance_change
+            if (flat or evaluations >= max_eval
+                    or (direction * t).abs().max().item() <= tolerance_change
                     or abs(loss - before) < tolerance_change):
                 break
         return first_loss
@@ -115,7 +125,8 @@ class LBFGS(Optimizer):
         return q
 
     def _search(self, closure, t, direction, start, tolerance_change, most):
-        """A step length that meets the strong Wolfe conditions: (loss, gradient, length, evaluations)."""
+        """A step length that meets the strong Wolfe conditions: (loss, gradient, length,
+        evaluations)."""
         held = [p.clone() for p in self._reals]
 
         def at(t):
@@ -163,7 +174,8 @@ def _strong_wolfe(at, t, start, length, tolerance_change, most, c1=1e-4, c2=0.9)
     while tries < most and abs(high.t - low.t) * length >= tolerance_change:
         left, right = min(low.t, high.t), max(low.t, high.t)
         t, edge = _cubic(low, high, left, right), 0.1 * (right - left)
-        if min(right - t, t - left) < edge:                  # too near an end: allowed once, then moved away from it
+        # too near an end: allowed once, then moved away from it
+        if min(right - t, t - left) < edge:
             if stuck or t >= right or t <= left:
                 t = right - edge if abs(t - right) < abs(t - left) else left + edge
                 stuck = False

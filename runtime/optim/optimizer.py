@@ -24,7 +24,8 @@ required = _Required()
 class Optimizer:
     """Base class: a subclass gives `defaults` and a `step`.
 
-    `params` is an iterable of tensors, of (name, tensor) pairs, or of dicts with a `params` entry and options of their own.
+    `params` is an iterable of tensors, of (name, tensor) pairs, or of dicts with a `params` entry
+    and options of their own.
     """
     _unwatched = frozenset(("_plans",))     # what a trace need not compare: caches
     _hooks = None               # name of the door -> Hooks, made when first needed
@@ -36,15 +37,19 @@ class Optimizer:
 
     def __init__(self, params, defaults):
         if isinstance(params, Tensor):
-            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                            + type(params).__name__)
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or "
+                "dicts, but got "
+                + type(params).__name__)
         if not isinstance(defaults, dict):
             raise TypeError(f"defaults must be a dict, but got {type(defaults).__name__}")
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
         if hasattr(params, "parameters"):
-            raise TypeError(f"params must be an iterable of tensors or dicts, but got a {type(params).__name__}: pass its .parameters()")
+            raise TypeError(
+                "params must be an iterable of tensors or dicts, but got a "
+                f"{type(params).__name__}: pass its .parameters()")
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -61,7 +66,8 @@ class Optimizer:
         self.__dict__.pop("_plans", None)
         for group in self.param_groups:
             for name, value in self.defaults.items():
-                group.setdefault(name, value)           # options that a version of long ago did not have
+                # options that a version of long ago did not have
+                group.setdefault(name, value)
 
     def __repr__(self):
         groups = ["\n".join([f"Parameter Group {i}", *(f"    {key}: {group[key]}" for key in sorted(group) if key != "params")])
@@ -69,39 +75,50 @@ class Optimizer:
         return type(self).__name__ + " (\n" + "\n\n".join(groups) + "\n)"
 
     def add_param_group(self, param_group):
-        """Add parameters with options of their own; what is not given is taken from the defaults."""
+        """Add parameters with options of their own; what is not given is taken from the
+        defaults."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         if "params" not in param_group:
-            raise TypeError(f"param_group must have the parameters under 'params', but has {sorted(map(str, param_group))}")
+            raise TypeError(
+                "param_group must have the parameters under 'params', but has "
+                f"{sorted(map(str, param_group))}")
         params = param_group["params"]
         if isinstance(params, Tensor):
             params = [params]
         elif isinstance(params, set):
-            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
-                            "will change between runs. Please use a list instead.")
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the "
+                "ordering of tensors in sets will change between runs. Please use a list instead.")
         params = list(params)
         if params and all(isinstance(p, tuple) for p in params):
             param_group["param_names"] = [name for name, _ in params]
             params = [p for _, p in params]
         for p in params:
             if not isinstance(p, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+                raise TypeError(
+                    "optimizer can only optimize Tensors, but one of the params is "
+                    f"{type(p).__name__}")
             if not self.defaults.get("differentiable", None) and not p.is_leaf:
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len({id(p) for p in params}) != len(params):
             raise ValueError("some parameters appear more than once in one parameter group")
-        if not {id(p) for p in params}.isdisjoint(id(p) for group in self.param_groups for p in group["params"]):
+        if (not {id(p) for p in params}.isdisjoint(
+                id(p) for group in self.param_groups for p in group["params"])):
             raise ValueError("some parameters appear in more than one parameter group")
-        if self.param_groups and ("param_names" in param_group) != ("param_names" in self.param_groups[0]):
-            raise ValueError("all optimizer param groups should be with/without names. cannot add param group with names to the "
-                             "optimizer" if "param_names" in param_group else
-                             "all optimizer param groups should be with/without names. cannot add param group without names to the "
-                             "optimizer")
+        if (self.param_groups
+                and ("param_names" in param_group) != ("param_names" in self.param_groups[0])):
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                "with names to the optimizer" if "param_names" in param_group else
+                "all optimizer param groups should be with/without names. cannot add param group "
+                "without names to the optimizer")
         param_group["params"] = params
         for name, value in self.defaults.items():
             if value is required and name not in param_group:
-                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+                raise ValueError(
+                    "parameter group didn't specify a value of required optimization parameter "
+                    f"{name}")
             param_group.setdefault(name, value)
         self.param_groups.append(param_group)
 
@@ -122,9 +139,10 @@ class Optimizer:
         """One update of the parameters; `closure` computes the loss again and returns it."""
         raise NotImplementedError
 
-    # ---- state ---------------------------------------------------------------------------------------------------------------
+    # ---- state -----------------------------------------------------------------------------------
     def state_dict(self):
-        """`{"state": {number: ...}, "param_groups": [...]}`, with parameters replaced by their numbers."""
+        """`{"state": {number: ...}, "param_groups": [...]}`, with parameters replaced by their
+        numbers."""
         for hook in self._run_list("state_dict_pre"):
             hook(self)
         number = {}
@@ -132,7 +150,9 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 number.setdefault(id(p), len(number))
-            groups.append({**{k: v for k, v in group.items() if k != "params"}, "params": [number[id(p)] for p in group["params"]]})
+            groups.append({
+                **{k: v for k, v in group.items() if k != "params"},
+                "params": [number[id(p)] for p in group["params"]]})
         state = {number[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
         result = {"state": state, "param_groups": groups}
         for hook in self._run_list("state_dict_post"):
@@ -142,7 +162,8 @@ class Optimizer:
         return result
 
     def load_state_dict(self, state_dict):
-        """Take over a state; tensors are copied and converted to their parameter's type (a `step` stays as it is)."""
+        """Take over a state; tensors are copied and converted to their parameter's type (a
+        `step` stays as it is)."""
         state_dict = dict(state_dict)
         for hook in self._run_list("load_pre"):
             changed = hook(self, state_dict)
@@ -153,8 +174,11 @@ class Optimizer:
         if len(groups) != len(saved):
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(g["params"]) != len(s["params"]) for g, s in zip(groups, saved)):
-            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
-        param = dict(zip(chain.from_iterable(s["params"] for s in saved), chain.from_iterable(g["params"] for g in groups)))
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the "
+                             "size of optimizer's group")
+        param = (dict(
+            zip(chain.from_iterable(s["params"] for s in saved),
+                chain.from_iterable(g["params"] for g in groups))))
         state = defaultdict(dict)
         for k, v in state_dict["state"].items():
             if k in param:
@@ -182,7 +206,7 @@ class Optimizer:
             return type(value)(self._own_copy(p, v) for v in value)
         return value
 
-    # ---- hooks ---------------------------------------------------------------------------------------------------------------
+    # ---- hooks -----------------------------------------------------------------------------------
     def _run_list(self, door):
         return list(self._hooks[door].values()) if self._hooks and door in self._hooks else ()
 
@@ -192,7 +216,8 @@ class Optimizer:
         return self._hooks.setdefault(door, Hooks()).add(hook, prepend=prepend)
 
     def register_step_pre_hook(self, hook):
-        """Call `hook(optimizer, args, kwargs)` before each step; it may return new (args, kwargs)."""
+        """Call `hook(optimizer, args, kwargs)` before each step; it may return new (args,
+        kwargs)."""
         return self._add_hook("step_pre", hook)
 
     def register_step_post_hook(self, hook):
@@ -217,7 +242,8 @@ class Optimizer:
 
 
 def _with_step_hooks(step):
-    """A `step` that runs the hooks around it and notes that it was called (learning rate schedulers ask)."""
+    """A `step` that runs the hooks around it and notes that it was called (learning rate
+    schedulers ask)."""
     @functools.wraps(step)
     def run(self, *args, **kwargs):
         self._stepped = True
@@ -227,8 +253,9 @@ def _with_step_hooks(step):
             changed = hook(self, args, kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
-                    raise RuntimeError(f"{type(self).__name__}.step: a pre hook must return None or a tuple of (new_args, "
-                                       f"new_kwargs), but got {changed}.")
+                    raise RuntimeError(
+                        f"{type(self).__name__}.step: a pre hook must return None or a tuple of "
+                        f"(new_args, new_kwargs), but got {changed}.")
                 args, kwargs = changed
         result = step(self, *args, **kwargs)
         for hook in self._run_list("step_post"):

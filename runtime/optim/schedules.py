@@ -8,11 +8,14 @@ from ..ops.python import as_float, call
 from ..tensor import Tensor
 from .optimizer import Optimizer
 
-__all__ = ["LRScheduler", "LambdaLR", "MultiplicativeLR", "StepLR", "MultiStepLR", "ConstantLR", "LinearLR", "ExponentialLR",
-           "CosineAnnealingLR", "PolynomialLR"]
+__all__ = [
+    "LRScheduler", "LambdaLR", "MultiplicativeLR", "StepLR", "MultiStepLR", "ConstantLR",
+    "LinearLR", "ExponentialLR", "CosineAnnealingLR", "PolynomialLR"]
 
-ORDER_WARNING = ("Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them in the opposite order: "
-                 "`optimizer.step()` before `lr_scheduler.step()`. Else the first value of the learning rate schedule is skipped.")
+ORDER_WARNING = (
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them in the opposite "
+    "order: `optimizer.step()` before `lr_scheduler.step()`. Else the first value of the learning "
+    "rate schedule is skipped.")
 
 
 def number(x):
@@ -31,15 +34,16 @@ def each_group(optimizer, value, name):
     """One value for each parameter group."""
     if isinstance(value, list | tuple):
         if len(value) != len(optimizer.param_groups):
-            raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
-                             f"param_groups has {len(optimizer.param_groups)}.")
+            raise ValueError(
+                f"{name} must have the same length as optimizer.param_groups. {name} has "
+                f"{len(value)} values, param_groups has {len(optimizer.param_groups)}.")
         return list(value)
     return [value] * len(optimizer.param_groups)
 
 
 class LRScheduler:
-    """Base class: a subclass gives `get_lr`, the rates of the groups at `last_epoch` (`_get_closed_form_lr` where a formula
-    exists)."""
+    """Base class: a subclass gives `get_lr`, the rates of the groups at `last_epoch`
+    (`_get_closed_form_lr` where a formula exists)."""
 
     def __init__(self, optimizer, last_epoch=-1):
         if not isinstance(optimizer, Optimizer):
@@ -49,8 +53,9 @@ class LRScheduler:
             if last_epoch == -1:
                 group.setdefault("initial_lr", number(group["lr"]))
             elif "initial_lr" not in group:
-                raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
-                               f"last_epoch >= 0.")
+                raise KeyError(
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming "
+                    "scheduler with last_epoch >= 0.")
         self.base_lrs = [number(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch, self._step_count, self._initial = last_epoch, 0, True
         optimizer._stepped = optimizer.__dict__.get("_stepped", False)
@@ -81,10 +86,14 @@ class LRScheduler:
             self.last_epoch += 1
             rates = self.get_lr()
         else:
-            warn("The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible.",
-                          UserWarning, stacklevel=2)
+            warn(
+                "The epoch parameter in `scheduler.step()` was not necessary and is being "
+                "deprecated where possible.",
+                UserWarning,
+                stacklevel=2)
             self.last_epoch = epoch
-            rates = self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr()
+            rates = (self._get_closed_form_lr()
+                     if hasattr(self, "_get_closed_form_lr") else self.get_lr())
         for group, lr in zip(self.optimizer.param_groups, rates):
             set_option(group, "lr", lr)
         self._remember([number(lr) for lr in self._rates()])
@@ -94,7 +103,9 @@ class LRScheduler:
         return self._state("optimizer")
 
     def _state(self, *without):
-        return {k: list(v) if k == "_last_lr" else v for k, v in self.__dict__.items() if k not in without}
+        return {
+            k: list(v) if k == "_last_lr" else v for k, v in self.__dict__.items()
+            if k not in without}
 
     def load_state_dict(self, state_dict):
         """Take over a state."""
@@ -109,9 +120,11 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self):
-        """Everything but the optimizer and plain functions (callable objects give their attributes)."""
+        """Everything but the optimizer and plain functions (callable objects give their
+        attributes)."""
         state = self._state("optimizer", "lr_lambdas")
-        state["lr_lambdas"] = [None if is_function(f) else dict(f.__dict__) for f in self.lr_lambdas]
+        state["lr_lambdas"] = [
+            None if is_function(f) else dict(f.__dict__) for f in self.lr_lambdas]
         return state
 
     def load_state_dict(self, state_dict):
@@ -127,7 +140,8 @@ class LambdaLR(LRScheduler):
 
 
 def is_function(f):
-    return not hasattr(f, "__dict__") or type(f).__name__ in ("function", "builtin_function_or_method", "method")
+    return (not hasattr(f, "__dict__")
+            or type(f).__name__ in ("function", "builtin_function_or_method", "method"))
 
 
 class MultiplicativeLR(LambdaLR):
@@ -183,7 +197,8 @@ class ConstantLR(LRScheduler):
     def get_lr(self):
         if self.last_epoch == 0:
             return [lr * self.factor for lr in self._rates()]
-        return self._rates() if self.last_epoch != self.total_iters else [lr * (1.0 / self.factor) for lr in self._rates()]
+        return (self._rates() if self.last_epoch != self.total_iters else [
+            lr * (1.0 / self.factor) for lr in self._rates()])
 
     def _get_closed_form_lr(self):
         now = 1 if self.last_epoch >= self.total_iters else self.factor
@@ -193,9 +208,12 @@ class ConstantLR(LRScheduler):
 class LinearLR(LRScheduler):
     """A factor that goes from `start_factor` to `end_factor` in `total_iters` epochs."""
 
-    def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
+    def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5,
+                 last_epoch=-1):
         if not 0 < start_factor <= 1:
-            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+            raise ValueError(
+                "Starting multiplicative factor expected to be greater than 0 and less or equal "
+                "to 1.")
         if not 0 <= end_factor <= 1:
             raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
@@ -207,11 +225,13 @@ class LinearLR(LRScheduler):
         if self._initial or self.last_epoch > self.total_iters:
             return self._rates()
         change = self.end_factor - self.start_factor
-        factor = 1.0 + change / (self.total_iters * self.start_factor + (self.last_epoch - 1) * change)
+        factor = (1.0 + change / (self.total_iters * self.start_factor +
+                                  (self.last_epoch - 1) * change))
         return [lr * factor for lr in self._rates()]
 
     def _get_closed_form_lr(self):
-        change = (self.end_factor - self.start_factor) * min(self.total_iters, self.last_epoch) / self.total_iters
+        change = ((self.end_factor - self.start_factor) * min(self.total_iters, self.last_epoch)
+                  / self.total_iters)
         return [base * (self.start_factor + change) for base in self.base_lrs]
 
 
@@ -223,7 +243,8 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        return self._rates() if self._initial or self.last_epoch == 0 else [lr * self.gamma for lr in self._rates()]
+        return (self._rates() if self._initial or self.last_epoch == 0 else [
+            lr * self.gamma for lr in self._rates()])
 
     def _get_closed_form_lr(self):
         return [base * self.gamma ** self.last_epoch for base in self.base_lrs]
@@ -239,7 +260,8 @@ class PolynomialLR(LRScheduler):
     def get_lr(self):
         if self._initial or self.last_epoch == 0 or self.last_epoch > self.total_iters:
             return self._rates()
-        factor = ((1.0 - self.last_epoch / self.total_iters) / (1.0 - (self.last_epoch - 1) / self.total_iters)) ** self.power
+        factor = (((1.0 - self.last_epoch / self.total_iters) /
+                   (1.0 - (self.last_epoch - 1) / self.total_iters)) ** self.power)
         return [lr * factor for lr in self._rates()]
 
     def _get_closed_form_lr(self):
@@ -259,7 +281,9 @@ class CosineAnnealingLR(LRScheduler):
             return self._rates()
         t, n, low = self.last_epoch, self.T_max, self.eta_min
         if (t - 1 - n) % (2 * n) == 0:
-            return [lr + (base - low) * (1 - call("cos", math.pi / n)) / 2 for base, lr in zip(self.base_lrs, self._rates())]
+            return [
+                lr + (base - low) * (1 - call("cos", math.pi / n)) / 2
+                for base, lr in zip(self.base_lrs, self._rates())]
         factor = (1 + call("cos", math.pi * t / n)) / (1 + call("cos", math.pi * (t - 1) / n))
         return [factor * (lr - low) + low for lr in self._rates()]
 

@@ -5,8 +5,8 @@ from .optimizer import ByParameter, check
 
 
 class SparseAdam(ByParameter):
-    """Adam that leaves rows without a gradient, and their moments, as they are. Gradients are dense here: a row (along the first
-    dimension) whose gradient is all zero counts as untouched."""
+    """Adam that leaves rows without a gradient, and their moments, as they are. Gradients are dense
+    here: a row (along the first dimension) whose gradient is all zero counts as untouched."""
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
         check(float(lr) > 0, "learning rate", lr)
@@ -30,5 +30,6 @@ class SparseAdam(ByParameter):
         m = m + (g - m) * (1 - beta1)
         v = v + (g * g - v) * (1 - beta2)
         state["exp_avg"][at], state["exp_avg_sq"][at] = m, v
-        size = float(group["lr"]) * (1 - beta2 ** state["step"]) ** 0.5 / (1 - beta1 ** state["step"])
+        size = (float(group["lr"]) * (1 - beta2 ** state["step"]) ** 0.5 /
+                (1 - beta1 ** state["step"]))
         p[at] = p[at] - size * (m / (v.sqrt() + group["eps"]))

@@ -8,8 +8,9 @@ from ..nn.module import Module
 from ..nn.norm import _BatchNorm
 from .schedules import LRScheduler, each_group
 
-__all__ = ["AveragedModel", "SWALR", "update_bn", "get_ema_multi_avg_fn", "get_ema_avg_fn", "get_swa_multi_avg_fn",
-           "get_swa_avg_fn"]
+__all__ = [
+    "AveragedModel", "SWALR", "update_bn", "get_ema_multi_avg_fn", "get_ema_avg_fn",
+    "get_swa_multi_avg_fn", "get_swa_avg_fn"]
 
 
 def get_ema_multi_avg_fn(decay=0.999):
@@ -30,7 +31,8 @@ def get_swa_multi_avg_fn():
     """Mean of all so far, of lists of tensors, in place."""
     def average(averaged, current, number):
         with whet.no_grad():
-            share = 1 / (whet.as_tensor(number, dtype=whet.float64) + 1)       # (no number of Python's: a trace would guard it)
+            # (no number of Python's: a trace would guard it)
+            share = 1 / (whet.as_tensor(number, dtype=whet.float64) + 1)
             for a, b in zip(averaged, current):
                 if a.is_floating_point() or a.is_complex():
                     a.lerp_(b, share.to(a.dtype))
@@ -59,7 +61,8 @@ def get_swa_avg_fn():
 
 def _check_decay(decay):
     if not 0 <= decay <= 1:
-        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
+        raise ValueError(
+            f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
 
 class AveragedModel(Module):
@@ -82,7 +85,9 @@ class AveragedModel(Module):
         """Take the model's present parameters into the average."""
         def tensors(m):
             return [*m.parameters(), *(m.buffers() if self.use_buffers else ())]
-        mine, theirs = tensors(self.module), [t.detach().to(device=t.device) for t in tensors(model)]
+
+        mine, theirs = (tensors(self.module),
+                        [t.detach().to(device=t.device) for t in tensors(model)])
         with whet.no_grad():
             if self.n_averaged == 0:         # (a trace guards the answer, not the count)
                 for a, b in zip(mine, theirs):
@@ -127,7 +132,8 @@ class SWALR(LRScheduler):
         for group, lr in zip(optimizer.param_groups, each_group(optimizer, swa_lr, "swa_lr")):
             group["swa_lr"] = lr
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}")
+            raise ValueError(
+                f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}")
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
         self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
@@ -140,7 +146,8 @@ class SWALR(LRScheduler):
     def get_lr(self):
         step = self._step_count - 1
         now = self._share(step / max(1, self.anneal_epochs)) if self.anneal_epochs else 1
-        before = self._share(max(0, step - 1) / max(1, self.anneal_epochs)) if self.anneal_epochs else 1
+        before = (self._share(max(0, step - 1)
+                              / max(1, self.anneal_epochs)) if self.anneal_epochs else 1)
         rates = []
         for group in self.optimizer.param_groups:
             lr = group["lr"]

@@ -1,4 +1,5 @@
-"""Trade time for memory: keep only a block's inputs, and run it again when its gradient is needed."""
+"""Trade time for memory: keep only a block's inputs, and run it again when its gradient is
+needed."""
 from ..amp import autocast
 from ..autograd import modes
 from ..ops.registry import Stopped
@@ -46,12 +47,14 @@ class _Block:
         finally:
             default_generator.set_state(now)
         if len(got) != self.count:
-            raise RuntimeError(f"checkpoint: the function saved {self.count} tensors in the forward but {len(got)} when it was run again: it must do "
-                               "the same both times")
+            raise RuntimeError(
+                f"checkpoint: the function saved {self.count} tensors in the forward but "
+                f"{len(got)} when it was run again: it must do the same both times")
         self.values = dict(enumerate(got))
 
 
-def checkpoint(function, *args, use_reentrant=None, context_fn=None, determinism_check="default", debug=False, preserve_rng_state=True, **kwargs):
+def checkpoint(function, *args, use_reentrant=None, context_fn=None, determinism_check="default",
+               debug=False, preserve_rng_state=True, **kwargs):
     """function(*args), keeping no intermediate results; they are computed again in the backward.
 
     >>> import whet

@@ -6,7 +6,8 @@ _next_id = itertools.count().__next__
 
 
 class RemovableHandle:
-    """What a `register_..._hook` returns; `remove()` takes the hook out again. Usable as a context manager."""
+    """What a `register_..._hook` returns; `remove()` takes the hook out again. Usable as a
+    context manager."""
 
     def __init__(self, hooks, *also):
         self.id = _next_id()
@@ -37,7 +38,8 @@ class Hooks(dict):
     __slots__ = ("__weakref__",)
 
     def add(self, hook, *also, prepend=False):
-        """Register a hook; `also` are sets of further facts about it, keyed alike. Returns its handle."""
+        """Register a hook; `also` are sets of further facts about it, keyed alike. Returns its
+        handle."""
         handle = RemovableHandle(self, *also)
         if prepend:
             rest = dict(self)

@@ -223,9 +223,9 @@ def clone(input: Tensor, *, memory_format: MemoryFormat = ...) -> Tensor: """A c
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: """1-d tensors joined as columns, others side by side."""
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor: """All combinations of r elements of a 1-d tensor, as rows."""
 @overload
-def compile(model: F, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: str | Callable[..., Any] = 'inductor', mode: str | None = None, options: Any = None, disable: _bool = False) -> F: ...
+def compile(model: F, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: str | Callable[..., Any] = 'inductor', mode: str | None = None, options: Any = None, disable: _bool = False) -> F: """`whet.jit.trace` of a function or module."""
 @overload
-def compile(model: None = None, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: str | Callable[..., Any] = 'inductor', mode: str | None = None, options: Any = None, disable: _bool = False) -> Callable[[F], F]: ...
+def compile(model: None = None, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: str | Callable[..., Any] = 'inductor', mode: str | None = None, options: Any = None, disable: _bool = False) -> Callable[[F], F]: """`whet.jit.trace` of a function or module."""
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor: """The complex numbers real + i imag."""
 def concat(tensors: Sequence[Tensor], dim: Dims = 0, *, axis: Dims | None = None, out: Tensor | None = None) -> Tensor: """Tensors joined along a dimension."""
 def concatenate(tensors: Sequence[Tensor], dim: Dims = 0, *, axis: Dims | None = None, out: Tensor | None = None) -> Tensor: """Tensors joined along a dimension."""
@@ -386,7 +386,7 @@ def index_reduce(self: Tensor, dim: Dims, index: Tensor, source: Tensor, reduce:
 def index_select(input: Tensor, dim: Dims, index: Tensor, *, out: Tensor | None = None) -> Tensor: """The slices of a dimension that a 1-d index names."""
 def initial_seed() -> _int: """The default generator's seed."""
 def inner(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Sums of products over the last dimension of both."""
-def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool = True) -> Tensor: ...
+def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool = True) -> Tensor: """Normalise each channel of each sample."""
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The inverse of a square matrix, or of each of a batch."""
 def is_autocast_enabled(device_type: str = 'cpu') -> _bool: """Are products made in a smaller type, on this thread?"""
 def is_complex(input: Tensor) -> _bool: """Is the element type complex?"""
@@ -415,7 +415,7 @@ def kaiser_window(window_length: _int, periodic: _bool = True, beta: Number = 12
 def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', log_target: _bool = False) -> Tensor: """target * (log target - input), the input being log-probabilities."""
 def kron(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """The Kronecker product: each element of `input` times all of `other`, as blocks."""
 def kthvalue(input: Tensor, k: _int, dim: Dims = -1, keepdim: _bool = False, *, out: Tensor | None = None) -> kthvalue_result: """(values, indices): the k-th smallest element (from 1) along a dimension."""
-def layer_norm(input: Tensor, normalized_shape: Ints, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor: ...
+def layer_norm(input: Tensor, normalized_shape: Ints, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor: """Mean 0 and variance 1 over the last dimensions, then weight and bias."""
 def lcm(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise lcm. See also the method of the same name."""
 def lcm_(self: Tensor, other: Scalar) -> Tensor: """`lcm`, in place."""
 def ldexp(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: ...
@@ -640,7 +640,7 @@ def selu(input: Tensor, inplace: _bool = False) -> Tensor: """The self-normalisi
 def selu_(input: Tensor) -> Tensor: """`selu`, in place."""
 def set_default_device(device: Device | None) -> None: """Set the device of new tensors."""
 def set_default_dtype(d: _float) -> None: """Set the type of new floating point tensors, and of results where integers meet Python floats."""
-def set_float32_matmul_precision(precision: str) -> None: ...
+def set_float32_matmul_precision(precision: str) -> None: """Allow products of float32 matrices to be rounded more: "highest", "high" or "medium"."""
 def set_num_threads(n: _int) -> None: """How many threads a launch may use, the caller's included. Results do not depend on it."""
 def set_printoptions(precision: _int | None = None, threshold: _int | None = None, edgeitems: _int | None = None, linewidth: _int | None = None, profile: str | None = None, sci_mode: _bool | None = None) -> None: """Set how tensors are shown; `profile` ("default", "short", "full") sets several at once."""
 def set_rng_state(new_state: Tensor) -> None: """Set the default generator's position."""
@@ -767,7 +767,7 @@ def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]: """Places
 def unsafe_chunk(input: Tensor, chunks: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """`chunk`."""
 def unsqueeze(input: Tensor, dim: Dims) -> Tensor: """A dimension of size one put in at `dim`."""
 def unstack(x: Tensor, *, axis: Dims = 0) -> tuple[Tensor, ...]: ...
-def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None: ...
+def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None: """Ask for results that do not change from run to run."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor: """Powers of the elements of a 1-d tensor as columns, highest first unless `increasing`."""
 def var(input: Tensor, dim: Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor: """The variance (divided by n - correction)."""
 def var_mean(input: Tensor, dim: Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> tuple[Tensor, Tensor]: """(variance, mean)"""
@@ -775,7 +775,7 @@ def vdot(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: Dims = -1) -> Tensor: """The inner product of vectors along an axis, the first conjugated."""
 def view_as_complex(input: Tensor) -> Tensor: """A real tensor whose last dimension is (real, imaginary) as a complex one; the same memory."""
 def view_as_real(input: Tensor) -> Tensor: """A complex tensor as a real one with a last dimension (real, imaginary); the same memory."""
-def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = 'error', *, chunk_size: _int | None = None) -> Callable[..., R]: """`func` for every slice of its arguments along `in_dims`, the results stacked along"""
+def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = 'error', *, chunk_size: _int | None = None) -> Callable[..., R]: """`func` for every slice of its arguments along `in_dims`, the results stacked along `out_dims`."""
 def vsplit(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 0, into equal pieces where a number is given."""
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: """Tensors joined as rows."""
 @overload

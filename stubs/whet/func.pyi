@@ -6,13 +6,13 @@ from whet.tensor import Tensor
 R = TypeVar("R")
 
 def functional_call(module: Module, parameters_and_buffers: Any, args: Any = None, kwargs: Any = None, *, tie_weights: bool = True, strict: bool = False) -> Any: """`module(*args, **kwargs)` with the given tensors, by name, in place of its parameters and buffers."""
-def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]: """A function that computes the gradient of `func`, which returns one number, for its"""
-def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]: """A function that computes (gradient, value): the gradient of `func`, which returns one number,"""
+def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]: ...
+def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]: ...
 def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]: """A function that computes the second derivatives of `func`."""
-def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = 'error', chunk_size: int | None = None) -> Callable[..., Any]: """As `jacrev`, by forward mode along all elements of the input at once: for functions of few"""
-def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None, _preallocate_and_copy: bool = False) -> Callable[..., Any]: """A function that computes the Jacobian of `func`, (*output's shape, *input's shape), by one"""
+def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = 'error', chunk_size: int | None = None) -> Callable[..., Any]: """As `jacrev`, by forward mode along all elements of the input at once: for functions of few numbers."""
+def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None, _preallocate_and_copy: bool = False) -> Callable[..., Any]: ...
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any: """(func(*primals), its derivative in the direction of the tangents)"""
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]: """(func(*primals), the function that takes tangents of the primals to the output's)"""
-def stack_module_state(models: Iterable[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]: """(parameters, buffers) of modules that are built alike, each stacked over the modules: for"""
+def stack_module_state(models: Iterable[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]: ...
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any: """(func(*primals), a function that takes a cotangent of the output to those of the primals)"""
-def vmap(func: Callable[..., R], in_dims: Any = 0, out_dims: Any = 0, randomness: str = 'error', *, chunk_size: int | None = None) -> Callable[..., R]: """`func` for every slice of its arguments along `in_dims`, the results stacked along"""
+def vmap(func: Callable[..., R], in_dims: Any = 0, out_dims: Any = 0, randomness: str = 'error', *, chunk_size: int | None = None) -> Callable[..., R]: """`func` for every slice of its arguments along `in_dims`, the results stacked along `out_dims`."""

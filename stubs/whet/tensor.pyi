@@ -506,7 +506,7 @@ class Tensor:
     def reshape(self, *shape: Ints) -> Tensor: ...
     def reshape_as(self, other: Scalar) -> Tensor: """`reshape` to the shape of another tensor."""
     def resize(self, *sizes: Ints) -> Tensor: """The tensor viewed in another shape of the same number of elements."""
-    def resize_(self, *sizes: Ints, memory_format: MemoryFormat = ...) -> Self: ...
+    def resize_(self, *sizes: Ints, memory_format: MemoryFormat = ...) -> Self: """Give this tensor another shape: in its memory if that is large enough, else in new memory."""
     def resize_as(self, other: Scalar) -> Tensor: """The tensor viewed in the shape of another."""
     def resize_as_(self, other: Scalar, *, memory_format: MemoryFormat | None = None) -> Self: """`resize_` to the shape of another tensor."""
     def resolve_conj(self) -> Tensor: """The tensor itself: conjugation is never lazy."""

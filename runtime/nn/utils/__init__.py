@@ -8,7 +8,9 @@ from .parametrizations import remove_spectral_norm, remove_weight_norm, spectral
 
 globals().update(_guarded(globals()))
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval", "fuse_conv_bn_weights",
-           "fuse_linear_bn_eval", "fuse_linear_bn_weights", "fusion", "get_total_norm", "parameters_to_vector", "parametrizations",
-           "parametrize", "prune", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm", "stateless",
-           "vector_to_parameters", "weight_norm"]
+__all__ = [
+    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval",
+    "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "fusion",
+    "get_total_norm", "parameters_to_vector", "parametrizations", "parametrize", "prune",
+    "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm", "stateless",
+    "vector_to_parameters", "weight_norm"]

@@ -27,11 +27,13 @@ def _norm_of_norms(tensors, norm_type):
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """The norm of all elements of all tensors."""
     with whet.no_grad():
-        total = _norm_of_norms([tensors] if isinstance(tensors, Tensor) else tensors, float(norm_type))
+        total = _norm_of_norms([tensors] if isinstance(tensors, Tensor) else tensors,
+                               float(norm_type))
         if error_if_nonfinite and not bool(total.isfinite()):
-            raise RuntimeError(f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it "
-                               "cannot be clipped. To disable this error and scale the gradients by the non-finite norm anyway, "
-                               "set `error_if_nonfinite=False`")
+            raise RuntimeError(
+                f"The total norm of order {float(norm_type)} for gradients from `parameters` is "
+                "non-finite, so it cannot be clipped. To disable this error and scale the "
+                "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`")
         return total
 
 
@@ -46,9 +48,11 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
-    """Scale the gradients so that their norm, taken together, is at most `max_norm`; returns what it was."""
+    """Scale the gradients so that their norm, taken together, is at most `max_norm`; returns
+    what it was."""
     parameters = _listed(parameters)
-    total = get_total_norm([p.grad for p in parameters if p.grad is not None], norm_type, error_if_nonfinite)
+    total = get_total_norm([p.grad for p in parameters if p.grad is not None], norm_type,
+                           error_if_nonfinite)
     if parameters:
         clip_grads_with_norm_(parameters, max_norm, total)
     return total

@@ -20,7 +20,9 @@ def vector_to_parameters(vec, parameters):
     parameters = list(parameters)
     wanted = sum(p.numel() for p in parameters)
     if vec.numel() < wanted:
-        raise RuntimeError(f"vector_to_parameters: the parameters have {wanted} elements, the vector has {vec.numel()}")
+        raise RuntimeError(
+            f"vector_to_parameters: the parameters have {wanted} elements, the vector has "
+            f"{vec.numel()}")
     at = 0
     for p in parameters:
         n = p.numel()

@@ -44,13 +44,16 @@ def _fused(layer, bn, weights):
 
 def fuse_conv_bn_eval(conv, bn, transpose=False):
     """A copy of the convolution with the batch norm folded in; both must be in eval mode."""
-    return _fused(conv, bn, lambda c: fuse_conv_bn_weights(c.weight, c.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight,
-                                                           bn.bias, transpose))
+    return _fused(
+        conv,
+        bn, lambda c: fuse_conv_bn_weights(c.weight, c.bias, bn.running_mean, bn.running_var, bn.
+                                           eps, bn.weight, bn.bias, transpose))
 
 
 def fuse_linear_bn_eval(linear, bn):
     """A copy of the linear layer with the batch norm folded in; both must be in eval mode."""
     if linear.out_features != bn.num_features and bn.num_features != 1:
-        raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1")
+        raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features "
+                             "== 1")
     return _fused(linear, bn, lambda x: fuse_linear_bn_weights(x.weight, x.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight,
                                                                bn.bias))

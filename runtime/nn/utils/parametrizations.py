@@ -44,10 +44,13 @@ class _SpectralNorm(Module):
     def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
         super().__init__()
         if not -weight.ndim <= dim < weight.ndim:
-            raise IndexError(f"Dimension out of range (expected to be in range of [-{weight.ndim}, {weight.ndim - 1}] "
-                             f"but got {dim})")
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [-{weight.ndim}, "
+                f"{weight.ndim - 1}] but got {dim})")
         if n_power_iterations <= 0:
-            raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+            raise ValueError(
+                "Expected n_power_iterations to be positive, but got "
+                f"n_power_iterations={n_power_iterations}")
         self.dim, self.eps, self.n_power_iterations = dim % weight.ndim, eps, n_power_iterations
         if weight.ndim > 1:
             m = self._matrix(weight)
@@ -85,7 +88,8 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if dim is None:
         dim = 1 if getattr(module, "transposed", False) else 0
-    return parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
+    return parametrize.register_parametrization(module, name,
+                                                _SpectralNorm(weight, n_power_iterations, dim, eps))
 
 
 def remove_spectral_norm(module, name="weight"):
@@ -112,5 +116,6 @@ def orthogonal(module, name="weight"):
     if not isinstance(weight, whet.Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if weight.ndim < 2:
-        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.")
+        raise ValueError(
+            f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.")
     return parametrize.register_parametrization(module, name, _Orthogonal(), unsafe=True)

@@ -8,8 +8,10 @@ from ...tensor import Tensor
 from ..containers import ModuleDict, ModuleList
 from ..parameter import Parameter
 
-__all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
-           "transfer_parametrizations_and_params", "type_before_parametrizations"]
+__all__ = [
+    "ParametrizationList", "cached", "is_parametrized", "register_parametrization",
+    "remove_parametrizations", "transfer_parametrizations_and_params",
+    "type_before_parametrizations"]
 
 _cache = None                    # (id(module), name) -> value, inside of `cached()`
 
@@ -26,7 +28,8 @@ def cached():
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, and the tensors they start from: `original`, or `original0`, `original1`, ..."""
+    """The parametrizations of one tensor, and the tensors they start from: `original`, or
+    `original0`, `original1`, ..."""
 
     def __init__(self, modules, original, unsafe=False):
         if not modules:
@@ -44,17 +47,21 @@ class ParametrizationList(ModuleList):
                         pass
         self.is_tensor = isinstance(value, Tensor)
         if not self.is_tensor and not isinstance(value, tuple | list):
-            raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
-                             f"Got {type(value).__name__}")
+            raise ValueError(
+                "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
+                f"Got {type(value).__name__}")
         self.ntensors = 1 if self.is_tensor else len(value)
         for i, t in enumerate([value] if self.is_tensor else value):
             if not isinstance(t, Tensor):
-                raise ValueError("When `right_inverse` outputs a Sequence of tensors, each of its elements should be a Tensor. "
-                                 f"Got element {i} of the sequence with type {type(t).__name__}.")
+                raise ValueError(
+                    "When `right_inverse` outputs a Sequence of tensors, each of its elements "
+                    f"should be a Tensor. Got element {i} of the sequence with type "
+                    f"{type(t).__name__}.")
             name = "original" if self.is_tensor else f"original{i}"
             if isinstance(start, Parameter):
                 if self.is_tensor and t.dtype is start.dtype and t.shape == start.shape:
-                    start.data = t.data                      # an optimizer that has the parameter goes on having it
+                    # an optimizer that has the parameter goes on having it
+                    start.data = t.data
                     t = start
                 else:
                     t = Parameter(t.detach(), requires_grad=start.requires_grad)
@@ -65,33 +72,42 @@ class ParametrizationList(ModuleList):
             with whet.no_grad():
                 result = self()
             if not isinstance(result, Tensor):
-                raise ValueError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
+                raise ValueError(
+                    f"A parametrization must return a tensor. Got {type(result).__name__}.")
             if result.dtype is not start.dtype:
-                raise ValueError(f"Registering a parametrization may not change the dtype of the tensor: {start.dtype} to "
-                                 f"{result.dtype}.")
+                raise ValueError(
+                    "Registering a parametrization may not change the dtype of the tensor: "
+                    f"{start.dtype} to {result.dtype}.")
             if tuple(result.shape) != tuple(start.shape):
-                raise ValueError(f"Registering a parametrization may not change the shape of the tensor: {tuple(start.shape)} to "
-                                 f"{tuple(result.shape)}.")
+                raise ValueError(
+                    "Registering a parametrization may not change the shape of the tensor: "
+                    f"{tuple(start.shape)} to {tuple(result.shape)}.")
 
     @property
     def originals(self):
         """The tensors the first parametrization gets."""
-        return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
+        return ([self.original] if self.is_tensor else [
+            getattr(self, f"original{i}") for i in range(self.ntensors)])
 
     def right_inverse(self, value):
         """Set the originals so that the parametrised tensor is `value`."""
         with whet.no_grad():
             for module in reversed(self):
                 if not hasattr(module, "right_inverse"):
-                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
+                    raise RuntimeError(
+                        f"parametrization {type(module).__name__} does not implement right_inverse."
+                    )
                 value = module.right_inverse(value)
             values = [value] if self.is_tensor else value
             if len(values) != self.ntensors:
-                raise ValueError(f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got {len(values)}")
+                raise ValueError(
+                    "'right_inverse' must return a sequence of tensors of length "
+                    f"{self.ntensors}. Got {len(values)}")
             for mine, new in zip(self.originals, values):
                 if mine.dtype is not new.dtype:
-                    raise ValueError(f"The tensor returned by `right_inverse` has dtype {new.dtype} while the original tensor has "
-                                     f"dtype {mine.dtype}")
+                    raise ValueError(
+                        f"The tensor returned by `right_inverse` has dtype {new.dtype} while the "
+                        f"original tensor has dtype {mine.dtype}")
                 mine.data = new.data
 
     def forward(self):
@@ -123,20 +139,24 @@ def _as_parametrized_class(module):
     cls = type(module)
 
     def refuse(self):
-        raise RuntimeError("Serialization of parametrized modules is only supported through state_dict().")
+        raise RuntimeError(
+            "Serialization of parametrized modules is only supported through state_dict().")
 
     def deepcopy(self, memo):
         made = object.__new__(type(self))
         memo[id(self)] = made
         made.__dict__ = {k: copy.deepcopy(v, memo) for k, v in self.__dict__.items()}
         return made
-    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), {"__getstate__": refuse, "__deepcopy__": deepcopy,
-                                                                    "__module__": cls.__module__})
+
+    module.__class__ = type(
+        f"Parametrized{cls.__name__}", (cls,),
+        {"__getstate__": refuse, "__deepcopy__": deepcopy, "__module__": cls.__module__})
     module.parametrizations = ModuleDict()
 
 
 def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
-    """From now on `module.tensor_name` is what `parametrization` makes of the tensor that is there now."""
+    """From now on `module.tensor_name` is what `parametrization` makes of the tensor that is
+    there now."""
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         chain = module.parametrizations[tensor_name]
@@ -144,10 +164,15 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
             now = getattr(module, tensor_name)
             with whet.no_grad():
                 after = parametrization(now)
-            if not isinstance(after, Tensor) or after.dtype is not now.dtype or tuple(after.shape) != tuple(now.shape):
-                raise ValueError("Registering a parametrization may not change the type, dtype or shape of the tensor, got "
-                                 f"{type(after).__name__} {getattr(after, 'dtype', '')} {tuple(getattr(after, 'shape', ()))}")
-            if hasattr(parametrization, "right_inverse") and all(hasattr(m, "right_inverse") for m in chain):
+            if (not isinstance(after, Tensor) or after.dtype is not now.dtype
+                    or tuple(after.shape) != tuple(now.shape)):
+                raise ValueError(
+                    "Registering a parametrization may not change the type, dtype or shape of the "
+                    "tensor, got "
+                    f"{type(after).__name__} {getattr(after, 'dtype', '')} "
+                    f"{tuple(getattr(after, 'shape', ()))}")
+            if (hasattr(parametrization, "right_inverse")
+                    and all(hasattr(m, "right_inverse") for m in chain)):
                 before = parametrization.right_inverse(now)
                 if isinstance(before, Tensor):
                     chain.right_inverse(before)              # so that the value stays the same
@@ -155,8 +180,10 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
         chain.unsafe = chain.unsafe or unsafe
         return module
     if tensor_name not in module._parameters and tensor_name not in module._buffers:
-        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
-                         f"'{tensor_name}'")
+        raise ValueError(
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element "
+            "with name "
+            f"'{tensor_name}'")
     chain = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe=unsafe)
     delattr(module, tensor_name)
     if not is_parametrized(module):
@@ -175,7 +202,8 @@ def is_parametrized(module, tensor_name=None):
 
 
 def remove_parametrizations(module, tensor_name, leave_parametrized=True):
-    """Make the tensor an ordinary one again: with its parametrised value, or with the original one."""
+    """Make the tensor an ordinary one again: with its parametrised value, or with the original
+    one."""
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     chain = module.parametrizations[tensor_name]
@@ -189,8 +217,9 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
         value = getattr(module, tensor_name)
         original = Parameter(value.detach()) if value.requires_grad else value
     else:
-        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
-                         "sequence of tensors.")
+        raise ValueError(
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is "
+            "parametrized in terms of a sequence of tensors.")
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]
     if isinstance(original, Parameter):
@@ -221,4 +250,3 @@ def transfer_parametrizations_and_params(from_module, to_module, tensor_name=Non
         for mine, theirs in zip(to_module.parametrizations[name].originals, chain.originals):
             mine.data = theirs.detach().clone()
     return to_module
-

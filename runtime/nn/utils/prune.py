@@ -3,8 +3,9 @@ import numbers
 
 import whet
 
-__all__ = ["custom_from_mask", "global_unstructured", "identity", "is_pruned", "l1_unstructured", "ln_structured",
-           "random_structured", "random_unstructured", "remove"]
+__all__ = [
+    "custom_from_mask", "global_unstructured", "identity", "is_pruned", "l1_unstructured",
+    "ln_structured", "random_structured", "random_unstructured", "remove"]
 
 
 class _Apply:
@@ -23,7 +24,8 @@ class _Apply:
 
 def _hook(module, name):
     hooks = module.__dict__.get("_hooks")
-    found = [(i, h) for i, h in hooks.forward_pre.items() if isinstance(h, _Apply) and h.name == name] if hooks else []
+    found = ([(i, h) for i, h in hooks.forward_pre.items()
+              if isinstance(h, _Apply) and h.name == name] if hooks else [])
     return found[0] if found else None
 
 
@@ -48,10 +50,13 @@ def _amount(amount, size):
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if amount < 0 or (not isinstance(amount, numbers.Integral) and amount > 1):
-        raise ValueError(f"amount={amount} should either be a float in the range [0.0, 1.0] or a non-negative integer")
+        raise ValueError(
+            f"amount={amount} should either be a float in the range [0.0, 1.0] or a non-negative "
+            "integer")
     if isinstance(amount, numbers.Integral):
         if amount > size:
-            raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
+            raise ValueError(
+                f"amount={amount} should be smaller than the number of parameters to prune={size}")
         return int(amount)
     return round(amount * size)
 
@@ -96,13 +101,16 @@ def l1_unstructured(module, name, amount, importance_scores=None):
 def _structured(module, name, amount, dim, score):
     value, alive = _state(module, name)
     if value.ndim < 2:
-        raise ValueError(f"Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
-                         f"{tuple(value.shape)} with {value.ndim} dims")
+        raise ValueError(
+            "Structured pruning can only be applied to multidimensional tensors. Found tensor of "
+            f"shape {tuple(value.shape)} with {value.ndim} dims")
     dim %= value.ndim
     rest = [d for d in range(value.ndim) if d != dim]
     channels = (alive != 0).any(dim=rest[0], keepdim=True) if len(rest) == 1 else \
         (alive != 0).movedim(dim, 0).reshape(value.shape[dim], -1).any(1)
-    keep = _lowest(score(value, dim), channels.reshape(-1).to(value.dtype), _amount(amount, int(channels.sum().item())))
+    keep = _lowest(score(value, dim),
+                   channels.reshape(-1).to(value.dtype),
+                   _amount(amount, int(channels.sum().item())))
     shape = [1] * value.ndim
     shape[dim] = value.shape[dim]
     return _with_mask(module, name, alive * keep.reshape(shape))
@@ -126,17 +134,24 @@ def custom_from_mask(module, name, mask):
     return _with_mask(module, name, mask.to(getattr(module, name).dtype))
 
 
-def global_unstructured(parameters, pruning_method=l1_unstructured, importance_scores=None, **kwargs):
+def global_unstructured(parameters,
+                        pruning_method=l1_unstructured,
+                        importance_scores=None,
+                        **kwargs):
     """Prune the least of several (module, name) pairs, taken together."""
     parameters = list(parameters)
     states = [_state(module, name) for module, name in parameters]
-    scores = [(importance_scores or {}).get(pair, value).abs() for pair, (value, _) in zip(parameters, states)]
+    scores = [(importance_scores or {}).get(pair, value).abs()
+              for pair, (value, _) in zip(parameters, states)]
     if pruning_method is random_unstructured:
         scores = [whet.rand(s.shape) for s in scores]
     elif pruning_method is not l1_unstructured:
-        raise TypeError("global_unstructured: pruning_method must be l1_unstructured or random_unstructured")
+        raise TypeError(
+            "global_unstructured: pruning_method must be l1_unstructured or random_unstructured")
     alive = whet.cat([a.reshape(-1) for _, a in states])
-    mask = _lowest(whet.cat([s.reshape(-1) for s in scores]), alive, _amount(kwargs["amount"], int(alive.sum().item())))
+    mask = _lowest(whet.cat([s.reshape(-1) for s in scores]),
+                   alive,
+                   _amount(kwargs["amount"], int(alive.sum().item())))
     at = 0
     for (module, name), (value, _) in zip(parameters, states):
         _with_mask(module, name, mask[at:at + value.numel()].reshape(value.shape))
@@ -153,7 +168,8 @@ def remove(module, name):
     """Make the pruning permanent: the parameter is again an ordinary one, with zeros in it."""
     found = _hook(module, name)
     if found is None:
-        raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+        raise ValueError(
+            f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
     i, hook = found
     original = getattr(module, f"{name}_orig")
     with whet.no_grad():

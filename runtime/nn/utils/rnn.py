@@ -6,8 +6,11 @@ import whet
 from ...tensor import Tensor
 
 
-class PackedSequence(namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])):
-    """The steps of several sequences, longest first: step 0 of all, step 1 of those that have one, ..."""
+class PackedSequence(
+        namedtuple("PackedSequence",
+                   ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])):
+    """The steps of several sequences, longest first: step 0 of all, step 1 of those that have
+    one, ..."""
     __slots__ = ()
 
     def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
@@ -21,7 +24,8 @@ class PackedSequence(namedtuple("PackedSequence", ["data", "batch_sizes", "sorte
         """The data moved or converted; the indices follow its device."""
         data = self.data.to(*args, **kwargs)
         move = {"device": data.device}
-        order, back = (i if i is None else i.to(**move) for i in (self.sorted_indices, self.unsorted_indices))
+        order, back = (i if i is None else i.to(**move)
+                       for i in (self.sorted_indices, self.unsorted_indices))
         return type(self)(data, self.batch_sizes, order, back)
 
     def cpu(self):
@@ -51,7 +55,8 @@ def invert_permutation(permutation):
     if permutation is None:
         return None
     out = whet.empty_like(permutation)
-    out[permutation] = whet.arange(permutation.numel(), device=permutation.device, dtype=permutation.dtype)
+    out[permutation] = whet.arange(permutation.numel(), device=permutation.device,
+                                   dtype=permutation.dtype)
     return out
 
 
@@ -61,25 +66,30 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     if batch_first:
         input = input.transpose(0, 1)
     if len(lengths) != input.shape[1]:
-        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} "
-                           f"(batch_size={input.shape[1]})")
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} "
+            f"(batch_size={input.shape[1]})")
     if not lengths:
         raise RuntimeError("Cannot pack empty tensors.")
     order = None
     if enforce_sorted:
         if any(a < b for a, b in zip(lengths, lengths[1:])):
-            raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-                               "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement "
-                               "if you do not need ONNX exportability.")
+            raise RuntimeError(
+                "`lengths` array must be sorted in decreasing order when `enforce_sorted` is "
+                "True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or "
+                "pack_sequence to sidestep this requirement if you do not need ONNX exportability.")
     else:
         rank = sorted(range(len(lengths)), key=lambda i: -lengths[i])
         lengths = [lengths[i] for i in rank]
         order = whet.tensor(rank, dtype=whet.int64)
         input = input.index_select(1, order)
     if lengths[-1] <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' "
+            "that is <= 0")
     if lengths[0] > input.shape[0]:
-        raise RuntimeError(f"Expected lengths of at most {input.shape[0]} (the padded size), but got {lengths[0]}")
+        raise RuntimeError(
+            f"Expected lengths of at most {input.shape[0]} (the padded size), but got {lengths[0]}")
     sizes = [sum(n > t for n in lengths) for t in range(lengths[0])]
     data = whet.cat([input[t, :n] for t, n in enumerate(sizes)])
     return PackedSequence(data, whet.tensor(sizes, dtype=whet.int64), order)
@@ -91,14 +101,16 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     steps = len(sizes)
     if total_length is not None:
         if total_length < steps:
-            raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but got "
-                             f"total_length={total_length} and max sequence length being {steps}")
+            raise ValueError(
+                "Expected total_length to be at least the length of the longest sequence in "
+                f"input, but got total_length={total_length} and max sequence length being {steps}")
         steps = total_length
     data, batch = sequence.data, sizes[0]
     rows = []
     for part in data.split(sizes):
         if part.shape[0] < batch:
-            part = whet.cat([part, part.new_full((batch - part.shape[0], *part.shape[1:]), padding_value)])
+            part = whet.cat([
+                part, part.new_full((batch - part.shape[0], *part.shape[1:]), padding_value)])
         rows.append(part)
     if steps > len(sizes):
         rows += [data.new_full((batch, *data.shape[1:]), padding_value)] * (steps - len(sizes))
@@ -133,12 +145,15 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
     """The list of sequences that `pad_sequence` joined."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    return [s[:n] for s, n in zip(padded_sequences.unbind(0), lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
+    return [
+        s[:n] for s, n in zip(padded_sequences.unbind(0),
+                              lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
 
 
 def pack_sequence(sequences, enforce_sorted=True):
     """Pack a list of sequences."""
-    return pack_padded_sequence(pad_sequence(sequences), [s.shape[0] for s in sequences], enforce_sorted=enforce_sorted)
+    return pack_padded_sequence(pad_sequence(sequences), [s.shape[0] for s in sequences],
+                                enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences):

@@ -9,15 +9,19 @@ from ...tensor import Tensor
 def _swapped(module, tensors, tie_weights, strict):
     """The named parameters and buffers replaced for the while."""
     own = {}
-    for name, value in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]:
+    for name, value in [
+            *module.named_parameters(remove_duplicate=False),
+            *module.named_buffers(remove_duplicate=False)]:
         own[name] = value
     wanted = dict(tensors)
     if strict:
-        missing, unexpected = [n for n in own if n not in wanted], [n for n in wanted if n not in own]
+        missing, unexpected = ([n for n in own
+                                if n not in wanted], [n for n in wanted if n not in own])
         if missing or unexpected:
             words = [f"{what} key(s): {', '.join(names)}."
                      for what, names in (("Missing", missing), ("Unexpected", unexpected)) if names]
-            raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(module._get_name(), "\n\t".join(words)))
+            raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(
+                module._get_name(), "\n\t".join(words)))
     if tie_weights:
         for name in list(wanted):
             same = own.get(name)
@@ -44,7 +48,8 @@ def _swapped(module, tensors, tie_weights, strict):
     finally:
         for owner, leaf, before, given in reversed(places):
             now = owner.__dict__.get(leaf)
-            if now is not given and isinstance(tensors, dict):       # the call assigned it anew: a result for the caller
+            # the call assigned it anew: a result for the caller
+            if now is not given and isinstance(tensors, dict):
                 prefix = next((n for n, v in tensors.items() if v is given), None)
                 if prefix is not None:
                     tensors[prefix] = now
@@ -52,8 +57,10 @@ def _swapped(module, tensors, tie_weights, strict):
 
 
 @guard
-def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
-    """`module(*args, **kwargs)` with the given tensors, by name, in place of its parameters and buffers.
+def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True,
+                    strict=False):
+    """`module(*args, **kwargs)` with the given tensors, by name, in place of its parameters and
+    buffers.
 
     The module is unchanged afterwards. A tuple of dicts counts as their union.
     """
@@ -62,7 +69,9 @@ def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, t
         for part in parameters_and_buffers:
             twice = merged.keys() & part.keys()
             if twice:
-                raise ValueError(f"{sorted(twice)} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+                raise ValueError(
+                    f"{sorted(twice)} appeared in multiple dictionaries; behavior of functional "
+                    "call is ambiguous")
             merged.update(part)
         parameters_and_buffers = merged
     args = () if args is None else args if isinstance(args, tuple) else (args,)

@@ -7,18 +7,22 @@ import whet
 
 from ...tensor import Tensor
 
-_UNFIT = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+_UNFIT = (
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}")
 
 
 def _like(original, items, changeable):
-    """A container of the type of `original` with new items; a plain list or dict where that type cannot be made."""
+    """A container of the type of `original` with new items; a plain list or dict where that type
+    cannot be made."""
     try:
         if isinstance(original, changeable):
             made = copy.copy(original)
-            made.update(items) if isinstance(original, Mapping) else made.__setitem__(slice(None), items)
+            (made.update(items) if isinstance(original, Mapping) else made.__setitem__(
+                slice(None), items))
             return made
         return type(original)(items)
-    except TypeError:                                        # no such constructor, or no such method
+    except TypeError:
+        # no such constructor, or no such method
         return items
 
 
@@ -27,7 +31,8 @@ def default_convert(data):
     if isinstance(data, Tensor):
         return data
     if isinstance(data, np.ndarray | np.generic):
-        return data if data.dtype.kind in "SUOV" and data.dtype not in whet.dtypes.FROM_NUMPY else whet.as_tensor(data)
+        return (data if data.dtype.kind in "SUOV" and data.dtype not in whet.dtypes.FROM_NUMPY else
+                whet.as_tensor(data))
     if isinstance(data, Mapping):
         return _like(data, {k: default_convert(v) for k, v in data.items()}, MutableMapping)
     if isinstance(data, tuple) and hasattr(data, "_fields"):
@@ -65,22 +70,28 @@ def _as_they_are(batch, *, collate_fn_map=None):
     return batch
 
 
-default_collate_fn_map = {Tensor: _collate_tensors, np.ndarray: _collate_arrays,
-                          (np.bool_, np.number, np.object_): _collate_generics, float: _collate_floats, int: _collate_ints,
-                          str: _as_they_are, bytes: _as_they_are}
+default_collate_fn_map = {
+    Tensor: _collate_tensors, np.ndarray: _collate_arrays,
+    (np.bool_, np.number, np.object_): _collate_generics, float: _collate_floats,
+    int: _collate_ints, str: _as_they_are, bytes: _as_they_are}
 
 
 def collate(batch, *, collate_fn_map=None):
     """Samples of one structure as one structure of batches; `collate_fn_map` says how by type."""
     first = batch[0]
     if collate_fn_map is not None:
-        found = collate_fn_map.get(type(first)) or next((f for t, f in collate_fn_map.items() if isinstance(first, t)), None)
+        found = (collate_fn_map.get(type(first)) or next(
+            (f for t, f in collate_fn_map.items() if isinstance(first, t)), None))
         if found is not None:
             return found(batch, collate_fn_map=collate_fn_map)
     if isinstance(first, Mapping):
-        return _like(first, {k: collate([b[k] for b in batch], collate_fn_map=collate_fn_map) for k in first}, MutableMapping)
+        return _like(
+            first,
+            {k: collate([b[k] for b in batch], collate_fn_map=collate_fn_map) for k in first},
+            MutableMapping)
     if isinstance(first, tuple) and hasattr(first, "_fields"):
-        return type(first)(*(collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch)))
+        return type(first)(*(collate(column, collate_fn_map=collate_fn_map)
+                             for column in zip(*batch)))
     if isinstance(first, Sequence):
         if any(len(b) != len(first) for b in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
@@ -90,5 +101,6 @@ def collate(batch, *, collate_fn_map=None):
 
 
 def default_collate(batch):
-    """Samples as a batch: tensors and arrays are stacked, numbers become tensors, containers are collated inside."""
+    """Samples as a batch: tensors and arrays are stacked, numbers become tensors, containers are
+    collated inside."""
     return collate(batch, collate_fn_map=default_collate_fn_map)

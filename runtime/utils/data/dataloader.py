@@ -3,5 +3,6 @@ from .collate import default_collate, default_convert
 from .loader import DataLoader, get_worker_info
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
-__all__ = ["BatchSampler", "DataLoader", "RandomSampler", "Sampler", "SequentialSampler", "default_collate", "default_convert",
-           "get_worker_info"]
+__all__ = [
+    "BatchSampler", "DataLoader", "RandomSampler", "Sampler", "SequentialSampler",
+    "default_collate", "default_convert", "get_worker_info"]

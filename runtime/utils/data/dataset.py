@@ -9,8 +9,8 @@ from ...autograd.modes import warn
 
 
 class Dataset:
-    """A map-style dataset: a subclass gives `__getitem__` and (for most samplers) `__len__`; `__getitems__(indices)`, if there,
-    fetches a whole batch."""
+    """A map-style dataset: a subclass gives `__getitem__` and (for most samplers) `__len__`;
+    `__getitems__(indices)`, if there, fetches a whole batch."""
 
     def __getitem__(self, index):
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -23,8 +23,8 @@ class Dataset:
 
 
 class IterableDataset(Dataset):
-    """A dataset that is a stream: a subclass gives `__iter__`. With workers every one of them iterates over the whole of it,
-    unless it asks `get_worker_info()` for its share."""
+    """A dataset that is a stream: a subclass gives `__iter__`. With workers every one of them
+    iterates over the whole of it, unless it asks `get_worker_info()` for its share."""
 
     def __iter__(self):
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
@@ -53,12 +53,14 @@ class TensorDataset(Dataset):
 
 
 class StackDataset(Dataset):
-    """Datasets of equal length side by side: an item is a tuple of theirs (or a dict, if they were given by name)."""
+    """Datasets of equal length side by side: an item is a tuple of theirs (or a dict, if they
+    were given by name)."""
 
     def __init__(self, *args, **kwargs):
         if args and kwargs:
-            raise ValueError("Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like input/output, but both "
-                             "types are given.")
+            raise ValueError(
+                "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like "
+                "input/output, but both types are given.")
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
         self.datasets = args or kwargs
@@ -74,9 +76,12 @@ class StackDataset(Dataset):
 
     def __getitems__(self, indices):
         def fetch(d):
-            items = d.__getitems__(indices) if callable(getattr(d, "__getitems__", None)) else [d[i] for i in indices]
+            items = (d.__getitems__(indices) if callable(getattr(d, "__getitems__", None)) else [
+                d[i] for i in indices])
             if len(items) != len(indices):
-                raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(items)}")
+                raise ValueError(
+                    f"Nested dataset's output size mismatch. Expected {len(indices)}, got "
+                    f"{len(items)}")
             return items
         if isinstance(self.datasets, dict):
             columns = {k: fetch(d) for k, d in self.datasets.items()}
@@ -165,8 +170,11 @@ def random_split(dataset, lengths, generator=None):
             lengths[i % len(lengths)] += 1
         for i, n in enumerate(lengths):
             if n == 0:
-                warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=2)
+                warn(f"Length of split at index {i} is 0. This might result in an empty dataset.",
+                     stacklevel=2)
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     order = whet.randperm(sum(lengths), generator=generator).tolist()
-    return [Subset(dataset, order[end - n:end]) for n, end in zip(lengths, itertools.accumulate(lengths))]
+    return [
+        Subset(dataset, order[end - n:end])
+        for n, end in zip(lengths, itertools.accumulate(lengths))]

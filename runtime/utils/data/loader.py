@@ -39,29 +39,36 @@ class _EndlessSampler(Sampler):
 class DataLoader:
     """Iterates over a dataset in batches.
 
-    With `num_workers` > 0 that many threads fetch and collate ahead of the reader, at most `prefetch_factor` batches each; batches
-    come in order all the same (unless `in_order=False`). Native kernels, NumPy and file reads leave the interpreter lock, so
-    threads run side by side where it matters, and nothing has to be pickled. They share the dataset and the default random
+    With `num_workers` > 0 that many threads fetch and collate ahead of the reader, at most
+    `prefetch_factor` batches each; batches come in order all the same (unless `in_order=False`).
+    Native kernels, NumPy and file reads leave the interpreter lock, so threads run side by side
+    where it matters, and nothing has to be pickled. They share the dataset and the default random
     generator.
     """
 
-    def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None,
-                 pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None, multiprocessing_context=None, generator=None, *,
-                 prefetch_factor=None, persistent_workers=False, pin_memory_device="", in_order=True):
+    def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None,
+                 num_workers=0, collate_fn=None, pin_memory=False, drop_last=False, timeout=0,
+                 worker_init_fn=None, multiprocessing_context=None, generator=None, *,
+                 prefetch_factor=None, persistent_workers=False, pin_memory_device="",
+                 in_order=True):
         if num_workers < 0:
-            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+            raise ValueError(
+                "num_workers option should be non-negative; use num_workers=0 to disable "
+                "multiprocessing.")
         if timeout < 0:
             raise ValueError("timeout option should be non-negative")
         if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError("prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
-                             "multiprocessing, otherwise set prefetch_factor to None.")
+            raise ValueError(
+                "prefetch_factor option could only be specified in multiprocessing.let "
+                "num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None.")
         if prefetch_factor is not None and prefetch_factor < 0:
             raise ValueError("prefetch_factor option should be non-negative")
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
         if multiprocessing_context is not None and num_workers == 0:
-            raise ValueError("multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
-                             f"num_workers={num_workers}")
+            raise ValueError(
+                "multiprocessing_context can only be used with multi-process loading (num_workers "
+                f"> 0), but got num_workers={num_workers}")
         self.dataset, self.num_workers, self.timeout, self.generator = dataset, num_workers, timeout, generator
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
         self.pin_memory, self.pin_memory_device, self.in_order = pin_memory, pin_memory_device, in_order
@@ -71,24 +78,32 @@ class DataLoader:
         if self._is_stream:
             for name, given in (("shuffle", shuffle), ("sampler", sampler), ("batch_sampler", batch_sampler)):
                 if given:
-                    raise ValueError(f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={given}")
+                    raise ValueError(
+                        f"DataLoader with IterableDataset: expected unspecified {name} option, "
+                        f"but got {name}={given}")
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, "
+                    "sampler, and drop_last")
             batch_size = None
         elif batch_size is None and drop_last:
-            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+            raise ValueError(
+                "batch_size=None option disables auto-batching and is mutually exclusive with "
+                "drop_last")
         if sampler is None:
             if self._is_stream:
                 sampler = _EndlessSampler()
             else:
-                sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+                sampler = (RandomSampler(dataset, generator=generator)
+                           if shuffle else SequentialSampler(dataset))
         if batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.batch_size, self.drop_last, self.sampler, self.batch_sampler = batch_size, drop_last, sampler, batch_sampler
-        self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
+        self.collate_fn = (collate_fn
+                           or (default_convert if batch_sampler is None else default_collate))
         self._workers = None
 
     def __class_getitem__(cls, item):
@@ -120,7 +135,7 @@ class DataLoader:
     def check_worker_number_rationality(self):
         """Any number of threads is fine."""
 
-    # ---- fetched here --------------------------------------------------------------------------------------------------------
+    # ---- fetched here ----------------------------------------------------------------------------
     def _requests(self):
         """What each batch is made of."""
         return iter(self.batch_sampler if self._auto_collation else self.sampler)
@@ -148,7 +163,8 @@ class DataLoader:
 
     def _fast(self):
         """Can batches be indexed instead of collated from rows?"""
-        return type(self.dataset) is TensorDataset and self.collate_fn is default_collate and self._auto_collation
+        return (type(self.dataset) is TensorDataset and self.collate_fn is default_collate
+                and self._auto_collation)
 
     def _whole_batches(self):
         """Is the order known as tensors of indices, too?"""
@@ -157,7 +173,8 @@ class DataLoader:
 
     def _tensor_batches(self):
         """The batches of a TensorDataset, without a Python object for each row."""
-        sampler, size, drop = self.batch_sampler.sampler, self.batch_sampler.batch_size, self.batch_sampler.drop_last
+        sampler, size, drop = (self.batch_sampler.sampler, self.batch_sampler.batch_size,
+                               self.batch_sampler.drop_last)
         if type(sampler) is SequentialSampler:
             n = len(sampler.data_source)
             for start in range(0, n - size + 1 if drop else n, size):
@@ -197,14 +214,17 @@ class _StreamFetcher:
         return loader.collate_fn(rows)
 
 
-# ---- workers -------------------------------------------------------------------------------------------------------------------
+# ---- workers -------------------------------------------------------------------------------------
 class _Workers:
-    """Threads that run functions given to them one by one. They end when the last reader is gone."""
+    """Threads that run functions given to them one by one. They end when the last reader is
+    gone."""
 
     def __init__(self, loader):
         self.inboxes = [queue.SimpleQueue() for _ in range(loader.num_workers)]
         seed = new_seed(loader.generator)
-        self.infos = [WorkerInfo(i, loader.num_workers, seed + i, loader.dataset) for i in range(loader.num_workers)]
+        self.infos = [
+            WorkerInfo(i, loader.num_workers, seed + i, loader.dataset)
+            for i in range(loader.num_workers)]
         for info, inbox in zip(self.infos, self.inboxes):
             threading.Thread(target=_work, args=(inbox, info, loader.worker_init_fn), daemon=True,
                              name=f"DataLoader worker {info.id}").start()
@@ -226,7 +246,8 @@ def _work(inbox, info, init):
             problem = e
     while (task := inbox.get()) is not None:
         task(problem)
-        del task                                             # hold no batch while waiting for the next
+        # hold no batch while waiting for the next
+        del task
 
 
 class _Result:
@@ -259,7 +280,8 @@ class _Prefetched:
         self.fetchers = [None] * loader.num_workers
         self.alive = [True] * loader.num_workers
         self.turn = 0
-        self.waiting = []                                    # results asked for and not yet handed out, oldest first
+        # results asked for and not yet handed out, oldest first
+        self.waiting = []
         for _ in range(max(1, loader.prefetch_factor) * loader.num_workers):
             self._ask()
 
@@ -287,7 +309,8 @@ class _Prefetched:
         def task(problem):
             def fetch(request):
                 if fetchers[worker] is None:
-                    fetchers[worker] = loader._fetcher()     # here, so that a stream can ask which worker it is
+                    # here, so that a stream can ask which worker it is
+                    fetchers[worker] = loader._fetcher()
                 return fetchers[worker](request)
             result.run(fetch, request, problem)
         self.workers.inboxes[worker].put(task)
@@ -296,7 +319,8 @@ class _Prefetched:
         while self.waiting:
             result = self._take()
             if isinstance(result.error, _End):
-                self.alive[result.worker] = False            # this worker's share of the stream is over
+                # this worker's share of the stream is over
+                self.alive[result.worker] = False
                 continue
             self._ask()
             if result.error is not None:
@@ -311,9 +335,11 @@ class _Prefetched:
         end = time.monotonic() + self.loader.timeout if self.loader.timeout else None
         with self.announce:
             while True:
-                for i, result in enumerate(self.waiting if not self.loader.in_order else self.waiting[:1]):
+                for i, result in enumerate(
+                        self.waiting if not self.loader.in_order else self.waiting[:1]):
                     if result.ready:
                         del self.waiting[i]
                         return result
-                if not self.announce.wait(None if end is None else max(0.0, end - time.monotonic())):
+                if (not self.announce.wait(None if end is
+                                           None else max(0.0, end - time.monotonic()))):
                     raise RuntimeError(f"DataLoader timed out after {self.loader.timeout} seconds")

@@ -6,7 +6,8 @@ import whet
 
 
 class Sampler:
-    """Base class: a subclass gives `__iter__` over indices (or lists of them), and `__len__` where that is known."""
+    """Base class: a subclass gives `__iter__` over indices (or lists of them), and `__len__`
+    where that is known."""
 
     def __iter__(self):
         raise NotImplementedError
@@ -38,10 +39,13 @@ class RandomSampler(Sampler):
 
     def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
         if not isinstance(replacement, bool):
-            raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
+            raise TypeError(
+                f"replacement should be a boolean value, but got replacement={replacement}")
         self.data_source, self.replacement, self._num_samples, self.generator = data_source, replacement, num_samples, generator
         if not isinstance(self.num_samples, int) or self.num_samples < 0 or num_samples == 0:
-            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={self.num_samples}")
+            raise ValueError(
+                "num_samples should be a positive integer value, but got "
+                f"num_samples={self.num_samples}")
 
     @property
     def num_samples(self):
@@ -87,16 +91,22 @@ class WeightedRandomSampler(Sampler):
 
     def __init__(self, weights, num_samples, replacement=True, generator=None):
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
-            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
+            raise ValueError(
+                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
+            )
         if not isinstance(replacement, bool):
-            raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
+            raise ValueError(
+                f"replacement should be a boolean value, but got replacement={replacement}")
         self.weights = whet.as_tensor(weights, dtype=whet.float64)
         if self.weights.ndim != 1:
-            raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}")
+            raise ValueError(
+                "weights should be a 1d sequence but given weights have shape "
+                f"{tuple(self.weights.shape)}")
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self):
-        yield from whet.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator).tolist()
+        yield from whet.multinomial(self.weights, self.num_samples, self.replacement,
+                                    generator=self.generator).tolist()
 
     def __len__(self):
         return self.num_samples
@@ -107,7 +117,8 @@ class BatchSampler(Sampler):
 
     def __init__(self, sampler, batch_size, drop_last):
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
-            raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
+            raise ValueError(
+                f"batch_size should be a positive integer value, but got batch_size={batch_size}")
         if not isinstance(drop_last, bool):
             raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
@@ -127,7 +138,8 @@ class BatchSampler(Sampler):
 class DistributedSampler(Sampler):
     """This process's share of a dataset; call `set_epoch` before each epoch for a new order."""
 
-    def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
+    def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0,
+                 drop_last=False):
         if num_replicas is None or rank is None:
             dist = getattr(whet, "distributed", None)
             if dist is None or not dist.is_available():
@@ -135,7 +147,8 @@ class DistributedSampler(Sampler):
             num_replicas = dist.get_world_size() if num_replicas is None else num_replicas
             rank = dist.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
-            raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
+            raise ValueError(
+                f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank, self.epoch = dataset, num_replicas, rank, 0
         self.shuffle, self.seed, self.drop_last = shuffle, seed, drop_last
         n = len(dataset)
@@ -148,13 +161,16 @@ class DistributedSampler(Sampler):
     def __iter__(self):
         n = len(self.dataset)
         if self.shuffle:
-            indices = whet.randperm(n, generator=whet.Generator().manual_seed(self.seed + self.epoch)).tolist()
+            indices = whet.randperm(
+                n, generator=whet.Generator().manual_seed(self.seed + self.epoch)).tolist()
         else:
             indices = list(range(n))
         if self.drop_last:
             indices = indices[:self.total_size]
-        else:                                                # so that every process has as many, some are read again
-            indices = list(itertools.islice(itertools.cycle(indices), self.total_size)) if indices else []
+        else:
+            # so that every process has as many, some are read again
+            indices = (list(itertools.islice(itertools.cycle(indices), self.total_size))
+                       if indices else [])
         return iter(indices[self.rank:self.total_size:self.num_replicas])
 
     def __len__(self):

@@ -6,6 +6,7 @@ from whet.tensor import Size, Tensor
 from whet.types import Shape
 
 class Transform:
+    """y = f(x) with an inverse."""
     def __init__(self, cache_size: int = 0) -> None: ...
     bijective: bool
     def forward_shape(self, shape: Shape) -> Size: """The shape of f(x)."""

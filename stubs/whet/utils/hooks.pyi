@@ -2,6 +2,7 @@
 from typing import Any
 
 class RemovableHandle:
+    """What a `register_..._hook` returns; `remove()` takes the hook out again."""
     id: int
     def __init__(self, hooks: Any, *also: Any) -> None: ...
     def remove(self) -> None: ...

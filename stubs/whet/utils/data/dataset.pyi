@@ -18,6 +18,7 @@ class ConcatDataset(Dataset[T_co]):
     def __len__(self) -> int: ...
 
 class IterableDataset(Dataset[T_co]):
+    """A dataset that is a stream: a subclass gives `__iter__`."""
     def __iter__(self) -> Iterator[T_co]: ...
 
 class StackDataset(Dataset[Any]):
