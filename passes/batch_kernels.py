@@ -7,7 +7,7 @@ The kernels have the same expressions on the same types; their operands are cont
 or writes is touched, and nothing of what it reads is written, before the last of them, where the launch stands.
 """
 from whet.ir import scalar as S
-from whet.ir.graph import Many, Ref
+from whet.ir.graph import Fused, Many, Ref
 from whet.ir.kernel import Pointwise
 from whet.passes import fuse_pointwise
 from whet.passes.fuse_rows import NAMES
@@ -36,7 +36,7 @@ def once(nodes, root, arrays):
     """The list with kernels as one that may stand where the last of them was."""
     uses, open_, groups, found = Uses(nodes, root, views=True), {}, [], {}
     for i, node in enumerate(nodes):
-        if node.kind != "fused" and fuse_pointwise.fusible(node, arrays):
+        if not isinstance(node, Fused) and fuse_pointwise.fusible(node, arrays):
             node = fuse_pointwise.alone(node, arrays)
         kernel = one_part(node, arrays)
         if kernel is None:
@@ -57,7 +57,7 @@ def once(nodes, root, arrays):
 
 def one_part(node, arrays):
     """The kernel of a node, if it can be a part of a launch."""
-    if node.kind != "fused":
+    if not isinstance(node, Fused):
         return None
     out = arrays[node.outs[0]]
     if out.size > LARGE or not all(arrays[node.into.get(o, o)].flags.c_contiguous for o in node.outs):
@@ -75,8 +75,8 @@ def one_part(node, arrays):
     results = tuple(NAMES.get(arrays[o].dtype.name) for o in node.outs)
     if None in (*dtypes, *results):
         return None
-    known = S.types(node.roots, dtypes)
-    roots = tuple(e if known[id(e)] == t else S.cast(e, t) for e, t in zip(node.roots, results, strict=True))
+    known = S.types(node.exprs, dtypes)
+    roots = tuple(e if known[id(e)] == t else S.cast(e, t) for e, t in zip(node.exprs, results, strict=True))
     return Pointwise(roots, tuple(dtypes), results, "flat", access + "v" * len(results))
 
 

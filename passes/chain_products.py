@@ -11,7 +11,7 @@ between would not stay in the cache anyway, and the second operands, which every
 from math import prod
 from typing import Any
 
-from whet.ir.graph import Chain, Ref
+from whet.ir.graph import Chain, Contract, OpNode, Ref, Rows
 from whet.passes.fuse_epilogues import contraction
 from whet.passes.fuse_rows import alone
 from whet.passes.listing import Listing
@@ -33,7 +33,7 @@ def chains(g: Listing) -> Listing:
         else:
             x = next((r for r in node.refs() if uses.maker.get(r) in chain_of and uses.users[r] == [j]), None)
             link[j] = _rows(j, uses, arrays, visible) if x is not None else None
-            x = x if link[j] is not None and link[j].roots.shape == arrays[x].shape else None
+            x = x if link[j] is not None and link[j].placed.shape == arrays[x].shape else None
         chain = chain_of.get(uses.maker[x]) if type(x) is Ref and x in uses.maker else None
         if chain is not None and root[x] == x and x not in visible and uses.users[x] == [j] and all(uses.later(k, j) for k in chain):
             chain.append(j)
@@ -56,26 +56,26 @@ def chains(g: Listing) -> Listing:
 
 def wanted(nodes, arrays):
     """Is a chain among the nodes after all passes, or could one be, by the bytes of products and rows?"""
-    if any(n.kind == "chain" for n in nodes):
+    if any(isinstance(n, Chain) for n in nodes):
         return True
-    return sum(arrays[o].nbytes for n in nodes if n.kind in ("rows", "contract") or n.kind == "op" and n.op.name in ("matmul", "linear")
+    return sum(arrays[o].nbytes for n in nodes if isinstance(n, (Rows, Contract)) or isinstance(n, OpNode) and n.op.name in ("matmul", "linear")
                for o in n.outs) >= LEAST
 
 
 def _product(node, arrays):
     """The product that a node is, or that it has an epilogue to."""
-    first = node.value[0] if node.kind == "contract" else node
-    right = first.kind == "op" and first.op.name in ("matmul", "linear") and contraction(first, arrays) and type(first.ins[1]) is Ref
+    first = node.first if isinstance(node, Contract) else node
+    right = isinstance(first, OpNode) and first.op.name in ("matmul", "linear") and contraction(first, arrays) and type(first.ins[1]) is Ref
     return first if right and arrays[node.outs[0]].flags.c_contiguous and min(arrays[x].ndim for x in first.ins[:2]) > 1 else None
 
 
 def _rows(j, uses, arrays, visible):
     """Node j as a "rows" node whose only result has an element for each that it reads; None if it is none."""
     node = uses.nodes[j]
-    node = node if node.kind == "rows" else alone(j, uses, arrays, visible)
+    node = node if isinstance(node, Rows) else alone(j, uses, arrays, visible)
     if node is None or len(node.outs) != 1:
         return None
-    shape, axes = node.roots.shape, node.roots.axes
+    shape, axes = node.placed.shape, node.placed.axes
     return node if axes == (len(shape) - 1,) and arrays[node.outs[0]].shape == shape and arrays[node.outs[0]].flags.c_contiguous else None
 
 

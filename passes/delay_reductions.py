@@ -7,6 +7,7 @@
 
 They wait for nothing else, so that what they read need not be kept for long.
 """
+from whet.ir.graph import OpNode
 from whet.passes.fuse_pointwise import mappable
 from whet.passes.listing import Listing
 from whet.passes.uses import is_view
@@ -18,7 +19,7 @@ def later(g: Listing) -> Listing:
     out, waiting, late = [], [], set()       # nodes that wait, and what they make
     for node in nodes:
         needs = not late.isdisjoint(node.refs())
-        reduces = node.kind == "op" and node.op.family == "reduce" and node.op.pure and not node.op.may_fail
+        reduces = isinstance(node, OpNode) and node.op.family == "reduce" and node.op.pure and not node.op.may_fail
         if reduces and not needs or is_view(node) and needs:
             waiting.append(node)
             late.update(node.outs)

@@ -25,16 +25,16 @@ def fold_batch_norm(g: Listing, steady, log):
     uses, maker, known = Uses(nodes, root, views=True), {}, set(steady)
     for i, n in enumerate(nodes):
         maker.update((o, i) for o in n.outs)
-        if n.kind == "op" and n.op.pure and not n.op.random and n.refs() and known.issuperset(n.refs()) and not any(uses.writes.get(root[o])
+        if isinstance(n, OpNode) and n.op.pure and not n.op.random and n.refs() and known.issuperset(n.refs()) and not any(uses.writes.get(root[o])
                                                                                                                for o in n.outs):
             known.update(n.outs)
     out, kept = list(nodes), set()
     for i, n in enumerate(nodes):
-        if n.kind != "op" or n.op.name not in ("batch_norm_eval", "batch_norm"):
+        if not isinstance(n, OpNode) or n.op.name not in ("batch_norm_eval", "batch_norm"):
             continue
         x = n.ins[0]
         first = nodes[maker[x]] if x in maker else None
-        if first is None or first.kind != "op" or first.op.name not in CONTRACTIONS:
+        if not isinstance(first, OpNode) or first.op.name not in CONTRACTIONS:
             continue
         reason = why_not(n, first, maker[x], nodes, uses, root, arrays, visible, known)
         if reason:
@@ -60,7 +60,7 @@ def fold_batch_norm(g: Listing, steady, log):
         out[maker[x]], out[i] = None, [*made, joined]
         log.append(f"fold_batch_norm put {n.op.name} into the weights of {first.op.name}" + (f" ({n.line})" if n.line else ""))
     if kept:                                 # what they are made of is worth keeping as well
-        kept.update(o for n in nodes if n.kind == "op" and not is_view(n) and known.issuperset(n.outs) for o in n.outs)
+        kept.update(o for n in nodes if isinstance(n, OpNode) and not is_view(n) and known.issuperset(n.outs) for o in n.outs)
     made = [m for n in out if n is not None for m in (n if type(n) is list else [n])]
     return Listing(made, root, arrays, visible), kept
 

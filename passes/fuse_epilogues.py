@@ -9,7 +9,7 @@ written in between. `value` are the two nodes that the new one stands for, argum
 the others are the operands after the contraction's own.
 """
 from whet.ir import scalar as S
-from whet.ir.graph import Contract, Ref
+from whet.ir.graph import Ask, Contract, Fused, Guard, OpNode, Ref, Write
 from whet.passes.listing import Listing
 
 from .fuse_pointwise import fusible, kernel
@@ -25,12 +25,12 @@ def epilogues(g: Listing) -> Listing:
         for x in node.refs():
             users.setdefault(root[x], set()).add(i)
         epochs.append(epoch)
-        epoch += node.kind in ("write", "guard", "ask")
+        epoch += isinstance(node, (Write, Guard, Ask))
         for o in node.outs:
             maker[o] = i
     out = list(nodes)
     for i, node in enumerate(nodes):
-        if not (node.kind == "fused" and len(node.outs) == 1 and arrays[node.outs[0]].flags.c_contiguous or fusible(node, arrays)):
+        if not (isinstance(node, Fused) and len(node.outs) == 1 and arrays[node.outs[0]].flags.c_contiguous or fusible(node, arrays)):
             continue
         y = node.outs[0]
         ready = [x for x in node.refs() if root[x] == x and users[x] == {i} and x not in visible and x in maker
@@ -40,7 +40,7 @@ def epilogues(g: Listing) -> Listing:
             continue
         x = max(ready, key=maker.__getitem__)        # of two, the later one has the other's result to read
         first = out[maker[x]]
-        if node.kind != "fused":
+        if not isinstance(node, Fused):
             node = kernel([node], nodes, users, arrays, visible | {y})
         out[maker[x]], out[i] = None, joined(first, node)
     return g.of([n for n in out if n is not None])
@@ -51,13 +51,13 @@ def joined(first, node):
     at, rest = [], []
     for k, r in enumerate(node.ins):         # (a number may equal what it makes)
         (at if type(r) is Ref and r == first.outs[0] else rest).append(k)
-    root = S.substitute(node.roots[0], {at[0]: S.arg(0), **{k: S.arg(i + 1) for i, k in enumerate(rest)}})
+    root = S.substitute(node.exprs[0], {at[0]: S.arg(0), **{k: S.arg(i + 1) for i, k in enumerate(rest)}})
     return Contract((*first.ins, *[node.ins[k] for k in rest]), node.outs, node.line, first, node, (root,))
 
 
 def contraction(node, arrays):
     """Is the node a contraction of floating point numbers?"""
-    if node.kind != "op" or node.op.name not in CONTRACTIONS:
+    if not isinstance(node, OpNode) or node.op.name not in CONTRACTIONS:
         return False
     a = arrays[node.outs[0]]
     return bool(a.size) and a.flags.c_contiguous and a.dtype.kind in "fV"

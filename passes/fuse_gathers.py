@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 from whet.ir import kernel as K
 from whet.ir import scalar as S
-from whet.ir.graph import Part, Picks, Ref
+from whet.ir.graph import OpNode, Part, Picks, Ref
 from whet.passes import fuse_moves
 from whet.passes.listing import Listing
 from whet.passes.uses import Uses, following, written
@@ -56,7 +56,7 @@ def picks(g: Listing) -> Listing:
 
 def picking(node, arrays):
     """Does a node gather along one dimension of a table that has some, or several as along one, at 64-bit places?"""
-    if node.kind != "op" or node.op.picks is None or not all(type(x) is Ref for x in node.ins):
+    if not isinstance(node, OpNode) or node.op.picks is None or not all(type(x) is Ref for x in node.ins):
         return False
     y = arrays[node.outs[0]]
     return bool(y.size and y.ndim) and y.flags.c_contiguous and place(node, arrays) is not None
@@ -140,7 +140,7 @@ def joined(members, arrays, outs):
 
 def _walked(node, arrays, outs):
     """Does a kernel walk the operands without turning them, and slices in runs?"""
-    part, = node.roots
+    part, = node.parts
     given = part.inputs([arrays[x] if type(x) is Ref else x for x in node.ins])
     shape = arrays[outs[0]].shape
     strides = [np.broadcast_to(a, shape).strides for a in given] + [arrays[o].strides for o in outs]

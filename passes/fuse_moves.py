@@ -16,7 +16,7 @@ from math import prod
 
 import numpy as np
 from whet.ir import scalar as S
-from whet.ir.graph import Part, Parts, Ref
+from whet.ir.graph import Fused, OpNode, Part, Parts, Ref
 from whet.ir.spans import address
 from whet.passes import fuse_pointwise
 from whet.passes.fuse_rows import NAMES
@@ -58,7 +58,7 @@ def parts(g: Listing) -> Listing:
 
 def moves(node):
     """Does a node only put elements of its operands, or numbers, into parts of its result?"""
-    return node.kind == "op" and node.op.moves is not None and node.op.write is None and node.op.put is None and not node.op.is_view \
+    return isinstance(node, OpNode) and node.op.moves is not None and node.op.write is None and node.op.put is None and not node.op.is_view \
         and not node.op.may_fail
 
 
@@ -73,19 +73,19 @@ def moving(node, arrays):
 
 def computing(node, arrays):
     """Is a node a pointwise kernel whose results are row-major?"""
-    if node.kind == "fused":
+    if isinstance(node, Fused):
         return "into" not in node.attrs and all(arrays[o].flags.c_contiguous for o in node.outs)
     return fuse_pointwise.fusible(node, arrays)
 
 
 def cheap(node, arrays):
     """Is a kernel done again sooner than what it made is stored and read?"""
-    return work(node.roots) <= CHEAP and sum(type(x) is Ref and arrays[x].ndim > 0 for x in node.ins) <= 2
+    return work(node.exprs) <= CHEAP and sum(type(x) is Ref and arrays[x].ndim > 0 for x in node.ins) <= 2
 
 
 def kernel(node, arrays):
     """Such a node as a fused one."""
-    return node if node.kind == "fused" else fuse_pointwise.alone(node, arrays)
+    return node if isinstance(node, Fused) else fuse_pointwise.alone(node, arrays)
 
 
 def _around(i, nodes, uses, arrays, visible, taken, again):
@@ -234,7 +234,7 @@ def _copies(node, members, arrays):
             found.append((box, (None, [(ref, view(arrays[ref]))])))
             continue
         computed, operands = kernel(source, arrays), []
-        root = computed.roots[computed.outs.index(ref)]
+        root = computed.exprs[computed.outs.index(ref)]
         for y in computed.ins:
             a = arrays[y] if type(y) is Ref else y
             operands.append((y, view(np.broadcast_to(a, own[i].shape)) if a.ndim else None))
@@ -357,7 +357,7 @@ class Kernel:
         if None in args:
             return False
         by = dict(enumerate(args))
-        known.update({o: self.stored(S.substitute(e, by), o) for o, e in zip(one.outs, one.roots, strict=True)})
+        known.update({o: self.stored(S.substitute(e, by), o) for o, e in zip(one.outs, one.exprs, strict=True)})
         return True
 
     def argument(self, x, view):

@@ -10,7 +10,7 @@ value would be needed before the kernel runs.
 from bisect import insort
 
 from whet.ir import scalar as S
-from whet.ir.graph import Fused, Ref
+from whet.ir.graph import Fused, OpNode, Parts, Ref, Write
 from whet.passes.listing import Listing
 from whet.passes.uses import Uses, following, is_view, steady, touched
 
@@ -65,7 +65,7 @@ def write_through(g: Listing) -> Listing:
     uses, readers, out, early = Uses(nodes, root, views=True), Uses(nodes, root), list(nodes), {}
     ways = [i for i, node in enumerate(nodes) if not steady(node)]
     for i, node in enumerate(nodes):
-        if node.kind != "write" or node.op.name != "copy" or node.attrs or type(node.ins[1]) is not Ref:
+        if not isinstance(node, Write) or node.op.name != "copy" or node.attrs or type(node.ins[1]) is not Ref:
             continue
         place, x = node.ins
         k = uses.maker.get(x)
@@ -80,10 +80,10 @@ def write_through(g: Listing) -> Listing:
         a, b, before = arrays[place], arrays[x], out[k]
         if a.dtype != b.dtype or a.shape != b.shape or not (in_order(a) and b.flags.c_contiguous and a.flags.aligned):
             continue
-        kernels = before.kind in ("fused", "parts")
+        kernels = isinstance(before, Fused) or type(before) is Parts
         if not kernels and not fusible(before, arrays) or following(ways, k) < i or following(readers.users[root[place]], k) < i:
             continue
-        if any(root[r] == root[place] and (r != place or before.kind == "parts") for r in touched(before)):      # (element lies on element)
+        if any(root[r] == root[place] and (r != place or type(before) is Parts) for r in touched(before)):      # (element lies on element)
             continue
         if not kernels:
             before = out[k] = alone(before, arrays)
@@ -134,7 +134,7 @@ def in_order(a):
 
 def mappable(node, arrays):
     """May the node be a part of a kernel?"""
-    if node.kind != "op" or node.op.family != "pointwise" or node.attrs:
+    if not isinstance(node, OpNode) or node.op.family != "pointwise" or node.attrs:
         return False
     a = arrays[node.outs[0]]
     plain = a.size and dense(a) and a.dtype.kind != "c"

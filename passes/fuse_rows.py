@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 from whet.ir import rows as R
 from whet.ir import scalar as S
-from whet.ir.graph import Ref, Rows
+from whet.ir.graph import Fused, OpNode, Ref, Rows
 from whet.ir.row_layout import Placed, kind_of, left, one_each, spread
 from whet.passes import fuse_pointwise
 from whet.passes.listing import Listing
@@ -71,9 +71,9 @@ def rows(g: Listing) -> Listing:
 
 def _start(i, node, arrays):
     """A group of one node; None if it can be in none."""
-    if node.kind == "fused" and arrays[node.outs[0]].flags.c_contiguous or fuse_pointwise.fusible(node, arrays):
+    if isinstance(node, Fused) and arrays[node.outs[0]].flags.c_contiguous or fuse_pointwise.fusible(node, arrays):
         return _Group(i, arrays[node.outs[0]].shape)
-    if node.kind == "op" and node.op.family in ("reduce", "rows") and type(node.ins[0]) is Ref and arrays[node.ins[0]].ndim:
+    if isinstance(node, OpNode) and node.op.family in ("reduce", "rows") and type(node.ins[0]) is Ref and arrays[node.ins[0]].ndim:
         got = _program(node, arrays)
         if got is not None:
             shape = arrays[node.ins[[o.kind for o in got[0].operands].index("full")]].shape
@@ -123,7 +123,7 @@ def _repeat(groups, uses, arrays, visible):
     for i, node in enumerate(uses.nodes):
         if groups.get(i) is None or groups[i].at != [i] or groups[i].space is not None or not visible.isdisjoint(node.outs):
             continue
-        node = node if node.kind == "fused" else fuse_pointwise.alone(node, arrays)
+        node = node if isinstance(node, Fused) else fuse_pointwise.alone(node, arrays)
         takers = {groups.get(u) for o in node.outs for u in uses.users.get(o, ())}
         if not takers or None in takers or any(g.space is None or not uses.later(i, g.at[-1]) for g in takers) or not _repays(node, arrays):
             continue
@@ -138,13 +138,13 @@ def _repays(node, arrays):
     """Is a kernel done several times sooner than what it makes is stored and read? (Not so in a cache.)"""
     made = sum(arrays[o].nbytes for o in node.outs)
     read = sum(a.itemsize * prod(n for n, s in zip(a.shape, a.strides, strict=True) if s) for a in (arrays[x] for x in dict.fromkeys(node.refs())))
-    return made > CACHED and 4 * read <= made and work(node.roots) <= AGAIN
+    return made > CACHED and 4 * read <= made and work(node.exprs) <= AGAIN
 
 
 def again(node, members, shape, root, arrays):
     """A group of nodes on a shape of other sizes than that of `node`; None where no kernel takes it."""
     at = [k for k, m in enumerate(members) if not is_view(m)]
-    return _built((shape, node.roots.axes), Uses(members, root), arrays, set(node.outs), at)
+    return _built((shape, node.placed.axes), Uses(members, root), arrays, set(node.outs), at)
 
 
 def _put(nodes, root, groups):
@@ -220,7 +220,7 @@ class _Builder:
         nodes, outs, inside = self.uses.nodes, [], set(at)
         passing = {o for k in again for o in nodes[k].outs}
         for k in at:
-            if not (self.pointwise if nodes[k].kind == "fused" or nodes[k].op.family == "pointwise" else self.program_of)(nodes[k]):
+            if not (self.pointwise if isinstance(nodes[k], Fused) or nodes[k].op.family == "pointwise" else self.program_of)(nodes[k]):
                 return None
         for x, (full, e) in self.known.items():
             if x not in passing and (x in self.visible or any(u not in inside for u in self.uses.users.get(x, ()))):
@@ -247,9 +247,9 @@ class _Builder:
 
     def suits(self, node):
         """Do the kernels take the operands as they lie, and is that worth it?"""
-        program, fulls, rows_ = node.roots.program, [], []
+        program, fulls, rows_ = node.placed.program, [], []
         ins = [self.arrays[x] if type(x) is Ref else x for x in node.ins]
-        given = node.roots.operands(ins)
+        given = node.placed.operands(ins)
         for x, o in zip(given, program.operands, strict=True):
             if o.kind in ("full", "row"):
                 (fulls if o.kind == "full" else rows_).append((x.strides, x.itemsize))
@@ -280,13 +280,13 @@ class _Builder:
     def reduces(self, k):
         """Is the node at this place a reduction?"""
         node = self.uses.nodes[k]
-        return node.kind == "op" and node.op.family in ("reduce", "rows")
+        return isinstance(node, OpNode) and node.op.family in ("reduce", "rows")
 
     def made_of_little(self, x):
         """Could others compute a result rather than read it? (See `_repeat`.)"""
         node = self.uses.nodes[self.uses.maker[x]]
-        return (node.kind == "fused" or fuse_pointwise.fusible(node, self.arrays)) and _repays(
-            node if node.kind == "fused" else fuse_pointwise.alone(node, self.arrays), self.arrays)
+        return (isinstance(node, Fused) or fuse_pointwise.fusible(node, self.arrays)) and _repays(
+            node if isinstance(node, Fused) else fuse_pointwise.alone(node, self.arrays), self.arrays)
 
     # ---- operands
     def operand(self, x, place="whole", full=False):
@@ -332,7 +332,7 @@ class _Builder:
 
     # ---- nodes
     def pointwise(self, node):
-        if node.kind != "fused":
+        if not isinstance(node, Fused):
             node = fuse_pointwise.alone(node, self.arrays)
         shape, by = self.arrays[node.outs[0]].shape, {}
         place = "whole" if shape in (self.shape, self.kept) else "plain"
@@ -341,7 +341,7 @@ class _Builder:
             if got is None or got[0] and shape != self.shape:
                 return False
             by[k] = got[1]
-        for o, e in zip(node.outs, node.roots, strict=True):
+        for o, e in zip(node.outs, node.exprs, strict=True):
             e, stored = S.substitute(e, by), NAMES[self.arrays[o].dtype.name]
             self.known[o] = shape == self.shape, e if S.typeof(e, self.types) == stored else S.cast(e, stored)
         return True

@@ -8,7 +8,7 @@ So they can be fused with what comes before and after, which no write can. The v
 had before get new ones. Only where the value is memory of its own, made by a kernel that takes in pointwise operations, without views,
 and where the operation's result has its type.
 """
-from whet.ir.graph import Ref
+from whet.ir.graph import Ref, Write
 from whet.passes.listing import Listing
 
 from .fuse_epilogues import contraction
@@ -24,7 +24,7 @@ def outright(g: Listing) -> Listing:
             maker[o] = i
     out = list(nodes)
     for i, node in enumerate(nodes):
-        if node.kind != "write" or node.op.family != "pointwise" or node.attrs or node.op.result is not None:
+        if not isinstance(node, Write) or node.op.family != "pointwise" or node.attrs or node.op.result is not None:
             continue
         y = node.ins[0]
         k = maker.get(y)

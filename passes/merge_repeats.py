@@ -8,6 +8,7 @@ Two nodes are the same if their op, operands and attributes are, and nobody wrot
 result is only read, in the layout that it has, and nobody outside can tell it from the first.
 """
 import numpy as np
+from whet.ir.graph import OpNode
 from whet.passes.listing import Listing
 from whet.passes.uses import Uses, is_view
 
@@ -21,7 +22,7 @@ def merge_repeats(g: Listing) -> Listing:
     viewed = {root[node.ins[0]] for node in nodes if is_view(node)}
     for i, node in enumerate(nodes):
         node = node.renamed(new)
-        key = meaning(node) if node.kind == "op" and not is_view(node) and node.op.pure and not node.op.random else None
+        key = meaning(node) if isinstance(node, OpNode) and not is_view(node) and node.op.pure and not node.op.random else None
         if key is not None:
             before = seen.get(key)
             if before is not None and uses.later(before[0], i) and alike(before[1], node, arrays) and not any(

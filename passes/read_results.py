@@ -8,7 +8,7 @@
 
 Which operations are such says `at_result` of the op. It is done where the result is read later than the operand otherwise would be.
 """
-from whet.ir.graph import Ref
+from whet.ir.graph import OpNode, Ref
 from whet.passes.listing import Listing
 from whet.passes.uses import Uses, following
 
@@ -30,7 +30,7 @@ def read_results(g: Listing) -> Listing:
         written = any(following(uses.writes.get(root[v], ()), k) <= i for v in (x, y))
         return None if written or last(uses, y, node) <= last(uses, x, node) else Ref(y)
     for i, node in enumerate(nodes):
-        if node.kind == "op" and getattr(node.op, "at_result", False) and type(node.ins[0]) is Ref:
+        if isinstance(node, OpNode) and getattr(node.op, "at_result", False) and type(node.ins[0]) is Ref:
             made[node.op, node.ins[0]] = i, node.outs[0]
         at = operand(node)
         y = None if at is None else result(node, at, i)
@@ -40,7 +40,7 @@ def read_results(g: Listing) -> Listing:
 
 def operand(node):
     """Where a gradient has the operand that the result may stand for; None where it is no such gradient."""
-    base = node.op.base if node.kind == "op" else None
+    base = node.op.base if isinstance(node, OpNode) else None
     if base is None or not getattr(base, "at_result", False) or base.gradient(0)[0] is not node.op:
         return None
     at = base.gradient(0)[1].index(0)

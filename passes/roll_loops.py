@@ -13,8 +13,9 @@ ordinary nodes.
 Only nodes that compute are rolled: no write, no guard, nothing that may fail, nothing that is visible. The kernels are those of the
 unrolled list, in its order: no bit changes.
 """
-from whet.ir.graph import Loop, Ref, Roll
+from whet.ir.graph import Contract, Fused, Loop, OpNode, Parts, Ref, Roll, Rows
 from whet.passes.listing import Listing
+from whet.passes.uses import is_view
 
 LEAST = 8                        # rounds
 WORK = 96                        # operations that a loop must do: going into it costs as much as a launch or two
@@ -22,6 +23,7 @@ LONGEST = 400                    # nodes of a body
 WAYS = 24                        # lengths of a body that are tried at a node: a step may be there several times in one
 PATIENCE = 20                    # how often each node is looked at in vain
 ENOUGH = 12                      # nodes of a body: a shorter one is several rounds long, so that going round costs nothing beside them
+STEPS = OpNode, Fused, Rows, Parts, Contract             # what a body may have, beside views
 
 
 def roll(g: Listing) -> Listing:
@@ -88,16 +90,12 @@ def look(node, arrays):
     outs = tuple([layout(arrays[o]) for o in node.outs])
     if is_view(node) and len(node.outs) == 1:
         return "view", node.op, outs, tuple([layout(arrays[x]) if type(x) is Ref else None for x in node.ins])
-    if node.kind not in ("op", "fused", "rows", "parts", "contract") or "into" in node.attrs:
+    if type(node) not in STEPS or "into" in node.attrs:
         return id(node)
-    if node.kind == "op" and (node.op.may_fail or not (node.op.memo or node.op.moves is not None)):
+    if isinstance(node, OpNode) and (node.op.may_fail or not (node.op.memo or node.op.moves is not None)):
         return id(node)
     ins = tuple([("value", layout(arrays[x])) if type(x) is Ref else said(x) for x in node.ins])
-    return node.kind, node.op, ins, said(node.attrs), outs, node.roots if node.kind != "op" else None
-
-
-def is_view(node):
-    return node.kind == "op" and node.op.is_view
+    return node.kind, node.op, ins, said(node.attrs), outs, node.roots if not isinstance(node, OpNode) else None
 
 
 def layout(a):

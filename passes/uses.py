@@ -1,6 +1,7 @@
 """Who uses a value, and whether a node may be done later than it was: what every pass that moves nodes asks."""
 from bisect import bisect_right
 
+from whet.ir.graph import OpNode, Write
 from whet.ir.spans import span
 from whet.passes.listing import Listing
 
@@ -52,7 +53,7 @@ def memories(nodes, root, arrays):
 
 
 def is_view(node):
-    return node.kind == "op" and node.op.is_view
+    return isinstance(node, OpNode) and node.op.is_view
 
 
 def touched(node):
@@ -62,19 +63,19 @@ def touched(node):
 
 def written(node):
     """The values that a node writes in place."""
-    return [node.ins[0]] if node.kind == "write" else node.attrs.get("into", {}).values()
+    return [node.ins[0]] if isinstance(node, Write) else node.attrs.get("into", {}).values()
 
 
 def steady(node):
     """Does a node give the same kind of result whatever the data are, without asking Python?"""
-    return node.kind in ("fused", "rows", "parts", "many") or node.kind in ("op", "write") and not node.op.may_fail
+    return node.steady
 
 
 def drop_unused(g: Listing) -> Listing:
     """The list without operations whose results nobody reads; writes count as readers."""
     kept, values = [], set(g.visible)
     for node in reversed(g.nodes):
-        if node.kind != "op" or node.op.may_fail or not values.isdisjoint(node.outs):
+        if not isinstance(node, OpNode) or node.op.may_fail or not values.isdisjoint(node.outs):
             kept.append(node)
             values.update(node.refs())
     return g.of(kept[::-1])

@@ -9,7 +9,7 @@ what was copied, and a copy that the next one covers is dropped. Copies are made
 write to the places themselves again.
 """
 import numpy as np
-from whet.ir.graph import Ref, Write
+from whet.ir.graph import OpNode, Ref, Write
 from whet.passes.listing import Listing
 from whet.passes.uses import following, is_view, steady, touched, written
 
@@ -26,7 +26,7 @@ def values(nodes, root, arrays):
     from whet.ops.registry import REGISTRY
     out = []
     for node in nodes:
-        if node.kind == "write" and computed(node, root, arrays):
+        if isinstance(node, Write) and computed(node, root, arrays):
             place = node.ins[0]
             made = len(arrays)
             arrays.append(np.empty_like(arrays[place]))
@@ -59,7 +59,7 @@ def whole(a):
 
 def copied(node, root, arrays):
     """(place, value) of a copy of a value to all of a memory of its type and shape; else None."""
-    if node.kind != "write" or node.op.name != "copy" or node.attrs or type(node.ins[1]) is not Ref:
+    if not isinstance(node, Write) or node.op.name != "copy" or node.attrs or type(node.ins[1]) is not Ref:
         return None
     place, x = node.ins
     a, b = arrays[place], arrays[x]
@@ -72,8 +72,8 @@ def forward(nodes, root, arrays, visible):
     out, same, last, of = [], {}, {}, {}     # place -> the value that is there too; place -> its copy, which nobody has read;
     for node in nodes:                       # memory -> the places that it has to do with
         copy = copied(node, root, arrays)
-        first = 1 if node.kind == "write" else 0
-        if node.kind in ("op", "write") and not is_view(node) and any(type(x) is Ref and x in same for x in node.ins[first:]):
+        first = 1 if isinstance(node, Write) else 0
+        if isinstance(node, (OpNode, Write)) and not is_view(node) and any(type(x) is Ref and x in same for x in node.ins[first:]):
             ins = (*node.ins[:first], *(Ref(same[x]) if type(x) is Ref and x in same else x for x in node.ins[first:]))
             node = node.of(ins)
         over = last.get(copy[0]) if copy else None
@@ -108,7 +108,7 @@ def late(nodes, root):
             change.setdefault(x, []).append(i)
     before, own = {}, {}
     for i, node in enumerate(nodes):
-        if node.kind == "write" and node.op.name == "copy" and not node.attrs and type(node.ins[1]) is Ref:
+        if isinstance(node, Write) and node.op.name == "copy" and not node.attrs and type(node.ins[1]) is Ref:
             to = min(following(touch[root[node.ins[0]]], i), following(change.get(root[node.ins[1]], ()), i), following(ways, i), len(nodes))
             before.setdefault(to, []).append(node)
         else:
