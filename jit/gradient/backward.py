@@ -12,7 +12,7 @@ import numpy as np
 from whet.autograd import modes
 from whet.autograd.node import RELEASED, Node, OutputOf, Shortcut, edge_of
 from whet.ir import graph
-from whet.ir.graph import Ref, Type
+from whet.ir.graph import Ask, Draw, Guard, OpNode, Ref, Type, Write
 from whet.ir.interpret import step
 from whet.ops.registry import REGISTRY
 from whet.passes import pipeline
@@ -344,7 +344,7 @@ class _Run:
 
     def may_miss(self):
         """May a call of it be another than this one was?"""
-        return any(n.kind in ("guard", "ask") or n.kind in ("op", "write") and n.op.may_fail for n in self.nodes)
+        return any(isinstance(n, (Guard, Ask)) or isinstance(n, (OpNode, Write)) and n.op.may_fail for n in self.nodes)
 
 
 class _Way:
@@ -358,7 +358,7 @@ class _Way:
         self.saved = list(dict.fromkeys([int(x) for n in nodes for x in n.refs() if x not in inside] + [n for n in got if n not in inside]))
         self.program = builder.build(nodes, rec.arrays, [*self.saved, *given], got, like=like and like.program)
         origin = self.program.origin
-        if any(n.kind in ("draw", "guard") or n.kind == "write" and origin[n.ins[0]] not in inside for n in nodes):
+        if any(isinstance(n, (Draw, Guard)) or isinstance(n, Write) and origin[n.ins[0]] not in inside for n in nodes):
             raise Refused(PythonBackward("its backward writes to tensors, or depends on values"))
         # memory that something else holds too must not become a leaf's gradient
         roots = [origin[n] for n in dict.fromkeys(got)]

@@ -9,7 +9,7 @@
 import numpy as np
 from whet.cpu import haste, memory, native
 from whet.ir import verify
-from whet.ir.graph import Graph, Input, Type
+from whet.ir.graph import Draw, Graph, Input, OpNode, Type, Write
 from whet.ir.spans import address, span
 from whet.passes.pipeline import planned, rewrite
 from whet.passes.uses import written
@@ -55,7 +55,7 @@ class Passed:
         self.roots = Roots(nodes, self.outside, self.results)
         root = self.roots.root
         nodes = seen_nodes(nodes, root, self.outside, self.results)
-        self.draws = ends or any(n.kind == "draw" for n in nodes)
+        self.draws = ends or any(isinstance(n, Draw) for n in nodes)
         self.order = order_of(nodes, root, self.outside, self.arrays)
         self.tensors = {n: t for n, t in steady.items() if n not in self.order.written}
         self.rewritten, self.notes, self.lasting = None, [], set()
@@ -117,7 +117,7 @@ class ProgramBuilder:
             if self.is_constant(node):
                 self.keep_constant(node.outs[0], node.op.forward(**node.attrs))
                 continue
-            view = node.kind == "op" and node.op.is_view
+            view = isinstance(node, OpNode) and node.op.is_view
             entries = None if view or not self.compiled else self.entries(node)
             if entries is None and KINDS[node.kind].splits(self.compiled):
                 parts = members(node)
@@ -138,7 +138,7 @@ class ProgramBuilder:
 
     def is_constant(self, node):
         """Does a node make what nobody writes to, of nothing?"""
-        if node.kind != "op" or node.ins or node.op.random:
+        if not isinstance(node, OpNode) or node.ins or node.op.random:
             return False
         out = node.outs[0]
         return self.roots[out] not in self.changed and out not in self.roots.position
@@ -209,7 +209,7 @@ class ProgramBuilder:
 
     def fresh(self, called):
         """The roots that a call makes memory for before it begins."""
-        made = {o for node in called if node.kind != "write" for o in node.outs}
+        made = {o for node in called if not isinstance(node, Write) for o in node.outs}
         return [r for r in self.roots.fresh if r not in made]
 
     def shown(self, steps):

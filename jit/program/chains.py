@@ -10,7 +10,7 @@ from whet.cpu import gemm, memory, native, pool
 from whet.cpu.conv_plan import scratch
 from whet.cpu.rows import Plan
 from whet.cpu.taped_launches import Tape
-from whet.ir.graph import Ref
+from whet.ir.graph import Ref, Rows
 from whet.passes.lower_llvm.calls import row_blocks as L
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.scalar import Unsupported
@@ -44,7 +44,7 @@ def launches(b, node):
         held[m.outs[0]] = inside[m.outs[0]] = memory.empty(a.shape, a.dtype)
     held[node.outs[0]] = b.places.memory(node.outs[0])
     try:
-        links = [_rows(m, held) if m.kind == "rows" else _product(b, m, held, tape, known) for m in node.members]
+        links = [_rows(m, held) if isinstance(m, Rows) else _product(b, m, held, tape, known) for m in node.members]
     except Unsupported:
         return None
     tiles = {(link.tile, link.rows, link.matrices) for link in links if link is not None and link.tile}
@@ -105,7 +105,7 @@ def _product(b, m, held, tape, known):
 
 def _rows(m, held):
     """A row program as a link."""
-    work, y = m.roots, held[m.outs[0]]
+    work, y = m.placed, held[m.outs[0]]
     operands = work.operands(_operands(m, held))
     plan = Plan(work.program, operands, work.axes)
     if plan.by_row is None or plan.out_shapes != [y.shape] or plan.out_types != [y.dtype]:

@@ -9,7 +9,7 @@ from whet.cpu.conv_plan import scratch
 from whet.cpu.taped_launches import Tape
 from whet.dtypes import FROM_NUMPY
 from whet.ir import scalar as S
-from whet.ir.graph import Ref
+from whet.ir.graph import Contract, OpNode, Ref
 from whet.passes.lower_llvm.scalar import Unsupported
 from whet.passes.lower_llvm.windows.conv import SUMS, Epilogue
 
@@ -17,7 +17,7 @@ from whet.passes.lower_llvm.windows.conv import SUMS, Epilogue
 def launches(b, node, ins):
     """The entries of a node's launches; None where it is done otherwise."""
     try:
-        if (node if node.kind == "op" else node.value[0]).op.name == "convolution":
+        if (node.first if isinstance(node, Contract) else node).op.name == "convolution":
             return _convolution(b, node, *_after(node, ins))
         return _product(b, node, ins)
     except Unsupported:
@@ -26,10 +26,10 @@ def launches(b, node, ins):
 
 def _after(node, ins):
     """(the contraction, its operands, the expression of its results, what that reads beside them)"""
-    first = node if node.kind == "op" else node.value[0]
+    first = node.first if isinstance(node, Contract) else node
     n = len(first.ins)
     root, operands = S.arg(0), []
-    if node.kind == "contract":
+    if isinstance(node, Contract):
         by = {0: root}
         for i, (r, x) in enumerate(zip(node.ins[n:], ins[n:], strict=True)):
             if type(r) is Ref:
@@ -37,7 +37,7 @@ def _after(node, ins):
                 by[i + 1] = S.arg(len(operands))
             else:                            # a number of the type that the kernel computes in
                 by[i + 1] = S.cast(S.const(x.item()), FROM_NUMPY[x.dtype].short)
-        root = S.substitute(node.roots[0], by)
+        root = S.substitute(node.exprs[0], by)
     return first, ins[:n], root, operands
 
 
@@ -64,12 +64,12 @@ def _product(b, node, ins):
     got = product(node, ins)
     if got is None:
         return None
-    (x, w, root, operands), first = got, node if node.kind == "op" else node.value[0]
+    (x, w, root, operands), first = got, node.first if isinstance(node, Contract) else node
     kept = b.steady.behind(first.ins[1])
     found = gemm.kept_plan(x, w, root, operands) if kept is not None else None
     if found is not None:
         return _with_packed(b, node, first, kept, (x, w, operands), found)
-    if node.kind == "op":
+    if isinstance(node, OpNode):
         return None
     made = []
     return b.take(lambda: made.append(gemm.matmul(x, w, epilogue=root, operands=operands)), [x, w, *operands], made, node.outs)

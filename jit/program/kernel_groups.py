@@ -23,14 +23,14 @@ def into(b, node):
 
 def fused(b, node, ins):
     """One pointwise kernel."""
-    outs, kernel = into(b, node), Pointwise("fused", node.roots, len(ins))
+    outs, kernel = into(b, node), Pointwise("fused", node.exprs, len(ins))
     b.places.inherit(node)
     return b.take(lambda: kernel(ins, outs), [*ins, *outs])
 
 
 def row_program(b, node, ins):
     """Reductions, what feeds them and what comes of them."""
-    work, made = node.roots, []
+    work, made = node.placed, []
 
     def run():
         outs = rows(work.program, work.operands(ins), work.axes)
@@ -42,7 +42,7 @@ def row_program(b, node, ins):
 def parts(b, node, ins):
     """A kernel for each part of the results."""
     outs, entries = into(b, node), []
-    for part in node.roots:
+    for part in node.parts:
         xs, ys = part.inputs(ins), [part.of(y) for y in outs]
         kernel = Pointwise("parts", part.roots, len(part.operands), part.shared)
         got = b.take(lambda xs=xs, ys=ys, kernel=kernel: kernel(xs, ys), [*ins, *outs])
@@ -54,7 +54,7 @@ def parts(b, node, ins):
 
 def gathers(b, node, ins):
     """A kernel that gathers, and notes where it would read outside of a table."""
-    (part,), bad = node.roots, np.zeros(1, np.int64)
+    (part,), bad = node.parts, np.zeros(1, np.int64)
     outs = [b.places.memory(o) for o in node.outs]
     xs, kernel = [*part.inputs(ins), bad], Pointwise("picks", part.roots, len(part.operands) + 1)
 
@@ -75,11 +75,11 @@ def many(b, node):
     blocks = [-(-n // many_tensors.BLOCK) for n in sizes]
     table = np.stack([np.cumsum([0, *blocks])[:-1], sizes], 1, dtype=np.int64).reshape(-1)
     try:
-        kernel = native.kernel(f"many/{node.roots.key}",
-                               lambda module, symbol: many_tensors.emit(node.roots, module, symbol))
+        kernel = native.kernel(f"many/{node.kernel.key}",
+                               lambda module, symbol: many_tensors.emit(node.kernel, module, symbol))
     except Unsupported:
         return None
-    grain = max(1, int(GRAIN_NS / nanoseconds(node.roots) * sum(blocks) / sum(sizes)))
+    grain = max(1, int(GRAIN_NS / nanoseconds(node.kernel) * sum(blocks) / sum(sizes)))
     values = [x for operand in zip(*[m.ins for m in members]) for x in operand]
     values += [places.get(o, o) for out in zip(*[m.outs for m in members]) for o in out]
     given = [Fixed(table), Number(len(members)), *[_where(b, x) for x in values]]

@@ -5,7 +5,7 @@ A value has a *root*: the memory that it lies in. A view lies in its operand's.
 
 from typing import NamedTuple
 
-from whet.ir.graph import Ref
+from whet.ir.graph import Ask, Guard, OpNode, Ref, Write
 
 from ..capture.refused import Refused
 from ..report.reasons import WritesFirst
@@ -21,7 +21,7 @@ class Roots:
         self.root = {n: n for n in outside}
         for node in nodes:
             for out in node.outs:
-                view = node.kind == "op" and node.op.is_view
+                view = isinstance(node, OpNode) and node.op.is_view
                 self.root[out] = self.root[node.ins[0]] if view else out
         self.recorded = dict(self.root)  # building gives some views a root of their own
         self.moving = list(dict.fromkeys([*outside, *(self.root[n] for n in results)]))
@@ -47,9 +47,9 @@ def seen_nodes(nodes, root, outside, results):
     """The nodes whose doing somebody sees, in order."""
     kept, roots, values = [], {root[n] for n in results} | set(outside), set(results)
     for node in reversed(nodes):
-        if node.kind == "write":
+        if isinstance(node, Write):
             wanted = root[node.ins[0]] in roots or node.op.may_fail
-        elif node.kind == "op":
+        elif isinstance(node, OpNode):
             wanted = any(o in values for o in node.outs) or node.op.may_fail
         else:
             wanted = True
@@ -74,8 +74,8 @@ def order_of(nodes, root, outside, arrays):
     so what is written outside before is kept, to be put back."""
     outside, written, undone, may_miss = set(outside), {}, [], False
     for node in nodes:
-        writes = node.kind == "write"
-        fails = node.kind in ("guard", "ask") or (node.kind == "op" or writes) and node.op.may_fail
+        writes = isinstance(node, Write)
+        fails = isinstance(node, (Guard, Ask)) or (isinstance(node, OpNode) or writes) and node.op.may_fail
         may_miss |= fails
         if written and fails:
             undone = list(written)

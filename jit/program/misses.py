@@ -1,5 +1,7 @@
 """A replay that is given up."""
 
+from whet.ir.graph import Ask, Guard
+
 from ..report.reasons import Branches, Explained, Raises, Reason
 
 
@@ -10,8 +12,8 @@ class Miss(Explained):
 
 def broken(node) -> Reason:
     """What is otherwise than it was at a guard, a question, or an op that refuses its data."""
-    if node.kind == "guard":
+    if isinstance(node, Guard):
         return Branches("the number of a tensor that Python goes on from is another", node.line)
-    if node.kind == "ask":
+    if isinstance(node, Ask):
         return Branches("a question about a tensor's numbers has another answer", node.line)
     return Raises(f"{node.op.name} raises an error", node.line)

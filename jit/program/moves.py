@@ -9,6 +9,7 @@ import numpy as np
 from whet.cpu import memory, taped_launches
 from whet.cpu.pointwise import Pointwise, move
 from whet.cpu.reduce import reduce
+from whet.ir.graph import Write
 
 from .native_runner import machine
 
@@ -26,7 +27,7 @@ def moved(b, node, rest, out):
     `rest`: the operands without that; an op that makes a new value from the first one by writing
     to it begins with a copy."""
     op, entries, pairs, known = node.op, [], [], [out, *rest]
-    if node.kind != "write" and op.write is not None:
+    if not isinstance(node, Write) and op.write is not None:
         pairs, rest = [(out, rest[0])], rest[1:]
     if op.put is not None:
         b.as_indices(rest)
@@ -89,7 +90,7 @@ def asked(b, node, x):
     """A question must have the answer that it had: each of its facts is true of some element
     again, or of none."""
     entries = []
-    for fact, answer in node.roots or ():
+    for fact, answer in node.asks or ():
         flag, made = np.zeros(1, np.int64), []
         place = flag.view(np.bool_)[:1].reshape(())
         if x.size == 1:

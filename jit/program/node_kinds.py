@@ -66,7 +66,7 @@ class Fused(Group):
         into = node.attrs.get("into", {})
         outs = [env[into[o]] if o in into else env[o] for o in node.outs]
         outs = [template(program.arrays[o]) if a is None else a for o, a in zip(node.outs, outs)]
-        for o, r in zip(node.outs, Pointwise("fused", node.roots, len(ins))(ins, outs)):
+        for o, r in zip(node.outs, Pointwise("fused", node.exprs, len(ins))(ins, outs)):
             env[o] = r
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from whet.cpu import haste, memory
-from whet.ir.graph import Draw, Node, Ref, Type
+from whet.ir.graph import Draw, Node, Ref, Type, Write
 from whet.ir.interpret import step
 from whet.passes.resized import Plan
 
@@ -164,7 +164,7 @@ class Program:
         made = most = sum(memory.taken(self.arrays[n].nbytes) for n in (*self.fresh, *self.undone))
         for node in self.called:
             most = max(most, made + self.needs.get(id(node), 0))
-            if not (node.is_view or node.kind == "write"):
+            if not (node.is_view or isinstance(node, Write)):
                 made += sum(memory.taken(self.arrays[o].nbytes) for o in node.outs)
         arena = memory.taken(self.arena)
         return {"inputs": self.inputs, "kept": self._kept(), "arena": arena, "made": max(most, made)}

@@ -1,6 +1,7 @@
 """Random numbers of a program: each draw has a seed and a position that a call writes first."""
 
 import numpy as np
+from whet.ir.graph import Draw
 from whet.random import Position
 
 
@@ -9,7 +10,7 @@ class Draws:
     leaves it), of those that a call does more with than draw."""
 
     def __init__(self, nodes, ends):
-        draws, streams = [n for n in nodes if n.kind == "draw"], {}
+        draws, streams = [n for n in nodes if isinstance(n, Draw)], {}
         self.numbers = np.zeros((len(draws), 2), np.uint64)  # seed and position of each draw
         self.seats, self.ends = {id(n): i for i, n in enumerate(draws)}, ends
         for i, n in enumerate(draws):

@@ -3,6 +3,7 @@ from typing import Any
 
 from whet.autograd.node import OutputOf
 from whet.cpu import memory
+from whet.ir.graph import Write
 
 from ..capture.refused import Refused
 from ..capture.tensor_sources import GradientOf, Outside
@@ -103,7 +104,7 @@ def _inputs(found: Any, program: Program) -> tuple[Inputs, Overlaps]:
     if any(isinstance(source, GradientOf) and rec.outside[n].requires_grad
            for n, source in zip(found.outside, inputs.sources)):
         raise Refused(PythonBackward("it reads a gradient that has a gradient of its own"))
-    written = {program.origin[n.ins[0]] for n in rec.nodes if n.kind == "write"}     # Some bump no version.
+    written = {program.origin[n.ins[0]] for n in rec.nodes if isinstance(n, Write)}     # Some bump no version.
     return inputs, Overlaps(arrays, [i for i, n in enumerate(found.outside) if n in written], inputs)
 
 

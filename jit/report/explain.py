@@ -6,7 +6,7 @@ import re
 
 from whet.cpu.memory import taken
 from whet.ir import cost
-from whet.ir.graph import Graph, Input
+from whet.ir.graph import Ask, Graph, Guard, Input
 from whet.tensor_base import Base
 
 from ..capture.tensor_sources import Outside
@@ -99,9 +99,9 @@ def guarded(traced, key, r):
                 line = line_of(r.world.codes, re.match(r"\w*", what)[0])
                 out.append({"what": what, "is": shown if len(shown) <= 60 else shown[:57] + "...", "line": line})
     for n in r.program.recorded:
-        if n.kind == "guard":
+        if isinstance(n, Guard):
             out.append({"what": f"the value of %{int(n.ins[0])}", "is": str(n.value.tolist()), "line": n.line})
-        elif n.kind == "ask":
+        elif isinstance(n, Ask):
             what = f"what {n.attrs['question'].__qualname__} says of {', '.join(map(repr, n.ins))}"
             out.append({"what": what, "is": repr(n.value), "line": n.line})
     return out

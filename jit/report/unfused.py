@@ -1,7 +1,7 @@
 """Why operations that feed each other are not one kernel."""
 import re
 
-from whet.ir.graph import SHOWN, Ref
+from whet.ir.graph import SHOWN, Ask, Guard, OpNode, Ref, Write
 from whet.passes import fuse_gathers, fuse_moves
 from whet.passes.fuse_pointwise import MOST, MOST_NODES, dense, lying
 
@@ -20,10 +20,10 @@ def unfused(before, after):
         for x in n.refs():
             users.setdefault(root[x], []).append(i)
         epochs.append((epoch, n.line))
-        epoch += n.kind in ("write", "guard", "ask")
+        epoch += isinstance(n, (Write, Guard, Ask))
     maker, out = {}, []
     for i, n in enumerate(before.nodes):
-        if n.kind == "op" and (n.op.family == "pointwise" or fuse_moves.moves(n) or n.op.picks is not None) and n.outs[0] in kernel:
+        if isinstance(n, OpNode) and (n.op.family == "pointwise" or fuse_moves.moves(n) or n.op.picks is not None) and n.outs[0] in kernel:
             maker[n.outs[0]] = i
             for x in dict.fromkeys(n.refs()[:SHOWN]):
                 k = maker.get(x)
@@ -64,13 +64,12 @@ def why(g, k, i, users, epochs):
 
 def _between(g, k, i, users):
     """What comes between nodes k and i that keeps them apart, if anything does."""
-    between = next((g.nodes[j] for j in range(k, i) if g.nodes[j].kind in ("write", "guard", "ask")), None)
-    if between is not None:
-        what = {"write": "a write", "guard": "a value that Python reads", "ask": "a question about values"}[between.kind]
-        return f"{what} comes between them" + (f" ({between.line})" if between.line else "")
+    apart = next((n for n in g.nodes[k:i] if isinstance(n, (Write, Guard, Ask))), None)
+    if apart is not None:
+        return f"{apart.between} comes between them" + (f" ({apart.line})" if apart.line else "")
     made = g.nodes[k].outs[0]
     between = [g.nodes[u] for u in users.get(made, ()) if k < u < i]
-    used = next((n for n in between if n.kind != "op" or n.op.family != "pointwise"), None)
+    used = next((n for n in between if not isinstance(n, OpNode) or n.op.family != "pointwise"), None)
     return None if used is None else f"{used.op.name} needs %{made} before"
 
 

@@ -17,7 +17,7 @@ from time import perf_counter
 import numpy as np
 import whet
 from whet.cpu import cache
-from whet.ir.graph import Draw, Graph, Input
+from whet.ir.graph import Draw, Graph, Input, Write
 from whet.ir.interpret import step
 from whet.ir.parse import parse
 from whet.ir.values import short, types
@@ -98,7 +98,7 @@ def part(g, nodes, wanted):
             if x not in made:
                 inputs[x] = Input(x, f"argument {len(inputs)}")
         made.update(n.outs)
-    changed = {int(n.ins[0]) for n in nodes if n.kind == "write"}
+    changed = {int(n.ins[0]) for n in nodes if isinstance(n, Write)}
     results = [v for n in nodes for v in n.outs if v in wanted or v not in read or v in changed]
     known = {*inputs, *made}
     return Graph(
