@@ -76,7 +76,9 @@ def one_part(node, arrays):
     if None in (*dtypes, *results):
         return None
     known = S.types(node.exprs, dtypes)
-    roots = tuple(e if known[id(e)] == t else S.cast(e, t) for e, t in zip(node.exprs, results, strict=True))
+    roots = tuple(
+        e if known[id(e)] == t else S.cast(e, t) for e, t in zip(node.exprs, results, strict=True)
+    )
     return Pointwise(roots, tuple(dtypes), results, "flat", access + "v" * len(results))
 
 

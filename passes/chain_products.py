@@ -58,14 +58,28 @@ def wanted(nodes, arrays):
     """Is a chain among the nodes after all passes, or could one be, by the bytes of products and rows?"""
     if any(isinstance(n, Chain) for n in nodes):
         return True
-    return sum(arrays[o].nbytes for n in nodes if isinstance(n, (Rows, Contract)) or isinstance(n, OpNode) and n.op.name in ("matmul", "linear")
-               for o in n.outs) >= LEAST
+    return (
+        sum(
+            arrays[o].nbytes
+            for n in nodes
+            if isinstance(n, (Rows, Contract))
+            or isinstance(n, OpNode)
+            and n.op.name in ("matmul", "linear")
+            for o in n.outs
+        )
+        >= LEAST
+    )
 
 
 def _product(node, arrays):
     """The product that a node is, or that it has an epilogue to."""
     first = node.first if isinstance(node, Contract) else node
-    right = isinstance(first, OpNode) and first.op.name in ("matmul", "linear") and contraction(first, arrays) and type(first.ins[1]) is Ref
+    right = (
+        isinstance(first, OpNode)
+        and first.op.name in ("matmul", "linear")
+        and contraction(first, arrays)
+        and type(first.ins[1]) is Ref
+    )
     return first if right and arrays[node.outs[0]].flags.c_contiguous and min(arrays[x].ndim for x in first.ins[:2]) > 1 else None
 
 

@@ -19,7 +19,12 @@ def later(g: Listing) -> Listing:
     out, waiting, late = [], [], set()       # nodes that wait, and what they make
     for node in nodes:
         needs = not late.isdisjoint(node.refs())
-        reduces = isinstance(node, OpNode) and node.op.family == "reduce" and node.op.pure and not node.op.may_fail
+        reduces = (
+            isinstance(node, OpNode)
+            and node.op.family == "reduce"
+            and node.op.pure
+            and not node.op.may_fail
+        )
         if reduces and not needs or is_view(node) and needs:
             waiting.append(node)
             late.update(node.outs)

@@ -25,8 +25,14 @@ def fold_batch_norm(g: Listing, steady, log):
     uses, maker, known = Uses(nodes, root, views=True), {}, set(steady)
     for i, n in enumerate(nodes):
         maker.update((o, i) for o in n.outs)
-        if isinstance(n, OpNode) and n.op.pure and not n.op.random and n.refs() and known.issuperset(n.refs()) and not any(uses.writes.get(root[o])
-                                                                                                               for o in n.outs):
+        if (
+            isinstance(n, OpNode)
+            and n.op.pure
+            and not n.op.random
+            and n.refs()
+            and known.issuperset(n.refs())
+            and not any(uses.writes.get(root[o]) for o in n.outs)
+        ):
             known.update(n.outs)
     out, kept = list(nodes), set()
     for i, n in enumerate(nodes):
@@ -59,8 +65,13 @@ def fold_batch_norm(g: Listing, steady, log):
         joined = OpNode(first.op, (first.ins[0], scaled, shift), first.attrs, n.outs, n.line)
         out[maker[x]], out[i] = None, [*made, joined]
         log.append(f"fold_batch_norm put {n.op.name} into the weights of {first.op.name}" + (f" ({n.line})" if n.line else ""))
-    if kept:                                 # what they are made of is worth keeping as well
-        kept.update(o for n in nodes if isinstance(n, OpNode) and not is_view(n) and known.issuperset(n.outs) for o in n.outs)
+    if kept:  # what they are made of is worth keeping as well
+        kept.update(
+            o
+            for n in nodes
+            if isinstance(n, OpNode) and not is_view(n) and known.issuperset(n.outs)
+            for o in n.outs
+        )
     made = [m for n in out if n is not None for m in (n if type(n) is list else [n])]
     return Listing(made, root, arrays, visible), kept
 

@@ -45,8 +45,15 @@ def constants(nodes, root, arrays, visible):
     """The constants of a list that nobody writes to, or sees from outside."""
     uses, found = Uses(nodes, root), Constants()
     for node in nodes:
-        if isinstance(node, OpNode) and not node.op.random and all(x in found.known for x in node.refs()) \
-                and not any(uses.writes.get(root[o]) or root[o] in visible or arrays[o].size > MOST for o in node.outs):
+        if (
+            isinstance(node, OpNode)
+            and not node.op.random
+            and all(x in found.known for x in node.refs())
+            and not any(
+                uses.writes.get(root[o]) or root[o] in visible or arrays[o].size > MOST
+                for o in node.outs
+            )
+        ):
             found.known.update(dict.fromkeys(node.outs, node))
             if node.op.pure and not is_view(node):
                 found.short.update(o for o in node.outs if arrays[o].size <= LONG)

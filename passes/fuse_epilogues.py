@@ -30,7 +30,12 @@ def epilogues(g: Listing) -> Listing:
             maker[o] = i
     out = list(nodes)
     for i, node in enumerate(nodes):
-        if not (isinstance(node, Fused) and len(node.outs) == 1 and arrays[node.outs[0]].flags.c_contiguous or fusible(node, arrays)):
+        if not (
+            isinstance(node, Fused)
+            and len(node.outs) == 1
+            and arrays[node.outs[0]].flags.c_contiguous
+            or fusible(node, arrays)
+        ):
             continue
         y = node.outs[0]
         ready = [x for x in node.refs() if root[x] == x and users[x] == {i} and x not in visible and x in maker
@@ -51,7 +56,9 @@ def joined(first, node):
     at, rest = [], []
     for k, r in enumerate(node.ins):         # (a number may equal what it makes)
         (at if type(r) is Ref and r == first.outs[0] else rest).append(k)
-    root = S.substitute(node.exprs[0], {at[0]: S.arg(0), **{k: S.arg(i + 1) for i, k in enumerate(rest)}})
+    root = S.substitute(
+        node.exprs[0], {at[0]: S.arg(0), **{k: S.arg(i + 1) for i, k in enumerate(rest)}}
+    )
     return Contract((*first.ins, *[node.ins[k] for k in rest]), node.outs, node.line, first, node, (root,))
 
 

@@ -56,7 +56,11 @@ def picks(g: Listing) -> Listing:
 
 def picking(node, arrays):
     """Does a node gather along one dimension of a table that has some, or several as along one, at 64-bit places?"""
-    if not isinstance(node, OpNode) or node.op.picks is None or not all(type(x) is Ref for x in node.ins):
+    if (
+        not isinstance(node, OpNode)
+        or node.op.picks is None
+        or not all(type(x) is Ref for x in node.ins)
+    ):
         return False
     y = arrays[node.outs[0]]
     return bool(y.size and y.ndim) and y.flags.c_contiguous and place(node, arrays) is not None

@@ -58,8 +58,14 @@ def parts(g: Listing) -> Listing:
 
 def moves(node):
     """Does a node only put elements of its operands, or numbers, into parts of its result?"""
-    return isinstance(node, OpNode) and node.op.moves is not None and node.op.write is None and node.op.put is None and not node.op.is_view \
+    return (
+        isinstance(node, OpNode)
+        and node.op.moves is not None
+        and node.op.write is None
+        and node.op.put is None
+        and not node.op.is_view
         and not node.op.may_fail
+    )
 
 
 def moving(node, arrays):
@@ -80,7 +86,10 @@ def computing(node, arrays):
 
 def cheap(node, arrays):
     """Is a kernel done again sooner than what it made is stored and read?"""
-    return work(node.exprs) <= CHEAP and sum(type(x) is Ref and arrays[x].ndim > 0 for x in node.ins) <= 2
+    return (
+        work(node.exprs) <= CHEAP
+        and sum(type(x) is Ref and arrays[x].ndim > 0 for x in node.ins) <= 2
+    )
 
 
 def kernel(node, arrays):
@@ -357,7 +366,12 @@ class Kernel:
         if None in args:
             return False
         by = dict(enumerate(args))
-        known.update({o: self.stored(S.substitute(e, by), o) for o, e in zip(one.outs, one.exprs, strict=True)})
+        known.update(
+            {
+                o: self.stored(S.substitute(e, by), o)
+                for o, e in zip(one.outs, one.exprs, strict=True)
+            }
+        )
         return True
 
     def argument(self, x, view):

@@ -65,7 +65,12 @@ def write_through(g: Listing) -> Listing:
     uses, readers, out, early = Uses(nodes, root, views=True), Uses(nodes, root), list(nodes), {}
     ways = [i for i, node in enumerate(nodes) if not steady(node)]
     for i, node in enumerate(nodes):
-        if not isinstance(node, Write) or node.op.name != "copy" or node.attrs or type(node.ins[1]) is not Ref:
+        if (
+            not isinstance(node, Write)
+            or node.op.name != "copy"
+            or node.attrs
+            or type(node.ins[1]) is not Ref
+        ):
             continue
         place, x = node.ins
         k = uses.maker.get(x)
@@ -83,7 +88,8 @@ def write_through(g: Listing) -> Listing:
         kernels = isinstance(before, Fused) or type(before) is Parts
         if not kernels and not fusible(before, arrays) or following(ways, k) < i or following(readers.users[root[place]], k) < i:
             continue
-        if any(root[r] == root[place] and (r != place or type(before) is Parts) for r in touched(before)):      # (element lies on element)
+        # (element lies on element)
+        if any(root[r] == root[place] and (r != place or type(before) is Parts) for r in touched(before)):
             continue
         if not kernels:
             before = out[k] = alone(before, arrays)

@@ -71,9 +71,18 @@ def rows(g: Listing) -> Listing:
 
 def _start(i, node, arrays):
     """A group of one node; None if it can be in none."""
-    if isinstance(node, Fused) and arrays[node.outs[0]].flags.c_contiguous or fuse_pointwise.fusible(node, arrays):
+    if (
+        isinstance(node, Fused)
+        and arrays[node.outs[0]].flags.c_contiguous
+        or fuse_pointwise.fusible(node, arrays)
+    ):
         return _Group(i, arrays[node.outs[0]].shape)
-    if isinstance(node, OpNode) and node.op.family in ("reduce", "rows") and type(node.ins[0]) is Ref and arrays[node.ins[0]].ndim:
+    if (
+        isinstance(node, OpNode)
+        and node.op.family in ("reduce", "rows")
+        and type(node.ins[0]) is Ref
+        and arrays[node.ins[0]].ndim
+    ):
         got = _program(node, arrays)
         if got is not None:
             shape = arrays[node.ins[[o.kind for o in got[0].operands].index("full")]].shape
@@ -220,7 +229,11 @@ class _Builder:
         nodes, outs, inside = self.uses.nodes, [], set(at)
         passing = {o for k in again for o in nodes[k].outs}
         for k in at:
-            if not (self.pointwise if isinstance(nodes[k], Fused) or nodes[k].op.family == "pointwise" else self.program_of)(nodes[k]):
+            if not (
+                self.pointwise
+                if isinstance(nodes[k], Fused) or nodes[k].op.family == "pointwise"
+                else self.program_of
+            )(nodes[k]):
                 return None
         for x, (full, e) in self.known.items():
             if x not in passing and (x in self.visible or any(u not in inside for u in self.uses.users.get(x, ()))):
@@ -286,7 +299,9 @@ class _Builder:
         """Could others compute a result rather than read it? (See `_repeat`.)"""
         node = self.uses.nodes[self.uses.maker[x]]
         return (isinstance(node, Fused) or fuse_pointwise.fusible(node, self.arrays)) and _repays(
-            node if isinstance(node, Fused) else fuse_pointwise.alone(node, self.arrays), self.arrays)
+            node if isinstance(node, Fused) else fuse_pointwise.alone(node, self.arrays),
+            self.arrays,
+        )
 
     # ---- operands
     def operand(self, x, place="whole", full=False):

@@ -24,7 +24,12 @@ def outright(g: Listing) -> Listing:
             maker[o] = i
     out = list(nodes)
     for i, node in enumerate(nodes):
-        if not isinstance(node, Write) or node.op.family != "pointwise" or node.attrs or node.op.result is not None:
+        if (
+            not isinstance(node, Write)
+            or node.op.family != "pointwise"
+            or node.attrs
+            or node.op.result is not None
+        ):
             continue
         y = node.ins[0]
         k = maker.get(y)

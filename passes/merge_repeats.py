@@ -22,7 +22,14 @@ def merge_repeats(g: Listing) -> Listing:
     viewed = {root[node.ins[0]] for node in nodes if is_view(node)}
     for i, node in enumerate(nodes):
         node = node.renamed(new)
-        key = meaning(node) if isinstance(node, OpNode) and not is_view(node) and node.op.pure and not node.op.random else None
+        key = (
+            meaning(node)
+            if isinstance(node, OpNode)
+            and not is_view(node)
+            and node.op.pure
+            and not node.op.random
+            else None
+        )
         if key is not None:
             before = seen.get(key)
             if before is not None and uses.later(before[0], i) and alike(before[1], node, arrays) and not any(

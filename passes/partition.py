@@ -100,7 +100,13 @@ def partition(nodes, backwards, arrays, outside, exposed, wanted, fixed, copied,
 
 def _maps(node):
     """Is it a pointwise node that kernels take in, and that computes what it says whenever it is run?"""
-    return isinstance(node, OpNode) and node.op.family == "pointwise" and not node.attrs and node.op.pure and not node.op.may_fail
+    return (
+        isinstance(node, OpNode)
+        and node.op.family == "pointwise"
+        and not node.attrs
+        and node.op.pure
+        and not node.op.may_fail
+    )
 
 
 def _moving(a):
@@ -124,7 +130,12 @@ class _Graph:
             for o in node.outs:
                 if free and root[o] not in self.changed and not any(root[x] in self.changed for x in node.refs()):
                     self.maker[o] = node
-            if not (is_view(node) or _maps(node) or isinstance(node, OpNode) and node.op.family in ("reduce", "rows")):
+            if not (
+                is_view(node)
+                or _maps(node)
+                or isinstance(node, OpNode)
+                and node.op.family in ("reduce", "rows")
+            ):
                 self.stored.update(root[x] for x in (*node.outs, *node.refs()))
         self.fixed, behind = set(fixed), {}  # values that a backward wants in memory; view -> what it shows
         for node in nodes:
@@ -133,7 +144,9 @@ class _Graph:
         for node in (n for b in backwards for n in b):
             if is_view(node):
                 behind.update((o, behind.get(node.ins[0], int(node.ins[0]))) for o in node.outs)
-            elif not (_maps(node) or isinstance(node, OpNode) and node.op.family in ("reduce", "rows")):
+            elif not (
+                _maps(node) or isinstance(node, OpNode) and node.op.family in ("reduce", "rows")
+            ):
                 self.fixed.update(behind.get(x, int(x)) for x in node.refs())
         self.droppable = [n for n in wanted if n in self.maker and not self.shown(n) and n not in self.fixed]
 

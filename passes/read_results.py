@@ -30,7 +30,11 @@ def read_results(g: Listing) -> Listing:
         written = any(following(uses.writes.get(root[v], ()), k) <= i for v in (x, y))
         return None if written or last(uses, y, node) <= last(uses, x, node) else Ref(y)
     for i, node in enumerate(nodes):
-        if isinstance(node, OpNode) and getattr(node.op, "at_result", False) and type(node.ins[0]) is Ref:
+        if (
+            isinstance(node, OpNode)
+            and getattr(node.op, "at_result", False)
+            and type(node.ins[0]) is Ref
+        ):
             made[node.op, node.ins[0]] = i, node.outs[0]
         at = operand(node)
         y = None if at is None else result(node, at, i)

@@ -32,8 +32,16 @@ def reassociate(g: Listing, steady, log):
 def inner(nodes, uses, root, arrays, visible, i, x, name):
     """The place of the node that made operand x of node i, where it is of the same kind and nobody else wants its result; or None."""
     k = uses.maker.get(x)
-    if k is None or not isinstance(nodes[k], OpNode) or nodes[k].op.name != name or nodes[k].attrs or x in visible or uses.users.get(root[x]) != [i] \
-            or not uses.later(k, i) or arrays[x].dtype != arrays[nodes[i].outs[0]].dtype:
+    if (
+        k is None
+        or not isinstance(nodes[k], OpNode)
+        or nodes[k].op.name != name
+        or nodes[k].attrs
+        or x in visible
+        or uses.users.get(root[x]) != [i]
+        or not uses.later(k, i)
+        or arrays[x].dtype != arrays[nodes[i].outs[0]].dtype
+    ):
         return None
     return k
 
@@ -107,7 +115,12 @@ def numbers(nodes, root, arrays, visible):
 
     def number(n):
         """(the tensor, the number) of an operation with both."""
-        if not isinstance(n, OpNode) or n.op.name not in ("add", "mul") or n.attrs or len(n.ins) != 2:
+        if (
+            not isinstance(n, OpNode)
+            or n.op.name not in ("add", "mul")
+            or n.attrs
+            or len(n.ins) != 2
+        ):
             return None
         x, c = n.ins if type(n.ins[0]) is Ref else n.ins[::-1]
         ok = type(x) is Ref and type(c) in (int, float) and math.isfinite(c) and arrays[x].dtype in (np.float32, np.float64)

@@ -92,10 +92,19 @@ def look(node, arrays):
         return "view", node.op, outs, tuple([layout(arrays[x]) if type(x) is Ref else None for x in node.ins])
     if type(node) not in STEPS or "into" in node.attrs:
         return id(node)
-    if isinstance(node, OpNode) and (node.op.may_fail or not (node.op.memo or node.op.moves is not None)):
+    if isinstance(node, OpNode) and (
+        node.op.may_fail or not (node.op.memo or node.op.moves is not None)
+    ):
         return id(node)
     ins = tuple([("value", layout(arrays[x])) if type(x) is Ref else said(x) for x in node.ins])
-    return node.kind, node.op, ins, said(node.attrs), outs, node.roots if not isinstance(node, OpNode) else None
+    return (
+        node.kind,
+        node.op,
+        ins,
+        said(node.attrs),
+        outs,
+        node.roots if not isinstance(node, OpNode) else None,
+    )
 
 
 def layout(a):

@@ -59,7 +59,12 @@ def whole(a):
 
 def copied(node, root, arrays):
     """(place, value) of a copy of a value to all of a memory of its type and shape; else None."""
-    if not isinstance(node, Write) or node.op.name != "copy" or node.attrs or type(node.ins[1]) is not Ref:
+    if (
+        not isinstance(node, Write)
+        or node.op.name != "copy"
+        or node.attrs
+        or type(node.ins[1]) is not Ref
+    ):
         return None
     place, x = node.ins
     a, b = arrays[place], arrays[x]
@@ -73,7 +78,11 @@ def forward(nodes, root, arrays, visible):
     for node in nodes:                       # memory -> the places that it has to do with
         copy = copied(node, root, arrays)
         first = 1 if isinstance(node, Write) else 0
-        if isinstance(node, (OpNode, Write)) and not is_view(node) and any(type(x) is Ref and x in same for x in node.ins[first:]):
+        if (
+            isinstance(node, (OpNode, Write))
+            and not is_view(node)
+            and any(type(x) is Ref and x in same for x in node.ins[first:])
+        ):
             ins = (*node.ins[:first], *(Ref(same[x]) if type(x) is Ref and x in same else x for x in node.ins[first:]))
             node = node.of(ins)
         over = last.get(copy[0]) if copy else None
@@ -108,7 +117,12 @@ def late(nodes, root):
             change.setdefault(x, []).append(i)
     before, own = {}, {}
     for i, node in enumerate(nodes):
-        if isinstance(node, Write) and node.op.name == "copy" and not node.attrs and type(node.ins[1]) is Ref:
+        if (
+            isinstance(node, Write)
+            and node.op.name == "copy"
+            and not node.attrs
+            and type(node.ins[1]) is Ref
+        ):
             to = min(following(touch[root[node.ins[0]]], i), following(change.get(root[node.ins[1]], ()), i), following(ways, i), len(nodes))
             before.setdefault(to, []).append(node)
         else:

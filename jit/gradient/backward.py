@@ -11,8 +11,7 @@ import weakref
 import numpy as np
 from whet.autograd import modes
 from whet.autograd.node import RELEASED, Node, OutputOf, Shortcut, edge_of
-from whet.ir import graph
-from whet.ir.graph import Ask, Draw, Guard, OpNode, Ref, Type, Write
+from whet.ir.graph import Draw, Guard, OpNode, Ref, Type, Write
 from whet.ir.interpret import step
 from whet.ops.registry import REGISTRY
 from whet.passes import pipeline
@@ -338,13 +337,13 @@ class _Run:
                     total = ADD.forward(made[have], made[more])
                 n = rec.values.made(total)
                 made[n] = total
-                self.nodes.append(graph.OpNode(ADD, (Ref(have), Ref(more)), {}, [n], ""))
+                self.nodes.append(OpNode(ADD, (Ref(have), Ref(more)), {}, [n], ""))
                 self.values[first] = n
             self.sums[first] = others
 
     def may_miss(self):
         """May a call of it be another than this one was?"""
-        return any(isinstance(n, (Guard, Ask)) or isinstance(n, (OpNode, Write)) and n.op.may_fail for n in self.nodes)
+        return any(not (n.steady or isinstance(n, Draw)) for n in self.nodes)
 
 
 class _Way:
@@ -358,7 +357,8 @@ class _Way:
         self.saved = list(dict.fromkeys([int(x) for n in nodes for x in n.refs() if x not in inside] + [n for n in got if n not in inside]))
         self.program = builder.build(nodes, rec.arrays, [*self.saved, *given], got, like=like and like.program)
         origin = self.program.origin
-        if any(isinstance(n, (Draw, Guard)) or isinstance(n, Write) and origin[n.ins[0]] not in inside for n in nodes):
+        writes = {origin[n.ins[0]] for n in nodes if isinstance(n, Write)}
+        if writes - inside or any(isinstance(n, (Draw, Guard)) for n in nodes):
             raise Refused(PythonBackward("its backward writes to tensors, or depends on values"))
         # memory that something else holds too must not become a leaf's gradient
         roots = [origin[n] for n in dict.fromkeys(got)]

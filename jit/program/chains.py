@@ -44,7 +44,10 @@ def launches(b, node):
         held[m.outs[0]] = inside[m.outs[0]] = memory.empty(a.shape, a.dtype)
     held[node.outs[0]] = b.places.memory(node.outs[0])
     try:
-        links = [_rows(m, held) if isinstance(m, Rows) else _product(b, m, held, tape, known) for m in node.members]
+        links = [
+            _rows(m, held) if isinstance(m, Rows) else _product(b, m, held, tape, known)
+            for m in node.members
+        ]
     except Unsupported:
         return None
     tiles = {(link.tile, link.rows, link.matrices) for link in links if link is not None and link.tile}

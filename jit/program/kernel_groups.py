@@ -75,8 +75,10 @@ def many(b, node):
     blocks = [-(-n // many_tensors.BLOCK) for n in sizes]
     table = np.stack([np.cumsum([0, *blocks])[:-1], sizes], 1, dtype=np.int64).reshape(-1)
     try:
-        kernel = native.kernel(f"many/{node.kernel.key}",
-                               lambda module, symbol: many_tensors.emit(node.kernel, module, symbol))
+        kernel = native.kernel(
+            f"many/{node.kernel.key}",
+            lambda module, symbol: many_tensors.emit(node.kernel, module, symbol),
+        )
     except Unsupported:
         return None
     grain = max(1, int(GRAIN_NS / nanoseconds(node.kernel) * sum(blocks) / sum(sizes)))

@@ -75,7 +75,11 @@ def order_of(nodes, root, outside, arrays):
     outside, written, undone, may_miss = set(outside), {}, [], False
     for node in nodes:
         writes = isinstance(node, Write)
-        fails = isinstance(node, (Guard, Ask)) or (isinstance(node, OpNode) or writes) and node.op.may_fail
+        fails = (
+            isinstance(node, (Guard, Ask))
+            or (isinstance(node, OpNode) or writes)
+            and node.op.may_fail
+        )
         may_miss |= fails
         if written and fails:
             undone = list(written)

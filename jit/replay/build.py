@@ -104,7 +104,8 @@ def _inputs(found: Any, program: Program) -> tuple[Inputs, Overlaps]:
     if any(isinstance(source, GradientOf) and rec.outside[n].requires_grad
            for n, source in zip(found.outside, inputs.sources)):
         raise Refused(PythonBackward("it reads a gradient that has a gradient of its own"))
-    written = {program.origin[n.ins[0]] for n in rec.nodes if isinstance(n, Write)}     # Some bump no version.
+    # Some bump no version.
+    written = {program.origin[n.ins[0]] for n in rec.nodes if isinstance(n, Write)}
     return inputs, Overlaps(arrays, [i for i, n in enumerate(found.outside) if n in written], inputs)
 
 

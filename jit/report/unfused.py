@@ -23,7 +23,11 @@ def unfused(before, after):
         epoch += isinstance(n, (Write, Guard, Ask))
     maker, out = {}, []
     for i, n in enumerate(before.nodes):
-        if isinstance(n, OpNode) and (n.op.family == "pointwise" or fuse_moves.moves(n) or n.op.picks is not None) and n.outs[0] in kernel:
+        if (
+            isinstance(n, OpNode)
+            and (n.op.family == "pointwise" or fuse_moves.moves(n) or n.op.picks is not None)
+            and n.outs[0] in kernel
+        ):
             maker[n.outs[0]] = i
             for x in dict.fromkeys(n.refs()[:SHOWN]):
                 k = maker.get(x)
@@ -69,7 +73,9 @@ def _between(g, k, i, users):
         return f"{apart.between} comes between them" + (f" ({apart.line})" if apart.line else "")
     made = g.nodes[k].outs[0]
     between = [g.nodes[u] for u in users.get(made, ()) if k < u < i]
-    used = next((n for n in between if not isinstance(n, OpNode) or n.op.family != "pointwise"), None)
+    used = next(
+        (n for n in between if not isinstance(n, OpNode) or n.op.family != "pointwise"), None
+    )
     return None if used is None else f"{used.op.name} needs %{made} before"
 
 
