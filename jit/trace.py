@@ -113,6 +113,11 @@ class Traced(native_entry.Entry):
     def _repr_html_(self):
         return page.page(self)
 
+    def export(self, *args, **kwargs):
+        """The function as a graph of its own: see `whet.export`."""
+        from .export import export
+        return export(self.fn, *args, **kwargs)
+
     @property
     def recorded(self):
         """The graph of the newest recording as it was recorded (see `whet.ir.graph`); None where there is none."""

@@ -57,7 +57,8 @@ _LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils", "me
          "special": ".special", "array_api": ".array_api", "jit": ".jit", "random": ".random", "cuda": ".cuda",
          "backends": ".backends", "func": ".func", "accelerator": ".accelerator", "amp": ".amp", "distributions": ".distributions",
          "testing": ".testing", "compiler": ".compiler", "types": ".types", "return_types": ".return_types"}
-_FROM = {"save": "serialization", "load": "serialization", "set_num_threads": "cpu.pool", "get_num_threads": "cpu.pool",
+_FROM = {"save": "serialization", "load": "serialization", "export": "jit.export",
+         "set_num_threads": "cpu.pool", "get_num_threads": "cpu.pool",
          "set_printoptions": "formatting", "vmap": "func", "compile": "compiler", "autocast": "amp", "is_autocast_enabled": "amp",
          "get_autocast_dtype": "amp",
          **dict.fromkeys(("astype", "isdtype", "bitwise_invert", "vecdot", "expand_dims", "repeat", "cumulative_sum", "cumulative_prod",

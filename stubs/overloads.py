@@ -135,6 +135,12 @@ OVERLOADS = {
         f"(fn: Callable[P, R], example_inputs: Any = None, {_TRACE}) -> Traced[P, R]",
         f"(fn: None = None, example_inputs: Any = None, {_TRACE}) -> Callable[[Callable[P, R]], Traced[P, R]]",
     ],
+    "export": [
+        "(fn: Callable[..., Any], /, *args: Any, "
+        "dynamic: Mapping[str, Mapping[int, Any]] | None = None, "
+        "rewrites: Sequence[str] = (), **kwargs: Any) -> Any"
+    ],
+    "Traced.export": ["(self, *args: Any, **kwargs: Any) -> Any"],
     "compile": [
         "(model: F, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str | Callable[..., Any] = 'inductor', "
         "mode: str | None = None, options: Any = None, disable: bool = False) -> F",

@@ -1,7 +1,8 @@
-"""A recording as a page or a picture: the graph as it was recorded and as it runs, with what it costs. Nothing from outside is needed.
+"""A recording as a page or a picture: the graph as it was recorded and as it runs, with what it
+costs. Nothing from outside is needed.
 
-The page has views of few boxes (`whet.ir.fold`), each laid out here; `page.js` shows them, moves, zooms and searches.
-"""
+The page has views of few boxes (`whet.ir.fold`), each laid out here; `page.js` shows them, moves,
+zooms and searches. """
 import colorsys
 import functools
 import hashlib
@@ -22,7 +23,8 @@ ENDINGS = ".html, .htm, .svg, and .png where matplotlib is installed"
 
 
 def page(traced, inside=True):
-    """The recording that most calls went by as HTML, without the outer elements of a document; `inside`: of another page, of a certain height."""
+    """The recording that most calls went by as HTML, without the outer elements of a document;
+    `inside`: of another page, of a certain height."""
     name, found = html.escape(traced._calls.subject.name), explain.most_called(traced)
     if found is None:
         why = explain.refusal(traced) or traced._why or "it has not been called"
@@ -30,16 +32,29 @@ def page(traced, inside=True):
     before, after, colours, notes = pictures(traced, *found)
     own = lines_of(traced.fn)
     graphs = [data(Folded(after, colours, notes, own)), data(Folded(before, colours, {}, own))]
-    key = "whet-" + hashlib.sha256(repr(graphs).encode()).hexdigest()[:12]
     more = folded("What became of the calls", summary.screen(traced).splitlines())
     more += folded("What is compared before a replay", [explain.guard_text(g) for g in explain.guarded(traced, *found)])
+    facts = figures(costs(traced, *found, before, after))
+    return framed(name, facts, ("As it runs", "As recorded"), graphs, more, inside)
+
+
+def framed(name, facts, titles, graphs, more, inside):
+    """Two graphs (as `data` gives them) that a button each shows, with figures above and more
+    below, as HTML."""
+    key = "whet-" + hashlib.sha256(repr(graphs).encode()).hexdigest()[:12]
     return (f'<div class="whet-page{" inside" if inside else ""}" id="{key}"><style>{asset("page.css")}</style><h1>{name}</h1>'
-            f'<div class="facts">{costs(traced, *found, before, after)}</div><div class="bar">'
-            '<button class="which">As it runs</button><button class="which">As recorded</button><button class="up">up</button>'
+            f'<div class="facts">{facts}</div><div class="bar">'
+            f'<button class="which">{titles[0]}</button><button class="which">{titles[1]}</button><button class="up">up</button>'
             '<button class="fit">fit</button><button class="in">+</button><button class="out">−</button>'
             '<input class="search" type="search" placeholder="search: operations, shapes, parameters, lines"></div><div class="path"></div>'
             f'<div class="main"><div class="canvas"></div><div class="side"></div></div>{more}'
             f'<script>{asset("page.js")}(document.getElementById("{key}"), {text(graphs)})</script></div>')
+
+
+def document(title, body):
+    """A page of its own."""
+    return (f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>{html.escape(title)}</title></head>'
+            f'<body style="margin: 0">{body}</body></html>')
 
 
 @functools.cache
@@ -98,9 +113,13 @@ def costs(traced, key, r, before, after):
     f = explain.of_recording(traced, key, r) | explain.moved(r, before, after)
     unfused, fused = f["bytes"]
     less = f" · {unfused / fused:.1f} times less" if fused and unfused > fused else ""
-    said = [(f"{f['nodes']} → {f['after']}", "nodes, recorded → run"), (f["launches"], "kernel launches"), (len(f["python"]), "Python steps"),
+    return [(f"{f['nodes']} → {f['after']}", "nodes, recorded → run"), (f["launches"], "kernel launches"), (len(f["python"]), "Python steps"),
             (f"{amount(unfused)} → {amount(fused)}", f"moved{less}"), (amount(f["flops"], "flop"), "computed"), (amount(f["peak"]), "held at most")]
-    return "".join(f'<div class="fact"><b>{a}</b> <span>{b}</span></div>' for a, b in said)
+
+
+def figures(pairs):
+    """Figures, each with what it counts, as HTML."""
+    return "".join(f'<div class="fact"><b>{a}</b> <span>{b}</span></div>' for a, b in pairs)
 
 
 def folded(title, lines):
@@ -140,8 +159,7 @@ def show(traced, path=None):
     if ending == ".svg":
         said = beside(*[d.svg() for d in drawings(traced)])
     elif ending in (".html", ".htm"):
-        said = (f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>{html.escape(traced._calls.subject.name)}</title></head>'
-                f'<body style="margin: 0">{page(traced, inside=False)}</body></html>')
+        said = document(traced._calls.subject.name, page(traced, inside=False))
     else:
         raise ValueError(f"show(): a path ends in one of {ENDINGS}, not {ending or path!r}")
     with open(path, "w", encoding="utf-8") as f:

@@ -1,6 +1,6 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
 from builtins import bool as _bool, float as _float, int as _int, str as _str
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Callable, Literal, ParamSpec, TypeVar, overload
 from whet.return_types import Histogram, HistogramDD, aminmax_result, frexp_result, geqrf_result, kthvalue_result, max_result, median_result, mode_result, nanmedian_result, qr_result, slogdet_result, sort_result, svd_of_old_result, topk_result, triangular_solve_result, unique_all_result, unique_counts_result, unique_inverse_result
@@ -305,6 +305,7 @@ def exp_(self: Tensor) -> Tensor: """`exp`, in place."""
 def expand_dims(x: Tensor, /, *, axis: Dims = 0) -> Tensor: """A dimension of size one more (or several)."""
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise expm1. See also the method of the same name."""
 def expm1_(self: Tensor) -> Tensor: """`expm1`, in place."""
+def export(fn: Callable[..., Any], /, *args: Any, dynamic: Mapping[str, Mapping[_int, Any]] | None = None, rewrites: Sequence[str] = (), **kwargs: Any) -> Any: """A function or module as a graph of its own: `Exported`."""
 def eye(n: _int, m: _int | None = None, *, k: _int = 0, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False) -> Tensor: """Ones on the diagonal (`k` steps above it), zeros elsewhere."""
 def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor: """`alpha_dropout` of whole channels."""
 def feature_alpha_dropout_(input: Tensor, p: _float = 0.5, training: _bool = False) -> Tensor: """`feature_alpha_dropout`, in place."""

@@ -1,0 +1,14 @@
+"""Functions as graphs of their own, for inference: `whet.export` and what it gives.
+
+recording.py       one run is recorded, and held to more than a trace
+describe.py        arguments and results become trees of parts: parts.py, signature.py
+simplify.py        the run becomes a graph: constants are named and folded, rewrites done
+compiled.py        the graph becomes a program, by the builder that traces use
+exported.py        all of it, as a callable
+"""
+
+from .errors import ArchiveError, ExportError, PreconditionError
+from .export import export
+from .exported import Exported
+
+__all__ = ["ArchiveError", "ExportError", "Exported", "PreconditionError", "export"]

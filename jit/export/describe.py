@@ -1,0 +1,220 @@
+"""Arguments of a call and recipes of its results become trees of parts."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from whet import dtypes
+from whet.devices import device
+from whet.tensor import Size
+from whet.tensor_base import Base
+
+from ..effects import made_objects
+from ..effects.recipes import Constant, Found, GivenArray, MadeArray, Number, Recipe
+from ..effects.tensor_recipes import MadeTensor, MadeView
+from ..report.reasons import full_thing
+from .errors import ExportError
+from .parts import (
+    ArrayPart,
+    DictPart,
+    FixedPart,
+    ListPart,
+    NumberPart,
+    Part,
+    RecordPart,
+    TensorPart,
+    TuplePart,
+)
+
+# what an archive can say of a value
+PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...), dtypes.dtype, device, Size)
+SEQUENCES: dict[type, Any] = {tuple: TuplePart, list: ListPart}
+DICTS = dict, collections.OrderedDict
+
+
+OUTPUT = "output"  # the name of a result that has none of its own
+
+
+def below(name: str, key: Any) -> str:
+    """The name of what lies in something of this name: `x.mask`, `x.0`."""
+    if name:
+        return f"{name}.{key}"
+    return key if isinstance(key, str) else f"{OUTPUT}.{key}"
+
+
+class Arguments:
+    """The tensors among the arguments: `tensors` in order, each of its own memory in C order, as
+    the recorded call is given them, and `names`."""
+
+    def __init__(self) -> None:
+        self.tensors: list[Any] = []
+        self.names: list[str] = []
+
+    def part(self, x: Any, name: str) -> tuple[Part, Any]:
+        """The part for an argument, and the argument that the recorded call gets."""
+        kind = type(x)
+        if isinstance(x, Base):
+            return self.tensor(x, name)
+        if kind in PLAIN:
+            return FixedPart(name, x), x
+        if kind in SEQUENCES:
+            made, parts = self.several(name, enumerate(x))
+            return SEQUENCES[kind](name, parts), kind(made)
+        if kind in DICTS and all(type(k) in (str, int) for k in x):
+            made, parts = self.several(name, x.items())
+            return DictPart(name, list(x), parts), kind(zip(x, made))
+        if isinstance(x, tuple) and hasattr(kind, "_fields"):
+            made, parts = self.several(name, zip(kind._fields, x))
+            return RecordPart(
+                name, kind.__name__, kind._fields, parts, True, kind._make
+            ), kind._make(made)
+        if dataclasses.is_dataclass(x) and not isinstance(x, type):
+            fields = [f.name for f in dataclasses.fields(x)]
+            made, parts = self.several(name, [(k, getattr(x, k)) for k in fields])
+            make = functools.partial(instance, kind, fields)
+            return RecordPart(name, kind.__name__, fields, parts, False, make), make(made)
+        raise ExportError(
+            f"argument `{name}` is {full_thing(kind)}: an exported function takes tensors, "
+            "numbers, texts, None, and tuples, lists, dicts and dataclasses of these.\n"
+            "  Close over it instead: whet.export(lambda x: fn(x, it), x)"
+        )
+
+    def several(self, name: str, items: Any) -> tuple[list[Any], list[Part]]:
+        """What lies in a container: as the call gets it, and as parts."""
+        pairs = [self.part(y, below(name, k)) for k, y in items]
+        return [y for _, y in pairs], [p for p, _ in pairs]
+
+    def tensor(self, x: Any, name: str) -> tuple[Part, Any]:
+        """The same of a tensor."""
+        from whet.tensor import contiguous_format
+
+        made = x.detach().clone(memory_format=contiguous_format)
+        self.tensors.append(made)
+        self.names.append(name)
+        return TensorPart(name, len(self.tensors) - 1), made
+
+
+def instance(kind: type, fields: Sequence[str], values: Sequence[Any]) -> Any:
+    """An instance of a dataclass, made without its `__init__`."""
+    x = object.__new__(kind)
+    for k, y in zip(fields, values):
+        object.__setattr__(x, k, y)
+    return x
+
+
+class Results:
+    """The values of which a result is made: `values` in order, each once, with their `names`.
+    `value_of` tells the number of a tensor that was there before."""
+
+    def __init__(self, value_of: Callable[[Found], int]) -> None:
+        self.value_of = value_of
+        self.values: list[int] = []
+        self.names: list[str] = []
+
+    def index(self, value: int, name: str) -> int:
+        """The place of a value among the results."""
+        if value not in self.values:
+            self.values.append(value)
+            self.names.append(name or OUTPUT)
+        return self.values.index(value)
+
+    def part(self, r: Recipe, name: str) -> Part:
+        """The part for a recipe."""
+        say = KINDS.get(type(r))
+        if say is None:
+            raise ExportError(
+                f"result {name or OUTPUT} cannot be exported.\n  Return tensors, numbers, "
+                "texts, None, and tuples, lists, dicts and dataclasses of these."
+            )
+        return say(self, r, name)
+
+    def several(self, name: str, keys: Sequence[Any], held: Sequence[Recipe]) -> list[Part]:
+        """The parts in a container."""
+        return [self.part(y, below(name, k)) for k, y in zip(keys, held)]
+
+    # ---- kinds of recipes ------------------------------------------------------------------------
+    def made(self, r: Any, name: str) -> Part:
+        """A tensor that the run made."""
+        return TensorPart(name, self.index(r.value, name))
+
+    def found(self, r: Any, name: str) -> Part:
+        """One that was there before."""
+        return TensorPart(name, self.index(self.value_of(r), name))
+
+    def number(self, r: Any, name: str) -> Part:
+        """A number that a tensor held."""
+        return NumberPart(name, self.index(r.value, name))
+
+    def array(self, r: Any, name: str) -> Part:
+        """An array of NumPy's."""
+        return ArrayPart(name, self.index(r.value, name))
+
+    def constant(self, r: Any, name: str) -> Part:
+        """What is the same at each call."""
+        return self.fixed(r.object, name)
+
+    def fixed(self, x: Any, name: str) -> Part:
+        """A value of Python's."""
+        if type(x) in (tuple, list):
+            return SEQUENCES[type(x)](
+                name, [self.fixed(y, below(name, i)) for i, y in enumerate(x)]
+            )
+        if type(x) is dict and all(type(k) in (str, int) for k in x):
+            return DictPart(name, list(x), [self.fixed(y, below(name, k)) for k, y in x.items()])
+        if type(x) not in PLAIN:
+            raise ExportError(
+                f"result {name or OUTPUT} is {full_thing(type(x))}, which cannot be exported.\n"
+                "  Return tensors, numbers, texts, None, and containers of these."
+            )
+        return FixedPart(name, x)
+
+    def sequence(self, r: Any, name: str) -> Part:
+        """A tuple or a list."""
+        kind = TuplePart if isinstance(r, made_objects.MadeTuple) else ListPart
+        return kind(name, self.several(name, range(len(r.held)), r.held))
+
+    def dict(self, r: Any, name: str) -> Part:
+        """A dict."""
+        return DictPart(name, r.keys, self.several(name, r.keys, r.held))
+
+    def record(self, r: Any, name: str) -> Part:
+        """A named tuple."""
+        make = r.type._make if hasattr(r.type, "_make") else r.type
+        fields = getattr(r.type, "_fields", None)
+        if fields is None:
+            return TuplePart(name, self.several(name, range(len(r.held)), r.held))
+        return RecordPart(
+            name, r.type.__name__, fields, self.several(name, fields, r.held), True, make
+        )
+
+    def dataclass(self, r: Any, name: str) -> Part:
+        """An instance of a dataclass."""
+        kind: type = r.type
+        if r.entries:
+            raise ExportError(
+                f"result {name or OUTPUT} is {full_thing(kind)}, which cannot be exported"
+            )
+        fields, held = [k for k, _ in r.fields], [y for _, y in r.fields]
+        make = functools.partial(instance, kind, fields)
+        parts = self.several(name, fields, held)
+        return RecordPart(name, kind.__name__, fields, parts, False, make)
+
+
+KINDS: dict[type, Any] = {
+    MadeTensor: Results.made,
+    MadeView: Results.made,
+    Found: Results.found,
+    Number: Results.number,
+    MadeArray: Results.array,
+    GivenArray: Results.found,
+    Constant: Results.constant,
+    made_objects.MadeTuple: Results.sequence,
+    made_objects.MadeList: Results.sequence,
+    made_objects.MadeDict: Results.dict,
+    made_objects.MadeRecord: Results.record,
+    made_objects.MadeDataclass: Results.dataclass,
+}

@@ -1,0 +1,37 @@
+"""How the values of a graph lie in memory: an array for each, in no memory, views where their
+operand's is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from whet.ir.graph import Graph, OpNode
+from whet.ir.values import Type
+
+from ..capture.value_layouts import Addresses
+
+
+def layouts(g: Graph) -> list[Any]:
+    """The arrays of a graph's values, by number. Raises ValueError where a view does not lie as
+    the graph says."""
+    addresses = Addresses()
+    size = 1 + max((*g.types, -1))
+    arrays: list[Any] = [None] * size
+    for x in g.inputs:
+        arrays[x.value] = addresses.like(g.types[x.value])
+    for n in g.nodes:
+        if isinstance(n, OpNode) and n.is_view and arrays[n.ins[0]] is not None:
+            made = n.op.forward(arrays[n.ins[0]], *n.ins[1:], **n.attrs)
+            for o, a in zip(n.outs, made if type(made) is tuple else (made,), strict=True):
+                if Type.of(a) != g.types[o] and a.size:
+                    raise ValueError(
+                        f"%{o} lies otherwise in its operand than the graph says: {Type.of(a)}, "
+                        f"not {g.types[o]}"
+                    )
+                arrays[o] = a if a.size else addresses.like(g.types[o])
+        else:
+            for o in n.outs:
+                arrays[o] = addresses.like(g.types[o])
+    nothing = np.empty(0, np.uint8)
+    return [nothing if a is None else a for a in arrays]

@@ -1,0 +1,72 @@
+"""What must be so of a call for an exported function to be right about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from whet.ir.graph import Ask, Graph, Guard, Node
+from whet.ir.values import Type
+
+from ..program.program import Miss
+from .errors import PreconditionError
+from .parts import FixedPart, OmittedPart
+from .signature import Signature
+
+
+class Precondition:
+    """`text` is what must be so, `line` the user's line that goes by it, or ""."""
+
+    __slots__ = ("line", "text")
+
+    def __init__(self, text: str, line: str = "") -> None:
+        self.text, self.line = text, line
+
+    def __repr__(self) -> str:
+        return f"{self.text}  # {self.line}" if self.line else self.text
+
+
+def preconditions(signature: Signature, g: Graph) -> Iterator[Precondition]:
+    """All of a function's: types of inputs, values that became a part of it, answers about data."""
+    for v in signature.inputs:
+        yield Precondition(f"`{v.name}` is {v.type}")
+    for p in signature.parameters:
+        for leaf in p.part.leaves():
+            if isinstance(leaf, FixedPart):
+                yield Precondition(f"`{leaf.name}` is {leaf.value!r}")
+            elif isinstance(leaf, OmittedPart):
+                yield Precondition(f"`{leaf.name}` is left out")
+    for n in g.nodes:
+        if isinstance(n, Guard | Ask) or n.op is not None and n.op.may_fail:
+            yield Precondition(asked(n), n.line)
+
+
+def asked(n: Node) -> str:
+    """What a node of the graph wants to be so."""
+    if isinstance(n, Guard):
+        return f"the value of {n.ins[0]!r} is {n.expected.tolist()}"
+    if isinstance(n, Ask):
+        of = ", ".join(map(repr, n.ins))
+        return (
+            f"{of}: accepted"
+            if n.answer is None
+            else f"the answer to {n.question.__name__}({of}) is {n.answer!r}"
+        )
+    return f"{n.op.name} accepts its data" if n.op is not None else ""
+
+
+def broken(name: str, error: Miss) -> PreconditionError:
+    """The error for data of which something is not so."""
+    reason = error.reason
+    where = f" ({reason.where})" if reason.where else ""
+    return PreconditionError(
+        f"{name}: {reason.what or 'these data go another way'}{where}; "
+        "it was exported for data that go the recorded way"
+    )
+
+
+def wrong_type(name: str, given: Any, wanted: Type) -> PreconditionError:
+    """The error for an input of another type."""
+    return PreconditionError(
+        f"input `{name}` is {Type.of(given)}, but the function was exported for {wanted}"
+    )

@@ -1,0 +1,202 @@
+"""The run that is exported: recorded as `jit.trace` records one, and held to more.
+
+Nothing of a run may be lost in what is exported. Writes to what was there before, changes of
+Python's state, output and random numbers are refused, each with its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from whet.autograd import modes
+
+from ..capture.findings import Findings
+from ..capture.refused import Refused
+from ..capture.session import Session, Unrecorded
+from ..capture.tensor_sources import Argument, FactOf
+from ..capture.user_lines import where
+from ..dispatch.invocation import Invocation
+from ..dispatch.learned import Learned
+from ..dispatch.subject import Subject
+from ..report.names import Names
+from ..report.reasons import Changes, Draws, Memory, Prints, Reason
+from ..verify.same_bits import laid
+from .describe import Arguments, Results
+from .errors import ExportError
+from .parts import Part
+
+
+class WritesOutside(Reason):
+    """It writes to a tensor that was there before."""
+
+    instead = "Work on a copy (x.clone()) and return it: an exported function changes nothing."
+
+
+class DrawsNumbers(Draws):
+    """It draws random numbers."""
+
+    instead = (
+        "An exported function gives the same for the same input: pass random numbers as an "
+        "argument. Dropout draws in training mode: call .eval() on the module first."
+    )
+
+
+class Outputs(Prints):
+    """It prints, logs or warns."""
+
+    instead = "Do this outside: an exported function does nothing but compute."
+
+
+class Recorded:
+    """What a run was: nodes and how values lie, the values of arguments and of constants, the
+    result's parts, and results' arrays as the run made them."""
+
+    def __init__(self, run: ExportSession, found: Findings, output: Results, part: Part) -> None:
+        rec = run.rec
+        self.nodes, self.arrays = list(rec.nodes), list(rec.arrays)
+        self.inputs = [rec.value(t) for t in run.arguments.tensors]
+        self.input_names = run.arguments.names
+        given = set(self.inputs)
+        self.outside = {n: t for n, t in rec.outside.items() if n not in given}
+        self.names = Names(run.world, run.subject.fn, run.call.key)
+        self.modules = run.modules
+        self.output, self.values, self.result_names = part, output.values, output.names
+        self.given = [laid(t._array) for t in run.arguments.tensors]
+        self.made = [laid(found.rec.values.array(n)) for n in output.values]
+
+
+class ExportSession(Session):
+    """One run of a function that is exported. `recorded` is what became of it."""
+
+    def __init__(self, subject: Subject, arguments: Arguments, args: Any, kwargs: Any) -> None:
+        learned = Learned()
+        learned.arrays_are_known = True
+        key, given = learned.key(args, kwargs)
+        call = Invocation(args, kwargs, key, given, None, 0.0)
+        super().__init__(subject, learned, call, frozenset(), True)
+        self.arguments, self.lines = arguments, list[str]()
+        self.recorded: Recorded | None = None
+        self.modules: list[Any] = []
+
+    def search(self) -> None:
+        super().search()
+        self.modules = modules_of(self.subject.fn, self.world)
+
+    def numbers_become_known(self) -> None:
+        self.learned.fix_numbers()
+
+    def arrays_become_known(self) -> None:
+        pass
+
+    def unwatchable(self, error: Any) -> None:
+        self.refuse(error.reason)
+
+    def failed(self, error: Any) -> None:
+        self.refuse(error.reason)
+
+    def refuse(self, reason: Reason) -> NoReturn:
+        """The function cannot be exported: tensors and generators are as they were."""
+        self.restore()
+        why = reason.named(self.subject.fn, self.call.key).full()
+        raise ExportError(f"{self.subject.name} cannot be exported: {why}")
+
+    def restore(self) -> None:
+        """Put back what the run wrote to tensors that were there before, and the generators."""
+        if not hasattr(self, "rec"):
+            return
+        rec = self.rec
+        for n, was in rec.originals.copies.items():
+            if rec.arrays[n].flags.writeable:
+                rec.arrays[n][...] = was
+        for g in rec.streams.moved():
+            g._seed, g._offset = rec.streams.starts[id(g)]
+
+    def exchange(self) -> None:
+        super().exchange()
+        do = self.outward.do
+
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            line, before = where(), len(self.rec.acts)
+            out = do(*args, **kwargs)
+            self.lines += [line] * (len(self.rec.acts) - before)
+            return out
+
+        self.outward.do = noted  # type: ignore[method-assign]
+
+    def conclude(self, out: Any) -> None:
+        rec = self.rec
+        for t in self.arguments.tensors:
+            rec.value(t)
+        found = Findings(self, out)
+        found.nothing_escaped()
+        found.account()
+        self.only_computes(found)
+        results = Results(lambda recipe: rec.value(recipe.source.find(self.leaves)))
+        part = results.part(found.result, "")
+        self.recorded = Recorded(self, found, results, part)
+
+    def only_computes(self, found: Findings) -> None:
+        """Raise Refused where the run did more than compute."""
+        rec = self.rec
+        for n in rec.nodes:
+            if n.kind == "draw" or n.op is not None and n.op.random:
+                raise Refused(DrawsNumbers(f"it draws random numbers ({n.op.name})", n.line))
+        if found.draws:
+            raise Refused(DrawsNumbers("it draws random numbers"))
+        for n in rec.nodes:
+            root = rec.memory.get(n.ins[0], n.ins[0]) if n.kind == "write" else -1
+            if root in rec.outside:
+                raise Refused(WritesOutside(f"it writes to {self.called(found, root)}", n.line))
+        if found.bumps or found.grads or found.run.marks:
+            raise Refused(WritesOutside("it changes a tensor that was there before"))
+        changes = self.run.whole.changes()
+        if changes:
+            raise Refused(Changes(self.run.whole, changes[0]))
+        if found.left:
+            raise Refused(WritesOutside("it changes Python's state"))
+        if self.lines:
+            raise Refused(Outputs("it prints, logs or warns").at(self.lines[0]))
+        facts = [s for t in rec.outside.values() if isinstance(s := found.source_of(t), FactOf)]
+        if facts:
+            raise Refused(Memory(f"it asks for the {facts[0].fact} of a tensor from outside"))
+
+    def called(self, found: Findings, value: int) -> str:
+        """What the user calls a value from outside."""
+        source = found.source_of(self.rec.outside[value])
+        if isinstance(source, Argument):
+            return f"its argument `{self.arguments.names[self.place(value)]}`"
+        name = Names(self.world, self.subject.fn, self.call.key).of_tensor(self.rec.outside[value])
+        return f"`{name}`" if name else "a tensor from outside"
+
+    def place(self, value: int) -> int:
+        """Which of the arguments' tensors a value is."""
+        return [self.rec.value(t) for t in self.arguments.tensors].index(value)
+
+
+def attempt(session: ExportSession) -> tuple[Recorded | None, ExportError | None]:
+    """What a run was, or why it cannot be exported."""
+    with modes.no_grad():
+        try:
+            session.result()
+        except Unrecorded:
+            pass
+        except ExportError as e:
+            return None, e
+    if session.recorded is None:
+        return None, ExportError(
+            f"{session.subject.name} cannot be exported: its run was not recorded"
+        )
+    return session.recorded, None
+
+
+def modules_of(fn: Callable[..., Any], world: Any) -> list[Any]:
+    """The modules that a function reaches and that are no parts of others."""
+    from whet.nn import Module
+
+    own = fn if isinstance(fn, Module) else getattr(fn, "__self__", None)
+    if isinstance(own, Module):
+        return [own]
+    found = [x for x in world.seen.values() if isinstance(x, Module)]
+    inner = {id(m) for x in found for m in x.modules() if m is not x}
+    return [x for x in found if id(x) not in inner]
