@@ -34,6 +34,7 @@ class Op(Protocol):
     picks: Callable[..., tuple[int, bool, bool] | None] | None
     put: Callable[..., Any] | None
     as_rows: Callable[..., Any]
+    onnx: Callable[..., Any] | None
     result: Any
     gradient: Callable[..., Any]
     _number: Callable[..., Any]

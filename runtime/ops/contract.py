@@ -6,6 +6,7 @@ import numpy as np
 from ..autograd import modes
 from ..cpu import gemm
 from ..dtypes import BOOL, COMPLEX, INT, promote_types
+from . import onnx_products as in_onnx
 from .batching import aligned, example_ndim
 from .pointwise_family import NO_ATTRS
 from .reduce import sum_op
@@ -67,7 +68,8 @@ def _matmul_samples(make):
     yield Sample(make(33, 17), make(17, 47))
 
 
-matmul_op = Op("matmul", gemm.matmul, _matmul_vjp, samples=_matmul_samples, batch=_matmul_each)
+matmul_op = Op("matmul", gemm.matmul, _matmul_vjp, samples=_matmul_samples, batch=_matmul_each,
+               onnx=in_onnx.product)
 matmul_op.family, matmul_op.memo, matmul_op.product = "contract", True, True
 
 
@@ -101,7 +103,8 @@ def _linear(x, w, bias=None):
     return gemm.linear(x, w, bias if bias is None or bias.flags.c_contiguous else np.ascontiguousarray(bias))
 
 
-linear_op = Op("linear", _linear, _linear_vjp, samples=_linear_samples, batch=_linear_each)
+linear_op = Op("linear", _linear, _linear_vjp, samples=_linear_samples, batch=_linear_each,
+               onnx=in_onnx.linear)
 linear_op.family, linear_op.memo, linear_op.product = "contract", True, True
 
 

@@ -10,6 +10,7 @@ from ..cpu import guard, memory
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..ir.spans import address
 from ..tensor import channels_last, channels_last_3d, contiguous_format, preserve_format, strided, wrap
+from . import onnx_shapes as in_onnx
 from .registry import Op, apply, beside, is_tensor
 from .samples import Sample
 from .surface import function, method
@@ -154,13 +155,17 @@ def _new_samples(make):
     yield Sample(size=(0, 4), dtype=dtypes.bool_)
 
 
-zeros_op = Op("zeros", _zeros, samples=_new_samples)
+zeros_op = Op("zeros", _zeros, samples=_new_samples,
+              onnx=lambda b, size, dtype, memory_format=None: in_onnx.filled(b, size, 0, dtype))
 empty_op = Op("empty", lambda size, dtype, memory_format=None: new_array(size, dtype.np, memory_format),
-              samples=lambda make: [Sample(size=(0, 4), dtype=dtypes.float32)])
+              samples=lambda make: [Sample(size=(0, 4), dtype=dtypes.float32)],
+              onnx=lambda b, size, dtype, memory_format=None: in_onnx.filled(b, size, 0, dtype))
 full_op = Op("full", lambda size, value, dtype, memory_format=None: _full(size, cast_number(value, dtype), dtype, memory_format),
              samples=lambda make: [Sample(size=(2, 3), value=1.5, dtype=dtypes.float32),
-                                   Sample(size=(0,), value=True, dtype=dtypes.bool_)])
-constant_op = Op("constant", copied, samples=lambda make: [Sample(array=np.arange(6.0).reshape(2, 3))])
+                                   Sample(size=(0,), value=True, dtype=dtypes.bool_)],
+             onnx=lambda b, size, value, dtype, memory_format=None: in_onnx.filled(b, size, value, dtype))
+constant_op = Op("constant", copied, samples=lambda make: [Sample(array=np.arange(6.0).reshape(2, 3))],
+                 onnx=lambda b, array: b.constant(np.ascontiguousarray(array).reshape(array.shape)))
 
 
 for _op in (zeros_op, empty_op, full_op, constant_op):

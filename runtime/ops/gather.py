@@ -6,6 +6,7 @@ import numpy as np
 from .. import dtypes
 from ..cpu import take as picks
 from . import dims
+from . import onnx_places as in_onnx
 from .batching import shifted
 from .creation import empty_array, zeros
 from .from_data import tensor
@@ -117,7 +118,7 @@ gather_op = Op("gather", _gather, _gather_vjp, samples=lambda make: [
     Sample(make(2, 3), longs(_index2), dim=0), Sample(make(3, 4), longs([[3, 3], [0, 1]]), dim=1),
     Sample(make(3), longs([2, 2, 0]), dim=0),
     Sample(make(), longs(0), dim=0), Sample(make(2, 3), zeros(0, 3, dtype=dtypes.int64), dim=0)],
-    linear=(0,), batch=shifted("dim"))
+    linear=(0,), batch=shifted("dim"), onnx=in_onnx.gathered)
 gather_op.memo = True
 gather_op.picks = lambda a, index, dim: (dim, True, False) if a.ndim else None
 

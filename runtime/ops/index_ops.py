@@ -9,6 +9,7 @@ from ..cpu import take as picks
 from ..cpu.pointwise import Pointwise
 from ..dtypes import FLOAT
 from ..tensor import wrap
+from . import onnx_places as in_onnx
 from .batching import aligned, repeated
 from .creation import empty_array, literal
 from .from_data import scalar_tensor, tensor
@@ -213,9 +214,11 @@ def _sum_samples(make):
         yield Sample(make(*_gathered(np.empty(shape), *i, dims=at).shape), *map(wrap, i), size=shape, dims=at)
 
 
-index_op = Op("index", _gathered, _index_vjp, samples=_gather_samples, linear=(0,), batch=_index_each)
+index_op = Op("index", _gathered, _index_vjp, samples=_gather_samples, linear=(0,), batch=_index_each,
+              onnx=in_onnx.at_index)
 index_op.doc = "Elements at index tensors of one shape, one for each of the dimensions `dims`."
-index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples, linear=(0,), batch=_index_sum_each)
+index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples, linear=(0,), batch=_index_sum_each,
+                  onnx=in_onnx.summed_at_index)
 index_sum_op.moves = lambda out, g, *index, size, dims: [(out, 0)]
 index_sum_op.put = lambda out, g, *index, size, dims: _put_slices(out, g, *index, dims=dims, accumulate=True)
 index_op.memo = True
@@ -290,7 +293,8 @@ def _put_samples(make):
     yield Sample(make(3, 2), make(), _i(1, 2), dims=(0,), accumulate=False)
 
 
-put_op = _PutOp("index_put", None, _put_vjp, samples=_put_samples, linear=(0, 1), batch=_put_each)
+put_op = _PutOp("index_put", None, _put_vjp, samples=_put_samples, linear=(0, 1), batch=_put_each,
+                onnx=in_onnx.put_at_index)
 put_op.saves = frozenset(range(2, 66))
 
 

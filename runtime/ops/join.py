@@ -1,4 +1,5 @@
 """Tensors joined: cat, stack and their kin."""
+
 import builtins
 import itertools
 
@@ -6,6 +7,7 @@ import numpy as np
 
 from .. import dtypes
 from . import dims
+from . import onnx_shapes as in_onnx
 from .batching import shifted
 from .creation import empty_array
 from .registry import Op, apply, is_tensor
@@ -18,13 +20,16 @@ from .view import atleast_1d, atleast_2d, atleast_3d
 def _cat(*arrays, dim):
     first = arrays[0]
     n = sum([a.shape[dim] for a in arrays])
-    out = empty_array((*first.shape[:dim], n, *first.shape[dim + 1:]), first.dtype)
+    out = empty_array((*first.shape[:dim], n, *first.shape[dim + 1 :]), first.dtype)
     return np.concatenate(arrays, dim, out=out)
 
 
 def _side_by_side(out, *arrays, dim):
     ends = list(itertools.accumulate([a.shape[dim] for a in arrays]))
-    return [(out[(builtins.slice(None),) * dim + (builtins.slice(end - a.shape[dim], end),)], a) for a, end in zip(arrays, ends)]
+    return [
+        (out[(builtins.slice(None),) * dim + (builtins.slice(end - a.shape[dim], end),)], a)
+        for a, end in zip(arrays, ends)
+    ]
 
 
 def _cat_vjp(g, _y, *_xs, dim):
@@ -32,9 +37,19 @@ def _cat_vjp(g, _y, *_xs, dim):
     return list(parts)
 
 
-cat_op = Op("cat", _cat, _cat_vjp, samples=lambda make: [
-    Sample(make(2, 3), make(1, 3), dim=0), Sample(make(2, 3), make(2, 0), make(2, 1), dim=1), Sample(make(3), dim=0)],
-    linear=range(1 << 20), batch=shifted("dim"))
+cat_op = Op(
+    "cat",
+    _cat,
+    _cat_vjp,
+    samples=lambda make: [
+        Sample(make(2, 3), make(1, 3), dim=0),
+        Sample(make(2, 3), make(2, 0), make(2, 1), dim=1),
+        Sample(make(3), dim=0),
+    ],
+    linear=range(1 << 20),
+    batch=shifted("dim"),
+    onnx=in_onnx.joined,
+)
 cat_op.total, cat_op.moves = True, _side_by_side
 
 
@@ -45,12 +60,16 @@ def _list(tensors, op):
         tensors = tuple(tensors) if hasattr(tensors, "__iter__") else _not_a_list(tensors, op)
     for i, t in enumerate(tensors):
         if not is_tensor(t):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}"
+            )
     return tensors
 
 
 def _not_a_list(tensors, op):
-    raise TypeError(f"{op}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+    raise TypeError(
+        f"{op}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+    )
 
 
 def common_type(tensors):
@@ -58,7 +77,11 @@ def common_type(tensors):
     d = tensors[0].dtype
     for t in tensors:
         if t.dtype is not d:
-            d = dtypes.result_of([x.dtype for x in tensors if x._array.ndim], [x.dtype for x in tensors if not x._array.ndim], [])
+            d = dtypes.result_of(
+                [x.dtype for x in tensors if x._array.ndim],
+                [x.dtype for x in tensors if not x._array.ndim],
+                [],
+            )
             return [x if x.dtype is d else x.to(d) for x in tensors]
     return tensors
 
@@ -80,7 +103,9 @@ def cat(tensors, dim=0, *, axis=None, out=None):
         if not t._array.ndim:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     tensors = common_type(tensors)
-    kept = [t for t in tensors if t._array.shape != (0,)] or tensors[:1]      # empty vectors join with anything
+    kept = [t for t in tensors if t._array.shape != (0,)] or tensors[
+        :1
+    ]  # empty vectors join with anything
     n = kept[0]._array.ndim
     d = dims.one(dim, n)
     want = kept[0]._array.shape
@@ -88,10 +113,12 @@ def cat(tensors, dim=0, *, axis=None, out=None):
         s = t._array.shape
         if len(s) != n:
             raise RuntimeError(f"Tensors must have same number of dimensions: got {n} and {len(s)}")
-        if s[:d] != want[:d] or s[d + 1:] != want[d + 1:]:
+        if s[:d] != want[:d] or s[d + 1 :] != want[d + 1 :]:
             e = next(k for k in range(n) if k != d and s[k] != want[k])
-            raise RuntimeError(f"Sizes of tensors must match except in dimension {d}. Expected size {want[e]} but got size {s[e]} "
-                               f"for tensor number {i} in the list.")
+            raise RuntimeError(
+                f"Sizes of tensors must match except in dimension {d}. Expected size {want[e]} but got size {s[e]} "
+                f"for tensor number {i} in the list."
+            )
     r = apply(cat_op, tuple(kept), {"dim": d})
     return r if out is None else give_out("cat", r, out)
 
@@ -110,9 +137,20 @@ def _stacked(out, *arrays, dim):
     return [(out[(builtins.slice(None),) * dim + (i, ...)], a) for i, a in enumerate(arrays)]
 
 
-stack_op = Op("stack", _stack, lambda g, _y, *_xs, dim: list(apply(unbind_op, (g,), {"dim": dim})), samples=lambda make: [
-    Sample(make(2, 3), make(2, 3), dim=0), Sample(make(2, 3), make(2, 3), dim=2), Sample(make(), make(), dim=0),
-    Sample(make(0), dim=1)], linear=range(1 << 20), batch=shifted("dim", least=0))
+stack_op = Op(
+    "stack",
+    _stack,
+    lambda g, _y, *_xs, dim: list(apply(unbind_op, (g,), {"dim": dim})),
+    samples=lambda make: [
+        Sample(make(2, 3), make(2, 3), dim=0),
+        Sample(make(2, 3), make(2, 3), dim=2),
+        Sample(make(), make(), dim=0),
+        Sample(make(0), dim=1),
+    ],
+    linear=range(1 << 20),
+    batch=shifted("dim", least=0),
+    onnx=in_onnx.stacked,
+)
 stack_op.total, stack_op.moves = True, _stacked
 
 
@@ -133,8 +171,10 @@ def stack(tensors, dim=0, *, axis=None, out=None):
     want = tensors[0]._array.shape
     for i, t in enumerate(tensors):
         if t._array.shape != want:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(want)} at entry 0 and "
-                               f"{list(t._array.shape)} at entry {i}")
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(want)} at entry 0 and "
+                f"{list(t._array.shape)} at entry {i}"
+            )
     r = apply(stack_op, tuple(common_type(tensors)), {"dim": dims.one(dim, len(want) + 1)})
     return r if out is None else give_out("stack", r, out)
 
@@ -145,7 +185,13 @@ def _join(name, grow, doc):
         if not tensors:
             raise RuntimeError(f"{name} expects a non-empty TensorList")
         grown = [grow(t) for t in tensors]
-        return cat(grown, {"hstack": 0 if grown[0].ndim == 1 else 1, "vstack": 0, "dstack": 2, "column_stack": 1}[name])
+        return cat(
+            grown,
+            {"hstack": 0 if grown[0].ndim == 1 else 1, "vstack": 0, "dstack": 2, "column_stack": 1}[
+                name
+            ],
+        )
+
     join.__name__ = join.__qualname__ = name
     join.__doc__ = doc
     return function(method=False, out=True)(join)
@@ -154,6 +200,9 @@ def _join(name, grow, doc):
 hstack = _join("hstack", atleast_1d, "Tensors joined side by side.")
 vstack = _join("vstack", atleast_2d, "Tensors joined as rows.")
 dstack = _join("dstack", atleast_3d, "Tensors joined along the third dimension.")
-column_stack = _join("column_stack", lambda t: t.reshape(-1, 1) if t.ndim < 2 else t, "1-d tensors joined as columns, others side "
-                                                                                      "by side.")
+column_stack = _join(
+    "column_stack",
+    lambda t: t.reshape(-1, 1) if t.ndim < 2 else t,
+    "1-d tensors joined as columns, others side by side.",
+)
 FUNCTIONS["row_stack"] = FUNCTIONS["vstack"]

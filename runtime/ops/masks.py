@@ -6,6 +6,7 @@ import numpy as np
 from ..autograd import inplace as ip
 from ..dtypes import BOOL
 from ..ir import scalar as s
+from . import onnx_places as in_onnx
 from .batching import aligned, all_batched, repeated
 from .creation import zeros
 from .from_data import number, tensor
@@ -116,7 +117,8 @@ def _masked_first(a, mask, size):
 masked_first_op = Op("masked_first", _masked_first, lambda g, _y, _a, mask, size: [
     masked_scatter(zeros(_a.shape, dtype=g.dtype), mask, pad_to(g, (max(size, prod(_a.shape)),))), None], samples=lambda make: [
     Sample(make(2, 3), tensor([[True, False, True], [False, True, False]]), size=4),
-    Sample(make(2, 2), tensor([True, False]), size=2)], linear=(0,), batch=_masked_first_each)
+    Sample(make(2, 2), tensor([True, False]), size=2)], linear=(0,), batch=_masked_first_each,
+    onnx=in_onnx.first_of_masked)
 
 
 def _masked_scatter_vjp(g, _y, _x, _source, mask, needs):
@@ -129,7 +131,8 @@ def _masked_scatter_vjp(g, _y, _x, _source, mask, needs):
 
 masked_scatter_op = WriteOp("masked_scatter", _masked_scatter_write, _masked_scatter_vjp, samples=lambda make: [
     Sample(make(2, 3), make(4), tensor([[True, False, True], [False, True, False]])),
-    Sample(make(2, 2), make(4), tensor([True, False]))], linear=(0, 1), batch=_masked_scatter_each)
+    Sample(make(2, 2), make(4), tensor([True, False]))], linear=(0, 1), batch=_masked_scatter_each,
+    onnx=in_onnx.masked_scattered)
 
 
 def _check_masked_scatter(self, mask, source):
@@ -169,7 +172,7 @@ def _fill_each(op, n, inputs, batched, attrs):
 
 fill_op = WriteOp("fill", _fill_write, lambda g, _y, _x, _value, needs: [None, g.sum_to_size(_value.shape) if needs[1] else None],
                   samples=lambda make: [Sample(make(2, 3), make()), Sample(make(0), make()), Sample(make(2, 3), make(2, 1))], linear=(0, 1),
-                  batch=_fill_each)
+                  batch=_fill_each, onnx=in_onnx.filled_everywhere)
 fill_op.total = True
 fill_op.moves = lambda a, value: [(a, value)]
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..indexing import as_int, sizes
 from . import dims
+from . import onnx_shapes as in_onnx
 from .batching import native, shifted
 from .pointwise_family import inplace
 from .registry import MoveOp, Op, apply
@@ -30,7 +31,8 @@ def _rolled(out, a, shifts, dims):
 roll_op = MoveOp("roll", lambda a, **kw: a.shape, _rolled,
                  lambda g, _y, _x, shifts, dims: [apply(roll_op, (g,), {"shifts": tuple([-s for s in shifts]), "dims": dims})],
                  samples=lambda make: [Sample(make(4, 3), shifts=(1,), dims=(0,)), Sample(make(2, 3), shifts=(-1, 5), dims=(0, 1)),
-                                   Sample(make(0, 3), shifts=(1,), dims=(0,))], batch=shifted("dims"))
+                                   Sample(make(0, 3), shifts=(1,), dims=(0,))], batch=shifted("dims"),
+                 onnx=in_onnx.rolled)
 
 
 @function()
@@ -62,7 +64,7 @@ def _flipped(out, a, dims):
 flip_op = MoveOp("flip", lambda a, dims: a.shape, _flipped,
                  lambda g, _y, _x, dims: [apply(flip_op, (g,), {"dims": dims})], samples=lambda make: [
     Sample(make(2, 3), dims=(0,)), Sample(make(2, 3, 2), dims=(0, 2)), Sample(make(), dims=()), Sample(make(0, 2), dims=(0,))],
-    batch=shifted("dims", least=0))
+    batch=shifted("dims", least=0), onnx=in_onnx.flipped)
 
 
 @function()
@@ -122,7 +124,7 @@ def _triangular(name, keep):
 
     op = Op(name, forward, lambda g, _y, _x, diagonal: [apply(op, (g,), {"diagonal": diagonal})], samples=lambda make: [
         Sample(make(3, 4), diagonal=0), Sample(make(2, 3, 3), diagonal=-1), Sample(make(3, 2), diagonal=1),
-        Sample(make(0, 2), diagonal=0)], linear=(0,), batch=native)
+        Sample(make(0, 2), diagonal=0)], linear=(0,), batch=native, onnx=in_onnx.triangle(name == "triu"))
 
     def check(input):
         if input._array.ndim < 2:

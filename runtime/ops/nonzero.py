@@ -1,7 +1,9 @@
 """Where a tensor is not zero."""
+
 import numpy as np
 
 from .. import dtypes
+from . import onnx_places as in_onnx
 from .batching import by_rows
 from .creation import cast_number
 from .from_data import tensor
@@ -18,7 +20,12 @@ def _nonzero(a):
     return np.stack(np.nonzero(a), 1)
 
 
-nonzero_op = Op("nonzero", _nonzero, samples=lambda make: [Sample(tensor([[1, 0], [0, 2]])), Sample(make(0)), Sample(make())])
+nonzero_op = Op(
+    "nonzero",
+    _nonzero,
+    samples=lambda make: [Sample(tensor([[1, 0], [0, 2]])), Sample(make(0)), Sample(make())],
+    onnx=in_onnx.places_of_true,
+)
 
 
 @function(out=True)
@@ -47,12 +54,19 @@ def _nonzero_static(a, size, fill_value):
     out = np.empty((size, a.ndim), np.int64)
     out.fill(cast_number(fill_value, dtypes.int64))
     rows = _nonzero(a)[:size]
-    out[:len(rows)] = rows
+    out[: len(rows)] = rows
     return out
 
 
-nonzero_static_op = Op("nonzero_static", _nonzero_static, samples=lambda make: [
-    Sample(tensor([[1, 0], [0, 2]]), size=3, fill_value=-1), Sample(tensor([True, True]), size=1, fill_value=0)])
+nonzero_static_op = Op(
+    "nonzero_static",
+    _nonzero_static,
+    samples=lambda make: [
+        Sample(tensor([[1, 0], [0, 2]]), size=3, fill_value=-1),
+        Sample(tensor([True, True]), size=1, fill_value=0),
+    ],
+    onnx=in_onnx.first_places_of_true,
+)
 
 
 @function()

@@ -8,6 +8,7 @@ from ..dtypes import float32
 from ..ir import rowops
 from ..ir import scalar as s
 from . import dims
+from . import onnx_products as in_onnx
 from .batching import aligned, example_ndim, repeated
 from .decompose import by_decomposition
 from .pointwise_family import PointwiseOp
@@ -15,6 +16,7 @@ from .registry import apply, is_tensor
 from .rows_family import RowsOp
 from .samples import Sample, reals
 from .surface import FUNCTIONS, function
+from .view import view_op
 
 
 # ---- layer norm and its kin: rows of n elements, weight and bias along the row ------------------------------------------
@@ -80,9 +82,10 @@ def _plain_vjp(g, y, x, _eps, n, *, dim):
 # (result, mean, 1 / standard deviation)
 layer_norm_op = RowsOp("layer_norm", rowops.layer_norm, vjp=_layer_vjp, nondiff_outputs=(1, 2), batch=_layer_norm_each,
                        samples=lambda make: [Sample(make(4, 6), make(6), make(6), 1e-5, 6.0, dim=(1,)),
-                                             Sample(make(2, 3, 4), make(3, 4), make(3, 4), 1e-5, 12.0, dim=(1, 2))])
+                                             Sample(make(2, 3, 4), make(3, 4), make(3, 4), 1e-5, 12.0, dim=(1, 2))],
+                       onnx=in_onnx.layer_norm)
 normalize_op = RowsOp("normalize_rows", lambda t: rowops.layer_norm(t, weight=False, bias=False), vjp=_plain_vjp, nondiff_outputs=(1, 2),
-                      samples=lambda make: [Sample(make(4, 6), 1e-5, 6.0, dim=(1,))])
+                      samples=lambda make: [Sample(make(4, 6), 1e-5, 6.0, dim=(1,))], onnx=in_onnx.rows_normalized)
 
 
 def _rms_grad_by_definition(g, x, r, n, *, dim):
@@ -97,7 +100,7 @@ rms_grad_op = RowsOp("rms_norm_backward", lambda t: rowops.rms_norm_backward(t, 
                      inner=True)
 rms_op = RowsOp("rms_norm", lambda t: rowops.rms_norm(t, weight=False), nondiff_outputs=(1,),
                 vjp=lambda g, y, x, _eps, n, *, dim: [rms_grad_op(g[0], x, y[1], n, dim=dim), None, None],
-                samples=lambda make: [Sample(make(4, 6), 1e-5, 6.0, dim=(1,))])
+                samples=lambda make: [Sample(make(4, 6), 1e-5, 6.0, dim=(1,))], onnx=in_onnx.rms_norm)
 
 
 # ---- batch norm: a row is a channel, weight and bias are one number a row ---------------------------------------------------
@@ -125,9 +128,13 @@ def _batch_vjp(g, y, x, weight, _bias, _eps, n, *, dim):
 batch_norm_op = RowsOp("batch_norm", rowops.batch_norm, vjp=_batch_vjp, nondiff_outputs=(1, 2, 3),
                        samples=lambda make: [Sample(make(4, 3, 5), make(1, 3, 1), make(1, 3, 1), 1e-5, 20.0, dim=(0, 2))])
 
+def _as_batch_norm(b, *xs):
+    return in_onnx.batch_norm(b, *xs, inverse_std=inverse_std_op, view=view_op)
+
+
 R, POSITIVE = reals(-3, 3), reals(0.2, 4)
 batch_norm_eval_op = PointwiseOp("batch_norm_eval", lambda x, mean, invstd, weight, bias: (x - mean) * invstd * weight + bias, kinds="f",
-                                 samples=(R, R, POSITIVE, R, R))
+                                 samples=(R, R, POSITIVE, R, R), onnx=_as_batch_norm)
 inverse_std_op = PointwiseOp("inverse_std", lambda var, eps: 1 / s.sqrt(var + eps), kinds="f", samples=(POSITIVE, reals(1e-5, 1, grad=False)),
                              vjp=lambda g, y, v, e: [-0.5 * g * (y * y * y), None])
 

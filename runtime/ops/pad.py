@@ -1,9 +1,11 @@
 """Padding: by a constant, by reflection, by the edge, around."""
+
 import builtins
 
 import numpy as np
 
 from ..indexing import sizes
+from . import onnx_shapes as in_onnx
 from .registry import MoveOp, Op, apply, check_tensors
 from .samples import Sample
 from .view import numpy_index
@@ -36,9 +38,19 @@ def _pad_each(op, n, inputs, batched, attrs):
     return apply(op, inputs, attrs)
 
 
-pad_op = MoveOp("pad", lambda a, pads, value: _pad_parts(a.shape, pads)[0], _pad, _pad_vjp, samples=lambda make: [
-    Sample(make(2, 3), pads=((0, 0), (1, 2)), value=0.5), Sample(make(3, 4), pads=((1, -1), (-2, 1)), value=0.0),
-    Sample(make(0, 2), pads=((1, 1), (0, 0)), value=1.0)], batch=_pad_each)
+pad_op = MoveOp(
+    "pad",
+    lambda a, pads, value: _pad_parts(a.shape, pads)[0],
+    _pad,
+    _pad_vjp,
+    samples=lambda make: [
+        Sample(make(2, 3), pads=((0, 0), (1, 2)), value=0.5),
+        Sample(make(3, 4), pads=((1, -1), (-2, 1)), value=0.0),
+        Sample(make(0, 2), pads=((1, 1), (0, 0)), value=1.0),
+    ],
+    batch=_pad_each,
+    onnx=in_onnx.padded,
+)
 pad_op.jvp = lambda inputs, tangents, outs, attrs: apply(pad_op, tangents, {**attrs, "value": 0})
 pad_op.doc = "Constant padding: `pads` has (before, after) for each dimension, negative to cut."
 
@@ -48,7 +60,7 @@ def pad_sources(n, before, after, mode):
     k = np.arange(-before, n + after)
     if mode == "replicate":
         return k.clip(0, n - 1)
-    if mode == "circular":                                    # of what is left after cutting
+    if mode == "circular":  # of what is left after cutting
         cut = max(-before, 0)
         left = n - cut - max(-after, 0)
         return np.arange(-max(before, 0), left + max(after, 0)) % left + cut
@@ -70,13 +82,19 @@ def _unpad_by_index(g, shape, pads, mode):
         if not (before or after):
             continue
         src = pad_sources(shape[d], before, after, mode)
-        out = np.zeros((*g.shape[:d], shape[d], *g.shape[d + 1:]), g.dtype)
+        out = np.zeros((*g.shape[:d], shape[d], *g.shape[d + 1 :]), g.dtype)
         at = (builtins.slice(None),) * d
-        lo, hi = max(before, 0), max(before, 0) + min(shape[d], shape[d] + min(before, 0), shape[d] + min(after, 0), len(src))
+        lo, hi = (
+            max(before, 0),
+            max(before, 0)
+            + min(shape[d], shape[d] + min(before, 0), shape[d] + min(after, 0), len(src)),
+        )
         for i in [*range(0, lo), *range(hi, len(src))]:
             out[(*at, src[i])] += g[(*at, i)]
         if hi > lo:
-            out[(*at, builtins.slice(src[lo], src[lo] + hi - lo))] += g[(*at, builtins.slice(lo, hi))]
+            out[(*at, builtins.slice(src[lo], src[lo] + hi - lo))] += g[
+                (*at, builtins.slice(lo, hi))
+            ]
         g = out
     return g
 
@@ -87,16 +105,44 @@ def _pad_by_index_vjp(g, _y, _x, pads, mode):
 
 def _mode_samples(make, inner):
     for mode in ("reflect", "replicate", "circular"):
-        for shape, pads in (((2, 4), ((0, 0), (2, 3))), ((3, 4), ((1, 2), (3, 0))), ((2, 5), ((0, 0), (-1, 2)))):
+        for shape, pads in (
+            ((2, 4), ((0, 0), (2, 3))),
+            ((3, 4), ((1, 2), (3, 0))),
+            ((2, 5), ((0, 0), (-1, 2))),
+        ):
             if inner:
-                yield Sample(make(*[n + b + a for n, (b, a) in zip(shape, pads)]), shape=shape, pads=pads, mode=mode)
+                yield Sample(
+                    make(*[n + b + a for n, (b, a) in zip(shape, pads)]),
+                    shape=shape,
+                    pads=pads,
+                    mode=mode,
+                )
             else:
                 yield Sample(make(*shape), pads=pads, mode=mode)
 
 
-pad_by_index_op = Op("pad_by_index", _pad_by_index, _pad_by_index_vjp, samples=lambda make: _mode_samples(make, False), linear=(0,), batch=_pad_each)
-unpad_by_index_op = Op("unpad_by_index", _unpad_by_index, lambda g, _y, _x, shape, pads, mode: [
-    apply(pad_by_index_op, (g,), {"pads": pads, "mode": mode})], samples=lambda make: _mode_samples(make, True), linear=(0,), batch=_pad_each)
+pad_by_index_op = Op(
+    "pad_by_index",
+    _pad_by_index,
+    _pad_by_index_vjp,
+    samples=lambda make: _mode_samples(make, False),
+    linear=(0,),
+    batch=_pad_each,
+    onnx=lambda b, x, pads, mode: in_onnx.padded_by_index(b, x, pads, mode, pad_sources),
+)
+unpad_by_index_op = Op(
+    "unpad_by_index",
+    _unpad_by_index,
+    lambda g, _y, _x, shape, pads, mode: [
+        apply(pad_by_index_op, (g,), {"pads": pads, "mode": mode})
+    ],
+    samples=lambda make: _mode_samples(make, True),
+    linear=(0,),
+    batch=_pad_each,
+    onnx=lambda b, g, shape, pads, mode: b.summed(
+        g, _pad_by_index(in_onnx.numbered(b, shape), pads, mode), shape
+    ),
+)
 
 
 def pad(input, pad, mode="constant", value=None):
@@ -107,38 +153,54 @@ def pad(input, pad, mode="constant", value=None):
     if len(amounts) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(amounts) // 2 > n:
-        raise RuntimeError(f"Padding length should be less than or equal to two times the input dimension but got padding length "
-                           f"{len(amounts)} and input of dimension {n}")
+        raise RuntimeError(
+            f"Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(amounts)} and input of dimension {n}"
+        )
     k = len(amounts) // 2
-    pads = ((0, 0),) * (n - k) + tuple([(amounts[2 * i], amounts[2 * i + 1]) for i in range(k - 1, -1, -1)])
+    pads = ((0, 0),) * (n - k) + tuple(
+        [(amounts[2 * i], amounts[2 * i + 1]) for i in range(k - 1, -1, -1)]
+    )
     shape = input._array.shape
     for d, (before, after) in enumerate(pads):
         if shape[d] + before + after < 0:
-            raise RuntimeError(f"The input size {shape[d]}, plus negative padding {before} and {after}, resulted in a negative "
-                               f"output size, which is invalid. Check dimension {d} of your input.")
+            raise RuntimeError(
+                f"The input size {shape[d]}, plus negative padding {before} and {after}, resulted in a negative "
+                f"output size, which is invalid. Check dimension {d} of your input."
+            )
     if mode == "constant":
         return apply(pad_op, (input,), {"pads": pads, "value": 0 if value is None else value})
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value:
-        raise ValueError(f"Padding mode \"{mode}\" doesn't take in value argument")
+        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if not (k == 1 and n in (2, 3) or k == 2 and n in (3, 4) or k == 3 and n in (4, 5)):
-        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
+        raise NotImplementedError(
+            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now"
+        )
     for d, (before, after) in enumerate(pads):
         if before == after == 0:
             continue
         if mode == "reflect" and (before >= shape[d] or after >= shape[d]):
-            raise RuntimeError("Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
-                               f"({before}, {after}) at dimension {d} of input {list(shape)}")
+            raise RuntimeError(
+                "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
+                f"({before}, {after}) at dimension {d} of input {list(shape)}"
+            )
         if mode == "circular" and (before > shape[d] or after > shape[d]):
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if not shape[d]:
-            raise RuntimeError(f"pad: Expected a non-empty dimension {d} for mode '{mode}', got input of shape {list(shape)}")
+            raise RuntimeError(
+                f"pad: Expected a non-empty dimension {d} for mode '{mode}', got input of shape {list(shape)}"
+            )
         if shape[d] + before + after < 1:
-            raise RuntimeError(f"pad: the output of dimension {d} would be empty: input {list(shape)}, padding ({before}, {after})")
+            raise RuntimeError(
+                f"pad: the output of dimension {d} would be empty: input {list(shape)}, padding ({before}, {after})"
+            )
     return apply(pad_by_index_op, (input,), {"pads": pads, "mode": mode})
 
 
 def pad_to(x, shape):
     """Zeros appended to each dimension up to `shape`."""
-    return apply(pad_op, (x,), {"pads": tuple([(0, n - m) for n, m in zip(shape, x.shape)]), "value": 0})
+    return apply(
+        pad_op, (x,), {"pads": tuple([(0, n - m) for n, m in zip(shape, x.shape)]), "value": 0}
+    )

@@ -287,11 +287,13 @@ ldexp_op = PointwiseOp("ldexp", lambda input, other: _ldexp(input, other), promo
 
 # ---- activations (whet.nn.functional) ----
 relu = f("relu", lambda input: where(gt(input, 0) | isnan(input), input, 0), samples=AWAY, kinds="if",
-         vjp=lambda g, y, x: [where(le(x, 0), 0, g)], at_result=True)
+         vjp=lambda g, y, x: [where(le(x, 0), 0, g)], at_result=True, onnx="Relu")
 leaky_relu = f("leaky_relu", lambda input, negative_slope=0.01: where(gt(input, 0), input, input * negative_slope), samples=(AWAY, UNIT),
-               kinds="f", method=False)
-prelu_op = PointwiseOp("prelu", lambda input, weight: where(gt(input, 0), input, input * weight), kinds="f", samples=(AWAY, R))
+               kinds="f", method=False, onnx=lambda b, x, slope: b.with_numbers("LeakyRelu", x, alpha=slope))
+prelu_op = PointwiseOp("prelu", lambda input, weight: where(gt(input, 0), input, input * weight), kinds="f", samples=(AWAY, R),
+                       onnx=lambda b, x, weight: b.slopes(x, weight))
 elu_op = PointwiseOp("elu", lambda input, alpha, scale: where(gt(input, 0), input * scale, alpha * scale * expm1(minimum(input, 0))),
+                     onnx=lambda b, x, alpha, scale: scale == 1 and b.with_numbers("Elu", x, alpha=alpha),
                      kinds="f", samples=(AWAY, POSITIVE, POSITIVE),
                      vjp=lambda g, y, x, a, c: [where(le(x, 0), g * (a * c * exp(minimum(x, 0))), g * c),
                                                 where(le(x, 0), g * (c * expm1(minimum(x, 0))), 0),
@@ -307,16 +309,18 @@ def _times(x, c):
 
 
 selu_op = PointwiseOp("selu", lambda input: where(gt(input, 0), _times(input, SELU[1]), _times(expm1(minimum(input, 0)), SELU[0] * SELU[1])),
-                      kinds="f", samples=AWAY,
+                      kinds="f", samples=AWAY, onnx="Selu",
                       vjp=lambda g, y, x: [where(le(x, 0), g * (SELU[0] * SELU[1] * exp(minimum(x, 0))), g * SELU[1])])
 celu = f("celu", lambda input, alpha=1.0: where(gt(input, 0), input, alpha * expm1(minimum(input, 0) / alpha)), kinds="f",
+         onnx=lambda b, x, alpha: b.with_numbers("Celu", x, alpha=alpha),
          samples=(AWAY, POSITIVE), method=False,
          vjp=lambda g, y, x, a: [where(le(x, 0), g * exp(minimum(x, 0) / a), g),
                                  where(le(x, 0), g * (expm1(minimum(x, 0) / a) - minimum(x, 0) / a * exp(minimum(x, 0) / a)), 0)])
-gelu_erf = PointwiseOp("gelu", lambda input: s.gelu(input), kinds="f", samples=R)
-gelu_tanh = PointwiseOp("gelu_tanh", lambda input: s.gelu_tanh(input), kinds="f", samples=R)
+gelu_erf = PointwiseOp("gelu", lambda input: s.gelu(input), kinds="f", samples=R, onnx="Gelu")
+gelu_tanh = PointwiseOp("gelu_tanh", lambda input: s.gelu_tanh(input), kinds="f", samples=R,
+                        onnx=lambda b, x: b.with_numbers("Gelu", x, approximate="tanh"))
 silu = f("silu", lambda input: s.silu(input), kinds="fc", samples=R, method=False, complex=lambda input: input * sigmoid(input))
-mish = f("mish", lambda input: s.mish(input), kinds="f", samples=R, method=False)
+mish = f("mish", lambda input: s.mish(input), kinds="f", samples=R, method=False, onnx="Mish")
 softplus_op = PointwiseOp("softplus", lambda input, beta, threshold: where(gt(input * beta, threshold), input, s.softplus(input * beta) / beta),
                           kinds="f", samples=(R, NUMBER, reals(19, 21, grad=False)),
                           vjp=lambda g, y, x, b, t: [where(gt(x * b, t), g, g * sigmoid(x * b)), None, None])
@@ -328,6 +332,7 @@ hardtanh = f("hardtanh", lambda input, min_val=-1.0, max_val=1.0: minimum(maximu
              samples=(reals(-3, 3, avoid=(-1, 1)), reals(-1, -1), reals(1, 1)), method=False,
              vjp=lambda g, y, x, lo, hi: [where(le(x, lo) | ge(x, hi), 0, g), None, None])
 hardsigmoid = f("hardsigmoid", lambda input: minimum(maximum(input + 3, 0), 6) / 6, kinds="f", samples=reals(-2.9, 2.9), method=False,
+                onnx=lambda b, x: b.with_numbers("HardSigmoid", x, alpha=1 / 6, beta=0.5),
                 vjp=lambda g, y, x: [where(gt(x, -3) & lt(x, 3), g / 6, 0)])
 
 
@@ -338,7 +343,7 @@ def _hardswish(x):
     return where(ge(x, 3), x, where(le(x, -3), x * 0, middle))
 
 
-hardswish = f("hardswish", lambda input: _hardswish(input), kinds="f", samples=reals(-2.9, 2.9), method=False,
+hardswish = f("hardswish", lambda input: _hardswish(input), kinds="f", samples=reals(-2.9, 2.9), method=False, onnx="HardSwish",
               vjp=lambda g, y, x: [where(le(x, -3), 0, where(ge(x, 3), g, g * (x / 3 + 0.5)))])
 hardshrink = f("hardshrink", lambda input, lambd=0.5: where(ge(input, -lambd) & le(input, lambd), 0, input), kinds="f",
                samples=(reals(-3, 3, avoid=(-0.5, 0.5)), reals(0.5, 0.5)), inplace=False,
@@ -347,7 +352,7 @@ softshrink = f("softshrink", lambda input, lambd=0.5: where(gt(input, lambd), in
                                                                                                   where(isnan(input), input, 0))),
                kinds="f", samples=(reals(-3, 3, avoid=(-0.5, 0.5)), reals(0.5, 0.5)), method=False, inplace=False,
                vjp=lambda g, y, x, k: [where(ge(x, -k) & le(x, k), 0, g), None])
-softsign = _float("softsign", lambda input: input / (1 + absolute(input)), samples=AWAY, method=False, inplace=False,
+softsign = _float("softsign", lambda input: input / (1 + absolute(input)), samples=AWAY, method=False, inplace=False, onnx="Softsign",
                   complex_vjp=lambda g, y, x: s.differentiate(x / (1 + absolute(x)), g, [0], complex=True))
 tanhshrink = _float("tanhshrink", lambda input: s.tanhshrink(input), samples=R, method=False, inplace=False,
                     complex=lambda input: input - tanh(input))

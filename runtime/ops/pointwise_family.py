@@ -46,12 +46,15 @@ class PointwiseOp(Op):
     complex: the expression for complex operands, where it is another. complex_vjp: the gradients of complex operands, where the function
     has no complex derivative. wide: of f32 operands everything is computed in f64 and rounded once, the gradients too: for formulas that
     lose digits, where speed matters less. at_result: the gradient of the one operand is the same, to the bit, at the result in its place.
+    onnx: the operator of the ONNX standard that it is, if it is one (see `onnx`).
     """
     family = "pointwise"
     memo = dynamic_numbers = True
 
     def __init__(self, name, fn, *, vjp=None, promote="default", keep=(), kinds="bifc", differentiable=None, result=None, samples=None,
-                 register=True, saves=None, doc=None, check=None, complex=None, complex_vjp=None, wide=False, at_result=False):
+                 register=True, saves=None, doc=None, check=None, complex=None, complex_vjp=None, wide=False, at_result=False,
+                 onnx=None):
+        self.standard = onnx
         self.fn, self.vjp_fn, self.complex_fn, self.complex_vjp = fn, vjp, complex, complex_vjp
         ps = list(inspect.signature(fn).parameters.values())
         self.params = ps
@@ -225,6 +228,13 @@ class PointwiseOp(Op):
             return kernel(xs, None if out is None else [out])[0]
         except ValueError:
             raise _misfit(xs) from None
+
+    def onnx(self, b, *operands):
+        """A node for each operation of the expression, or the operator of the standard that `standard` names. Where it is a function it may
+        give nothing: then the expression says it."""
+        own = self.standard
+        made = own and (b.named(own, *operands) if isinstance(own, str) else own(b, *operands))
+        return made or b.pointwise(self, operands)
 
     def batch(self, n, inputs, batched, attrs):
         """One dimension more; operands of fewer dimensions get theirs behind it."""

@@ -53,6 +53,10 @@ class ReduceOp(Op):
         """The same axes, one further."""
         return reduced_apart(self, *inputs, attrs)
 
+    def onnx(self, b, x, *, dim, keepdim, dtype=None):
+        """An operator, after the expression that comes before it."""
+        return b.reduction(self.kind, self.pre, x, dim, keepdim)
+
     def as_rows(self, x, *, dim, keepdim, dtype=None):
         """(the row program that a call is, its operands, its axes)"""
         axes = tuple(range(x.ndim)) if dim is None else dim
@@ -148,6 +152,11 @@ class _Arg(Op):
             return apply(self, (x.reshape((n, -1)),), {"dim": 1, "keepdim": False})
         return reduced_apart(self, x, attrs)
 
+    def onnx(self, b, x, *, dim, keepdim):
+        """`ArgMax` or `ArgMin`."""
+        x = b.flat(x) if dim is None else x
+        return b.place(self.name == "argmax", x, dim or 0, keepdim)
+
     def as_rows(self, x, *, dim, keepdim):
         return kernels.reduction_program(self.name, kernels.NAMES[x.dtype]), (x,), tuple(range(x.ndim)) if dim is None else (dim,)
 
@@ -168,6 +177,14 @@ class _WithIndex(Op):
     def forward(self, x, *, dim, keepdim):
         v, i = kernels.reduce(self.kind, x, (dim,) if x.ndim else None, keepdim)
         return v, i
+
+    def onnx(self, b, x, *, dim, keepdim):
+        """Two operators."""
+        if not x.ndim:
+            return x, b.number(0, "i64")
+        largest = self.kind == "max_index"
+        value = b.reduction("max" if largest else "min", None, x, (dim,), keepdim)
+        return value, b.place(largest, x, dim, keepdim)
 
     def batch(self, n, inputs, batched, attrs):
         return reduced_apart(self, *inputs, attrs)

@@ -52,10 +52,15 @@ class Op:
     # count from the end?); None where it is more.
     picks = None
     put = None                      # put(array, *arrays, **attrs): what follows, by kernels; False where there are none, and nothing was done
+    # onnx(b, *operands, **attrs): the result (or results) in ONNX. Operands are values, numbers or None;
+    # `b` writes nodes (onnx/write/builder.py), each operator of the standard being a method of it.
+    onnx = None
 
     def __init__(self, name, forward=None, vjp=None, *, samples=None, differentiable=None, nondiff_outputs=(), register=True, inner=False, doc=None,
-                 batch=None, linear=None):
+                 batch=None, linear=None, onnx=None):
         self.name, self.batch_rule = name, batch
+        if onnx is not None:
+            self.onnx = onnx
         if linear is not None:
             self.linear = linear
         if forward is not None:
@@ -145,6 +150,10 @@ class MoveOp(Op):
         for part, x in self.moves(out, *arrays, **attrs):
             part[...] = x
         return out
+
+    def onnx(self, b, x, **attrs):
+        """Each element is gathered from its place."""
+        return b.moved(x, lambda places: self.forward(places, **attrs))
 
 
 def is_tensor(x):

@@ -1,9 +1,11 @@
 """Elements and tensors repeated."""
+
 import numpy as np
 
 from .. import dtypes, indexing
 from ..indexing import sizes
 from . import dims
+from . import onnx_shapes as in_onnx
 from .batching import by_rows, shifted
 from .creation import literal, zeros
 from .registry import Op, apply, is_tensor
@@ -15,7 +17,9 @@ from .view import reshape
 def _repeat_shape(input, repeats, op):
     n = input._array.ndim
     if len(repeats) < n:
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
+        )
     if any(r < 0 for r in repeats):
         raise RuntimeError(f"{op}: repeats must be non-negative, got {list(repeats)}")
     return (1,) * (len(repeats) - n) + input._array.shape
@@ -51,7 +55,9 @@ def tile(input, dims):
     return repeat(input, *reps)
 
 
-METHODS["tile"] = lambda self, *dims: tile(self, dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims)
+METHODS["tile"] = lambda self, *dims: tile(
+    self, dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
+)
 
 
 def _repeat_each(a, repeats, dim):
@@ -61,25 +67,39 @@ def _repeat_each(a, repeats, dim):
 def _repeat_each_vjp(g, _y, _x, repeats, dim):
     if isinstance(repeats, int):
         shape = tuple(_x.shape)
-        return [g.reshape(*shape[:dim + 1], repeats, *shape[dim + 1:]).sum(dim + 1)]
+        return [g.reshape(*shape[: dim + 1], repeats, *shape[dim + 1 :]).sum(dim + 1)]
     index = literal(np.repeat(np.arange(len(repeats)), repeats))
     return [zeros(_x.shape, dtype=g.dtype).index_add(dim, index, g)]
 
 
-repeat_interleave_op = Op("repeat_interleave", _repeat_each, _repeat_each_vjp, samples=lambda make: [
-    Sample(make(2, 3), repeats=2, dim=1), Sample(make(3, 2), repeats=(2, 0, 1), dim=0), Sample(make(3), repeats=0, dim=0)],
-    linear=(0,), batch=shifted("dim"))
+repeat_interleave_op = Op(
+    "repeat_interleave",
+    _repeat_each,
+    _repeat_each_vjp,
+    samples=lambda make: [
+        Sample(make(2, 3), repeats=2, dim=1),
+        Sample(make(3, 2), repeats=(2, 0, 1), dim=0),
+        Sample(make(3), repeats=0, dim=0),
+    ],
+    linear=(0,),
+    batch=shifted("dim"),
+    onnx=in_onnx.repeated_each,
+)
 
 
 def _check_length(have, n, dim):
     if have != n:
-        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {have} and input.size({dim}) = {n}")
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {have} and input.size({dim}) = {n}"
+        )
 
 
 def _check_repeats(total, shape, dim, output_size):
-    indexing.checked_size((*shape[:dim], total, *shape[dim + 1:]), "repeat_interleave")
+    indexing.checked_size((*shape[:dim], total, *shape[dim + 1 :]), "repeat_interleave")
     if output_size is not None and output_size != total:
-        raise RuntimeError(f"repeat_interleave: allocated size {output_size} does not match the required size {total}")
+        raise RuntimeError(
+            f"repeat_interleave: allocated size {output_size} does not match the required size {total}"
+        )
 
 
 def _repeated_places(repeats, shape, dim, output_size):
@@ -89,8 +109,11 @@ def _repeated_places(repeats, shape, dim, output_size):
     return np.repeat(np.arange(repeats.size), repeats)
 
 
-repeated_places_op = Op("repeated_places", _repeated_places, samples=lambda make: [
-    Sample(literal(np.array([2, 0, 1])), shape=(3, 2), dim=0, output_size=3)])
+repeated_places_op = Op(
+    "repeated_places",
+    _repeated_places,
+    samples=lambda make: [Sample(literal(np.array([2, 0, 1])), shape=(3, 2), dim=0, output_size=3)],
+)
 by_rows(repeated_places_op)
 
 
@@ -103,6 +126,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """
     if repeats is None:
         from .sequences import arange
+
         return repeat_interleave(arange(input.numel()), input, 0, output_size=output_size)
     if dim is None:
         input, dim = input.reshape(-1), 0
@@ -115,7 +139,11 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
             raise RuntimeError("repeat_interleave only accept 0D or 1D vector as repeat")
         if repeats.numel() != 1:
             _check_length(repeats.numel(), n, d)
-            index = apply(repeated_places_op, (repeats,), {"shape": input._array.shape, "dim": d, "output_size": output_size})
+            index = apply(
+                repeated_places_op,
+                (repeats,),
+                {"shape": input._array.shape, "dim": d, "output_size": output_size},
+            )
             return FUNCTIONS["index_select"](input, d, index)
         repeats = repeats.reshape(()).item()
     if isinstance(repeats, int):

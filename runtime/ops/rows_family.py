@@ -47,6 +47,11 @@ class RowsOp(Op):
             xs.append(x)
         return apply(self, tuple(xs), {"dim": tuple([d + 1 for d in attrs["dim"]])})
 
+    def onnx(self, b, *operands, dim):
+        """A node for each stage of the program."""
+        made = b.row_program(self.program(operands[0].dtype), operands, dim)
+        return tuple(made) if len(made) > 1 else made[0]
+
     def as_rows(self, *operands, dim):
         """(the row program that a call is, its operands, its axes)"""
         return self.program(FROM_NUMPY[operands[0].dtype].short), operands, dim

@@ -1,8 +1,10 @@
 """Scans: running sums, products and extrema; differences and the trapezoidal rule."""
+
 from .. import dtypes
 from ..cpu import scan as scans
 from ..dtypes import COMPLEX, FLOAT
 from . import dims
+from . import onnx_orders as in_onnx
 from .batching import shifted
 from .reduce import FUN, _before, _one_dim, _tensor, max_result
 from .registry import Op, apply, ask, has_zero
@@ -27,7 +29,13 @@ def _after(g, x, dim):
     of x, the product of so many after i."""
     n, far, product = x.shape[dim], 1, x.narrow(dim, 1, x.shape[dim] - 1)
     while far < n:
-        g = FUN("cat")([g.narrow(dim, 0, n - far) + product * g.narrow(dim, far, n - far), g.narrow(dim, n - far, far)], dim)
+        g = FUN("cat")(
+            [
+                g.narrow(dim, 0, n - far) + product * g.narrow(dim, far, n - far),
+                g.narrow(dim, n - far, far),
+            ],
+            dim,
+        )
         if 2 * far < n:
             product = product.narrow(dim, 0, n - 2 * far) * product.narrow(dim, far, n - 2 * far)
         far *= 2
@@ -36,11 +44,19 @@ def _after(g, x, dim):
 
 class ScanOp(Op):
     """A running reduction along one axis."""
+
     family = "scan"
     memo = True
 
-    def __init__(self, name, vjp, nondiff_outputs=()):
-        super().__init__(name, vjp=vjp, samples=_one_dim, nondiff_outputs=nondiff_outputs, batch=shifted("dim"))
+    def __init__(self, name, vjp, onnx, nondiff_outputs=()):
+        super().__init__(
+            name,
+            vjp=vjp,
+            samples=_one_dim,
+            nondiff_outputs=nondiff_outputs,
+            batch=shifted("dim"),
+            onnx=onnx,
+        )
 
     def forward(self, x, *, dim):
         r = getattr(scans, self.name)(x, dim)
@@ -51,18 +67,22 @@ def _cumextreme_vjp(g, y, _x, *, dim):
     return [FUN("zeros")(_x.shape, dtype=g[0].dtype).scatter_add(dim, y[1], g[0])]
 
 
-cumsum_op = ScanOp("cumsum", lambda g, _y, _x, *, dim: [_flip_cumsum(g, dim)])
+cumsum_op = ScanOp("cumsum", lambda g, _y, _x, *, dim: [_flip_cumsum(g, dim)], in_onnx.running_sum)
 cumsum_op.linear = (0,)
-cumprod_op = ScanOp("cumprod", _cumprod_vjp)
-cummax_op = ScanOp("cummax", _cumextreme_vjp, nondiff_outputs=(1,))
-cummin_op = ScanOp("cummin", _cumextreme_vjp, nondiff_outputs=(1,))
+cumprod_op = ScanOp("cumprod", _cumprod_vjp, in_onnx.running(in_onnx.product))
+cummax_op = ScanOp(
+    "cummax", _cumextreme_vjp, in_onnx.running_extremum("GreaterOrEqual"), nondiff_outputs=(1,)
+)
+cummin_op = ScanOp(
+    "cummin", _cumextreme_vjp, in_onnx.running_extremum("LessOrEqual"), nondiff_outputs=(1,)
+)
 
 
 def _logcumsumexp_vjp(g, y, x, *, dim):
     return [(x.exp() * _flip_cumsum(g * (-y).exp(), dim))]
 
 
-logcumsumexp_op = ScanOp("logcumsumexp", _logcumsumexp_vjp)
+logcumsumexp_op = ScanOp("logcumsumexp", _logcumsumexp_vjp, in_onnx.running(in_onnx.log_of_sum))
 
 
 def _scan(op, input, dim, dtype=None):
@@ -120,7 +140,10 @@ def _inplace_scan(name, fn):
     from .surface import METHODS
 
     def write(self, dim, *, dtype=None):
-        return self.copy_(fn(self.clone() if self.requires_grad else self, dim, dtype=dtype))       # the backward may read it
+        return self.copy_(
+            fn(self.clone() if self.requires_grad else self, dim, dtype=dtype)
+        )  # the backward may read it
+
     write.__name__ = name
     METHODS[name] = write
 

@@ -6,6 +6,7 @@ import numpy as np
 from ..cpu import take as picks
 from ..dtypes import BOOL, FLOAT, FROM_NUMPY
 from . import dims
+from . import onnx_places as in_onnx
 from .batching import aligned, all_batched, at_index, example_ndim, repeated, shifted
 from .creation import empty_array, zeros
 from .from_data import number, scalar_tensor
@@ -85,7 +86,8 @@ def _scatter_each(op, n, inputs, batched, attrs):
     return apply(op, (x, src, index), {"dim": attrs["dim"] + 1})
 
 
-scatter_op = WriteOp("scatter", _scatter_write, _scatter_vjp, _put_each(False), samples=_scatter_samples, linear=(0, 1), batch=_scatter_each)
+scatter_op = WriteOp("scatter", _scatter_write, _scatter_vjp, _put_each(False), samples=_scatter_samples, linear=(0, 1), batch=_scatter_each,
+                     onnx=in_onnx.scattered)
 
 
 def _scatter_add_write(a, src, index, dim):
@@ -105,7 +107,7 @@ def _scatter_add_vjp(g, _y, _x, _src, index, dim, needs):
 
 
 scatter_add_op = WriteOp("scatter_add", _scatter_add_write, _scatter_add_vjp, _put_each(True), samples=_scatter_samples,
-                         linear=(0, 1), batch=shifted("dim"))
+                         linear=(0, 1), batch=shifted("dim"), onnx=in_onnx.scatter_added)
 
 
 def _scatter_shape(op, self, dim, index, src):
@@ -292,7 +294,8 @@ def _reduce_samples(make):
             yield Sample(make(2, 3), make(2, 3), longs([[0, 1, 1], [0, 0, 1]]), dim=0, reduce=kind, include_self=include)
 
 
-scatter_reduce_op = WriteOp("scatter_reduce", _scatter_reduce_write, _scatter_reduce_vjp, samples=_reduce_samples, batch=shifted("dim"))
+scatter_reduce_op = WriteOp("scatter_reduce", _scatter_reduce_write, _scatter_reduce_vjp, samples=_reduce_samples, batch=shifted("dim"),
+                            onnx=in_onnx.scatter_reduced)
 
 
 def _check_scatter_reduce(self, dim, index, src, reduce, *, include_self=True):
@@ -355,7 +358,7 @@ def _index_select_vjp(g, _y, _x, index, dim):
 
 index_select_op = Op("index_select", _index_select, _index_select_vjp, samples=lambda make: [
     Sample(make(3, 2), longs([2, 0, 2]), dim=0), Sample(make(2, 3), longs([1]), dim=1), Sample(make(3), longs([]), dim=0)],
-    linear=(0,), batch=_select_each)
+    linear=(0,), batch=_select_each, onnx=in_onnx.selected)
 index_select_op.memo = True
 index_select_op.picks = lambda a, index, dim: (dim, False, False) if a.ndim and index.ndim == 1 else None
 
@@ -392,7 +395,7 @@ def _index_add_write(a, source, index, dim):
 index_add_op = WriteOp("index_add", _index_add_write, lambda g, _y, _x, _source, index, dim, needs: [
     g, index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None], _put_slices(True), samples=lambda make: [
     Sample(make(3, 2), make(4, 2), longs([2, 0, 2, 1]), dim=0), Sample(make(2, 3), make(2, 1), longs([1]), dim=1),
-    Sample(make(3), make(2), longs([1, 1]), dim=0)], linear=(0, 1), batch=at_index(_within(RuntimeError)))
+    Sample(make(3), make(2), longs([1, 1]), dim=0)], linear=(0, 1), batch=at_index(_within(RuntimeError)), onnx=in_onnx.slices_added)
 
 
 def _sliced(op, self, dim, index, source, error=RuntimeError):
@@ -447,7 +450,7 @@ index_copy_op = WriteOp("index_copy", _index_copy_write, lambda g, _y, _x, _sour
     _zeroed(g, index, dim) if needs[0] else None,
     index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None], _put_slices(False), samples=lambda make: [
     Sample(make(3, 2), make(2, 2), longs([2, 0]), dim=0), Sample(make(2, 3), make(2, 1), longs([1]), dim=1)],
-    linear=(0, 1), batch=at_index(_within()))
+    linear=(0, 1), batch=at_index(_within()), onnx=in_onnx.slices_copied)
 
 
 def _check_index_copy(self, dim, index, source):
@@ -487,7 +490,7 @@ def _fill_each(op, n, inputs, batched, attrs):
 index_fill_op = WriteOp("index_fill", _index_fill_write, lambda g, _y, _x, _value, index, dim, needs: [
     _zeroed(g, index, dim) if needs[0] else None, _unique_sum(g, index, dim) if needs[1] else None, None], samples=lambda make: [
     Sample(make(3, 2), make(), longs([2, 0]), dim=0), Sample(make(2, 3), make(), longs([1]), dim=1)],
-    linear=(0, 1), batch=_fill_each)
+    linear=(0, 1), batch=_fill_each, onnx=in_onnx.slices_filled)
 
 
 def _unique_sum(g, index, dim):
@@ -531,7 +534,7 @@ def _index_reduce_vjp(g, y, x, source, index, dim, reduce, include_self, needs):
 
 index_reduce_op = WriteOp("index_reduce", _index_reduce_write, _index_reduce_vjp, samples=lambda make: [
     Sample(make(3, 2), make(4, 2), longs([2, 0, 2, 1]), dim=0, reduce=r, include_self=k)
-    for r in ("prod", "mean", "amax", "amin") for k in (True, False)], batch=at_index(_within()))
+    for r in ("prod", "mean", "amax", "amin") for k in (True, False)], batch=at_index(_within()), onnx=in_onnx.slices_reduced)
 
 
 def _check_index_reduce(self, dim, index, source, reduce, *, include_self=True):

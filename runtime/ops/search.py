@@ -10,6 +10,7 @@ from .. import dtypes
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..tensor import Tensor
 from . import dims
+from . import onnx_places as in_onnx
 from .batching import all_batched, by_rows, example_ndim
 from .from_data import scalar_tensor, tensor
 from .registry import Op, apply, ask, is_tensor
@@ -49,7 +50,7 @@ def _search_each(op, n, inputs, batched, attrs):
     return apply(op, (sequence, values, *sorter), attrs).reshape(shape)
 
 
-search_op = Op("searchsorted", _search, batch=_search_each, samples=lambda make: [
+search_op = Op("searchsorted", _search, batch=_search_each, onnx=in_onnx.searched, samples=lambda make: [
     Sample(tensor([1.0, 3.0, 5.0]), make(2, 3), right=False, out_int32=False),
     Sample(tensor([[1.0, 3.0], [0.0, 2.0]]), make(2, 3), right=True, out_int32=True)])
 
@@ -143,7 +144,7 @@ def _sort_rows(rows):
     return np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
 
 
-unique_op = Op("unique", _unique, samples=lambda make: [
+unique_op = Op("unique", _unique, onnx=in_onnx.distinct, samples=lambda make: [
     Sample(tensor([3, 1, 3]), inverse=True, counts=True, dim=None, consecutive=False),
     Sample(tensor([[1, 2], [1, 2]]), inverse=True, counts=True, dim=0, consecutive=True)])
 
@@ -232,7 +233,8 @@ def _isin(elements, tests, invert):
     return np.isin(_comparable(elements), _comparable(tests), invert=invert)
 
 
-isin_op = Op("isin", _isin, samples=lambda make: [Sample(tensor([1, 2, 3]), tensor([2, 5]), invert=False)])
+isin_op = Op("isin", _isin, samples=lambda make: [Sample(tensor([1, 2, 3]), tensor([2, 5]), invert=False)],
+             onnx=in_onnx.contained)
 by_rows(isin_op)
 
 
@@ -260,7 +262,7 @@ def _bincount(a, weights=None, *, minlength):
     return out
 
 
-bincount_op = Op("bincount", _bincount, samples=lambda make: [
+bincount_op = Op("bincount", _bincount, onnx=in_onnx.counts, samples=lambda make: [
     Sample(tensor([0, 2, 2]), minlength=0), Sample(tensor([1]), minlength=4)])
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from .. import dtypes, indexing
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
+from . import onnx_shapes as in_onnx
 from .creation import check_options, empty, finish, float_dtype, literal, ones, require, zeros
 from .registry import Op, apply, is_tensor
 from .samples import Sample
@@ -40,7 +41,8 @@ def _arange(start, step, n, dtype):
 
 
 arange_op = Op("arange", _arange, samples=lambda make: [Sample(start=0, step=1, n=5, dtype=dtypes.int64),
-                                                        Sample(start=1.0, step=0.5, n=0, dtype=dtypes.float32)])
+                                                        Sample(start=1.0, step=0.5, n=0, dtype=dtypes.float32)],
+               onnx=lambda b, **at: in_onnx.counted(b, _arange, **at))
 
 
 def _number(x):
@@ -127,7 +129,8 @@ def _linspace(*ends, steps, dtype, endpoint=True, start=None, end=None):
 
 linspace_op = Op("linspace", _linspace, samples=lambda make: [Sample(start=0.0, end=1.0, steps=5, dtype=dtypes.float32),
                                                               Sample(start=3, end=-2, steps=1, dtype=dtypes.float64),
-                                                              Sample(start=0, end=1, steps=0, dtype=dtypes.float64)])
+                                                              Sample(start=0, end=1, steps=0, dtype=dtypes.float64)],
+                 onnx=lambda b, *ends, **at: in_onnx.by_rule(b, _linspace, ends, at))
 
 
 @function(method=False)
@@ -164,7 +167,8 @@ def _logspace(*ends, steps, base, dtype, start=None, end=None):
         return a.astype(dtype.np)
 
 
-logspace_op = Op("logspace", _logspace, samples=lambda make: [Sample(start=0.0, end=2.0, steps=3, base=10.0, dtype=dtypes.float32)])
+logspace_op = Op("logspace", _logspace, samples=lambda make: [Sample(start=0.0, end=2.0, steps=3, base=10.0, dtype=dtypes.float32)],
+                 onnx=lambda b, *ends, **at: in_onnx.by_rule(b, _logspace, ends, at))
 
 
 @function(method=False)
@@ -184,7 +188,8 @@ def _eye(n, m, dtype, k=0):
     return np.eye(n, m, k, dtype.np)
 
 
-eye_op = Op("eye", _eye, samples=lambda make: [Sample(n=3, m=2, dtype=dtypes.float32), Sample(n=0, m=0, dtype=dtypes.int64)])
+eye_op = Op("eye", _eye, samples=lambda make: [Sample(n=3, m=2, dtype=dtypes.float32), Sample(n=0, m=0, dtype=dtypes.int64)],
+            onnx=lambda b, **at: in_onnx.by_rule(b, _eye, (), at))
 
 
 @function(method=False)

@@ -1,12 +1,14 @@
 """A copy of a tensor with another tensor in a slice, a row, a diagonal or a strided part of it."""
+
 from .. import indexing
 from ..indexing import sizes
 from . import dims
+from . import onnx_shapes as in_onnx
 from .batching import shifted
 from .creation import zeros
 from .registry import MoveOp, apply
 from .samples import Sample
-from .strided import as_strided, diagonal
+from .strided import _diagonal, as_strided, diagonal
 from .surface import function
 from .view import numpy_index, select, slice_along, slice_each, slice_op
 
@@ -23,16 +25,29 @@ def _put_slice_vjp(g, _y, _x, _src, index, needs):
     return [gx, apply(slice_op, (g,), {"index": index}) if needs[1] else None]
 
 
-slice_scatter_op = MoveOp("slice_scatter", lambda a, src, index: a.shape, _put_slice, _put_slice_vjp, samples=lambda make: [
-    Sample(make(3, 4), make(2, 4), index=((0, 2, 1),)), Sample(make(3, 4), make(3), index=((0, 3, 1), 1)),
-    Sample(make(5), make(2), index=((1, 5, 2),)), Sample(make(3), make(0), index=((1, 1, 1),))], batch=slice_each)
+slice_scatter_op = MoveOp(
+    "slice_scatter",
+    lambda a, src, index: a.shape,
+    _put_slice,
+    _put_slice_vjp,
+    samples=lambda make: [
+        Sample(make(3, 4), make(2, 4), index=((0, 2, 1),)),
+        Sample(make(3, 4), make(3), index=((0, 3, 1), 1)),
+        Sample(make(5), make(2), index=((1, 5, 2),)),
+        Sample(make(3), make(0), index=((1, 1, 1),)),
+    ],
+    batch=slice_each,
+    onnx=lambda b, a, src, index: in_onnx.put(b, a, src, lambda places: places[numpy_index(index)]),
+)
 
 
 def _put(input, src, part, index, op):
     want = part._array.shape
     if src._array.shape != want:
-        raise RuntimeError(f"{op}: expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, "
-                           f"slice size = {list(want)}")
+        raise RuntimeError(
+            f"{op}: expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, "
+            f"slice size = {list(want)}"
+        )
     return apply(slice_scatter_op, (input, src.to(input.dtype)), {"index": index})
 
 
@@ -42,7 +57,13 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     d = dims.one(dim, input._array.ndim)
     part = slice_along(input.detach(), d, start, end, step)
     n = input._array.shape[d]
-    return _put(input, src, part, ((None, None, None),) * d + ((*indexing.bound(start, end, step, n), step),), "slice_scatter")
+    return _put(
+        input,
+        src,
+        part,
+        ((None, None, None),) * d + ((*indexing.bound(start, end, step, n), step),),
+        "slice_scatter",
+    )
 
 
 @function()
@@ -50,7 +71,13 @@ def select_scatter(input, src, dim, index):
     """A copy of `input` with one place of a dimension replaced by `src`."""
     d = dims.one(dim, input._array.ndim)
     part = select(input.detach(), d, index)
-    return _put(input, src, part, ((None, None, None),) * d + (index % input._array.shape[d],), "select_scatter")
+    return _put(
+        input,
+        src,
+        part,
+        ((None, None, None),) * d + (index % input._array.shape[d],),
+        "select_scatter",
+    )
 
 
 @function()
@@ -58,8 +85,10 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     """A copy of `input` with a diagonal replaced by `src`."""
     want = diagonal(input.detach(), offset, dim1, dim2)._array.shape
     if src._array.shape != want:
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, slice "
-                           f"size = {list(want)}")
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, slice "
+            f"size = {list(want)}"
+        )
     n = input._array.ndim
     kw = {"offset": offset, "dim1": dims.one(dim1, n), "dim2": dims.one(dim2, n)}
     return apply(diagonal_scatter_op, (input, src.to(input.dtype)), kw)
@@ -73,20 +102,34 @@ def _put_diagonal(out, a, src, offset, dim1, dim2):
 
 def _put_diagonal_vjp(g, _y, _x, _src, offset, dim1, dim2):
     kw = {"offset": offset, "dim1": dim1, "dim2": dim2}
-    return [apply(diagonal_scatter_op, (g, zeros(_src.shape, dtype=g.dtype)), kw), diagonal(g, **kw)]
+    return [
+        apply(diagonal_scatter_op, (g, zeros(_src.shape, dtype=g.dtype)), kw),
+        diagonal(g, **kw),
+    ]
 
 
-diagonal_scatter_op = MoveOp("diagonal_scatter", lambda a, src, **kw: a.shape, _put_diagonal, _put_diagonal_vjp, samples=lambda make: [
-    Sample(make(3, 3), make(3), offset=0, dim1=0, dim2=1), Sample(make(2, 3, 4), make(2, 3), offset=1, dim1=1, dim2=2)],
-    batch=shifted("dim1", "dim2"))
+diagonal_scatter_op = MoveOp(
+    "diagonal_scatter",
+    lambda a, src, **kw: a.shape,
+    _put_diagonal,
+    _put_diagonal_vjp,
+    samples=lambda make: [
+        Sample(make(3, 3), make(3), offset=0, dim1=0, dim2=1),
+        Sample(make(2, 3, 4), make(2, 3), offset=1, dim1=1, dim2=2),
+    ],
+    batch=shifted("dim1", "dim2"),
+    onnx=lambda b, a, src, **at: in_onnx.put(b, a, src, lambda places: _diagonal(places, **at)),
+)
 
 
 @function()
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """A copy of `input` with the region that `as_strided` gives replaced by `src`."""
     if tuple(src._array.shape) != sizes((size,), "as_strided_scatter"):
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, slice "
-                           f"size = {list(size)}")
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, slice "
+            f"size = {list(size)}"
+        )
     offset = None if storage_offset is None else storage_offset - input.storage_offset()
     out = input.contiguous().clone() if input.is_contiguous() else input.clone()
     as_strided(out, size, stride, offset).copy_(src)

@@ -1,4 +1,5 @@
 """softmax, log_softmax and logsumexp."""
+
 import math
 
 from .. import dtypes
@@ -35,19 +36,43 @@ def _tuple_dim(make):
         yield Sample(*q.args, dim=(q.kwargs["dim"],))
 
 
-softmax_grad_op = RowsOp("softmax_backward", rowops.softmax_backward, vjp=_softmax_grad_vjp, samples=_pair_samples)
-softmax_op = RowsOp("softmax", rowops.softmax, vjp=lambda g, y, _x, *, dim: [softmax_grad_op(g, y, dim=dim)], samples=_tuple_dim)
-log_softmax_grad_op = RowsOp("log_softmax_backward", rowops.log_softmax_backward, vjp=_log_softmax_grad_vjp, samples=_pair_samples)
-log_softmax_op = RowsOp("log_softmax", rowops.log_softmax, vjp=lambda g, y, _x, *, dim: [log_softmax_grad_op(g, y, dim=dim)],
-                        samples=_tuple_dim)
+softmax_grad_op = RowsOp(
+    "softmax_backward", rowops.softmax_backward, vjp=_softmax_grad_vjp, samples=_pair_samples
+)
+softmax_op = RowsOp(
+    "softmax",
+    rowops.softmax,
+    vjp=lambda g, y, _x, *, dim: [softmax_grad_op(g, y, dim=dim)],
+    samples=_tuple_dim,
+    onnx=lambda b, x, dim: b.Softmax(x, axis=dim[0]),
+)
+log_softmax_grad_op = RowsOp(
+    "log_softmax_backward",
+    rowops.log_softmax_backward,
+    vjp=_log_softmax_grad_vjp,
+    samples=_pair_samples,
+)
+log_softmax_op = RowsOp(
+    "log_softmax",
+    rowops.log_softmax,
+    vjp=lambda g, y, _x, *, dim: [log_softmax_grad_op(g, y, dim=dim)],
+    samples=_tuple_dim,
+    onnx=lambda b, x, dim: b.LogSoftmax(x, axis=dim[0]),
+)
 
 
 def _logsumexp_vjp(g, y, x, *, dim):
-    safe = FUN("where")(y == y.new_full((), -math.inf), 0.0, y)     # all -inf: the gradient is zero
+    safe = FUN("where")(y == y.new_full((), -math.inf), 0.0, y)  # all -inf: the gradient is zero
     return [g * (x - safe).exp()]
 
 
-logsumexp_op = RowsOp("logsumexp", rowops.logsumexp, vjp=_logsumexp_vjp, samples=_tuple_dim)
+logsumexp_op = RowsOp(
+    "logsumexp",
+    rowops.logsumexp,
+    vjp=_logsumexp_vjp,
+    samples=_tuple_dim,
+    onnx=lambda b, x, dim: b.reduce("ReduceLogSumExp", x, dim),
+)
 
 
 def _row_function(name, op, doc):
@@ -55,19 +80,24 @@ def _row_function(name, op, doc):
         if dtype is not None:
             input = input.to(dtype=dtype)
         if _tensor(name, input).dtype.kind != FLOAT:
-            raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{input.dtype.letter}'")
+            raise NotImplementedError(
+                f"\"{name}_lastdim_kernel_impl\" not implemented for '{input.dtype.letter}'"
+            )
         if dim is None:
             dim = 0 if input.ndim in (0, 1, 3) else 1
         d = dims.one(dim, input.ndim, name)
         if not input.ndim:
             return apply(op, (input.reshape(1),), {"dim": (0,)}).reshape(())
         return apply(op, (input,), {"dim": (d,)})
+
     f.__name__, f.__doc__ = name, doc
     return function(out=True)(f)
 
 
 softmax = _row_function("softmax", softmax_op, "exp(x) divided by its sum along `dim`.")
-log_softmax = _row_function("log_softmax", log_softmax_op, "log(softmax(x)) along `dim`, computed stably.")
+log_softmax = _row_function(
+    "log_softmax", log_softmax_op, "log(softmax(x)) along `dim`, computed stably."
+)
 
 
 @function(out=True)
@@ -76,8 +106,10 @@ def logsumexp(input, dim, keepdim=False):
     if _tensor("logsumexp", input).dtype.kind < FLOAT:
         input = input.to(dtypes.get_default_dtype())
     d = dims.many(dim, input.ndim, "logsumexp")
-    if not input.ndim:                              # a complex one has its angle between -pi and pi, as a logarithm
-        return input * 1 if input.dtype.kind != COMPLEX else logsumexp(input.reshape(1), 0).reshape(())
+    if not input.ndim:  # a complex one has its angle between -pi and pi, as a logarithm
+        return (
+            input * 1 if input.dtype.kind != COMPLEX else logsumexp(input.reshape(1), 0).reshape(())
+        )
     d = tuple(range(input.ndim)) if d is None else d
     if input.dtype.kind == COMPLEX:
         if not input.numel():

@@ -1,5 +1,6 @@
 """Sorting and order statistics. Equal elements keep their order, NaN is greater than every number; gradients flow to the elements
 that were picked."""
+
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from ..cpu import sort as kernels
 from ..dtypes import COMPLEX, FLOAT
 from ..ir import scalar as s
 from . import dims
+from . import onnx_orders as in_onnx
 from .batching import shifted
 from .creation import literal, zeros
 from .gather import gather
@@ -57,27 +59,66 @@ def _picked_vjp(g, y, _x, dim, **attrs):
 class PickOp(Op):
     """An op with two outputs: elements of the input, and their positions along `dim`."""
 
-    def __init__(self, name, forward, samples):
-        super().__init__(name, forward, _picked_vjp, samples=samples, nondiff_outputs=(1,), batch=shifted("dim"))
+    def __init__(self, name, forward, samples, onnx=None):
+        super().__init__(
+            name,
+            forward,
+            _picked_vjp,
+            samples=samples,
+            nondiff_outputs=(1,),
+            batch=shifted("dim"),
+            onnx=onnx,
+        )
 
 
-sort_op = PickOp("sort", lambda a, dim, descending: kernels.sort(a, dim, descending), lambda make: [
-    Sample(make(3, 4), dim=1, descending=False), Sample(make(3, 4), dim=0, descending=True),
-    Sample(make(), dim=0, descending=False),
-    Sample(make(0, 2), dim=0, descending=False)])
-topk_op = PickOp("topk", lambda a, dim, k, largest: kernels.topk(a, k, dim, largest), lambda make: [
-    Sample(make(3, 5), dim=1, k=2, largest=True), Sample(make(3, 5), dim=0, k=3, largest=False),
-    Sample(make(4), dim=0, k=0, largest=True)])
-kthvalue_op = PickOp("kthvalue", lambda a, dim, k: kernels.kthvalue(a, k, dim), lambda make: [
-    Sample(make(3, 5), dim=1, k=2), Sample(make(4), dim=0, k=4)])
-median_op = PickOp("median", lambda a, dim, ignore_nan: kernels.median(a, dim, ignore_nan), lambda make: [
-    Sample(make(3, 5), dim=1, ignore_nan=False), Sample(make(4), dim=0, ignore_nan=True)])
-mode_op = PickOp("mode", lambda a, dim: kernels.mode(a, dim), lambda make: [Sample(make(3, 5), dim=1), Sample(make(4), dim=0)])
+sort_op = PickOp(
+    "sort",
+    lambda a, dim, descending: kernels.sort(a, dim, descending),
+    lambda make: [
+        Sample(make(3, 4), dim=1, descending=False),
+        Sample(make(3, 4), dim=0, descending=True),
+        Sample(make(), dim=0, descending=False),
+        Sample(make(0, 2), dim=0, descending=False),
+    ],
+    in_onnx.in_order,
+)
+topk_op = PickOp(
+    "topk",
+    lambda a, dim, k, largest: kernels.topk(a, k, dim, largest),
+    lambda make: [
+        Sample(make(3, 5), dim=1, k=2, largest=True),
+        Sample(make(3, 5), dim=0, k=3, largest=False),
+        Sample(make(4), dim=0, k=0, largest=True),
+    ],
+    in_onnx.first_in_order,
+)
+kthvalue_op = PickOp(
+    "kthvalue",
+    lambda a, dim, k: kernels.kthvalue(a, k, dim),
+    lambda make: [Sample(make(3, 5), dim=1, k=2), Sample(make(4), dim=0, k=4)],
+    in_onnx.one_in_order,
+)
+median_op = PickOp(
+    "median",
+    lambda a, dim, ignore_nan: kernels.median(a, dim, ignore_nan),
+    lambda make: [
+        Sample(make(3, 5), dim=1, ignore_nan=False),
+        Sample(make(4), dim=0, ignore_nan=True),
+    ],
+    in_onnx.middle,
+)
+mode_op = PickOp(
+    "mode",
+    lambda a, dim: kernels.mode(a, dim),
+    lambda make: [Sample(make(3, 5), dim=1), Sample(make(4), dim=0)],
+)
 
 
 def _ordered(op, input):
     if not is_tensor(input):
-        raise TypeError(f"{op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise TypeError(
+            f"{op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+        )
     if input.dtype.kind == COMPLEX:
         raise NotImplementedError(f"\"{op}\" not implemented for '{input.dtype.letter}'")
     return input
@@ -94,19 +135,24 @@ def sort(input, dim=-1, descending=False, *, stable=True, out=None):
     if isinstance(dim, bool) and not isinstance(descending, bool):
         dim, descending = descending, False
     _ordered("sort", input)
-    r = apply(sort_op, (input,), {"dim": dims.one(dim, input._array.ndim), "descending": bool(descending)})
+    r = apply(
+        sort_op, (input,), {"dim": dims.one(dim, input._array.ndim), "descending": bool(descending)}
+    )
     if out is not None:
         from .surface import give_out
+
         return give_out("sort", sort_result(*r), out)
     return sort_result(*r)
 
 
 sort.__module__ = "whet"
-METHODS["sort"] = lambda self, dim=-1, descending=False, *, stable=True: sort(self, dim, descending, stable=stable)
+METHODS["sort"] = lambda self, dim=-1, descending=False, *, stable=True: sort(
+    self, dim, descending, stable=stable
+)
 
 
 def _sort_function(input, dim=-1, descending=None, *, axis=None, stable=True, out=None):
-    if axis is not None:                                   # the Array API asks for the values only
+    if axis is not None:  # the Array API asks for the values only
         return sort(input, axis, bool(descending)).values
     return sort(input, dim, bool(descending), stable=stable, out=out)
 
@@ -139,7 +185,9 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     d = dims.one(-1 if dim is None else dim, input._array.ndim)
     n = input._array.shape[d] if input._array.ndim else 1
     if not 0 <= k <= n:
-        raise RuntimeError(f"selected index k out of range: topk of {k} along a dimension of size {n}")
+        raise RuntimeError(
+            f"selected index k out of range: topk of {k} along a dimension of size {n}"
+        )
     return topk_result(*apply(topk_op, (input,), {"dim": d, "k": int(k), "largest": bool(largest)}))
 
 
@@ -158,7 +206,9 @@ def kthvalue(input, k, dim=-1, keepdim=False):
         raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
-    return kthvalue_result(*_kept(apply(kthvalue_op, (input,), {"dim": d, "k": int(k)}), d, keepdim, a.ndim))
+    return kthvalue_result(
+        *_kept(apply(kthvalue_op, (input,), {"dim": d, "k": int(k)}), d, keepdim, a.ndim)
+    )
 
 
 # ---- median and mode -------------------------------------------------------------------------------------------------
@@ -168,12 +218,17 @@ def _median(op, kind, input, dim, keepdim, ignore_nan):
     if dim is None:
         if not a.size:
             from .creation import full
+
             return full((), float("nan") if input.dtype.kind == FLOAT else 0, dtype=input.dtype)
-        return apply(median_op, (reshape(input, (-1,)),), {"dim": 0, "ignore_nan": ignore_nan})[0].reshape(())
+        return apply(median_op, (reshape(input, (-1,)),), {"dim": 0, "ignore_nan": ignore_nan})[
+            0
+        ].reshape(())
     d = dims.one(dim, a.ndim)
     if a.ndim and not a.shape[d]:
         raise IndexError(f"{op}(): Expected reduction dim {d} to have non-zero size.")
-    return kind(*_kept(apply(median_op, (input,), {"dim": d, "ignore_nan": ignore_nan}), d, keepdim, a.ndim))
+    return kind(
+        *_kept(apply(median_op, (input,), {"dim": d, "ignore_nan": ignore_nan}), d, keepdim, a.ndim)
+    )
 
 
 @function(out=True)
@@ -213,8 +268,10 @@ def _fractions(a):
 
 def _quantile(op, input, q, dim, keepdim, interpolation, ignore_nan):
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
-        raise RuntimeError(f"{op}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
-                           f"{interpolation}")
+        raise RuntimeError(
+            f"{op}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+            f"{interpolation}"
+        )
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise RuntimeError(f"{op}() input tensor must be either float or double dtype")
     if not input._array.size:
@@ -233,12 +290,18 @@ def _quantile(op, input, q, dim, keepdim, interpolation, ignore_nan):
         x, kept = reshape(input, (1, -1)), (1,) * len(shape)
     else:
         d = dims.one(dim, len(shape))
-        x = (input.movedim(d, -1) if shape else input.reshape(1))
+        x = input.movedim(d, -1) if shape else input.reshape(1)
         kept = tuple(1 if i == d else n for i, n in enumerate(shape))
         x = reshape(x, (-1, x.shape[-1]))
     ordered = sort(x, -1).values
     r = _between(ordered, q.reshape(-1), interpolation, ignore_nan)
-    out = kept if keepdim else () if dim is None else tuple(n for i, n in enumerate(shape) if i != dims.one(dim, len(shape)))
+    out = (
+        kept
+        if keepdim
+        else ()
+        if dim is None
+        else tuple(n for i, n in enumerate(shape) if i != dims.one(dim, len(shape)))
+    )
     return reshape(r.t(), (q.numel(), *out)) if q.ndim else reshape(r, out)
 
 

@@ -144,7 +144,8 @@ def special_ndtri(input):
 
 ndtri_op = Op("special_ndtri", lambda p: np.asarray(s.evaluate((_NDTRI,), [p], lambda t: dtypes.SHORT[t].np)[0], p.dtype),
               lambda g, y, _p: [g * ((0.5 * (y * y)).exp() * math.sqrt(2 * math.pi))],
-              samples=lambda make: [Sample(make(5, low=0.02, high=0.98)), Sample(make(2, 3, low=0.001, high=0.2))], batch=broadcast)
+              samples=lambda make: [Sample(make(5, low=0.02, high=0.98)), Sample(make(2, 3, low=0.001, high=0.2))], batch=broadcast,
+              onnx=lambda b, p: b.expression(_NDTRI, p))
 xlog1py = _special("xlog1py", lambda input, other: where(isnan(other), other, where(eq(input, 0), 0, input * log1p(other))),
                    (R, reals(-0.8, 3)), wide=True, vjp=lambda g, y, x, z: [where(eq(x, 0) & le(z, -1), 0, g * log1p(z)), g * (x / (z + 1))])
 spherical_bessel_j0 = _special("spherical_bessel_j0", lambda input: where(s.isinf(input), 0, where(eq(input, 0), 1, s.sin(input) / input)),

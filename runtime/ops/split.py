@@ -1,9 +1,11 @@
 """Views of several pieces at once."""
+
 import builtins
 
 from .. import dtypes, indexing
 from ..indexing import as_int
 from . import dims
+from . import onnx_shapes as in_onnx
 from .batching import shifted
 from .registry import apply, is_tensor
 from .samples import Sample
@@ -13,7 +15,9 @@ from .view import ViewOp, slice_along
 
 class ViewsOp(ViewOp):
     """A view op with several results."""
+
     view_is_safe = False
+
 
 # ---- several views at once -------------------------------------------------------------------------------------------
 def _split(a, sizes, dim):
@@ -26,16 +30,31 @@ def _split(a, sizes, dim):
 
 def _filled(gs, shapes, like):
     from .creation import zeros
+
     return [zeros(s, dtype=like.dtype) if g is None else g for g, s in zip(gs, shapes)]
 
 
 def _split_vjp(gs, _y, _x, sizes, dim):
     shape = tuple(_x.shape)
-    return [FUNCTIONS["cat"](_filled(gs, [(*shape[:dim], n, *shape[dim + 1:]) for n in sizes], _x), dim)]
+    return [
+        FUNCTIONS["cat"](
+            _filled(gs, [(*shape[:dim], n, *shape[dim + 1 :]) for n in sizes], _x), dim
+        )
+    ]
 
 
-split_op = ViewsOp("split", _split, _split_vjp, samples=lambda make: [
-    Sample(make(5, 2), sizes=(2, 2, 1), dim=0), Sample(make(2, 3), sizes=(0, 3), dim=1), Sample(make(4), sizes=(4,), dim=0)], batch=shifted("dim"))
+split_op = ViewsOp(
+    "split",
+    _split,
+    _split_vjp,
+    samples=lambda make: [
+        Sample(make(5, 2), sizes=(2, 2, 1), dim=0),
+        Sample(make(2, 3), sizes=(0, 3), dim=1),
+        Sample(make(4), sizes=(4,), dim=0),
+    ],
+    batch=shifted("dim"),
+    onnx=in_onnx.pieces,
+)
 
 
 def _unbind(a, dim):
@@ -45,11 +64,21 @@ def _unbind(a, dim):
 
 def _unbind_vjp(gs, _y, _x, dim):
     shape = tuple(_x.shape)
-    return [FUNCTIONS["stack"](_filled(gs, [shape[:dim] + shape[dim + 1:]] * shape[dim], _x), dim)]
+    return [FUNCTIONS["stack"](_filled(gs, [shape[:dim] + shape[dim + 1 :]] * shape[dim], _x), dim)]
 
 
-unbind_op = ViewsOp("unbind", _unbind, _unbind_vjp, samples=lambda make: [Sample(make(3, 2), dim=0), Sample(make(2, 3), dim=1),
-                                                                          Sample(make(2), dim=0)], batch=shifted("dim"))
+unbind_op = ViewsOp(
+    "unbind",
+    _unbind,
+    _unbind_vjp,
+    samples=lambda make: [
+        Sample(make(3, 2), dim=0),
+        Sample(make(2, 3), dim=1),
+        Sample(make(2), dim=0),
+    ],
+    batch=shifted("dim"),
+    onnx=in_onnx.slices,
+)
 
 
 def _pieces(input, lengths, dim):
@@ -75,7 +104,9 @@ def split(tensor, split_size_or_sections, dim=0):
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={k}")
     if k == 0:
         if n:
-            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+            raise RuntimeError(
+                f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
+            )
         return _pieces(tensor, (0,), d)
     return _pieces(tensor, [min(k, n - i) for i in range(0, n, k)] or (0,), d)
 
@@ -84,10 +115,14 @@ def _split_sizes(tensor, lengths, d):
     n = tensor._array.shape[d]
     lengths = [as_int(s, "split", "split_sizes") for s in lengths]
     if any(s < 0 for s in lengths):
-        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={lengths}")
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={lengths}"
+        )
     if sum(lengths) != n:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), "
-                           f"but got split_sizes={lengths}")
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), "
+            f"but got split_sizes={lengths}"
+        )
     return _pieces(tensor, lengths, d) if lengths else ()
 
 
@@ -122,14 +157,18 @@ def unsafe_chunk(input, chunks, dim=0):
 def tensor_split(input, indices_or_sections, dim=0):
     """Views of pieces along a dimension: `sections` of almost equal size, or cut at the given indices."""
     if not input._array.ndim:
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+        raise RuntimeError(
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        )
     d = dims.one(dim, input._array.ndim)
     n = input._array.shape[d]
     at = indices_or_sections
     if is_tensor(at):
         if at.dtype is not dtypes.int64 or at.ndim > 1:
-            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
-                               f"tensor of type long, but got a tensor with {at.ndim} dims of type {at.dtype}")
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
+                f"tensor of type long, but got a tensor with {at.ndim} dims of type {at.dtype}"
+            )
         at = at.tolist()
     if isinstance(at, int):
         if at <= 0:
@@ -141,7 +180,11 @@ def tensor_split(input, indices_or_sections, dim=0):
     for c in [*cuts, n]:
         views.append((*indexing.bound(last, max(c, 0), 1, n),))
         last = max(c, 0)
-    if all(a[1] == b[0] for a, b in zip(views, views[1:])) and views[0][0] == 0 and views[-1][1] == n:
+    if (
+        all(a[1] == b[0] for a, b in zip(views, views[1:]))
+        and views[0][0] == 0
+        and views[-1][1] == n
+    ):
         return _pieces(input, [b - a for a, b in views], d)
     return tuple(slice_along(input, d, a, b) for a, b in views)
 
@@ -149,16 +192,25 @@ def tensor_split(input, indices_or_sections, dim=0):
 def _split_alias(name, dim, least):
     def pieces(input, indices_or_sections):
         if input._array.ndim < least:
-            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension{'s' if least > 1 else ''}, but got "
-                               f"a tensor with {input._array.ndim} dimensions!".replace("torch.", ""))
+            raise RuntimeError(
+                f"torch.{name} requires a tensor with at least {least} dimension{'s' if least > 1 else ''}, but got "
+                f"a tensor with {input._array.ndim} dimensions!".replace("torch.", "")
+            )
         d = 0 if name == "hsplit" and input._array.ndim == 1 else dim
         n = input._array.shape[d]
-        if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or n % indices_or_sections):
-            raise RuntimeError(f"{name} attempted to split along dimension {d}, but the size of the dimension {n} is not divisible "
-                               f"by the split_size {indices_or_sections}!")
+        if isinstance(indices_or_sections, int) and (
+            indices_or_sections <= 0 or n % indices_or_sections
+        ):
+            raise RuntimeError(
+                f"{name} attempted to split along dimension {d}, but the size of the dimension {n} is not divisible "
+                f"by the split_size {indices_or_sections}!"
+            )
         return tensor_split(input, indices_or_sections, d)
+
     pieces.__name__ = pieces.__qualname__ = name
-    pieces.__doc__ = f"`tensor_split` along dimension {dim}, into equal pieces where a number is given."
+    pieces.__doc__ = (
+        f"`tensor_split` along dimension {dim}, into equal pieces where a number is given."
+    )
     function()(pieces)
 
 

@@ -6,6 +6,7 @@ from ..autograd import modes
 from ..dtypes import FROM_NUMPY
 from ..ir.spans import address, span
 from ..tensor import contiguous_format, owner, shown, wrap
+from . import onnx_shapes as in_onnx
 from .convert import _resize_each
 from .creation import new_array
 from .registry import Op, is_tensor
@@ -157,7 +158,8 @@ def _refilled(a, size):
     return out
 
 
-_resize_op = Op("resize", _refilled, batch=_resize_each, samples=lambda make: [Sample(make(2, 3), size=(3, 2)), Sample(make(2, 3), size=(2,))])
+_resize_op = Op("resize", _refilled, batch=_resize_each, samples=lambda make: [Sample(make(2, 3), size=(3, 2)), Sample(make(2, 3), size=(2,))],
+                onnx=in_onnx.resized)
 
 
 @method()

@@ -1,4 +1,5 @@
 """Views that are no plain index: diagonals, windows, and any strides at all."""
+
 import builtins
 from math import prod
 
@@ -7,6 +8,7 @@ import numpy as np
 from .. import dtypes, indexing
 from ..indexing import as_int, sizes
 from . import dims
+from . import onnx_shapes as in_onnx
 from .batching import shifted
 from .registry import MoveOp, Op, apply
 from .samples import Sample
@@ -26,12 +28,32 @@ def _undiagonal(out, g, size, offset, dim1, dim2):
     return [(out, 0), (_diagonal(out, offset, dim1, dim2), g)]
 
 
-_diagonals = [((3, 4), 0, 0, 1), ((3, 4), 1, 0, 1), ((2, 3, 4), -1, 1, 2), ((3, 2, 4), 0, 2, 0), ((2, 2), 5, 0, 1)]
-diagonal_op = ViewOp("diagonal", _diagonal, lambda g, _y, _x, **kw: [apply(undiagonal_op, (g,), {"size": tuple(_x.shape), **kw})],
-                     samples=lambda make: [Sample(make(*s), offset=o, dim1=p, dim2=q) for s, o, p, q in _diagonals], batch=shifted("dim1", "dim2"))
-undiagonal_op = MoveOp("undiagonal", lambda g, size, **kw: size, _undiagonal, lambda g, _y, _x, size, **kw: [apply(diagonal_op, (g,), kw)],
-                       samples=lambda make: [Sample(make(*np.empty(s).diagonal(o, p, q).shape), size=s, offset=o, dim1=p, dim2=q)
-                                             for s, o, p, q in _diagonals], batch=shifted("dim1", "dim2", sizes=("size",)))
+_diagonals = [
+    ((3, 4), 0, 0, 1),
+    ((3, 4), 1, 0, 1),
+    ((2, 3, 4), -1, 1, 2),
+    ((3, 2, 4), 0, 2, 0),
+    ((2, 2), 5, 0, 1),
+]
+diagonal_op = ViewOp(
+    "diagonal",
+    _diagonal,
+    lambda g, _y, _x, **kw: [apply(undiagonal_op, (g,), {"size": tuple(_x.shape), **kw})],
+    samples=lambda make: [Sample(make(*s), offset=o, dim1=p, dim2=q) for s, o, p, q in _diagonals],
+    batch=shifted("dim1", "dim2"),
+    onnx=lambda b, x, **at: b.moved(x, lambda places: _diagonal(places, **at)),
+)
+undiagonal_op = MoveOp(
+    "undiagonal",
+    lambda g, size, **kw: size,
+    _undiagonal,
+    lambda g, _y, _x, size, **kw: [apply(diagonal_op, (g,), kw)],
+    samples=lambda make: [
+        Sample(make(*np.empty(s).diagonal(o, p, q).shape), size=s, offset=o, dim1=p, dim2=q)
+        for s, o, p, q in _diagonals
+    ],
+    batch=shifted("dim1", "dim2", sizes=("size",)),
+)
 
 
 @function()
@@ -46,7 +68,11 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     d1, d2 = dims.one(dim1, n), dims.one(dim2, n)
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return apply(diagonal_op, (input,), {"offset": as_int(offset, "diagonal", "offset"), "dim1": d1, "dim2": d2})
+    return apply(
+        diagonal_op,
+        (input,),
+        {"offset": as_int(offset, "diagonal", "offset"), "dim1": d1, "dim2": d2},
+    )
 
 
 def _unfold(a, dimension, size, step):
@@ -73,11 +99,26 @@ def _unfolded_sum(g, shape, dimension, size, step):
 
 
 _windows = [((8,), 0, 3, 1), ((2, 7), 1, 2, 2), ((5, 3), 0, 5, 1), ((4, 3), 0, 2, 3)]
-unfold_op = ViewOp("unfold", _unfold, lambda g, _y, _x, **kw: [apply(unfold_sum_op, (g,), {"shape": tuple(_x.shape), **kw})],
-                   samples=lambda make: [Sample(make(*s), dimension=d, size=n, step=k) for s, d, n, k in _windows], batch=shifted("dimension"))
-unfold_sum_op = Op("unfold_sum", _unfolded_sum, lambda g, _y, _x, shape, **kw: [apply(unfold_op, (g,), kw)],
-                   samples=lambda make: [Sample(make(*_unfold(np.empty(s), d, n, k).shape), shape=s, dimension=d, size=n, step=k)
-                                         for s, d, n, k in _windows], linear=(0,), batch=shifted("dimension", sizes=("shape",), least=2))
+unfold_op = ViewOp(
+    "unfold",
+    _unfold,
+    lambda g, _y, _x, **kw: [apply(unfold_sum_op, (g,), {"shape": tuple(_x.shape), **kw})],
+    samples=lambda make: [Sample(make(*s), dimension=d, size=n, step=k) for s, d, n, k in _windows],
+    batch=shifted("dimension"),
+    onnx=lambda b, x, **at: b.moved(x, lambda places: _unfold(places, **at)),
+)
+unfold_sum_op = Op(
+    "unfold_sum",
+    _unfolded_sum,
+    lambda g, _y, _x, shape, **kw: [apply(unfold_op, (g,), kw)],
+    samples=lambda make: [
+        Sample(make(*_unfold(np.empty(s), d, n, k).shape), shape=s, dimension=d, size=n, step=k)
+        for s, d, n, k in _windows
+    ],
+    linear=(0,),
+    batch=shifted("dimension", sizes=("shape",), least=2),
+    onnx=lambda b, g, shape, **at: b.summed(g, _unfold(in_onnx.numbered(b, shape), **at), shape),
+)
 
 
 @method()
@@ -96,7 +137,9 @@ def unfold(self, dimension, size, step):
         raise RuntimeError(f"size is {size} but must be >= 0")
     limit = shape[d] if shape else 1
     if size > limit:
-        raise RuntimeError(f"maximum size for tensor at dimension {d} is {limit} but size is {size}")
+        raise RuntimeError(
+            f"maximum size for tensor at dimension {d} is {limit} but size is {size}"
+        )
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     return apply(unfold_op, (self,), {"dimension": d, "size": size, "step": step})
@@ -133,7 +176,11 @@ def _block(shape, base_stride, size, stride, offset):
 
 def _strided_sum(g, shape, size, stride, offset, base_stride):
     before, n = _block(shape, base_stride, size, stride, offset)
-    wide = np.float32 if g.dtype.itemsize == 2 and g.dtype.kind in "fV" or g.dtype == dtypes.bfloat16.np else g.dtype
+    wide = (
+        np.float32
+        if g.dtype.itemsize == 2 and g.dtype.kind in "fV" or g.dtype == dtypes.bfloat16.np
+        else g.dtype
+    )
     memory = np.zeros(max(n, 0), wide)
     if prod(size):
         if _distinct(size, stride):
@@ -143,7 +190,7 @@ def _strided_sum(g, shape, size, stride, offset, base_stride):
     if prod(shape) == 0:
         return np.zeros(shape, g.dtype)
     base = indexing.strided(memory[:1], shape, base_stride, before)
-    if not _distinct(shape, base_stride):                  # each of the elements in one place gets its share
+    if not _distinct(shape, base_stride):  # each of the elements in one place gets its share
         where = _positions(shape, base_stride, before)
         base = base / np.bincount(where.reshape(-1), minlength=n)[where]
     return base.astype(g.dtype)
@@ -170,12 +217,29 @@ def _strided_copy(a, size, stride, offset, base_stride):
 
 
 def _as_strided_vjp(g, _y, _x, size, stride, offset, base_stride):
-    return [apply(strided_sum_op, (g,), {"shape": tuple(_x.shape), "size": size, "stride": stride, "offset": offset,
-                                         "base_stride": base_stride})]
+    return [
+        apply(
+            strided_sum_op,
+            (g,),
+            {
+                "shape": tuple(_x.shape),
+                "size": size,
+                "stride": stride,
+                "offset": offset,
+                "base_stride": base_stride,
+            },
+        )
+    ]
 
 
-_geometries = [((3, 4), (2, 2), (4, 1), 1, (4, 1)), ((6,), (4, 3), (1, 1), 0, (1,)), ((2, 3), (3, 2), (1, 3), 0, (3, 1)),
-               ((4,), (2, 2), (0, 2), 1, (1,)), ((3,), (), (), 2, (1,)), ((3,), (0, 2), (1, 1), 0, (1,))]
+_geometries = [
+    ((3, 4), (2, 2), (4, 1), 1, (4, 1)),
+    ((6,), (4, 3), (1, 1), 0, (1,)),
+    ((2, 3), (3, 2), (1, 3), 0, (3, 1)),
+    ((4,), (2, 2), (0, 2), 1, (1,)),
+    ((3,), (), (), 2, (1,)),
+    ((3,), (0, 2), (1, 1), 0, (1,)),
+]
 
 
 def _geometry_samples(make, of_view):
@@ -186,32 +250,61 @@ def _geometry_samples(make, of_view):
 
 def _as_strided_each(op, n, inputs, batched, attrs):
     """The examples lie a stride apart that each place is counted from."""
-    x, = inputs
+    (x,) = inputs
     first = element_strides(x._array)[0]
-    return apply(op, (x,), {"size": (n, *attrs["size"]), "stride": (first, *attrs["stride"]), "offset": attrs["offset"],
-                            "base_stride": (first, *attrs["base_stride"])})
+    return apply(
+        op,
+        (x,),
+        {
+            "size": (n, *attrs["size"]),
+            "stride": (first, *attrs["stride"]),
+            "offset": attrs["offset"],
+            "base_stride": (first, *attrs["base_stride"]),
+        },
+    )
 
 
 def _as_strided_copy_each(op, n, inputs, batched, attrs):
     """Each example has a block of memory of its own, as large as what base and view touch."""
     shape = attrs["shape"] if "shape" in attrs else inputs[0]._array.shape[1:]
     _, block = _block(shape, attrs["base_stride"], attrs["size"], attrs["stride"], attrs["offset"])
-    attrs = {**attrs, "size": (n, *attrs["size"]), "stride": (block, *attrs["stride"]), "base_stride": (block, *attrs["base_stride"])}
+    attrs = {
+        **attrs,
+        "size": (n, *attrs["size"]),
+        "stride": (block, *attrs["stride"]),
+        "base_stride": (block, *attrs["base_stride"]),
+    }
     if "shape" in attrs:
         attrs["shape"] = (n, *attrs["shape"])
     return apply(op, inputs, attrs)
 
 
-as_strided_op = ViewOp("as_strided", lambda a, size, stride, offset, base_stride: indexing.strided(a, size, stride, offset),
-                       _as_strided_vjp,
-                       samples=lambda make: _geometry_samples(make, False), batch=_as_strided_each)
+as_strided_op = ViewOp(
+    "as_strided",
+    lambda a, size, stride, offset, base_stride: indexing.strided(a, size, stride, offset),
+    _as_strided_vjp,
+    samples=lambda make: _geometry_samples(make, False),
+    batch=_as_strided_each,
+)
 as_strided_op.reach = lambda size, stride, offset, base_stride: extent(size, stride, offset)
 as_strided_op.doc = "A region of memory: size, stride, offset from the first element of the input, whose strides are `base_stride`."
-as_strided_copy_op = Op("as_strided_copy", _strided_copy, _as_strided_vjp, samples=lambda make: _geometry_samples(make, False),
-                        linear=(0,), batch=_as_strided_copy_each)
-strided_sum_op = Op("strided_sum", _strided_sum,
-                    lambda g, _y, _x, shape, **kw: [apply(as_strided_copy_op, (g,), kw)],
-                    samples=lambda make: _geometry_samples(make, True), linear=(0,), batch=_as_strided_copy_each)
+as_strided_copy_op = Op(
+    "as_strided_copy",
+    _strided_copy,
+    _as_strided_vjp,
+    samples=lambda make: _geometry_samples(make, False),
+    linear=(0,),
+    batch=_as_strided_copy_each,
+    onnx=lambda b, x, **at: b.moved(x, lambda places: _strided_copy(places, **at)),
+)
+strided_sum_op = Op(
+    "strided_sum",
+    _strided_sum,
+    lambda g, _y, _x, shape, **kw: [apply(as_strided_copy_op, (g,), kw)],
+    samples=lambda make: _geometry_samples(make, True),
+    linear=(0,),
+    batch=_as_strided_copy_each,
+)
 
 
 def element_strides(a):
@@ -222,23 +315,36 @@ def _region(name, input, size, stride, storage_offset):
     """The attributes of a region of a tensor's memory, checked."""
     size, stride = sizes((size,), name), sizes((stride,), name, "stride")
     if len(size) != len(stride):
-        raise RuntimeError(f"{name}: mismatch in length of strides and shape: {list(size)}, {list(stride)}")
+        raise RuntimeError(
+            f"{name}: mismatch in length of strides and shape: {list(size)}, {list(stride)}"
+        )
     if any(s < 0 for s in stride) and not any(s < 0 for s in input._array.strides):
-        raise RuntimeError(f"{name}: Negative strides are not supported at the moment, got strides: {list(stride)}")
+        raise RuntimeError(
+            f"{name}: Negative strides are not supported at the moment, got strides: {list(stride)}"
+        )
     indexing.checked_size(size, name)
     if storage_offset is not None and storage_offset < 0:
         raise RuntimeError(f"{name}: Tensor: invalid storage offset {storage_offset}")
     offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
-    return {"size": size, "stride": stride, "offset": offset, "base_stride": element_strides(input._array)}
+    return {
+        "size": size,
+        "stride": stride,
+        "offset": offset,
+        "base_stride": element_strides(input._array),
+    }
 
 
 @function()
 def as_strided(input, size, stride, storage_offset=None):
     """A view with the given size and strides, `storage_offset` elements from the start of the storage (of this tensor, if None)."""
-    return apply(as_strided_op, (input,), _region("as_strided", input, size, stride, storage_offset))
+    return apply(
+        as_strided_op, (input,), _region("as_strided", input, size, stride, storage_offset)
+    )
 
 
 @method()
 def as_strided_(self, size, stride, storage_offset=None):
     """`as_strided`, in place."""
-    return reshape_inplace(as_strided_op, self, _region("as_strided_", self, size, stride, storage_offset))
+    return reshape_inplace(
+        as_strided_op, self, _region("as_strided_", self, size, stride, storage_offset)
+    )

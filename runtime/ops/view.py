@@ -13,6 +13,7 @@ from ..autograd import modes
 from ..autograd.node import Node
 from ..indexing import as_int, sizes
 from . import dims
+from . import onnx_shapes as in_onnx
 from .batching import aligned, all_batched, shifted
 from .registry import MoveOp, Op, apply, edge_of, is_tensor, unrecorded, view_of
 from .samples import Sample
@@ -43,10 +44,12 @@ def _view(a, size):
 
 view_op = ViewOp("view", _view, lambda g, _y, _x, size: [reshape(g, _x.shape)], samples=lambda make: [
     Sample(make(2, 3), size=(3, 2)), Sample(make(2, 3), size=(6,)), Sample(make(), size=(1, 1)), Sample(make(0, 3), size=(3, 0)),
-    Sample(make(1), size=())], batch=shifted(sizes=("size",), least=0))
+    Sample(make(1), size=())], batch=shifted(sizes=("size",), least=0),
+    onnx=lambda b, x, size: b.reshape(x, size))
 reshape_op = MoveOp("reshape", lambda a, size: size, lambda out, a, size: [(out.reshape(a.shape), a)],
                     lambda g, _y, _x, size: [reshape(g, _x.shape)], samples=lambda make: [
-    Sample(make(2, 3).t(), size=(6,)), Sample(make(2, 3, 4).transpose(1, 2), size=(2, 12))], batch=shifted(sizes=("size",), least=0))
+    Sample(make(2, 3).t(), size=(6,)), Sample(make(2, 3, 4).transpose(1, 2), size=(2, 12))], batch=shifted(sizes=("size",), least=0),
+    onnx=lambda b, x, size: b.reshape(x, size))
 
 
 def reshape(input, shape):
@@ -140,7 +143,8 @@ def _unsqueeze(a, dim):
 
 
 unsqueeze_op = ViewOp("unsqueeze", _unsqueeze, lambda g, _y, _x, dim: [squeeze(g, dim)], samples=lambda make: [
-    Sample(make(2, 3), dim=1), Sample(make(), dim=0), Sample(make(0), dim=1)], batch=shifted("dim", least=0))
+    Sample(make(2, 3), dim=1), Sample(make(), dim=0), Sample(make(0), dim=1)], batch=shifted("dim", least=0),
+    onnx=lambda b, x, dim: b.unsqueeze(x, (dim,)))
 
 
 @function()
@@ -154,7 +158,8 @@ def _squeeze(a, dim):
 
 
 squeeze_op = ViewOp("squeeze", _squeeze, lambda g, _y, _x, dim: [reshape(g, _x.shape)], samples=lambda make: [
-    Sample(make(2, 1, 3), dim=(1,)), Sample(make(1, 1), dim=(0, 1)), Sample(make(2, 3), dim=())], batch=shifted("dim", least=0))
+    Sample(make(2, 1, 3), dim=(1,)), Sample(make(1, 1), dim=(0, 1)), Sample(make(2, 3), dim=())], batch=shifted("dim", least=0),
+    onnx=lambda b, x, dim: b.squeeze(x, dim))
 
 
 def _squeezed(input, dim):
@@ -192,7 +197,8 @@ def _expand_each(op, n, inputs, batched, attrs):
 
 expand_op = ViewOp("expand", _expand, lambda g, _y, _x, size: [g.sum_to_size(_x.shape)], samples=lambda make: [
     Sample(make(3, 1), size=(3, 4)), Sample(make(3), size=(2, 3)), Sample(make(), size=(2, 2)), Sample(make(1, 3), size=(0, 3)),
-    Sample(make(2, 3), size=(2, 3))], batch=_expand_each)
+    Sample(make(2, 3), size=(2, 3))], batch=_expand_each,
+    onnx=lambda b, x, size: b.Expand(x, b.ints(size)) if size else x)
 
 
 def _expand_size(input, size, op="expand"):
@@ -288,11 +294,12 @@ def _permute_each(op, n, inputs, batched, attrs):
 permute_op = ViewOp("permute", lambda a, dims: a.transpose(dims), lambda g, _y, _x,
                     dims: [apply(permute_op, (g,), {"dims": _inverse(dims)})],
                     samples=lambda make: [Sample(make(2, 3, 4), dims=(2, 0, 1)), Sample(make(), dims=()),
-                                          Sample(make(0, 2), dims=(1, 0))], batch=_permute_each)
+                                          Sample(make(0, 2), dims=(1, 0))], batch=_permute_each,
+                    onnx=lambda b, x, dims: in_onnx.transposed(b, x, dims))
 transpose_op = ViewOp("transpose", lambda a, dim0, dim1: a.swapaxes(dim0, dim1),
                       lambda g, _y, _x, dim0, dim1: [apply(transpose_op, (g,), {"dim0": dim0, "dim1": dim1})],
                       samples=lambda make: [Sample(make(2, 3, 4), dim0=0, dim1=2), Sample(make(0, 2), dim0=0, dim1=1)],
-                      batch=shifted("dim0", "dim1"))
+                      batch=shifted("dim0", "dim1"), onnx=in_onnx.swapped)
 
 
 def permute(input, dims):
@@ -436,7 +443,8 @@ def slice_each(op, n, inputs, batched, attrs):
 
 slice_op = ViewOp("slice", lambda a, index: a[numpy_index(index)],
                   lambda g, _y, _x, index: [apply(unslice_op, (g,), {"size": tuple(_x.shape), "index": index})],
-                  samples=lambda make: [Sample(make(*s), index=i) for s, i in _indices], batch=slice_each)
+                  samples=lambda make: [Sample(make(*s), index=i) for s, i in _indices], batch=slice_each,
+                  onnx=in_onnx.cut)
 unslice_op = MoveOp("unslice", lambda g, size, index: size, _unslice, lambda g, _y, _x, size, index: [apply(slice_op, (g,), {"index": index})],
                     samples=lambda make: [Sample(make(*np.empty(s)[numpy_index(i)].shape), size=s, index=i) for s, i in _indices],
                     batch=slice_each)

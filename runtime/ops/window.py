@@ -8,6 +8,7 @@ from ..autograd import modes
 from ..autograd.modes import is_grad_enabled
 from ..cpu import conv as kernels
 from ..cpu import pooling
+from . import onnx_windows as in_onnx
 from .batching import folded, repeated
 from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
@@ -110,10 +111,12 @@ def _conv_samples(make):
     yield Sample(make(1, 2, 4, 4, 4), make(3, 2, 2, 2, 2), make(3), stride=(1, 1, 1), padding=(0, 0, 0), dilation=(1, 1, 1), groups=1)
 
 
-conv_op = Op("convolution", _conv_forward, _conv_vjp, samples=_conv_samples, batch=_conv_each)
+conv_op = Op("convolution", _conv_forward, _conv_vjp, samples=_conv_samples, batch=_conv_each,
+             onnx=in_onnx.convolution)
 conv_input_grad_op = Op("conv_input_grad", _input_grad_forward, _input_grad_vjp, samples=lambda make: [
     Sample(make(1, 2, 4), make(2, 1, 3), x_shape=(1, 2, 14), stride=(2,), padding=(1,), dilation=(4,), groups=2),
-    Sample(make(2, 4, 4), make(4, 3, 3), x_shape=(2, 3, 7), stride=(2,), padding=(1,), dilation=(1,), groups=1)], batch=_input_grad_each)
+    Sample(make(2, 4, 4), make(4, 3, 3), x_shape=(2, 3, 7), stride=(2,), padding=(1,), dilation=(1,), groups=1)], batch=_input_grad_each,
+    onnx=in_onnx.transposed_convolution)
 conv_weight_grad_op = Op("conv_weight_grad", _weight_grad_forward, _weight_grad_vjp, samples=lambda make: [
     Sample(make(2, 4, 4), make(2, 3, 7), w_shape=(4, 3, 3), stride=(2,), padding=(1,), dilation=(1,), groups=1)], batch=_weight_grad_each)
 for _o in (conv_op, conv_input_grad_op, conv_weight_grad_op):
@@ -261,15 +264,15 @@ class _MaxPool(Op):
     """(values, positions in the flattened plane)"""
     family = "window"
 
-    def __init__(self, name, kernel, samples):
-        super().__init__(name, lambda x, **at: kernel(x, **at), samples=samples, nondiff_outputs=(1,),
+    def __init__(self, name, kernel, samples, onnx):
+        super().__init__(name, lambda x, **at: kernel(x, **at), samples=samples, nondiff_outputs=(1,), onnx=onnx,
                          vjp=lambda g, y, _x, **at: [max_pool_grad_op(g[0], y[1], x_shape=_x.shape)])
 
 
-def _largest(name, kernel, indexed, samples):
+def _largest(name, kernel, indexed, samples, onnx):
     """The values alone: what is computed where nobody asks for positions and no gradient will."""
     return Op(name, lambda x, **at: kernel(x, **at, indices=False)[0],
-              lambda g, _y, x, **at: [max_pool_grad_op(g, indexed(x, **at)[1], x_shape=x.shape)], samples=samples, inner=True)
+              lambda g, _y, x, **at: [max_pool_grad_op(g, indexed(x, **at)[1], x_shape=x.shape)], samples=samples, inner=True, onnx=onnx)
 
 
 def _pool_samples(make):
@@ -278,30 +281,34 @@ def _pool_samples(make):
 
 
 max_pool_grad_op = Op("max_pool_grad", lambda g, i, *, x_shape: pooling.max_pool_grad(g, i, x_shape),
-                      lambda c, _y, _g, i, *, x_shape: [_gather_plane(c, i), None], inner=True)
-max_pool_op = _MaxPool("max_pool", pooling.max_pool, _pool_samples)
-adaptive_max_pool_op = _MaxPool("adaptive_max_pool", pooling.adaptive_max_pool, lambda make: [Sample(make(2, 3, 7, 5), output_size=(3, 2))])
-max_pool_values_op = _largest("max_pool_values", pooling.max_pool, max_pool_op, max_pool_op.samples)
-adaptive_max_pool_values_op = _largest("adaptive_max_pool_values", pooling.adaptive_max_pool, adaptive_max_pool_op, adaptive_max_pool_op.samples)
+                      lambda c, _y, _g, i, *, x_shape: [_gather_plane(c, i), None], inner=True, onnx=in_onnx.spread_to_largest)
+max_pool_op = _MaxPool("max_pool", pooling.max_pool, _pool_samples, in_onnx.largest_with_places)
+adaptive_max_pool_op = _MaxPool("adaptive_max_pool", pooling.adaptive_max_pool, lambda make: [Sample(make(2, 3, 7, 5), output_size=(3, 2))],
+                                in_onnx.adaptive_largest_with_places)
+max_pool_values_op = _largest("max_pool_values", pooling.max_pool, max_pool_op, max_pool_op.samples, in_onnx.largest)
+adaptive_max_pool_values_op = _largest("adaptive_max_pool_values", pooling.adaptive_max_pool, adaptive_max_pool_op, adaptive_max_pool_op.samples,
+                                       in_onnx.adaptive_largest)
 avg_pool_op = Op("avg_pool", lambda x, **at: pooling.avg_pool(x, **at),
                  lambda g, _y, _x, **at: [avg_pool_grad_op(g, x_shape=_x.shape, **at)],
                  samples=lambda make: [Sample(make(1, 2, 7, 6), kernel=(3, 2), stride=(2, 1), padding=(1, 1), ceil_mode=True,
-                                              count_include_pad=False, divisor_override=None)])
+                                              count_include_pad=False, divisor_override=None)], onnx=in_onnx.mean)
 avg_pool_grad_op = Op("avg_pool_grad", lambda g, *, x_shape, **at: pooling.avg_pool_grad(g, x_shape, **at),
                       lambda c, _y, _g, *, x_shape, **at: [avg_pool_op(c, **at)], inner=True)
 adaptive_avg_pool_op = Op("adaptive_avg_pool", lambda x, *, output_size: pooling.adaptive_avg_pool(x, output_size),
                           lambda g, _y, _x, *, output_size: [adaptive_avg_pool_grad_op(g, x_shape=_x.shape)],
-                          samples=lambda make: [Sample(make(2, 3, 7, 5), output_size=(3, 2))])
+                          samples=lambda make: [Sample(make(2, 3, 7, 5), output_size=(3, 2))], onnx=in_onnx.adaptive_mean)
 adaptive_avg_pool_grad_op = Op("adaptive_avg_pool_grad", lambda g, *, x_shape: pooling.adaptive_avg_pool_grad(g, x_shape),
                                lambda c, _y, _g, *, x_shape: [adaptive_avg_pool_op(c, output_size=_g.shape[2:])], inner=True)
 unfold_op = Op("unfold_windows", lambda x, **at: pooling.unfold(x, **at),
                lambda g, _y, _x, **at: [fold_op(g, output_size=_x.shape[2:], **at)],
-               samples=lambda make: [Sample(make(2, 3, 5, 6), kernel=(2, 3), dilation=(1, 1), padding=(1, 0), stride=(2, 1))])
+               samples=lambda make: [Sample(make(2, 3, 5, 6), kernel=(2, 3), dilation=(1, 1), padding=(1, 0), stride=(2, 1))],
+               onnx=in_onnx.blocks)
 fold_op = Op("fold_windows", lambda c, *, output_size, **at: pooling.fold(c, output_size, **at),
              lambda g, _y, _c, *, output_size, **at: [unfold_op(g, **at)], samples=lambda make: [
-                 Sample(make(2, 18, 12), output_size=(5, 6), kernel=(2, 3), dilation=(1, 1), padding=(1, 0), stride=(2, 1))])
+                 Sample(make(2, 18, 12), output_size=(5, 6), kernel=(2, 3), dilation=(1, 1), padding=(1, 0), stride=(2, 1))],
+             onnx=in_onnx.blocks_summed)
 max_unpool_op = Op("max_unpool", lambda x, i, *, output_size: pooling.max_unpool(x, i, output_size),
-                   lambda g, _y, _x, i, *, output_size: [_gather_plane(g, i), None], inner=True)
+                   lambda g, _y, _x, i, *, output_size: [_gather_plane(g, i), None], inner=True, onnx=in_onnx.unpooled)
 _launched = (max_pool_values_op, adaptive_max_pool_values_op, max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_op,
           adaptive_avg_pool_grad_op)
 for _o in (*_launched, max_pool_op, adaptive_max_pool_op, unfold_op, fold_op, max_unpool_op):

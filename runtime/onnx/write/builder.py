@@ -1,0 +1,281 @@
+"""Writes the nodes of an ONNX graph.
+
+An op's definition says what it is in ONNX as a function of a builder and of the operands:
+
+    onnx=lambda b, x, dim: b.Unsqueeze(x, b.ints((dim,)))
+
+Any operator of the standard is a method. Operands are `Value`s, Python numbers (which take the type
+of what they meet), or None for what is left out.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from whet.ir import values
+
+from ...dtypes import SHORT
+from ..element_types import ElementType
+from ..library import onnx_library
+from .operators import Inexpressible, accepted_codes, element_code, result_types, schema_of
+from .sizes import size_value
+
+
+class Value:
+    """A value of the graph: its name, its type by whet's short name, its sizes where they are
+    known, and the array that it is if it is a constant."""
+
+    __slots__ = ("name", "dtype", "shape", "array")
+
+    def __init__(
+        self,
+        name: str,
+        dtype: str,
+        shape: tuple[Any, ...] | None = None,
+        array: np.ndarray | None = None,
+    ) -> None:
+        self.name, self.dtype, self.shape, self.array = name, dtype, shape, array
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        assert self.shape is not None, f"the sizes of {self.name} are not known"
+        return len(self.shape)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.dtype}{list(self.shape or [])}>"
+
+
+class Names:
+    """Names that are given once in the whole model."""
+
+    def __init__(self) -> None:
+        self.given: set[str] = set()
+
+    def fresh(self, wanted: str) -> str:
+        """The name that is wanted, with a number behind it where it is taken."""
+        name, k = wanted, 0
+        while name in self.given:
+            k += 1
+            name = f"{wanted}_{k}"
+        self.given.add(name)
+        return name
+
+
+class GraphBuilder:
+    """A graph while it is written. A body of an `If` or a `Loop` has a builder of its own, which
+    sees the values of the one around it."""
+
+    def __init__(self, opset: int, outer: GraphBuilder | None = None) -> None:
+        self.opset, self.outer = opset, outer
+        self.nodes: list[Any] = []
+        self.names: Names = outer.names if outer else Names()
+        self.arrays: dict[str, np.ndarray] = outer.arrays if outer else {}
+        self.constants: dict[Any, Value] = outer.constants if outer else {}
+        self.dims: dict[str, tuple[Value, int]] = outer.dims if outer else {}
+        self.sizes: dict[str, Value] = {}
+        self.line, self.label = "", ""  # the user's line, and what is being written
+        self.results: tuple[Any, ...] = ()  # the types of what is being written
+        self.makers: dict[str, Any] = outer.makers if outer else {}
+
+    # ---- nodes
+    def __getattr__(self, operator: str) -> Callable[..., Any]:
+        if not operator[:1].isupper():
+            raise AttributeError(operator)
+        return functools.partial(self.node, operator)
+
+    def has(self, operator: str) -> bool:
+        """Does the standard have the operator at this opset?"""
+        return schema_of(operator, self.opset) is not None
+
+    def accepts(self, operator: str, dtype: str) -> bool:
+        """Does an operator take its first operand in a type?"""
+        schema = schema_of(operator, self.opset)
+        return schema is not None and ElementType.of(SHORT[dtype]).code in accepted_codes(schema)
+
+    def node(
+        self,
+        operator: str,
+        *inputs: Any,
+        outputs: int = 1,
+        like: Value | None = None,
+        **attributes: Any,
+    ) -> Any:
+        """Write a node: its result, or several. `like` is what numbers among the operands become,
+        at first the first value."""
+        schema = schema_of(operator, self.opset)
+        if schema is None:
+            raise Inexpressible(f"opset {self.opset} has no operator {operator}")
+        like = like or next((x for x in inputs if isinstance(x, Value)), None)
+        given = [self._operand(x, like) for x in inputs]
+        while given and given[-1] is None:
+            given.pop()
+        made = [
+            Value(self.names.fresh(self.label or operator.lower()), t)
+            for t in result_types(schema, given, attributes, outputs)
+        ]
+        helper = onnx_library("onnx.helper")
+        node = helper.make_node(
+            operator,
+            ["" if x is None else x.name for x in given],
+            [y.name for y in made],
+            name=self.names.fresh(f"node_{made[0].name}"),
+            **attributes,
+        )
+        node.doc_string = self.line
+        self.nodes.append(node)
+        return made[0] if outputs == 1 else tuple(made)
+
+    def _operand(self, x: Any, like: Value | None) -> Value | None:
+        if x is None or isinstance(x, Value):
+            return x
+        assert like is not None, "a number takes the type of a value"
+        return self.number(x, like.dtype)
+
+    # ---- constants
+    def constant(self, array: Any, name: str = "constant") -> Value:
+        """An array as a value; equal ones are one."""
+        array = np.asarray(array)
+        key = array.dtype, array.shape, array.tobytes()
+        found = self.constants.get(key)
+        if found is None:
+            found = self.constants[key] = self.initialiser(self.names.fresh(name), array)
+        return found
+
+    def initialiser(self, name: str, array: np.ndarray) -> Value:
+        """A named array that the file holds."""
+        self.arrays[name] = array
+        short = next((d.short for d in SHORT.values() if d.np == array.dtype), None)
+        if short is None:
+            raise Inexpressible(f"ONNX has no type {array.dtype}")
+        return Value(name, short, array.shape, array)
+
+    def number(self, x: Any, dtype: str) -> Value:
+        """A number as a value of a type; a size that is not known yet is one too."""
+        if isinstance(x, Value):
+            return self.cast(x, dtype)
+        if not isinstance(x, int | float | bool | complex | np.generic | np.ndarray):
+            return self.cast(self.Squeeze(self.size(x)), dtype)
+        with np.errstate(all="ignore"):
+            return self.constant(np.asarray(x).astype(SHORT[dtype].np))
+
+    def ints(self, numbers: Iterable[Any]) -> Value:
+        """Whole numbers, or sizes, as a vector."""
+        numbers = list(numbers)
+        if all(isinstance(n, int | np.integer) for n in numbers):
+            return self.constant(np.array(numbers, np.int64).reshape(-1), "sizes")
+        parts: list[Value] = []
+        known: list[int] = []
+        for n in numbers:
+            if isinstance(n, int | np.integer):
+                known.append(int(n))
+                continue
+            if known:
+                parts.append(self.ints(known))
+                known = []
+            parts.append(self.size(n))
+        if known:
+            parts.append(self.ints(known))
+        return parts[0] if len(parts) == 1 else self.Concat(*parts, axis=0)
+
+    def size(self, n: Any) -> Value:
+        """A size as a vector of one number."""
+        return size_value(self, n)
+
+    # ---- what many ops need
+    def cast(self, x: Value, dtype: str) -> Value:
+        """x in another type."""
+        return x if x.dtype == dtype else self.Cast(x, to=element_code(dtype))
+
+    def reshape(self, x: Value, sizes: Sequence[Any]) -> Value:
+        """x in other sizes, some of which may be zero."""
+        known = all(isinstance(n, int) and n for n in sizes)
+        return self.Reshape(x, self.ints(sizes), **({} if known else {"allowzero": 1}))
+
+    def flat(self, x: Value) -> Value:
+        """All elements as a vector."""
+        return self.Reshape(x, self.ints((-1,)))
+
+    def shape_of(self, x: Value) -> Value:
+        """The sizes of x as a vector."""
+        return self.ints(x.shape) if x.shape is not None else self.Shape(x)
+
+    def range_of(self, n: Any) -> Value:
+        """0, 1, ... n - 1 as i64."""
+        if isinstance(n, int):
+            return self.constant(np.arange(n))
+        return self.Range(self.number(0, "i64"), self.number(n, "i64"), self.number(1, "i64"))
+
+    def squeeze(self, x: Value, dims: Iterable[int]) -> Value:
+        """Without dimensions of size one."""
+        dims = tuple(dims)
+        return self.Squeeze(x, self.ints(dims)) if dims else x
+
+    def unsqueeze(self, x: Value, dims: Iterable[int]) -> Value:
+        """With new dimensions of size one at these places of the result."""
+        dims = tuple(dims)
+        return self.Unsqueeze(x, self.ints(dims)) if dims else x
+
+    def slice(self, x: Value, dim: int, start: Any, stop: Any, step: int = 1) -> Value:
+        """A range of a dimension."""
+        return self.Slice(
+            x, self.ints((start,)), self.ints((stop,)), self.ints((dim,)), self.ints((step,))
+        )
+
+    def static(self, *sizes: Any) -> tuple[int, ...]:
+        """Sizes that must be known."""
+        for n in sizes:
+            if not isinstance(n, int | np.integer):
+                raise Inexpressible(f"the size {n} must be a number here")
+        return tuple(int(n) for n in sizes)
+
+    def moved(self, x: Value, move: Callable[[np.ndarray], np.ndarray], fill: Any = None) -> Value:
+        """x after `move`, a function that only moves the elements of an array: each is gathered
+        from its place. Places of no element are less than zero, and become `fill`."""
+        shape = self.static(*(x.shape or ()))
+        places = np.asarray(move(np.arange(1, int(np.prod(shape)) + 1).reshape(shape))) - 1
+        if not places.size or not np.prod(shape):
+            return self.constant(
+                np.full(places.shape, 0 if fill is None else fill, SHORT[x.dtype].np)
+            )
+        made = self.Gather(self.flat(x), self.constant(np.maximum(places, 0), "places"), axis=0)
+        if not (places < 0).any():
+            return made
+        return self.Where(
+            self.constant(places >= 0, "inside"), made, self.number(fill or 0, x.dtype)
+        )
+
+    def filled(self, shape: Value, value: np.ndarray) -> Value:
+        """An element everywhere; `shape` is a vector."""
+        helper = onnx_library("onnx.numpy_helper")
+        made: Value = self.ConstantOfShape(shape, value=helper.from_array(value.reshape(1)))
+        made.dtype = next(d.short for d in SHORT.values() if d.np == value.dtype)
+        return made
+
+    def result_type(self, place: int) -> str:
+        """The type that a result of what is being written has."""
+        return values.short(self.results[place].dtype)
+
+    def maker(self, x: Value) -> tuple[Any, list[Any], dict[str, Any]] | None:
+        """(op, operands, attributes) of the recorded node that made a value."""
+        found: tuple[Any, list[Any], dict[str, Any]] | None = self.makers.get(x.name)
+        return found
+
+    def summed(self, x: Value, places: np.ndarray, shape: Sequence[int]) -> Value:
+        """Each element of x added to its place among zeros; none where that is less than 0."""
+        size = int(np.prod(shape))
+        zero = self.filled(self.ints((size + 1,)), np.zeros((), SHORT[x.dtype].np))
+        index = self.constant(np.where(places < 0, size, places).reshape(-1), "places")
+        made = self.ScatterElements(zero, index, self.flat(x), axis=0, reduction="add")
+        return self.reshape(self.slice(made, 0, 0, size), shape)
+
+    def refuse(self, why: str) -> Any:
+        """Say that ONNX has no form of what is being written."""
+        raise Inexpressible(why)
+
+    def body(self) -> GraphBuilder:
+        """A builder of a graph inside of this one."""
+        return type(self)(self.opset, self)

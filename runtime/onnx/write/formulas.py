@@ -1,0 +1,90 @@
+"""Writes whole formulas: expressions, row programs, reductions, pointwise ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import SHORT
+from .builder import GraphBuilder, Value
+from .row_nodes import NARROW, reduce, reduction, row_program
+from .scalar_nodes import choose, expression, primitive, stand_in
+
+PLAIN = (int, float, bool, complex, np.generic)
+
+
+class FormulaBuilder(GraphBuilder):
+    """What the `onnx` of an op is given: a builder of nodes that knows whet's own languages too."""
+
+    def where(self, condition: Value, yes: Value, no: Value) -> Value:
+        """`Where`, of any type."""
+        return choose(self, condition, yes, no)
+
+    def floor_divide(self, x: Value, y: Value) -> Value:
+        """x / y, of whole numbers rounded down."""
+        return primitive(self, "floordiv" if SHORT[x.dtype].kind < 2 else "div", x, y)
+
+    def reduce(self, operator: str, x: Value, dim: Sequence[int], keepdim: bool = True) -> Value:
+        """A reduction."""
+        return reduce(self, operator, x, dim, keepdim)
+
+    def reduction(
+        self, kind: str, before: Any, x: Value, dim: Sequence[int] | None, keepdim: bool
+    ) -> Value:
+        """An op's reduction of elements, computed by an expression before, to its result's type."""
+        return reduction(self, kind, before, x, dim, keepdim)
+
+    def place(self, largest: bool, x: Value, dim: int, keepdim: bool) -> Value:
+        """The place of the first greatest (or least) element."""
+        if not x.shape and x.shape is not None:
+            return self.number(0, "i64")
+        wide = self.cast(x, "i32") if x.dtype in NARROW else x
+        return self.node("ArgMax" if largest else "ArgMin", wide, axis=dim, keepdims=int(keepdim))
+
+    def expression(self, root: Any, *args: Value) -> Value:
+        """A scalar expression of values."""
+        return expression(self, root, args)
+
+    def row_program(self, program: Any, operands: Sequence[Any], dim: Sequence[int]) -> list[Value]:
+        """The outputs of a row program."""
+        return row_program(self, program, operands, dim)
+
+    def pointwise(self, op: Any, operands: Sequence[Any]) -> Value:
+        """A pointwise op by its expression, with its rule of promotion."""
+        known = [
+            stand_in(x) if isinstance(x, Value) else x if isinstance(x, PLAIN) else 1.0
+            for x in operands
+        ]
+        kernel, number, t = op.plan(known)
+        short = next(d.short for d in SHORT.values() if d.np.type is number)
+        args = [
+            x
+            if isinstance(x, Value)
+            else self.constant(op._number(x, number, t))
+            if isinstance(x, PLAIN)
+            else self.number(x, short)
+            for x in operands
+        ]
+        return expression(self, kernel.roots[0], args)
+
+    def named(self, operator: str, x: Value) -> Value | None:
+        """An operator of one operand, where the standard has it for this type; else nothing."""
+        return self.with_numbers(operator, x)
+
+    def with_numbers(self, operator: str, x: Value, **attributes: Any) -> Value | None:
+        """The same with attributes, where these are numbers that are known."""
+        if (
+            not self.has(operator)
+            or x.dtype not in ("f32", "f16")
+            or not all(isinstance(a, int | float | str) for a in attributes.values())
+        ):
+            return None
+        made: Value = self.node(operator, x, **attributes)
+        return made
+
+    def slopes(self, x: Value, slope: Value) -> Value | None:
+        """`PRelu`, of which the slope broadcasts to x in one direction."""
+        one_way = slope.ndim <= x.ndim and x.dtype == slope.dtype in ("f32", "f16")
+        return self.PRelu(x, slope) if one_way else None

@@ -1,0 +1,142 @@
+"""A graph of recorded nodes becomes an ONNX graph: node by node, in order.
+
+What cannot be expressed is noted with the user's line, and the walk goes on, so that all of it is
+told at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from whet.ir.graph import Ask, Draw, Guard, Node, OpNode, Ref, Write
+from whet.ir.values import Type, short
+
+from ..errors import OnnxError
+from .builder import Value
+from .formulas import FormulaBuilder
+from .memory import Memory
+from .operators import Inexpressible
+
+
+class Problem:
+    """Something that ONNX cannot express: where it stands, the op, and why."""
+
+    def __init__(self, line: str, what: str, why: str) -> None:
+        self.line, self.what, self.why = line, what, why
+
+    def __str__(self) -> str:
+        return f"{self.line or '?'}: {self.what}: {self.why}"
+
+
+class Translation:
+    """A walk over nodes that writes what each of them is in ONNX."""
+
+    def __init__(self, b: FormulaBuilder, types: Mapping[int, Type]) -> None:
+        self.b, self.types = b, dict(types)
+        self.memory = Memory(b, self.types)
+        self.problems: list[Problem] = []
+        self.asked: list[str] = []  # what must hold of the inputs
+
+    def walk(self, nodes: Iterable[Node]) -> None:
+        """Write all of them."""
+        for n in nodes:
+            try:
+                self.visit(n)
+            except Inexpressible as e:
+                self._give_up(n, str(e))
+
+    def _give_up(self, n: Node, why: str) -> None:
+        what = n.op.name if n.op is not None else n.kind
+        self.problems.append(Problem(n.line, what, why))
+        for out in n.outs:
+            self.memory.views.pop(out, None)
+            t = self.types[out]
+            name = self.b.names.fresh("unknown")
+            try:
+                self.memory.define(out, Value(name, short(t.dtype), t.shape))
+            except KeyError:
+                self.memory.define(out, Value(name, "f32", t.shape))
+
+    def visit(self, n: Node) -> None:
+        """Write one."""
+        self.b.line, self.b.label = n.line, n.op.name if n.op is not None else n.kind
+        if isinstance(n, OpNode):
+            self._op(n)
+        elif isinstance(n, Write):
+            self._write(n)
+        elif isinstance(n, Guard):
+            raise Inexpressible(
+                "Python goes on from this value; say it with whet.cond or whet.where"
+            )
+        elif isinstance(n, Ask):
+            self.asked.append(str(n))
+        elif isinstance(n, Draw):
+            raise Inexpressible("random numbers")
+        else:
+            raise Inexpressible("a group of nodes that a pass has made")
+
+    def _op(self, n: OpNode) -> None:
+        if n.is_view:
+            self.memory.alias(n)
+            for out in n.outs:
+                self.memory.read(out)
+            return
+        made = self._made(n)
+        if len(made) != len(n.outs):
+            raise AssertionError(f"{n} gives {len(made)} values, not {len(n.outs)}")
+        for out, value in zip(n.outs, made):
+            if value is not None:
+                self.memory.define(out, self._checked(n, out, value))
+
+    def _checked(self, n: Node, out: int, value: Value) -> Value:
+        t = self.types[out]
+        if value.dtype != short(t.dtype):
+            raise AssertionError(f"{n} gives {value.dtype}, not {short(t.dtype)}")
+        return Value(value.name, value.dtype, t.shape, value.array)
+
+    def _made(self, n: Node) -> tuple[Value | None, ...]:
+        """What the op makes."""
+        if any(self.types[x].dtype.kind == "c" for x in [*n.refs(), *n.outs]):
+            raise Inexpressible("complex numbers")
+        operands = [self.memory.read(x) if type(x) is Ref else x for x in n.ins]
+        self.b.results = tuple(self.types[out] for out in n.outs)
+        assert n.op is not None
+        self.b.line, self.b.label = n.line, n.op.name
+        if n.op.onnx is None:
+            raise Inexpressible("ONNX has no such operator")
+        made = n.op.onnx(self.b, *operands, **n.attrs)
+        values: tuple[Value | None, ...] = made if isinstance(made, tuple) else (made,)
+        for value in values:
+            if value is not None:
+                self.b.makers.setdefault(value.name, (n.op, operands, n.attrs))
+        return values
+
+    def _write(self, n: Write) -> None:
+        target = n.ins[0]
+        t = self.types[target]
+        value, *_ = self._made(n)
+        assert value is not None
+        value = self.b.cast(value, short(t.dtype))
+        if n.op.write is None and len(n.ins) > 1:  # it may have fewer dimensions
+            value = self.b.Expand(value, self.b.ints(t.shape)) if t.shape else value
+        self.memory.write(target, value)
+
+
+def translated(
+    nodes: Sequence[Node], types: Mapping[int, Type], b: FormulaBuilder, given: Mapping[int, Value]
+) -> Translation:
+    """The walk over some nodes, with values for what they are given."""
+    walk = Translation(b, types)
+    for number, value in given.items():
+        walk.memory.define(number, value)
+    walk.walk(nodes)
+    return walk
+
+
+def refuse_all(problems: Sequence[Problem], name: str) -> None:
+    """Raise where anything cannot be expressed: all of it, in one error."""
+    if problems:
+        told = "\n".join(f"  {p}" for p in problems)
+        raise OnnxError(
+            f"ONNX cannot express {len(problems)} operations of {name or 'the graph'}:\n{told}"
+        )

@@ -1,0 +1,111 @@
+"""What sorts and scans are in ONNX: the `onnx` of ops in sort.py and scan.py. `b` writes nodes
+(`onnx/write/builder.py`)."""
+
+from ..dtypes import FLOAT, SHORT
+from .onnx_shapes import END
+
+NARROW = ("i8", "u8", "i16", "u16", "bool", "u32")
+
+
+def _ordered(b, x, dim, count, largest):
+    """(the first `count` elements in order, their places)"""
+    wide = b.cast(x, "i64") if x.dtype in NARROW else x
+    values, places = b.TopK(
+        wide, b.ints((count,)), axis=dim, largest=int(largest), sorted=1, outputs=2
+    )
+    return b.cast(values, x.dtype), places
+
+
+def _number(b, x):
+    """The results of an op on a number."""
+    return x, b.number(0, "i64")
+
+
+def in_order(b, x, dim, descending):
+    """The op `sort`."""
+    return _ordered(b, x, dim, x.shape[dim], descending) if x.ndim else _number(b, x)
+
+
+def first_in_order(b, x, dim, k, largest):
+    """The op `topk`."""
+    if not x.ndim:
+        return _number(b, x) if k else b.refuse("no element of a number")
+    return _ordered(b, x, dim, k, largest)
+
+
+def one_in_order(b, x, dim, k):
+    """The op `kthvalue`."""
+    if not x.ndim:
+        return _number(b, x)
+    values, places = _ordered(b, x, dim, k, False)
+    return b.slice(values, dim, -1, END), b.slice(places, dim, -1, END)
+
+
+def middle(b, x, dim, ignore_nan):
+    """The op `median`."""
+    if not x.ndim:
+        return _number(b, x)
+    (n,) = b.static(x.shape[dim])
+    return one_in_order(b, x, dim, (n - 1) // 2 + 1)
+
+
+def running_sum(b, x, *, dim):
+    """The op `cumsum`."""
+    wide = b.cast(x, "f32" if SHORT[x.dtype].kind == FLOAT and x.dtype != "f64" else x.dtype)
+    return b.cast(b.CumSum(wide, b.number(dim, "i64")), x.dtype)
+
+
+def _doubled(b, xs, dim, n, combine):
+    """A running combination of several values at once, in steps of 1, 2, 4, ... places: each is
+    combined with the one so far before it."""
+    far = 1
+    while far < n:
+        before = [b.slice(x, dim, 0, -far) for x in xs]
+        after = [b.slice(x, dim, far, END) for x in xs]
+        heads = [b.slice(x, dim, 0, far) for x in xs]
+        xs = [b.Concat(h, y, axis=dim) for h, y in zip(heads, combine(before, after))]
+        far *= 2
+    return xs
+
+
+def running(op):
+    """The ops `cumprod` and `logcumsumexp`; `op` combines two values."""
+
+    def form(b, x, *, dim):
+        (n,) = b.static(x.shape[dim])
+        return _doubled(b, [x], dim, n, lambda a, c: [op(b, a[0], c[0])])[0]
+
+    return form
+
+
+def product(b, x, y):
+    """x * y"""
+    return b.Mul(x, y)
+
+
+def log_of_sum(b, x, y):
+    """log(exp(x) + exp(y))"""
+    most, least = b.Max(x, y), b.Min(x, y)
+    return b.Where(
+        b.Equal(x, y),
+        b.Add(x, b.number(0.6931471805599453, x.dtype)),
+        b.Add(most, b.Log(b.Add(b.Exp(b.Sub(least, most)), 1))),
+    )
+
+
+def running_extremum(comparison):
+    """The ops `cummax` and `cummin`: a later place wins a tie."""
+
+    def form(b, x, *, dim):
+        (n,) = b.static(x.shape[dim])
+        count = [1] * x.ndim
+        count[dim] = n
+        places = b.Expand(b.reshape(b.range_of(n), count), b.ints(x.shape))
+
+        def best(before, after):
+            wins = b.node(comparison, after[0], before[0])
+            return [b.where(wins, after[0], before[0]), b.Where(wins, after[1], before[1])]
+
+        return tuple(_doubled(b, [x, places], dim, n, best))
+
+    return form

@@ -1,0 +1,84 @@
+"""What products and norms are in ONNX: the `onnx` of ops in contract.py and norm.py. `b` writes
+nodes (`onnx/write/builder.py`)."""
+
+import numpy as np
+
+from ..dtypes import SHORT
+from ..ir import rowops
+
+HALF = ("f16", "bf16")
+
+
+def product(b, x, y):
+    """The op `matmul`."""
+    wide = "i64" if SHORT[x.dtype].kind < 2 else x.dtype
+    return b.cast(b.MatMul(b.cast(x, wide), b.cast(y, wide)), x.dtype)
+
+
+def linear(b, x, w, bias=None):
+    """The op `linear`: `Gemm` of matrices, else `MatMul`."""
+    if x.ndim == 2 and w.ndim == 2 and SHORT[x.dtype].kind == 2:
+        return b.Gemm(x, w, bias, transB=1)
+    y = product(b, x, b.Transpose(w, perm=[1, 0]))
+    return y if bias is None else b.Add(y, bias)
+
+
+def _trailing(x, dim):
+    """Are these the last dimensions?"""
+    return tuple(dim) == tuple(range(x.ndim - len(dim), x.ndim))
+
+
+def _ones(b, x, dim):
+    sizes = [x.shape[d] for d in dim]
+    if not all(isinstance(n, int) for n in sizes):
+        return None
+    return b.constant(np.ones(sizes, SHORT[x.dtype].np), "ones")
+
+
+def layer_norm(b, x, weight, bias, eps, n, *, dim):
+    """The op `layer_norm`. The statistics, which seldom matter, are written apart."""
+    rest = b.row_program(rowops.layer_norm(x.dtype), (x, weight, bias, eps, n), dim)
+    if not _trailing(x, dim):
+        return tuple(rest)
+    return b.LayerNormalization(x, weight, bias, axis=dim[0], epsilon=eps), *rest[1:]
+
+
+def rows_normalized(b, x, eps, n, *, dim):
+    """The op `normalize_rows`: a layer norm with weights of one."""
+    rest = b.row_program(rowops.layer_norm(x.dtype, weight=False, bias=False), (x, eps, n), dim)
+    ones = _ones(b, x, dim) if _trailing(x, dim) else None
+    if ones is None:
+        return tuple(rest)
+    return b.LayerNormalization(x, ones, None, axis=dim[0], epsilon=eps), *rest[1:]
+
+
+def rms_norm(b, x, eps, n, *, dim):
+    """The op `rms_norm`, an operator from opset 23 on."""
+    rest = b.row_program(rowops.rms_norm(x.dtype, weight=False), (x, eps, n), dim)
+    ones = _ones(b, x, dim) if _trailing(x, dim) and b.has("RMSNormalization") else None
+    if ones is None:
+        return tuple(rest)
+    return b.RMSNormalization(x, ones, axis=dim[0], epsilon=eps), *rest[1:]
+
+
+def batch_norm(b, x, mean, scale, weight, bias, inverse_std, view):
+    """The op `batch_norm_eval`, where its scale is seen to be 1 / sqrt(var + eps) of a channel."""
+    found = _channel(b, scale, view)
+    made = found and b.maker(found)
+    if not made or made[0] is not inverse_std or x.ndim < 2 or not isinstance(made[1][1], float):
+        return None
+    var, eps = made[1]
+    rest = [_channel(b, p, view) for p in (weight, bias, mean)]
+    if None in rest or var.dtype != x.dtype:
+        return None
+    return b.BatchNormalization(x, *rest, var, epsilon=eps)
+
+
+def _channel(b, p, view):
+    """A vector that was given dimensions of size one around its own."""
+    made = b.maker(p)
+    if p.ndim < 2 or any(n != 1 for i, n in enumerate(p.shape) if i != 1):
+        return None
+    if made and made[0] is view and made[1][0].ndim == 1:
+        return made[1][0]
+    return b.Reshape(p, b.ints((-1,)))

@@ -1,0 +1,183 @@
+"""What views and movements are in ONNX: the `onnx` of ops in view.py, strided.py, split.py, join.py,
+movement.py, pad.py, repeat.py, creation.py and sequences.py. `b` writes nodes
+(`onnx/write/builder.py`)."""
+
+import numpy as np
+
+END = (1 << 63) - 1
+
+
+def cut(b, x, index):
+    """The op `slice`: ranges, then single places from the last one on, then new axes."""
+    ranges, single, new, axis, made = [], [], [], 0, 0
+    for entry in index:
+        if entry is None:
+            new.append(made)
+            made += 1
+        elif isinstance(entry, tuple):
+            if entry != (None, None, None):
+                start, stop, step = entry
+                ranges.append(
+                    (0 if start is None else start, END if stop is None else stop, axis, step or 1)
+                )
+            axis, made = axis + 1, made + 1
+        else:
+            single.append((axis, entry))
+            axis += 1
+    if ranges:
+        x = b.Slice(x, *[b.ints(column) for column in zip(*ranges)])
+    for axis, place in reversed(single):
+        x = b.Gather(x, b.number(place, "i64"), axis=axis)
+    return b.unsqueeze(x, new)
+
+
+def transposed(b, x, order):
+    """The dimensions in an order."""
+    return x if list(order) == sorted(order) else b.Transpose(x, perm=list(order))
+
+
+def swapped(b, x, dim0, dim1):
+    """Two dimensions exchanged."""
+    order = list(range(x.ndim))
+    order[dim0], order[dim1] = order[dim1], order[dim0]
+    return transposed(b, x, order)
+
+
+def pieces(b, x, sizes, dim):
+    """The op `split`."""
+    return b.Split(x, b.ints(sizes), axis=dim, outputs=len(sizes))
+
+
+def slices(b, x, dim):
+    """The op `unbind`."""
+    return tuple(
+        [b.Gather(x, b.number(i, "i64"), axis=dim) for i in range(len(b.results) or x.shape[dim])]
+    )
+
+
+def joined(b, *xs, dim):
+    """The op `cat`."""
+    return b.Concat(*xs, axis=dim) if len(xs) > 1 else xs[0]
+
+
+def stacked(b, *xs, dim):
+    """The op `stack`."""
+    return joined(b, *[b.unsqueeze(x, (dim,)) for x in xs], dim=dim)
+
+
+def rolled(b, x, shifts, dims):
+    """The op `roll`: each dimension is cut in two, which change places."""
+    for shift, dim in zip(shifts, dims):
+        n = x.shape[dim]
+        by = shift if not isinstance(n, int) else shift % n if n else 0
+        if by:
+            shape = x.shape
+            x = b.Concat(b.slice(x, dim, -by, END), b.slice(x, dim, 0, -by), axis=dim)
+            x.shape = shape
+    return x
+
+
+def flipped(b, x, dims):
+    """The op `flip`."""
+    for dim in dims:
+        x = b.slice(x, dim, -1, -END, -1)
+    return x
+
+
+def triangle(upper):
+    """The ops `tril` and `triu`."""
+
+    def form(b, x, diagonal):
+        wide = b.cast(x, "i32") if x.dtype in ("i8", "u8", "i16", "u16", "bool") else x
+        return b.cast(b.Trilu(wide, b.number(diagonal, "i64"), upper=int(upper)), x.dtype)
+
+    return form
+
+
+def padded(b, x, pads, value):
+    """The op `pad`: cut first where amounts are negative."""
+    for dim, (before, after) in enumerate(pads):
+        if before < 0 or after < 0:
+            x = b.slice(x, dim, max(-before, 0), after if after < 0 else END)
+    amounts = [max(p[0], 0) for p in pads] + [max(p[1], 0) for p in pads]
+    if not any(amounts):
+        return x
+    wide = b.cast(x, "i32") if x.dtype in ("i16", "u16", "bool") else x
+    return b.cast(b.Pad(wide, b.ints(amounts), b.number(value, wide.dtype)), x.dtype)
+
+
+def padded_by_index(b, x, pads, mode, sources):
+    """The op `pad_by_index`: the operator `Pad` where it has the mode, else a gather."""
+    kind = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode]
+    if all(min(p) >= 0 for p in pads) and (kind != "wrap" or b.opset >= 19):
+        return b.Pad(x, b.ints([p[0] for p in pads] + [p[1] for p in pads]), mode=kind)
+    for dim, (before, after) in enumerate(pads):
+        if before or after:
+            (n,) = b.static(x.shape[dim])
+            shape = x.shape
+            x = b.Gather(x, b.constant(sources(n, before, after, mode), "places"), axis=dim)
+            x.shape = shape
+    return x
+
+
+def repeated_each(b, x, repeats, dim):
+    """The op `repeat_interleave`."""
+    if not isinstance(repeats, int):
+        return b.Gather(
+            x, b.constant(np.repeat(np.arange(len(repeats)), repeats), "places"), axis=dim
+        )
+    if not repeats:
+        return b.slice(x, dim, 0, 0)
+    wide = b.unsqueeze(x, (dim + 1,))
+    wide = b.Expand(wide, b.ints((*x.shape[: dim + 1], repeats, *x.shape[dim + 1 :])))
+    return b.reshape(wide, b.results[0].shape)
+
+
+def filled(b, size, value, dtype):
+    """The ops `zeros`, `full` and `empty`."""
+    if not size:
+        return b.number(value, dtype.short)
+    with np.errstate(all="ignore"):
+        return b.filled(b.ints(size), np.asarray(value).astype(dtype.np))
+
+
+def counted(b, rule, start, step, n, dtype):
+    """The op `arange`; `rule` gives it as an array."""
+    if isinstance(n, int):
+        return b.constant(rule(start, step, n, dtype), "range")
+    kind = "i64" if isinstance(start, int) and isinstance(step, int) else "f32"
+    places = b.cast(b.range_of(n), kind)
+    return b.cast(b.Add(b.Mul(places, step), start), dtype.short)
+
+
+def put(b, x, part, select):
+    """x with a part that `select`, a function of an array, picks replaced."""
+    shape = b.static(*x.shape)
+    places = np.ascontiguousarray(select(np.arange(int(np.prod(shape))).reshape(shape)))
+    if not places.size:
+        return x
+    flat = b.ScatterElements(
+        b.flat(x), b.constant(places.reshape(-1), "places"), b.flat(part), axis=0
+    )
+    return b.reshape(flat, shape)
+
+
+def by_rule(b, rule, ends, attrs):
+    """A constant that a function of numbers gives."""
+    if ends:
+        b.refuse("ends that are tensors")
+    return b.constant(rule(**attrs))
+
+
+def numbered(b, shape):
+    """An array of these sizes that holds the place of each element."""
+    shape = b.static(*shape)
+    return np.arange(int(np.prod(shape))).reshape(shape)
+
+
+def resized(b, x, size):
+    """The op `resize`: elements in order, zeros behind them."""
+    have, want = int(np.prod(b.static(*x.shape))), int(np.prod(b.static(*size)))
+    flat = b.flat(x)
+    flat = b.slice(flat, 0, 0, want) if want < have else b.Pad(flat, b.ints((0, want - have)))
+    return b.reshape(flat, size)

@@ -1,0 +1,209 @@
+"""What convolutions and pools are in ONNX: the `onnx` of the ops in window.py. `b` writes nodes
+(`onnx/write/builder.py`)."""
+
+import math
+
+import numpy as np
+
+from ..cpu import pooling
+from ..dtypes import SHORT
+
+
+def convolution(b, x, w, bias=None, *, stride, padding, dilation, groups):
+    """The operator `Conv`."""
+    return b.Conv(
+        x,
+        w,
+        bias,
+        strides=list(stride),
+        pads=[*padding, *padding],
+        dilations=list(dilation),
+        group=groups,
+        kernel_shape=list(w.shape[2:]),
+    )
+
+
+def transposed_convolution(b, g, w, *, x_shape, stride, padding, dilation, groups):
+    """The gradient of a convolution by its input: the operator `ConvTranspose`."""
+    extra = [
+        n - ((m - 1) * s - 2 * p + d * (k - 1) + 1)
+        for n, m, s, p, d, k in zip(
+            x_shape[2:], g.shape[2:], stride, padding, dilation, w.shape[2:]
+        )
+    ]
+    extra = b.static(*extra)
+    y = b.ConvTranspose(
+        g,
+        w,
+        strides=list(stride),
+        pads=[*padding, *padding],
+        group=groups,
+        dilations=list(dilation),
+        kernel_shape=list(w.shape[2:]),
+        output_padding=[max(e, 0) for e in extra],
+    )
+    for d, e in enumerate(extra):
+        y = b.slice(y, d + 2, 0, e) if e < 0 else y
+    return y
+
+
+def _ends(b, x, kernel, stride, padding, dilation, ceil_mode):
+    """How far windows reach beyond the end: with so much padding, sizes need no rounding up."""
+    if not ceil_mode:
+        return list(padding)
+    sizes = b.static(*x.shape[2:])
+    out = b.results[0].shape[2:]
+    return [
+        max((m - 1) * s + d * (k - 1) + 1 - n - p, p)
+        for m, s, d, k, n, p in zip(out, stride, dilation, kernel, sizes, padding)
+    ]
+
+
+def largest(b, x, *, kernel, stride, padding, dilation, ceil_mode, outputs=1):
+    """The op `max_pool_values`: the operator `MaxPool`."""
+    known = all(isinstance(n, int) for n in x.shape[2:])
+    ends = _ends(b, x, kernel, stride, padding, dilation, ceil_mode and known)
+    return b.MaxPool(
+        x,
+        kernel_shape=list(kernel),
+        strides=list(stride),
+        pads=[*padding, *ends],
+        dilations=list(dilation),
+        ceil_mode=int(ceil_mode and not known),
+        outputs=outputs,
+    )
+
+
+def largest_with_places(b, x, **at):
+    """The op `max_pool`. Places are counted in a plane here, in the whole tensor there."""
+    values, places = largest(b, x, **at, outputs=2)
+    return values, b.Mod(places, b.number(math.prod(b.static(*x.shape[2:])), "i64"))
+
+
+def mean(b, x, *, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    """The op `avg_pool`: the operator `AveragePool`; where windows reach beyond the padding, or are
+    divided by another number, the sum of each window times a constant."""
+    how = dict(kernel_shape=list(kernel), strides=list(stride))
+    if not ceil_mode and divisor_override is None:
+        return b.AveragePool(
+            x, pads=[*padding, *padding], count_include_pad=int(count_include_pad), **how
+        )
+    at = dict(
+        kernel=kernel,
+        stride=stride,
+        padding=padding,
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+    )
+    ends = _ends(b, x, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
+    ones = np.ones((1, 1, *b.static(*x.shape[2:])), SHORT[x.dtype].np)
+    part = pooling.avg_pool(ones, **at, divisor_override=divisor_override)
+    whole = pooling.avg_pool(ones, **at, divisor_override=1)
+    wide = b.Pad(x, b.ints((0, 0, *padding, 0, 0, *ends)))
+    total = b.AveragePool(wide, **how)
+    return b.Mul(
+        total, b.constant((part / whole * math.prod(kernel)).astype(ones.dtype), "factors")
+    )
+
+
+def _even(x, output_size):
+    """The windows of an adaptive pool, where all have one size; else None."""
+    sizes = x.shape[2:]
+    if not all(isinstance(n, int) and m and n % m == 0 for n, m in zip(sizes, output_size)):
+        return None
+    kernel = [n // m for n, m in zip(sizes, output_size)]
+    return dict(kernel_shape=kernel, strides=kernel)
+
+
+def adaptive_mean(b, x, *, output_size):
+    """The op `adaptive_avg_pool`: products with matrices, where windows differ in size."""
+    if set(output_size) == {1}:
+        return b.GlobalAveragePool(x)
+    how = _even(x, output_size)
+    if how is not None:
+        return b.AveragePool(x, **how)
+    letters = "abcde"[: x.ndim]
+    for d, (n, m) in enumerate(zip(b.static(*x.shape[2:]), output_size), 2):
+        matrix = np.zeros((m, n), SHORT[x.dtype].np)
+        for i in range(m):
+            low, high = _window(i, n, m)
+            matrix[i, low:high] = 1 / (high - low)
+        made = letters.replace(letters[d], "o")
+        x = b.Einsum(x, b.constant(matrix, "windows"), equation=f"{letters},o{letters[d]}->{made}")
+    return x
+
+
+def _window(i, n, m):
+    """(first, one past the last) place of window i of m over n places."""
+    return i * n // m, -(-(i + 1) * n // m)
+
+
+def adaptive_largest(b, x, *, output_size):
+    """The op `adaptive_max_pool_values`."""
+    how = _even(x, output_size)
+    if how is not None:
+        return b.MaxPool(x, **how)
+    for d, (n, m) in enumerate(zip(b.static(*x.shape[2:]), output_size), 2):
+        windows = [b.slice(x, d, *_window(i, n, m)) for i in range(m)]
+        x = b.Concat(*[b.reduce("ReduceMax", w, (d,)) for w in windows], axis=d)
+    return x
+
+
+def adaptive_largest_with_places(b, x, *, output_size):
+    """The op `adaptive_max_pool`."""
+    how = _even(x, output_size)
+    if how is None:
+        b.refuse("places of maxima in windows of several sizes")
+    values, places = b.MaxPool(x, **how, outputs=2)
+    return values, b.Mod(places, b.number(math.prod(x.shape[2:]), "i64"))
+
+
+def put_back(b, x, places, *, shape, **how):
+    """Values at places of planes, zeros elsewhere; sums where `reduction` says so."""
+    n, c, *sizes = b.static(*shape)
+    zero = b.filled(b.ints((n, c, math.prod(sizes))), np.zeros((), SHORT[x.dtype].np))
+    rows = b.ints((n, c, -1))
+    made = b.ScatterElements(zero, b.Reshape(places, rows), b.Reshape(x, rows), axis=2, **how)
+    return b.reshape(made, shape)
+
+
+def unpooled(b, x, places, *, output_size):
+    """The op `max_unpool`."""
+    return put_back(b, x, places, shape=(*x.shape[:2], *output_size))
+
+
+def spread_to_largest(b, g, places, *, x_shape):
+    """The op `max_pool_grad`."""
+    return put_back(b, g, places, shape=x_shape, reduction="add")
+
+
+def _block_places(shape, at):
+    """The place in an image of each element of its blocks; less than zero beyond it."""
+    numbers = np.arange(1, math.prod(shape) + 1, dtype=np.float64).reshape(shape)
+    return np.asarray(pooling.unfold(numbers, **at)).astype(np.int64) - 1
+
+
+def blocks(b, x, **at):
+    """The op `unfold_windows`: each element is gathered."""
+    places = _block_places((1, *b.static(*x.shape[1:])), at)
+    rows = b.Reshape(x, b.ints((x.shape[0], -1)))
+    made = b.Gather(rows, b.constant(np.maximum(places[0], 0), "places"), axis=1)
+    return b.where(b.constant(places[0] >= 0, "inside"), made, b.number(0, x.dtype))
+
+
+def blocks_summed(b, c, *, output_size, **at):
+    """The op `fold_windows`: each element is added to its place, beyond the image to one more."""
+    n, rows, _ = b.static(*c.shape)
+    channels = rows // math.prod(at["kernel"])
+    size = channels * math.prod(output_size)
+    places = _block_places((1, channels, *output_size), at).reshape(-1)
+    index = np.broadcast_to(np.where(places < 0, size, places), (n, places.size))
+    zero = b.filled(b.ints((n, size + 1)), np.zeros((), SHORT[c.dtype].np))
+    made = b.ScatterElements(
+        zero,
+        b.constant(np.ascontiguousarray(index), "places"),
+        b.Reshape(c, b.ints((n, -1))),
+        axis=1,
+        reduction="add",
+    )
+    return b.reshape(b.slice(made, 1, 0, size), (n, channels, *output_size))
