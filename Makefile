@@ -11,7 +11,7 @@ PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
 
-.PHONY: demo test quick lint types stubs bench peers fuzz sweep sweep-kernels planted leaks clean
+.PHONY: demo test quick lint types stubs bench peers fuzz sweep sweep-kernels planted leaks onnx-tests clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -53,6 +53,10 @@ fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz_models --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_arguments --seconds $(SECONDS)
 	$(BIN)/python -m tests.interrupts --every 20
+
+# every op as an ONNX model, in the reference evaluator and, where it is installed, in ONNX Runtime
+onnx-tests: $(STAMP)
+	$(BIN)/python -m tests.onnx.operators $(ONLY)
 
 leaks: $(STAMP)
 	$(BIN)/python -m tests.leaks

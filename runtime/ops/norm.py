@@ -129,7 +129,7 @@ batch_norm_op = RowsOp("batch_norm", rowops.batch_norm, vjp=_batch_vjp, nondiff_
                        samples=lambda make: [Sample(make(4, 3, 5), make(1, 3, 1), make(1, 3, 1), 1e-5, 20.0, dim=(0, 2))])
 
 def _as_batch_norm(b, *xs):
-    return in_onnx.batch_norm(b, *xs, inverse_std=inverse_std_op, view=view_op)
+    return in_onnx.batch_norm(b, xs, inverse_std_op, view_op)
 
 
 R, POSITIVE = reals(-3, 3), reals(0.2, 4)

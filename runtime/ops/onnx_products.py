@@ -61,8 +61,9 @@ def rms_norm(b, x, eps, n, *, dim):
     return b.RMSNormalization(x, ones, axis=dim[0], epsilon=eps), *rest[1:]
 
 
-def batch_norm(b, x, mean, scale, weight, bias, inverse_std, view):
+def batch_norm(b, operands, inverse_std, view):
     """The op `batch_norm_eval`, where its scale is seen to be 1 / sqrt(var + eps) of a channel."""
+    x, mean, scale, weight, bias = operands
     found = _channel(b, scale, view)
     made = found and b.maker(found)
     if not made or made[0] is not inverse_std or x.ndim < 2 or not isinstance(made[1][1], float):

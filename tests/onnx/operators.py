@@ -1,20 +1,22 @@
-"""Every op with its samples as an ONNX model of one node, run by the reference evaluator of the `onnx`
-package and, where it is installed, by ONNX Runtime.
+"""Every op with its samples as an ONNX model of one node, run by the reference evaluator of the
+`onnx` package and, where it is installed, by ONNX Runtime.
 
     python -m tests.onnx.operators               # all of them, at the newest opset and at 17
     python -m tests.onnx.operators relu slice    # some
 
 A result is right within `BOUND`, relative to 1 + its magnitude.
 """
+
 import importlib.util
 import sys
 import warnings
 
 import numpy as np
 import whet
-from tests.ops.test_ops import REGISTRY, calls
 from whet.ir.graph import OpNode, Ref, Type
 from whet.onnx.write.model import Signature, build
+
+from tests.ops.test_ops import REGISTRY, calls
 
 BOUND = 3e-5
 NEWEST, OLDEST = 26, 17
@@ -45,7 +47,10 @@ class Case:
         given = [(i, name) for i, name in enumerate(self.inputs)]
         outs = range(len(types), len(types) + len(self.results))
         types.update((o, Type.of(a)) for o, a in zip(outs, self.results))
-        self.nodes, self.types = [OpNode(op, tuple(operands), sample.kwargs, list(outs), "here:1")], types
+        self.nodes, self.types = (
+            [OpNode(op, tuple(operands), sample.kwargs, list(outs), "here:1")],
+            types,
+        )
         self.signature = Signature(given, [(o, f"y{k}") for k, o in enumerate(outs)])
 
     def model(self, opset):
@@ -75,6 +80,7 @@ def cases(name):
 
 def newest():
     import onnx
+
     return min(onnx.defs.onnx_opset_version(), NEWEST)
 
 
@@ -87,6 +93,7 @@ def check(name, opset):
     """Run the samples of an op that can be expressed; raises where a result is another."""
     import onnx
     from onnx.reference import ReferenceEvaluator
+
     for case in cases(name):
         model = case.model(opset)
         if model.problems:
@@ -101,9 +108,12 @@ def check(name, opset):
 def run_in_runtime(proto, inputs):
     """The results of a model in ONNX Runtime."""
     import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(proto.SerializeToString(), options, ["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        proto.SerializeToString(), options, ["CPUExecutionProvider"]
+    )
     return session.run(None, inputs)
 
 

@@ -1,4 +1,5 @@
 """What ops are in ONNX: a part of them that is drawn anew each day; `make onnx-tests` runs all."""
+
 import datetime
 import random
 

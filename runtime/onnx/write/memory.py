@@ -12,6 +12,7 @@ from whet.ir.values import Type
 from ..library import onnx_library
 from .builder import Value
 from .formulas import FormulaBuilder
+from .operators import Inexpressible
 
 
 class View:
@@ -78,7 +79,7 @@ class Memory:
         self.b.line, self.b.label = node.line, node.op.name
         self.b.results = tuple(self.types[out] for out in node.outs)
         if node.op.onnx is None:
-            self.b.refuse("ONNX has no such view")
+            raise Inexpressible("ONNX has no such view")
         made = node.op.onnx(self.b, base, **node.attrs)
         values = made if isinstance(made, tuple) else (made,)
         for value in values:
