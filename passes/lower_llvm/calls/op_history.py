@@ -1,0 +1,105 @@
+"""The autograd node of a result in machine code."""
+
+from ..builder import Val
+from .object_access import _ptr
+from .op_layouts import CTX, DIFF, GRAD, SAVES_OUT, C, N, R, T
+from .op_replay import Replay
+
+
+class History:
+    """Code that records the autograd node of a result."""
+
+    def __init__(self, replay: Replay) -> None:
+        self.replay, self.call, self.f, self.g = replay, replay.call, replay.f, replay.g
+
+    def emit(self) -> None:
+        """Where a gradient is wanted: here for one result, by Python for several."""
+        c, f, flags = self.call, self.f, self.replay.flags
+        grads = f.binary(
+            "and",
+            f.cmp("ne", f.load("i64", c.wants), 0),
+            f.cmp("eq", (c.flags & GRAD) & (flags & DIFF), 1),
+        )
+        f.bail(f.binary("xor", grads, 1), "done")
+        f.if_(self.replay.single, self.node, self.by_python)
+
+    def by_python(self) -> None:
+        """Python makes the node."""
+        c, f, g = self.call, self.f, self.g
+        args = f.call("PyTuple_New", "ptr", c.n)
+        f.bail(g.null(args), "unwind")
+
+        def give(i: Val) -> None:
+            o = c.word(c.ins, i, "ptr")
+            g.inc(o)
+            f.call("PyTuple_SetItem", "i32", args, i, o)
+
+        f.loop(0, c.n, 1, give)
+        a = f.call("whet_record", "ptr", c.op, args, c.attrs, self.replay.answer)
+        g.dec(args)
+        f.bail(g.null(a), "unwind")
+        g.dec(a)
+
+    def node(self) -> None:
+        """The node with its op, its number, its inputs and what its backward reads."""
+        c, f, g, t = self.call, self.f, self.g, self.replay.answer
+        self.made = node = g.new("node", "unwind")
+        g.st(node, t, T["node"])  # from here on the tensor lets go of it
+        g.inc(c.op)
+        g.st(c.op, node, N["op"])
+        g.inc(c.attrs)
+        g.st(c.attrs, node, N["attrs"])
+        seq = g.ctx("seq", "i64")
+        g.st(seq, node, N["seq"])
+        g.st(seq + 1, _ptr(f, "whet_ctx"), CTX["seq"])
+        g.st(c.n, node, N["nin"])
+        self.saves = g.ld(self.replay.recipe, R["saves"], "i64")
+        f.loop(0, c.n, 1, self.input)
+        f.if_(f.cmp("ne", self.replay.flags & SAVES_OUT, 0), self.output)
+        g.st(g.ld(t, T["rg"], "i64") | 1, t, T["rg"])
+
+    def input(self, i: Val) -> None:
+        """What the node keeps of an input."""
+        c, f, g = self.call, self.f, self.g
+        o = c.word(c.ins, i, "ptr")
+        (kept,) = f.if_(c.is_tensor(i), lambda: [self.tensor(i, o)], lambda: [o])
+        g.inc(kept)
+        c.put(f.bytes_at(self.made, N["saved"]), i, kept)
+
+    def tensor(self, i: Val, o: Val) -> Val:
+        """The edge to a tensor's node. Gives the tensor, or its meta where no backward reads it."""
+        c, f, g = self.call, self.f, self.g
+
+        def edge() -> None:
+            made = g.ld(o, T["node"])
+            e = f.sel(g.absent(made), o, made)
+            g.inc(e)
+            c.put(f.bytes_at(self.made, N["edges"]), i, e)
+
+        f.if_(f.cmp("ne", g.ld(o, T["rg"], "i64") & 1, 0), edge)
+
+        def keep() -> list[Val]:
+            cell = g.ld(o, T["cell"])
+            (v,) = f.if_(
+                g.absent(cell), lambda: [f.as_val(0, "i64")], lambda: [g.ld(cell, C["v"], "i64")]
+            )
+            c.put(f.bytes_at(self.made, N["versions"]), i, v)
+            return [o]
+
+        bit = f.binary("lshr", self.saves, i) & 1
+        return f.if_(
+            f.cmp("ne", bit, 0),
+            keep,
+            lambda: [c.word(f.bytes_at(self.replay.recipe, R["metas"]), i, "ptr")],
+        )[0]
+
+    def output(self) -> None:
+        """The result's array and version, which the backward reads."""
+        g, node, t = self.g, self.made, self.replay.answer
+        cell = g.cell_of(t, "unwind")
+        g.inc(cell)
+        g.st(cell, node, N["out_cell"])
+        g.st(g.ld(cell, C["v"], "i64"), node, N["out_version"])
+        arr = g.ld(t, T["array"])
+        g.inc(arr)
+        g.st(arr, node, N["out_array"])

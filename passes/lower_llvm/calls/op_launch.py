@@ -1,0 +1,192 @@
+"""The kernel of an op's call in machine code, and whether it may write into an operand."""
+
+from collections.abc import Callable
+
+from ..builder import Val
+from . import share_out as launching
+from .object_access import _ptr
+from .op_layouts import (
+    BY_VALUE,
+    CONST,
+    CTX,
+    DATA,
+    F32,
+    F64,
+    GRAD,
+    MAX_DIMS,
+    RESULT,
+    SLOT,
+    TENSOR,
+    VERDICT,
+    VIEW,
+    A,
+    R,
+    T,
+)
+from .op_replay import Replay
+
+
+class Write:
+    """Code of a call in place: may the result go straight into the first operand's memory?
+
+    Only where nothing is recorded, nor need be for the base of a view; where the result fits the
+    first operand exactly; and where no other operand shares a part of its memory. Else the call is
+    left to Python."""
+
+    def __init__(self, replay: Replay) -> None:
+        self.replay, self.call, self.f, self.g = replay, replay.call, replay.f, replay.g
+
+    def check(self) -> None:
+        """All of it, where there is a writer."""
+        self.f.if_(self.call.writing, self.conditions)
+
+    def conditions(self) -> None:
+        """The conditions one after the other."""
+        c, f, g = self.call, self.f, self.g
+        f.bail(f.cmp("ne", f.load("i64", c.wants) & c.flags & GRAD, 0), "miss")
+        f.bail(f.cmp("ne", self.replay.flags & (VIEW | BY_VALUE), 0), "miss")
+        f.bail(f.cmp("ne", self.replay.nouts, 1), "miss")
+        f.bail(f.cmp("ne", c.word(c.kinds, 0), TENSOR), "miss")
+        base = g.ld(c.word(c.ins, 0, "ptr"), T["base"])
+        f.if_(
+            g.absent(base),
+            lambda: None,
+            lambda: f.bail(f.cmp("ne", g.ld(base, T["rg"], "i64") & c.flags & GRAD, 0), "miss"),
+        )
+        self.fits()
+        f.loop(1, c.n, 1, lambda i: f.if_(c.is_tensor(i), lambda: self.is_apart(i)) and None)
+        g.cell_of(
+            c.word(c.ins, 0, "ptr"), "error"
+        )  # what may fail does so before anything is written
+
+    def fits(self) -> None:
+        """Has the first operand the result's dtype, sizes and strides, and may it be written to?"""
+        c, f, g = self.call, self.f, self.g
+        self.array = a = c.word(c.arrays, 0, "ptr")
+        f.bail(f.cmp("ne", g.ld(a, A["flags"], "i32") & 0x401, 0x401), "miss")
+        q = f.bytes_at(self.replay.recipe, R["outs"])
+        nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+        f.bail(f.cmp("ne", c.word(q, 0), g.i64(g.ld(a, A["descr"]))), "miss")
+        f.bail(f.cmp("ne", c.word(q, 1), nd), "miss")
+        dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
+        item = f.at(q, 3 + MAX_DIMS, "i64")
+        diff, self.size = f.loop(
+            0,
+            nd,
+            1,
+            lambda d, x, s: [
+                x | (c.word(dims, d) ^ c.word(q, d + 3)) | (c.word(strides, d) ^ c.word(item, d)),
+                f.binary("mul", s, c.word(dims, d)),
+            ],
+            [f.as_val(0, "i64"), f.as_val(1, "i64")],
+        )
+        f.bail(f.cmp("ne", diff, 0), "miss")
+        self.low = g.i64(g.ld(a, A["data"]))
+        self.widest = g.ld(self.replay.recipe, R["itemsize"], "i64")
+        self.high = self.low + self.size * self.widest
+
+    def is_apart(self, i: Val) -> None:
+        """Is another operand the first one itself, or memory that lies apart from it?"""
+        c, f, g = self.call, self.f, self.g
+        b = c.word(c.arrays, i, "ptr")
+        f.bail(f.cmp("eq", g.ld(b, A["flags"], "i32") & 1, 0), "miss")
+        at = g.i64(g.ld(b, A["data"]))
+        dims = g.ld(b, A["dims"])
+        nd = f.conv("zext", g.ld(b, A["nd"], "i32"), "i64")
+        (count,) = f.loop(
+            0, nd, 1, lambda d, s: [f.binary("mul", s, c.word(dims, d))], [f.as_val(1, "i64")]
+        )
+        itself = f.binary(
+            "and",
+            f.binary("and", f.cmp("eq", at, self.low), f.cmp("eq", count, self.size)),
+            g.same(g.ld(b, A["descr"]), g.ld(self.array, A["descr"])),
+        )
+        apart = f.binary(
+            "or", f.cmp("sge", at, self.high), f.cmp("sle", at + count * self.widest, self.low)
+        )
+        f.bail(f.binary("xor", f.binary("or", itself, apart), 1), "miss")
+
+
+class Launch:
+    """Code that fills the words of a kernel's arguments and runs it."""
+
+    def __init__(self, replay: Replay) -> None:
+        self.call, self.f, self.g, self.recipe = replay.call, replay.f, replay.g, replay.recipe
+
+    def emit(self) -> None:
+        """All of it, where the recipe has a kernel."""
+        f = self.f
+        self.kernel = self.g.ld(self.recipe, R["kernel"])
+        f.store(f.as_val(0, "i64"), self.call.verdict)
+        f.if_(f.cmp("ne", self.kernel, 0), self.launch)
+
+    def launch(self) -> None:
+        """The arguments, then the kernel over its units."""
+        f, g, r = self.f, self.g, self.recipe
+        f.loop(0, g.ld(r, R["nslots"], "i64"), 1, self.slot)
+        launching.emit(
+            f,
+            self.kernel,
+            self.call.slots,
+            g.ld(r, R["total"], "i64"),
+            g.ld(r, R["grain"], "i64"),
+            self.release,
+        )
+
+    def slot(self, i: Val) -> None:
+        """One word: a constant, or an address that this call has."""
+        c, f = self.call, self.f
+        q = f.bytes_at(f.bytes_at(self.recipe, R["slots"]), i * SLOT)
+        kind, value = c.word(q, 0), c.word(q, 1)
+        (v,) = f.if_(f.cmp("eq", kind, CONST), lambda: [value], lambda: self.address(kind, value))
+        c.put(c.slots, i, v)
+
+    def address(self, kind: Val, value: Val) -> list[Val]:
+        """The address of an operand's memory, a result's, the verdict or a number."""
+        c, f = self.call, self.f
+        return f.if_(
+            f.cmp("eq", kind, DATA),
+            lambda: self.memory(c.arrays, value),
+            lambda: f.if_(
+                f.cmp("eq", kind, RESULT),
+                lambda: self.memory(c.outs, value),
+                lambda: f.if_(
+                    f.cmp("eq", kind, VERDICT),
+                    lambda: [self.g.i64(c.verdict)],
+                    lambda: self.number(kind, value),
+                ),
+            ),
+        )
+
+    def memory(self, arrays: Val, value: Val) -> list[Val]:
+        """The memory of an array, some bytes further on."""
+        c = self.call
+        which, off = value & 255, value >> 8
+        return [self.g.i64(self.g.ld(c.word(arrays, which, "ptr"), A["data"])) + off]
+
+    def number(self, kind: Val, value: Val) -> list[Val]:
+        """A number of the type that the kernel reads."""
+        c, f = self.call, self.f
+        x = f.load("double", f.at(c.numbers, value, "double"))
+        place = f.at(c.typed, value, "i64")
+
+        def wide() -> None:
+            f.if_(
+                f.cmp("eq", kind, F64),
+                lambda: f.store(x, place, 8),
+                lambda: f.store(f.conv("fptosi", x, "i64"), place, 8),
+            )
+
+        f.if_(
+            f.cmp("eq", kind, F32), lambda: f.store(f.conv("fptrunc", x, "float"), place, 8), wide
+        )
+        return [self.g.i64(place)]
+
+    def release(self, run: Callable[[], None]) -> None:
+        """Run without the interpreter's lock. Recipes stay: the thread comes back to one."""
+        f, g, block = self.f, self.g, _ptr(self.f, "whet_ctx")
+        g.st(g.ctx("away", "i64") + 1, block, CTX["away"])
+        th = f.call("PyEval_SaveThread", "ptr")
+        run()
+        f.call("PyEval_RestoreThread", "void", th)
+        g.st(g.ctx("away", "i64") - 1, block, CTX["away"])

@@ -1,0 +1,255 @@
+"""The operands of an op's call in machine code: what is known of them, hashed, and the recipe that
+was made of operands such as these."""
+
+from ..builder import Fn, Val
+from .object_access import Glue, _ptr, _thread
+from .op_layouts import (
+    BUCKETS,
+    BY_VALUE,
+    CTX,
+    FLOAT,
+    HEAD,
+    INFERENCE,
+    INT,
+    MAX_DIMS,
+    MAX_IN,
+    MAX_OUT,
+    MAX_SLOTS,
+    NOTHING,
+    OPERAND,
+    SPECIAL,
+    TENSOR,
+    A,
+    C,
+    R,
+    T,
+)
+
+EXACT = 9007199254740992.0  # ints below are exact as doubles
+
+
+class Call:
+    """The values of one call of `core`, which all of its phases read and write.
+
+    `arrays`, `numbers` and `kinds` say what each operand is. `outs` has the results' arrays, then
+    the tensors around them; the first `made` of them are to be let go of where the call fails."""
+
+    def __init__(self, f: Fn) -> None:
+        self.f, self.g = f, Glue(f)
+        self.op, self.ins, self.n, self.attrs, self.writer = f.args
+        self.writing = f.cmp("ne", self.writer, 0)
+        self.arrays, self.numbers = f.alloca("i64", MAX_IN), f.alloca("double", MAX_IN)
+        self.kinds, self.typed = f.alloca("i64", MAX_IN), f.alloca("i64", MAX_IN)
+        self.slots, self.outs = f.alloca("i64", MAX_SLOTS), f.alloca("i64", MAX_OUT)
+        self.wants, self.verdict, self.made = (f.alloca("i64", 1) for _ in range(3))
+
+    def word(self, p: Val, i: Val | int, ty: str = "i64") -> Val:
+        """A word of a table."""
+        return self.f.load(ty, self.f.at(p, i, "i64"))
+
+    def put(self, p: Val, i: Val | int, v: Val) -> None:
+        """Write a word of a table."""
+        self.f.store(v, self.f.at(p, i, "i64"))
+
+    def is_tensor(self, i: Val | int) -> Val:
+        """Is an operand a tensor?"""
+        return self.f.cmp("eq", self.word(self.kinds, i), TENSOR)
+
+    def sync(self) -> None:
+        """Ask Python for the modes of this thread."""
+        r = self.f.call("PyObject_CallNoArgs", "ptr", self.g.ctx("sync"))
+        self.f.bail(self.g.null(r), "error")
+        self.g.dec(r)
+
+    def modes(self) -> None:
+        """The thread's modes; leaves for Python in a mode that recipes do not know."""
+        f, g = self.f, self.g
+        f.if_(f.cmp("ne", _thread(f), g.ctx("thread", "i64")), self.sync)
+        self.flags = g.ctx("flags", "i64")
+        f.bail(f.cmp("ne", self.flags & (SPECIAL | INFERENCE), 0), "miss")
+        f.bail(f.cmp("sgt", self.n, MAX_IN), "miss")
+        f.store(f.as_val(0, "i64"), self.wants)
+
+
+def mix(f: Fn, h: Val, x: Val | int) -> Val:
+    """A hash with one more word."""
+    h = f.binary("mul", f.binary("xor", h, x), -7046029254386353131)
+    return h ^ f.lshr(h, 29)
+
+
+class Operands:
+    """Code that looks at each operand, notes what it is, and hashes what recipes depend on."""
+
+    def __init__(self, call: Call) -> None:
+        self.call, self.f, self.g = call, call.f, call.g
+        self.tensor_type, self.parameter_type = self.g.ctx("tensor"), self.g.ctx("parameter")
+
+    def hash(self) -> Val:
+        """The loop over the operands; gives the hash."""
+        c, f = self.call, self.f
+        start = mix(f, self.g.i64(c.op), c.n)
+        return f.loop(0, c.n, 1, self.operand, [start])[0]
+
+    def operand(self, i: Val, h: Val) -> list[Val]:
+        """One operand: a tensor, or something else."""
+        f, g = self.f, self.g
+        o = self.call.word(self.call.ins, i, "ptr")
+        t = g.type_of(o)
+        is_tensor = f.binary("or", g.same(t, self.tensor_type), g.same(t, self.parameter_type))
+        return f.if_(is_tensor, lambda: self.tensor(i, o, h), lambda: self.other(i, o, t, h))
+
+    def tensor(self, i: Val, o: Val, h: Val) -> list[Val]:
+        """A tensor on an array, whose history is current: dtype, sizes and strides are hashed."""
+        c, f, g = self.call, self.f, self.g
+        a = g.ld(o, T["array"])
+        f.bail(g.null(a), "miss")
+        f.bail(f.cmp("ne", g.type_of(a), _ptr(f, "whet_ndarray")), "miss")
+        base = g.ld(o, T["base"])
+        f.if_(g.absent(base), lambda: [], lambda: self.current(o))
+        rg = g.ld(o, T["rg"], "i64")
+        f.bail(f.cmp("ne", rg & 2, 0), "miss")
+        f.store(f.load("i64", c.wants) | (rg & 1), c.wants)
+        nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+        f.bail(f.cmp("sgt", nd, MAX_DIMS), "miss")
+        f.bail(f.cmp("eq", g.ld(a, A["flags"], "i32") & 0x100, 0), "miss")
+        dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
+        x = mix(f, h, g.i64(g.ld(a, A["descr"])) + nd)
+        (x,) = f.loop(
+            0, nd, 1, lambda d, x: [mix(f, mix(f, x, c.word(dims, d)), c.word(strides, d))], [x]
+        )
+        c.put(c.arrays, i, a)
+        c.put(c.kinds, i, f.as_val(TENSOR, "i64"))
+        return [x]
+
+    def current(self, o: Val) -> None:
+        """Leaves for Python where a view's base got another history since."""
+        f, g = self.f, self.g
+        now = g.ld(g.ld(o, T["cell"]), C["h"], "i64")
+        f.bail(f.cmp("ne", now, g.ld(o, T["hist"], "i64")), "miss")
+
+    def other(self, i: Val, o: Val, t: Val, h: Val) -> list[Val]:
+        """A float, an int or None; its value is not hashed."""
+        f, g = self.f, self.g
+        return f.if_(
+            g.same(t, _ptr(f, "PyFloat_Type")),
+            lambda: self.real(i, o, h),
+            lambda: f.if_(
+                g.same(t, _ptr(f, "PyLong_Type")),
+                lambda: self.whole(i, o, h),
+                lambda: self.nothing(i, o, h),
+            ),
+        )
+
+    def real(self, i: Val, o: Val, h: Val) -> list[Val]:
+        """A float."""
+        c, f = self.call, self.f
+        f.store(self.g.ld(o, HEAD, "double"), f.at(c.numbers, i, "double"))
+        c.put(c.kinds, i, f.as_val(FLOAT, "i64"))
+        return [mix(f, h, FLOAT)]
+
+    def whole(self, i: Val, o: Val, h: Val) -> list[Val]:
+        """An int that is exact as a double."""
+        c, f = self.call, self.f
+        v = f.call("PyLong_AsDouble", "double", o)
+        size = f.fabs(v)
+        f.bail(f.binary("xor", f.cmp("olt", size, EXACT), 1), "unset")
+
+        def failed() -> None:
+            f.bail(f.cmp("ne", f.call("PyErr_Occurred", "ptr"), 0), "unset")
+
+        f.if_(f.cmp("oeq", v, -1.0), failed)
+        f.store(v, f.at(c.numbers, i, "double"))
+        c.put(c.kinds, i, f.as_val(INT, "i64"))
+        return [mix(f, h, INT)]
+
+    def nothing(self, i: Val, o: Val, h: Val) -> list[Val]:
+        """None; anything else is for Python."""
+        c, f = self.call, self.f
+        f.bail(f.cmp("ne", o, _ptr(f, "_Py_NoneStruct")), "miss")
+        c.put(c.kinds, i, f.as_val(NOTHING, "i64"))
+        return [mix(f, h, 77)]
+
+
+class RecipeSearch:
+    """Code that goes through the recipes of one bucket until one is of this call."""
+
+    def __init__(self, call: Call, h: Val) -> None:
+        self.call, self.f, self.g, self.h = call, call.f, call.g, h
+
+    def find(self) -> Val:
+        """The loop over the chain; goes on at `found` with the recipe, or leaves for Python."""
+        c, f, g, h = self.call, self.f, self.g, self.h
+        table = g.ld(f.bytes_at(_ptr(f, "whet_ctx"), CTX["table"]), (h & (BUCKETS - 1)) << 3)
+        f.br("chain_in")
+        f.label("chain_in")
+        before = f.block
+        f.br("chain")
+        f.label("chain")
+        at = len(f.lines)
+        f.lines.append("")
+        self.r = r = Val(f, f.new(), "ptr")
+        f.bail(g.null(r), "miss")
+        f.bail(f.cmp("ne", g.ld(r, R["hash"], "i64"), h), "next")
+        f.bail(f.cmp("ne", g.ld(r, R["op"]), c.op), "next")
+        f.bail(f.cmp("ne", g.ld(r, R["nin"], "i64"), c.n), "next")
+        (ok,) = f.loop(0, c.n, 1, self.matches, [f.as_val(1, "i1")])
+        f.bail(f.binary("xor", ok, 1), "next")
+        f.cbr(self.equal_attributes(), "found", "next")
+        f.label("next")
+        follow = g.ld(r, R["next"])
+        f.br("chain")
+        f.lines[at] = f" {r.ref} = phi ptr [{table.ref}, %{before}], [{follow.ref}, %next]"
+        f.label("found")
+        return r
+
+    def matches(self, i: Val, ok: Val) -> list[Val]:
+        """Is operand `i` as the recipe has it?"""
+        c, f = self.call, self.f
+        q = f.bytes_at(f.bytes_at(self.r, R["operands"]), i * OPERAND)
+        kind, mine = c.word(q, 0), c.word(c.kinds, i)
+        both = f.binary("and", f.cmp("eq", kind, TENSOR), f.cmp("eq", mine, TENSOR))
+        (good,) = f.if_(
+            both, lambda: self.same_layout(i, q), lambda: self.same_number(i, q, kind, mine)
+        )
+        return [f.binary("and", ok, good)]
+
+    def same_layout(self, i: Val, q: Val) -> list[Val]:
+        """A tensor: dtype, sizes and strides."""
+        c, f, g = self.call, self.f, self.g
+        a = c.word(c.arrays, i, "ptr")
+        nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+        dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
+        bad = f.binary(
+            "or",
+            f.cmp("ne", c.word(q, 1), g.i64(g.ld(a, A["descr"]))),
+            f.cmp("ne", c.word(q, 2), nd),
+        )
+
+        def dim(d: Val, x: Val) -> list[Val]:
+            x = x | (c.word(dims, d) ^ c.word(q, d + 3))
+            return [x | (c.word(strides, d) ^ c.word(q, d + (3 + MAX_DIMS)))]
+
+        (diff,) = f.loop(0, f.sel(bad, 0, nd), 1, dim, [f.as_val(0, "i64")])
+        return [f.binary("and", f.binary("xor", bad, 1), f.cmp("eq", diff, 0))]
+
+    def same_number(self, i: Val, q: Val, kind: Val, mine: Val) -> list[Val]:
+        """No tensor: of one kind, and of one value where the recipe holds for that alone."""
+        c, f = self.call, self.f
+        same = f.cmp("eq", kind, mine)
+        bits = f.cmp("eq", c.word(q, 1), c.word(c.numbers, i))
+        by_value = f.cmp("ne", self.g.ld(self.r, R["flags"], "i64") & BY_VALUE, 0)
+        is_number = f.cmp("ne", kind, NOTHING)
+        any_value = f.binary("xor", f.binary("and", by_value, is_number), 1)
+        return [f.binary("and", same, f.binary("or", bits, any_value))]
+
+    def equal_attributes(self) -> Val:
+        """Are the op's attributes those of the recipe?"""
+        f, g, attrs = self.f, self.g, self.call.attrs
+        theirs = g.ld(self.r, R["attrs"])
+
+        def compare() -> list[Val]:
+            e = f.call("PyObject_RichCompareBool", "i32", attrs, theirs, f.as_val(2, "i32"))
+            f.bail(f.cmp("slt", e, 0), "error")
+            return [f.cmp("eq", e, 1)]
+
+        return f.if_(g.same(attrs, theirs), lambda: [f.as_val(1, "i1")], compare)[0]

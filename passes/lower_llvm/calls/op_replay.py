@@ -1,0 +1,143 @@
+"""The results of an op's call in machine code, as its recipe says."""
+
+from ..builder import Val
+from .op_layouts import MAX_DIMS, MISS, NO_BASE, OUT, UNSAFE, VIEW, C, R, T
+from .op_operands import Call
+from .tensor_views import share, window
+
+
+class Replay:
+    """Code that makes the results of a call as a recipe says, and gives them back."""
+
+    def __init__(self, call: Call, recipe: Val) -> None:
+        self.call, self.f, self.g, self.recipe = call, call.f, call.g, recipe
+        self.flags, self.nouts = (
+            self.g.ld(recipe, R["flags"], "i64"),
+            self.g.ld(recipe, R["nouts"], "i64"),
+        )
+
+    def results(self) -> None:
+        """An array for each result: new, a view of the first operand's, or that itself."""
+        self.f.store(self.f.as_val(0, "i64"), self.call.made)
+        self.f.loop(0, self.nouts, 1, self.result)
+
+    def result(self, i: Val) -> None:
+        """One of them."""
+        c, f = self.call, self.f
+        q = f.bytes_at(f.bytes_at(self.recipe, R["outs"]), i * OUT)
+        descr, nd, plain = c.word(q, 0, "ptr"), c.word(q, 1), c.word(q, 2)
+        dims, strides = f.at(q, 3, "i64"), f.at(q, 3 + MAX_DIMS, "i64")
+
+        def view() -> list[Val]:
+            return [
+                window(
+                    f,
+                    self.g,
+                    c.word(c.arrays, 0, "ptr"),
+                    descr,
+                    nd,
+                    dims,
+                    strides,
+                    c.word(q, 2),
+                    "lost",
+                )
+            ]
+
+        def fresh() -> list[Val]:
+            v = f.call(
+                "whet_array_new",
+                "ptr",
+                descr,
+                nd,
+                dims,
+                f.sel(f.cmp("ne", plain, 0), Val(f, "null", "ptr"), strides),
+            )
+            f.bail(self.g.null(v), "lost")
+            return [v]
+
+        (v,) = f.if_(
+            c.writing,
+            lambda: [c.word(c.arrays, 0, "ptr")],
+            lambda: f.if_(f.cmp("ne", self.flags & VIEW, 0), view, fresh),
+        )
+        c.put(c.outs, i, v)
+        f.store(f.sel(c.writing, 0, i + 1), c.made)
+
+    def finish_write(self) -> None:
+        """The operand gets a version, and its cell the writer's name. `Write` made the cell."""
+        c, f, g = self.call, self.f, self.g
+        cell = g.ld(self.source, T["cell"])
+        g.st(g.ld(cell, C["v"], "i64") + 1, cell, C["v"])
+        g.inc(c.writer)
+        g.dec(g.ld(cell, C["writer"]))
+        g.st(c.writer, cell, C["writer"])
+        g.inc(self.source)
+        f.ret(self.source)
+
+    def tensors(self) -> None:
+        """Tensors around the results, and a tuple around several."""
+        c, f = self.call, self.f
+        self.view = f.cmp("ne", self.flags & VIEW, 0)
+        f.loop(0, self.nouts, 1, self.wrap)
+        self.single = f.cmp("eq", self.nouts, 1)
+        (self.answer,) = f.if_(self.single, lambda: [c.word(c.outs, 0, "ptr")], self.several)
+
+    def wrap(self, i: Val) -> None:
+        """A tensor around a result."""
+        c, f, g = self.call, self.f, self.g
+        t = g.new_tensor(c.word(c.outs, i, "ptr"), "lost")
+        c.put(c.outs, i, t)
+        f.if_(
+            self.view,
+            lambda: share(
+                f,
+                g,
+                self.source,
+                t,
+                "lost",
+                c.flags,
+                f.cmp("ne", self.flags & UNSAFE, 0),
+                f.cmp("eq", self.flags & NO_BASE, 0),
+            ),
+        )
+
+    def several(self) -> list[Val]:
+        """The tuple of the results."""
+        c, f = self.call, self.f
+        t = f.call("PyTuple_New", "ptr", self.nouts)
+        f.bail(self.g.null(t), "lost")
+        f.loop(
+            0,
+            self.nouts,
+            1,
+            lambda i: f.call("PyTuple_SetItem", "i32", t, i, c.word(c.outs, i, "ptr")) and None,
+        )
+        return [t]
+
+    def let_go(self) -> None:
+        """Drop the results that were made so far."""
+        c, f = self.call, self.f
+        f.loop(0, f.load("i64", c.made), 1, lambda i: self.g.dec(c.word(c.outs, i, "ptr")))
+
+    def ways_out(self) -> None:
+        """Where the phases leave for: an error, or a miss."""
+        f = self.f
+        f.br("done")
+        f.label("done")
+        f.ret(self.answer)
+        f.label("unwind")
+        self.g.dec(self.answer)
+        f.br("error")
+        f.label("refused")
+        self.let_go()
+        f.br("miss")
+        f.label("lost")  # no memory
+        self.let_go()
+        f.br("error")
+        f.label("unset")
+        f.call("PyErr_Clear", "void")
+        f.br("miss")
+        f.label("miss")
+        f.ret(Val(f, f"inttoptr (i64 {MISS} to ptr)", "ptr"))
+        f.label("error")
+        f.ret(Val(f, "null", "ptr"))
