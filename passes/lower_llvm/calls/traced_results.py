@@ -1,5 +1,6 @@
 """The results of a traced call in machine code, built by the steps of its block."""
-from ..builder import Val
+
+from ..builder import Fn, Module, Val
 from .object_access import Glue, _put, _word
 from .op_layouts import A, T
 from .tensor_views import share, window
@@ -36,168 +37,353 @@ from .traced_layouts import (
 
 def _array(f, g, kind, what, leaves, fresh):
     """The array that a pair stands for."""
-    return f.if_(f.cmp("eq", kind, FRESH), lambda: [_word(f, fresh, what, "ptr")], lambda: [g.ld(f.if_(
-        f.cmp("eq", kind, LEAF), lambda: [_word(f, leaves, what, "ptr")], lambda: [g.ptr(what)])[0], T["array"])])[0]
+    return f.if_(
+        f.cmp("eq", kind, FRESH),
+        lambda: [_word(f, fresh, what, "ptr")],
+        lambda: [
+            g.ld(
+                f.if_(
+                    f.cmp("eq", kind, LEAF),
+                    lambda: [_word(f, leaves, what, "ptr")],
+                    lambda: [g.ptr(what)],
+                )[0],
+                T["array"],
+            )
+        ],
+    )[0]
 
 
-def _build(m):
-    """build(block, leaves, fresh arrays, those seen): the result, by steps (kind, a, b) on a stack, above what is to be laid into Python's state."""
-    f = m.fn("build", [("ptr", "block"), ("ptr", "leaves"), ("ptr", "fresh"), ("ptr", "seen")], "ptr", "internal")
-    g = Glue(f)
-    block, leaves, fresh, seen = f.args
-    stack, made = f.alloca("i64", MAX_OBJECTS), f.alloca("i64", MAX_FRESH)
-    height, left_over, hidden = f.alloca("i64", 1), f.alloca("i64", 1), f.alloca("i64", 1)        # what to let go of where memory ends: bits
-    f.store(f.as_val(0, "i64"), hidden)
-    f.store((f.as_val(1, "i64") << g.ld(block, H["fresh"], "i64")) - 1, left_over)
-    at = f.bytes_at(block, g.ld(block, H["build_at"], "i64"))
+def _build(m: Module) -> None:
+    """build(block, leaves, fresh arrays, those seen): the result.
 
-    unfinished: list = []                            # the dictionary that could not be filled, the index of what could not be laid
+    It is made by steps (kind, a, b) on a stack, above what is to be laid into Python's state."""
+    f = m.fn(
+        "build",
+        [("ptr", "block"), ("ptr", "leaves"), ("ptr", "fresh"), ("ptr", "seen")],
+        "ptr",
+        "internal",
+    )
+    objects = Objects(f)
+    objects.steps()
+    state = State(objects)
+    state.lay()
+    f.ret(_word(f, objects.stack, state.count, "ptr"))
+    state.ways_out()
+    objects.ways_out()
 
-    def step(i, top):
-        row = f.at(at, f.binary("mul", i, 3), "i64")
+
+class Objects:
+    """Code that makes the objects of a result on a stack.
+
+    `made` has the tensors that views are of. `left_over` and `hidden` say, a bit for each, which
+    arrays and which of these tensors are to be let go of where memory ends."""
+
+    def __init__(self, f: Fn) -> None:
+        self.f, self.g = f, Glue(f)
+        self.block, self.leaves, self.fresh, self.seen = f.args
+        self.stack, self.made = f.alloca("i64", MAX_OBJECTS), f.alloca("i64", MAX_FRESH)
+        self.height, self.left_over, self.hidden = (f.alloca("i64", 1) for _ in range(3))
+
+    def section(self, name: str) -> Val:
+        """Where a section of the block begins."""
+        return self.f.bytes_at(self.block, self.g.ld(self.block, H[name], "i64"))
+
+    def steps(self) -> None:
+        """The loop over the steps."""
+        f, g = self.f, self.g
+        f.store(f.as_val(0, "i64"), self.hidden)
+        f.store((f.as_val(1, "i64") << g.ld(self.block, H["fresh"], "i64")) - 1, self.left_over)
+        self.at = self.section("build_at")
+        f.loop(0, g.ld(self.block, H["build"], "i64"), 1, self.step, [f.as_val(0, "i64")])
+
+    def step(self, i: Val, top: Val) -> list[Val]:
+        """One step; gives the height of the stack after it."""
+        f = self.f
+        row = f.at(self.at, f.binary("mul", i, 3), "i64")
         kind, a, b = (_word(f, row, k) for k in range(3))
-        f.store(top, height)
+        f.store(top, self.height)
+        step = Step(self, kind, a, b, top)
+        return f.if_(
+            f.cmp("eq", kind, NEW),
+            step.new,
+            lambda: f.if_(f.cmp("sgt", kind, TABLE), step.aside, step.other),
+        )
 
-        def flip(bits, i):
-            f.store(f.load("i64", bits) ^ (f.as_val(1, "i64") << i), bits)
+    def flip(self, bits: Val, i: Val) -> None:
+        """Another bit."""
+        f = self.f
+        f.store(f.load("i64", bits) ^ (f.as_val(1, "i64") << i), bits)
 
-        def tensor(array):
-            t = f.call("around", "ptr", array)
-            f.bail(g.null(t), "fail")
-            _put(f, made, a, t)
-            return t
+    def ways_out(self) -> None:
+        """Where memory ended: what was made is let go of."""
+        f, g = self.f, self.g
+        f.label("table_fail")
+        g.dec(self.unfinished)
+        f.br("fail")
+        f.label("fail")
+        f.loop(0, f.load("i64", self.height), 1, lambda i: g.dec(_word(f, self.stack, i, "ptr")))
+        for bits, there in (self.left_over, self.fresh), (self.hidden, self.made):
+            f.loop(
+                0,
+                MAX_FRESH,
+                1,
+                lambda i, bits=bits, there=there: (
+                    f.if_(
+                        f.cmp("ne", f.lshr(f.load("i64", bits), i) & 1, 0),
+                        lambda: g.dec(_word(f, there, i, "ptr")),
+                    )
+                    and None
+                ),
+            )
+        f.ret(Val(f, "null", "ptr"))
 
-        def push(t):
-            _put(f, stack, top, t)
-            return [top + 1]
 
-        def fresh_tensor():
-            flip(left_over, a)
-            return tensor(_word(f, fresh, a, "ptr"))
+class Step:
+    """Code of the kinds of steps. `a` and `b` are the step's numbers, `top` the stack's height."""
 
-        def new():
-            return push(fresh_tensor())
+    def __init__(self, objects: Objects, kind: Val, a: Val, b: Val, top: Val) -> None:
+        self.objects, self.f, self.g = objects, objects.f, objects.g
+        self.kind, self.a, self.b, self.top = kind, a, b, top
 
-        def held(kind, a):
-            return f.if_(f.cmp("eq", kind, CONST), lambda: [g.ptr(a)], lambda: f.if_(
-                f.cmp("eq", kind, ARGUMENT), lambda: [_word(f, leaves, a, "ptr")], lambda: [_word(f, made, a, "ptr")]))[0]
+    def push(self, x: Val) -> list[Val]:
+        """An object of the result."""
+        _put(self.f, self.objects.stack, self.top, x)
+        return [self.top + 1]
 
-        def view():
-            row = f.at(f.bytes_at(block, g.ld(block, H["views_at"], "i64")), b, "i64")
-            source, what, by, base = (_word(f, row, k) for k in (SOURCE, SOURCE + 1, BASE, BASE + 1))
-            array, = f.if_(f.cmp("eq", source, FRESH), lambda: [_word(f, fresh, what, "ptr")], lambda: [_word(f, seen, what, "ptr")])
-            t = tensor(window(f, g, array, _word(f, row, DESCR, "ptr"), _word(f, row, ND), f.at(row, DIMS, "i64"), f.at(row, DIMS + MAX_DIMS, "i64"),
-                              _word(f, row, OFFSET), "fail"))
-            flip(hidden, a)
-            f.if_(f.cmp("ne", by, NEW), lambda: share(f, g, held(by, base), t, "fail"))
-            g.st(_word(f, row, RG), t, T["rg"])
+    def tensor(self, array: Val) -> Val:
+        """A tensor around an array."""
+        t = self.f.call("around", "ptr", array)
+        self.f.bail(self.g.null(t), "fail")
+        _put(self.f, self.objects.made, self.a, t)
+        return t
 
-            def shown():
-                flip(hidden, a)
-                return push(t)
-            return f.if_(f.cmp("eq", kind, VIEW), shown, lambda: [top])
+    def fresh_tensor(self) -> Val:
+        """A tensor around a new array."""
+        o = self.objects
+        o.flip(o.left_over, self.a)
+        return self.tensor(_word(self.f, o.fresh, self.a, "ptr"))
 
-        def aside():
-            def hide():
-                fresh_tensor()
-                flip(hidden, a)
+    def new(self) -> list[Val]:
+        """NEW: such a tensor is in the result."""
+        return self.push(self.fresh_tensor())
 
-            def drop_tensor():
-                flip(hidden, a)
-                return [_word(f, made, a, "ptr")]
+    def held(self, kind: Val, a: Val) -> Val:
+        """An object that is there: a constant, an argument, a tensor that a step made."""
+        f, o = self.f, self.objects
+        return f.if_(
+            f.cmp("eq", kind, CONST),
+            lambda: [self.g.ptr(a)],
+            lambda: f.if_(
+                f.cmp("eq", kind, ARGUMENT),
+                lambda: [_word(f, o.leaves, a, "ptr")],
+                lambda: [_word(f, o.made, a, "ptr")],
+            ),
+        )[0]
 
-            def drop_array():
-                flip(left_over, a)
-                return [_word(f, fresh, a, "ptr")]
+    def aside(self) -> list[Val]:
+        """Views, tensors that views are of, and what is let go of."""
+        f, kind = self.f, self.kind
+        viewing = f.binary("or", f.cmp("eq", kind, VIEW), f.cmp("eq", kind, HIDDEN_VIEW))
+        return f.if_(viewing, self.view, self.unseen)
 
-            def one():
-                f.if_(f.cmp("eq", kind, HIDDEN), hide, lambda: g.dec(f.if_(f.cmp("eq", kind, DROP), drop_tensor, drop_array)[0]))
-                return [top]
-            viewing = f.binary("or", f.cmp("eq", kind, VIEW), f.cmp("eq", kind, HIDDEN_VIEW))
-            return f.if_(viewing, view, one)
+    def view(self) -> list[Val]:
+        """VIEW, HIDDEN_VIEW: a tensor on a part of an array, with the version of its base."""
+        f, g, o, a = self.f, self.g, self.objects, self.a
+        row = f.at(o.section("views_at"), self.b, "i64")
+        source, what, by, base = (_word(f, row, k) for k in (SOURCE, SOURCE + 1, BASE, BASE + 1))
+        (array,) = f.if_(
+            f.cmp("eq", source, FRESH),
+            lambda: [_word(f, o.fresh, what, "ptr")],
+            lambda: [_word(f, o.seen, what, "ptr")],
+        )
+        t = self.tensor(
+            window(
+                f,
+                g,
+                array,
+                _word(f, row, DESCR, "ptr"),
+                _word(f, row, ND),
+                f.at(row, DIMS, "i64"),
+                f.at(row, DIMS + MAX_DIMS, "i64"),
+                _word(f, row, OFFSET),
+                "fail",
+            )
+        )
+        o.flip(o.hidden, a)
+        f.if_(f.cmp("ne", by, NEW), lambda: share(f, g, self.held(by, base), t, "fail"))
+        g.st(_word(f, row, RG), t, T["rg"])
 
-        def number():
-            a_ = _word(f, fresh, a, "ptr")
-            at = g.ld(a_, A["data"])
-            x, = f.if_(f.cmp("eq", kind, AS_FLOAT), lambda: [f.call("PyFloat_FromDouble", "ptr", f.load("double", at, 8))],
-                       lambda: [f.call("PyLong_FromLongLong", "ptr", f.load("i64", at, 8))])
-            f.bail(g.null(x), "fail")
-            flip(left_over, a)
-            g.dec(a_)
-            return push(x)
+        def shown() -> list[Val]:
+            o.flip(o.hidden, a)
+            return self.push(t)
 
-        def other():
-            def known():
-                x = held(kind, a)
-                g.inc(x)
-                return push(x)
+        return f.if_(f.cmp("eq", self.kind, VIEW), shown, lambda: [self.top])
 
-            def several():
-                first = top - a
+    def unseen(self) -> list[Val]:
+        """HIDDEN, DROP, DROP_ARRAY: a tensor that is not in the result, and what is let go of."""
+        f, g, o, a = self.f, self.g, self.objects, self.a
 
-                def fill(make, put):
-                    x = f.call(make, "ptr", a)
-                    f.bail(g.null(x), "fail")
-                    f.loop(0, a, 1, lambda k: f.call(put, "i32", x, k, _word(f, stack, first + k, "ptr")) and None)
-                    return [x]
+        def hide() -> None:
+            self.fresh_tensor()
+            o.flip(o.hidden, a)
 
-                def table():
-                    x = f.call("PyDict_New", "ptr")
-                    f.bail(g.null(x), "fail")
-                    keys = f.bytes_at(block, b)
+        def tensor() -> list[Val]:
+            o.flip(o.hidden, a)
+            return [_word(f, o.made, a, "ptr")]
 
-                    def item(k):
-                        v = _word(f, stack, first + k, "ptr")
-                        f.bail(f.cmp("ne", f.call("PyDict_SetItem", "i32", x, _word(f, keys, k, "ptr"), v), 0), "table_fail")
-                    unfinished.append(x)
-                    f.loop(0, a, 1, item)
-                    f.loop(0, a, 1, lambda k: g.dec(_word(f, stack, first + k, "ptr")))
-                    return [x]
-                x, = f.if_(f.cmp("eq", kind, PAIR), lambda: fill("PyTuple_New", "PyTuple_SetItem"), lambda: f.if_(
-                    f.cmp("eq", kind, SERIES), lambda: fill("PyList_New", "PyList_SetItem"), table))
-                _put(f, stack, first, x)
-                return [first + 1]
-            return f.if_(f.cmp("slt", kind, PAIR), lambda: f.if_(f.cmp("slt", kind, AS_FLOAT), known, number), several)
-        return f.if_(f.cmp("eq", kind, NEW), new, lambda: f.if_(f.cmp("sgt", kind, TABLE), aside, other))
-    f.loop(0, g.ld(block, H["build"], "i64"), 1, step, [f.as_val(0, "i64")])
-    count, left = g.ld(block, H["left"], "i64"), f.bytes_at(block, g.ld(block, H["left_at"], "i64"))
+        def array() -> list[Val]:
+            o.flip(o.left_over, a)
+            return [_word(f, o.fresh, a, "ptr")]
 
-    def lay(i):                                      # kind, where, what there
-        row = f.at(left, f.binary("mul", i, 3), "i64")
+        f.if_(
+            f.cmp("eq", self.kind, HIDDEN),
+            hide,
+            lambda: g.dec(f.if_(f.cmp("eq", self.kind, DROP), tensor, array)[0]),
+        )
+        return [self.top]
+
+    def other(self) -> list[Val]:
+        """The other kinds, by their order."""
+        f, kind = self.f, self.kind
+        return f.if_(
+            f.cmp("slt", kind, PAIR),
+            lambda: f.if_(f.cmp("slt", kind, AS_FLOAT), self.known, self.number),
+            self.several,
+        )
+
+    def known(self) -> list[Val]:
+        """CONST, ARGUMENT, ONCE_MORE: an object that is there already."""
+        x = self.held(self.kind, self.a)
+        self.g.inc(x)
+        return self.push(x)
+
+    def number(self) -> list[Val]:
+        """AS_FLOAT, AS_INT: the element of an array as a number of Python's."""
+        f, g, o = self.f, self.g, self.objects
+        array = _word(f, o.fresh, self.a, "ptr")
+        at = g.ld(array, A["data"])
+        (x,) = f.if_(
+            f.cmp("eq", self.kind, AS_FLOAT),
+            lambda: [f.call("PyFloat_FromDouble", "ptr", f.load("double", at, 8))],
+            lambda: [f.call("PyLong_FromLongLong", "ptr", f.load("i64", at, 8))],
+        )
+        f.bail(g.null(x), "fail")
+        o.flip(o.left_over, self.a)
+        g.dec(array)
+        return self.push(x)
+
+    def several(self) -> list[Val]:
+        """PAIR, SERIES, TABLE: a tuple, a list or a dictionary of the last objects."""
+        f, o = self.f, self.objects
+        self.first = self.top - self.a
+        (x,) = f.if_(
+            f.cmp("eq", self.kind, PAIR),
+            lambda: self.filled("PyTuple_New", "PyTuple_SetItem"),
+            lambda: f.if_(
+                f.cmp("eq", self.kind, SERIES),
+                lambda: self.filled("PyList_New", "PyList_SetItem"),
+                self.table,
+            ),
+        )
+        _put(f, o.stack, self.first, x)
+        return [self.first + 1]
+
+    def filled(self, make: str, put: str) -> list[Val]:
+        """A tuple or a list, which takes the objects over."""
+        f = self.f
+        x = f.call(make, "ptr", self.a)
+        f.bail(self.g.null(x), "fail")
+        f.loop(
+            0,
+            self.a,
+            1,
+            lambda k: (
+                f.call(put, "i32", x, k, _word(f, self.objects.stack, self.first + k, "ptr"))
+                and None
+            ),
+        )
+        return [x]
+
+    def table(self) -> list[Val]:
+        """A dictionary, whose keys lie in the block."""
+        f, g, o = self.f, self.g, self.objects
+        x = f.call("PyDict_New", "ptr")
+        f.bail(g.null(x), "fail")
+        keys = f.bytes_at(o.block, self.b)
+
+        def item(k: Val) -> None:
+            v = _word(f, o.stack, self.first + k, "ptr")
+            f.bail(
+                f.cmp("ne", f.call("PyDict_SetItem", "i32", x, _word(f, keys, k, "ptr"), v), 0),
+                "table_fail",
+            )
+
+        o.unfinished = x
+        f.loop(0, self.a, 1, item)
+        f.loop(0, self.a, 1, lambda k: g.dec(_word(f, o.stack, self.first + k, "ptr")))
+        return [x]
+
+
+class State:
+    """Code that lays the first objects of the stack into Python's state."""
+
+    def __init__(self, objects: Objects) -> None:
+        self.objects, self.f, self.g = objects, objects.f, objects.g
+        self.count, self.at = self.g.ld(objects.block, H["left"], "i64"), objects.section("left_at")
+
+    def lay(self) -> None:
+        """All of them."""
+        self.f.loop(0, self.count, 1, self.one)
+
+    def one(self, i: Val) -> None:
+        """One of them. Its row: kind, where, what there."""
+        f = self.f
+        row = f.at(self.at, f.binary("mul", i, 3), "i64")
         kind, where, what = _word(f, row, 0), _word(f, row, 1, "ptr"), _word(f, row, 2, "ptr")
-        x = _word(f, stack, i, "ptr")
+        x = _word(f, self.objects.stack, i, "ptr")
+        self.last = i
+        f.if_(
+            f.cmp("eq", kind, WORD),
+            lambda: self.word(where, x),
+            lambda: f.if_(
+                f.cmp("eq", kind, ENTRY),
+                lambda: self.given(x, f.call("PyDict_SetItem", "i32", where, what, x)),
+                lambda: f.if_(
+                    f.cmp("eq", kind, END),
+                    lambda: self.given(x, f.call("PyList_Append", "i32", where, x)),
+                    lambda: self.item(where, what, x),
+                ),
+            ),
+        )
 
-        def into(p):
-            old = f.load("ptr", p, 8)
-            f.store(x, p, 8)
-            f.if_(g.null(old), lambda: None, lambda: g.dec(old))
+    def word(self, p: Val, x: Val) -> None:
+        """At an address."""
+        f = self.f
+        old = f.load("ptr", p, 8)
+        f.store(x, p, 8)
+        f.if_(self.g.null(old), lambda: None, lambda: self.g.dec(old))
 
-        def within():
-            failed = f.call("PyDict_SetItem", "i32", where, what, x)
-            g.dec(x)
-            f.bail(f.cmp("ne", failed, 0), "unlaid")
+    def given(self, x: Val, failed: Val) -> None:
+        """What a dictionary or the end of a list was given."""
+        self.g.dec(x)
+        self.f.bail(self.f.cmp("ne", failed, 0), "unlaid")
 
-        def longer():
-            failed = f.call("PyList_Append", "i32", where, x)
-            g.dec(x)
-            f.bail(f.cmp("ne", failed, 0), "unlaid")
-        unfinished.append(i)
+    def item(self, where: Val, index: Val, x: Val) -> None:
+        """In a list. It may be shorter by now: what was laid before let an old value die."""
+        f = self.f
+        f.if_(
+            f.cmp("ne", f.call("PyList_SetItem", "i32", where, self.g.i64(index), x), 0),
+            lambda: f.call("PyErr_Clear", "void"),
+        )
 
-        def item():                                  # (what was laid before may have run anything, as its old value died)
-            f.if_(f.cmp("ne", f.call("PyList_SetItem", "i32", where, g.i64(what), x), 0), lambda: f.call("PyErr_Clear", "void"))
-        f.if_(f.cmp("eq", kind, WORD), lambda: into(where), lambda: f.if_(f.cmp("eq", kind, ENTRY), within, lambda: f.if_(
-            f.cmp("eq", kind, END), longer, item)))
-    f.loop(0, count, 1, lay)
-    f.ret(_word(f, stack, count, "ptr"))
-    f.label("unlaid")
-    f.loop(unfinished[1] + 1, count + 1, 1, lambda i: g.dec(_word(f, stack, i, "ptr")))
-    f.ret(Val(f, "null", "ptr"))
-    f.label("table_fail")
-    g.dec(unfinished[0])
-    f.br("fail")
-    f.label("fail")                                  # no memory for one of these
-    f.loop(0, f.load("i64", height), 1, lambda i: g.dec(_word(f, stack, i, "ptr")))
-    for bits, held_there in (left_over, fresh), (hidden, made):
-        f.loop(0, MAX_FRESH, 1, lambda i, bits=bits, there=held_there: f.if_(
-            f.cmp("ne", f.lshr(f.load("i64", bits), i) & 1, 0), lambda: g.dec(_word(f, there, i, "ptr"))) and None)
-    f.ret(Val(f, "null", "ptr"))
+    def ways_out(self) -> None:
+        """Where one could not be laid: those after it are let go of."""
+        f = self.f
+        f.label("unlaid")
+        f.loop(
+            self.last + 1,
+            self.count + 1,
+            1,
+            lambda i: self.g.dec(_word(f, self.objects.stack, i, "ptr")),
+        )
+        f.ret(Val(f, "null", "ptr"))

@@ -1,0 +1,221 @@
+"""A block tried on a call in machine code: what is compared.
+
+What becomes of blocks without launches is here, too.
+"""
+
+from ..builder import Fn, Val
+from .object_access import Glue, _ptr, _put, _thread, _word
+from .op_layouts import HEAD, MISS, A, T
+from .traced_layouts import (
+    EAGER,
+    ENTRY,
+    ITEM,
+    LAUNCH,
+    MAX_FRESH,
+    MAX_LEAVES,
+    MAX_MOVING,
+    MAX_OBJECTS,
+    H,
+    J,
+)
+
+
+class Attempt:
+    """A block that is tried on a call.
+
+    `objects` are what its rows compare, `leaves` the tensors and numbers among them, `fresh` the
+    arrays of results and `seen` those that views of the result show. `arrays` and `slots` are what
+    the launches are given, `ints` copies of integers."""
+
+    def __init__(self, f: Fn) -> None:
+        self.f, self.g = f, Glue(f)
+        self.block, self.args, self.kw, self.always = f.args
+        self.objects, self.leaves, self.fresh, self.seen = (
+            f.alloca("i64", n) for n in (MAX_OBJECTS, MAX_LEAVES, MAX_FRESH, MAX_FRESH)
+        )
+        self.arrays, self.slots = f.alloca("i64", MAX_MOVING), f.alloca("i64", MAX_MOVING + 3)
+        self.ints = f.alloca("i64", MAX_LEAVES)
+
+    def head(self, name: str, ty: str = "i64") -> Val:
+        """A word of the block's header."""
+        return self.g.ld(self.block, H[name], ty)
+
+    def section(self, name: str) -> Val:
+        """Where a section of the block begins."""
+        return self.f.bytes_at(self.block, self.head(name))
+
+    def conditions(self) -> None:
+        """What does not depend on the arguments: how often the block was used, how many there are,
+        modes, and what Python is asked. That comes before any reference is borrowed."""
+        f, g = self.f, self.g
+        self.nargs = g.ld(self.args, HEAD, "i64")
+        used = f.cmp("sge", self.head("count"), self.head("until"))
+        f.bail(f.binary("and", used, f.cmp("eq", self.always, 0)), "miss")
+        f.bail(f.cmp("eq", self.head("kind"), EAGER), "eager")
+        f.bail(f.cmp("ne", self.nargs, self.head("nargs")), "miss")
+        (names,) = f.if_(
+            g.null(self.kw),
+            lambda: [f.as_val(0, "i64")],
+            lambda: [f.call("PyDict_Size", "i64", self.kw)],
+        )
+        f.bail(f.cmp("ne", names, self.head("names")), "miss")
+        f.if_(
+            f.cmp("ne", _thread(f), g.ctx("thread", "i64")),
+            lambda: g.dec(self.asked(g.ctx("sync"))),
+        )
+        f.bail(f.cmp("ne", g.ctx("flags", "i64"), self.head("flags")), "miss")
+        check = self.head("check", "ptr")
+
+        def ask() -> None:
+            r = self.asked(check)
+            g.dec(r)
+            f.bail(g.same(r, _ptr(f, "_Py_NoneStruct")), "miss")
+
+        f.if_(f.cmp("ne", check, 0), ask)
+
+    def asked(self, what: Val) -> Val:
+        """What a Python function without arguments says."""
+        r = self.f.call("PyObject_CallNoArgs", "ptr", what)
+        self.f.bail(self.g.null(r), "error")
+        return r
+
+    def arguments(self) -> None:
+        """The arguments, the objects in slots and what lies outside are compared; two tensors that
+        are one do not fit. Goes on where the block has launches."""
+        f = self.f
+        f.loop(
+            0,
+            self.nargs,
+            1,
+            lambda i: _put(f, self.objects, i, _word(f, f.bytes_at(self.args, HEAD + 8), i)),
+        )
+        _put(f, self.objects, self.nargs, self.kw)
+        self.slots_at = self.section("slots_at")
+        f.loop(0, self.head("slots"), 1, self.slot)
+        f.loop(0, self.head("rows"), 1, self.argument, [self.section("rows_at")])
+        n = self.head("leaves")
+        self.every = n + self.head("numbers")
+        (same,) = f.loop(1, n, 1, self.twice, [f.as_val(0, "i1")])
+        f.bail(same, "miss")
+        f.bail(f.cmp("eq", f.call("outside", "i64", self.block), 0), "miss")
+        f.bail(f.cmp("ne", self.head("kind"), LAUNCH), "python")
+
+    def slot(self, i: Val) -> None:
+        """The object in a slot. Its row: kind, where, what there, the number of the object."""
+        f = self.f
+        row = f.at(self.slots_at, i << 2, "i64")
+        kind, where, what = _word(f, row, 0), _word(f, row, 1, "ptr"), _word(f, row, 2, "ptr")
+        (x,) = f.if_(
+            f.cmp("eq", kind, ENTRY),
+            lambda: self.entry(where, what),
+            lambda: f.if_(
+                f.cmp("eq", kind, ITEM),
+                lambda: self.item(where, what),
+                lambda: [f.load("ptr", where, 8)],
+            ),
+        )
+        f.bail(self.g.null(x), "miss")
+        _put(f, self.objects, _word(f, row, 3), x)
+
+    def entry(self, where: Val, key: Val) -> list[Val]:
+        """A value of a dictionary."""
+        x = self.f.call("PyDict_GetItemWithError", "ptr", where, key)
+        self.f.bail(self.g.null(x), "other")
+        return [x]
+
+    def item(self, where: Val, index: Val) -> list[Val]:
+        """An element of a list."""
+        f, g = self.f, self.g
+        f.bail(f.cmp("sge", g.i64(index), g.ld(where, HEAD, "i64")), "miss")
+        return [_word(f, g.ld(where, HEAD + 8), g.i64(index), "ptr")]
+
+    def argument(self, i: Val, row: Val) -> list[Val]:
+        """One row compared; gives the next."""
+        f = self.f
+        f.bail(
+            f.cmp("eq", f.call("argument", "i64", self.block, row, self.objects, self.leaves), 0),
+            "miss",
+        )
+        return [f.at(row, _word(f, row, 2), "i64")]
+
+    def twice(self, i: Val, same: Val) -> list[Val]:
+        """Is a tensor one of those before it?"""
+        f = self.f
+        one = _word(f, self.leaves, i)
+        return f.loop(
+            0,
+            i,
+            1,
+            lambda k, same: [f.binary("or", same, f.cmp("eq", one, _word(f, self.leaves, k)))],
+            [same],
+        )
+
+    def hold_leaves(self) -> None:
+        """Hold the tensors and numbers: making a result may run the collector, and anything."""
+        self.f.loop(0, self.every, 1, lambda i: self.g.inc(_word(self.f, self.leaves, i, "ptr")))
+
+    def release_leaves(self) -> None:
+        """Let go of them."""
+        self.f.loop(0, self.every, 1, lambda i: self.g.dec(_word(self.f, self.leaves, i, "ptr")))
+
+    def counted(self) -> None:
+        """The block was used once more."""
+        self.g.st(self.head("count") + 1, self.block, H["count"])
+
+    def by_python(self) -> None:
+        """A block whose tensors and numbers go to a Python function."""
+        f, g = self.f, self.g
+        f.label("python")
+        self.hold_leaves()
+        r = f.call(
+            "PyObject_Vectorcall",
+            "ptr",
+            self.head("finish", "ptr"),
+            self.leaves,
+            self.every,
+            Val(f, "null", "ptr"),
+        )
+        self.release_leaves()
+        f.bail(g.null(r), "error")
+        missed = g.same(r, g.ld(_ptr(f, "whet_jit"), J["missed"]))
+
+        def forget() -> list[Val]:
+            g.dec(r)
+            return [g.ptr(f.as_val(MISS, "i64"))]
+
+        def keep() -> list[Val]:
+            self.counted()
+            return [r]
+
+        f.ret(f.if_(missed, forget, keep)[0])
+
+    def eagerly(self) -> None:
+        """A block that says that eager is faster: for all, or for a first argument of one size."""
+        f, g = self.f, self.g
+        f.label("eager")
+        f.bail(f.cmp("eq", self.head("type"), 0), "simply")
+        f.bail(f.cmp("slt", self.nargs, 1), "miss")
+        first = g.ld(self.args, HEAD + 8)
+        f.bail(f.cmp("ne", g.type_of(first), self.head("type", "ptr")), "miss")
+        a = g.ld(first, T["array"])
+        f.bail(g.null(a), "miss")
+        dims, nd = g.ld(a, A["dims"]), f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+        (size,) = f.loop(
+            0, nd, 1, lambda d, s: [f.binary("mul", s, _word(f, dims, d))], [f.as_val(1, "i64")]
+        )
+        f.bail(f.cmp("ne", size, self.head("size")), "miss")
+        f.br("simply")
+        f.label("simply")
+        self.counted()
+        f.ret(f.call("PyObject_Call", "ptr", self.head("finish", "ptr"), self.args, self.kw))
+
+    def ways_out(self) -> None:
+        """Where the phases leave for: a miss, or an error."""
+        f = self.f
+        f.label("other")
+        f.call("PyErr_Clear", "void")
+        f.br("miss")
+        f.label("miss")
+        f.ret(Val(f, f"inttoptr (i64 {MISS} to ptr)", "ptr"))
+        f.label("error")
+        f.ret(Val(f, "null", "ptr"))

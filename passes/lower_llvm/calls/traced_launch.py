@@ -1,0 +1,194 @@
+"""The launches of a block whose guards held, in machine code."""
+
+from ..builder import Val
+from .object_access import _put, _word
+from .op_layouts import HEAD, A
+from .traced_attempt import Attempt
+from .traced_layouts import FLOAT_LEAF, FRESH_WORDS, MAX_DIMS
+from .traced_results import _array
+
+
+class Launch:
+    """Code that runs the program of a block and builds its result."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt, self.f, self.g = attempt, attempt.f, attempt.g
+
+    def emit(self) -> None:
+        """All of it, from the arrays of results to the result."""
+        t, f = self.attempt, self.f
+        self.new_arrays()
+        self.addresses()
+        self.hold_sources()
+        self.memory()
+        self.run()
+        self.stop()
+        t.counted()
+        r = f.call("build", "ptr", t.block, t.leaves, t.fresh, t.seen)
+        self.done()
+        f.ret(r)
+
+    def new_arrays(self) -> None:
+        """The arrays of results. Leaves where another thread is in the program's memory."""
+        t, f = self.attempt, self.f
+        self.busy = t.head("busy", "ptr")
+        f.bail(f.cmp("ne", f.load("i64", self.busy), 0), "miss")
+        self.rows = t.section("fresh_at")
+        self.count, self.held = f.alloca("i64", 1), f.alloca("i64", 1)
+        f.store(f.as_val(0, "i64"), self.count)
+        f.store(f.as_val(0, "i64"), self.held)
+        f.loop(0, t.head("fresh"), 1, self.new_array)
+
+    def new_array(self, i: Val) -> None:
+        """One of them, by its row: dtype, dimensions, is it row-major, sizes, strides."""
+        f = self.f
+        row = f.at(self.rows, f.binary("mul", i, FRESH_WORDS), "i64")
+        strides = f.sel(
+            f.cmp("ne", _word(f, row, 2), 0), Val(f, "null", "ptr"), f.at(row, 3 + MAX_DIMS, "i64")
+        )
+        v = f.call(
+            "whet_array_new",
+            "ptr",
+            _word(f, row, 0, "ptr"),
+            _word(f, row, 1),
+            f.at(row, 3, "i64"),
+            strides,
+        )
+        f.bail(self.g.null(v), "lost")
+        _put(f, self.attempt.fresh, i, v)
+        f.store(i + 1, self.count)
+
+    def addresses(self) -> None:
+        """The addresses of this call's memory, which the program's words count from."""
+        self.moving, self.moving_at = self.attempt.head("moving"), self.attempt.section("moving_at")
+        self.f.loop(0, self.moving, 1, self.address)
+
+    def address(self, i: Val) -> None:
+        """One of them."""
+        t, f = self.attempt, self.f
+        row = f.at(self.moving_at, i << 1, "i64")
+        kind, what = _word(f, row, 0), _word(f, row, 1)
+
+        def array() -> list[Val]:
+            a = _array(f, self.g, kind, what, t.leaves, t.fresh)
+            return [a, self.g.ld(a, A["data"], "i64")]
+
+        a, data = f.if_(f.cmp("slt", kind, FLOAT_LEAF), array, lambda: self.number(kind, what))
+        _put(f, t.arrays, i, a)
+        _put(f, t.slots, i + 2, data)
+
+    def number(self, kind: Val, what: Val) -> list[Val]:
+        """Where a number lies; of an int, where its copy does."""
+        t, f, g = self.attempt, self.f, self.g
+        x = _word(f, t.leaves, what, "ptr")
+
+        def whole() -> list[Val]:
+            at = f.at(t.ints, what, "i64")
+            f.store(f.call("PyLong_AsLongLong", "i64", x), at)
+            return [g.i64(at)]
+
+        return [
+            x,
+            *f.if_(f.cmp("eq", kind, FLOAT_LEAF), lambda: [g.i64(f.bytes_at(x, HEAD))], whole),
+        ]
+
+    def hold_sources(self) -> None:
+        """Hold what views of the result show: others may give a tensor another array."""
+        self.sources = self.attempt.section("sources_at")
+        self.f.loop(0, self.attempt.head("sources"), 1, self.hold)
+
+    def hold(self, i: Val) -> None:
+        """One of them."""
+        t, f = self.attempt, self.f
+        row = f.at(self.sources, i << 1, "i64")
+        a = _array(f, self.g, _word(f, row, 0), _word(f, row, 1), t.leaves, t.fresh)
+        self.g.inc(a)
+        _put(f, t.seen, i, a)
+        f.store(i + 1, self.held)
+
+    def memory(self) -> None:
+        """The list of launches and the program's memory."""
+        t, f = self.attempt, self.f
+        _put(f, t.slots, 0, t.head("list"))
+        _put(f, t.slots, 1, t.head("length"))
+        self.program, self.arena = t.head("program", "ptr"), t.head("arena")
+
+        def take() -> None:
+            room = f.call("whet_heap_take", "ptr", self.arena)
+            f.bail(self.g.null(room), "full")
+            f.store(room, f.at(t.slots, self.moving + 2, "i64"))
+
+        f.if_(f.cmp("ne", self.arena, 0), take)
+
+    def run(self) -> None:
+        """The launches, without the interpreter's lock where they are long."""
+        t, f = self.attempt, self.f
+        t.hold_leaves()
+        f.if_(f.cmp("ne", t.head("away"), 0), self.away, self.call)
+
+        def give() -> None:
+            f.call(
+                "whet_heap_give",
+                "void",
+                f.load("ptr", f.at(t.slots, self.moving + 2, "i64")),
+                self.arena,
+            )
+
+        f.if_(f.cmp("ne", self.arena, 0), give)
+
+    def call(self) -> None:
+        """The program on the words of this call."""
+        self.f.raw(
+            f"call void {self.program.ref}(ptr {self.attempt.slots.ref}, i64 0, i64 1, i64 0)"
+        )
+
+    def away(self) -> None:
+        """The same while other threads of Python's go on; they free nothing that is in use."""
+        t, f, g = self.attempt, self.f, self.g
+        f.loop(0, self.moving, 1, lambda i: g.inc(_word(f, t.arrays, i, "ptr")))
+        f.store(f.as_val(1, "i64"), self.busy)
+        thread = f.call("PyEval_SaveThread", "ptr")
+        self.call()
+        f.call("PyEval_RestoreThread", "void", thread)
+        f.store(f.as_val(0, "i64"), self.busy)
+        f.loop(0, self.moving, 1, lambda i: g.dec(_word(f, t.arrays, i, "ptr")))
+
+    def stop(self) -> None:
+        """Did a check end the list? Then all is made, but nothing is laid anywhere."""
+        stopped = self.attempt.head("stopped", "ptr")
+        self.f.if_(self.g.null(stopped), lambda: None, lambda: self.look(stopped))
+
+    def look(self, stopped: Val) -> None:
+        """The word in which a check notes that it failed."""
+        t, f = self.attempt, self.f
+        word = f.load("ptr", stopped, 8)
+
+        def failed() -> None:
+            f.store(f.as_val(0, "i64"), word)
+            f.store(f.as_val(0, "i64"), stopped)
+            self.let_go_of(t.fresh, self.count)
+            self.done()
+
+        f.if_(self.g.null(word), lambda: None, failed)
+        f.bail(f.cmp("ne", word, 0), "miss")
+
+    def let_go_of(self, arrays: Val, n: Val) -> None:
+        """Drop the first arrays of a list."""
+        f = self.f
+        f.loop(0, f.load("i64", n), 1, lambda i: self.g.dec(_word(f, arrays, i, "ptr")))
+
+    def done(self) -> None:
+        """Nothing of this call is needed any more."""
+        self.let_go_of(self.attempt.seen, self.held)
+        self.attempt.release_leaves()
+
+    def ways_out(self) -> None:
+        """Where memory ended."""
+        f = self.f
+        f.label("full")
+        f.call("PyErr_NoMemory", "ptr")
+        f.br("lost")
+        f.label("lost")
+        self.let_go_of(self.attempt.fresh, self.count)
+        self.let_go_of(self.attempt.seen, self.held)
+        f.br("error")
