@@ -60,9 +60,8 @@ def _deallocs(m):
     f.label("done")
 
 
-def _nodes(m):
-    """What the engine asks of a node at every step, without the interpreter."""
-    # edges: a tuple with None where nothing flows
+def _edges(m):
+    """node_edges: a tuple of the nodes before a node, with None where nothing flows."""
     f = m.fn("node_edges", [("ptr", "o"), ("ptr", "closure")], "ptr")
     g = Glue(f)
     o, _ = f.args
@@ -80,7 +79,9 @@ def _nodes(m):
     f.label("fail")
     f.ret(t)
 
-    # saved_inputs(): the inputs if none was written since, else (and after a release) the Python method decides
+
+def _saved_inputs(m):
+    """node_saved_inputs(): the inputs if none was written since; else, and after a release, the Python method decides."""
     f = m.fn("node_saved_inputs", [("ptr", "o"), ("ptr", "unused")], "ptr")
     g = Glue(f)
     o, _ = f.args
@@ -115,7 +116,9 @@ def _nodes(m):
     f.store(o, box, 8)
     f.ret(f.call("PyObject_Vectorcall", "ptr", g.ctx("stale"), box, f.as_val(1, "i64"), Val(f, "null", "ptr")))
 
-    # release(): drop what was saved
+
+def _release(m):
+    """node_release(): drop what was saved."""
     f = m.fn("node_release", [("ptr", "o"), ("ptr", "unused")], "ptr")
     g = Glue(f)
     o, _ = f.args
@@ -148,3 +151,10 @@ def _nodes(m):
         g.dec(out)
     f.if_(g.absent(out), lambda: [], outputs)
     f.ret(g.none())
+
+
+def _nodes(m):
+    """What the engine asks of a node at every step, without the interpreter."""
+    _edges(m)
+    _saved_inputs(m)
+    _release(m)

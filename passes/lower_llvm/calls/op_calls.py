@@ -15,8 +15,8 @@ from .op_recipes import _core, _record
 from .tensor_views import _views, around
 
 
-def _doors(m):
-    """The callables: apply(op, inputs, attrs), nb_* slots, methods and functions by descriptor number."""
+def _apply(m):
+    """apply(op, inputs, attrs): any op."""
     f = m.fn("apply", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
     g = Glue(f)
     _, argv, count = f.args
@@ -31,7 +31,9 @@ def _doors(m):
     f.label("slow")
     f.ret(f.call("PyObject_Vectorcall", "ptr", g.ctx("slow"), argv, count, Val(f, "null", "ptr")))
 
-    # door(number, argv, count, kwnames): a descriptor's op on `count` positional operands
+
+def _door(m):
+    """door(number, argv, count, kwnames): a descriptor's op on `count` positional operands."""
     f = m.fn("door", [("i64", "k"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")], "ptr", "internal")
     g = Glue(f)
     k, argv, count, kw = f.args
@@ -44,7 +46,9 @@ def _doors(m):
     f.label("slow")
     f.ret(f.call("PyObject_Vectorcall", "ptr", g.ld(d, DESC["slow"]), argv, count, kw))
 
-    # binary slots: the left or the right operand is a tensor
+
+def _binary(m):
+    """binary(number, a, b): a slot of two operands, the left or the right of which is a tensor."""
     f = m.fn("binary", [("i64", "k"), ("ptr", "a"), ("ptr", "b")], "ptr", "internal")
     g = Glue(f)
     k, a, b = f.args
@@ -68,6 +72,9 @@ def _doors(m):
     r, = f.if_(f.cmp("ne", left, 0), direct, swapped)
     f.ret(r)
 
+
+def _slots(m):
+    """nb_add and the others: slots by the numbers of their descriptors."""
     for name in SLOTS:
         k = SLOTS.index(name)
         if name in UNARY:
@@ -79,9 +86,12 @@ def _doors(m):
             f = m.fn(f"nb_{name}", [("ptr", "a"), ("ptr", "b")], "ptr")
             f.ret(f.call("binary", "ptr", f.as_val(k, "i64"), *f.args))
 
-    # a method has its operand in `self`: put in front of the others; more than a few are left to a tuple-free slow call
+
+def _methods(m):
+    """method(number, self, argv, count, kwnames): a descriptor's op on `self` and the others.
+
+    Each method has a function of its own, which knows its number."""
     f = m.fn("method", [("i64", "k"), ("ptr", "self"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")], "ptr", "internal")
-    g = Glue(f)
     k, self, argv, count, kw = f.args
     names, = f.if_(f.cmp("ne", kw, 0), lambda: [f.call("PyTuple_Size", "i64", kw)], lambda: [f.as_val(0, "i64")])
     box = f.alloca("i64", 65)
@@ -97,10 +107,15 @@ def _doors(m):
         f = m.fn(f"method{k}", [("ptr", "self"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")], "ptr")
         f.ret(f.call("method", "ptr", f.as_val(k, "i64"), *f.args))
 
-    # a function's `self` is its descriptor's number
+
+def _function(m):
+    """function(self, ...): a function's `self` is its descriptor's number."""
     f = m.fn("function", [("ptr", "self"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")], "ptr")
     f.ret(f.call("door", "ptr", f.call("PyLong_AsSsize_t", "i64", f.args[0]), *f.args[1:]))
 
+
+def _state(m):
+    """next_number(): the number of the next node. set_flags(flags): the modes of the calling thread."""
     f = m.fn("next_number", [("ptr", "self"), ("ptr", "none")], "ptr")
     g = Glue(f)
     seq = g.ctx("seq", "i64")
@@ -115,7 +130,9 @@ def _doors(m):
     g.st(_thread(f), _ptr(f, "whet_ctx"), CTX["thread"])
     f.ret(g.none())
 
-    # wrap(array): a leaf tensor
+
+def _wrap(m):
+    """wrap(array): a leaf tensor; what is no array becomes one."""
     f = m.fn("wrap", [("ptr", "self"), ("ptr", "a")], "ptr")
     g = Glue(f)
     a = f.args[1]
@@ -134,6 +151,18 @@ def _doors(m):
     f.ret(f.call("around", "ptr", arr))
     f.label("error")
     f.ret(Val(f, "null", "ptr"))
+
+
+def _doors(m):
+    """What Python calls."""
+    _apply(m)
+    _door(m)
+    _binary(m)
+    _slots(m)
+    _methods(m)
+    _function(m)
+    _state(m)
+    _wrap(m)
 
 
 def _before(f):

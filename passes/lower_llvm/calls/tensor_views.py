@@ -127,41 +127,124 @@ def _views(m):
 def _subscript(m):
     """tensor[key] for ints, slices without a step, None and Ellipsis; anything else is the Python function's."""
     f = m.fn("subscript", [("ptr", "o"), ("ptr", "key")], "ptr")
-    g = Glue(f)
-    o, key = f.args
-    dims, strides, one, box = f.alloca("i64", 64), f.alloca("i64", 64), f.alloca("i64", 1), f.alloca("i64", 2)
-    arr = f.call("unrecorded", "ptr", o)
-    f.bail(g.null(arr), "slow")
-    nd = f.conv("zext", g.ld(arr, A["nd"], "i32"), "i64")
-    adims, astrides = g.ld(arr, A["dims"]), g.ld(arr, A["strides"])
-    f.store(key, one, 8)
-    is_tuple = g.same(g.type_of(key), _ptr(f, "PyTuple_Type"))
-    items, n = f.if_(is_tuple, lambda: [f.bytes_at(key, 24), g.ld(key, 16, "i64")], lambda: [f.bytes_at(one, 0), f.as_val(1, "i64")])
-    f.bail(f.cmp("sgt", n, 16), "slow")
-    f.bail(f.cmp("sgt", nd, 32), "slow")
-    none, dots = _ptr(f, "_Py_NoneStruct"), _ptr(f, "_Py_EllipsisObject")
+    subscript = Subscript(f)
+    subscript.begin()
+    subscript.count()
+    subscript.part()
+    subscript.ways_out()
 
-    def word(p, i, ty="i64"):
-        return f.load(ty, f.at(p, i, "i64"), 8)
 
-    def put(p, i, v):
-        f.store(v, f.at(p, i, "i64"), 8)
+class Subscript:
+    """Code that makes a view by basic indices: `dims` and `strides` become those of the view."""
 
-    # how many dimensions are named; nothing but the four kinds
-    def count(i, named, ellipses):
-        x = word(items, i, "ptr")
+    def __init__(self, f):
+        self.f, self.g = f, Glue(f)
+        self.tensor, self.key = f.args
+        self.dims, self.strides, self.one, self.box = (f.alloca("i64", n) for n in (64, 64, 1, 2))
+
+    def word(self, p, i, ty="i64"):
+        """A word of a table."""
+        return self.f.load(ty, self.f.at(p, i, "i64"), 8)
+
+    def put(self, p, i, v):
+        """Write a word of a table."""
+        self.f.store(v, self.f.at(p, i, "i64"), 8)
+
+    def begin(self):
+        """The array and the indices, of which a tuple has several."""
+        f, g, key = self.f, self.g, self.key
+        self.array = arr = f.call("unrecorded", "ptr", self.tensor)
+        f.bail(g.null(arr), "slow")
+        self.nd = f.conv("zext", g.ld(arr, A["nd"], "i32"), "i64")
+        self.old_dims, self.old_strides = g.ld(arr, A["dims"]), g.ld(arr, A["strides"])
+        f.store(key, self.one, 8)
+        is_tuple = g.same(g.type_of(key), _ptr(f, "PyTuple_Type"))
+        self.items, self.n = f.if_(is_tuple, lambda: [f.bytes_at(key, 24), g.ld(key, 16, "i64")],
+                                   lambda: [f.bytes_at(self.one, 0), f.as_val(1, "i64")])
+        f.bail(f.cmp("sgt", self.n, 16), "slow")
+        f.bail(f.cmp("sgt", self.nd, 32), "slow")
+        self.none, self.dots = _ptr(f, "_Py_NoneStruct"), _ptr(f, "_Py_EllipsisObject")
+
+    def count(self):
+        """How many dimensions are named; nothing but the four kinds may be there."""
+        f = self.f
+        self.named, ellipses = f.loop(0, self.n, 1, self.kind, [f.as_val(0, "i64"), f.as_val(0, "i64")])
+        f.bail(f.cmp("sgt", self.named, self.nd), "slow")
+        f.bail(f.cmp("sgt", ellipses, 1), "slow")
+
+    def kind(self, i, named, ellipses):
+        """One index."""
+        f, g = self.f, self.g
+        x = self.word(self.items, i, "ptr")
         t = g.type_of(x)
         is_dim = f.binary("or", g.same(t, _ptr(f, "PyLong_Type")), g.same(t, _ptr(f, "PySlice_Type")))
-        is_dots = g.same(x, dots)
-        known = f.binary("or", f.binary("or", is_dim, is_dots), g.same(x, none))
+        is_dots = g.same(x, self.dots)
+        known = f.binary("or", f.binary("or", is_dim, is_dots), g.same(x, self.none))
         f.bail(f.binary("xor", known, 1), "slow")
         return [named + f.conv("zext", is_dim, "i64"), ellipses + f.conv("zext", is_dots, "i64")]
-    named, ellipses = f.loop(0, n, 1, count, [f.as_val(0, "i64"), f.as_val(0, "i64")])
-    f.bail(f.cmp("sgt", named, nd), "slow")
-    f.bail(f.cmp("sgt", ellipses, 1), "slow")
 
-    def integer(x):
-        """An exact int as i64 (leaves for the slow path where it does not fit)."""
+    def part(self):
+        """The view: what the indices leave, then the dimensions that none names."""
+        f = self.f
+        zero = f.as_val(0, "i64")
+        d, out, offset = f.loop(0, self.n, 1, self.each, [zero, zero, zero])
+        d, out = self.copy(d, out, self.nd - d)
+        f.ret(f.call("part", "ptr", self.tensor, self.array, out, self.dims, self.strides, offset))
+
+    def each(self, i, d, out, offset):
+        """An index at dimension `d`; gives the next one, the next of the view's, and the offset."""
+        f, g = self.f, self.g
+        x = self.word(self.items, i, "ptr")
+        t = g.type_of(x)
+
+        def axis():
+            self.put(self.dims, out, f.as_val(1, "i64"))
+            self.put(self.strides, out, f.as_val(0, "i64"))
+            return [d, out + 1, offset]
+
+        def skip():
+            d2, out2 = self.copy(d, out, self.nd - self.named)
+            return [d2, out2, offset]
+
+        def no_number():
+            return f.if_(g.same(t, _ptr(f, "PySlice_Type")), lambda: self.slice(x, d, out, offset),
+                         lambda: f.if_(g.same(x, self.none), axis, skip))
+        return f.if_(g.same(t, _ptr(f, "PyLong_Type")), lambda: self.number(x, d, out, offset), no_number)
+
+    def number(self, x, d, out, offset):
+        """An int takes its dimension away."""
+        f = self.f
+        v = self.integer(x)
+        size = self.word(self.old_dims, d)
+        v = f.sel(f.cmp("slt", v, 0), v + size, v)
+        f.bail(f.binary("or", f.cmp("slt", v, 0), f.cmp("sge", v, size)), "slow")
+        return [d + 1, out, offset + v * self.word(self.old_strides, d)]
+
+    def slice(self, x, d, out, offset):
+        """A slice without a step. Of an empty one the offset stays, as NumPy has it."""
+        f, g = self.f, self.g
+        f.bail(f.binary("xor", g.same(g.ld(x, 32), self.none), 1), "slow")
+        size, step = self.word(self.old_dims, d), self.word(self.old_strides, d)
+        lo = self.bound(g.ld(x, 16), size, f.as_val(0, "i64"))
+        hi = self.bound(g.ld(x, 24), size, size)
+        self.put(self.dims, out, f.imax(hi - lo, 0))
+        self.put(self.strides, out, step)
+        return [d + 1, out + 1, offset + f.sel(f.cmp("sgt", hi, lo), lo * step, 0)]
+
+    def bound(self, x, size, default):
+        """A bound of a slice, within the size."""
+        f, g = self.f, self.g
+
+        def given():
+            f.bail(f.cmp("ne", g.type_of(x), _ptr(f, "PyLong_Type")), "slow")
+            v = self.integer(x)
+            v = f.sel(f.cmp("slt", v, 0), v + size, v)
+            return [f.imin(f.imax(v, 0), size)]
+        return f.if_(g.same(x, self.none), lambda: [default], given)[0]
+
+    def integer(self, x):
+        """An exact int as i64; leaves for the slow path where it does not fit."""
+        f = self.f
         v = f.call("PyLong_AsSsize_t", "i64", x)
 
         def failed():
@@ -169,65 +252,24 @@ def _subscript(m):
         f.if_(f.cmp("eq", v, -1), failed)
         return v
 
-    def copy(d, out, times):
+    def copy(self, d, out, times):
+        """So many dimensions as they are."""
         def one_dim(k, d, out):
-            put(dims, out, word(adims, d))
-            put(strides, out, word(astrides, d))
+            self.put(self.dims, out, self.word(self.old_dims, d))
+            self.put(self.strides, out, self.word(self.old_strides, d))
             return [d + 1, out + 1]
-        return f.loop(0, times, 1, one_dim, [d, out])
+        return self.f.loop(0, times, 1, one_dim, [d, out])
 
-    def bound(x, size, default):
-        def given():
-            f.bail(f.cmp("ne", g.type_of(x), _ptr(f, "PyLong_Type")), "slow")
-            v = integer(x)
-            v = f.sel(f.cmp("slt", v, 0), v + size, v)
-            return [f.imin(f.imax(v, 0), size)]
-        return f.if_(g.same(x, none), lambda: [default], given)[0]
-
-    def each(i, d, out, offset):
-        x = word(items, i, "ptr")
-        t = g.type_of(x)
-
-        def number():
-            v = integer(x)
-            size = word(adims, d)
-            v = f.sel(f.cmp("slt", v, 0), v + size, v)
-            f.bail(f.binary("or", f.cmp("slt", v, 0), f.cmp("sge", v, size)), "slow")
-            return [d + 1, out, offset + v * word(astrides, d)]
-
-        def not_number():
-            def part():
-                f.bail(f.binary("xor", g.same(g.ld(x, 32), none), 1), "slow")
-                size, step = word(adims, d), word(astrides, d)
-                lo = bound(g.ld(x, 16), size, f.as_val(0, "i64"))
-                hi = bound(g.ld(x, 24), size, size)
-                put(dims, out, f.imax(hi - lo, 0))
-                put(strides, out, step)
-                return [d + 1, out + 1, offset + f.sel(f.cmp("sgt", hi, lo), lo * step, 0)]           # (as NumPy has it)
-
-            def rest():
-                def axis():
-                    put(dims, out, f.as_val(1, "i64"))
-                    put(strides, out, f.as_val(0, "i64"))
-                    return [d, out + 1, offset]
-
-                def skip():
-                    d2, out2 = copy(d, out, nd - named)
-                    return [d2, out2, offset]
-                return f.if_(g.same(x, none), axis, skip)
-            return f.if_(g.same(t, _ptr(f, "PySlice_Type")), part, rest)
-        return f.if_(g.same(t, _ptr(f, "PyLong_Type")), number, not_number)
-    zero = f.as_val(0, "i64")
-    d, out, offset = f.loop(0, n, 1, each, [zero, zero, zero])
-    d, out = copy(d, out, nd - d)
-    f.ret(f.call("part", "ptr", o, arr, out, dims, strides, offset))
-    f.label("unset")
-    f.call("PyErr_Clear", "void")
-    f.br("slow")
-    f.label("slow")
-    f.store(o, box, 8)
-    put(box, 1, key)
-    f.ret(f.call("PyObject_Vectorcall", "ptr", g.ctx("getitem"), box, f.as_val(2, "i64"), Val(f, "null", "ptr")))
+    def ways_out(self):
+        """What is not known here is the Python function's."""
+        f = self.f
+        f.label("unset")
+        f.call("PyErr_Clear", "void")
+        f.br("slow")
+        f.label("slow")
+        f.store(self.tensor, self.box, 8)
+        self.put(self.box, 1, self.key)
+        f.ret(f.call("PyObject_Vectorcall", "ptr", self.g.ctx("getitem"), self.box, f.as_val(2, "i64"), Val(f, "null", "ptr")))
 
 
 def _reshape(m):

@@ -146,40 +146,161 @@ def _either(xs):
 def _argument(m):
     """argument(block, row, objects, leaves): is an argument, or a part of one, as it was? Tensors go to `leaves`, parts to `objects`."""
     f = m.fn("argument", [("ptr", "block"), ("ptr", "row"), ("ptr", "objects"), ("ptr", "leaves")], "i64", "internal")
-    g = Glue(f)
-    block, row, objects, leaves = f.args
-    kind, o = _word(f, row, 0), _word(f, objects, _word(f, row, 1), "ptr")
-    t = g.type_of(o)
+    argument = Argument(f)
+    f.bail(f.cmp("ne", argument.kind, TENSOR), "plain")
+    TensorArgument(argument).compare()
+    f.label("plain")
+    argument.by_kind()
+    argument.numbers()
+    argument.equal()
+    argument.containers()
+    f.label("yes")
+    f.ret(f.as_val(1, "i64"))
+    f.label("no")
+    f.ret(f.as_val(0, "i64"))
 
-    def must(ok):
-        f.bail(f.binary("xor", ok, 1), "no")
-    # row of a tensor: leaf, type, dtype, dimensions, rg, flags of the array, (gradient, node, base), who it is, (size, stride) ...
-    f.bail(f.cmp("ne", kind, TENSOR), "plain")
-    must(g.same(t, _word(f, row, 4, "ptr")))
-    a = g.ld(o, T["array"])
-    f.bail(g.null(a), "no")
-    must(g.same(g.type_of(a), _ptr(f, "whet_ndarray")))
-    nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
-    bad = (g.ld(a, A["descr"], "i64") ^ _word(f, row, 5)) | (nd ^ _word(f, row, 6)) | (g.ld(o, T["rg"], "i64") ^ _word(f, row, 7))
-    bad = bad | ((f.conv("zext", g.ld(a, A["flags"], "i32"), "i64") & 0x500) ^ _word(f, row, 8))
-    there = f.as_val(0, "i64")
-    for i, field in enumerate(("grad", "node", "base")):
-        there = there | (f.conv("zext", f.binary("xor", g.absent(g.ld(o, T[field])), 1), "i64") << i)
-    bad = bad | (there ^ _word(f, row, 9)) | (f.conv("zext", g.absent(g.ld(o, T["extra"])), "i64") ^ 1)
-    f.bail(f.cmp("ne", bad, 0), "no")
 
-    def up_to_date():                                # a view whose base was not given another history
+class Argument:
+    """Code that compares one object with its row: kind, the object's number, words in all, then what the kind has."""
+
+    def __init__(self, f):
+        self.f, self.g = f, Glue(f)
+        self.block, self.row, self.objects, self.leaves = f.args
+        self.kind, self.object = _word(f, self.row, 0), _word(f, self.objects, _word(f, self.row, 1), "ptr")
+        self.type = self.g.type_of(self.object)
+
+    def must(self, ok):
+        """Leave unless something holds."""
+        self.f.bail(self.f.binary("xor", ok, 1), "no")
+
+    def is_exactly(self, name):
+        """Leave unless the object's type is one of Python's own."""
+        self.must(self.g.same(self.type, _ptr(self.f, name)))
+
+    def by_kind(self):
+        """To the code of the row's kind; a leaf that was met before is compared here, and so is an object that must be the same."""
+        f, g = self.f, self.g
+        self.value = _word(f, self.row, 3)
+        for k, name in ((SAME, "same"), (FLOAT, "float"), (INT, "int"), (EQUAL, "equal"), (TUPLE, "tuple"), (LIST, "list"),
+                        (DICT, "dictionary"), (ANY_FLOAT, "any_float"), (ANY_INT, "any_int")):
+            f.bail(f.cmp("eq", self.kind, k), name)
+        self.must(g.same(self.object, _word(f, self.leaves, self.value, "ptr")))             # AGAIN
+        f.br("yes")
+        f.label("same")
+        f.cbr(f.cmp("eq", g.i64(self.object), self.value), "yes", "no")
+
+    def numbers(self):
+        """Floats and ints: of one value, or any."""
+        f, g, o = self.f, self.g, self.object
+        f.label("float")
+        self.is_exactly("PyFloat_Type")
+        f.cbr(f.cmp("eq", g.ld(o, HEAD, "i64"), self.value), "yes", "no")
+        f.label("int")
+        self.is_exactly("PyLong_Type")
+        over = f.alloca("i32", 1)
+        v = f.call("PyLong_AsLongLongAndOverflow", "i64", o, over)
+        f.bail(f.cmp("ne", f.load("i32", over), 0), "no")
+        f.cbr(f.cmp("eq", v, self.value), "yes", "no")
+        f.label("any_float")
+        self.is_exactly("PyFloat_Type")
+        _put(f, self.leaves, self.value, o)
+        f.br("yes")
+        f.label("any_int")
+        self.is_exactly("PyLong_Type")
+        v = f.call("PyLong_AsLongLongAndOverflow", "i64", o, over)
+        f.bail(f.cmp("ne", f.load("i32", over), 0) | f.cmp("ugt", v + MOST, 2 * MOST), "no")
+        _put(f, self.leaves, self.value, o)
+        f.br("yes")
+
+    def equal(self):
+        """A text or bytes."""
+        f, g = self.f, self.g
+        f.label("equal")
+        other = g.ptr(self.value)
+        self.must(g.same(self.type, g.type_of(other)))
+        same = f.call("PyObject_RichCompareBool", "i32", self.object, other, f.as_val(2, "i32"))
+        f.cbr(f.cmp("eq", same, 1), "yes", "no")
+
+    def containers(self):
+        """A tuple, list or dictionary of so many parts, which become objects of further rows."""
+        f, g, o = self.f, self.g, self.object
+        f.label("tuple")
+        self.is_exactly("PyTuple_Type")
+        self.parts(lambda: f.bytes_at(o, HEAD + 8))
+        f.label("list")
+        self.is_exactly("PyList_Type")
+        self.parts(lambda: g.ld(o, HEAD + 8))
+        f.label("dictionary")
+        self.is_exactly("PyDict_Type")
+        got = f.call("unpack", "i64", o, f.at(self.row, 5, "i64"), self.value, f.at(self.objects, _word(f, self.row, 4), "i64"))
+        f.cbr(f.cmp("ne", got, 0), "yes", "no")
+
+    def parts(self, items):
+        """The parts of a tuple or a list, which lie where `items()` says."""
+        f = self.f
+        f.bail(f.cmp("ne", self.g.ld(self.object, HEAD, "i64"), self.value), "no")
+        start = _word(f, self.row, 4)
+        items = items()
+        f.loop(0, self.value, 1, lambda i: _put(f, self.objects, start + i, _word(f, items, i)))
+        f.br("yes")
+
+
+class TensorArgument:
+    """Code that compares a tensor.
+
+    Its row: leaf, type, dtype, dimensions, rg, flags of the array, has it a gradient, a node, a base, which tensor it must be, and
+    size and stride of each dimension."""
+
+    def __init__(self, argument):
+        self.argument, self.f, self.g = argument, argument.f, argument.g
+        self.row, self.tensor = argument.row, argument.object
+
+    def compare(self):
+        """All of it; then it is a leaf."""
+        f, g, row, o = self.f, self.g, self.row, self.tensor
+        self.argument.must(g.same(self.argument.type, _word(f, row, 4, "ptr")))
+        self.fields()
+        f.if_(g.absent(g.ld(o, T["base"])), lambda: None, self.current)
+        attributes = g.ld(o, T["dict"])
+        f.if_(g.absent(attributes), lambda: None, lambda: f.bail(f.cmp("ne", _word(f, attributes, 2), 0), "no"))
+        self.layout()
+        mine = _word(f, row, 10, "ptr")
+        f.if_(g.null(mine), self.unknown, lambda: self.argument.must(g.same(mine, o)))
+        _put(f, self.argument.leaves, _word(f, row, 3), o)
+        f.br("yes")
+
+    def fields(self):
+        """Its fields and those of its array, as bits that differ."""
+        f, g, row, o = self.f, self.g, self.row, self.tensor
+        self.array = a = g.ld(o, T["array"])
+        f.bail(g.null(a), "no")
+        self.argument.must(g.same(g.type_of(a), _ptr(f, "whet_ndarray")))
+        self.nd = nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
+        bad = (g.ld(a, A["descr"], "i64") ^ _word(f, row, 5)) | (nd ^ _word(f, row, 6)) | (g.ld(o, T["rg"], "i64") ^ _word(f, row, 7))
+        bad = bad | ((f.conv("zext", g.ld(a, A["flags"], "i32"), "i64") & 0x500) ^ _word(f, row, 8))
+        there = f.as_val(0, "i64")
+        for i, field in enumerate(("grad", "node", "base")):
+            there = there | (f.conv("zext", f.binary("xor", g.absent(g.ld(o, T[field])), 1), "i64") << i)
+        bad = bad | (there ^ _word(f, row, 9)) | (f.conv("zext", g.absent(g.ld(o, T["extra"])), "i64") ^ 1)
+        f.bail(f.cmp("ne", bad, 0), "no")
+
+    def current(self):
+        """A view whose base was not given another history."""
+        f, g, o = self.f, self.g, self.tensor
         f.bail(f.cmp("ne", g.ld(g.ld(o, T["cell"]), C["h"], "i64"), g.ld(o, T["hist"], "i64")), "no")
-    f.if_(g.absent(g.ld(o, T["base"])), lambda: None, up_to_date)
-    held = g.ld(o, T["dict"])                        # attributes
-    f.if_(g.absent(held), lambda: None, lambda: f.bail(f.cmp("ne", _word(f, held, 2), 0), "no"))
-    dims, strides = g.ld(a, A["dims"]), g.ld(a, A["strides"])
-    bad, = f.loop(0, nd, 1, lambda d, bad: [
-        bad | (_word(f, dims, d) ^ _word(f, row, (d << 1) + 11)) | (_word(f, strides, d) ^ _word(f, row, (d << 1) + 12))], [f.as_val(0, "i64")])
-    f.bail(f.cmp("ne", bad, 0), "no")
-    mine = _word(f, row, 10, "ptr")
 
-    def nobody():                                    # it must be none of the tensors that are known
+    def layout(self):
+        """Sizes and strides."""
+        f, g, row = self.f, self.g, self.row
+        dims, strides = g.ld(self.array, A["dims"]), g.ld(self.array, A["strides"])
+        bad, = f.loop(0, self.nd, 1, lambda d, bad: [
+            bad | (_word(f, dims, d) ^ _word(f, row, (d << 1) + 11)) | (_word(f, strides, d) ^ _word(f, row, (d << 1) + 12))],
+            [f.as_val(0, "i64")])
+        f.bail(f.cmp("ne", bad, 0), "no")
+
+    def unknown(self):
+        """It must be none of the tensors that are known."""
+        f, g, o, block = self.f, self.g, self.tensor, self.argument.block
         mask, known = g.ld(block, H["mask"], "i64"), f.bytes_at(block, g.ld(block, H["known_at"], "i64"))
         h = f.lshr(f.binary("mul", f.lshr(g.i64(o), 4), GOLDEN), 40)
 
@@ -188,60 +309,3 @@ def _argument(m):
             f.bail(g.same(x, o), "no")
             return f.cmp("ne", x, 0)
         f.while_(more, lambda i: [i + 1], [h])
-    f.if_(g.null(mine), nobody, lambda: must(g.same(mine, o)))
-    _put(f, leaves, _word(f, row, 3), o)
-    f.br("yes")
-
-    f.label("plain")
-    value = _word(f, row, 3)
-    for k, name in ((SAME, "same"), (FLOAT, "float"), (INT, "int"), (EQUAL, "equal"), (TUPLE, "tuple"), (LIST, "list"), (DICT, "dictionary"),
-                    (ANY_FLOAT, "any_float"), (ANY_INT, "any_int")):
-        f.bail(f.cmp("eq", kind, k), name)
-    must(g.same(o, _word(f, leaves, value, "ptr")))  # AGAIN
-    f.br("yes")
-    f.label("same")
-    f.cbr(f.cmp("eq", g.i64(o), value), "yes", "no")
-    f.label("float")
-    must(g.same(t, _ptr(f, "PyFloat_Type")))
-    f.cbr(f.cmp("eq", g.ld(o, HEAD, "i64"), value), "yes", "no")
-    f.label("int")
-    must(g.same(t, _ptr(f, "PyLong_Type")))
-    over = f.alloca("i32", 1)
-    v = f.call("PyLong_AsLongLongAndOverflow", "i64", o, over)
-    f.bail(f.cmp("ne", f.load("i32", over), 0), "no")
-    f.cbr(f.cmp("eq", v, value), "yes", "no")
-    f.label("any_float")
-    must(g.same(t, _ptr(f, "PyFloat_Type")))
-    _put(f, leaves, value, o)
-    f.br("yes")
-    f.label("any_int")
-    must(g.same(t, _ptr(f, "PyLong_Type")))
-    v = f.call("PyLong_AsLongLongAndOverflow", "i64", o, over)
-    f.bail(f.cmp("ne", f.load("i32", over), 0) | f.cmp("ugt", v + MOST, 2 * MOST), "no")
-    _put(f, leaves, value, o)
-    f.br("yes")
-    f.label("equal")                                 # str or bytes
-    other = g.ptr(value)
-    must(g.same(t, g.type_of(other)))
-    f.cbr(f.cmp("eq", f.call("PyObject_RichCompareBool", "i32", o, other, f.as_val(2, "i32")), 1), "yes", "no")
-
-    def parts(items):
-        f.bail(f.cmp("ne", g.ld(o, HEAD, "i64"), value), "no")
-        start = _word(f, row, 4)
-        items = items()
-        f.loop(0, value, 1, lambda i: _put(f, objects, start + i, _word(f, items, i)))
-        f.br("yes")
-    f.label("tuple")
-    must(g.same(t, _ptr(f, "PyTuple_Type")))
-    parts(lambda: f.bytes_at(o, HEAD + 8))
-    f.label("list")
-    must(g.same(t, _ptr(f, "PyList_Type")))
-    parts(lambda: g.ld(o, HEAD + 8))
-    f.label("dictionary")
-    must(g.same(t, _ptr(f, "PyDict_Type")))
-    got = f.call("unpack", "i64", o, f.at(row, 5, "i64"), value, f.at(objects, _word(f, row, 4), "i64"))
-    f.cbr(f.cmp("ne", got, 0), "yes", "no")
-    f.label("yes")
-    f.ret(f.as_val(1, "i64"))
-    f.label("no")
-    f.ret(f.as_val(0, "i64"))
