@@ -8,7 +8,6 @@ from whet import dtypes
 from whet.tensor import Tensor
 from whet.tensor_base import Base
 
-from .cpython_layouts import layouts
 from .native_entry import L
 from .table_rows import Leaves, No, Rows
 from .tensor_facts import FLAGS, named
@@ -87,7 +86,7 @@ class ArgumentRows:
             self.row(L.EQUAL, i, t.id(x))
         elif kind is tuple:
             self.row(L.TUPLE, i, len(x), self.parts(x))
-        elif kind is list and layouts.list:
+        elif kind is list:
             self.row(L.LIST, i, len(x), self.parts(x))
         elif kind is dict and all(type(key) is str for key in x):
             start = self.parts(list(x.values()))

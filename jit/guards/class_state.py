@@ -1,32 +1,28 @@
 """What our own classes and modules hold. Anybody may patch them (`Tensor.relu = ...`, `F.gelu = ...`), so recordings depend on it: each
 state that one was in is an object, which is compared by identity. CPython's version tags of types (and of dicts, before 3.12) say in one word
 that it is still in the state it was in."""
-import ctypes as C
 import sys
 
-from whet.cpu import native
+from whet.cpu.object_layouts import field
+from whet.passes.lower_llvm.calls.python_layouts import DICT_VERSION, HEAD
 
 # (of Module: it comes and goes with the hooks, which are watched themselves; of modules: builtins are compared by name)
 NOT_COMPARED = frozenset(("_hooks", "__builtins__"))
 MOST = 8                         # states of a class that are told apart
 
 
-def _word(at):
-    return C.c_int64.from_address(at).value
-
-
 def _offset():
     """Where a type keeps its version tag, found on examples; None where that is not plain."""
     class Example:
         here = 1
-    at = range(native.HEAD, min(type.__basicsize__, 1024), 8)
+    at = range(HEAD, min(type.__basicsize__, 1024), 8)
 
     def look():
         getattr(Example, "not_here", None)   # (a look-up gives the type a tag)
-        return [_word(id(Example) + o) for o in at]
+        return [field(Example, o) for o in at]
     a = look()
     Example.here = 2
-    b = [_word(id(Example) + o) for o in at]
+    b = [field(Example, o) for o in at]
     c = look()
     found = [o for o, x, y, z in zip(at, a, b, c) if 0 < x < z < 1 << 32 and y == 0]
     return found[0] if len(found) == 1 else None
@@ -39,11 +35,11 @@ DICTS = sys.version_info < (3, 12)           # do dicts have version tags?
 def tag(c):
     """The word that says that a class or module is as it was; 0 where there is none."""
     if not isinstance(c, type):
-        return _word(id(vars(c)) + native.HEAD + 8) if DICTS else 0
+        return field(vars(c), DICT_VERSION) if DICTS else 0
     if OFFSET is None:
         return 0
     getattr(c, "not_here", None)
-    return _word(id(c) + OFFSET)
+    return field(c, OFFSET)
 
 
 class State:

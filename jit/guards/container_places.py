@@ -170,7 +170,7 @@ class Elements(Place):
     def table(self, t: Any, objects: list[Any]) -> bool:
         if isinstance(self.owner, tuple):
             return True                      # nobody can change it
-        if not isinstance(self.owner, list) or not layouts.list:
+        if not isinstance(self.owner, list):
             return False
         t.list(self.owner, objects)
         return True

@@ -5,46 +5,38 @@ import types
 from typing import Any
 
 from whet import tensor_base
-from whet.cpu import native
+from whet.cpu import native, object_layouts
+from whet.cpu.object_layouts import field, word
+from whet.passes.lower_llvm.calls import python_layouts as L
 
 MANAGED_DICT = 1 << 4            # a flag of types: the dict of an instance lies before it
-OBJECT_MEMBER = 16               # the kind of slots: T_OBJECT_EX
-
-
-def word(at: int) -> int:
-    """The word at an address."""
-    return C.c_int64.from_address(at).value
-
-
-def _first(x: Any, more: int = 0) -> int:
-    """One of the words that follow the head of an object."""
-    return word(id(x) + native.HEAD + 8 * more)
 
 
 class Layouts:
     """Where objects keep what is compared; None where that is not as expected."""
 
     def __init__(self) -> None:
-        head, x = native.HEAD, object()
         self.tags = _dicts_have_versions()
-        full, empty, d = types.CellType(x), types.CellType(), {"a": 1}
-        self.cell = head if (_first(full), _first(empty)) == (id(x), 0) else None
-        self.proxy = head if _first(types.MappingProxyType(d)) == id(d) else None
-        counts = [_first(s, 1) for s in (set(), {7}, {7, 8})]
-        self.set = head + 8 if counts == [0, 1, 2] else None
-        self.list = _lists_are_arrays()
+        self.cell = L.CELL if object_layouts.cells() else None
+        self.proxy = L.PROXY if object_layouts.proxies() else None
+        self.set = L.SET_LENGTH if object_layouts.sets() else None
         self.function = _fields_of_functions()
+        unknown = object_layouts.unproved(object_layouts.HELPFUL)
+        unknown += [] if self.function else ["functions"]
+        if unknown:
+            object_layouts.warn(unknown, "traced functions that reach such are called more slowly")
 
     def slot(self, owner: Any, name: str) -> int | None:
         """The offset of a slot in the instances of its class; None where it has none."""
         d = next((vars(c)[name] for c in type(owner).__mro__ if name in vars(c)), None)
         if type(d) is not types.MemberDescriptorType:
             return None
-        member = _first(d, 3)                # a PyMemberDef: name, kind, offset
-        kind, offset = C.c_int.from_address(member + 8).value, word(member + 16)
+        definition = field(d, L.SLOT_DEFINITION)
+        kind = C.c_int.from_address(definition + L.SLOT_KIND).value
+        offset = word(definition + L.SLOT_OFFSET)
         now = getattr(owner, name, Layouts)
         held = 0 if now is Layouts else id(now)
-        return offset if kind == OBJECT_MEMBER and word(id(owner) + offset) == held else None
+        return offset if kind == L.OBJECT_SLOT and word(id(owner) + offset) == held else None
 
 
 def _dicts_have_versions() -> bool:
@@ -53,14 +45,8 @@ def _dicts_have_versions() -> bool:
     d, seen = {"a": 1}, []
     for v in (1, 2, 2, 3):
         d["a"] = v
-        seen.append(_first(d, 1))
+        seen.append(field(d, L.DICT_VERSION))
     return sys.version_info < (3, 12) and len(set(seen)) == 3 and seen[1] == seen[2]
-
-
-def _lists_are_arrays() -> bool:
-    """Does a list have its length first, then the address of its elements?"""
-    two = [object(), object()]
-    return _first(two) == 2 and [word(_first(two, 1) + 8 * i) for i in range(2)] == [*map(id, two)]
 
 
 def _fields_of_functions() -> list[int] | None:
@@ -72,14 +58,14 @@ def _fields_of_functions() -> list[int] | None:
 
     def bare() -> None:
         pass
-    words = [_first(f, i) for i in range(12)]
+    words = [field(f, L.HEAD + 8 * i) for i in range(12)]
     fields = f.__code__, f.__defaults__, f.__kwdefaults__
     if any(words.count(id(y)) != 1 for y in fields):
         return None
     at = [words.index(id(y)) for y in fields]
-    if [_first(bare, i) for i in at] != [id(bare.__code__), 0, 0]:
+    if [field(bare, L.HEAD + 8 * i) for i in at] != [id(bare.__code__), 0, 0]:
         return None
-    return [native.HEAD + 8 * i for i in at]
+    return [L.HEAD + 8 * i for i in at]
 
 
 layouts: Any = Layouts() if native.enabled() and tensor_base.native_apply is not None else None
@@ -96,7 +82,7 @@ def namespace(c: Any) -> Any:
 def holds(x: Any, what: Any) -> int | None:
     """Where in an object the address of something that it holds lies; None if not in one place."""
     before = (-24,) if type(x).__flags__ & MANAGED_DICT else ()
-    within = range(native.HEAD, min(type(x).__basicsize__, 512), 8)
+    within = range(L.HEAD, min(type(x).__basicsize__, 512), 8)
     found = [at for at in (*before, *within) if word(id(x) + at) == id(what)]
     return found[0] if len(found) == 1 else None
 
@@ -110,7 +96,7 @@ def self_description(owner: Any, held: list[tuple[str, Any]]) -> list[tuple[int,
         if name in ("__dataclass_fields__", "__match_args__"):
             continue                         # functions have none
         end = min(type(owner).__basicsize__, 1024)
-        at = [o for o in range(native.HEAD, end, 8) if word(id(owner) + o) == id(x)]
+        at = [o for o in range(L.HEAD, end, 8) if word(id(owner) + o) == id(x)]
         if not at:
             return None
         out += [(o, x) for o in at]

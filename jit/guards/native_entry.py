@@ -8,8 +8,10 @@ from typing import Any
 
 from whet import tensor_base
 from whet.cpu import native
+from whet.cpu.object_layouts import field, word
+from whet.passes.lower_llvm.calls.python_layouts import SLOT_DEFINITION, SLOT_OFFSET
 
-from .cpython_layouts import layouts, word
+from .cpython_layouts import layouts
 
 MISSED = object()
 
@@ -66,13 +68,18 @@ latch: Any = threading.Lock if enter is None else Latch
 _lock = threading.Lock()
 
 
+def _offset_of_ready(cls):
+    """Where an instance of the class has its tables."""
+    return word(field(vars(cls)["_ready"], SLOT_DEFINITION) + SLOT_OFFSET)
+
+
 def begin(cls, slow):
     """Tell the machine code where traced functions keep their tables, and what is called where none fits."""
     if enter is not None:
         native._forever(slow)
         native._forever(cls)
         _shared[L.J["slow"] // 8] = id(slow)
-        _shared[L.J["ready"] // 8] = word(word(id(vars(cls)["_ready"]) + native.HEAD + 24) + 16)
+        _shared[L.J["ready"] // 8] = _offset_of_ready(cls)
 
 
 def switch(by):

@@ -7,12 +7,13 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from whet.cpu import native
+from whet.cpu.object_layouts import field
+from whet.passes.lower_llvm.calls.python_layouts import DICT_LENGTH, TYPE
 
 from ..capture.containers import elements, fill, values
 from . import class_state, spots
 from .container_places import keys_are
-from .cpython_layouts import holds, layouts, namespace, self_description, word
+from .cpython_layouts import holds, layouts, namespace, self_description
 from .immutable_types import equal
 from .native_entry import MISSED
 from .places import ABSENT, Change, Check, Place, Single
@@ -53,7 +54,7 @@ class TypeOf(Place):
         return f"an attribute of a {type(owner).__qualname__} changed"
 
     def table(self, t: Any, objects: list[Any]) -> bool:
-        t.word(t.id(self.owner) + 8, t.id(objects[0]))
+        t.word(t.id(self.owner) + TYPE, t.id(objects[0]))
         return True
 
 
@@ -89,12 +90,12 @@ class ClassBody(Place):
     def table(self, t: Any, objects: list[Any]) -> bool:
         d, bases = namespace(self.owner), self.owner.__bases__
         at = holds(self.owner, bases)
-        if not d or word(id(d) + native.HEAD) != len(d) or not at:
+        if not d or field(d, DICT_LENGTH) != len(d) or not at:
             return False
         for k, x in zip(self.names, objects):
             if x is not ANY:
                 t.name(d, k, x)
-        t.word(t.id(d) + native.HEAD, len(d))
+        t.word(t.id(d) + DICT_LENGTH, len(d))
         t.word(t.id(self.owner) + at, t.id(bases))
         return True
 

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from whet import dtypes
-from whet.cpu import native, pool
+from whet.cpu import pool
+from whet.cpu.object_layouts import field
+from whet.passes.lower_llvm.calls.python_layouts import DICT_LENGTH, DICT_VERSION
 
-from .cpython_layouts import holds, layouts, namespace, word
+from .cpython_layouts import holds, layouts, namespace
 from .immutable_types import equal
 from .native_entry import MISSED, L
 from .object_places import Setting
@@ -40,13 +42,13 @@ class OutsideRows:
 
     def whole(self, d: Any, names: tuple[Any, ...], objects: list[Any]) -> None:
         """All entries of a dict. It is compared once more after its version was read."""
-        tag = word(id(d) + L.TAG) if layouts.tags else 0
+        tag = field(d, DICT_VERSION) if layouts.tags else 0
         pairs = list(zip(names, objects))
         if len(d) != len(names) or not all(
                 k is n and (x is ANY or v is x) for (k, v), (n, x) in zip(d.items(), pairs)):
             raise No
         if not pairs and type(d) is dict:
-            self.word(self.id(d) + native.HEAD, 0)
+            self.word(self.id(d) + DICT_LENGTH, 0)
             return
         self.dictionary(d, tag, True, pairs)
 
@@ -59,7 +61,7 @@ class OutsideRows:
         for k, v in pairs:
             self.rows[kind].extend([self.id(k), self.object(v)])
         if not often:
-            self.rows["soft"].extend([id(d) + L.TAG, tag])
+            self.rows["soft"].extend([id(d) + DICT_VERSION, tag])
 
     def object(self, x: Any) -> int:
         """The word for an object, or for none, or for any."""
@@ -92,14 +94,14 @@ class OutsideRows:
     def tensor(self, x: Any, a: Any, flags: int, bare: bool) -> None:
         """A tensor: its array, whether it requires a gradient and has one, hooks and attributes."""
         self.words += [self.id(x) + L.T["array"], self.id(a), id(x) + L.T["rg"], flags]
-        held = word(id(x) + L.T["dict"])     # attributes that it has are a place
+        held = field(x, L.T["dict"])     # attributes that it has are a place
         self.word(id(x) + L.T["dict"], held)
         if held:
-            self.word(self.id(vars(x)) + native.HEAD, len(vars(x)))
-        self.word(id(x) + L.T["extra"], word(id(x) + L.T["extra"]))
+            self.word(self.id(vars(x)) + DICT_LENGTH, len(vars(x)))
+        self.word(id(x) + L.T["extra"], field(x, L.T["extra"]))
         self.rows["bare" if bare else "held"].append(id(x) + L.T["grad"])
         if bare:
-            self.rows["soft"].extend([id(x) + L.T["grad"], word(id(x) + L.T["grad"])])
+            self.rows["soft"].extend([id(x) + L.T["grad"], field(x, L.T["grad"])])
 
     def history(self, x: Any) -> None:
         """A view: a write to the base gives it another history."""
@@ -130,7 +132,7 @@ def outside(rows: Rows, r: Any) -> dict[str, int]:
     t.name(vars(pool), "_threads", r.settings[2])
     t.name(vars(dtypes), "_default", r.settings[1])
     for d, pairs in t.names.values():
-        t.dictionary(d, word(id(d) + L.TAG) if layouts.tags else 0, False, pairs)
+        t.dictionary(d, field(d, DICT_VERSION) if layouts.tags else 0, False, pairs)
     g = r.guards
     for x, a, rg, extra, bare in zip(g.tensors, g.arrays, g.flags, g.extras, g.has_no_grad):
         if extra is not None or (x._grad is None) != bare:

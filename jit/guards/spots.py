@@ -9,9 +9,11 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from whet.cpu.object_layouts import field
+
 from ..capture import containers
 from ..capture.containers import elements, kind_of
-from .cpython_layouts import layouts, namespace, word
+from .cpython_layouts import layouts, namespace
 from .native_entry import MISSED, L
 from .table_rows import No
 
@@ -106,7 +108,7 @@ class Element(Entry):
         return f"{names.of_object(self.owner)}[{self.name}]"
 
     def read_row(self, t: Any) -> tuple[int, int, int]:
-        if not isinstance(self.owner, list) or not layouts.list:
+        if not isinstance(self.owner, list):
             raise No
         return L.ITEM, t.id(self.owner), self.name
 
@@ -236,6 +238,6 @@ class Environment(Contents):
 
 
 def _word_row(t: Any, owner: Any, offset: int | None, held: Any) -> tuple[int, int, int]:
-    if offset is None or word(id(owner) + offset) != id(held):
+    if offset is None or field(owner, offset) != id(held):
         raise No
     return L.WORD, t.id(owner) + offset, 0

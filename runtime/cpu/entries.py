@@ -13,7 +13,7 @@ from .. import dtypes
 from ..autograd import modes
 from ..dtypes import FROM_NUMPY
 from ..ir.spans import address, span
-from . import native, pool
+from . import native, object_layouts, own_layouts, pool
 from .taped_launches import GivenNumber, Operand, Reader, Result, Table, Tape, Verdict, Word, bits
 
 
@@ -38,6 +38,9 @@ def load():
     native.export("whet_array_new", native.symbol("array_new"))
     at = native.image("entries", _source, L.NAMES)
     types = _types(L, at)
+    if not own_layouts.proved(L, *types):
+        object_layouts.warn(["the fields of native types"], object_layouts.PLAIN)
+        return None
     functions = {name: native.function(at[name], name, flags=flags) for name, flags in (
         ("apply", native.METH_FASTCALL), ("next_number", native.METH_NOARGS), ("set_flags", native.METH_O), ("wrap", native.METH_O),
         ("view_of", native.METH_FASTCALL))}

@@ -36,14 +36,6 @@ def exports():
             "whet_NewFromDescr": entry(94), "whet_SetBaseObject": entry(282), "whet_DescrConverter": entry(174)}
 
 
-def proved():
-    """Do NumPy's data types lie in memory as the allocator's code reads them?"""
-    head = object.__basicsize__
-    word = lambda thing, offset: C.c_uint64.from_address(id(thing) + head + offset).value
-    known = {"f4": (4, 0), "c16": (16, 0), "O": (8, 1), "i2, O": (10, 1)}                # the size, and whether it holds references
-    return all((word(d, 24), word(d, 16) & 1) == expected for d, expected in ((np.dtype(k), v) for k, v in known.items()))
-
-
 def _word(offset):
     return C.c_int64.from_address(exports()["whet_heap"] + offset)
 

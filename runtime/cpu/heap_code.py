@@ -2,6 +2,8 @@
 import re
 import sys
 
+from whet.passes.lower_llvm.calls.python_layouts import DTYPE_FLAGS, DTYPE_SIZE, HEAD
+
 from . import guard, heap_layout
 from .heap_layout import HUGE_PAGE
 
@@ -510,9 +512,8 @@ define internal void @release(ptr %p, i64 %size) nounwind {
 
 def source():
     """IR text of the allocator; it goes into one module with the launcher's, whose declarations it uses."""
-    head = object.__basicsize__
-    words = {**vars(heap_layout), "HEAD": head, "SIZE_AT": head + 8,
-             "BLOCK_BYTES": head + 16, "DTYPE_FLAGS": head + 16, "DTYPE_SIZE": head + 24, "HUGE_LESS_1": HUGE_PAGE - 1,
+    words = {**vars(heap_layout), "HEAD": HEAD, "SIZE_AT": HEAD + 8, "BLOCK_BYTES": HEAD + 16,
+             "DTYPE_FLAGS": DTYPE_FLAGS, "DTYPE_SIZE": DTYPE_SIZE, "HUGE_LESS_1": HUGE_PAGE - 1,
              "MINUS_HUGE": -HUGE_PAGE, **guard.WORDS}
     system = guard.SYSTEM if guard.SIDE else _CLASSES + (_MAPPED if sys.platform == "linux" else _PLAIN)
     text = _SOURCE.replace("SYSTEM", system)

@@ -2,9 +2,10 @@
 import re
 
 from whet.passes.lower_llvm.calls import share_out as launching
+from whet.passes.lower_llvm.calls.python_layouts import HEAD
 
 from . import heap, pool
-from .object_layouts import HEAD, int_layout
+from .object_layouts import int_layout
 
 MAX_ARGS = 8192
 

@@ -18,11 +18,11 @@ import threading
 import warnings
 
 import numpy as np
+from whet.passes.lower_llvm.calls.python_layouts import HEAD as HEAD
 
-from . import cache, flat, guard, haste, heap, pool
+from . import cache, flat, guard, haste, heap, object_layouts, pool
 from .launch_code import _MESSAGES, MAX_ARGS, _runtime_text
-from .object_layouts import HEAD as HEAD
-from .object_layouts import int_layout, ndarray_offsets
+from .object_layouts import int_layout
 
 _SIG = C.CFUNCTYPE(None, C.c_void_p, C.c_int64, C.c_int64, C.c_int64)
 _found: dict = {}                        # key -> address of everything that is loaded
@@ -310,9 +310,15 @@ def _obstacle():
         return "it needs CPython with its global lock"
     if os.name != "posix" or C.sizeof(C.c_void_p) != 8 or sys.byteorder != "little":
         return "it needs a POSIX system with 64-bit little-endian words"
-    if HEAD != 16 or ndarray_offsets() is None or not heap.proved():
-        return "objects lie in memory in another way than expected"
     return ""
+
+
+def _proved():
+    """Do the objects that machine code reads lie in memory as it is stated?"""
+    unknown = object_layouts.unproved(object_layouts.NEEDED)
+    if unknown:
+        object_layouts.warn(unknown, object_layouts.PLAIN)
+    return not unknown
 
 
 _runtime: dict | None = None            # the runtime's own functions: name -> address; empty where it is off
@@ -327,6 +333,8 @@ def _start():
     with _lock:
         if _runtime is None:
             _runtime, why = {}, _obstacle()
+            if not why and not _proved():
+                why = "objects lie in memory in another way than expected"
             if not why:
                 try:
                     _runtime = _load_runtime()

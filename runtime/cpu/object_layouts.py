@@ -1,41 +1,213 @@
-"""Where CPython and NumPy keep what machine code reads of an int and of an array, proved on examples."""
+"""Where CPython and NumPy keep what machine code reads of their objects, proved on examples.
+
+`passes/lower_llvm/calls/python_layouts.py` states the offsets. A proof makes objects and compares
+the words at these offsets with what Python says of the objects. No proof goes where a word that is
+no address would lead. What is not proved is not used: whet then runs in plain Python, and says so.
+"""
+
 import ctypes as C
 import functools
 import sys
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from whet.passes.lower_llvm.calls import python_layouts as L
 
-HEAD = object.__basicsize__              # where an object's own fields begin
+
+def word(at: int) -> int:
+    """The word at an address."""
+    return int(C.c_uint64.from_address(at).value)
 
 
-@functools.lru_cache(None)
-def ndarray_offsets():
-    """Byte offsets of an ndarray's fields, proved against known arrays; None where they are not as expected."""
-    offsets = {name: HEAD + 8 * i for i, name in enumerate(("data", "nd", "dims", "strides", "base", "descr", "flags"))}
+def field(x: Any, offset: int) -> int:
+    """The word at an offset in an object."""
+    return word(id(x) + offset)
+
+
+def words_behind(address: int, count: int) -> list[int] | None:
+    """The words behind an address that an object holds; None where it can be none."""
+    if address % 8 or not 1 << 16 <= address < 1 << 47:
+        return None
+    return [word(address + 8 * i) for i in range(count)]
+
+
+PLAIN = "whet runs in plain Python, which is slower and gives the same results"
+
+
+# What is proved
+
+
+def heads() -> bool:
+    """Objects: the type, then fields of their own."""
+    return object.__basicsize__ == L.HEAD and all(
+        field(x, L.TYPE) == id(type(x)) for x in (object(), 1.5, [], np.zeros(1))
+    )
+
+
+def floats() -> bool:
+    """Floats: the bits of the value."""
+    return all(
+        C.c_double.from_address(id(x) + L.FLOAT_VALUE).value == x for x in (1.5, -2.25e300, 3e-310)
+    )
+
+
+def tuples() -> bool:
+    """Tuples: the length, then the elements."""
+    made = [tuple(object() for _ in range(n)) for n in range(4)]
+    return all(
+        field(t, L.LENGTH) == len(t)
+        and [field(t, L.TUPLE_ITEMS + 8 * i) for i in range(len(t))] == [*map(id, t)]
+        for t in made
+    )
+
+
+def lists() -> bool:
+    """Lists: the length, then the address of the elements."""
+    made = [[object() for _ in range(n)] for n in range(1, 4)]
+    return all(
+        field(x, L.LENGTH) == len(x)
+        and words_behind(field(x, L.LIST_ITEMS), len(x)) == [*map(id, x)]
+        for x in made
+    )
+
+
+def dicts() -> bool:
+    """Dictionaries: the number of entries, also of an instance's."""
+
+    class Instance:
+        pass
+
+    x = Instance()
+    x.a = x.b = 1  # type: ignore[attr-defined]
+    made = [dict.fromkeys(range(n)) for n in range(4)] + [vars(x)]
+    return all(field(d, L.DICT_LENGTH) == len(d) for d in made)
+
+
+def slices() -> bool:
+    """Slices: start, stop and step."""
+    x = [object(), object(), object()]
+    at = L.SLICE_START, L.SLICE_STOP, L.SLICE_STEP
+    return [field(slice(*x), offset) for offset in at] == [*map(id, x)]
+
+
+def slots() -> bool:
+    """Slots of a class: where a descriptor says that its value lies."""
+
+    class Slotted:
+        __slots__ = ("one", "other")
+
+    x, names = Slotted(), Slotted.__slots__
+    x.one, x.other = object(), object()  # type: ignore[attr-defined]
+    for name in names:
+        definition = field(vars(Slotted)[name], L.SLOT_DEFINITION)
+        if words_behind(definition, 3) is None:
+            return False
+        kind, offset = (
+            C.c_int.from_address(definition + L.SLOT_KIND).value,
+            word(definition + L.SLOT_OFFSET),
+        )
+        if kind != L.OBJECT_SLOT or not L.HEAD <= offset < Slotted.__basicsize__:
+            return False
+        if field(x, offset) != id(getattr(x, name)):
+            return False
+    return True
+
+
+def cells() -> bool:
+    """Cells of closures: what they hold."""
+    x = object()
+    return [field(c, L.CELL) for c in (types.CellType(x), types.CellType())] == [id(x), 0]
+
+
+def proxies() -> bool:
+    """Proxies of mappings: the mapping."""
+    d = {"a": 1}
+    return field(types.MappingProxyType(d), L.PROXY) == id(d)
+
+
+def sets() -> bool:
+    """Sets: how many elements there are, not how many places are or were in use."""
+    shorter = {7, 8, 9}
+    shorter.discard(8)
+    return [field(x, L.SET_LENGTH) for x in (set(), {7}, {7, 8}, shorter)] == [0, 1, 2, 2]
+
+
+def arrays() -> bool:
+    """NumPy's arrays: all that an array is made of."""
+    at = L.ARRAY
     for a in (np.zeros((3, 5), np.float32)[:, 1:4], np.zeros((4, 2, 3), np.int16).T, np.zeros(7)):
-        at = id(a)
-        pointer = {name: C.c_void_p.from_address(at + offset).value for name, offset in offsets.items()}
-        nd, flags = (C.c_int.from_address(at + offsets[name]).value for name in ("nd", "flags"))
-        if (pointer["data"], nd, pointer["base"], pointer["descr"], flags & 0x503) != (
-                a.__array_interface__["data"][0], a.ndim, None if a.base is None else id(a.base), id(a.dtype), a.flags.num & 0x503):
-            return None
-        if any(tuple((C.c_ssize_t * nd).from_address(pointer[name])) != values
-               for name, values in (("dims", a.shape), ("strides", a.strides))):
-            return None
-    return offsets
+        ints = [C.c_int.from_address(id(a) + at[name]).value for name in ("nd", "flags")]
+        found = [field(a, at[name]) for name in ("data", "base", "descr")]
+        base = 0 if a.base is None else id(a.base)
+        if [ints[0], ints[1] & 0x503] != [a.ndim, a.flags.num & 0x503]:
+            return False
+        if found != [a.__array_interface__["data"][0], base, id(a.dtype)]:
+            return False
+        if any(
+            words_behind(field(a, at[name]), a.ndim) != [n % 2**64 for n in values]
+            for name, values in (("dims", a.shape), ("strides", a.strides))
+        ):
+            return False
+    return True
+
+
+def dtypes() -> bool:
+    """NumPy's data types: the bytes of an element, and whether it holds references."""
+    known = {"f4": (4, 0), "c16": (16, 0), "O": (8, 1), "i2, O": (10, 1)}
+    made = ((np.dtype(k), v) for k, v in known.items())
+    return all((field(d, L.DTYPE_SIZE), field(d, L.DTYPE_FLAGS) & 1) == v for d, v in made)
+
+
+# Without these there are no native entries; without those there are fewer tables for traced calls.
+NEEDED: tuple[Callable[[], bool], ...] = (
+    heads,
+    floats,
+    tuples,
+    lists,
+    dicts,
+    slices,
+    slots,
+    arrays,
+    dtypes,
+)
+HELPFUL: tuple[Callable[[], bool], ...] = (cells, proxies, sets)
+
+
+def unproved(proofs: tuple[Callable[[], bool], ...]) -> list[str]:
+    """The kinds of objects that do not lie in memory as it is stated."""
+    return [p.__name__ for p in proofs if not p()]
+
+
+def warn(kinds: list[str], then: str) -> None:
+    """Say that some kinds of objects lie otherwise, and what that means."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    warnings.warn(
+        f"this interpreter, {sys.implementation.name} {version} with NumPy {np.__version__}, keeps "
+        f"{', '.join(kinds)} in another way than expected: {then}",
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 
 @functools.lru_cache(None)
-def int_layout():
-    """Where an int keeps its length: "size" before Python 3.12, "tag" since; proved, else "unknown"."""
+def int_layout() -> str:
+    """Where an int keeps its length: "size" before CPython 3.12, "tag" since, else "unknown"."""
     digits = lambda v: [v >> 30 * i & 2**30 - 1 for i in range(2)]
-    word = lambda v: C.c_uint64.from_address(id(v) + HEAD).value
     values = (0, 1, 7, 2**30 - 1, 2**30, 2**45 + 7, 2**60 - 1)
     length = lambda v: (v > 0) + (v >= 2**30)
-    found = lambda v: list((C.c_uint32 * length(v)).from_address(id(v) + HEAD + 8))
-    if sys.int_info.bits_per_digit != 30 or any(found(v) != digits(v)[:length(v)] for v in values):
+    found = lambda v: list((C.c_uint32 * length(v)).from_address(id(v) + L.HEAD + 8))
+    if sys.int_info.bits_per_digit != 30 or any(found(v) != digits(v)[: length(v)] for v in values):
         return "unknown"
-    if all(word(v) == length(v) and word(-v) == 2**64 - length(v) for v in values[1:]) and word(0) == 0:
+    if (
+        all(
+            field(v, L.HEAD) == length(v) and field(-v, L.HEAD) == 2**64 - length(v)
+            for v in values[1:]
+        )
+        and field(0, L.HEAD) == 0
+    ):
         return "size"
-    tags = all(word(v) >> 3 == length(v) and not word(v) & 2 for v in values) and all(word(-v) & 2 for v in values[1:])
-    return "tag" if tags else "unknown"
+    tags = all(field(v, L.HEAD) >> 3 == length(v) and not field(v, L.HEAD) & 2 for v in values)
+    return "tag" if tags and all(field(-v, L.HEAD) & 2 for v in values[1:]) else "unknown"

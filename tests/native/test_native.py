@@ -412,17 +412,6 @@ def test_without_native_calls_the_results_are_the_same():
     assert len(set(outputs)) == 1 and len(outputs[0]) == 10001 * 16 + 1
 
 
-def test_offsets_of_another_layout_turn_native_calls_off(monkeypatch):
-    assert native.enabled() == (native.status() == "on") == (not native._obstacle())
-    monkeypatch.setattr(native, "HEAD", 24)
-    native.ndarray_offsets.cache_clear()
-    try:
-        assert native._obstacle()
-    finally:
-        monkeypatch.undo()
-        native.ndarray_offsets.cache_clear()
-
-
 BROKEN = """
 import warnings
 import numpy as np

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..builder import Module, Val
 from . import share_out as launching
 from .op_layouts import C, T
+from .python_layouts import ARRAY
 from .word_records import Address, load, size
 
 MOST = 2000                      # arguments of a launch
@@ -141,7 +142,8 @@ def _run(m):
 
     def array(i):
         a = f.load("ptr", f.at(argv, i, "i64"), 8)
-        data, = f.if_(f.cmp("eq", a, none), lambda: [f.const("i64", 0)], lambda: [f.load("i64", f.bytes_at(a, 16))])
+        data, = f.if_(f.cmp("eq", a, none), lambda: [f.const("i64", 0)],
+                      lambda: [f.load("i64", f.bytes_at(a, ARRAY["data"]))])
         f.store(data, f.at(slots, i - 1, "i64"))
     f.loop(3, n, 1, array)
 

@@ -1,6 +1,7 @@
 """Access to the fields of CPython's objects and of ours, for the generators of native entries."""
 from ..builder import Val
 from .op_layouts import CTX, FIELDS, T
+from .python_layouts import TYPE
 
 
 def _ptr(f, name):
@@ -56,7 +57,7 @@ class Glue:
         self.f.call("Py_DecRef", "void", p)
 
     def type_of(self, o):
-        return self.ld(o, 8)
+        return self.ld(o, TYPE)
 
     def none(self):
         """A new reference to None."""

@@ -12,6 +12,7 @@ from .autograd_nodes import _deallocs, _nodes
 from .object_access import Glue, _ptr, _thread
 from .op_layouts import CTX, DESC, MISS, SLOTS, THUNKS, UNARY
 from .op_recipes import _core, _record
+from .python_layouts import LENGTH, TUPLE_ITEMS
 from .tensor_views import _views, around
 
 
@@ -25,7 +26,7 @@ def _apply(m):
     f.bail(f.cmp("ne", g.type_of(ins), _ptr(f, "PyTuple_Type")), "slow")
     empty = f.cmp("eq", f.call("PyDict_Size", "i64", attrs), 0)
     attrs = f.sel(empty, g.ctx("empty"), attrs)
-    r = f.call("core", "ptr", op, f.bytes_at(ins, 24), g.ld(ins, 16, "i64"), attrs, Val(f, "null", "ptr"))
+    r = f.call("core", "ptr", op, f.bytes_at(ins, TUPLE_ITEMS), g.ld(ins, LENGTH, "i64"), attrs, Val(f, "null", "ptr"))
     f.bail(f.cmp("eq", g.i64(r), MISS), "slow")
     f.ret(r)
     f.label("slow")

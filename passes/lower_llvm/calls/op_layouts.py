@@ -2,8 +2,8 @@
 
 Layouts are in 8-byte words unless said otherwise. CTX is one block of memory shared with the Python side. No LLVM is loaded by this file.
 """
+from .python_layouts import ARRAY, HEAD
 
-HEAD = 16                                   # PyObject: reference count, type
 # byte offsets of fields
 T = dict(array=16, node=24, grad=32, cell=40, base=48, hist=56, rg=64, extra=72, dict=80, weak=88, size=96)
 C = dict(v=16, h=24, writer=32, shown=40, aside=48, size=56)
@@ -14,8 +14,7 @@ N = dict(op=16, attrs=24, seq=32, nin=40, pre_hooks=48, post_hooks=56, trace=64,
 # what a new object of each type has zeroed; a tensor gets its array at once
 FIELDS = {"tensor": [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")],
           "cell": [C[k] for k in ("v", "h", "writer", "shown", "aside")], "node": range(HEAD, N["size"], 8)}
-ELSIZE = 40                                 # of a dtype object (cpu/heap.py proves it)
-A = dict(data=16, nd=24, dims=32, strides=40, base=48, descr=56, flags=64)
+A = ARRAY
 # words of CTX
 CTX = {name: 8 * i for i, name in enumerate(
     ("thread", "flags", "seq", "tensor", "parameter", "node", "cell", "slow", "sync", "record", "empty", "stale", "away", "getitem", "reshape"))}

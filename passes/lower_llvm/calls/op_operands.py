@@ -8,7 +8,6 @@ from .op_layouts import (
     BY_VALUE,
     CTX,
     FLOAT,
-    HEAD,
     INFERENCE,
     INT,
     MAX_DIMS,
@@ -24,6 +23,7 @@ from .op_layouts import (
     R,
     T,
 )
+from .python_layouts import FLOAT_VALUE
 
 EXACT = 9007199254740992.0  # ints below are exact as doubles
 
@@ -143,7 +143,7 @@ class Operands:
     def real(self, i: Val, o: Val, h: Val) -> list[Val]:
         """A float."""
         c, f = self.call, self.f
-        f.store(self.g.ld(o, HEAD, "double"), f.at(c.numbers, i, "double"))
+        f.store(self.g.ld(o, FLOAT_VALUE, "double"), f.at(c.numbers, i, "double"))
         c.put(c.kinds, i, f.as_val(FLOAT, "i64"))
         return [mix(f, h, FLOAT)]
 

@@ -1,7 +1,8 @@
 """Native entries that make tensors around arrays, and views of tensors: by basic indices, by `reshape`, by a layout."""
 from ..builder import Val
 from .object_access import Glue, _ptr, _thread
-from .op_layouts import ELSIZE, GRAD, INFERENCE, SPECIAL, A, C, T
+from .op_layouts import GRAD, INFERENCE, SPECIAL, A, C, T
+from .python_layouts import DTYPE_SIZE, LENGTH, SLICE_START, SLICE_STEP, SLICE_STOP, TUPLE_ITEMS
 
 
 def around(m):
@@ -159,7 +160,7 @@ class Subscript:
         self.old_dims, self.old_strides = g.ld(arr, A["dims"]), g.ld(arr, A["strides"])
         f.store(key, self.one, 8)
         is_tuple = g.same(g.type_of(key), _ptr(f, "PyTuple_Type"))
-        self.items, self.n = f.if_(is_tuple, lambda: [f.bytes_at(key, 24), g.ld(key, 16, "i64")],
+        self.items, self.n = f.if_(is_tuple, lambda: [f.bytes_at(key, TUPLE_ITEMS), g.ld(key, LENGTH, "i64")],
                                    lambda: [f.bytes_at(self.one, 0), f.as_val(1, "i64")])
         f.bail(f.cmp("sgt", self.n, 16), "slow")
         f.bail(f.cmp("sgt", self.nd, 32), "slow")
@@ -223,10 +224,10 @@ class Subscript:
     def slice(self, x, d, out, offset):
         """A slice without a step. Of an empty one the offset stays, as NumPy has it."""
         f, g = self.f, self.g
-        f.bail(f.binary("xor", g.same(g.ld(x, 32), self.none), 1), "slow")
+        f.bail(f.binary("xor", g.same(g.ld(x, SLICE_STEP), self.none), 1), "slow")
         size, step = self.word(self.old_dims, d), self.word(self.old_strides, d)
-        lo = self.bound(g.ld(x, 16), size, f.as_val(0, "i64"))
-        hi = self.bound(g.ld(x, 24), size, size)
+        lo = self.bound(g.ld(x, SLICE_START), size, f.as_val(0, "i64"))
+        hi = self.bound(g.ld(x, SLICE_STOP), size, size)
         self.put(self.dims, out, f.imax(hi - lo, 0))
         self.put(self.strides, out, step)
         return [d + 1, out + 1, offset + f.sel(f.cmp("sgt", hi, lo), lo * step, 0)]
@@ -314,7 +315,7 @@ def _reshape(m):
         f.bail(f.cmp("ne", f.srem(total, product), 0), "slow")
         f.store(f.sdiv(total, product), f.at(dims, unknown, "i64"), 8)
     f.if_(f.cmp("sge", unknown, 0), infer, lambda: f.bail(f.cmp("ne", product, total), "slow"))
-    unit = g.ld(g.ld(arr, A["descr"]), ELSIZE, "i64")
+    unit = g.ld(g.ld(arr, A["descr"]), DTYPE_SIZE, "i64")
 
     def stride(k, step):
         i = n - 1 - k

@@ -5,7 +5,8 @@ What becomes of blocks without launches is here, too.
 
 from ..builder import Fn, Val
 from .object_access import Glue, _ptr, _put, _thread, _word
-from .op_layouts import HEAD, MISS, A, T
+from .op_layouts import MISS, A, T
+from .python_layouts import LENGTH, LIST_ITEMS, TUPLE_ITEMS
 from .traced_layouts import (
     EAGER,
     ENTRY,
@@ -48,7 +49,7 @@ class Attempt:
         """What does not depend on the arguments: how often the block was used, how many there are,
         modes, and what Python is asked. That comes before any reference is borrowed."""
         f, g = self.f, self.g
-        self.nargs = g.ld(self.args, HEAD, "i64")
+        self.nargs = g.ld(self.args, LENGTH, "i64")
         used = f.cmp("sge", self.head("count"), self.head("until"))
         f.bail(f.binary("and", used, f.cmp("eq", self.always, 0)), "miss")
         f.bail(f.cmp("eq", self.head("kind"), EAGER), "eager")
@@ -87,7 +88,7 @@ class Attempt:
             0,
             self.nargs,
             1,
-            lambda i: _put(f, self.objects, i, _word(f, f.bytes_at(self.args, HEAD + 8), i)),
+            lambda i: _put(f, self.objects, i, _word(f, f.bytes_at(self.args, TUPLE_ITEMS), i)),
         )
         _put(f, self.objects, self.nargs, self.kw)
         self.slots_at = self.section("slots_at")
@@ -126,8 +127,8 @@ class Attempt:
     def item(self, where: Val, index: Val) -> list[Val]:
         """An element of a list."""
         f, g = self.f, self.g
-        f.bail(f.cmp("sge", g.i64(index), g.ld(where, HEAD, "i64")), "miss")
-        return [_word(f, g.ld(where, HEAD + 8), g.i64(index), "ptr")]
+        f.bail(f.cmp("sge", g.i64(index), g.ld(where, LENGTH, "i64")), "miss")
+        return [_word(f, g.ld(where, LIST_ITEMS), g.i64(index), "ptr")]
 
     def argument(self, i: Val, row: Val) -> list[Val]:
         """One row compared; gives the next."""
@@ -195,7 +196,7 @@ class Attempt:
         f.label("eager")
         f.bail(f.cmp("eq", self.head("type"), 0), "simply")
         f.bail(f.cmp("slt", self.nargs, 1), "miss")
-        first = g.ld(self.args, HEAD + 8)
+        first = g.ld(self.args, TUPLE_ITEMS)
         f.bail(f.cmp("ne", g.type_of(first), self.head("type", "ptr")), "miss")
         a = g.ld(first, T["array"])
         f.bail(g.null(a), "miss")

@@ -10,7 +10,8 @@ look at. `jit/guards/native_table.py` writes the blocks.
 """
 from ..builder import Module, Val
 from .object_access import Glue, _ptr, _put, _word
-from .op_layouts import HEAD, MISS, A
+from .op_layouts import MISS, A
+from .python_layouts import LENGTH, TUPLE_ITEMS
 from .tensor_views import around
 from .traced_entry import _enter
 from .traced_guards import _argument, _dict, _items, _outside
@@ -44,8 +45,8 @@ def _doors(m):
     f = m.fn("all", [("ptr", "blocks"), ("ptr", "args"), ("ptr", "kw"), ("i64", "always")], "ptr", "internal")
     g = Glue(f)
     blocks, args, kw, always = f.args
-    n = g.ld(blocks, HEAD, "i64")
-    items = f.bytes_at(blocks, HEAD + 8)
+    n = g.ld(blocks, LENGTH, "i64")
+    items = f.bytes_at(blocks, TUPLE_ITEMS)
     miss = g.ptr(f.as_val(MISS, "i64"))
     g.inc(blocks)
 

@@ -1,7 +1,16 @@
 """The guards of a block in machine code: dictionaries, words of memory, and arguments by their rows."""
 from .object_access import Glue, _ptr, _put, _word
-from .op_layouts import HEAD, A, C, T
-from .traced_layouts import ANY, ANY_FLOAT, ANY_INT, DICT, EQUAL, FLOAT, GOLDEN, INT, LIST, MOST, SAME, TAG, TENSOR, TUPLE, H
+from .op_layouts import A, C, T
+from .python_layouts import (
+    DICT_LENGTH,
+    DICT_VERSION,
+    FLOAT_VALUE,
+    LENGTH,
+    LIST_ITEMS,
+    TUPLE_ITEMS,
+    TYPE,
+)
+from .traced_layouts import ANY, ANY_FLOAT, ANY_INT, DICT, EQUAL, FLOAT, GOLDEN, INT, LIST, MOST, SAME, TENSOR, TUPLE, H
 
 
 def _items(m):
@@ -29,7 +38,7 @@ def _items(m):
 
 
 def _type(f, o):
-    return f.load("ptr", f.bytes_at(o, 8), 8)
+    return f.load("ptr", f.bytes_at(o, TYPE), 8)
 
 
 def _dict(m, tags):
@@ -39,7 +48,7 @@ def _dict(m, tags):
     d, n = _word(f, row, 0, "ptr"), _word(f, row, 3)
     pairs = f.at(row, 4, "i64")
     at, key, value = (f.alloca("i64", 1) for _ in range(3))
-    tag = f.load("i64", f.bytes_at(d, TAG), 8) if tags else None
+    tag = f.load("i64", f.bytes_at(d, DICT_VERSION), 8) if tags else None
 
     def walk():
         f.bail(f.cmp("ne", f.call("PyDict_Size", "i64", d), n), "no")
@@ -94,7 +103,7 @@ def _outside(m, tags):
             def compare():
                 f.bail(f.cmp("eq", f.call("dict", "i64", row), 0), "changed")
             if tags:
-                f.if_(f.cmp("ne", f.load("i64", f.bytes_at(_word(f, row, 0, "ptr"), TAG), 8), _word(f, row, 1)), compare)
+                f.if_(f.cmp("ne", f.load("i64", f.bytes_at(_word(f, row, 0, "ptr"), DICT_VERSION), 8), _word(f, row, 1)), compare)
             else:
                 compare()
             return [f.at(row, (_word(f, row, 3) << 1) + 4, "i64")]
@@ -119,8 +128,8 @@ def _outside(m, tags):
 
     def one_list(i, row):
         x, size = _word(f, row, 0, "ptr"), _word(f, row, 1)
-        f.bail(f.cmp("ne", g.ld(x, HEAD, "i64"), size), "no")
-        items = g.ld(x, HEAD + 8)
+        f.bail(f.cmp("ne", g.ld(x, LENGTH, "i64"), size), "no")
+        items = g.ld(x, LIST_ITEMS)
 
         def item(k, bad):
             want = _word(f, row, k + 2)
@@ -194,7 +203,7 @@ class Argument:
         f, g, o = self.f, self.g, self.object
         f.label("float")
         self.is_exactly("PyFloat_Type")
-        f.cbr(f.cmp("eq", g.ld(o, HEAD, "i64"), self.value), "yes", "no")
+        f.cbr(f.cmp("eq", g.ld(o, FLOAT_VALUE, "i64"), self.value), "yes", "no")
         f.label("int")
         self.is_exactly("PyLong_Type")
         over = f.alloca("i32", 1)
@@ -226,10 +235,10 @@ class Argument:
         f, g, o = self.f, self.g, self.object
         f.label("tuple")
         self.is_exactly("PyTuple_Type")
-        self.parts(lambda: f.bytes_at(o, HEAD + 8))
+        self.parts(lambda: f.bytes_at(o, TUPLE_ITEMS))
         f.label("list")
         self.is_exactly("PyList_Type")
-        self.parts(lambda: g.ld(o, HEAD + 8))
+        self.parts(lambda: g.ld(o, LIST_ITEMS))
         f.label("dictionary")
         self.is_exactly("PyDict_Type")
         got = f.call("unpack", "i64", o, f.at(self.row, 5, "i64"), self.value, f.at(self.objects, _word(f, self.row, 4), "i64"))
@@ -238,7 +247,7 @@ class Argument:
     def parts(self, items):
         """The parts of a tuple or a list, which lie where `items()` says."""
         f = self.f
-        f.bail(f.cmp("ne", self.g.ld(self.object, HEAD, "i64"), self.value), "no")
+        f.bail(f.cmp("ne", self.g.ld(self.object, LENGTH, "i64"), self.value), "no")
         start = _word(f, self.row, 4)
         items = items()
         f.loop(0, self.value, 1, lambda i: _put(f, self.objects, start + i, _word(f, items, i)))
@@ -262,7 +271,8 @@ class TensorArgument:
         self.fields()
         f.if_(g.absent(g.ld(o, T["base"])), lambda: None, self.current)
         attributes = g.ld(o, T["dict"])
-        f.if_(g.absent(attributes), lambda: None, lambda: f.bail(f.cmp("ne", _word(f, attributes, 2), 0), "no"))
+        f.if_(g.absent(attributes), lambda: None, lambda: f.bail(
+            f.cmp("ne", g.ld(attributes, DICT_LENGTH, "i64"), 0), "no"))
         self.layout()
         mine = _word(f, row, 10, "ptr")
         f.if_(g.null(mine), self.unknown, lambda: self.argument.must(g.same(mine, o)))

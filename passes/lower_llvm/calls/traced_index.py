@@ -1,6 +1,7 @@
 """An index of many blocks: a fingerprint of the arguments finds those that expect arguments like these."""
 from .object_access import Glue, _ptr, _word
-from .op_layouts import HEAD, MISS, A, T
+from .op_layouts import MISS, A, T
+from .python_layouts import LENGTH, TUPLE_ITEMS
 from .traced_layouts import GOLDEN, TRIES, TURN, H
 
 
@@ -45,8 +46,9 @@ def _seek(m):
 
     def positional(i, h):
         counts = f.binary("and", f.lshr(aside, f.imin(i, 63)), 1) ^ 1
-        return [f.call("finger", "i64", h, _word(f, f.bytes_at(args, HEAD + 8), i, "ptr"), tensor, counts)]
-    h, = f.loop(0, g.ld(args, HEAD, "i64"), 1, positional, [f.as_val(0, "i64")])
+        x = _word(f, f.bytes_at(args, TUPLE_ITEMS), i, "ptr")
+        return [f.call("finger", "i64", h, x, tensor, counts)]
+    h, = f.loop(0, g.ld(args, LENGTH, "i64"), 1, positional, [f.as_val(0, "i64")])
     at, key, value = (f.alloca("i64", 1) for _ in range(3))
 
     def named():

@@ -2,7 +2,8 @@
 
 from ..builder import Val
 from .object_access import _put, _word
-from .op_layouts import HEAD, A
+from .op_layouts import A
+from .python_layouts import FLOAT_VALUE
 from .traced_attempt import Attempt
 from .traced_layouts import FLOAT_LEAF, FRESH_WORDS, MAX_DIMS
 from .traced_results import _array
@@ -89,7 +90,7 @@ class Launch:
 
         return [
             x,
-            *f.if_(f.cmp("eq", kind, FLOAT_LEAF), lambda: [g.i64(f.bytes_at(x, HEAD))], whole),
+            *f.if_(f.cmp("eq", kind, FLOAT_LEAF), lambda: [g.i64(f.bytes_at(x, FLOAT_VALUE))], whole),
         ]
 
     def hold_sources(self) -> None:

@@ -1,5 +1,4 @@
 """The words of a *block*: what `jit/guards/native_table.py` writes and the machine code of a traced call reads. See `traced_calls.py`."""
-from .op_layouts import HEAD
 from .op_layouts import C as C
 from .op_layouts import T as T
 
@@ -26,6 +25,5 @@ SOURCE, BASE, RG, DESCR, ND, OFFSET, DIMS = 0, 2, 4, 5, 6, 7, 8
 TRIES = 8                                           # blocks that expect arguments of one fingerprint: so many are tried
 TURN = 29                                           # bits by which a fingerprint is folded onto itself
 J = dict(off=0, slow=8, missed=16, ready=24)        # the words shared with Python
-TAG = HEAD + 8                                      # of a dict, its version
 GOLDEN = -7046029254386353131
 NAMES = ["traced_call", "traced_get", "traced_enter", "traced_take"]
