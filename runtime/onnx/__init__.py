@@ -7,9 +7,9 @@ how to install it.
 import importlib
 from typing import Any
 
-from .errors import OnnxError
+from .errors import MissingOnnx, OnnxError, UnsupportedOnnx
 
-_FROM: dict[str, str] = {}
+_FROM = {"load": "loading", "OnnxModule": "module"}
 
 
 def __getattr__(name: str) -> Any:
