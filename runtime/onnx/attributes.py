@@ -53,7 +53,7 @@ def checked(operator: Operator, given: dict[str, Any]) -> dict[str, Any]:
     for attribute in operator.attributes.values():
         if attribute.needed and attribute.name not in given:
             raise OnnxError(f"lacks the attribute {attribute.name!r}")
-    return {name: plain(value, operator.attributes[name].kind) for name, value in given.items()}
+    return given
 
 
 def fits(value: Any, kind: Any) -> bool:
@@ -63,9 +63,5 @@ def fits(value: Any, kind: Any) -> bool:
     if typing.get_origin(kind) is list:
         element = typing.get_args(kind)[0]
         return isinstance(value, list) and all(isinstance(x, element) for x in value)
-    return not isinstance(kind, type) or isinstance(value, int if kind is bool else kind)
+    return not isinstance(kind, type) or isinstance(value, (int, float) if kind is float else kind)
 
-
-def plain(value: Any, kind: Any) -> Any:
-    """A value as its annotation has it."""
-    return bool(value) if kind is bool else value

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..autograd.modes import no_grad
-from .loading import load
 from .library import onnx_library
+from .loading import load
 from .module import OnnxModule
 from .values import as_array
 
@@ -34,7 +34,7 @@ class Prepared:
 
 def to_numpy(value: Any) -> Any:
     """A result as an array, or a list of them."""
-    if value is None or isinstance(value, np.ndarray):
+    if value is None or isinstance(value, np.ndarray | dict):
         return value
     return [to_numpy(x) for x in value] if isinstance(value, list) else as_array(value)
 

@@ -134,7 +134,6 @@ def _converter(hint: Any) -> Converter:
 
 def find(domain: str, name: str, opset: int) -> Operator | None:
     """The definition that holds at a version of the domain's operators."""
-    load_definitions()
     versions = _OPERATORS.get((domain, name), {})
     since = max((v for v in versions if v <= opset), default=None)
     return None if since is None else versions[since]
@@ -142,19 +141,12 @@ def find(domain: str, name: str, opset: int) -> Operator | None:
 
 def find_since(domain: str, name: str, since: int) -> Operator:
     """The definition that began at a version."""
-    load_definitions()
     try:
         return _OPERATORS[domain, name][since]
     except KeyError:
         raise OnnxError(f"operator {name} of version {since} is not defined") from None
 
 
-def load_definitions() -> None:
-    """Import the files of definitions, which fill the table."""
-    from . import operators  # noqa: F401
-
-
 def names(domain: str = "") -> list[str]:
     """The operators of a domain that are defined."""
-    load_definitions()
     return sorted(name for d, name in _OPERATORS if d == domain)

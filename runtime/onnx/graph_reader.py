@@ -1,4 +1,4 @@
-"""From a GraphProto to a plan: names become slots, nodes become steps, what nobody reads is left."""
+"""From a GraphProto to a plan: names become slots, nodes steps, what nobody reads is left out."""
 from collections.abc import Container, Iterable
 from typing import Any
 
@@ -10,6 +10,7 @@ from .plan import NOTHING, OfFunction, OfOperator, Plan, Step
 from .schedule import in_order
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
+TRAINING = "ai.onnx.preview.training"
 
 
 class Reader:
@@ -23,6 +24,7 @@ class Reader:
         self.size = 0
         self.constants: list[tuple[int, Any]] = []
         self.read: dict[str, int] = {}           # what comes from the graph around, or is a member
+        self.nodes: list[Any] = []
         self.made: set[str] = set()              # what nodes of this graph make
 
     # ---- names -----------------------------------------------------------------------------------
@@ -71,7 +73,8 @@ class Reader:
     def body(self, nodes: Iterable[Any], inputs: tuple[int, ...], results: list[str]) -> Plan:
         """The plan of the nodes that lead to these results."""
         steps: list[Step] = []
-        needed = in_order(list(nodes), results, set(self.slots))
+        self.nodes = list(nodes)
+        needed = in_order(self.nodes, results, set(self.slots))
         self.made = {n for node in needed for n in node.output if n}
         for node in needed:
             try:
@@ -99,10 +102,12 @@ class Reader:
             return [Step(where(node), OfFunction(function), inputs, outputs, {}, (), ())]
         check_arity(operator, inputs)
         graphs = {n: a.g for n, a in attributes.items() if a.type == GRAPH}
-        settings = checked(operator, {
-            n: Body if n in graphs else python_value(a, self.model.folder)
-            for n, a in attributes.items()})
+        given = {n: python_value(a, self.model.folder) for n, a in attributes.items()
+                 if n not in graphs}
+        settings = checked(operator, given | dict.fromkeys(graphs, Body))
         bodies = tuple(self.subgraph(name, proto) for name, proto in graphs.items())
+        if operator.domain == TRAINING and operator.name == "Gradient":
+            bodies = (self.way_to(settings["y"], node.input),)
         settings = {n: v for n, v in settings.items() if v is not Body}
         outputs = tuple(self.new(n) for n in node.output)
         if node.op_type == "Constant" and not inputs:
@@ -126,6 +131,15 @@ class Reader:
                 a.name = named
             found.append(a)
         return found
+
+    def way_to(self, result: str, given: Iterable[str]) -> tuple[str, Plan, tuple[int, ...]]:
+        """The part of this graph that leads from some of its values to another one."""
+        names = list(given)
+        reader = Reader(self.model, self.scope, self)
+        inputs = tuple(reader.new(n) for n in names)
+        nodes = [n for n in self.nodes if not set(n.output) & set(names)]
+        plan = reader.body(nodes, inputs, [result])
+        return "body", plan, tuple(self.slot(n) for n in reader.read)
 
     def subgraph(self, name: str, proto: Any) -> tuple[str, Plan, tuple[int, ...]]:
         """A graph among the attributes: its plan, and where lies here what it reads."""

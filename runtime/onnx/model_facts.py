@@ -44,7 +44,7 @@ class Model:
         self.computed_with: set[str] = set()     # names of values that are more than settings
 
     def note_uses(self, names: Iterable[str], operator: Operator | None) -> None:
-        """Note which of a node's inputs are more than numbers that the graph's course depends on."""
+        """Note which inputs are more than numbers that the graph's course depends on."""
         for i, name in enumerate(names):
             p = operator.input(i) if operator else None
             if p is None or not p.is_setting:

@@ -3,11 +3,11 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-
 import whet
 
 from .. import nn
 from ..dtypes import FROM_NUMPY
+from . import operators  # noqa: F401  the definitions that a plan calls
 from .errors import OnnxError
 from .plan import OfOperator, Plan
 from .signature import Port, returned
@@ -15,7 +15,7 @@ from .values import MOST_KNOWN, Lasting
 
 
 class Group(nn.Module):
-    """Holds members whose names begin alike: `encoder.weight` is `weight` of the group `encoder`."""
+    """Holds members whose names begin alike: `encoder.weight` is `weight` of the group."""
 
     def forward(self, *args: Any) -> Any:
         raise TypeError("a group of an ONNX model's members is not called; call the model")
@@ -36,8 +36,8 @@ class Member:
 class OnnxModule(nn.Module):
     """A loaded model. Initialisers of floats are its parameters, all others its buffers.
 
-    `inputs` and `outputs` say what it takes and gives; `original_names` maps the names of members to
-    the file's; `opsets`, `producer`, `metadata` and `doc` are what the file states.
+    `inputs` and `outputs` say what it takes and gives; `original_names` maps the names of members
+    to the file's; `opsets`, `producer`, `metadata` and `doc` are what the file states.
     """
     _unwatched = frozenset(("plan", "known", "arrays", "read"))    # a trace need not compare these
 

@@ -74,7 +74,7 @@ def _listed(sizes: tuple[Any, ...]) -> str:
 
 def nested(given: Any) -> Any:
     """A value of what users pass: tensors, arrays, numbers, strings, lists of those, None."""
-    if given is None or isinstance(given, Tensor):
+    if given is None or isinstance(given, Tensor | dict):
         return given
     if isinstance(given, list):
         return [nested(x) for x in given]

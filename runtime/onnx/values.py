@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
-
 import whet
 
 from .. import dtypes
@@ -84,7 +83,7 @@ def as_known(value: Any) -> Known:
     if isinstance(value, Known):
         return value
     tensor = as_tensor(value)
-    items = np.array(tensor.reshape(-1).tolist(), dtype=object)
+    items: np.ndarray = np.array(tensor.reshape(-1).tolist(), dtype=object)
     return Known(items.reshape(tuple(tensor.shape)), tensor.dtype)
 
 

@@ -6,6 +6,7 @@ import whet.nn.functional as F
 
 from ...tensor import Tensor
 from ..definition import operator
+from ..errors import OnnxError
 
 
 @operator("LeakyRelu")
@@ -70,8 +71,9 @@ def swish(x: Tensor, *, alpha: float = 1.0) -> Tensor:
 
 
 @operator("SwiGLU")
-def swiglu(x: Tensor, *, alpha: float = 1.0, axis: int = -1) -> Tensor:
-    gate, value = whet.chunk(x, 2, axis)
+def swiglu(gate: Tensor, value: Tensor, *, alpha: float = 1.0) -> Tensor:
+    if gate.shape != value.shape:
+        raise OnnxError(f"the inputs have the shapes {list(gate.shape)} and {list(value.shape)}")
     return swish(gate, alpha=alpha) * value
 
 

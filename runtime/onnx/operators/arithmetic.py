@@ -5,13 +5,14 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
+import numpy as np
 import whet
 
 from ... import dtypes
 from ...tensor import Tensor
 from ..definition import operator
 from ..errors import OnnxError
-from ..values import Known, each
+from ..values import Known, Value, as_array, as_tensor, each
 
 
 def aligned(a: Tensor, b: Tensor, broadcast: int, axis: int | None) -> Tensor:
@@ -29,6 +30,11 @@ def of_known(function: Callable[..., Any],
     def run(*values: Known, **settings: Any) -> Known:
         return Known(each(function, *(v.items for v in values)), result or values[0].type)
     return run
+
+
+def are_texts(value: Any) -> bool:
+    """Is it an array of strings?"""
+    return isinstance(value, np.ndarray) and value.dtype == np.object_
 
 
 def two(name: str, function: Callable[..., Tensor], known: Callable[..., Any] | None = None,
@@ -87,13 +93,10 @@ two("BitwiseOr", whet.bitwise_or)
 two("BitwiseXor", whet.bitwise_xor)
 
 
-@operator("Equal", since=19)
-def equal(a: "Any", b: "Any") -> Any:
+@operator("Equal", since=19, known=of_known(python.eq, dtypes.bool_))
+def equal(a: Value, b: Value) -> Any:
     """Strings are compared as well."""
-    from ..values import as_array, as_tensor, type_of
-    if isinstance(a, Known) and isinstance(b, Known):
-        return of_known(python.eq, dtypes.bool_)(a, b)
-    if type_of(a) == object:
+    if are_texts(a):
         return whet.from_numpy((as_array(a) == as_array(b)).astype(bool))
     return whet.eq(as_tensor(a), as_tensor(b))
 
@@ -141,14 +144,12 @@ many("Sum", whet.add)
 
 @operator("Mean")
 def mean(*data: Tensor) -> Tensor:
-    return reduce(whet.add, data) / len(data)
+    total: Tensor = reduce(whet.add, data)
+    return whet.div(total, len(data))
 
 
 @operator("Where", known=of_known(lambda c, a, b: a if c else b))
-def where(condition: Tensor, x: Any, y: Any) -> Any:
-    import numpy as np
-
-    from ..values import as_array, as_tensor, type_of
-    if type_of(x) == object:
+def where(condition: Tensor, x: Value, y: Value) -> Any:
+    if are_texts(x):
         return np.where(as_array(condition), as_array(x), as_array(y))
     return whet.where(condition, as_tensor(x), as_tensor(y))

@@ -4,13 +4,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-import whet
-
+from ... import dtypes
 from ...tensor import Tensor
 from ..definition import operator
 from ..element_types import ElementType
 from ..errors import OnnxError
-from ..values import Array, Known, Value, as_array, as_tensor, from_array, type_of
+from ..values import Array, Known, Value, as_array, each, from_array, type_of
 
 WRAPPED = {"UINT4": (4, False), "INT4": (4, True), "UINT2": (2, False), "INT2": (2, True)}
 EIGHT_BITS = ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ")
@@ -19,14 +18,20 @@ EIGHT_BITS = ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ")
 def cast_to(value: Any, code: int, saturate: bool = True, round_mode: str = "up") -> Any:
     """The value in the element type of this number."""
     to = ElementType.of_code(code)
-    if isinstance(value, Known) and to.name in ("INT64", "INT32"):
-        return Known(value.items.astype(np.int64) if value.type.is_floating_point
-                     else value.items * 1, to.whet)
-    if isinstance(value, Known) and to.whet is not None:
-        return Known(value.items, to.whet) if to.whet.is_floating_point else value.tensor().to(to.whet)
-    if isinstance(value, Tensor) and to.whet is not None:
+    if to.whet is not None and isinstance(value, Known):
+        if to.whet in (dtypes.int32, dtypes.int64):
+            return Known(each(whole, value.items),
+                         to.whet)
+        return Known(value.items, to.whet) if to.whet in (dtypes.float32, dtypes.float64) else \
+            value.tensor().to(to.whet)
+    if to.whet is not None and isinstance(value, Tensor):
         return value.to(to.whet)
     return from_array(converted(as_array(value), to, saturate, round_mode))
+
+
+def whole(number: Any) -> Any:
+    """The whole part of a number; an integer stays what it is."""
+    return int(number) if isinstance(number, float | bool) else number
 
 
 def converted(x: np.ndarray, to: ElementType, saturate: bool, round_mode: str) -> np.ndarray:
@@ -94,7 +99,7 @@ def from_texts(x: np.ndarray, to: ElementType) -> np.ndarray:
     kind = to.numpy if to.numpy.kind in "fiu" else np.dtype(np.float32)
     try:
         if kind.kind in "iu":
-            numbers = [int(float(t)) if "." in t or "e" in t.lower() else int(t)
+            numbers: list[float] = [int(float(t)) if "." in t or "e" in t.lower() else int(t)
                        for t in x.reshape(-1)]
         else:
             numbers = [float(t) for t in x.reshape(-1)]
@@ -131,4 +136,3 @@ def bit_cast(x: Array, *, to: int) -> Any:
 
 
 _BITS = {"int4": 4, "uint4": 4, "float4_e2m1fn": 4, "int2": 2, "uint2": 2}
-__all__ = ["as_tensor", "cast_to", "whet"]

@@ -2,7 +2,6 @@
 from typing import Any
 
 import numpy as np
-
 import whet
 
 from ... import dtypes
@@ -39,7 +38,7 @@ def loop(count: Value = None, cond: Value = None, *carried: Value, body: Body) -
         i += 1
     if not rows:
         return (*state, *[whet.empty(0)] * MOST_SCANS)
-    return (*state, *map(stacked, zip(*rows)))
+    return (*state, *(stacked(list(column)) for column in zip(*rows)))
 
 
 MOST_SCANS = 16                  # results of a loop without steps, of which nobody knows the shape

@@ -1,6 +1,5 @@
 """Convolutions, and what they are made of: windows, paddings."""
 import math
-from typing import Any
 
 import whet
 import whet.nn.functional as F
@@ -8,7 +7,7 @@ import whet.nn.functional as F
 from ...tensor import Tensor
 from ..definition import operator
 from ..errors import OnnxError
-from ..values import Ints, Number, Value, as_tensor
+from ..values import Ints
 from .detection import sampled
 
 CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -170,6 +169,3 @@ def deform_conv(x: Tensor, w: Tensor, offset: Tensor, bias: Tensor | None = None
 def _grid(count: int, stride: int, pad: int, kernel: int, dilation: int, like: Tensor) -> Tensor:
     at = whet.arange(count, dtype=like.dtype).reshape(1, -1) * stride - pad
     return whet.arange(kernel, dtype=like.dtype).reshape(-1, 1) * dilation + at
-
-
-__all__ = ["Any", "Number", "Value", "as_tensor", "convolved", "windows"]

@@ -2,13 +2,11 @@
 from typing import Any
 
 import numpy as np
-
 import whet
-import whet.nn.functional as F
 
 from ...tensor import Tensor
 from ..definition import operator
-from ..values import Array, Int, Ints, Number, from_array
+from ..values import Array, Number, from_array
 
 
 def sampled(x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
@@ -151,6 +149,3 @@ def kept(boxes: np.ndarray, scores: np.ndarray, most: int, overlap: float,
                 > overlap).any():
             found.append(i)
     return found
-
-
-__all__ = ["F", "Int", "Ints", "sampled"]

@@ -3,12 +3,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import whet
 
 from ... import dtypes
 from ...tensor import Tensor
+from ..attributes import value_of
 from ..definition import operator
-from ..values import Known, Value
+from ..values import Value
 from .arithmetic import of_known
 
 
@@ -70,9 +72,6 @@ def constant(*, value: Value = None, value_int: int | None = None, value_float: 
              value_string: str | None = None, value_ints: list[int] | None = None,
              value_floats: list[float] | None = None, value_strings: list[str] | None = None,
              sparse_value: Value = None) -> Any:
-    import numpy as np
-
-    from ..attributes import value_of
     for number, kind in ((value_int, np.int64), (value_float, np.float32), (value_ints, np.int64),
                          (value_floats, np.float32)):
         if number is not None:
@@ -82,6 +81,3 @@ def constant(*, value: Value = None, value_int: int | None = None, value_float: 
     if value_strings is not None:
         return np.array(value_strings, dtype=object)
     return value if value is not None else sparse_value
-
-
-__all__ = ["Known", "one"]

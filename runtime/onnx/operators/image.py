@@ -3,7 +3,6 @@ import io
 from typing import Any
 
 import numpy as np
-
 import whet
 import whet.nn.functional as F
 

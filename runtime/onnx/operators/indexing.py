@@ -2,13 +2,12 @@
 from typing import Any
 
 import numpy as np
-
 import whet
 
 from ...tensor import Tensor
 from ..definition import Call, operator
 from ..errors import OnnxError
-from ..values import Ints, Known, KnownNumbers, Number, Value, as_numbers, as_tensor
+from ..values import Ints, Known, Number, Value, as_array, as_tensor, from_array
 from .shapes import is_array
 
 
@@ -150,7 +149,6 @@ def top_k_1(x: Tensor, *, k: int, axis: int = -1) -> tuple[Tensor, Tensor]:
 
 @operator("Unique")
 def unique(x: Value, *, axis: int | None = None, sorted: int = 1, call: Call) -> Any:
-    from ..values import as_array, from_array
     array = as_array(x)
     if axis is None:
         array, axis = array.reshape(-1), 0
@@ -177,6 +175,3 @@ def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1,
     at = at.reshape(*at.shape, *[1] * (x.ndim - 2)).expand(moved.shape)
     found = whet.gather(moved, 0, at)
     return found if time_axis == 0 else found.transpose(0, 1)
-
-
-__all__ = ["KnownNumbers", "as_numbers", "within"]

@@ -2,13 +2,12 @@
 from typing import Any
 
 import numpy as np
-
 import whet
 
 from ...tensor import Tensor
 from ..definition import operator
 from ..errors import OnnxError
-from ..values import Array, Value, as_array, as_tensor, from_array
+from ..values import Array, Value, as_array, from_array
 from .scores import labelled, transform
 
 ML = "ai.onnx.ml"
@@ -50,6 +49,7 @@ def label_encoder(x: Array, *, default_float: float = -0.0, default_int64: int =
     if keys_tensor is not None:
         keys = as_array(keys_tensor).tolist()
     kind: Any
+    default: Any
     for values, default, kind in ((values_floats, default_float, np.float32),
                                   (values_int64s, default_int64, np.int64),
                                   (values_strings, default_string, object)):
@@ -156,46 +156,3 @@ def linear_classifier(x: Tensor, *, classlabels_ints: list[int] | None = None,
     count = len(intercepts) if intercepts else len(coefficients) // x.shape[-1]
     found = linear_regressor(x, coefficients=coefficients, intercepts=intercepts, targets=count)
     return labelled(as_array(found), labels, post_transform, False)
-
-
-class Kernel:
-    """How alike two vectors are, for support vector machines."""
-
-    def __init__(self, kind: str, parameters: list[float] | None) -> None:
-        self.kind = kind
-        self.gamma, self.shift, degree = parameters or [0.0, 0.0, 0.0]
-        self.degree = int(degree)
-
-    def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """For all rows of the one with all rows of the other."""
-        products: np.ndarray = a @ b.T
-        if self.kind == "LINEAR":
-            return products
-        if self.kind == "POLY":
-            return np.asarray((products * self.gamma + self.shift) ** self.degree)
-        if self.kind == "SIGMOID":
-            return np.asarray(np.tanh(products * self.gamma + self.shift))
-        if self.kind == "RBF":
-            apart = ((a[:, None] - b[None]) ** 2).sum(-1)
-            return np.asarray(np.exp(-self.gamma * apart))
-        raise OnnxError(f"there is no kernel_type {self.kind!r}")
-
-
-@operator("SVMRegressor", domain=ML)
-def svm_regressor(x: Array, *, coefficients: list[float], kernel_params: list[float] | None = None,
-                  kernel_type: str = "LINEAR", n_supports: int = 0, one_class: int = 0,
-                  post_transform: str = "NONE", rho: list[float],
-                  support_vectors: list[float] | None = None) -> Any:
-    rows, weights = x.astype(np.float32), np.array(coefficients, np.float32)
-    if n_supports:
-        vectors = np.array(support_vectors, np.float32).reshape(n_supports, -1)
-        found = Kernel(kernel_type, kernel_params)(rows, vectors) @ weights
-    else:
-        found = rows @ weights
-    found = (found + np.float32(rho[0])).reshape(-1, 1).astype(np.float32)
-    if one_class:
-        return from_array(np.where(found > 0, np.float32(1), np.float32(-1)))
-    return from_array(transform(found, post_transform))
-
-
-__all__ = ["as_tensor"]

@@ -1,5 +1,4 @@
 """Normalisations, and dropout."""
-import math
 from typing import Any
 
 import whet
@@ -184,6 +183,3 @@ def dropout_1(x: Tensor, *, ratio: float = 0.5, is_test: int = 0, call: Call) ->
         return x, whet.ones_like(x)
     found, kept = dropped(x, ratio, None)
     return found, kept.to(x.dtype)
-
-
-__all__ = ["math"]

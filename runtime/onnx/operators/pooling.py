@@ -2,8 +2,6 @@
 import math
 from typing import Any
 
-import numpy as np
-
 import whet
 import whet.nn.functional as F
 
@@ -162,6 +160,3 @@ def global_max_pool(x: Tensor) -> Tensor:
 @operator("GlobalLpPool")
 def global_lp_pool(x: Tensor, *, p: float = 2) -> Tensor:
     return whet.sum(whet.abs(x) ** p, spatial(x), keepdim=True) ** (1 / p)
-
-
-__all__ = ["np"]

@@ -4,7 +4,6 @@ import whet
 from ...tensor import Tensor
 from ..definition import operator
 from ..errors import OnnxError
-from .arithmetic import aligned
 
 
 @operator("MatMul")
@@ -46,6 +45,3 @@ def det(x: Tensor) -> Tensor:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise OnnxError(f"the matrices are not square: {list(x.shape)}")
     return whet.det(x)
-
-
-__all__ = ["aligned"]

@@ -1,5 +1,4 @@
 """Recurrent layers: a step is written once, and runs over the time in one direction or both."""
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,10 +17,10 @@ PLAIN: dict[str, Activation] = {
     "softplus": F.softplus}
 # with their standard alpha and beta
 SCALED: dict[str, tuple[Callable[[Tensor, float, float], Tensor], float, float]] = {
-    "affine": (lambda x, a, b: a * x + b, 1.0, 0.0),
+    "affine": (lambda x, a, b: whet.add(a * x, b), 1.0, 0.0),
     "leakyrelu": (lambda x, a, b: F.leaky_relu(x, a), 0.01, 0.0),
     "thresholdedrelu": (lambda x, a, b: F.threshold(x, a, 0.0), 1.0, 0.0),
-    "scaledtanh": (lambda x, a, b: a * whet.tanh(b * x), 1.0, 1.0),
+    "scaledtanh": (lambda x, a, b: whet.mul(whet.tanh(b * x), a), 1.0, 1.0),
     "hardsigmoid": (lambda x, a, b: whet.clamp(a * x + b, 0.0, 1.0), 0.2, 0.5),
     "elu": (lambda x, a, b: F.elu(x, a), 1.0, 0.0)}
 
@@ -210,6 +209,3 @@ def lstm_step(layer: Layer, functions: list[Activation], r: Tensor, peep: Tensor
             o = o + peep[size:2 * size] * cell
         return f(layer.clip(o)) * h(cell), cell
     return step
-
-
-__all__ = ["math"]

@@ -1,10 +1,8 @@
 """Resize and Upsample: each axis by itself, from the few places that a new place is made of."""
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-
 import whet
 import whet.nn.functional as F
 
@@ -202,6 +200,3 @@ def upsample_7(x: Tensor, *, scales: list[float], mode: str = "nearest") -> Tens
 def upsample_1(x: Tensor, *, height_scale: float, width_scale: float,
                mode: str = "nearest") -> Tensor:
     return magnified(x, [1.0, 1.0, height_scale, width_scale], mode)
-
-
-__all__ = ["Any"]

@@ -3,7 +3,6 @@ import math
 from typing import Any
 
 import numpy as np
-
 import whet
 import whet.nn.functional as F
 
@@ -12,7 +11,6 @@ from ...tensor import Tensor
 from ..definition import Call, operator
 from ..errors import OnnxError
 from ..values import (
-    Array,
     Ints,
     Known,
     KnownNumbers,
@@ -205,7 +203,8 @@ def split_1(data: Value, sizes: Ints | None = None, *, axis: int = 0,
 def ends_of(length: int, start: int, end: int, step: int) -> slice:
     """The slice of ONNX's start, end and step along a dimension."""
     if step > 0:
-        return slice(*(min(max(i + length if i < 0 else i, 0), length) for i in (start, end)), step)
+        first, last = (min(max(i + length if i < 0 else i, 0), length) for i in (start, end))
+        return slice(first, last, step)
     first = min(max(start + length if start < 0 else start, 0), length - 1)
     last = min(max(end + length if end < 0 else end, -1), length - 1)
     return slice(first, None if last < 0 else last, step)
@@ -296,7 +295,7 @@ def constant_of_shape(shape: Ints, *, value: Value = None) -> Any:
     return whet.full(shape, as_numbers(value)[0], dtype=as_tensor(value).dtype)
 
 
-def known_range(start: Known, limit: Known, delta: Known) -> Any:
+def known_range(start: Known, limit: Known, delta: Known, *, stash_type: int = 1) -> Any:
     """The numbers of a range, which are known where they are few."""
     first, last, step = (v.items.reshape(-1)[0] for v in (start, limit, delta))
     if start.type.is_floating_point or abs(last - first) > 64 * abs(step):
@@ -305,7 +304,8 @@ def known_range(start: Known, limit: Known, delta: Known) -> Any:
 
 
 @operator("Range", known=known_range)
-def range_(start: KnownNumbers, limit: KnownNumbers, delta: KnownNumbers) -> Any:
+def range_(start: KnownNumbers, limit: KnownNumbers, delta: KnownNumbers, *,
+           stash_type: int = 1) -> Any:
     if start.type in (dtypes.float16, dtypes.bfloat16):
         wide = [Known(v.items, dtypes.float32) for v in (start, limit, delta)]
         return as_tensor(known_range(*wide)).to(start.type)
@@ -359,6 +359,3 @@ def center_crop_pad(data: Tensor, shape: Ints, *, axes: list[int] | None = None)
             pads[at], pads[at + data.ndim] = before, target - length - before
             data = padded(data, pads, "constant", 0)
     return data
-
-
-__all__ = ["Array", "joined", "parts"]

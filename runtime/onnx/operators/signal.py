@@ -3,7 +3,6 @@ import math
 from typing import Any
 
 import numpy as np
-
 import whet
 
 from ...tensor import Tensor

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 import whet
 
 from ..definition import operator
@@ -70,26 +69,14 @@ def tf_idf_vectorizer(x: Array, *, mode: str, min_gram_length: int, max_gram_len
         for gram in found_in(row.tolist(), min_gram_length, max_gram_length, max_skip_count):
             if gram in grams:
                 count[ngram_indexes[grams[gram]]] += 1
-    scale = np.ones(counts.shape[1], np.float32)
-    if weights is not None:
-        scale[ngram_indexes] = np.array(weights, np.float32)
-    if mode != "TF":
-        counts = (counts > 0).astype(np.float32)
-    result = counts if mode == "TF" else counts * scale
-    if mode == "TFIDF":
-        result = _weighted(rows, grams, ngram_indexes, scale, min_gram_length, max_gram_length,
-                           max_skip_count)
-    return whet.from_numpy(result.reshape(-1) if x.ndim < 2 else result)
-
-
-def _weighted(rows: Any, grams: dict[Any, int], indexes: list[int], scale: np.ndarray,
-              shortest: int, longest: int, skips: int) -> np.ndarray:
-    counts = np.zeros((len(rows), len(scale)), np.float32)
-    for row, count in zip(rows, counts):
-        for gram in found_in(row.tolist(), shortest, longest, skips):
-            if gram in grams:
-                count[indexes[grams[gram]]] += 1
-    return counts * scale
+    if mode in ("IDF", "TFIDF"):
+        scale = np.ones(counts.shape[1], np.float32)
+        if weights is not None:
+            scale[ngram_indexes] = np.array(weights, np.float32)
+        counts = (counts if mode == "TFIDF" else (counts > 0).astype(np.float32)) * scale
+    elif mode != "TF":
+        raise OnnxError(f"there is no mode {mode!r}")
+    return whet.from_numpy(counts.reshape(-1) if x.ndim < 2 else counts)
 
 
 def ngrams(pool: list[Any], starts: list[int]) -> dict[tuple[Any, ...], int]:

@@ -4,8 +4,10 @@ from typing import Any
 
 import whet
 
+from ... import autograd
+from ...autograd.modes import enable_grad
 from ...tensor import Tensor
-from ..definition import operator
+from ..definition import Body, operator
 from ..errors import OnnxError
 
 DOMAIN = "ai.onnx.preview.training"
@@ -24,10 +26,10 @@ def adagrad(rate: Tensor, count: Tensor, *data: Tensor, decay_factor: float = 0.
             epsilon: float = 0.0, norm_coefficient: float = 0.0) -> Any:
     now = rate / (1 + count.to(rate.dtype) * decay_factor)
 
-    def step(x: Tensor, gradient: Tensor, squares: Tensor) -> tuple[Tensor, ...]:
+    def step(x: Tensor, gradient: Tensor, squares: Tensor) -> tuple[Any, ...]:
         g = norm_coefficient * x + gradient
         total = squares + g * g
-        return x - now * g / (whet.sqrt(total) + epsilon), total
+        return whet.sub(x, now * g / (whet.sqrt(total) + epsilon)), total
     return stepped(data, 3, step)
 
 
@@ -55,8 +57,21 @@ def adam(rate: Tensor, count: Tensor, *data: Tensor, alpha: float = 0.9, beta: f
 
     def step(x: Tensor, gradient: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, ...]:
         g = norm_coefficient * x + gradient
-        first = alpha * first + (1 - alpha) * g
-        second = beta * second + (1 - beta) * (g * g)
+        first = whet.add(alpha * first, (1 - alpha) * g)
+        second = whet.add(beta * second, (1 - beta) * (g * g))
         new = x - now * (first / (whet.sqrt(second) + epsilon))
         return (1 - norm_coefficient_post) * new, first, second
     return stepped(data, 4, step)
+
+
+@operator("Gradient", domain=DOMAIN)
+def gradient(*inputs: Tensor, xs: list[str], zs: list[str] | None = None, y: str,
+             body: Body | None = None) -> Any:
+    """The gradients of y by the first inputs. `body` computes y anew from all inputs."""
+    assert body is not None
+    higher = any(x.requires_grad for x in inputs)
+    with enable_grad():
+        given = [x if x.requires_grad else x.detach().requires_grad_() for x in inputs]
+        result = body(*given)[0]
+        return tuple(autograd.grad(result, given[:len(xs)], whet.ones_like(result),
+                                   create_graph=higher))
