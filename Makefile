@@ -57,6 +57,7 @@ fuzz: $(STAMP)
 # every op as an ONNX model, in the reference evaluator and, where it is installed, in ONNX Runtime
 onnx-tests: $(STAMP)
 	$(BIN)/python -m tests.onnx.operators $(ONLY)
+	WHET_ONNX_NETWORKS=1 $(BIN)/python -m pytest tests/onnx/test_backend_suite.py
 
 leaks: $(STAMP)
 	$(BIN)/python -m tests.leaks

@@ -12,7 +12,7 @@ from ..autograd.modes import no_grad
 from .library import onnx_library
 from .loading import load
 from .module import OnnxModule
-from .values import as_array
+from .read.values import as_array
 
 
 class Prepared:

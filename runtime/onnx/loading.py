@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from .errors import OnnxError, UnsupportedOnnx
-from .graph_reader import Reader
 from .library import onnx_library
-from .model_facts import Model, Scope, initializers
 from .module import OnnxModule
-from .signature import Port
+from .read.graph_reader import Reader
+from .read.model_facts import Model, Scope, initializers
+from .read.signature import Port
 
 
 def load(model: Any, *, folder: str | os.PathLike[str] | None = None) -> OnnxModule:

@@ -7,11 +7,11 @@ import whet
 
 from .. import nn
 from ..dtypes import FROM_NUMPY
-from . import operators  # noqa: F401  the definitions that a plan calls
 from .errors import OnnxError
-from .plan import OfOperator, Plan
-from .signature import Port, returned
-from .values import MOST_KNOWN, Lasting
+from .read import operators  # noqa: F401  the definitions that a plan calls
+from .read.plan import OfOperator, Plan
+from .read.signature import Port, returned
+from .read.values import MOST_KNOWN, Lasting
 
 
 class Group(nn.Module):

@@ -3,6 +3,7 @@
 `make onnx-tests` runs the networks as well, whose weights the package makes up.
 """
 import os
+import tempfile
 import warnings
 
 import pytest
@@ -16,6 +17,8 @@ import whet.onnx.backend
 from .backend_exceptions import EXCEPTIONS
 
 NETWORKS = os.environ.get("WHET_ONNX_NETWORKS") == "1"
+if NETWORKS:                                         # what the suite computes for them lies there
+    os.environ.setdefault("ONNX_HOME", tempfile.mkdtemp())
 
 
 def suites():

@@ -1,0 +1,110 @@
+"""A graph that is ready to run: a list of steps over numbered slots."""
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import OnnxError
+from .definition import Call, Operator
+
+FAILURES = (RuntimeError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
+NOTHING = -1                     # the slot of an input that is left out, of a result not asked for
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One node: what it calls, where its inputs lie, where its results go."""
+    where: str                   # for messages: the node's name and operator
+    run: Callable[[list[Any], dict[str, Any]], Any]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    settings: dict[str, Any]     # attributes
+    bodies: tuple[tuple[str, "Plan", tuple[int, ...]], ...]   # subgraphs, and what they read here
+    spent: tuple[int, ...]       # slots that nobody reads after this step
+
+    def __call__(self, slots: list[Any]) -> None:
+        settings = self.settings
+        if self.bodies:
+            settings = dict(settings)
+            for name, plan, read in self.bodies:
+                settings[name] = Bound(plan, [slots[i] for i in read])
+        try:
+            found = self.run([slots[i] if i >= 0 else None for i in self.inputs], settings)
+            self.store(found, slots)
+        except OnnxError as error:
+            if error.placed:
+                raise
+            raise OnnxError(f"{self.where}: {error}", placed=True) from error
+        except FAILURES as error:
+            if type(error).__module__.startswith("whet.jit"):
+                raise
+            raise OnnxError(f"{self.where}: {error}", placed=True) from error
+        for i in self.spent:
+            slots[i] = None
+
+    def store(self, found: Any, slots: list[Any]) -> None:
+        """Put the results where they belong."""
+        if type(found) is not tuple:
+            found = (found,)
+        if len(found) < len(self.outputs):
+            raise OnnxError(f"gives {len(found)} results, not {len(self.outputs)}")
+        for i, value in zip(self.outputs, found):
+            if i >= 0:
+                slots[i] = value
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Steps in order. `read` are the slots of what it is given from outside, after its inputs."""
+    inputs: tuple[int, ...]
+    read: tuple[int, ...]
+    constants: tuple[tuple[int, Any], ...]
+    steps: tuple[Step, ...]
+    outputs: tuple[int, ...]
+    size: int
+
+    def run(self, values: list[Any], outside: list[Any]) -> list[Any]:
+        """The results for these inputs, and for these values from outside."""
+        if len(values) > len(self.inputs):
+            raise OnnxError(f"the graph takes {len(self.inputs)} inputs, not {len(values)}")
+        slots: list[Any] = [None] * self.size
+        for i, value in self.constants:
+            slots[i] = value
+        for i, value in zip(self.inputs, values):
+            slots[i] = value
+        for i, value in zip(self.read, outside):
+            slots[i] = value
+        for step in self.steps:
+            step(slots)
+        return [slots[i] if i >= 0 else None for i in self.outputs]
+
+
+class Bound:
+    """A subgraph, with the values of the graph around it that it reads."""
+    __slots__ = ("plan", "outside")
+
+    def __init__(self, plan: Plan, outside: list[Any]) -> None:
+        self.plan, self.outside = plan, outside
+
+    def __call__(self, *values: Any) -> list[Any]:
+        return self.plan.run(list(values), self.outside)
+
+
+@dataclass(frozen=True, eq=False)
+class OfFunction:
+    """Runs the body of a function of ONNX's, or of the model's own."""
+    plan: Plan
+
+    def __call__(self, values: list[Any], settings: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(self.plan.run(values, []))
+
+
+@dataclass(frozen=True, eq=False)
+class OfOperator:
+    """Runs an operator's definition."""
+    operator: Operator
+    call: Call | None
+
+    def __call__(self, values: list[Any], settings: dict[str, Any]) -> Any:
+        if self.call is not None:
+            settings = {**settings, "call": self.call}
+        return self.operator(values, settings)
