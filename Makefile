@@ -7,11 +7,12 @@ STAMP := $(VENV)/.installed
 TRITON := $(VENV)/.triton
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 SECONDS ?= 60
+COUNT ?= 100000
 PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
 
-.PHONY: demo test quick lint types stubs bench peers fuzz sweep sweep-kernels planted leaks onnx-tests clean
+.PHONY: demo test quick lint types stubs bench peers fuzz fuzz-archives sweep sweep-kernels planted leaks onnx-tests clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -58,6 +59,10 @@ fuzz: $(STAMP)
 onnx-tests: $(STAMP)
 	$(BIN)/python -m tests.onnx.operators $(ONLY)
 	WHET_ONNX_NETWORKS=1 $(BIN)/python -m pytest tests/onnx/test_backend_suite.py
+
+# archives with damaged bytes: an error or the right result, never a signal
+fuzz-archives: $(STAMP)
+	$(BIN)/python -m tests.fuzz_archives --count $(COUNT)
 
 leaks: $(STAMP)
 	$(BIN)/python -m tests.leaks

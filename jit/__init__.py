@@ -4,4 +4,12 @@ from .errors import TraceError, TraceWarning
 from .guards.sizes import Dim
 from .trace import Traced, trace
 
+
+def load_archive(path, check=True, most=None):
+    """The exported function in an archive, as `whet.load` gives it. `check=False` passes over the
+    checksums; `most` is how many bytes a value may take, at first half of the machine's memory."""
+    from .export.read_archive import load
+    return load(path, check, most)
+
+
 __all__ = ["Dim", "TraceError", "TraceWarning", "Traced", "disable", "trace"]

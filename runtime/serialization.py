@@ -24,15 +24,11 @@ from .autograd.modes import beyond
 from .devices import as_device, device
 from .ir.spans import address
 from .nn.parameter import Buffer, Parameter
+from .safetensors import TYPES, check_header, spelled
 from .tensor import Size, Tensor, shown, wrap
 
 __all__ = ["load", "save"]
 
-_NAMES = {"BOOL": dtypes.bool_, "U8": dtypes.uint8, "I8": dtypes.int8, "U16": dtypes.uint16, "I16": dtypes.int16,
-          "U32": dtypes.uint32, "I32": dtypes.int32, "U64": dtypes.uint64, "I64": dtypes.int64, "F16": dtypes.float16,
-          "BF16": dtypes.bfloat16, "F32": dtypes.float32, "F64": dtypes.float64, "C64": dtypes.complex64}
-_SPELLED = {d: name for name, d in _NAMES.items()}
-_NUMPY = {name: d.np for name, d in _NAMES.items()}
 MAX_HEADER = 100_000_000
 MAX_DEPTH = 100
 _DAMAGE = KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, StopIteration, RecursionError
@@ -74,14 +70,36 @@ def load(f, map_location=None, pickle_module=pickle, *, weights_only=True, mmap=
 
     `mmap=True` maps the file's bytes instead of reading them (they are then not checked). `weights_only=False` also loads
     pickled objects, which can run any code: only from those you trust.
+
+    An archive that `whet.export(...).save(path)` wrote is told by its content: it gives the exported
+    function.
     """
     beyond("it loads something")
+    if not hasattr(f, "read") and _is_archive(f):
+        from . import jit
+        return jit.load_archive(f)
     if hasattr(f, "read"):
         if mmap:
             raise ValueError("load: f must be a path in order to use the mmap argument")
         return _Reader(f, "file", map_location, pickle_module, weights_only, pickle_load_args).load()
     with open(f, "rb") as file:
         return _Reader(file, os.fspath(f), map_location, pickle_module, weights_only, pickle_load_args, bool(mmap)).load()
+
+
+def _is_archive(path):
+    """Is a file an archive of an exported function?"""
+    with open(path, "rb") as file:
+        head = file.read(39)
+        if head[:4] != b"PK\x03\x04":
+            return False
+        if head[30:] == b"whet.json":
+            return True
+        import zipfile  # seldom needed, and it takes a tenth of the time of `import whet`
+        try:
+            with zipfile.ZipFile(file) as z:
+                return "whet.json" in z.namelist()
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
+            return False
 
 
 # ---- writing -------------------------------------------------------------------------------------------------------------------
@@ -102,11 +120,8 @@ class _Writer:
         at, header, sums = 0, {}, {}
         for i in order:
             name, array = entries[i]
-            shape = list(array.shape)
-            if array.dtype == np.complex128:
-                array, shape = array.reshape(-1).view(np.float64), [*shape, 2]
-            header[name] = {"dtype": _SPELLED[dtypes.FROM_NUMPY[array.dtype]], "shape": shape,
-                            "data_offsets": [at, at + array.nbytes]}
+            letters, shape = spelled(array)
+            header[name] = {"dtype": letters, "shape": shape, "data_offsets": [at, at + array.nbytes]}
             sums[name] = zlib.crc32(_bytes(array))
             at += array.nbytes
         inner = json.dumps({"version": 1, "tree": tree, "tensors": refs, "pickles": pickles, "crc32": sums}, separators=(",", ":"),
@@ -351,27 +366,10 @@ class _Reader:
 
     def check(self, header):
         """The number of data bytes, if the header makes sense."""
-        spans = []
-        for name, entry in header.items():
-            try:
-                dtype, shape, (start, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
-                if set(entry) != {"dtype", "shape", "data_offsets"} or dtype not in _NUMPY:
-                    raise ValueError(f"unknown type {dtype!r}")
-                if not isinstance(shape, list) or len(shape) > 64 or not all(type(n) is int and 0 <= n < 2**48 for n in shape):
-                    raise ValueError(f"bad shape {shape!r}")
-                if type(start) is not int or type(end) is not int or not 0 <= start <= end:
-                    raise ValueError(f"bad offsets {start!r}, {end!r}")
-                if math.prod(shape) * _NUMPY[dtype].itemsize != end - start:
-                    raise ValueError(f"{end - start} bytes for shape {shape} of {dtype}")
-            except (TypeError, ValueError, KeyError) as e:
-                raise RuntimeError(f"load: {self.name}: the header entry {name!r} is damaged: {e}") from None
-            spans.append((start, end, name))
-        at = 0
-        for start, end, name in sorted(spans):
-            if start != at:
-                self.fail(f"the bytes of {name!r} do not follow those before them")
-            at = end
-        return at
+        try:
+            return check_header(header)
+        except ValueError as e:
+            self.fail(str(e))
 
     def structure(self, metadata, header):
         """How the tensors were nested; None for a plain safetensors file."""
@@ -396,7 +394,7 @@ class _Reader:
                 self.fail(f"the file should be {start + total} bytes long, but has {os.fstat(self.file.fileno()).st_size}")
             held = np.frombuffer(mapping.mmap(self.file.fileno(), 0, access=mapping.ACCESS_COPY), np.uint8)
         for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
-            dtype, shape, (low, high) = _NUMPY[entry["dtype"]], entry["shape"], entry["data_offsets"]
+            dtype, shape, (low, high) = TYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
             if self.mapped and total:
                 raw = held[start + low:start + high]
                 if raw.size and address(raw) % dtype.alignment:

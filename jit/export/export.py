@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable
 from inspect import BoundArguments
 from typing import Any
 
-from whet.ir.graph import Graph
 from whet.ir.interpret import interpret
-from whet.ir.values import Type
 from whet.passes.pipeline import REWRITES
 
 from ..dispatch.subject import Subject
@@ -18,8 +16,9 @@ from . import training
 from .describe import Arguments
 from .errors import ExportError
 from .exported import Exported, Samples
+from .graph_values import values
 from .recording import ExportSession, Recorded, attempt
-from .signature import Signature, Value, bound_call, parameters
+from .signature import Signature, bound_call, parameters
 from .simplify import Simplified
 
 
@@ -49,7 +48,7 @@ def export(
     output, random numbers. Call `.eval()` on modules first.
 
     `rewrites` names what may change bits: see `whet.jit.trace`. What constants alone make is
-    computed beforehand in any case, which changes none. """
+    computed beforehand in any case, which changes none."""
     if isinstance(fn, Entry):
         fn = fn.fn
     if not callable(fn):
@@ -97,17 +96,6 @@ def checked(rewrites: Iterable[str]) -> tuple[str, ...]:
                 f"export(): rewrites are some of {', '.join(map(repr, REWRITES))}, not {name!r}"
             )
     return names
-
-
-def values(g: Graph, given: bool) -> list[Value]:
-    """The inputs that are no constants, or the results of a graph."""
-    found = (
-        [(x.name, x.value) for x in g.inputs if x.place != "constant"]
-        if given
-        else [(name, v) for v, name in g.results]
-    )
-    types = [g.types[v] for _, v in found]
-    return [Value(name, Type(t.dtype, t.shape)) for (name, _), t in zip(found, types)]
 
 
 def check(exported: Exported, run: Recorded, is_rewritten: bool) -> None:

@@ -3,6 +3,7 @@ was."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -125,8 +126,12 @@ class Exported:
         """The program; made where there is none yet."""
         with self._lock:
             if self._compiled is None:
-                self._compiled = Compiled(self.graph, self.constants)
+                self._compiled = self.compile()
             return self._compiled
+
+    def compile(self) -> Compiled:
+        """The program, made anew."""
+        return Compiled(self.graph, self.constants)
 
     # ---- telling ---------------------------------------------------------------------------------
     @property
@@ -158,6 +163,12 @@ class Exported:
         from .page import page
 
         return page(self, inside=True)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write an archive, which `whet.load` reads: see `archive_format.py`."""
+        from .write_archive import save
+
+        save(self, path)
 
     def verify(self) -> None:
         """Run the samples: raises PreconditionError where a result has other bits than at the

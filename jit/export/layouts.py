@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from whet.ir.graph import Graph, OpNode
+from whet.ir.spans import span
 from whet.ir.values import Type
 
 from ..capture.value_layouts import Addresses
@@ -20,10 +21,13 @@ def layouts(g: Graph) -> list[Any]:
     arrays: list[Any] = [None] * size
     for x in g.inputs:
         arrays[x.value] = addresses.like(g.types[x.value])
+    roots = g.roots()
     for n in g.nodes:
         if isinstance(n, OpNode) and n.is_view and arrays[n.ins[0]] is not None:
             made = n.op.forward(arrays[n.ins[0]], *n.ins[1:], **n.attrs)
             for o, a in zip(n.outs, made if type(made) is tuple else (made,), strict=True):
+                if not inside(a, arrays[roots[n.ins[0]]]):
+                    raise ValueError(f"%{o} reaches out of the memory that it is a view of")
                 if Type.of(a) != g.types[o] and a.size:
                     raise ValueError(
                         f"%{o} lies otherwise in its operand than the graph says: {Type.of(a)}, "
@@ -35,3 +39,9 @@ def layouts(g: Graph) -> list[Any]:
                 arrays[o] = addresses.like(g.types[o])
     nothing = np.empty(0, np.uint8)
     return [nothing if a is None else a for a in arrays]
+
+
+def inside(a: Any, root: Any) -> bool:
+    """Does an array lie in the memory of another?"""
+    (low, high), (first, end) = span(a), span(root)
+    return not a.size or first <= low and high <= end

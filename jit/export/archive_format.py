@@ -1,0 +1,17 @@
+"""Archives: an exported function as a file, `model.whet`.
+
+A zip file, its members stored as they are, so that any tool opens it and weights are mapped where
+they lie:
+
+    whet.json             format, versions, the function's name, rewrites
+    graph.txt             the graph as text: see ir/text.py
+    weights.safetensors   constants by name, and large arrays of the text as "@0", "@1", ...
+    signature.json        arguments and results: names, nesting, types
+    samples.safetensors   one call: "input.x", "result.output"
+
+Reading runs nothing that is in the file and believes nothing: damage is an ArchiveError, which
+names the member."""
+
+FORMAT = 1
+MANIFEST, GRAPH, WEIGHTS = "whet.json", "graph.txt", "weights.safetensors"
+SIGNATURE, SAMPLES = "signature.json", "samples.safetensors"

@@ -1,0 +1,177 @@
+"""An archive becomes an exported function."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from whet.autograd.modes import beyond
+from whet.ir.graph import Graph
+from whet.ir.parse import parse
+from whet.ir.values import Array
+
+from ..verify.same_bits import laid
+from . import checks, tensor_file
+from .archive_format import FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
+from .compiled import Compiled
+from .errors import ArchiveError
+from .exported import Exported, Samples
+from .graph_values import values
+from .part_text import read_signature
+from .zip_file import Members
+
+# What hostile bytes may raise where they are read.
+DAMAGE = ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, LookupError
+
+T = TypeVar("T")
+
+
+class Loaded(Exported):
+    """An exported function from an archive, which is at `path`. `manifest` says what made it."""
+
+    def __init__(self, path: str, manifest: Mapping[str, Any], most: int, *parts: Any) -> None:
+        super().__init__(*parts)
+        self.path, self.manifest, self._most = path, dict(manifest), most
+
+    def compile(self) -> Compiled:
+        """Nothing is compiled of a graph that is not sound throughout."""
+        try:
+            checks.check_whole(self.graph, self._most)
+            return super().compile()
+        except Exception as e:  # code that plans may raise anything for such a graph
+            raise ArchiveError(self.path, GRAPH, str(e) or repr(e)) from None
+
+
+class Archive:
+    """A file that is read."""
+
+    def __init__(self, path: str | os.PathLike[str], check: bool) -> None:
+        self.path = os.fspath(path)
+        self.members = Members(path, check)
+
+    def take(self, member: str, read: Callable[[], T]) -> T:
+        """What is read of a member; any damage is an ArchiveError."""
+        try:
+            return read()
+        except ArchiveError:
+            raise
+        except DAMAGE as e:
+            raise ArchiveError(self.path, member, str(e) or repr(e)) from None
+
+    def json(self, member: str) -> Any:
+        """A member that is JSON."""
+        raw = self.members[member]
+        return self.take(member, lambda: json.loads(bytes(raw).decode()))
+
+    def arrays(self, member: str) -> dict[str, Array]:
+        """A member that holds arrays."""
+        raw = self.members[member]
+        return self.take(member, lambda: tensor_file.arrays(raw))
+
+    def manifest(self) -> dict[str, Any]:
+        """What the file says of itself."""
+        found = self.json(MANIFEST)
+        version = found.get("format") if isinstance(found, dict) else None
+        if type(version) is not int or version < 1:
+            raise ArchiveError(
+                self.path, MANIFEST, "it tells no format: this is no archive of whet's"
+            )
+        if version > FORMAT:
+            raise ArchiveError(
+                self.path,
+                MANIFEST,
+                f"format {version} is of a newer whet ({found.get('whet')}); this one reads "
+                f"up to {FORMAT}.\n  Upgrade: pip install -U whet",
+            )
+        if (
+            not isinstance(found.get("name"), str)
+            or not isinstance(found.get("rewrites"), list)
+            or not all(isinstance(x, str) for x in found["rewrites"])
+        ):
+            raise ArchiveError(self.path, MANIFEST, "the name or the rewrites are damaged")
+        return found
+
+    def graph(self, weights: Mapping[str, Array]) -> Graph:
+        """The graph; its large arrays are among the weights."""
+        raw = self.members[GRAPH]
+
+        def read() -> Graph:
+            table = []
+            while f"@{len(table)}" in weights:
+                table.append(weights[f"@{len(table)}"])
+            g = parse(bytes(raw).decode(), table)
+            checks.check(g, {x.name: shaped(g, x, weights) for x in g.inputs if x.name in weights})
+            return g
+
+        return self.take(GRAPH, read)
+
+    def load(self, most: int) -> Loaded:
+        """All of it."""
+        manifest, weights = self.manifest(), self.arrays(WEIGHTS)
+        g = self.graph(weights)
+        inputs, results = values(g, given=True), values(g, given=False)
+        plain = self.json(SIGNATURE)
+        signature = self.take(SIGNATURE, lambda: read_signature(plain, inputs, results))
+        kept = self.arrays(SAMPLES)
+        samples = self.take(
+            SAMPLES,
+            lambda: Samples(
+                [typed(kept[f"input.{v.name}"], v.type) for v in inputs],
+                [typed(kept[f"result.{v.name}"], v.type) for v in results],
+            ),
+        )
+        constants = {
+            x.name: laid_out(shaped(g, x, weights), g.types[x.value])
+            for x in g.inputs
+            if x.place == "constant"
+        }
+        return Loaded(
+            self.path,
+            manifest,
+            most,
+            manifest["name"],
+            g,
+            constants,
+            signature,
+            manifest["rewrites"],
+            samples,
+        )
+
+
+def shaped(g: Graph, x: Any, weights: Mapping[str, Array]) -> Array:
+    """An input's array as the graph's type has it: complex numbers are stored as pairs."""
+    return complex_of(weights[x.name], g.types[x.value].dtype)
+
+
+def complex_of(a: Array, dtype: Any) -> Array:
+    """An array of pairs as one of complex numbers, where that is wanted."""
+    if dtype == np.complex128 and a.dtype == np.float64 and a.ndim and a.shape[-1] == 2:
+        return a.view(np.complex128).reshape(a.shape[:-1])
+    return a
+
+
+def typed(a: Array, t: Any) -> Array:
+    """An array of a sample, which must be of a type."""
+    a = complex_of(a, t.dtype)
+    if a.dtype != t.dtype or a.shape != t.shape:
+        raise ValueError(f"a sample is of another type than {t}")
+    return a
+
+
+def laid_out(a: Array, t: Any) -> Array:
+    """A constant as it lies in the graph: where it is, if it lies so there."""
+    return a if a.strides == t.strides or t.contiguous else laid(a, t)
+
+
+def load(path: str | os.PathLike[str], check: bool = True, most: int | None = None) -> Loaded:
+    """The exported function in an archive."""
+    beyond("it loads something")
+    return Archive(path, check).load(half_of_memory() if most is None else most)
+
+
+def half_of_memory() -> int:
+    """Half of the bytes that the machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

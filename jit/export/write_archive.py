@@ -1,0 +1,69 @@
+"""An exported function becomes an archive."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+from typing import Any
+
+import numpy as np
+from whet.autograd.modes import beyond
+from whet.ir.parse import parse
+from whet.ir.values import Array
+
+from . import checks, tensor_file
+from .archive_format import FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
+from .errors import ExportError
+from .part_text import said_signature
+from .zip_file import write
+
+
+def save(e: Any, path: str | os.PathLike[str]) -> None:
+    """Write an archive."""
+    beyond("it saves something")
+    try:
+        checks.check(e.graph, {k: t._array for k, t in e.constants.items()})
+    except checks.Unsound as why:
+        raise ExportError(f"{e.name} cannot be saved: {why}") from None
+    table: list[Array] = []
+    text = e.graph.text(table).encode()
+    weights = {k: t._array for k, t in e.constants.items()}
+    weights |= {f"@{i}": a for i, a in enumerate(table)}
+    try:
+        if parse(text.decode(), table) != e.graph:
+            raise ValueError("its text reads as another graph")
+    except ValueError as why:
+        raise ExportError(f"{e.name} cannot be saved: {why}") from None
+    samples = {f"input.{v.name}": a for v, a in zip(e.inputs, e.samples.inputs)}
+    samples |= {f"result.{v.name}": a for v, a in zip(e.results, e.samples.results)}
+    write(
+        path,
+        {
+            MANIFEST: [said(manifest(e))],
+            GRAPH: [text],
+            SIGNATURE: [said(said_signature(e.signature))],
+            SAMPLES: tensor_file.parts(samples),
+            WEIGHTS: tensor_file.parts(weights),
+        },
+    )
+
+
+def manifest(e: Any) -> dict[str, Any]:
+    """What the file is, and what made it."""
+    from whet.passes.lower_llvm.targets import current
+
+    return {
+        "format": FORMAT,
+        "name": e.name,
+        "rewrites": e.rewrites,
+        "whet": importlib.metadata.version("whet"),
+        "numpy": np.__version__,
+        "machine": f"{platform.machine()} {current().name}",
+    }
+
+
+def said(x: Any) -> bytes:
+    """Plain data as JSON."""
+    return json.dumps(x, indent=1).encode()

@@ -1,0 +1,263 @@
+"""Archives: the same bits after saving and loading, readable by others, and nothing believed that
+is in them."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import zipfile
+
+import pytest
+import whet
+from whet.jit import load_archive
+from whet.jit.export import ArchiveError, ExportError, PreconditionError
+
+from tests import fuzz_archives
+from tests.export import models
+
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Each model's archive: name -> (what was exported, its arguments, the path)."""
+    folder, out = tmp_path_factory.mktemp("archives"), {}
+    for name, (fn, args) in models.made().items():
+        out[name] = fn, args, folder / f"{name}.whet"
+        whet.export(fn, *args).save(out[name][2])
+    return out
+
+
+@pytest.mark.parametrize("name", models.NAMES)
+def test_a_loaded_function_gives_eagers_bits(saved, name):
+    fn, args, path = saved[name]
+    loaded = whet.load(path)
+    loaded.verify()
+    for given in (args, models.others(args)):
+        with whet.no_grad():
+            wanted = fn(*given)
+        assert models.same(wanted, loaded(*given))
+
+
+def test_another_process_gives_the_same_bits(saved, tmp_path):
+    _, args, path = saved["convolutional"]
+    whet.save(args[0], tmp_path / "x")
+    code = (
+        f"import whet; y = whet.load({str(path)!r})(whet.load({str(tmp_path / 'x')!r})); "
+        f"whet.save(y, {str(tmp_path / 'y')!r})"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert models.same(whet.load(tmp_path / "y"), whet.load(path)(*args))
+
+
+def test_a_loaded_function_tells_the_same(saved):
+    fn, args, path = saved["scored"]
+    a, b = whet.export(fn, *args), whet.load(path)
+    assert (repr(a), str(a.graph), repr(a.preconditions)) == (
+        repr(b),
+        str(b.graph),
+        repr(b.preconditions),
+    )
+    assert a.explain() == b.explain()
+    with pytest.raises(PreconditionError, match="`scale` is 3.0"):
+        b(*args, 3.0)
+    made = b(*args)
+    assert repr(made["pair"]) == f"({made['pair'].first!r}, None)" and "Scores(total=" in repr(
+        made["scores"]
+    )
+
+
+def test_an_archive_is_saved_again_as_it_was(saved, tmp_path):
+    for _, _, path in saved.values():
+        whet.load(path).save(tmp_path / "again.whet")
+        assert (tmp_path / "again.whet").read_bytes() == path.read_bytes()
+
+
+def test_other_tools_open_an_archive(saved):
+    fn, _, path = saved["convolutional"]
+    with zipfile.ZipFile(path) as z:
+        assert z.namelist() == [
+            "whet.json",
+            "graph.txt",
+            "signature.json",
+            "samples.safetensors",
+            "weights.safetensors",
+        ]
+        assert z.testzip() is None
+        assert z.read("graph.txt").startswith(b'graph "Sequential":')
+        assert json.loads(z.read("signature.json"))["inputs"] == [
+            {"name": "input", "type": "f32[2,3,8,8]"}
+        ]
+        weights = whet.load(z.open("weights.safetensors"))
+        assert models.same(weights["0.weight"], fn.state_dict()["0.weight"])
+
+
+def test_weights_lie_at_addresses_that_can_be_mapped(saved, tmp_path):
+    w = whet.randn(600, 500)
+    whet.export(lambda x: x @ w, whet.ones(2, 600)).save(tmp_path / "large.whet")
+    loaded = whet.load(tmp_path / "large.whet")
+    a = loaded.constants["w"]._array
+    assert not a.flags.owndata and a.ctypes.data % 64 == 0 and not a.flags.writeable
+    x = whet.randn(2, 600)
+    assert models.same(loaded(x), x @ w)
+
+
+def test_types_of_all_kinds_survive(tmp_path):
+    kinds = [
+        whet.float32,
+        whet.float64,
+        whet.bfloat16,
+        whet.float16,
+        whet.int8,
+        whet.int64,
+        whet.bool,
+        whet.complex64,
+        whet.complex128,
+    ]
+    held = [whet.ones(3).to(d) for d in kinds] + [whet.ones(2, 0), whet.randn(3, 4).t()]
+
+    def both(x):
+        return [t + 0 if t.dtype != whet.bool else ~t for t in held] + [x]
+
+    e = whet.export(both, whet.ones(1))
+    e.save(tmp_path / "kinds.whet")
+    loaded = whet.load(tmp_path / "kinds.whet")
+    for a, b in zip(e(whet.ones(1)), loaded(whet.ones(1))):
+        assert a.dtype == b.dtype and bool((a == b).all())
+
+
+def test_large_arrays_of_the_graph_are_kept_apart(tmp_path):
+    import numpy as np
+
+    table = np.arange(200, dtype=np.float32)
+    e = whet.export(lambda x: x + whet.tensor(table.tolist()), whet.ones(200))
+    e.save(tmp_path / "table.whet")
+    assert models.same(whet.load(tmp_path / "table.whet")(whet.ones(200)), e(whet.ones(200)))
+
+
+def test_control_flow_cannot_be_saved_yet(tmp_path):
+    e = whet.export(
+        lambda x: whet.cond(x.sum() > 0, lambda a: a * 2, lambda a: -a, (x,)), whet.ones(3)
+    )
+    with pytest.raises(ExportError, match="cannot be saved: .*cond"):
+        e.save(tmp_path / "cond.whet")
+
+
+# ---- damage ----------------------------------------------------------------------
+def rewritten(path, out, **members):
+    """An archive with other members."""
+    with zipfile.ZipFile(path) as z, zipfile.ZipFile(out, "w") as to:
+        for i in z.infolist():
+            change = members.get(i.filename.partition(".")[0], lambda raw: raw)
+            raw = change(z.read(i))
+            if raw is not None:
+                to.writestr(i.filename, raw)
+    return out
+
+
+@pytest.mark.parametrize(
+    "member, change, said",
+    [
+        (
+            "whet",
+            lambda raw: raw.replace(b'"format": 1', b'"format": 2'),
+            r"whet.json: format 2 is of a newer whet \(0.1.0\); this one reads up to 1.\n  Upgrade",
+        ),
+        ("whet", lambda raw: b"[]", "whet.json: it tells no format"),
+        (
+            "graph",
+            lambda raw: raw.replace(b"linear", b"linnear"),
+            "graph.txt: line .*there is no op linnear",
+        ),
+        (
+            "graph",
+            lambda raw: raw.replace(b"f32[8,3,3,3]", b"f32[8,3,3,4]"),
+            "graph.txt: there is no constant `0.weight`",
+        ),
+        ("graph", lambda raw: None, "graph.txt: it is missing"),
+        (
+            "weights",
+            lambda raw: raw[:-1],
+            "weights.safetensors: the header tells of more or fewer bytes",
+        ),
+        (
+            "signature",
+            lambda raw: raw.replace(b'"tensor": 0', b'"tensor": 9'),
+            "signature.json: .*there is no array 9",
+        ),
+        ("samples", lambda raw: b"", "samples.safetensors: it ends within its header"),
+    ],
+)
+def test_what_is_wrong_is_told_with_the_member(saved, tmp_path, member, change, said):
+    path = rewritten(saved["convolutional"][2], tmp_path / "bad.whet", **{member: change})
+    with pytest.raises(ArchiveError, match=said):
+        load_archive(path)
+
+
+@pytest.mark.parametrize(
+    "line, said",
+    [
+        (
+            "  %9 = random_uniform32(shape=(4,), seed=0, offset=0) : f32[4]\n",
+            "does more than compute",
+        ),
+        ("  write add(%0, 1.0)\n", "writes to an input"),
+        (
+            '  ask "whet.serialization:save"{}(%0) == None\n',
+            "no question about data|no module|refuses|expected",
+        ),
+        ("  %9 = view(%99, size=(4,)) : f32[4]\n", "reads what is not made"),
+    ],
+)
+def test_a_graph_that_does_more_than_compute_is_refused(saved, tmp_path, line, said):
+    path = rewritten(
+        saved["perceptron"][2],
+        tmp_path / "bad.whet",
+        graph=lambda raw: raw.replace(b"  return", line.encode() + b"  return"),
+    )
+    with pytest.raises(ArchiveError, match=said):
+        load_archive(path)
+
+
+def test_a_view_outside_of_its_memory_is_refused(saved, tmp_path):
+    def wider(raw):
+        return raw.replace(
+            b"  return",
+            b"  %40 = as_strided(%0, size=(4000,), stride=(1,), storage_offset=0) : "
+            b"f32[4000]\n  %41 = mul(%40, 2) : f32[4000]\n  return %41,",
+            1,
+        )
+
+    path = rewritten(saved["perceptron"][2], tmp_path / "bad.whet", graph=wider)
+    with pytest.raises((ArchiveError, PreconditionError)):
+        load_archive(path)(whet.ones(4, 5))
+
+
+def test_a_value_that_takes_too_much_memory_is_refused(saved):
+    loaded = load_archive(saved["convolutional"][2], most=100)
+    with pytest.raises(ArchiveError, match=r"takes [\d,]+ bytes, more than 100"):
+        loaded(whet.ones(2, 3, 8, 8))
+
+
+def test_no_archive_is_told_as_such(tmp_path):
+    (tmp_path / "text").write_bytes(b"hello, this is a text")
+    with pytest.raises(ArchiveError, match="it is no zip file"):
+        load_archive(tmp_path / "text")
+
+
+def test_damaged_archives_give_an_error_or_the_right_result():
+    assert fuzz_archives.fuzz(1500, seed=11)[0] > 500
+
+
+# ---- archives of earlier versions ------------------------------------------------
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.whet")), ids=lambda p: p.stem)
+def test_archives_of_earlier_versions_load(path):
+    loaded = whet.load(path)
+    loaded.verify()
+    assert loaded.explain().startswith(loaded.name)
+
+
+def test_there_are_golden_archives_of_this_format():
+    from whet.jit.export.archive_format import FORMAT
+
+    assert len(list(GOLDEN.glob(f"format{FORMAT}-*.whet"))) >= 4
