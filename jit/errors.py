@@ -16,6 +16,6 @@ class TraceError(RuntimeError):
 def warn(text: str) -> None:
     """Warn of the line in the user's code that makes the call."""
     frame, depth = sys._getframe(0), 1
-    while frame.f_back is not None and ours(frame.f_code):
+    while frame.f_back is not None and ours(frame):
         frame, depth = frame.f_back, depth + 1
     warnings.warn(text, TraceWarning, stacklevel=depth)

@@ -4,11 +4,13 @@ The fields live in `tensor_base.Base`; `Tensor` adds everything else. Ops attach
 """
 import numpy as np
 
-from . import devices, dtypes
+from . import declarations, devices, dtypes
 from .autograd import modes
 from .dtypes import FROM_NUMPY
 from .ir.spans import address
 from .tensor_base import Cell, extend, native_wrap, new
+
+declarations.only_computes(globals())
 
 
 class Size(tuple):
@@ -248,6 +250,7 @@ class Tensor:
     def _is_view(self):
         return self._base is not None
 
+    @declarations.acts
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Accumulate d self / d leaf into every leaf's `.grad`.
 
@@ -259,14 +262,17 @@ class Tensor:
         """
         engine.backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
 
+    @declarations.acts
     def register_hook(self, hook):
         """Call `hook(grad)` when this tensor's gradient is known; what it returns (if anything) replaces the gradient."""
         return engine.register_tensor_hook(self, hook)
 
+    @declarations.acts
     def register_post_accumulate_grad_hook(self, hook):
         """Call `hook(tensor)` each time a gradient was accumulated into this leaf's `.grad`."""
         return engine.register_post_accumulate_hook(self, hook)
 
+    @declarations.acts
     def retain_grad(self):
         """Keep the gradient of this non-leaf in `.grad`."""
         engine.retain_grad(self)

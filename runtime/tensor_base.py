@@ -8,7 +8,10 @@ _extra   dict of rare things: hooks, retains_grad
 """
 import itertools
 
+from . import declarations
 from .cpu import entries
+
+declarations.only_computes(globals())
 
 
 class PyCell:

@@ -5,13 +5,9 @@ import sys
 import types
 import warnings
 
+from ..guards.origin import origin_of, origin_of_what, ours
+
 METHODS = ("write", "writelines", "flush")      # by which streams are written to
-
-
-def is_framework(frame):
-    """Does a frame run code of ours?"""
-    from ..guards.origin import ours
-    return ours(frame.f_code)
 
 
 def is_pythons_own(x):
@@ -20,13 +16,9 @@ def is_pythons_own(x):
         return False
     for name in METHODS if isinstance(x, io.IOBase) else ("handle", "emit", "format", "filter"):
         method = getattr(type(x), name, None)
-        if isinstance(method, types.FunctionType) and not _is_of_the_standard_library(method):
+        if isinstance(method, types.FunctionType) and origin_of(method.__globals__) is None:
             return False
     return not (isinstance(x, logging.Handler) and (x.filters or type(x.formatter) not in (type(None), logging.Formatter)))
-
-
-def _is_of_the_standard_library(function):
-    return function.__globals__.get("__name__", "").partition(".")[0] in sys.stdlib_module_names
 
 
 def handlers_of(logger):
@@ -38,14 +30,12 @@ def handlers_of(logger):
 
 def shows_warnings_plainly():
     """Has nobody put a function of his own in the place of those that show warnings?"""
-    show = getattr(warnings, "_showwarnmsg_impl", None)
-    return getattr(warnings.showwarning, "__module__", None) == "warnings" \
-        and (type(show) is types.BuiltinFunctionType or getattr(show, "__module__", None) == "warnings")
+    return all(origin_of_what(show) is not None for show in (warnings.showwarning, getattr(warnings, "_showwarnmsg_impl", None)))
 
 
 def frame_above(frame, left):
     """The frame that called the framework, or one so many above."""
-    while frame is not None and is_framework(frame):
+    while frame is not None and ours(frame):
         frame = frame.f_back
     while left and frame is not None:
         frame, left = frame.f_back, left - 1

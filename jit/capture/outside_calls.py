@@ -22,9 +22,10 @@ from whet.ops.python import CLOCKS, NUMERIC, clock
 from whet.tensor import Tensor
 from whet.tensor_base import Base
 
+from ..guards.origin import ours
 from ..report.reasons import Caches, Inspects, Prints, thing
 from .numpy_arrays import MAKERS, Array, takes, tensor_of
-from .output import METHODS, frame_above, handlers_of, is_framework, is_pythons_own, line_at, log_at, shows_warnings_plainly, warn_at
+from .output import METHODS, frame_above, handlers_of, is_pythons_own, line_at, log_at, shows_warnings_plainly, warn_at
 from .stand_ins import CACHED, LEVELS, Cache, Function, Logger, StandIn, Stream, real
 from .varying_numbers import NUMBERS, Number, plain, reclaim, through, value_of
 from .varying_texts import Text
@@ -215,9 +216,9 @@ class Outward:
         if source is not None or type(message) is not str:
             self.rec.refuse(Prints("it warns of an object of its own"))
         frame, left = sys._getframe(2), max(stacklevel, 1) - 1
-        while left and frame is not None and not is_framework(frame):
+        while left and frame is not None and not ours(frame):
             frame, left = frame.f_back, left - 1
-        outside = frame is None or is_framework(frame)         # the line is not the function's own: it is another at each call
+        outside = frame is None or ours(frame)         # the line is not the function's own: it is another at each call
         here, filters = line_at(frame_above(frame, left) if outside else frame), list(warnings.filters)
         return self.do(functools.partial(warn_at, None if outside else here, left), [*self.texts([message]), category], {},
                        lambda: warnings.filters == filters, shows_warnings_plainly, functools.partial(warn_at, here, 0))

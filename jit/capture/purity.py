@@ -4,7 +4,6 @@ The interpreter tells of every call and return. Nearly all are the framework's o
 (`passes/lower_llvm/calls/profile_function.py`): it knows the code of ours that no function of the user's leads to.
 """
 import atexit
-import collections
 import contextvars
 import ctypes as C
 import datetime
@@ -12,7 +11,6 @@ import functools
 import gc
 import os
 import random
-import re
 import sys
 import threading
 import types
@@ -22,45 +20,13 @@ import numpy as np
 from whet.cpu import native
 from whet.passes.lower_llvm.calls import profile_function as L
 from whet.tensor import Tensor
-from whet.tensor_base import Base
 
-from ..guards.origin import LIBRARY, computes, our_file, ours, standard
+from ..guards import standard_library as known
+from ..guards.origin import makes_a_tuple, origin_of, ours
 from ..guards.sizes import ASIDE, catches, tells
 from ..report.reasons import Calls, Draws, Inspects
 
-QUIET = frozenset("contextlib functools dataclasses collections typing abc enum operator types copy numbers itertools keyword reprlib "
-                  "_collections_abc inspect bisect heapq statistics fractions string textwrap re _weakrefset weakref".split())
-OWNERS = (list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bool, slice, range, type(None), types.MappingProxyType, type,
-          collections.deque, collections.OrderedDict, collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),
-          type({}.values()), type({}.items()), np.generic, datetime.date, datetime.time, datetime.timedelta, re.Pattern, re.Match)
-COMPUTING = ("numpy._core", "numpy.lib._", "numpy.linalg", "numpy.fft", "numpy.polynomial")
-# (what of that reads, prints, or goes by settings)
-NOT_COMPUTING = ("npyio_impl", "_utils_impl", "_datasource", "_format_impl", ".memmap", ".records", ".arrayprint")
-LOCAL = frozenset("timestamp astimezone strftime ctime timetuple utctimetuple".split())       # of dates: they go by the place's time and words
-STACK = frozenset("currentframe stack trace getouterframes getinnerframes getframeinfo getsource getsourcelines getsourcefile".split())
-# names by which code asks who watches and what is still alive
-WATCHING = frozenset("getprofile setprofile getrefcount isenabled get_objects get_referrers cProfile weakref WeakSet WeakKeyDictionary "
-                     "WeakValueDictionary WeakMethod finalize".split())
-COLLECTING = frozenset(("enable", "disable", "freeze", "unfreeze"))
-SETTING = "set_", "seterr", "setbuf"         # NumPy's settings
-ENVIRONMENT = frozenset(("getenv", "__getitem__", "encode", "decode", "get", "__contains__", "__setitem__", "__delitem__"))
-
-
-@functools.lru_cache(4096)
-def short(path):
-    """A file's name."""
-    return os.path.basename(path)
-
-
-def own(code):
-    """Is code the framework's, or the forward of a module that it has written?"""
-    return own_file(code.co_filename)
-
-
-@functools.lru_cache(4096)
-def own_file(name):
-    """Is a file of this name?"""
-    return our_file(name) or name.startswith("<layer ")
+IMPORTING = frozenset(("_frozen_importlib", "_frozen_importlib_external"))
 
 
 class _Known:
@@ -126,8 +92,8 @@ class Watch:
     the framework first gave the user's code something that may depend on sizes (see sizes.py)."""
     of_users_calls = True
 
-    def __init__(self, codes, refuse):
-        self.codes, self.refuse = codes, refuse
+    def __init__(self, world, refuse):
+        self.codes, self.watching, self.refuse = world.codes, world.watching, refuse
         self.told = None
         self.runner = None                   # the code that calls the traced function
         self.looking = False
@@ -173,75 +139,71 @@ class Watch:
 
     def __call__(self, frame, event, arg):
         if self.aside:
-            code = frame.f_code
-            self.foreign |= event == "call" and not (ours(code) or _library(frame) or _helper(frame) or code.co_filename == "<string>")
+            names = frame.f_globals
+            self.foreign |= event == "call" and origin_of(names) is None and not makes_a_tuple(frame.f_code, names)
         elif event == "call":
             self.called(frame)
         elif event == "c_call":
             if frame.f_code in self.codes:   # (other code was judged when it was called)
                 self.native(arg)
-        elif event == "return" and self.told is None and arg is not None and own(frame.f_code) and tells(arg):
+        elif event == "return" and self.told is None and arg is not None and ours(frame) and tells(arg):
             self.given(frame.f_code.co_name, frame.f_back)
 
     def given(self, name, frame):
         """A function of the framework's returns something to this frame, or to whom this frame works for."""
-        while frame is not None and (_library(frame) or _helper(frame)):
+        while frame is not None and (origin := origin_of(frame.f_globals)) is not None:
+            if origin.is_ours:
+                return
             frame = frame.f_back
-        if frame is not None and not own(frame.f_code) and name not in ASIDE:
-            self.told = f"{short(frame.f_code.co_filename)}:{frame.f_lineno}"
+        if frame is not None and name not in ASIDE:
+            self.told = line_of(frame.f_code, frame.f_lineno)
 
     def called_with(self, frame):
         """Is it the framework's code that calls, with arguments of its own?"""
-        return frame is not None and own(frame.f_code) and frame.f_code is not self.runner \
-            and frame.f_globals.get("__name__") != "whet.nn.module"
+        origin = None if frame is None or frame.f_code is self.runner else origin_of(frame.f_globals)
+        return origin is not None and origin.is_ours and origin.module != "whet.nn.module"
 
     def called(self, frame):
         code = frame.f_code
-        if self.told is None and code in self.codes and (catches(code) or self.called_with(frame.f_back) and tells(frame.f_locals)):
-            self.told = f"{short(code.co_filename)}:{code.co_firstlineno}"
-        if code in self.codes and not ours(code) and asks_who_watches(code):
-            self.refuse(Inspects("it asks what is alive, or who watches"))
-            self.withdraw()
-        if ours(code):
-            known = _known()
-            if known is not None and code not in self.codes:
-                known.add(code)
-            return
         if code in self.codes:
+            if self.told is None and (catches(code) or self.called_with(frame.f_back) and tells(frame.f_locals)):
+                self.told = line_of(code, code.co_firstlineno)
+            if not self.watching.isdisjoint(code.co_names):
+                self.refuse(Inspects("it asks what is alive, or who watches"))
+                self.withdraw()
+            return
+        origin = origin_of(frame.f_globals)
+        if origin is not None and origin.is_ours:
+            if (table := _known()) is not None:
+                table.add(code)
             return
         back, importing = frame.f_back, False
-        while back is not None and not ours(back.f_code) and back.f_code not in self.codes:      # (other code was judged when it was called)
-            importing |= back.f_code.co_filename.startswith("<frozen importlib")
+        while back is not None and back.f_code not in self.codes and not ours(back):     # (other code was judged when it was called)
+            importing |= (by := origin_of(back.f_globals)) is not None and by.module in IMPORTING
             back = back.f_back
-        if back is None or ours(back.f_code) and (importing or _library(frame) or _helper(frame)):
+        if back is None or back.f_code not in self.codes and (importing or origin is not None):
             return                           # the framework's own business
-        name = frame.f_globals.get("__name__", "")
-        if _library(frame):
-            if name.partition(".")[0] not in QUIET and not (name == "os" and code.co_name in ENVIRONMENT) \
-                    or name == "inspect" and code.co_name in STACK:
-                self.refuse(Calls(f"{name}.{code.co_name}"))
-        elif _helper(frame):
-            if not name.startswith(COMPUTING) or name.endswith(NOT_COMPUTING) or code.co_name.startswith(SETTING):
-                self.refuse(Calls(f"{name}.{code.co_name}"))
-        elif not (own(code) or code.co_filename.startswith("<") and (standard(name) or name.startswith("namedtuple_"))):
-            self.refuse(Calls(f"{getattr(code, 'co_qualname', code.co_name)}, which was not within reach"))
+        if origin is not None:
+            if not known.code_only_computes(origin, code):
+                self.refuse(Calls(f"{origin.module}.{code.co_name}"))
+        elif not makes_a_tuple(code, frame.f_globals):
+            self.refuse(Calls(f"{code.co_qualname}, which was not within reach"))
 
     def native(self, fn):
+        """A function of C is called by code of the user's."""
         owner = getattr(fn, "__self__", None)
-        module = getattr(fn, "__module__", None)
-        if isinstance(owner, types.ModuleType) or owner is None and module:
-            name = module or owner.__name__
-            if not computes(name, fn.__name__):
-                self.refuse(Calls(f"{name}.{fn.__name__}"))
+        if owner is None or isinstance(owner, types.ModuleType):
+            if not known.only_computes(fn):
+                self.refuse(Calls(f"{fn.__module__ or owner.__name__}.{fn.__name__}"))
         elif isinstance(owner, type):
-            if owner.__module__.partition(".")[0] not in ("builtins", "numpy", "whet") and fn.__name__ not in ("__new__", "fromkeys"):
+            if not known.makes_an_object(fn, owner):
                 self.refuse(Calls(f"{owner.__qualname__}.{fn.__name__}"))
         elif isinstance(owner, contextvars.ContextVar | types.GeneratorType):
             return                           # (what a variable holds is compared; generators from outside are not let in)
         elif isinstance(owner, np.ndarray):
-            if fn.__name__ in ("tofile", "dump"):            # (what else a method changes is compared)
+            if fn.__name__ in known.OF_FILES:                # (what else a method changes is compared)
                 self.refuse(Calls(f"{type(owner).__qualname__}.{fn.__name__}"))
-        elif owner is not None and not isinstance(owner, OWNERS) or isinstance(owner, datetime.date) and fn.__name__ in LOCAL:
+        elif not isinstance(owner, known.OWNERS) or fn.__name__ in known.OF_THE_PLACE and isinstance(owner, datetime.date):
             what = f"{type(owner).__qualname__}.{fn.__name__}"
             self.refuse(Draws(f"it calls {what}") if isinstance(owner, random.Random) else Calls(what))
 
@@ -251,31 +213,15 @@ def resume(profile):
     profile.look() if isinstance(profile, Watch) else sys.setprofile(profile)
 
 
-@functools.lru_cache(4096)
-def asks_who_watches(code):
-    """Could some code find that it is watched, by what is alive or by what profiles it?"""
-    return not WATCHING.isdisjoint(code.co_names) or "gc" in code.co_names and not COLLECTING.isdisjoint(code.co_names)
-
-
 def _numpys_random():
-    """What tells whether NumPy's own generator of random numbers has moved."""
-    g = np.random.get_bit_generator()
+    """What tells whether NumPy's own generator of random numbers has moved; None where it is not loaded."""
+    if (loaded := sys.modules.get("numpy.random")) is None:
+        return None
+    g = loaded.get_bit_generator()
     # (of the usual one the bytes of its state, 624 words and a count: as Python's numbers they take 60 us)
-    return C.string_at(g.ctypes.state_address, 625 * 4) if type(g) is np.random.MT19937 else repr(g.state)
+    return C.string_at(g.ctypes.state_address, 625 * 4) if type(g) is loaded.MT19937 else repr(g.state)
 
 
-def _library(frame):
-    return library_file(frame.f_code.co_filename)
-
-
-@functools.lru_cache(4096)
-def library_file(name):
-    """Is a file of this name one of the standard library's?"""
-    return name.startswith(LIBRARY) and "site-packages" not in name or name.startswith("<frozen")
-
-
-def _helper(frame):
-    """Is it code of a library that the framework itself works with?"""
-    return frame.f_globals.get("__name__", "").partition(".")[0] in ("numpy", "llvmlite", "ml_dtypes", "networkx")
-
-
+def line_of(code, line):
+    """A line of a file, in short."""
+    return f"{os.path.basename(code.co_filename)}:{line}"

@@ -140,7 +140,7 @@ class Session:
         if given.arrays:
             self.args = [exchanged(x) for x in self.args]
             self.kwargs = {k: exchanged(x) for k, x in self.kwargs.items()}
-        self.watch = Watch(whole.codes, rec.refuse)
+        self.watch = Watch(whole, rec.refuse)
         rec.runner = self.watch.runner = Session.observe.__code__
         self.outward = Outward(rec, self.watch, self.world, self.slots)
         self.swapped = Swapped(self.world, self.slots, self.outward)

@@ -4,22 +4,20 @@ It runs on the real operands, and is stopped before it does anything but compute
 """
 import sys
 import warnings
+from operator import attrgetter, is_
 
-from whet import dtypes
+from whet import declarations, dtypes
 from whet.autograd import modes
 from whet.cpu import pool
 
-from ..guards.origin import ours
+from ..guards.origin import origin_of
 from ..guards.outside_state import world_of
 from ..guards.visitors import Unwatchable
 from ..report.reasons import Calls
 from .purity import Watch, resume
 
-# what code that is tried may call of ours: functions of these files, but of modules only their calls, and nothing of these names
-HARMLESS = ("<whet>", "/ops/", "/tensor.py", "/tensor_base.py", "/nn/", "/autograd/modes.py")
-OF_MODULES = frozenset("__call__ __getattr__ __getitem__ __iter__ __len__ __contains__ forward items keys values".split())
-HARMFUL = frozenset("requires_grad_ detach_ retain_grad register_hook register_post_accumulate_grad_hook backward set_ share_memory_ "
-                    "__setstate__".split())
+# what a tensor is
+_facts = attrgetter("_array", "_grad", "_rg", "_node", "_extra", "_base", "_cell")
 
 
 class No(Exception):
@@ -55,13 +53,13 @@ class Before:
         except Unwatchable as e:
             self.why = str(e)
         self.settings = modes.state.flags, dtypes.get_default_dtype(), pool._threads
-        self.looks = [] if self.world is None else [(t, t._array, t._grad, t._rg, t._node) for t in self.world.tensors.values()]
+        self.looks = [] if self.world is None else [(t, _facts(t)) for t in self.world.tensors.values()]
 
     def compare(self):
         """Raise No where something is another now: the other branch, or another number of rounds, would not have done it."""
         if self.world is None:
             raise No(self.why)
-        if any(t._array is not a or t._grad is not g or t._rg != rg or t._node is not node for t, a, g, rg, node in self.looks):
+        if any(not _alike(t, was) for t, was in self.looks):
             raise No("it changes what a tensor is")
         if self.world.changes():
             raise No("it changes Python's state")
@@ -71,9 +69,9 @@ class Before:
     def restore(self):
         """Put all back, where it can be; what was another, in words."""
         found = []
-        for t, a, g, rg, node in self.looks:
-            if t._array is not a or t._grad is not g or t._rg != rg or t._node is not node:
-                t._array, t._grad, t._rg, t._node = a, g, rg, node
+        for t, was in self.looks:
+            if not _alike(t, was):
+                t._array, t._grad, t._rg, t._node, t._extra, t._base, t._cell = was
                 found.append("it changes what a tensor is")
         if self.world.restore():
             found.append("it changes Python's state")
@@ -85,15 +83,21 @@ class Before:
         return found
 
 
+def _alike(t, was):
+    """Is a tensor what it was? A cell that was not there yet counts what is written from now on."""
+    *now, cell = _facts(t)
+    return all(map(is_, now, was)) and (was[-1] is None or cell is was[-1])
+
+
 class Careful(Watch):
-    """A watch that stops what it would refuse, before it happens."""
+    """A watch that stops what it would refuse, before it happens, and functions of ours that do not say that they only compute."""
 
     def called(self, frame):
-        code, by = frame.f_code, frame.f_back.f_code
-        if ours(code) and (by in self.codes or by is run.__code__) and (
-                code.co_name in HARMFUL or not any(x in code.co_filename for x in HARMLESS)
-                or "/nn/" in code.co_filename and "self" in code.co_varnames[:1] and code.co_name not in OF_MODULES):
-            self.refuse(Calls(code.co_name))
+        back = frame.f_back
+        if back.f_code in self.codes or back.f_code is run.__code__:
+            origin = origin_of(frame.f_globals)
+            if origin is not None and origin.is_ours and (frame.f_code in declarations.ACTING or not origin.only_computes):
+                self.refuse(Calls(frame.f_code.co_name))
         super().called(frame)
 
 
@@ -116,7 +120,7 @@ def attempt(rec, fn, operands):
     around = rec.trying, rec.since           # (code that is tried may come to another cond)
     rec.trying, rec.since = stop, len(rec.arrays)
     try:
-        with warnings.catch_warnings(record=True) as warned, Careful(before.world.codes, stop):
+        with warnings.catch_warnings(record=True) as warned, Careful(before.world, stop):
             warnings.simplefilter("always")
             out = run(fn, operands)
     except (Stop, Exception) as e:

@@ -1,20 +1,22 @@
 """The line of the user's code that runs now."""
+import os
 import sys
+import types
+
+from ..guards.origin import origin_of, ours
 
 
-def user():
-    """The user's frame that runs now."""
-    from .purity import own_file
-    f = sys._getframe(1)
-    while f is not None and own_file(f.f_code.co_filename):
+def user() -> types.FrameType | None:
+    """The user's frame that runs now, or that of a library which works for him."""
+    f: types.FrameType | None = sys._getframe(1)
+    while f is not None and ours(f):
         f = f.f_back
     return f
 
 
-def where():
+def where() -> str:
     """The user's line that runs now: neither ours nor the standard library's."""
-    from .purity import library_file, own_file, short
     f = user()
-    while f is not None and (library_file(f.f_code.co_filename) or own_file(f.f_code.co_filename)):
+    while f is not None and (origin := origin_of(f.f_globals)) and not origin.is_of_a_library:
         f = f.f_back
-    return "" if f is None else f"{short(f.f_code.co_filename)}:{f.f_lineno}"
+    return "" if f is None else f"{os.path.basename(f.f_code.co_filename)}:{f.f_lineno}"

@@ -21,7 +21,7 @@ from ..capture.varying_texts import Text
 from ..gradient.eager_graph import inside, used_up
 from ..gradient.freed_graphs import FreedEnd, FreedGraph
 from ..guards.immutable_types import CONSTANT, PLAIN
-from ..guards.origin import standard
+from ..guards.origin import users
 from ..guards.signature import Run, counted
 from ..guards.tensor_facts import named
 from ..report.reasons import Foreign, Returns, full_thing, thing
@@ -97,7 +97,7 @@ class Results:
         """The recipe of what is the same at each call; refuses what was there before, and is not."""
         if type(x) in PLAIN or type(x) is tuple and not x or isinstance(x, (*CONSTANT, enum.Enum)):
             return Constant(x)
-        if isinstance(x, types.FunctionType | type) and (id(x) in self.before or standard(x.__module__ or "")):
+        if isinstance(x, types.FunctionType | type) and (id(x) in self.before or not users(x)):
             return Constant(x)
         if id(x) in self.before:
             raise Refused(Returns(f"{thing(type(x))} that was there before"))

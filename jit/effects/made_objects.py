@@ -17,7 +17,7 @@ from ..capture.tensor_sources import InPython
 from ..capture.varying_numbers import NUMBERS
 from ..guards.immutable_types import PLAIN
 from ..guards.instances import attributes
-from ..guards.origin import HEAP
+from ..guards.origin import HEAP, origin_of_class
 from ..report.reasons import Returns
 from .recipes import Making, Recipe, Runs, same_constant
 
@@ -117,7 +117,7 @@ class MadeRecord(Made):
 
     @staticmethod
     def takes(x: Any) -> bool:
-        return isinstance(x, tuple) and (hasattr(type(x), "_fields") or type(x).__module__.startswith("whet"))
+        return isinstance(x, tuple) and (hasattr(type(x), "_fields") or _is_ours(type(x)))
 
     def describe(self, x: Any, results: Any) -> None:
         self.type = type(x)
@@ -313,6 +313,11 @@ class MadeFunction(Made):
 
     def parts(self) -> list[Recipe]:
         return [*self.held, *(y for _, y in self.said)]
+
+
+def _is_ours(t: type) -> bool:
+    origin = origin_of_class(t)
+    return origin is not None and origin.is_ours
 
 
 def _same_entries(a: Any, b: Any, runs: Runs) -> bool:

@@ -52,3 +52,25 @@ def instructions(code):
             found = values.get(kind)
             yield name, given, found[given >> bits] if found is not None and given >> bits < len(found) else None
             given = 0
+
+
+def returns_a_hash(code):
+    """Does some code, without branches, give what one call of `hash` gives, as the methods do that
+    dataclasses write?
+
+        >>> from whet.jit.guards.bytecode import returns_a_hash
+        >>> def own(self): return hash((self.a, self.b))
+        >>> def other(self): return self.a + hash(self.b)
+        >>> returns_a_hash(own.__code__), returns_a_hash(other.__code__)
+        (True, False)
+    """
+    found = [x for x in instructions(code) if x[0] != "RESUME"]
+    names = [name for name, _, _ in found]
+    depth = 0
+    for name, arg, _ in found[:-2]:
+        op = dis.opmap[name]
+        depth += dis.stack_effect(op, arg if op >= dis.HAVE_ARGUMENT else None)
+        if op in _JUMPS or depth < 1:
+            return False
+    return found[0][0] == "LOAD_GLOBAL" and found[0][2] == "hash" \
+        and names[-2:] == ["CALL", "RETURN_VALUE"] and "RETURN_VALUE" not in names[:-1]

@@ -4,7 +4,7 @@ import types
 from typing import Any
 
 from .immutable_types import PLAIN
-from .origin import HEAP
+from .origin import HEAP, origin_of_class
 
 # types of C whose instances hold nothing but what can be looked at
 OPEN = frozenset((
@@ -23,9 +23,10 @@ def slots_of(c: type) -> list[str]:
 def hidden(t: type) -> type | None:
     """The base of a class that keeps state where nobody can look, or None."""
     for b in t.__mro__:
-        if type(vars(b).get("__new__")) is types.BuiltinFunctionType and b not in OPEN \
-                and not b.__module__.startswith("whet"):
-            return b
+        if type(vars(b).get("__new__")) is types.BuiltinFunctionType and b not in OPEN:
+            origin = origin_of_class(b)
+            if origin is None or not origin.is_ours:
+                return b
     return None
 
 

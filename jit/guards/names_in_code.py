@@ -5,7 +5,7 @@ import types
 from typing import Any
 
 from ..capture.varying_numbers import TELLTALE
-from .bytecode import instructions, second_is_constant
+from .bytecode import instructions, returns_a_hash, second_is_constant
 
 # what looks up names that may be made at run time; ASKED takes them as a second argument
 ASKED = frozenset(("getattr", "hasattr", "setattr", "delattr"))
@@ -15,8 +15,6 @@ TEXTS = frozenset("str repr ascii format print __str__ __repr__ __format__".spli
 # methods that must give exactly a number of Python's
 EXACT = frozenset(("__bool__", "__int__", "__float__", "__index__", "__hash__", "__complex__",
                    "__length_hint__"))
-STRICT = frozenset(("ldexp", "seed", "Random"))  # what wants Python's own numbers nevertheless
-JOINING = frozenset(("concat", "iconcat"))       # what joins lists without asking them
 GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"))
 ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM",
                         "LOAD_SUPER_ATTR"))
@@ -27,18 +25,19 @@ class NamesInCode:
     """The names in some code, without the code that is nested in it.
 
     `globals`: (name, is it something else than called there?); `imports`: (module, level)."""
-    __slots__ = ("exact", "direct", "typed", "shown", "looks_up", "attributes", "globals",
+    __slots__ = ("exact", "direct", "typed", "types_itself", "shown", "looks_up", "attributes", "globals",
                  "imports")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]
         said = {*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars}
         # would somebody notice a Number where a number of Python's should be?
-        self.exact = not (STRICT | TELLTALE).isdisjoint(code.co_names) \
+        self.exact = not TELLTALE.isdisjoint(code.co_names) \
             or not TELLTALE.isdisjoint(texts) \
-            or code.co_name in EXACT and code.co_filename[:1] != "<"
-        self.direct = not JOINING.isdisjoint(code.co_names)  # C works on lists past their methods
+            or code.co_name in EXACT and not returns_a_hash(code)
+        self.direct = False                  # does it use methods of lists past those of a list?
         self.typed = False                   # would somebody notice a stand-in by its type?
+        self.types_itself = False            # does it ask for the type of its first argument?
         self.shown = not TEXTS.isdisjoint(said) or not TEXTS.isdisjoint(texts)   # becomes text?
         self.looks_up = not LOOKUPS.isdisjoint(code.co_names) and _looks_up(code)
         self.attributes: set[str] = set()
@@ -68,7 +67,9 @@ class NamesInCode:
         if name in ("LOAD_ATTR", "LOAD_METHOD"):     # methods of numbers or lists take just those
             self.exact |= last in ("int", "float")
             self.direct |= last == "list"
-        if last == "type" and value != "self":
+        if last == "type" and name == "LOAD_FAST" and value == code.co_varnames[0]:
+            self.types_itself = True
+        elif last == "type":
             self.exact = self.typed = True
         maxlen = name in ("KW_NAMES", "LOAD_CONST") and code.co_consts[arg] == ("maxlen",) \
             or name in ("PRECALL", "CALL") and arg == 2 and before != "PRECALL" \
@@ -77,7 +78,6 @@ class NamesInCode:
                 and (before != "LOAD_FAST" or code.co_name != "__init__"):
             self.exact = True
         self.shown |= name in FORMATS
-        self.exact |= last == "pow"          # with three arguments it takes Python's own
 
 
 @functools.lru_cache(4096)

@@ -9,7 +9,7 @@ from .array_places import ArrayContents, BareTensors
 from .container_places import entries
 from .immutable_types import same_key
 from .name_places import AbsentNames
-from .origin import standard
+from .origin import origin_of
 from .outside_walk import Walk
 from .places import Change, Place
 
@@ -24,8 +24,9 @@ class World:
         self.outward, self.met = walk.outward, walk.met  # what has a stand-in, and what has none
         self.grads, self.inputs = walk.grads, walk.inputs    # `inputs`: NumPy arrays, by id
         self.exact, self.direct, self.solid = walk.exact, walk.direct, walk.solid
+        self.watching = frozenset(walk.watching)
         self.bare, self.places = walk.bare, walk.places
-        others = [vars(m) for m, _ in walk.modules.values() if not standard(m.__name__)]
+        others = [vars(m) for m, _ in walk.modules.values() if origin_of(vars(m)) is None]
         self.places += [AbsentNames(d, frozenset(walk.attributes - d.keys())) for d in others]
         self.places.append(BareTensors(self.bare))
         self._arrange()

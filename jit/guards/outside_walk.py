@@ -24,25 +24,21 @@ from ..report.reasons import Calls, Inspects, TooMuch
 from .array_places import ArrayLayout
 from .container_places import GROWS, Elements, Members, OtherEntries, entries
 from .immutable_types import PLAIN, same_key
-from .name_places import AttributesDict, Global
+from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import absolute, names_in
 from .number_settings import SETTINGS
 from .object_places import SAID, ClassAttribute, FrameworkState, SelfDescription, Setting
-from .origin import HEAP, computes, is_ours, module_of, standard
+from .origin import HEAP, is_as_it_was_made, origin_of, origin_of_class, users
 from .places import Place
 from .slots import Slot
 from .spots import BuiltinName, Spot
+from .standard_library import only_computes, tells_who_watches
 from .visitors import Unwatchable, Visit
 from .visitors_of_callables import CALLABLES, named_in
 from .visitors_of_containers import CONTAINERS
 from .visitors_of_objects import LIGHT, OBJECTS
 
 MOST = 20_000                    # things that are watched
-# what calls a function that it is given, and nobody sees that; some do so with a key only
-HIGHER = frozenset("""
-    map filter sorted min max sort reduce accumulate starmap takewhile dropwhile filterfalse groupby
-    partial partialmethod iter defaultdict call methodcaller""".split())
-KEYED = frozenset(("sorted", "min", "max", "sort"))
 # how one looks past all names
 FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
 UNNAMED = ("__builtins__", "__spec__", "__loader__")     # what nobody asks globals() for
@@ -72,6 +68,10 @@ class Walk:
         self.grads: list[Any] = []           # at the end those gradients that nothing else leads to
         # see NamesInCode
         self.exact = self.direct = self.typed = self.shown = self.looks_up = False
+        self.calls_others = self.calls_keys = False      # what calls functions that it is given
+        self.methods: set[types.CodeType] = set()        # of classes that were met
+        self.watched_for = False             # was something met that tells who watches?
+        self.watching: set[str] = set()      # the names by which code finds such things
         self.asking = False                  # could others ask functions and classes for names?
         self.settings = {"numpy"} if numpy else set()    # of SETTINGS, that results may go by
         self.builtins: set[str] = set()      # names of Python's own that were looked up
@@ -190,7 +190,7 @@ class Walk:
 
     def passed_on(self, f: Any) -> None:
         """A function of C that is a value: others call it, and nobody sees that."""
-        if not computes(f.__module__ or "", f.__name__):
+        if not only_computes(f):
             name = f"{f.__module__ or type(f.__self__).__name__}.{f.__name__}"
             raise Unwatchable(Calls(name, passes=True))
 
@@ -209,14 +209,15 @@ class Walk:
         that layers are made of."""
         functional = sys.modules.get("whet.nn.functional")
         for b in t.__mro__:
-            if b in self.frameworks or b.__module__.partition(".")[0] != "whet":
+            origin = None if b in self.frameworks else origin_of_class(b)
+            if origin is None or not origin.is_ours:
                 continue
             watched = functional is None or functional in self.frameworks
             for x in (b,) if b is Tensor or watched else (b, functional):
                 self.frameworks.update(getattr(x, "__mro__", (x,)))
                 place = FrameworkState(x)
                 self.places.append(place)
-                strange, containers = place.objects[0].parts(is_ours)
+                strange, containers = place.objects[0].parts(is_as_it_was_made)
                 self.stack += strange + containers * (x is b)
 
     # ---- code ------------------------------------------------------------------------------------
@@ -233,7 +234,9 @@ class Walk:
         names = names_in(code)
         self.exact |= names.exact
         self.direct |= names.direct
-        self.typed |= names.typed
+        itself = names.types_itself and code not in self.methods
+        self.exact |= itself
+        self.typed |= names.typed or itself
         self.shown |= names.shown
         self.looks_up |= names.looks_up
         self.attributes |= names.attributes
@@ -286,16 +289,31 @@ class Walk:
         self.walk()
         self.say_of_themselves()
         self.numpy_arrays()
+        self.bases_and_watchers()
         for name in sorted(self.settings):
             self.places.append(Setting(name, SETTINGS[name]))
         if self.looks_up:
-            self.data([vars(m) for m, _ in self.modules.values() if not standard(m.__name__)])
+            self.data([vars(m) for m, _ in self.modules.values() if origin_of(vars(m)) is None])
         for names_of, f, only in self.called.values() if not self.exact else ():
             if only:
                 self.stand_in_for(f, names_of, f.__name__)
         for i in self.met.keys() & self.outward.keys():      # also where no stand-in can be:
             del self.outward[i]              # it is the real one everywhere
         self.refuse()
+
+    def bases_and_watchers(self) -> None:
+        """What is known by what code names only: which tensors are views, and by what names code
+        could find who watches."""
+        if "_base" in self.attributes:
+            self.places += [Attribute(t, "_base") for t in self.tensors.values()]
+        for place in self.places if self.watched_for else ():
+            for i, x in enumerate(place.objects):
+                if not tells_who_watches(x):
+                    continue
+                name = place.name_of(i)
+                if type(name) is not str:
+                    raise Unwatchable(Inspects("it asks what is alive, or who watches"))
+                self.watching.add(name)
 
     def refuse(self) -> None:
         """Raise where something was met that cannot be watched together with the rest."""
@@ -304,20 +322,15 @@ class Walk:
             raise Unwatchable(Inspects("it asks for types, and reaches a stream or a logger"))
         if self.passable is not None and self.hands_on():
             self.passed_on(self.passable)
-        if "datetime64" in self.attributes:
-            raise Unwatchable(Inspects("it asks NumPy for dates, of which some are the clock's"))
         if not FRAMES.isdisjoint(self.attributes):
             raise Unwatchable(Inspects("it looks at frames"))
-        if "_base" in self.attributes:
-            raise Unwatchable(Inspects(
-                "it asks for the `_base` of something, which is compared nowhere"))
+        if "_base" in self.attributes and any(t._base is not None for t in self.tensors.values()):
+            raise Unwatchable(Inspects("it asks for the `_base` of something, and reaches a view"))
 
     def hands_on(self) -> bool:
         """Could some code give a function to one that calls it, and nobody sees that?"""
-        # Python's own have no method `sort`, unless they are asked of something
-        own = KEYED - {"sort"} if id(builtins) not in self.modules else set()
-        named = self.builtins | self.attributes - own
-        return not HIGHER.isdisjoint(named if "key" in self.attributes else named - KEYED)
+        by_key = self.calls_keys or "sort" in self.attributes
+        return self.calls_others or by_key and "key" in self.attributes
 
     def numpy_arrays(self) -> None:
         """Those that a run finds stand-ins for are compared by how they lie in memory, others by
@@ -372,7 +385,7 @@ class Walk:
                 self.places.append(place)
                 found += place.objects
             elif not (isinstance(x, types.ModuleType) or callable(x)) \
-                    and not standard(module_of(type(x))) \
+                    and users(type(x)) \
                     and isinstance(getattr(x, "__dict__", None), dict):
                 found.append(x.__dict__)
             if len(found) > MOST:
@@ -391,5 +404,5 @@ def visitor_for(t: type) -> Visit:
 def _speaks(x: Any) -> bool:
     """Is it a function or class of the user's?"""
     if type(x) is types.FunctionType:
-        return not standard(x.__globals__.get("__name__") or "")
-    return isinstance(x, type) and bool(x.__flags__ & HEAP) and not standard(module_of(x))
+        return users(x)
+    return isinstance(x, type) and bool(x.__flags__ & HEAP) and users(x)

@@ -1,7 +1,6 @@
 """What functions and classes lead to, on the walk over what a function can reach."""
 import abc
 import functools
-import operator
 import os
 import random
 import re
@@ -14,22 +13,16 @@ from whet.tensor_base import Base
 
 from ..capture.outside_calls import stands
 from ..report.reasons import Inspects
+from . import standard_library as known
 from .object_places import AbstractClasses, ClassBody, FunctionParts, PartialCall
-from .origin import computes, foreign, module_of, ours, standard
+from .origin import Origin, foreign, origin_of_what, users
 from .visitors import Unwatchable, Visitors
 
-# modules that ask functions and classes for what they say of themselves, in the name of others
-ASKING = frozenset(("dataclasses", "inspect", "typing"))
-# modules whose functions take numbers as they are, even if they are none of Python's
-LENIENT = frozenset("""
-    builtins logging warnings whet numpy math cmath operator _operator itertools _functools
-    functools collections _collections _collections_abc abc _abc typing types enum dataclasses contextlib
-    contextvars copy copyreg _heapq _bisect _struct os sys inspect weakref argparse numbers io _io
-    string re _thread keyword random _random""".split())
 # of which methods may be called, unlike those of other foreign ones
 READABLE = Base, np.ndarray, np.void, ContextVar, random.Random
 DISPATCH = functools.singledispatch(len).__code__
 DISPATCHING = "dispatch", "register", "_clear_cache"
+WRAPPED = types.FunctionType, types.MethodType, functools.partial
 TRACES = object()                # that a class says who makes traced functions
 _words, _fields = re.compile(r"\w+").findall, re.compile(r"{(.*?)}").findall
 CALLABLES = Visitors()
@@ -41,23 +34,31 @@ def named_in(text: str) -> set[str]:
     return {*text.split("."), *fields}
 
 
-def _known_by_name(walk: Any, x: Any) -> None:
-    """What is known of a function or class by where it is from."""
-    module = module_of(x).partition(".")[0]
-    walk.exact |= standard(module) and module not in LENIENT and not stands(x)
-    setting = module.lstrip("_")
+def _what_is_known(walk: Any, x: Any) -> Origin | None:
+    """Note what the table says of a function or class; whose it is."""
+    origin = origin_of_what(x)
+    if origin is None:
+        return None
+    walk.exact |= x in known.STRICT or origin.top not in known.LENIENT and not stands(x)
+    setting = origin.top.lstrip("_")
     if setting in ("numpy", "decimal") and x is not np.ndarray:
         walk.settings.add(setting)
-    walk.direct |= x.__module__ == "_heapq"
+    walk.direct |= origin.module in known.MODULES_PAST_METHODS or x in known.PAST_METHODS
+    walk.calls_others |= x in known.CALL_OTHERS
+    walk.calls_keys |= x in known.CALL_KEYS
+    walk.looks_up |= x in known.LOOK_UP
+    walk.watched_for |= known.tells_who_watches(x)
+    if x in known.OF_THE_CLOCK:
+        raise Unwatchable(Inspects("it asks NumPy for dates, of which some are the clock's"))
+    return origin
 
 
 @CALLABLES.of_just(types.BuiltinFunctionType)
 def function_of_c(walk: Any, x: Any) -> None:
     if x is id:
         raise Unwatchable(Inspects("it keeps the function `id`"))
-    _known_by_name(walk, x)
-    walk.looks_up |= x in (getattr, setattr, vars)
-    if isinstance(x.__self__, types.ModuleType) and not computes(x.__module__ or "", x.__name__):
+    _what_is_known(walk, x)
+    if isinstance(x.__self__, types.ModuleType) and not known.only_computes(x):
         walk.passable = x                    # of a bound method, what it is bound to is looked at
     bound(walk, x)
 
@@ -73,36 +74,34 @@ def bound(walk: Any, x: Any) -> None:
 
 @CALLABLES.of_just(types.FunctionType)
 def function(walk: Any, fn: types.FunctionType) -> None:
-    _known_by_name(walk, fn)
-    walk.asking |= module_of(fn).partition(".")[0] in ASKING
-    if ours(fn.__code__):
-        wrapped_by_ours(walk, fn)
+    origin = _what_is_known(walk, fn)
+    walk.asking |= origin is not None and origin.top in known.ASKING
+    if origin is not None and origin.is_ours:
+        for inner in wrapped(fn):
+            walk.stack.append(inner)
+            walk.named(fn)
     elif fn.__code__ is DISPATCH:            # its cases: what it found before is found again
         walk.namespace(fn.registry)          # type: ignore[attr-defined]
         walk.other_entries(vars(fn), DISPATCHING)
-    elif standard(fn.__module__ or "") and fn.__module__ != "__main__" \
-            and standard(fn.__globals__.get("__name__", "")):
-        if fn is os.getenv:                  # the purity watch looks at what others do
-            walk.stack.append(os.environ)
-    else:
+    elif fn is os.getenv:                    # the purity watch looks at what others do
+        walk.stack.append(os.environ)
+    elif origin is None or any(map(users, wrapped(fn))):
         walk.add(FunctionParts(fn))
         walk.stack += fn.__closure__ or ()
         walk.named(fn)
-        # what a wrapper of the standard library's wraps is on the stack
-        if not standard(fn.__globals__.get("__name__", "")):
+        if origin is None:
             walk.code(fn.__code__, fn.__globals__)
 
 
-def wrapped_by_ours(walk: Any, fn: types.FunctionType) -> None:
-    """A decorator of ours: what it wraps."""
+def wrapped(fn: types.FunctionType) -> list[Any]:
+    """The functions that a wrapper calls, as far as its variables hold them."""
+    found = []
     for cell in fn.__closure__ or ():
         try:
-            inner = cell.cell_contents
+            found.append(cell.cell_contents)
         except ValueError:
             continue
-        if isinstance(inner, types.FunctionType | types.MethodType | functools.partial):
-            walk.stack.append(inner)
-            walk.named(fn)
+    return [x for x in found if isinstance(x, WRAPPED)]
 
 
 @CALLABLES.of_just(types.MethodType)
@@ -139,20 +138,30 @@ def cached_property(walk: Any, x: Any) -> None:
 @CALLABLES.of(type)
 def class_(walk: Any, c: type) -> None:
     """A class of the user's: what its body and those of its bases hold."""
-    _known_by_name(walk, c)
-    walk.looks_up |= c is operator.attrgetter
+    _what_is_known(walk, c)
     if c is type:                            # by another name
         walk.exact = walk.typed = True
     if isinstance(c, abc.ABCMeta) and not walk.abstract:
         walk.abstract = True                 # register() makes subclasses
         walk.add(AbstractClasses())
     for b in c.__mro__:
-        if b is not object and not standard(module_of(b)):
+        if b is not object and users(b):
             walk.seen[id(b)] = b
+            walk.methods.update(filter(None, map(code_of_method, vars(b).values())))
             walk.add(ClassBody(b))
-            if type(b) is not type and not standard(module_of(type(b))):
+            if type(b) is not type and users(type(b)):
                 walk.stack.append(type(b))
     walk.framework(c)
+
+
+def code_of_method(x: Any) -> types.CodeType | None:
+    """The code of what a class holds, if that gets an instance, or the class, as its first
+    argument."""
+    x = x.fget if type(x) is property else x.__func__ if type(x) is classmethod else x
+    while getattr(type(x), "_traces", None) is TRACES or type(x) is types.FunctionType \
+            and type(vars(x).get("__wrapped__")) is types.FunctionType:
+        x = vars(x)["__wrapped__"] if type(x) is types.FunctionType else x.fn
+    return x.__code__ if type(x) is types.FunctionType else None
 
 
 @CALLABLES.where(lambda t: getattr(t, "_traces", None) is TRACES)

@@ -11,6 +11,7 @@ from .container_places import Elements, Members
 from .immutable_types import PLAIN
 from .name_places import Attribute, AttributesDict, Cell
 from .object_places import TypeOf
+from .standard_library import tells_who_watches
 from .tensor_facts import named
 from .visitors import Unwatchable, Visitors
 from .visitors_of_objects import instance
@@ -76,5 +77,6 @@ def cell(walk: Any, x: Any) -> None:
 @CONTAINERS.of(types.ModuleType)
 def module(walk: Any, x: Any) -> None:
     walk.modules[id(x)] = x, set()
+    walk.watched_for |= tells_who_watches(x)
     if type(x) is not types.ModuleType:
         walk.add(TypeOf(x))

@@ -12,7 +12,6 @@ import os
 import pathlib
 import random
 import re
-import sys
 import threading
 import types
 import uuid
@@ -31,7 +30,7 @@ from .immutable_types import CONSTANT
 from .instances import hidden, slots_of
 from .name_places import Attribute, AttributesDict
 from .object_places import Context, PackagePath, ThreadLocal, TypeOf
-from .origin import module_of, standard
+from .origin import origin_of_class, users
 from .visitors import Unwatchable, Visitors
 
 WATCHED = 1 << 16                # bytes of a NumPy array that are compared at each call
@@ -44,6 +43,13 @@ DATA = frozenset((
     contextlib.nullcontext, dataclasses.Field, type(dataclasses.MISSING), type(dataclasses.KW_ONLY),
     type(dataclasses._FIELD), type(dataclasses._HAS_DEFAULT_FACTORY)))  # type: ignore[attr-defined]
 NUMPY_FUNCTION = type(np.sum)
+
+
+def _is_from(t: type, module: str) -> bool:
+    origin = origin_of_class(t)
+    return origin is not None and origin.module == module
+
+
 LIGHT = Visitors()               # of what is not remembered: nothing can lie there that is another
 OBJECTS = Visitors()
 
@@ -66,24 +72,24 @@ def constant(walk: Any, x: Any) -> None:
 
 # ---- values --------------------------------------------------------------------------------------
 @OBJECTS.where(lambda t: issubclass(t, int | float | complex | str | bytes)
-               and standard(module_of(t)) and not issubclass(t, enum.Enum))
+               and not users(t) and not issubclass(t, enum.Enum))
 def number_or_text_of_a_kind_of_its_own(walk: Any, x: Any) -> None:
     walk.namespace(getattr(x, "__dict__", {}))
 
 
-@OBJECTS.where(lambda t: module_of(t) == "typing")
+@OBJECTS.where(lambda t: _is_from(t, "typing"))
 def annotation(walk: Any, x: Any) -> None:
     if hasattr(x, "__dict__"):
         walk.named(x)
 
 
 @OBJECTS.where(lambda t: t is object or issubclass(t, Generator) or t is type(modes.state)
-               or issubclass(t, enum.Enum) and standard(module_of(t)))
+               or issubclass(t, enum.Enum) and not users(t))
 def known_otherwise(walk: Any, x: Any) -> None:
     """Draws of random numbers are recorded; the modes are a part of what tells calls apart."""
 
 
-@OBJECTS.where(lambda t: issubclass(t, VALUES) and standard(module_of(t)))
+@OBJECTS.where(lambda t: issubclass(t, VALUES) and not users(t))
 def value(walk: Any, x: Any) -> None:
     if isinstance(x, decimal.Decimal):
         walk.settings.add("decimal")
@@ -132,7 +138,7 @@ def pythons_generator(walk: Any, x: Any) -> None:
 
 
 @OBJECTS.where(lambda t: t.__name__ == "_NamespacePath"
-               and t.__module__ == "_frozen_importlib_external")
+               and _is_from(t, "_frozen_importlib_external"))
 def package_path(walk: Any, x: Any) -> None:
     walk.add(PackagePath(x))
 
@@ -158,12 +164,12 @@ def iterator(walk: Any, x: Any) -> None:
 
 def _is_data(t: type) -> bool:
     """An instance of a class of ours is data, of the standard library mostly not."""
-    parser = sys.modules.get("argparse")     # seldom imported
-    return t.__module__.partition(".")[0] == "whet" or t in DATA \
-        or parser is not None and t is parser.Namespace
+    origin = origin_of_class(t)
+    return origin is None or origin.is_ours or t in DATA \
+        or origin.module == "argparse" and t.__name__ == "Namespace"
 
 
-@OBJECTS.where(lambda t: module_of(t) == "builtins" or standard(module_of(t)) and not _is_data(t))
+@OBJECTS.where(lambda t: not _is_data(t))
 def unknown(walk: Any, x: Any) -> None:
     draws = isinstance(x, np.random.RandomState | np.random.Generator)
     raise Unwatchable(Reaches(full_thing(type(x)), x, walk, Draws.instead if draws else None))
@@ -186,7 +192,7 @@ def instance(walk: Any, x: Any) -> None:
     if hasattr(x, "__dict__"):
         walk.places.append(AttributesDict(x))
         skipped = next((vars(b)["_unwatched"] for b in t.__mro__ if "_unwatched" in vars(b)
-                        and module_of(b).startswith("whet")), None)
+                        and (origin := origin_of_class(b)) is not None and origin.is_ours), None)
         if skipped:                          # caches of our own classes
             walk.other_entries(x.__dict__, skipped)
         else:

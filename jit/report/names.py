@@ -13,7 +13,7 @@ from whet.tensor_base import Base
 
 from ..capture.varying_numbers import DTYPES
 from ..guards.immutable_types import PLAIN
-from ..guards.origin import ours, standard
+from ..guards.origin import ours, users
 from ..guards.tensor_facts import named
 from .reasons import thing
 
@@ -216,7 +216,7 @@ def _lines(code):
 
 def line_of(codes, name, reads=True):
     """The first line of the user's code that reads (or else sets) a name, or that reads it where none does."""
-    found = [(sets, line) for code in codes if not ours(code) for n, sets, line in _lines(code) if n == name]
+    found = [(sets, line) for code in codes for n, sets, line in _lines(code) if n == name]
     return next((line for sets, line in found if sets != reads), found[0][1] if found else "")
 
 
@@ -224,17 +224,17 @@ def codes_of(world, fn):
     """The code of what a World has met, also where its walk has not come to it yet; the function's own first."""
     out: dict = {}
     for x in (fn, getattr(fn, "forward", None), *world.seen.values(), *world.stack):
-        for f in vars(x).values() if isinstance(x, type) and not standard(x.__module__) else (x,):
+        for f in vars(x).values() if isinstance(x, type) and users(x) else (x,):
             code = _code_of(f)
-            if code is not None and not ours(code):
+            if code is not None:
                 _nested(code, out)
     return list(out)
 
 
 def _code_of(f):
-    """The code of a function or method, None of anything else: asking that for an attribute would run code of its own."""
+    """The code of a function or method of the user's, None of anything else: asking that for an attribute would run code of its own."""
     f = f.__func__ if type(f) in WRAPPED else f
-    return f.__code__ if type(f) is types.FunctionType else None
+    return f.__code__ if type(f) is types.FunctionType and not ours(f) else None
 
 
 def _nested(code, out):

@@ -3,6 +3,9 @@ import functools
 import threading
 import warnings
 
+from .. import declarations
+
+declarations.only_computes(globals())
 GRAD, INFERENCE, SPECIAL = 1, 2, 4         # SPECIAL: something (saved-tensor hooks, anomaly mode, a trace) must see every op
 
 

@@ -1,5 +1,6 @@
 """Layers, losses and models: `whet.nn`."""
 # ruff: noqa: F401, F403
+from .. import declarations
 from . import functional, init, modules, parallel, utils
 from .activation import *
 from .adaptive import *
@@ -17,3 +18,5 @@ from .pooling import *
 from .rnn import *
 from .shape import *
 from .sparse import *
+
+declarations.only_computes(globals())

@@ -14,6 +14,7 @@ take, `keyword_only` the first field that can only be given by name.
 import inspect
 import sys
 
+from .. import declarations
 from .module import Module
 
 _MISSING = object()
@@ -55,9 +56,13 @@ def layer(function=None, inputs="input"):
 
 
 def _define(cls, source, scope, annotations):
-    where = sys.modules[cls.__module__].__dict__ if scope is None else scope
-    made: dict = {}
-    exec(compile(source, f"<layer {cls.__name__}>", "exec"), where, made)
+    code = compile(source, f"<layer {cls.__name__}>", "exec")
+    if scope is None:                        # the class's own module knows the names
+        made: dict = {}
+        exec(code, sys.modules[cls.__module__].__dict__, made)
+    else:
+        before = set(scope)
+        made = {k: v for k, v in declarations.run(code, scope).items() if k not in before and k != "__builtins__"}
     (name, method), = made.items()
     method.__module__, method.__qualname__ = cls.__module__, f"{cls.__qualname__}.{name}"
     method.__annotations__ = dict(annotations)

@@ -1,8 +1,9 @@
 """All ops. Importing this package defines them, and gives Tensor its methods."""
-from .. import tensor_base
+from .. import declarations, tensor_base
 from ..tensor import Tensor
 from . import surface
 
+declarations.only_computes(globals())
 for _family in ("pointwise", "arithmetic", "creation", "from_data", "sequences", "convert",
                 "questions", "storage", "pickling", "view", "parts", "split", "strided",
                 "movement", "join", "repeat", "slice_scatter", "pad", "index_ops", "index",

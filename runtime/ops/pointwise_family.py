@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 
-from .. import dtypes, tensor_base
+from .. import declarations, dtypes, tensor_base
 from ..autograd import modes
 from ..autograd.engine import cast_gradient
 from ..autograd.node import Shape
@@ -118,7 +118,8 @@ class PointwiseOp(Op):
         n = self.nin
         expr = s.substitute(e, {u: s.arg(k) for k, u in enumerate(used)})
         names = ["g" if u == n else "y" if u == n + 1 else f"x{u}" for u in used]
-        fn = eval(compile(f"lambda {', '.join(names)}: expr", "<whet>", "eval"), {"expr": expr})       # a signature of the right length
+        lines = compile(f"def fn({', '.join(names)}): return expr", "<whet>", "exec")
+        fn = declarations.run(lines, {"expr": expr})["fn"]       # a signature of the right length
         op = PointwiseOp(f"{self.name}_grad{i if self.nin > 1 else ''}", fn, promote="default", register=False, differentiable=True,
                          wide=self.wide, keep=tuple(k for k, u in enumerate(used) if u in self.keep),
                          complex_vjp=complex_ and (lambda g, y, *xs: s.differentiate(expr, g, range(len(xs)), complex=True)))   # it may conjugate

@@ -7,6 +7,7 @@ import inspect
 
 import numpy as np
 
+from .. import declarations
 from . import pointwise_family, registry
 from .pointwise_family import PointwiseOp
 
@@ -25,9 +26,7 @@ def _compiled(source):
 
 def compile_function(name, source, env):
     """A function from a line of source: called as directly as a hand-written one. (Most ops share their lines: compiled once.)"""
-    scope = dict(env)
-    exec(_compiled(source.replace(f"def {name}(", "def _f(", 1)), scope)
-    fn = scope["_f"]
+    fn = declarations.run(_compiled(source.replace(f"def {name}(", "def _f(", 1)), dict(env))["_f"]
     fn.__module__, fn.__name__, fn.__qualname__ = "whet", name, name
     return fn
 

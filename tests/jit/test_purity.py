@@ -1,5 +1,10 @@
 """The watch over recorded runs, by machine code and by Python."""
 import contextlib
+import gc
+import importlib
+import math
+import os
+import subprocess
 import sys
 import types
 
@@ -9,6 +14,8 @@ import whet
 from whet import jit
 from whet.cpu import native
 from whet.jit.capture import purity
+from whet.jit.guards import standard_library as library
+from whet.jit.guards.origin import origin_of, origin_of_class, ours
 
 
 def code(k):
@@ -43,7 +50,8 @@ class Seen(purity.Watch):
     """Notes what it is told."""
 
     def __init__(self):
-        super().__init__({f.__code__ for f in (user, inner)}, lambda reason: None)
+        world = types.SimpleNamespace(codes={f.__code__ for f in (user, inner)}, watching=frozenset())
+        super().__init__(world, lambda reason: None)
         self.events = []
 
     def __call__(self, frame, event, arg):
@@ -111,3 +119,63 @@ def test_numpys_random_numbers_of_another_kind_are_seen_too():
                     loud(whet.ones(2))
         finally:
             np.random.set_bit_generator(before)
+
+
+def test_numpys_generators_are_not_loaded_by_a_recording():
+    """To load them makes subclasses of abstract classes, which a function that reaches one would be refused for."""
+    program = """
+import abc, sys, warnings, whet
+from whet import jit
+warnings.simplefilter("error")
+class Scaled(abc.ABC):
+    scale = 2.0
+class Rule(Scaled):
+    pass
+f = jit.trace(lambda x: x * Rule().scale)
+assert "numpy.random" not in sys.modules
+assert [f(whet.ones(2)).tolist() for _ in range(3)] == [[2, 2]] * 3
+assert f.explain(data=True)["paths"] and "numpy.random" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_import_system_says_what_is_ours():
+    def copied(x):
+        return x
+    names = dict(vars(sys.modules["whet.tensor"]))
+    elsewhere = types.FunctionType(copied.__code__, names)
+    assert ours(whet.nn.Module.forward) and ours(whet.flatten) and ours(whet.nn.ReLU.forward)
+    assert not ours(copied) and not ours(elsewhere)
+    own = type("Module", (), {"__module__": "whet.nn.module", "__qualname__": "Module", "forward": copied})
+    assert origin_of_class(own) is None and origin_of_class(whet.nn.Module).is_ours
+    assert origin_of_class(types.SimpleNamespace).is_pythons and origin_of_class(np.ndarray).is_of_a_library
+
+
+def test_functions_of_the_library_are_known_as_the_objects_that_they_are():
+    sine, own = math.sin, lambda x: x
+    own.__module__, own.__name__ = "math", "sin"
+    assert library.only_computes(sine) and library.only_computes(len)
+    assert not library.only_computes(os.remove) and not library.only_computes(np.fromfile) and not library.only_computes(own)
+    assert library.tells_who_watches(sys.modules["weakref"]) and not library.tells_who_watches(gc.collect)
+
+
+def test_what_only_computes_is_declared_where_it_is_defined():
+    for module in "whet.ops.pointwise", "whet.tensor", "whet.nn.functional", "whet.autograd.modes":
+        assert origin_of(vars(importlib.import_module(module))).only_computes, module
+    for module in "whet.serialization", "whet.autograd.engine", "whet.cpu.pool", "whet.jit.trace":
+        assert not origin_of(vars(importlib.import_module(module))).only_computes, module
+
+
+def test_a_branch_that_is_not_taken_starts_no_backward():
+    w = whet.ones(2, requires_grad=True)
+    loss = (w * w).sum()
+
+    def other(x):
+        loss.backward()
+        return x * 2
+    f = jit.trace(lambda x: whet.cond(x.sum() > 0, lambda x: x + 1, other, (x,)))
+    for _ in range(3):
+        assert f(whet.ones(2)).tolist() == [2, 2]
+    assert w.grad is None
+    loss.backward()
+    assert w.grad.tolist() == [2, 2]

@@ -26,7 +26,7 @@ import whet
 from whet.jit.policy import account
 
 FILES = "python_state control_flow memory modes values autograd arguments effects hidden use tricks outside more everyday asides beneath " \
-        "arrays transforms state".split()
+        "arrays transforms state origins".split()
 TRAPS = {}
 account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
 Box = types.SimpleNamespace
