@@ -71,7 +71,7 @@ class Walk:
         self.calls_others = self.calls_keys = False      # what calls functions that it is given
         self.methods: set[types.CodeType] = set()        # of classes that were met
         self.watched_for = False             # was something met that tells who watches?
-        self.watching: set[str] = set()      # the names by which code finds such things
+        self.watching: set[Any] = set()      # the names by which code finds such things
         self.asking = False                  # could others ask functions and classes for names?
         self.settings = {"numpy"} if numpy else set()    # of SETTINGS, that results may go by
         self.builtins: set[str] = set()      # names of Python's own that were looked up
@@ -306,31 +306,23 @@ class Walk:
         could find who watches."""
         if "_base" in self.attributes:
             self.places += [Attribute(t, "_base") for t in self.tensors.values()]
-        for place in self.places if self.watched_for else ():
-            for i, x in enumerate(place.objects):
-                if not tells_who_watches(x):
-                    continue
-                name = place.name_of(i)
-                if type(name) is not str:
-                    raise Unwatchable(Inspects("it asks what is alive, or who watches"))
-                self.watching.add(name)
+        self.watching = {p.name_of(i) for p in self.places if self.watched_for
+                         for i, x in enumerate(p.objects) if tells_who_watches(x)}
+        if any(type(name) is not str for name in self.watching):
+            raise Unwatchable(Inspects("it asks what is alive, or who watches"))
 
     def refuse(self) -> None:
         """Raise where something was met that cannot be watched together with the rest."""
-        if self.typed and any(isinstance(x, io.IOBase | logging.Logger)
-                              for x, _ in self.outward.values()):
+        streams = io.IOBase | logging.Logger
+        if self.typed and any(isinstance(x, streams) for x, _ in self.outward.values()):
             raise Unwatchable(Inspects("it asks for types, and reaches a stream or a logger"))
-        if self.passable is not None and self.hands_on():
+        by_key = (self.calls_keys or "sort" in self.attributes) and "key" in self.attributes
+        if self.passable is not None and (self.calls_others or by_key):
             self.passed_on(self.passable)
         if not FRAMES.isdisjoint(self.attributes):
             raise Unwatchable(Inspects("it looks at frames"))
         if "_base" in self.attributes and any(t._base is not None for t in self.tensors.values()):
             raise Unwatchable(Inspects("it asks for the `_base` of something, and reaches a view"))
-
-    def hands_on(self) -> bool:
-        """Could some code give a function to one that calls it, and nobody sees that?"""
-        by_key = self.calls_keys or "sort" in self.attributes
-        return self.calls_others or by_key and "key" in self.attributes
 
     def numpy_arrays(self) -> None:
         """Those that a run finds stand-ins for are compared by how they lie in memory, others by
@@ -341,12 +333,12 @@ class Walk:
                  if type(x) is np.ndarray and i not in self.met]
         if found:
             self.settings.add("numpy")
-        for x in found:
-            if self.solid:
+        if self.solid:
+            for x in found:
                 del self.outward[id(x)]
-                self.stack.append(x)
-            else:
-                self.places.append(ArrayLayout(x))
+            self.stack += found
+        else:
+            self.places += map(ArrayLayout, found)
         self.walk()
         self.inputs = {} if self.solid else {id(x): x for x in found}
 
@@ -389,8 +381,8 @@ class Walk:
                     and isinstance(getattr(x, "__dict__", None), dict):
                 found.append(x.__dict__)
             if len(found) > MOST:
-                raise Unwatchable(TooMuch(
-                    f"it looks up names, and reaches more than {MOST} objects in modules"))
+                what = f"it looks up names, and reaches more than {MOST} objects in modules"
+                raise Unwatchable(TooMuch(what))
 
 
 def visitor_for(t: type) -> Visit:
