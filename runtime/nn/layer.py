@@ -62,7 +62,8 @@ def _define(cls, source, scope, annotations):
         exec(code, sys.modules[cls.__module__].__dict__, made)
     else:
         before = set(scope)
-        made = {k: v for k, v in declarations.run(code, scope).items() if k not in before and k != "__builtins__"}
+        made = {k: v for k, v in declarations.run(code, scope).items()
+                if k not in before and k != "__builtins__"}
     (name, method), = made.items()
     method.__module__, method.__qualname__ = cls.__module__, f"{cls.__qualname__}.{name}"
     method.__annotations__ = dict(annotations)

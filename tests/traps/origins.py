@@ -1,5 +1,5 @@
-"""Code and classes of the user's that look like somebody else's: by the name of a file or a folder, by what a
-module says of itself, by the names of functions. Only where something really is from may count."""
+"""Code and classes of the user's that look like somebody else's: by the name of a file or a folder,
+by what a module says of itself, by the names of functions. Only where something is from counts."""
 import collections
 import contextlib
 import heapq
@@ -171,7 +171,7 @@ def an_object_of_a_class_that_says_it_is_pythons():
 
 @trap
 def a_function_is_called_as_numpy_is():
-    """Names of functions of the user's that our code asks for: numpy, __array__, wrapped, where, warn."""
+    """A function of the user's is called numpy, as the method is that our code asks for."""
     calls_made = []
     def numpy(t):
         calls_made.append(len(calls_made))
@@ -183,7 +183,7 @@ def a_function_is_called_as_numpy_is():
     return f, calls
 
 
-# ---- functions that want numbers of Python's, or look past methods, by any name -------------------------------------------
+# ---- functions that want numbers of Python's, or look past methods, by any name ------------------
 scaled_by_two = math.ldexp
 
 
